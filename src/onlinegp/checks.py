@@ -1,0 +1,178 @@
+"""Checks at the border: each returns its value, or says what is wrong and how to mend it.
+
+An error names the argument, the value, the rule and the remedy. Scalars are passed by keyword, so that the
+name in the message is the name the caller wrote::
+
+    step = positive(step=0.5)
+"""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {value!r} ({type(value).__name__}).")
+    return float(value)
+
+
+def _only(arguments: dict[str, Any]) -> tuple[str, Any]:
+    ((name, value),) = arguments.items()
+    return name, value
+
+
+def positive(remedy: str = "", **argument: Any) -> float:
+    """Return the one keyword argument as a float if it is finite and greater than zero."""
+    name, value = _only(argument)
+    number = _number(name, value)
+    if not (0.0 < number < np.inf):
+        raise ValueError(f"{name} must be positive and finite, got {value!r}. {remedy}".rstrip())
+    return number
+
+
+def non_negative(remedy: str = "", **argument: Any) -> float:
+    """Return the one keyword argument as a float if it is finite and at least zero."""
+    name, value = _only(argument)
+    number = _number(name, value)
+    if not (0.0 <= number < np.inf):
+        message = f"{name} must be zero or more, and finite, got {value!r}. {remedy}"
+        raise ValueError(message.rstrip())
+    return number
+
+
+def finite(remedy: str = "", **argument: Any) -> float:
+    """Return the one keyword argument as a float if it is finite."""
+    name, value = _only(argument)
+    number = _number(name, value)
+    if not np.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {value!r}. {remedy}".rstrip())
+    return number
+
+
+def fraction(remedy: str = "", **argument: Any) -> float:
+    """Return the one keyword argument as a float if it lies in (0, 1]."""
+    name, value = _only(argument)
+    number = _number(name, value)
+    if not (0.0 < number <= 1.0):
+        message = f"{name} must be greater than 0 and at most 1, got {value!r}. {remedy}"
+        raise ValueError(message.rstrip())
+    return number
+
+
+def count(remedy: str = "", **argument: Any) -> int:
+    """Return the one keyword argument as an int if it is a whole number of at least one."""
+    name, value = _only(argument)
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be a whole number, got {value!r}. {remedy}".rstrip())
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, got {value}. {remedy}".rstrip())
+    return int(value)
+
+
+def choice(options: tuple[str, ...], **argument: Any) -> str:
+    """Return the one keyword argument if it is one of the options."""
+    name, value = _only(argument)
+    if value not in options:
+        names = ", ".join(repr(option) for option in options)
+        raise ValueError(f"{name} must be one of {names}, got {value!r}.")
+    return value
+
+
+LARGEST = 1e150  # the square of anything larger overflows a double
+
+
+def check_X(X: ArrayLike, *, width: int | None = None, name: str = "X") -> Array:
+    """Return `X` as an (n, d) array of finite float64, C-ordered."""
+    array = _as_floats(X, name)
+    if array.ndim != 2:
+        raise ValueError(
+            f"{name} must have two dimensions (samples, features), got shape {array.shape}. "
+            f"Reshape your data: {name}.reshape(-1, 1) for one feature, {name}.reshape(1, -1) for one sample."
+        )
+    if array.shape[1] == 0:
+        raise ValueError(f"{name} must have at least one feature, got shape {array.shape} with 0 feature(s).")
+    if width is not None and array.shape[1] != width:
+        raise ValueError(
+            f"{name} has {array.shape[1]} features, but the model was trained with {width} features as input. "
+            f"Pass the same columns, in the same order."
+        )
+    return _refuse_non_finite(array, name)
+
+
+def check_Xy(X: ArrayLike, y: ArrayLike, *, width: int | None = None) -> tuple[Array, Array]:
+    """Return `X` as (n, d) and `y` as (n,) or (n, p), finite float64 and of equal length."""
+    X = check_X(X, width=width)
+    if y is None:
+        raise ValueError("y must be given: this regressor requires y to be passed, but the target y is None.")
+    y = _as_floats(y, "y")
+    if y.ndim not in (1, 2) or (y.ndim == 2 and y.shape[1] == 0):
+        raise ValueError(f"y must have shape (n,) or (n, outputs), got {y.shape}. Pass one target a row.")
+    if len(X) != len(y):
+        raise ValueError(f"X and y must have the same number of rows, got {len(X)} and {len(y)}.")
+    if len(X) == 0:
+        raise ValueError(f"X must have at least one sample, got 0 sample(s) (shape={X.shape}).")
+    return X, _refuse_non_finite(y, "y")
+
+
+def check_x(x: ArrayLike, *, width: int | None = None) -> Array:
+    """Return one input as a (d,) array of finite float64; a number counts as one feature."""
+    array = _as_floats(x, "x")
+    if array.ndim == 0:
+        array = array.reshape(1)
+    if array.ndim != 1:
+        raise ValueError(f"x must be one sample, of shape (features,), got {array.shape}. Use predict for many.")
+    if array.size == 0:
+        raise ValueError("x must have at least one feature, got an empty one.")
+    if width is not None and array.size != width:
+        raise ValueError(
+            f"x has {array.size} features, but the model was trained with {width}. "
+            f"Pass the same features, in the same order."
+        )
+    return _refuse_non_finite(array, "x")
+
+
+def _as_floats(values: ArrayLike, name: str) -> Array:
+    if hasattr(values, "toarray"):  # scipy.sparse, recognised without importing it
+        raise TypeError(f"{name} is a sparse matrix, and dense data is required. Pass {name}.toarray().")
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} must be a rectangular array of numbers: {error}") from None
+    if array.dtype.kind == "c":
+        raise ValueError(
+            f"Complex data not supported: {name} has dtype {array.dtype}. Pass real and imaginary parts apart."
+        )
+    if array.dtype.kind not in "fiub":
+        array = _numbers_from(array, name)
+    floats = np.asarray(array, dtype=np.float64)
+    return np.ascontiguousarray(floats) if floats.ndim else floats  # which would make a number a row
+
+
+def _numbers_from(array: NDArray[Any], name: str) -> Array:
+    """Objects that hold numbers become numbers; text and everything else is refused by value."""
+    for value in array.ravel():
+        if isinstance(value, (str, bytes)) or not isinstance(value, (numbers.Real, np.bool_)):
+            raise (TypeError if not isinstance(value, (str, bytes)) else ValueError)(
+                f"{name} must hold numbers, got {value!r} ({type(value).__name__}); "
+                f"the argument must be a string or a number only where it converts to one. Convert or drop that column."
+            )
+    return array.astype(np.float64)
+
+
+def _refuse_non_finite(array: Array, name: str) -> Array:
+    if array.size and not np.abs(array).max() < LARGEST:  # one pass; NaN fails the comparison too
+        where = tuple(int(i) for i in np.argwhere(~(np.abs(array) < LARGEST))[0])
+        value = array[where]
+        what = "NaN" if np.isnan(value) else "infinity" if np.isinf(value) else "a value beyond 1e150"
+        raise ValueError(
+            f"{name} contains {what} at {list(where)}: {value}. Every value must be finite (no NaN, no inf) and "
+            f"below 1e150 in magnitude; drop, impute or rescale it."
+        )
+    return array

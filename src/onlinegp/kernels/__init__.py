@@ -1,0 +1,40 @@
+"""Kernels: k(x, z), the prior covariance of the function that a filter learns.
+
+>>> from onlinegp.kernels import RBF, Linear
+>>> kernel = 2.0 * RBF(length_scale=0.7) + Linear()
+"""
+
+from __future__ import annotations
+
+from onlinegp.kernels.algebra import Constant, Product, Scaled, Sum
+from onlinegp.kernels.base import Kernel
+from onlinegp.kernels.dot_product import Linear, Polynomial
+from onlinegp.kernels.periodic import Periodic
+from onlinegp.kernels.spec import from_spec, to_spec
+from onlinegp.kernels.stationary import (
+    RBF,
+    Matern12,
+    Matern32,
+    Matern52,
+    RationalQuadratic,
+    Stationary,
+)
+
+__all__ = [
+    "RBF",
+    "Constant",
+    "Kernel",
+    "Linear",
+    "Matern12",
+    "Matern32",
+    "Matern52",
+    "Periodic",
+    "Polynomial",
+    "Product",
+    "RationalQuadratic",
+    "Scaled",
+    "Stationary",
+    "Sum",
+    "from_spec",
+    "to_spec",
+]

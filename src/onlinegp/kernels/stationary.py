@@ -1,0 +1,153 @@
+"""Stationary kernels: functions of r2 = sum_d (x_d - z_d)^2 / length_scale_d^2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from onlinegp.checks import Array, positive
+from onlinegp.kernels.base import Kernel, Scales, each_positive, per_dimension
+
+FARTHEST = 1e300  # squared distances end here: infinity times exp(-infinity) would be NaN
+
+
+def squared_distances(X: Array, Z: Array, scales: Array) -> Array:
+    """Return sum_d (x_d - z_d)^2 / scales_d^2, (n, m), from differences, so never negative."""
+    from scipy.spatial.distance import cdist
+
+    if scales.ndim:
+        return np.minimum(cdist(X, Z, "sqeuclidean", w=scales**-2.0), FARTHEST)
+    return np.minimum(cdist(X, Z, "sqeuclidean") / scales**2, FARTHEST)
+
+
+@dataclass(frozen=True, eq=False)
+class Stationary(Kernel):
+    """k(x, z) = of(r2): a subclass gives `of` and its derivative `slope`."""
+
+    length_scale: Scales = 1.0
+
+    def __post_init__(self) -> None:
+        each_positive("It is a distance, in the units of the inputs.", length_scale=self.length_scale)
+
+    def of(self, r2: Array) -> Array:
+        """Return the value at the squared scaled distance `r2`."""
+        raise NotImplementedError(f"{type(self).__name__} must define of(r2).")
+
+    def slope(self, r2: Array) -> Array:
+        """Return d of / d r2; where that is infinite (r2 = 0), any finite value."""
+        raise NotImplementedError(f"{type(self).__name__} must define slope(r2).")
+
+    def others(self, r2: Array) -> Iterator[Array]:
+        """Yield d of / d log h for the hyperparameters h declared after the length scale."""
+        yield from ()
+
+    def __call__(self, X: Array, Z: Array | None = None) -> Array:
+        return self.of(self._r2(X, X if Z is None else Z))
+
+    def row(self, C: Array, x: Array) -> Array:
+        u = (C - x) / per_dimension(x.size, length_scale=self.length_scale)
+        return self.of(np.minimum(np.einsum("ij,ij->i", u, u), FARTHEST))
+
+    def diag(self, X: Array) -> Array:
+        return self.of(np.zeros(len(X)))
+
+    def derivatives(self, X: Array) -> Iterator[Array]:
+        # d r2 / d log length_scale_d = -2 (x_d - z_d)^2 / length_scale_d^2
+        r2 = self._r2(X, X)
+        slope = self.slope(r2)
+        if np.ndim(self.length_scale) == 0:
+            yield -2.0 * slope * r2
+        else:
+            for u in (X / self.length_scale).T:
+                yield -2.0 * slope * np.subtract.outer(u, u) ** 2
+        yield from self.others(r2)
+
+    def pullback(self, X: Array, W: Array) -> Array:
+        r2 = self._r2(X, X)
+        M = W * self.slope(r2)
+        if np.ndim(self.length_scale) == 0:
+            scale = np.array([-2.0 * np.vdot(M, r2)])
+        else:
+            # sum_ij M_ij (u_i - u_j)^2 = 2 (sum_i (M 1)_i u_i^2 - u' M u), all dimensions at once
+            M[r2 == 0.0] = 0.0  # it meets u_i - u_j = 0, and would only cost digits
+            U = (X - X.mean(axis=0)) / self.length_scale
+            scale = -4.0 * (M.sum(axis=1) @ U**2 - np.einsum("id,id->d", U, M @ U))
+        return np.append(scale, [np.vdot(W, D) for D in self.others(r2)])
+
+    def _r2(self, X: Array, Z: Array) -> Array:
+        return squared_distances(X, Z, per_dimension(X.shape[1], length_scale=self.length_scale))
+
+
+@dataclass(frozen=True, eq=False)
+class RBF(Stationary):
+    """k = exp(-r2 / 2), the Gaussian (squared exponential) kernel."""
+
+    def of(self, r2: Array) -> Array:
+        return np.exp(-0.5 * r2)
+
+    def slope(self, r2: Array) -> Array:
+        return -0.5 * np.exp(-0.5 * r2)
+
+
+@dataclass(frozen=True, eq=False)
+class Matern12(Stationary):
+    """k = exp(-r): continuous, nowhere differentiable; in time, the AR(1) process."""
+
+    def of(self, r2: Array) -> Array:
+        return np.exp(-np.sqrt(r2))
+
+    def slope(self, r2: Array) -> Array:
+        # -exp(-r) / 2r is multiplied by at most r^2 everywhere; below r = 1e-8 that is nothing
+        r = np.maximum(np.sqrt(r2), 1e-8)
+        return -0.5 * np.exp(-r) / r
+
+
+@dataclass(frozen=True, eq=False)
+class Matern32(Stationary):
+    """k = (1 + s) exp(-s),  s = sqrt(3) r: once differentiable."""
+
+    def of(self, r2: Array) -> Array:
+        s = np.sqrt(3.0 * r2)
+        return (1.0 + s) * np.exp(-s)
+
+    def slope(self, r2: Array) -> Array:
+        return -1.5 * np.exp(-np.sqrt(3.0 * r2))
+
+
+@dataclass(frozen=True, eq=False)
+class Matern52(Stationary):
+    """k = (1 + s + s^2 / 3) exp(-s),  s = sqrt(5) r: twice differentiable."""
+
+    def of(self, r2: Array) -> Array:
+        s = np.sqrt(5.0 * r2)
+        return (1.0 + s + s * s / 3.0) * np.exp(-s)
+
+    def slope(self, r2: Array) -> Array:
+        s = np.sqrt(5.0 * r2)
+        return -5.0 / 6.0 * (1.0 + s) * np.exp(-s)
+
+
+@dataclass(frozen=True, eq=False)
+class RationalQuadratic(Stationary):
+    """k = (1 + s)^-alpha,  s = r2 / (2 alpha): a mixture of RBFs of many length scales."""
+
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive(
+            "Small values mix many length scales; use RBF for the limit of large ones.",
+            alpha=self.alpha,
+        )
+
+    def of(self, r2: Array) -> Array:
+        return np.exp(-self.alpha * np.log1p(r2 / (2.0 * self.alpha)))
+
+    def slope(self, r2: Array) -> Array:
+        return -0.5 * self.of(r2) / (1.0 + r2 / (2.0 * self.alpha))
+
+    def others(self, r2: Array) -> Iterator[Array]:
+        s = r2 / (2.0 * self.alpha)
+        yield self.alpha * self.of(r2) * (s / (1.0 + s) - np.log1p(s))
