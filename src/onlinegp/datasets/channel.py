@@ -1,0 +1,112 @@
+"""A nonlinear channel whose coefficients change at once: the test of whether a filter tracks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from onlinegp.checks import Array, choice, count, finite, non_negative
+from onlinegp.datasets.embedding import embed, windows
+
+
+def channel_switch(
+    n: int = 1500,
+    *,
+    switch: int | None = 500,
+    taps: int = 5,
+    lags: int | None = None,
+    noise: float = 0.01,
+    colour: float = 0.0,
+    nonlinearity: Callable[[Array], Array] = np.tanh,
+    regressor: str = "input",
+    seed: int | np.random.Generator = 0,
+) -> tuple[Array, Array]:
+    """Simulate a linear channel, then a nonlinearity, with a switch of the channel on the way.
+
+    A Gaussian sequence ``u`` passes through a finite impulse response ``h`` and a nonlinearity::
+
+        z[t] = nonlinearity(h[0] u[t] + ... + h[taps-1] u[t-taps+1]) + noise
+
+    The coefficients are drawn at random, once for the rows before `switch` and once more for the rows
+    from it on, and scaled so that the nonlinearity sees unit variance.
+
+    Parameters
+    ----------
+    n : int, default 1500
+        Number of rows.
+    switch : int or None, default 500
+        First row of the second channel; None keeps the first one throughout.
+    taps : int, default 5
+        Length of the impulse response.
+    lags : int or None, default None
+        Width of ``X``; None takes as many as there are taps.
+    noise : float, default 0.01
+        Variance of the noise added to the output.
+    colour : float, default 0.0
+        Correlation of neighbouring samples of ``u``: 0 is white noise. A white ``u`` leaves little of the
+        next output to predict (about -1 dB for a linear predictor); 0.95 leaves more (about -6 dB).
+    nonlinearity : callable, default numpy.tanh
+        Applied sample by sample.
+    regressor : {"input", "output"}, default "input"
+        "input": ``X`` holds the channel's input ``u[t], u[t-1], ...``, and the task is to identify the
+        channel. "output": ``X`` holds the output before now, ``z[t-1], z[t-2], ...``, and the task is to
+        predict the next sample of the series.
+    seed : int or numpy.random.Generator, default 0
+
+    Returns
+    -------
+    X : ndarray of shape (n, lags)
+    y : ndarray of shape (n,)
+
+    References
+    ----------
+    S. Van Vaerenbergh, J. Fernandez-Bes and V. Elvira, "On the relationship between online Gaussian
+    process regression and kernel least mean squares algorithms", MLSP 2016, section "Online prediction of
+    time series with a model switch".
+    """
+    n, taps = count(n=n), count(taps=taps)
+    lags = taps if lags is None else count(lags=lags)
+    noise = non_negative(noise=noise)
+    colour = _correlation(colour)
+    regressor = choice(("input", "output"), regressor=regressor)
+    switch = n if switch is None else count(switch=switch)
+    if switch > n:
+        raise ValueError(f"switch must be at most n = {n}, got {switch}. Use switch=None for a channel that stays.")
+
+    rng = np.random.default_rng(seed)
+    before, after = _coefficients(rng, taps, colour), _coefficients(rng, taps, colour)
+    past = lags + taps  # enough samples ahead of the first row to fill both windows
+    u = _coloured(rng.standard_normal(past + n), colour)
+    U = windows(u, taps)[-(lags + n) :]  # (lags + n, taps): the rows, and `lags` ahead of them
+    v = np.concatenate([U[: lags + switch] @ before, U[lags + switch :] @ after])
+    z = nonlinearity(v) + np.sqrt(noise) * rng.standard_normal(lags + n)
+    if regressor == "output":
+        return embed(z, lags)
+    return windows(u, lags)[-n:], z[-n:]
+
+
+def _correlation(colour: float) -> float:
+    colour = finite(colour=colour)
+    if not -1.0 < colour < 1.0:
+        raise ValueError(f"colour must lie between -1 and 1, got {colour}. Use 0 for white noise.")
+    return colour
+
+
+def _coefficients(rng: np.random.Generator, taps: int, colour: float) -> Array:
+    """Random h with h' R h = 1, where R[i, j] = colour^|i-j| is the covariance of the channel's input."""
+    h = rng.standard_normal(taps)
+    lag = np.arange(taps)
+    R = colour ** np.abs(lag[:, None] - lag)
+    return h / np.sqrt(h @ R @ h)
+
+
+def _coloured(e: Array, colour: float) -> Array:
+    """u[t] = colour u[t-1] + sqrt(1 - colour^2) e[t], stationary with unit variance from u[0] = e[0]."""
+    if colour == 0.0:
+        return e
+    u = np.sqrt(1.0 - colour**2) * e
+    u[0] = e[0]
+    for t in range(1, len(u)):
+        u[t] += colour * u[t - 1]
+    return u

@@ -1,0 +1,113 @@
+"""How good a prediction is: of the mean, and of the whole Gaussian predictive distribution.
+
+Everywhere `y` is what came, `mean` what was predicted, and `std` the standard deviation of *y*, noise
+included, as ``predict(X, return_std=True)`` gives it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onlinegp.checks import Array, fraction
+
+
+def mse(y: ArrayLike, mean: ArrayLike) -> float:
+    """Mean squared error, mean((y - mean)^2)."""
+    y, mean = _pair(y, mean)
+    return float(np.mean((y - mean) ** 2))
+
+
+def rmse(y: ArrayLike, mean: ArrayLike) -> float:
+    """Root mean squared error, in the units of y."""
+    return float(np.sqrt(mse(y, mean)))
+
+
+def nmse(y: ArrayLike, mean: ArrayLike) -> float:
+    """Mean squared error over the variance of y: 1 for predicting the average, 0 for no error."""
+    error, variance = mse(y, mean), float(np.var(np.asarray(y, dtype=np.float64)))
+    if variance == 0.0:
+        raise ValueError("y must vary, got a constant: its variance is 0. Use mse instead.")
+    return error / variance
+
+
+def to_db(ratio: ArrayLike) -> Array:
+    """Decibels of a ratio of powers, 10 log10(ratio); zero gives minus infinity."""
+    ratio = np.asarray(ratio, dtype=np.float64)
+    if np.any(ratio < 0.0):
+        raise ValueError(f"ratio must be zero or more, got {ratio.min()}. Pass a squared error, such as mse.")
+    with np.errstate(divide="ignore"):
+        return 10.0 * np.log10(ratio)
+
+
+def log_density(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
+    """Log of the Gaussian predictive density at y, one value a sample.
+
+    ::
+
+        log N(y | mean, std^2) = -((y - mean) / std)^2 / 2 - log(std) - log(2 pi) / 2
+
+    Where std is zero the density is a point mass: plus infinity at y = mean, minus infinity elsewhere.
+    """
+    r, std = _standardised(y, mean, std)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        density = -0.5 * r**2 - np.log(std) - 0.5 * np.log(2.0 * np.pi)
+    return np.where(np.isinf(r), -np.inf, density)
+
+
+def interval(mean: ArrayLike, std: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
+    """Lower and upper end of the central interval that holds y with probability `level`."""
+    mean, std = np.asarray(mean, dtype=np.float64), _non_negative(std)
+    half = _quantile(level) * std
+    return mean - half, mean + half
+
+
+def coverage(y: ArrayLike, mean: ArrayLike, std: ArrayLike, level: float = 0.95) -> float:
+    """Share of y inside the central interval of probability `level`; `level` itself if calibrated."""
+    r, _ = _standardised(y, mean, std)
+    return float(np.mean(np.abs(r) <= _quantile(level)))
+
+
+def pit(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
+    """Probability integral transform, Phi((y - mean) / std): uniform on [0, 1] if calibrated."""
+    from scipy.special import ndtr
+
+    return ndtr(_standardised(y, mean, std)[0])
+
+
+def _pair(y: ArrayLike, mean: ArrayLike) -> tuple[Array, Array]:
+    y, mean = np.asarray(y, dtype=np.float64), np.asarray(mean, dtype=np.float64)
+    if y.shape != mean.shape:  # (n,) against (n, 1) would broadcast to (n, n) without a word
+        raise ValueError(f"y and mean must have the same shape, got {y.shape} and {mean.shape}. Reshape one.")
+    if y.size == 0:
+        raise ValueError(f"y must have at least one sample, got shape {y.shape}.")
+    return y, mean
+
+
+def _standardised(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> tuple[Array, Array]:
+    """The errors in units of std, and std; no error is none, even where std is zero."""
+    y, mean = _pair(y, mean)
+    std = _non_negative(std)
+    if std.ndim and std.shape != y.shape:
+        raise ValueError(f"std must be a number or have the shape of y, got {std.shape} and {y.shape}. Reshape std.")
+    e = y - mean
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(e == 0.0, 0.0, e / std), std
+
+
+def _non_negative(std: ArrayLike) -> Array:
+    std = np.asarray(std, dtype=np.float64)
+    if not np.all(std >= 0.0):
+        bad = std[~(std >= 0.0)].flat[0]
+        raise ValueError(f"std must be zero or more, got {bad}. Pass the square root of the variance of y.")
+    return std
+
+
+def _quantile(level: float) -> float:
+    """z with P(|N(0, 1)| <= z) = level."""
+    from statistics import NormalDist
+
+    level = fraction(level=level)
+    if level == 1.0:
+        raise ValueError("level must be less than 1, got 1.0. Use 0.99 or 0.999 for a wide interval.")
+    return NormalDist().inv_cdf((1.0 + level) / 2.0)
