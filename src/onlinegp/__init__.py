@@ -1,0 +1,45 @@
+"""onlinegp: regression on streams with honest uncertainty.
+
+Every online kernel regressor is an online Gaussian process that has made up its mind about its posterior covariance.
+"""
+
+from onlinegp import dictionaries, forgetting, kernels
+from onlinegp.evaluate import Trace, run
+from onlinegp.filters import (
+    FBKRLS,
+    KLMS,
+    KNLMS,
+    KRLS,
+    KRLST,
+    NORMA,
+    QKLMS,
+    SWKRLS,
+    BetaKLMS,
+    OnlineGP,
+)
+from onlinegp.gp import GPRegression
+from onlinegp.model_file import ModelFileError, from_bytes, load
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BetaKLMS",
+    "FBKRLS",
+    "GPRegression",
+    "KLMS",
+    "KNLMS",
+    "KRLS",
+    "KRLST",
+    "ModelFileError",
+    "NORMA",
+    "OnlineGP",
+    "QKLMS",
+    "SWKRLS",
+    "Trace",
+    "dictionaries",
+    "forgetting",
+    "from_bytes",
+    "kernels",
+    "load",
+    "run",
+]

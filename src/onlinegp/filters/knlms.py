@@ -1,0 +1,61 @@
+"""Kernel normalised least mean squares."""
+
+from __future__ import annotations
+
+from onlinegp.beliefs import Isotropic
+from onlinegp.checks import fraction, positive
+from onlinegp.dictionaries import Coherence
+from onlinegp.filters.base import OnlineRegressor
+from onlinegp.kernels import Kernel
+from onlinegp.learn import Recipe
+
+
+class KNLMS(OnlineRegressor):
+    """Kernel normalised LMS: every weight moves along the kernel row; coherent samples do not become centres.
+
+        alpha <- alpha + step e k / (epsilon + |k|^2)                              (seed, eq. knlms_update)
+
+    O(m) a sample; m is bounded on a bounded input domain. As an online GP it believes in Sigma = K K: its variance
+    exceeds the prior's and grows with the data (the seed's beta = 1). The variance of y is the one that the step
+    implies, (epsilon + |k|^2 + k(x, x)^2) / step. Do not read it as confidence.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        The covariance function; ``RBF()`` if None.
+    step : float
+        The learning rate, stable below 2.
+    coherence : float
+        In (0, 1]. A sample becomes a centre if its coherence with every centre is at most this.
+    epsilon : float
+        Regularises the normalisation.
+    engine : {"auto", "native", "python"}
+        What runs the update; see :mod:`onlinegp.engine`.
+
+    References
+    ----------
+    Richard, Bermudez and Honeine, "Online prediction of time series data with kernels", IEEE Trans. Signal
+    Processing, 2009.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        step: float = 0.5,
+        coherence: float = 0.95,
+        epsilon: float = 1e-2,
+        engine: str = "auto",
+    ) -> None:
+        self.kernel = kernel
+        self.step = step
+        self.coherence = coherence
+        self.epsilon = epsilon
+        self.engine = engine
+
+    def recipe(self) -> Recipe:
+        return Recipe(
+            self._kernel(),
+            Isotropic(positive(step=self.step), positive(epsilon=self.epsilon)),
+            dictionary=Coherence(fraction(coherence=self.coherence)),
+        )

@@ -1,0 +1,65 @@
+"""Long, smooth, ill-conditioned streams: finite, and positive definite to the end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import onlinegp as ogp
+from onlinegp.kernels import RBF
+
+
+def smooth_stream(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Embedded sinusoids, with duplicates: neighbouring inputs are almost the same."""
+    t = np.arange(n + 5)
+    series = np.sin(0.05 * t) + 0.5 * np.sin(0.0311 * t)
+    X = np.lib.stride_tricks.sliding_window_view(series, 5)[:n].copy()
+    X[1::7] = X[0::7][: len(X[1::7])]
+    y = np.sin(2 * X[:, 0]) + 0.05 * np.random.default_rng(0).standard_normal(n)
+    return X, y
+
+
+def assert_healthy(model, trace):
+    assert np.isfinite(trace.mean).all()
+    assert np.isfinite(trace.std).all()
+    assert (trace.std > 0).all()
+    assert np.linalg.eigvalsh(model.posterior_cov_)[0] > 0
+    state = model._state
+    assert np.abs(state.square("Q") @ state.square("K") - np.eye(state.size)).max() < 1e-2
+
+
+def run_and_check(jitter, forgetting, n, budget=50):
+    X, y = smooth_stream(n)
+    model = ogp.KRLST(RBF(3.0), noise=1e-2, budget=budget, forgetting=forgetting, jitter=jitter)
+    trace = ogp.run(model, X, y)
+    assert_healthy(model, trace)
+    assert ((y - trace.mean)[n // 2 :] ** 2).mean() < 0.02
+
+
+def test_hundred_thousand_steps():
+    run_and_check(1e-8, 0.999, 100_000)
+
+
+@pytest.mark.parametrize("forgetting", [1.0, 0.999, 0.99])
+@pytest.mark.parametrize("jitter", [1e-6, 1e-8])
+def test_ten_thousand_steps(jitter, forgetting):
+    run_and_check(jitter, forgetting, 10_000, budget=30)
+
+
+@pytest.mark.parametrize("forgetting", [1.0, 0.999, 0.99])
+@pytest.mark.parametrize("jitter", [1e-6, 1e-8])
+@pytest.mark.slow
+def test_hundred_thousand_steps_of_every_kind(jitter, forgetting):
+    run_and_check(jitter, forgetting, 100_000)
+
+
+def test_uncertainty_injection_stays_finite_where_nothing_comes():
+    """A centre that no data confirm would have its variance grow like lambda^-t."""
+    model = ogp.KRLST(RBF(0.5), noise=1e-2, budget=20, forgetting=ogp.forgetting.UncertaintyInjection(0.9))
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.uniform(-1, 1, (20, 1)), np.full((5000, 1), 5.0)])
+    trace = ogp.run(model, X, np.sin(X[:, 0]))
+    assert np.isfinite(trace.std).all()
+    mean, std = model.predict(X[:20], return_std=True)
+    assert np.isfinite(mean).all()
+    assert np.isfinite(std).all()

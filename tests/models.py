@@ -1,0 +1,42 @@
+"""One of each estimator, small enough that every path is taken within some hundred samples."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import onlinegp as ogp
+from onlinegp.dictionaries import Coherence, Novelty, Quantised, Surprise
+from onlinegp.forgetting import UncertaintyInjection
+from onlinegp.kernels import RBF, Matern32
+
+MODELS = {
+    "KLMS": ogp.KLMS(RBF(0.7), step=0.4),
+    "QKLMS": ogp.QKLMS(RBF(0.7), step=0.4, radius=0.4),
+    "KNLMS": ogp.KNLMS(RBF(0.7), step=0.5, coherence=0.8, epsilon=1e-2),
+    "NORMA": ogp.NORMA(RBF(0.7), step=0.4, leak=0.01, budget=20),
+    "BetaKLMS-auto": ogp.BetaKLMS(RBF(0.7), beta="auto", noise=0.05),
+    "BetaKLMS-0": ogp.BetaKLMS(RBF(0.7), beta=0.0, noise=0.05),
+    "BetaKLMS-1": ogp.BetaKLMS(RBF(0.7), beta=1.0, noise=0.05),
+    "BetaKLMS-quantised": ogp.BetaKLMS(RBF(0.7), beta="auto", noise=0.05, dictionary=Quantised(0.4)),
+    "BetaKLMS-coherence": ogp.BetaKLMS(RBF(0.7), beta=0.1, noise=0.05, dictionary=Coherence(0.8)),
+    "BetaKLMS-novelty": ogp.BetaKLMS(RBF(0.7), beta=-0.001, noise=0.05, dictionary=Novelty(0.2, 0.05)),
+    "BetaKLMS-surprise": ogp.BetaKLMS(RBF(0.7), beta=0.0, noise=0.05, dictionary=Surprise(0.9)),
+    "OnlineGP": ogp.OnlineGP(RBF(0.7), noise=0.01),
+    "OnlineGP-budget": ogp.OnlineGP(2.0 * Matern32([0.7, 0.9]), noise=0.01, budget=25),
+    "KRLS": ogp.KRLS(RBF(0.7), threshold=0.1),
+    "KRLST": ogp.KRLST(RBF(0.7), noise=0.01, budget=25, forgetting=0.99),
+    "KRLST-keep": ogp.KRLST(RBF(0.7), noise=0.01, budget=25),
+    "KRLST-injection": ogp.KRLST(RBF(0.7), noise=0.01, budget=25, forgetting=UncertaintyInjection(0.999)),
+    "KRLST-power": ogp.KRLST(RBF(0.7), noise=0.01, budget=25, forgetting=0.999, power="learned"),
+    "SWKRLS": ogp.SWKRLS(RBF(0.7), noise=0.01, budget=25),
+    "FBKRLS": ogp.FBKRLS(RBF(0.7), noise=0.01, budget=25),
+}
+
+
+def stream(n: int = 120, *, features: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """A smooth function of uniform inputs, with noise, and with every tenth input repeated."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2.0, 2.0, (n, features))
+    X[9::10] = X[8::10][: len(X[9::10])]
+    y = np.sin(1.5 * X[:, 0]) + 0.3 * X.sum(axis=1) / features + 0.1 * rng.standard_normal(n)
+    return X, y
