@@ -1,0 +1,68 @@
+"""The package as people meet it: what importing costs, the README's example, the demonstration."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_importing_is_light():
+    """NumPy and nothing heavy: the rest is imported where it is used."""
+    heavy = ("scipy", "sklearn", "matplotlib", "pandas", "tqdm")
+    code = f"import onlinegp, sys; print([m for m in {heavy} if m in sys.modules])"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"
+
+
+def test_the_readmes_example_runs():
+    text = (ROOT / "README.md").read_text()
+    names: dict = {}
+    exec(re.search(r"```python\n(.*?)```", text, re.DOTALL).group(1), names)
+    assert 20 <= names["model"].size_ <= 30
+    near, far = names["std"][200], names["std"][0]
+    assert near < 0.5 < far
+    late = slice(100, None)
+    assert np.mean((names["y"] - names["trace"].mean)[late] ** 2) < 0.08
+
+
+def test_the_demonstration(tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    from onlinegp.cli import main
+
+    assert main(["demo", "--out", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    rows = {
+        line.split()[0]: line.split() for line in out.splitlines() if line.startswith(("KLMS", "QKLMS", "beta", "KRLS"))
+    }
+    assert list(rows) == ["KLMS", "QKLMS", "beta-KLMS", "KRLS-T"]
+    before, after = ([float(row[i]) for row in rows.values()] for i in (2, 4))
+    assert max(before) < -13
+    assert max(after) < -12
+    density = [float(row[6]) for row in rows.values()]
+    assert density[-1] == max(density)
+    assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_unknown_command_is_refused(capsys):
+    from onlinegp.cli import main
+
+    with pytest.raises(SystemExit) as stop:
+        main(["fly"])
+    assert stop.value.code == 2
+    assert "demo" in capsys.readouterr().err
+
+
+def test_the_version_is_said_once(capsys):
+    import onlinegp
+    from onlinegp.cli import main
+
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert onlinegp.__version__ in capsys.readouterr().out
