@@ -88,8 +88,8 @@ def choice(options: tuple[str, ...], **argument: Any) -> str:
 LARGEST = 1e150  # the square of anything larger overflows a double
 
 
-def check_X(X: ArrayLike, *, width: int | None = None, name: str = "X") -> Array:
-    """Return `X` as an (n, d) array of finite float64, C-ordered."""
+def check_X(X: ArrayLike, *, width: int | None = None, owner: str = "the model", name: str = "X") -> Array:
+    """Return `X` as an (n, d) array of finite float64, C-ordered, with at least one row."""
     array = _as_floats(X, name)
     if array.ndim != 2:
         raise ValueError(
@@ -97,18 +97,20 @@ def check_X(X: ArrayLike, *, width: int | None = None, name: str = "X") -> Array
             f"Reshape your data: {name}.reshape(-1, 1) for one feature, {name}.reshape(1, -1) for one sample."
         )
     if array.shape[1] == 0:
-        raise ValueError(f"{name} must have at least one feature, got shape {array.shape} with 0 feature(s).")
+        raise ValueError(f"{name} has 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
     if width is not None and array.shape[1] != width:
         raise ValueError(
-            f"{name} has {array.shape[1]} features, but the model was trained with {width} features as input. "
+            f"{name} has {array.shape[1]} features, but {owner} is expecting {width} features as input. "
             f"Pass the same columns, in the same order."
         )
+    if len(array) == 0:
+        raise ValueError(f"{name} must have at least one sample, got 0 sample(s) (shape={array.shape}).")
     return _refuse_non_finite(array, name)
 
 
-def check_Xy(X: ArrayLike, y: ArrayLike, *, width: int | None = None) -> tuple[Array, Array]:
+def check_Xy(X: ArrayLike, y: ArrayLike, *, width: int | None = None, owner: str = "the model") -> tuple[Array, Array]:
     """Return `X` as (n, d) and `y` as (n,) or (n, p), finite float64 and of equal length."""
-    X = check_X(X, width=width)
+    X = check_X(X, width=width, owner=owner)
     if y is None:
         raise ValueError("y must be given: this regressor requires y to be passed, but the target y is None.")
     y = _as_floats(y, "y")
@@ -116,8 +118,6 @@ def check_Xy(X: ArrayLike, y: ArrayLike, *, width: int | None = None) -> tuple[A
         raise ValueError(f"y must have shape (n,) or (n, outputs), got {y.shape}. Pass one target a row.")
     if len(X) != len(y):
         raise ValueError(f"X and y must have the same number of rows, got {len(X)} and {len(y)}.")
-    if len(X) == 0:
-        raise ValueError(f"X must have at least one sample, got 0 sample(s) (shape={X.shape}).")
     return X, _refuse_non_finite(y, "y")
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
-from dataclasses import fields, is_dataclass, replace
 from math import sqrt
 from pathlib import Path
 from typing import Any, Self
@@ -14,19 +12,18 @@ from numpy.typing import ArrayLike
 
 from onlinegp.checks import Array, check_X, check_x, check_Xy
 from onlinegp.engine import Engine, make_engine
-from onlinegp.kernels import RBF, Kernel
+from onlinegp.estimator import Estimator
 from onlinegp.learn import Recipe
 from onlinegp.state import State
 
 
-class OnlineRegressor:
+class OnlineRegressor(Estimator):
     """Base class of the estimators: parameters in `__init__` untouched, one `recipe()`, the rest is here.
 
     A subclass stores its parameters and returns its recipe. Parameters take effect when learning starts; `fit` starts
     anew, `partial_fit` and `learn_one` go on.
     """
 
-    kernel: Kernel | None
     engine: str
     _engine: Engine | None = None
 
@@ -77,9 +74,7 @@ class OnlineRegressor:
         mean : array of shape (n,), or (n, outputs) if the model was trained on such a y
         std : array of the same shape, only if `return_std`
         """
-        X = check_X(X, width=self._width)
-        if len(X) == 0:
-            raise ValueError(f"X must have at least one sample, got 0 sample(s) (shape={X.shape}).")
+        X = check_X(X, width=self._width, owner=type(self).__name__)
         engine = self._engine or self._prior(X.shape[1])
         mean, variance = engine.predict(X)
         std = np.sqrt(variance)
@@ -97,13 +92,6 @@ class OnlineRegressor:
         if return_std:
             return tuple(float(part[0]) if part.ndim == 1 else part[0] for part in answer)
         return float(answer[0]) if answer.ndim == 1 else answer[0]
-
-    def score(self, X: ArrayLike, y: ArrayLike) -> float:
-        """Return R^2, the share of the variance of y that the predictions explain, averaged over outputs."""
-        X, y = check_Xy(X, y, width=self._width)
-        error = ((y - self.predict(X).reshape(y.shape)) ** 2).sum(axis=0)
-        spread = ((y - y.mean(axis=0)) ** 2).sum(axis=0)
-        return float(np.mean(1.0 - error / np.where(spread > 0, spread, np.inf)))
 
     # What was learned
 
@@ -157,39 +145,7 @@ class OnlineRegressor:
 
         return to_bytes(self)
 
-    # Parameters, in scikit-learn's protocol
-
-    @classmethod
-    def _names(cls) -> list[str]:
-        return [name for name in inspect.signature(cls).parameters]
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name; with `deep`, those of kernels and parts too, as `kernel__length_scale`."""
-        params = {name: getattr(self, name) for name in self._names()}
-        if deep:
-            for name, value in list(params.items()):
-                params |= {f"{name}__{key}": inner for key, inner in _nested(value).items()}
-        return params
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters by name; they take effect at the next `fit`."""
-        for name, value in params.items():
-            own, _, inner = name.partition("__")
-            if own not in self._names():
-                raise ValueError(
-                    f"Invalid parameter {own!r} for estimator {self}. Valid parameters are: {', '.join(self._names())}."
-                )
-            setattr(self, own, _replaced(getattr(self, own), inner, value) if inner else value)
-        return self
-
-    def __repr__(self) -> str:
-        signature = inspect.signature(type(self))
-        shown = [
-            f"{name}={getattr(self, name)!r}"
-            for name, parameter in signature.parameters.items()
-            if not _same(getattr(self, name), parameter.default)
-        ]
-        return f"{type(self).__name__}({', '.join(shown)})"
+    # Inside
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies and pickles carry the state, not the engine that works on it."""
@@ -204,8 +160,6 @@ class OnlineRegressor:
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._engine is not None
-
-    # Inside
 
     @property
     def _width(self) -> int | None:
@@ -222,13 +176,6 @@ class OnlineRegressor:
                 f"this {type(self).__name__} has not learned anything yet. Call fit, partial_fit or learn_one first."
             )
         return self._engine.state
-
-    def _kernel(self) -> Kernel:
-        if self.kernel is None:
-            return RBF()
-        if not isinstance(self.kernel, Kernel):
-            raise TypeError(f"kernel must be a kernel such as onlinegp.kernels.RBF(1.0), or None, got {self.kernel!r}.")
-        return self.kernel
 
     def _prior(self, features: int) -> Engine:
         recipe = self.recipe()
@@ -249,7 +196,7 @@ class OnlineRegressor:
 
     def _ready(self, X: ArrayLike, y: ArrayLike) -> tuple[Engine, Array, Array]:
         """Return the engine and the checked rows, X (n, d) and Y (n, p); start a stream if there is none."""
-        X, y = check_Xy(X, y, width=self._width)
+        X, y = check_Xy(X, y, width=self._width, owner=type(self).__name__)
         if self._engine is None:
             self._start(X.shape[1], y)
         assert self._engine is not None
@@ -258,25 +205,3 @@ class OnlineRegressor:
             expected = "(n,)" if self._flat else f"(n, {outputs})"
             raise ValueError(f"y must have shape {expected} as before, got {y.shape}. Use fit to start anew.")
         return self._engine, X, y.reshape(len(y), outputs)
-
-
-def _nested(value: Any) -> dict[str, Any]:
-    """Return the fields of a kernel or part, and of those inside it."""
-    if not is_dataclass(value) or isinstance(value, type):
-        return {}
-    params = {f.name: getattr(value, f.name) for f in fields(value)}
-    for name, inner in list(params.items()):
-        params |= {f"{name}__{key}": deeper for key, deeper in _nested(inner).items()}
-    return params
-
-
-def _replaced(part: Any, name: str, value: Any) -> Any:
-    """Return a kernel or part with one field changed, at any depth."""
-    own, _, inner = name.partition("__")
-    if not is_dataclass(part) or isinstance(part, type) or own not in {f.name for f in fields(part)}:
-        raise ValueError(f"Invalid parameter {own!r} for {part!r}. See get_params() for the valid ones.")
-    return replace(part, **{own: _replaced(getattr(part, own), inner, value) if inner else value})
-
-
-def _same(value: Any, default: Any) -> bool:
-    return value is default or (type(value) is type(default) and bool(np.all(value == default)))

@@ -1,0 +1,107 @@
+"""scikit-learn's protocol for estimators, without scikit-learn: importing it takes longer than most streams."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onlinegp.checks import check_Xy
+from onlinegp.kernels import RBF, Kernel
+
+
+class Estimator:
+    """Parameters by name, a representation, a score, and the tags that scikit-learn asks for."""
+
+    kernel: Kernel | None
+
+    def predict(self, X: ArrayLike) -> Any:
+        raise TypeError(f"{type(self).__name__} must define predict().")
+
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
+        """Return R^2, the share of the variance of y that the predictions explain, averaged over outputs.
+
+        A constant y scores 1 if it is hit, and 0 otherwise.
+        """
+        X, y = check_Xy(X, y, width=getattr(self, "n_features_in_", None), owner=type(self).__name__)
+        error = ((y - self.predict(X).reshape(y.shape)) ** 2).sum(axis=0)
+        spread = ((y - y.mean(axis=0)) ** 2).sum(axis=0)
+        spread = np.where(spread > 0.0, spread, np.where(error > 0.0, error, 1.0))
+        return float(np.mean(1.0 - error / spread))
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return [name for name in inspect.signature(cls).parameters]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name; with `deep`, those of kernels and parts too, as `kernel__length_scale`."""
+        params = {name: getattr(self, name) for name in self._names()}
+        if deep:
+            for name, value in list(params.items()):
+                params |= {f"{name}__{key}": inner for key, inner in _nested(value).items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name; they take effect at the next `fit`."""
+        for name in sorted(params, key=lambda name: "__" in name):  # a kernel before its parts
+            own, _, inner = name.partition("__")
+            value = params[name]
+            if own not in self._names():
+                raise ValueError(
+                    f"Invalid parameter {own!r} for estimator {self}. Valid parameters are: {', '.join(self._names())}."
+                )
+            setattr(self, own, _replaced(getattr(self, own), inner, value) if inner else value)
+        return self
+
+    def __repr__(self) -> str:
+        signature = inspect.signature(type(self))
+        shown = [
+            f"{name}={getattr(self, name)!r}"
+            for name, parameter in signature.parameters.items()
+            if not _same(getattr(self, name), parameter.default)
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn, which is imported only because it asks."""
+        from sklearn.utils import InputTags, RegressorTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="regressor",
+            target_tags=TargetTags(required=True, multi_output=True),
+            regressor_tags=RegressorTags(),
+            input_tags=InputTags(),
+            requires_fit=False,  # before learning, the prediction is the prior
+        )
+
+    def _kernel(self) -> Kernel:
+        if self.kernel is None:
+            return RBF()
+        if not isinstance(self.kernel, Kernel):
+            raise TypeError(f"kernel must be a kernel such as onlinegp.kernels.RBF(1.0), or None, got {self.kernel!r}.")
+        return self.kernel
+
+
+def _nested(value: Any) -> dict[str, Any]:
+    """Return the fields of a kernel or part, and of those inside it."""
+    if not is_dataclass(value) or isinstance(value, type):
+        return {}
+    params = {f.name: getattr(value, f.name) for f in fields(value)}
+    for name, inner in list(params.items()):
+        params |= {f"{name}__{key}": deeper for key, deeper in _nested(inner).items()}
+    return params
+
+
+def _replaced(part: Any, name: str, value: Any) -> Any:
+    """Return a kernel or part with one field changed, at any depth."""
+    own, _, inner = name.partition("__")
+    if not is_dataclass(part) or isinstance(part, type) or own not in {f.name for f in fields(part)}:
+        raise ValueError(f"Invalid parameter {own!r} for {part!r}. See get_params() for the valid ones.")
+    return replace(part, **{own: _replaced(getattr(part, own), inner, value) if inner else value})
+
+
+def _same(value: Any, default: Any) -> bool:
+    return value is default or (type(value) is type(default) and bool(np.all(value == default)))
