@@ -20,7 +20,10 @@ Array = NDArray[np.float64]
 def _number(name: str, value: Any) -> float:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, got {value!r} ({type(value).__name__}).")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name} must be a number that a double can hold, got one of more than 300 digits.") from None
 
 
 def _only(arguments: dict[str, Any]) -> tuple[str, Any]:

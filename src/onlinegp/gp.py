@@ -6,15 +6,15 @@ noise of variance `noise`. If y is far from zero, centre it first.
 
 from __future__ import annotations
 
-import inspect
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp.checks import Array, check_X, check_Xy, count, non_negative, positive
-from onlinegp.kernels import RBF, Kernel
+from onlinegp.estimator import Estimator
+from onlinegp.kernels import Kernel
 
 JITTERS = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)  # relative to the mean of the diagonal
 FAILED = 1e25  # minus the log likelihood where there is none; finite for the sake of L-BFGS-B
@@ -94,8 +94,8 @@ def maximum_likelihood(
     """Return the hyperparameters and the noise that maximise the marginal likelihood (L-BFGS-B).
 
     The search starts from the given values, and `restarts` times more from a random place within
-    a factor of 100 of them. Where there are more than `subset` rows, these starts are compared on
-    so many of them, drawn at random, and only the best is carried on with all rows.
+    a factor of 100 of them. Where there are more than `subset` rows, each start is first carried
+    to its maximum on so many of them, drawn at random; the given start and the best go on with all.
 
     Parameters
     ----------
@@ -103,14 +103,12 @@ def maximum_likelihood(
         Where to start. What is zero stays zero (`noise=0` means noise-free data).
     X, y : arrays, (n, d) and (n,) or (n, outputs)
         The data, finite.
-    restarts : int
-        Random starts in addition to the given one.
-    seed : int, numpy Generator or None
-        For the random starts and the subset.
+    restarts, seed : int, and int, numpy Generator or None
+        Random starts in addition to the given one; the seed of these and of the subset.
     span : float
         Every hyperparameter stays within this factor of its given value.
     subset : int
-        Rows on which the starts are compared.
+        Rows for the first part of the search.
     iterations : int
         At most so many steps a search.
     """
@@ -128,14 +126,19 @@ def maximum_likelihood(
         value = log_marginal_likelihood(kernel, noise, X, y)
         return MaximumLikelihood(kernel, noise, value, converged=True, evaluations=1)
     bounds = np.stack([given - room, given + room], axis=1)
-    starts = given + np.log(100.0) * rng.uniform(-1.0, 1.0, (1 + restarts, given.size))
-    starts[0] = given
     rows = np.sort(rng.permutation(len(X))[:subset])
+    steps = np.log(100.0) * rng.uniform(-1.0, 1.0, (restarts, given.size))
+    steps[:, -1] = np.abs(steps[:, -1])  # with little noise at first, a search may never find it
+    starts = [given, *(given + steps)]
     climbs = [_climb(kernel, theta, bounds, X[rows], y[rows], iterations) for theta in starts]
     best = min(climbs, key=lambda climb: climb.fun)
     if len(rows) < len(X):
-        best = _climb(kernel, best.theta, bounds, X, y, iterations)
-        climbs.append(best)
+        # on all rows: from the given start, and from the best one, if that is really another
+        best = min(climbs, key=lambda climb: round(_loss(kernel, climb.theta, X, y)[0], 3))
+        finalists = [climbs[0]] if best is climbs[0] else [climbs[0], best]
+        finals = [_climb(kernel, climb.theta, bounds, X, y, iterations) for climb in finalists]
+        best = min(finals, key=lambda climb: climb.fun)
+        climbs += finals
     if best.fun >= FAILED:
         raise np.linalg.LinAlgError(
             "no start gave a positive definite kernel matrix. Use a larger noise or another kernel."
@@ -150,6 +153,17 @@ def _at(kernel: Kernel, theta: Array) -> tuple[Kernel, float]:
     return kernel.with_theta(theta[:-1]), float(np.exp(theta[-1]))
 
 
+def _loss(kernel: Kernel, theta: Array, X: Array, y: Array) -> tuple[float, Array]:
+    """Return minus the log likelihood for each value of y, and its gradient; FAILED where there is none."""
+    try:
+        value, gradient = log_marginal_likelihood(*_at(kernel, theta), X, y, gradient=True)
+    except np.linalg.LinAlgError:
+        value = np.nan
+    if not np.isfinite(value):
+        return FAILED, np.zeros_like(theta)  # from here the line search turns back
+    return -value / y.size, -gradient / y.size
+
+
 def _climb(kernel: Kernel, theta: Array, bounds: Array, X: Array, y: Array, steps: int) -> Any:
     """Maximise the likelihood from `theta`; return scipy's result, with the `theta` reached."""
     from scipy.optimize import minimize
@@ -159,13 +173,8 @@ def _climb(kernel: Kernel, theta: Array, bounds: Array, X: Array, y: Array, step
 
     def objective(point: Array) -> tuple[float, Array]:
         theta[free] = point
-        try:
-            value, slope = log_marginal_likelihood(*_at(kernel, theta), X, y, gradient=True)
-        except np.linalg.LinAlgError:
-            value = -np.inf
-        if not np.isfinite(value):
-            return FAILED, np.zeros(len(point))  # the line search turns back from here
-        return -value / y.size, -slope[free] / y.size  # a value near 1 suits the first step
+        loss, gradient = _loss(kernel, theta, X, y)
+        return loss, gradient[free]
 
     result = minimize(
         objective,
@@ -173,14 +182,14 @@ def _climb(kernel: Kernel, theta: Array, bounds: Array, X: Array, y: Array, step
         jac=True,
         method="L-BFGS-B",
         bounds=bounds[free],
-        options={"maxiter": steps, "ftol": FTOL},  # per value of y
+        options={"maxiter": steps, "ftol": 1e-7},  # less is nothing, as likelihoods go
     )
     theta[free] = result.x
     result.theta = theta
     return result
 
 
-class GPRegression:
+class GPRegression(Estimator):
     """Gaussian process regression on all the data at once: O(n^3) to fit, O(n^2) memory.
 
     With K the kernel matrix of the data and k* the kernel row of a new point x*, f(x*) has
@@ -198,10 +207,8 @@ class GPRegression:
         Variance of the noise on y. Zero is allowed: the mean then passes through the data.
     optimize : bool
         Whether `fit` sets kernel and noise by maximum likelihood, starting from these.
-    restarts : int
-        Random starts of that search, in addition to the given one.
-    seed : int, numpy Generator or None
-        For the random starts.
+    restarts, seed : int, and int, numpy Generator or None
+        Random starts of that search in addition to the given one, and their seed.
 
     Attributes
     ----------
@@ -290,9 +297,7 @@ class GPRegression:
                 "Ask for the covariance: its diagonal is the square of std."
             )
         fitted = hasattr(self, "alpha_")
-        X = check_X(X, width=self.n_features_in_ if fitted else None)
-        if len(X) == 0:
-            raise ValueError(f"X must have at least one sample, got 0 (shape {X.shape}). Skip empty batches.")
+        X = check_X(X, width=self.n_features_in_ if fitted else None, owner=type(self).__name__)
         kernel, noise = (self.kernel_, self.noise_) if fitted else self._given()
         mean, V = np.zeros(len(X)), np.zeros((1, len(X)))
         if fitted:
@@ -333,60 +338,5 @@ class GPRegression:
             kernel, noise = _at(kernel, theta)
         return log_marginal_likelihood(kernel, noise, self.X_train_, self.y_train_, gradient=gradient)
 
-    def score(self, X: ArrayLike, y: ArrayLike) -> float:
-        """Return the coefficient of determination R^2 of the mean, averaged over outputs."""
-        X, y = check_Xy(X, y)
-        residual = ((y - self.predict(X)) ** 2).sum(axis=0)
-        total = ((y - y.mean(axis=0)) ** 2).sum(axis=0)
-        total = np.where(total > 0.0, total, np.where(residual > 0.0, residual, 1.0))
-        return float(np.mean(1.0 - residual / total))  # a constant y scores 1 if hit, else 0
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters; with `deep`, the kernel's too, as `kernel__length_scale`."""
-        params = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
-        return params | (_inside("kernel", self.kernel) if deep else {})
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters; `kernel__length_scale` puts another kernel in place of this one."""
-        for name in sorted(params, key=lambda name: "__" in name):  # the kernel before its parts
-            own, _, inner = name.partition("__")
-            known, value = self.get_params(deep=False), params[name]
-            if own not in known:
-                names = ", ".join(known)
-                raise ValueError(f"{own} is no parameter of GPRegression. Its parameters: {names}.")
-            setattr(self, own, _with(known[own], inner, value) if inner else value)
-        return self
-
-    def __repr__(self) -> str:
-        params = ", ".join(f"{k}={v!r}" for k, v in self.get_params(deep=False).items())
-        return f"GPRegression({params})"
-
     def _given(self) -> tuple[Kernel, float]:
-        kernel = RBF() if self.kernel is None else self.kernel
-        if not isinstance(kernel, Kernel):
-            raise TypeError(
-                f"kernel must be a kernel or None, got {kernel!r} ({type(kernel).__name__}). "
-                f"Pass an instance, such as RBF(length_scale=1.0)."
-            )
-        return kernel, non_negative("Use 0.0 for data without noise.", noise=self.noise)
-
-
-def _inside(name: str, part: Any) -> dict[str, Any]:
-    """Return the parameters of a kernel and of those inside it, as name__left__length_scale."""
-    if not isinstance(part, Kernel):
-        return {}
-    params: dict[str, Any] = {}
-    for field in fields(part):
-        key, value = f"{name}__{field.name}", getattr(part, field.name)
-        params |= {key: value} | _inside(key, value)
-    return params
-
-
-def _with(part: Any, name: str, value: Any) -> Any:
-    """Return the kernel with one parameter changed, at any depth."""
-    own, _, inner = name.partition("__")
-    known = [field.name for field in fields(part)] if isinstance(part, Kernel) else []
-    if own not in known:
-        names = ", ".join(known) or "none"
-        raise ValueError(f"{own} is no parameter of {part!r}. Its parameters: {names}.")
-    return replace(part, **{own: _with(getattr(part, own), inner, value) if inner else value})
+        return self._kernel(), non_negative("Use 0.0 for data without noise.", noise=self.noise)
