@@ -1,0 +1,108 @@
+"""What is measured: each case is a stream, a model, its NumPy twins, and the least time that the hardware allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import baselines
+import limits
+import numpy as np
+
+import onlinegp as ogp
+from onlinegp.kernels import RBF
+
+K = RBF(1.0)
+
+
+@dataclass
+class Case:
+    """`warm` rows are learned before the clock starts: the budget is full, or the dictionary has its size."""
+
+    name: str
+    model: Callable[[], ogp.KLMS]
+    naive: Callable | None
+    tuned: Callable | None
+    rows: int
+    warm: int
+    limit: Callable[[float], float]  # seconds a sample, given the mean number of centres
+    bound: str
+    targets: tuple[float, float, float]  # on AVX-512: times naive, times tuned, share of the limit
+    spread: float = 1.6  # of the inputs
+    naive_rows: int | None = None
+    d: int = 8
+
+    def stream(self) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(0)
+        X = self.spread * rng.standard_normal((self.warm + self.rows, self.d))
+        y = np.sin(X[:, 0]) + 0.3 * X[:, 1] + 0.1 * rng.standard_normal(len(X))
+        return X, y
+
+
+def krlst(M: int, rows: int, targets: tuple[float, float, float], naive_rows: int) -> Case:
+    settings = {"noise": 0.01, "budget": M, "forgetting": 0.999}
+    return Case(
+        f"KRLS-T, M = {M}",
+        partial(ogp.KRLST, K, **settings),
+        partial(baselines.krlst_naive, **settings),
+        partial(baselines.krlst_tuned, **settings),
+        rows=rows,
+        warm=M + 20,
+        naive_rows=naive_rows,
+        limit=lambda m: limits.matrix_seconds(M) + limits.row_seconds(M, 8),
+        bound="memory",
+        targets=targets,
+    )
+
+
+CASES = [
+    Case(
+        "KLMS growing to 5000",
+        partial(ogp.KLMS, K, step=0.5),
+        partial(baselines.klms_naive, step=0.5),
+        partial(baselines.klms_tuned, step=0.5),
+        rows=5000,
+        warm=0,
+        limit=lambda m: limits.row_seconds(m, 8),
+        bound="FMA",
+        targets=(70, 12, 0.60),
+    ),
+    Case(
+        "KNLMS growing to 5000",
+        partial(ogp.KNLMS, K, step=0.5, coherence=1.0, epsilon=0.01),
+        partial(baselines.knlms_naive, step=0.5, epsilon=0.01),
+        partial(baselines.knlms_tuned, step=0.5, epsilon=0.01),
+        rows=5000,
+        warm=0,
+        limit=lambda m: limits.row_seconds(m, 8, passes=3),
+        bound="FMA",
+        targets=(55, 11, 0.55),
+    ),
+    Case(
+        "beta-KLMS growing to 5000",
+        partial(ogp.BetaKLMS, K, beta=0.1, noise=0.01),
+        partial(baselines.beta_naive, beta=0.1, noise=0.01),
+        partial(baselines.beta_tuned, beta=0.1, noise=0.01),
+        rows=5000,
+        warm=0,
+        limit=lambda m: limits.row_seconds(m, 8, passes=3),
+        bound="FMA",
+        targets=(55, 11, 0.55),
+    ),
+    Case(
+        "QKLMS, some 200 centres",
+        partial(ogp.QKLMS, K, step=0.5, radius=2.3),
+        partial(baselines.qklms_naive, step=0.5, radius=2.3),
+        partial(baselines.qklms_tuned, step=0.5, radius=2.3),
+        rows=20000,
+        warm=0,
+        spread=0.75,
+        limit=lambda m: limits.row_seconds(m, 8, passes=3),
+        bound="FMA",
+        targets=(170, 55, 0.45),
+    ),
+    krlst(50, 20000, (100, 14, 0.40), naive_rows=1000),
+    krlst(100, 10000, (100, 14, 0.50), naive_rows=600),
+    krlst(500, 2000, (95, 4, 0.85), naive_rows=60),
+]

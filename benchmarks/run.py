@@ -1,0 +1,172 @@
+"""Measure onlinegp against NumPy and against the machine: `make bench`.
+
+All figures are ratios within one run: the contenders take turns, and the least time of several repeats counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+import limits
+import numpy as np
+from cases import CASES, Case
+
+import onlinegp as ogp
+
+
+def seconds(action: Callable[[], object]) -> float:
+    start = perf_counter()
+    action()
+    return perf_counter() - start
+
+
+def numpy_seconds(function: Callable, case: Case, rows: int) -> float:
+    """Seconds a sample after the warm-up: a run over all rows, less one over the warm-up alone."""
+    X, y = case.stream()
+    end = case.warm + rows
+    total = seconds(lambda: function(X[:end], y[:end]))
+    start = seconds(lambda: function(X[: case.warm], y[: case.warm])) if case.warm else 0.0
+    return (total - start) / rows
+
+
+def engine_seconds(case: Case, engine: str) -> tuple[float, float]:
+    """Seconds a sample, and the mean number of centres."""
+    X, y = case.stream()
+    model = case.model().set_params(engine=engine)
+    if case.warm:
+        model.partial_fit(X[: case.warm], y[: case.warm])
+    start = perf_counter()
+    trace = ogp.run(model, X[case.warm :], y[case.warm :])
+    return (perf_counter() - start) / case.rows, float(trace.size.mean())
+
+
+def measure(case: Case, engine: str, repeats: int) -> dict:
+    """Interleave the contenders, and keep the best of each."""
+    best = {"naive": np.inf, "tuned": np.inf, "onlinegp": np.inf}
+    centres = 0.0
+    for i in range(repeats):
+        if case.naive and i < 2:
+            rows = min(case.rows, case.naive_rows or case.rows)
+            best["naive"] = min(best["naive"], numpy_seconds(case.naive, case, rows))
+        if case.tuned and i < 3:
+            best["tuned"] = min(best["tuned"], numpy_seconds(case.tuned, case, min(case.rows, 5000)))
+        time, centres = engine_seconds(case, engine)
+        best["onlinegp"] = min(best["onlinegp"], time)
+    limit = case.limit(centres)
+    return {
+        "case": case.name,
+        "centres": centres,
+        "us": {name: 1e6 * value for name, value in best.items()} | {"limit": 1e6 * limit},
+        "bound": case.bound,
+        "times naive": best["naive"] / best["onlinegp"],
+        "times tuned": best["tuned"] / best["onlinegp"],
+        "share of limit": limit / best["onlinegp"],
+        "targets": case.targets,
+    }
+
+
+def one_call(engine: str, repeats: int) -> dict:
+    """One call for one sample: KLMS with 200 centres, through the estimator's own method."""
+    from baselines import klms_naive
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 8))
+    y = np.sin(X[:, 0])
+    best, naive = np.inf, np.inf
+    for _ in range(20 * repeats):
+        model = ogp.KLMS(step=0.5, engine=engine).partial_fit(X[:200], y[:200])
+        samples = list(zip(X[200:], y[200:].tolist(), strict=True))
+        learn_one = model.learn_one
+        start = perf_counter()
+        for x, target in samples:
+            learn_one(x, target)
+        best = min(best, (perf_counter() - start) / len(samples))
+    for _ in range(repeats):
+        total = seconds(lambda: klms_naive(X, y, step=0.5)) - seconds(lambda: klms_naive(X[:200], y[:200], step=0.5))
+        naive = min(naive, total / 100)
+    return {
+        "case": "one call for one sample, KLMS, 200 centres",
+        "centres": 250.0,
+        "us": {"naive": 1e6 * naive, "onlinegp": 1e6 * best},
+        "bound": "call",
+        "times naive": naive / best,
+        "targets": (50, None, None),
+    }
+
+
+def table(results: list[dict]) -> str:
+    header = f"{'case':<44} {'naive':>9} {'tuned':>8} {'onlinegp':>9} {'x naive':>8} {'x tuned':>8} {'of limit':>16}"
+    lines = [header, "-" * len(header)]
+    for r in results:
+        us = r["us"]
+        share = f"{r['share of limit']:>7.0%} of {r['bound']}" if "share of limit" in r else ""
+        lines.append(
+            f"{r['case']:<44} {_cell(us.get('naive'), 9)} {_cell(us.get('tuned'), 8)} {us['onlinegp']:>9.2f} "
+            f"{_cell(r.get('times naive'), 8)} {_cell(r.get('times tuned'), 8)} {share:>16}"
+        )
+    return "\n".join(lines)
+
+
+def _cell(value: float | None, width: int) -> str:
+    return f"{value:>{width}.1f}" if value is not None and np.isfinite(value) else " " * width
+
+
+def picture(results: list[dict], path: Path) -> None:
+    """Draw microseconds a sample, a bar a contender."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.0, 0.55 * len(results) + 1.4), layout="constrained")
+    axes = figure.subplots()
+    contenders = {"naive": "0.75", "tuned": "#E69F00", "onlinegp": "#0072B2", "limit": "#009E73"}
+    for i, (name, colour) in enumerate(contenders.items()):
+        rows = [(j, r["us"][name]) for j, r in enumerate(results) if np.isfinite(r["us"].get(name, np.nan))]
+        where, values = np.array([j for j, _ in rows]), [v for _, v in rows]
+        label = {"naive": "NumPy, naive", "tuned": "NumPy, tuned", "limit": "hardware limit"}.get(name, name)
+        axes.barh(where + 0.2 * (i - 1.5), values, height=0.18, color=colour, label=label)
+    axes.set_yticks(range(len(results)), [r["case"] for r in results])
+    axes.invert_yaxis()
+    axes.set(xscale="log", xlabel="microseconds a sample (d = 8, float64)")
+    axes.legend(fontsize=8, ncols=4, loc="upper center", bbox_to_anchor=(0.4, 1.12))
+    figure.savefig(path, dpi=130)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("out"), help="where to write bench.json and bench.png")
+    parser.add_argument("--engine", default="auto", help="auto, native or python")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--peers", action="store_true", help="also River, scikit-learn and krls, where installed")
+    parser.add_argument("--only", default="", help="only cases whose name contains this")
+    args = parser.parse_args()
+    machine = limits.summary()
+    print("\n".join(f"{name:<24} {value:8.1f}" for name, value in machine.items()), "\n")
+
+    from tqdm import tqdm
+
+    results = []
+    for case in tqdm([c for c in CASES if args.only in c.name], disable=None, leave=False):
+        results.append(measure(case, args.engine, args.repeats))
+    if not args.only:
+        results.append(one_call(args.engine, args.repeats))
+        if hasattr(ogp, "Fleet"):
+            from fleet import fleet
+
+            results += fleet(args.repeats)
+    print(table(results))
+    report = {"machine": machine, "engine": ogp.engine.info(), "results": results}
+    if args.peers:
+        from peers import peers
+
+        report["peers"] = peers()
+    args.out.mkdir(parents=True, exist_ok=True)
+    (args.out / "bench.json").write_text(json.dumps(report, indent=1))
+    picture(results, args.out / "bench.png")
+    print(f"\nMicroseconds a sample; least of {args.repeats} interleaved repeats. {args.out / 'bench.json'}, bench.png")
+
+
+if __name__ == "__main__":
+    main()

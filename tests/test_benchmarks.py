@@ -1,0 +1,38 @@
+"""The NumPy twins of the benchmarks predict what onlinegp predicts: otherwise a ratio means nothing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import onlinegp as ogp
+from onlinegp.kernels import RBF
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+import baselines
+
+CASES = {
+    "klms": (ogp.KLMS(RBF(), step=0.5), {"step": 0.5}),
+    "knlms": (ogp.KNLMS(RBF(), step=0.5, coherence=1.0, epsilon=0.01), {"step": 0.5, "epsilon": 0.01}),
+    "beta": (ogp.BetaKLMS(RBF(), beta=0.1, noise=0.01), {"beta": 0.1, "noise": 0.01}),
+    "qklms": (ogp.QKLMS(RBF(), step=0.5, radius=0.5), {"step": 0.5, "radius": 0.5}),
+    "krlst": (
+        ogp.KRLST(RBF(), noise=0.01, budget=30, forgetting=0.999),
+        {"noise": 0.01, "budget": 30, "forgetting": 0.999},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ["naive", "tuned"])
+@pytest.mark.parametrize("name", CASES)
+def test_twins_predict_the_same(name, kind):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 4))
+    y = np.sin(X[:, 0]) + 0.3 * X[:, 1] + 0.1 * rng.standard_normal(400)
+    model, settings = CASES[name]
+    expected = ogp.run(type(model)(**model.get_params(deep=False)), X, y).mean
+    actual = getattr(baselines, f"{name}_{kind}")(X, y, **settings)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-11)
