@@ -4,8 +4,11 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 OUT    ?= out
 
+# BLAS on one thread: the tests run two processes, the benchmarks compare one core with one core.
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check lint types clean
+.PHONY: help demo test test-slow check lint types bench docs sanitize clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -14,10 +17,10 @@ demo: $(VENV)/installed ## Install, then run the demonstration: four filters on 
 	$(BIN)/onlinegp demo --out $(OUT)
 
 test: $(VENV)/tested ## Install, then run every test but the slow ones
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2
 
-test-slow: $(VENV)/tested ## Run the long tests too
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m ""
+test-slow: $(VENV)/tested ## Run the slow tests too: millions of steps, whole experiments, fifty crashes
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m ""
 
 check: lint types test ## Lint, types, tests
 
@@ -28,23 +31,41 @@ lint: $(VENV)/developed ## Check style and format
 types: $(VENV)/developed ## Check types
 	$(BIN)/mypy
 
-clean: ## Remove the environment and what was built
-	rm -rf $(VENV) build dist $(OUT) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+bench: $(VENV)/installed ## Measure against NumPy and against the machine's limits
+	$(ONE_THREAD) $(BIN)/python benchmarks/run.py --out $(OUT)
 
-# One stamp a set of packages: installing again only when the project's own files ask for it.
-SOURCES := pyproject.toml $(shell find src -name '*.py')
+docs: $(VENV)/documented ## Build the documentation; warnings are errors
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+sanitize: $(VENV)/tested ## Run the engine's tests under the address and undefined behaviour sanitizers
+	PYTHON=$(BIN)/python native/sanitize.sh
+
+clean: ## Remove the environment and what was built
+	rm -rf $(VENV) build dist $(OUT) docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# One stamp a set of packages. The engine is built in build/, so that only what changed is compiled again.
+SOURCES := pyproject.toml CMakeLists.txt $(shell find src native -type f \( -name '*.py' -o -name '*.?pp' \))
+INSTALL := $(BIN)/python -m pip install --quiet --no-build-isolation --config-settings=build-dir=build/{wheel_tag}
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/installed: $(VENV)/bin/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet '.[plots]'
+$(VENV)/buildable: $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet 'scikit-build-core>=0.10' 'nanobind>=2.4' cmake ninja
 	@touch $@
 
-$(VENV)/tested: $(VENV)/bin/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet '.[test]'
+$(VENV)/installed: $(VENV)/buildable $(SOURCES)
+	$(INSTALL) '.[plots]'
+	@touch $@
+
+$(VENV)/tested: $(VENV)/buildable $(SOURCES)
+	$(INSTALL) '.[test]'
 	@touch $@ $(VENV)/installed
 
-$(VENV)/developed: $(VENV)/bin/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet '.[dev]'
-	@touch $@ $(VENV)/tested $(VENV)/installed
+$(VENV)/documented: $(VENV)/buildable $(SOURCES)
+	$(INSTALL) '.[docs]'
+	@touch $@ $(VENV)/installed
+
+$(VENV)/developed: $(VENV)/buildable $(SOURCES)
+	$(INSTALL) '.[dev]'
+	@touch $@ $(VENV)/tested $(VENV)/documented $(VENV)/installed

@@ -2,15 +2,96 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import platform
+import warnings
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
 from onlinegp.checks import choice
 from onlinegp.engine.python import PythonEngine
 from onlinegp.learn import Recipe
 from onlinegp.state import State
 
-Engine = PythonEngine
+if TYPE_CHECKING:
+    from onlinegp.engine.native import NativeEngine
+
+Engine: TypeAlias = "PythonEngine | NativeEngine"
+
+_warned = False
 
 
-def make_engine(name: str, recipe: Recipe, state: State) -> Engine:
-    """Return the engine of that name for a recipe and a state, which it takes over."""
-    choice(("auto", "python"), engine=name)
+def available() -> bool:
+    """Return whether the compiled engine was built."""
+    return importlib.util.find_spec("onlinegp.engine._native") is not None
+
+
+def info() -> dict[str, str]:
+    """Return what runs here: the engine that "auto" takes, its instruction set and compiler, and versions."""
+    facts = {"engine": "native" if available() else "python"}
+    if available():
+        from onlinegp.engine import _native
+
+        facts |= {"instruction set": _native.instruction_set, "compiler": _native.compiler}
+    return facts | {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "machine": platform.machine(),
+    }
+
+
+def make_engine(name: str, recipe: Recipe, state: State, dtype: str = "float64") -> Engine:
+    """Return the engine of that name for a recipe and a state, which it takes over.
+
+    "native" is the compiled one, "python" the readable one; "auto" is the compiled one where it was built and knows
+    every part of the recipe, else the readable one. Only the compiled one has dtype="float32".
+    """
+    choice(("auto", "native", "python"), engine=name)
+    choice(("float64", "float32"), dtype=dtype)
+    if name == "python" or (name == "auto" and not available()):
+        if name == "auto":
+            _warn_once()
+        return _python(recipe, state, dtype)
+    if not available():
+        raise ValueError(
+            "engine must be 'auto' or 'python' here, got 'native': the compiled engine was not built. Install onlinegp "
+            "with a C++17 compiler (GCC or Clang) on the path to have it."
+        )
+    from onlinegp.engine.native import NativeEngine, UnsupportedError
+
+    try:
+        return NativeEngine(recipe, state, dtype=dtype)
+    except UnsupportedError:
+        if name == "native":
+            raise
+    return _python(recipe, state, dtype)
+
+
+def thread_count() -> int:
+    """Return how many threads a call may use: ONLINEGP_THREADS, or the cores of this process."""
+    asked = os.environ.get("ONLINEGP_THREADS", "")
+    if asked.isdigit() and int(asked) > 0:
+        return int(asked)
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    return len(cores)
+
+
+def _python(recipe: Recipe, state: State, dtype: str) -> PythonEngine:
+    if dtype != "float64":
+        raise ValueError(
+            f"dtype must be 'float64' for the Python engine, got {dtype!r}. Only the compiled one has both."
+        )
     return PythonEngine(recipe, state)
+
+
+def _warn_once() -> None:
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            "onlinegp runs on its Python engine: the compiled one was not built. Results are the same, slower. Install "
+            "with a C++17 compiler (GCC or Clang) to have it, or pass engine='python' to say that this is fine.",
+            stacklevel=4,
+        )

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlinegp.checks import Array, check_X, check_x, check_Xy
+from onlinegp.checks import Array, check_x
 from onlinegp.engine import Engine, make_engine
 from onlinegp.estimator import Estimator
 from onlinegp.learn import Recipe
@@ -24,7 +24,8 @@ class OnlineRegressor(Estimator):
     anew, `partial_fit` and `learn_one` go on.
     """
 
-    engine: str
+    engine: str = "auto"
+    dtype: str = "float64"
     _engine: Engine | None = None
 
     def recipe(self) -> Recipe:
@@ -35,8 +36,9 @@ class OnlineRegressor(Estimator):
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Forget everything, then learn the rows of X (n, d) and y (n,) or (n, outputs), in order."""
-        X, y = check_Xy(X, y)
+        X, y, names = self._check_Xy(X, y, anew=True)
         self._start(X.shape[1], y)
+        self._remember(names)
         return self.partial_fit(X, y)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -74,7 +76,7 @@ class OnlineRegressor(Estimator):
         mean : array of shape (n,), or (n, outputs) if the model was trained on such a y
         std : array of the same shape, only if `return_std`
         """
-        X = check_X(X, width=self._width, owner=type(self).__name__)
+        X = self._check_X(X)
         engine = self._engine or self._prior(X.shape[1])
         mean, variance = engine.predict(X)
         std = np.sqrt(variance)
@@ -156,7 +158,7 @@ class OnlineRegressor(Estimator):
     def __setstate__(self, own: dict[str, Any]) -> None:
         vars(self).update(own)
         if self._engine is not None:
-            self._engine = make_engine(self.engine, self._recipe, copy.deepcopy(own["_engine"]))
+            self._engine = make_engine(self.engine, self._recipe, copy.deepcopy(own["_engine"]), self.dtype)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._engine is not None
@@ -179,7 +181,7 @@ class OnlineRegressor(Estimator):
 
     def _prior(self, features: int) -> Engine:
         recipe = self.recipe()
-        return make_engine(self.engine, recipe, recipe.start(features))
+        return make_engine(self.engine, recipe, recipe.start(features), self.dtype)
 
     def _start(self, features: int, y: Array) -> None:
         """Begin a stream: from here on the parameters are fixed."""
@@ -188,7 +190,7 @@ class OnlineRegressor(Estimator):
         self._adopt(recipe, state, single=y.ndim == 1)
 
     def _adopt(self, recipe: Recipe, state: State, *, single: bool) -> None:
-        self._engine = make_engine(self.engine, recipe, state)
+        self._engine = make_engine(self.engine, recipe, state, self.dtype)
         self._recipe = recipe
         self._learned_with = self.get_params(deep=False)
         self._single = single
@@ -196,9 +198,10 @@ class OnlineRegressor(Estimator):
 
     def _ready(self, X: ArrayLike, y: ArrayLike) -> tuple[Engine, Array, Array]:
         """Return the engine and the checked rows, X (n, d) and Y (n, p); start a stream if there is none."""
-        X, y = check_Xy(X, y, width=self._width, owner=type(self).__name__)
+        X, y, names = self._check_Xy(X, y)
         if self._engine is None:
             self._start(X.shape[1], y)
+            self._remember(names)
         assert self._engine is not None
         outputs = self._engine.outputs
         if (y.ndim == 1) != self._flat or (y.ndim == 2 and y.shape[1] != outputs):

@@ -26,6 +26,8 @@ class FBKRLS(OnlineRegressor):
         The number of samples kept; the one with the least leave-one-out error leaves.
     engine : {"auto", "native", "python"}
         What runs the update; see :mod:`onlinegp.engine`.
+    dtype : {"float64"}
+        A tracked covariance loses its positive definiteness in float32, which is refused.
 
     References
     ----------
@@ -39,11 +41,13 @@ class FBKRLS(OnlineRegressor):
         noise: float = 1e-2,
         budget: int = 100,
         engine: str = "auto",
+        dtype: str = "float64",
     ) -> None:
         self.kernel = kernel
         self.noise = noise
         self.budget = budget
         self.engine = engine
+        self.dtype = dtype
 
     def recipe(self) -> Recipe:
         return Recipe(

@@ -25,16 +25,21 @@ class KLMS(OnlineRegressor):
         The learning rate. Stable below 2 / k(x, x).
     engine : {"auto", "native", "python"}
         What runs the update; see :mod:`onlinegp.engine`.
+    dtype : {"float64", "float32"}
+        The precision of the compiled engine; float32 takes half the time and memory, and keeps six digits.
 
     References
     ----------
     Liu, Pokharel and Principe, "The kernel least-mean-square algorithm", IEEE Trans. Signal Processing, 2008.
     """
 
-    def __init__(self, kernel: Kernel | None = None, *, step: float = 0.5, engine: str = "auto") -> None:
+    def __init__(
+        self, kernel: Kernel | None = None, *, step: float = 0.5, engine: str = "auto", dtype: str = "float64"
+    ) -> None:
         self.kernel = kernel
         self.step = step
         self.engine = engine
+        self.dtype = dtype
 
     def recipe(self) -> Recipe:
         return Recipe(self._kernel(), Prior(positive(step=self.step)))

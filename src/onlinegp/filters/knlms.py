@@ -31,6 +31,8 @@ class KNLMS(OnlineRegressor):
         Regularises the normalisation.
     engine : {"auto", "native", "python"}
         What runs the update; see :mod:`onlinegp.engine`.
+    dtype : {"float64", "float32"}
+        The precision of the compiled engine; float32 takes half the time and memory, and keeps six digits.
 
     References
     ----------
@@ -46,12 +48,14 @@ class KNLMS(OnlineRegressor):
         coherence: float = 0.95,
         epsilon: float = 1e-2,
         engine: str = "auto",
+        dtype: str = "float64",
     ) -> None:
         self.kernel = kernel
         self.step = step
         self.coherence = coherence
         self.epsilon = epsilon
         self.engine = engine
+        self.dtype = dtype
 
     def recipe(self) -> Recipe:
         return Recipe(

@@ -28,16 +28,21 @@ class KRLS(OnlineRegressor):
         In (0, 1]. How much of k(x, x) must be new for x to become a centre. Larger is sparser.
     engine : {"auto", "native", "python"}
         What runs the update; see :mod:`onlinegp.engine`.
+    dtype : {"float64"}
+        A tracked covariance loses its positive definiteness in float32, which is refused.
 
     References
     ----------
     Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", IEEE Trans. Signal Processing, 2004.
     """
 
-    def __init__(self, kernel: Kernel | None = None, *, threshold: float = 1e-2, engine: str = "auto") -> None:
+    def __init__(
+        self, kernel: Kernel | None = None, *, threshold: float = 1e-2, engine: str = "auto", dtype: str = "float64"
+    ) -> None:
         self.kernel = kernel
         self.threshold = threshold
         self.engine = engine
+        self.dtype = dtype
 
     def recipe(self) -> Recipe:
         return Recipe(

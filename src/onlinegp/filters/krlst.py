@@ -38,6 +38,8 @@ class KRLST(OnlineRegressor):
         Added to the diagonal of K, as a share of k(x, x).
     engine : {"auto", "native", "python"}
         What runs the update; see :mod:`onlinegp.engine`.
+    dtype : {"float64"}
+        A tracked covariance loses its positive definiteness in float32, which is refused.
 
     References
     ----------
@@ -55,6 +57,7 @@ class KRLST(OnlineRegressor):
         power: str = "fixed",
         jitter: float = JITTER,
         engine: str = "auto",
+        dtype: str = "float64",
     ) -> None:
         self.kernel = kernel
         self.noise = noise
@@ -63,6 +66,7 @@ class KRLST(OnlineRegressor):
         self.power = power
         self.jitter = jitter
         self.engine = engine
+        self.dtype = dtype
 
     def recipe(self) -> Recipe:
         jitter = positive(jitter=self.jitter)

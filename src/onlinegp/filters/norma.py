@@ -30,6 +30,8 @@ class NORMA(OnlineRegressor):
         The number of centres; the oldest leaves.
     engine : {"auto", "native", "python"}
         What runs the update; see :mod:`onlinegp.engine`.
+    dtype : {"float64", "float32"}
+        The precision of the compiled engine; float32 takes half the time and memory, and keeps six digits.
 
     References
     ----------
@@ -44,12 +46,14 @@ class NORMA(OnlineRegressor):
         leak: float = 1e-2,
         budget: int = 500,
         engine: str = "auto",
+        dtype: str = "float64",
     ) -> None:
         self.kernel = kernel
         self.step = step
         self.leak = leak
         self.budget = budget
         self.engine = engine
+        self.dtype = dtype
 
     def recipe(self) -> Recipe:
         return Recipe(

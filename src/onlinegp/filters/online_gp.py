@@ -30,6 +30,8 @@ class OnlineGP(OnlineRegressor):
         The largest number of centres; None lets it grow without bound. Give one for streams beyond some thousands.
     engine : {"auto", "native", "python"}
         What runs the update; see :mod:`onlinegp.engine`.
+    dtype : {"float64"}
+        A tracked covariance loses its positive definiteness in float32, which is refused.
 
     References
     ----------
@@ -44,11 +46,13 @@ class OnlineGP(OnlineRegressor):
         noise: float = 1e-2,
         budget: int | None = None,
         engine: str = "auto",
+        dtype: str = "float64",
     ) -> None:
         self.kernel = kernel
         self.noise = noise
         self.budget = budget
         self.engine = engine
+        self.dtype = dtype
 
     def recipe(self) -> Recipe:
         noise = positive(noise=self.noise)

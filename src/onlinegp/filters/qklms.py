@@ -26,6 +26,8 @@ class QKLMS(OnlineRegressor):
         The quantisation radius, a Euclidean distance in the units of the inputs; zero merges only duplicates.
     engine : {"auto", "native", "python"}
         What runs the update; see :mod:`onlinegp.engine`.
+    dtype : {"float64", "float32"}
+        The precision of the compiled engine; float32 takes half the time and memory, and keeps six digits.
 
     References
     ----------
@@ -40,11 +42,13 @@ class QKLMS(OnlineRegressor):
         step: float = 0.5,
         radius: float = 0.3,
         engine: str = "auto",
+        dtype: str = "float64",
     ) -> None:
         self.kernel = kernel
         self.step = step
         self.radius = radius
         self.engine = engine
+        self.dtype = dtype
 
     def recipe(self) -> Recipe:
         return Recipe(

@@ -1,0 +1,64 @@
+// What each instruction set offers to the rest of the program. Plain types; neither Python nor vectors.
+#pragma once
+#include <cstdint>
+#include "recipe.hpp"
+
+namespace onlinegp {
+
+// A state as arrays without padding: centers (size, d), alpha (size, p), matrices (size, size); absent ones are null
+struct Arrays {
+    int64_t size = 0, seen = 0;
+    double scale = 1, bound = 0, residual = 0, power = 1, evidence = 1;
+    double *centers = nullptr, *alpha = nullptr, *kcc = nullptr, *rowsum = nullptr;
+    double *A = nullptr, *Q = nullptr, *K = nullptr, *P = nullptr;
+    int64_t* born = nullptr;
+};
+
+// What happened, a row a sample; whatever is null is not wanted
+struct Steps {
+    double *mean = nullptr, *variance = nullptr;  // (n, p), (n,): predicted before learning
+    int64_t *size = nullptr, *slot = nullptr, *admitted = nullptr, *left = nullptr;
+};
+
+// A filter at work
+class Model {
+  public:
+    virtual ~Model();
+    virtual int64_t size() const = 0;
+    virtual int64_t seen() const = 0;
+    virtual void load(const Arrays& in) = 0;
+    virtual void save(Arrays& out) = 0;
+    virtual void learn(int64_t n, const double* X, const double* Y, const Steps& steps) = 0;
+    virtual void look(const double* x, double* mean, double* variance) = 0;  // one sample, which may be learned next
+    virtual void flush() = 0;                                                 // finish what waits, before `predict`
+    virtual void predict(int64_t n, const double* X, double* mean, double* variance) const = 0;  // by several threads
+    virtual void rows(int64_t n, const double* X, double* K) const = 0;       // kernel rows, (n, size)
+};
+
+// Many filters of one recipe. Each thread works as one of `workers`, on the filters that are its own.
+class Models {
+  public:
+    virtual ~Models();
+    virtual int64_t count() const = 0;
+    virtual void grow(int64_t count) = 0;
+    virtual void employ(int workers) = 0;  // before work is shared between so many
+    virtual int64_t size(int64_t i) const = 0;
+    virtual void load(int64_t i, const Arrays& in) = 0;
+    virtual void save(int64_t i, Arrays& out) = 0;
+    // For each of n events predict (where mean and variance are wanted) and then learn (where Y is given)
+    virtual void work(int worker, int64_t n, const int64_t* who, const double* X, const double* Y, double* mean,
+                      double* variance) = 0;
+};
+
+struct InstructionSet {
+    const char* name;
+    Model* (*make)(const Recipe& recipe, int d, int p, bool single);  // the recipe must outlive the model
+    Models* (*make_many)(const Recipe& recipe, int d, int p, bool single);
+    void (*exp2_minus)(int64_t n, const double* x, double* y);
+};
+
+extern const InstructionSet* const available[];  // that this program was built with, best first; ends with null
+
+const InstructionSet* choose(const char* at_most);  // the best that this machine runs, and no better than asked for
+
+}  // namespace onlinegp

@@ -1,0 +1,138 @@
+// What a filter thinks of its posterior covariance: the twin of onlinegp.beliefs, which has the equations and sources.
+//
+// `look` and `gain` are here; what tracked beliefs do with their matrices is in tracking.hpp.
+#pragma once
+#include "look.hpp"
+
+namespace onlinegp::ONLINEGP_ISA {
+
+constexpr double REFINE_ABOVE = 1e-12, RESIDUAL_MEMORY = 0.98;
+
+template <class T> void look_prior(const Recipe& recipe, Look<T>& look) {
+    look.v = look.kxx;
+    look.s = max(1.0 / recipe.step, look.kxx);
+}
+
+// R, the running maximum of the row sums of |k|, with x as one more row
+template <class T> double row_bound(const State<T>& state, const T* k, double kxx) {
+    Vec<T> rows{}, total{};
+    for (int64_t i = 0; i < state.size; i += W<T>) {
+        const Vec<T> a = magnitude<T>(load(k + i));
+        rows = larger(rows, load(state.rowsum + i) + a);
+        total += a;
+    }
+    double bound = max(state.bound, double(sum<T>(total)) + kxx);
+    for (int i = 0; i < W<T>; i++) bound = max(bound, double(rows[i]));
+    return bound;
+}
+
+template <class T> void look_beta(const Recipe& recipe, const State<T>& state, Look<T>& look) {
+    const T* k = look.k.data();
+    look.pull = recipe.automatic ? -1.0 / (row_bound(state, k, look.kxx) + recipe.noise) : recipe.beta;
+    look.v = max(look.kxx + look.pull * double(dot(k, k, state.size)), 0.0);
+    look.s = look.v + recipe.noise;
+}
+
+template <class T> void look_isotropic(const Recipe& recipe, const State<T>& state, Look<T>& look) {
+    const double k2 = double(dot(look.k.data(), look.k.data(), state.size));
+    look.v = look.kxx + k2;
+    look.s = max((recipe.epsilon + k2 + square(look.kxx)) / recipe.step, look.v);
+}
+
+// q <- q + Q (k - K q)
+template <class T> void refine(State<T>& state, Look<T>& look) {
+    const int m = int(state.size);
+    T *q = look.q.data(), *r = look.r.data(), *more = look.b.data();
+    state.K.product(m, q, r);
+    for (int i = 0; i < m; i += W<T>) store(r + i, load(look.k.data() + i) - load(r + i));
+    state.Q.product(m, r, more);
+    for (int i = 0; i < m; i += W<T>) store(q + i, load(q + i) + load(more + i));
+}
+
+template <class T> void look_posterior(const Recipe& recipe, State<T>& state, Look<T>& look) {
+    const int64_t m = state.size;
+    const T* k = look.k.data();
+    look.kxx *= 1.0 + recipe.jitter;
+    state.A.multiply(int(m), k, look.w.data(), look.dA.data());
+    scale(T(state.scale), look.w.data(), m);
+    state.Q.multiply(int(m), k, look.q.data(), look.dQ.data());
+    look.gamma2 = look.kxx - double(dot(k, look.q.data(), m));
+    look.v = look.kxx - double(dot(k, look.w.data(), m));
+    look.residual = 0;
+    if (m > 0 && look.kxx != 0) {  // of one row, the next one at every sample
+        const int row = int(state.seen % m);
+        look.residual = std::fabs(double(state.K.row_dot(row, int(m), look.q.data())) - double(k[row])) / look.kxx;
+    }
+    const bool sound = 0.0 <= look.gamma2 && look.gamma2 <= look.v;
+    if (max(look.residual, state.residual) > REFINE_ABOVE || !sound) {
+        refine(state, look);
+        look.gamma2 = look.kxx - double(dot(k, look.q.data(), m));
+    }
+    look.gamma2 = max(look.gamma2, 0.0);
+    look.v = max(look.v, look.gamma2);
+    look.s = look.v + recipe.noise;
+}
+
+template <class T> void look_exact(const Recipe& recipe, State<T>& state, Look<T>& look) {
+    state.A.multiply(int(state.size), look.k.data(), look.w.data(), look.dA.data());
+    scale(T(state.scale), look.w.data(), state.size);
+    look.v = max(look.kxx - double(dot(look.k.data(), look.w.data(), state.size)), 0.0);
+    look.s = look.v + recipe.noise;
+}
+
+template <class T> void look_least_squares(State<T>& state, Look<T>& look) {
+    const int64_t m = state.size;
+    state.Q.multiply(int(m), look.k.data(), look.q.data(), look.dQ.data());
+    state.P.multiply(int(m), look.q.data(), look.w.data());
+    look.gamma2 = max(look.kxx - double(dot(look.k.data(), look.q.data(), m)), 0.0);
+    look.v = look.gamma2 + max(double(dot(look.q.data(), look.w.data(), m)), 0.0);
+    look.s = look.v + 1.0;
+}
+
+// What the belief says once the kernel row is there
+template <class T> void look_belief(const Recipe& recipe, State<T>& state, Look<T>& look) {
+    switch (recipe.belief) {
+        case Belief::Prior: return look_prior(recipe, look);
+        case Belief::Beta: return look_beta(recipe, state, look);
+        case Belief::Isotropic: return look_isotropic(recipe, state, look);
+        case Belief::Posterior: return look_posterior(recipe, state, look);
+        case Belief::Exact: return look_exact(recipe, state, look);
+        case Belief::LeastSquares: return look_least_squares(state, look);
+    }
+}
+
+// The gain g and the innovation variance s of a sample that goes to `slot`
+template <class T> Gain<T> gain(const Recipe& recipe, const State<T>& state, Look<T>& look, int64_t slot) {
+    const int64_t m = state.size;
+    T* g = look.g.data();
+    switch (recipe.belief) {
+        case Belief::Prior:
+            return {nullptr, T(1), 1.0 / recipe.step};
+        case Belief::Beta:
+            scaled(T(look.pull), look.k.data(), g, m);
+            if (slot != NEW) g[slot] += T(1);
+            return {g, T(1), look.s};
+        case Belief::Isotropic: {
+            const double g2 = double(dot(look.k.data(), look.k.data(), m)) + (slot == NEW ? square(look.kxx) : 0.0);
+            return {look.k.data(), T(look.kxx), (recipe.epsilon + g2) / recipe.step};
+        }
+        case Belief::Exact:
+            scaled(T(-1), look.w.data(), g, m);
+            return {g, T(1), look.s};
+        case Belief::Posterior:
+            if (slot == NEW) scaled(T(-1), look.w.data(), g, m);
+            else
+                for (int64_t i = 0; i < m; i += W<T>)
+                    store(g + i, load(look.q.data() + i) - load(look.w.data() + i));
+            return {g, T(1), look.s};
+        default:  // LeastSquares
+            if (slot == NEW) {
+                for (int64_t i = 0; i < m; i += W<T>) store(g + i, -load(look.q.data() + i) / T(look.gamma2));
+                return {g, T(1 / look.gamma2), 1.0};
+            }
+            state.Q.product(int(m), look.w.data(), g);
+            return {g, T(0), 1.0 + look.v - look.gamma2};
+    }
+}
+
+}  // namespace onlinegp::ONLINEGP_ISA

@@ -1,0 +1,329 @@
+// The Python module: the only file that knows Python.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <cstdlib>
+#include "engine.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace onlinegp;
+
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Doubles = nb::ndarray<nb::numpy, double>;
+using Integers = nb::ndarray<nb::numpy, int64_t>;
+
+template <class T> static nb::ndarray<nb::numpy, T> fresh(std::initializer_list<size_t> shape) {
+    size_t n = 1;
+    for (size_t k : shape) n *= k;
+    T* data = new T[n ? n : 1]();
+    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    return nb::ndarray<nb::numpy, T>(data, shape, owner);
+}
+
+static const InstructionSet& instructions() {
+    static const InstructionSet* set = choose(std::getenv("ONLINEGP_ISA"));
+    if (!set) throw std::runtime_error("ONLINEGP_ISA names no instruction set of this build; unset it.");
+    return *set;
+}
+
+// Works on a model alone, without the interpreter's lock
+struct Alone {
+    nb::gil_scoped_release release;
+    std::lock_guard<std::mutex> guard;
+    template <class E> explicit Alone(E& engine) : guard(engine.lock) {}
+};
+
+template <class E> static void check_width(const E& engine, const Matrix& X) {
+    if (int64_t(X.shape(1)) != engine.d) throw nb::value_error("X has another number of columns than the model.");
+}
+template <class E> static void check_rows(const E& engine, const Matrix& X, const Matrix& Y) {
+    check_width(engine, X);
+    if (X.shape(0) != Y.shape(0) || int64_t(Y.shape(1)) != engine.p)
+        throw nb::value_error("Y must have a row for each of X, and a column for each output.");
+}
+
+// One sample: a float64 vector, list or tuple of floats, without copying it where that can be; false if it is none
+class Sample {
+  public:
+    Sample(nb::handle x, int d) {
+        PyObject* o = x.ptr();
+        if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) from_sequence(o, d);
+        else from_buffer(o, d);
+        if (data_ && !Engine::sound(data_, d)) data_ = nullptr;
+    }
+    Sample(const Sample&) = delete;
+    Sample& operator=(const Sample&) = delete;
+    ~Sample() {
+        if (held_) PyBuffer_Release(&view_);
+    }
+    const double* data() const { return data_; }
+
+  private:
+    static constexpr int SHORT = 64;
+
+    void from_sequence(PyObject* o, int d) {
+        if (PySequence_Fast_GET_SIZE(o) != d || d > SHORT) return;
+        for (int i = 0; i < d; i++) {
+            PyObject* item = PySequence_Fast_GET_ITEM(o, i);
+            if (!PyFloat_Check(item)) return;
+            short_[i] = PyFloat_AS_DOUBLE(item);
+        }
+        data_ = short_;
+    }
+    void from_buffer(PyObject* o, int d) {
+        if (!PyObject_CheckBuffer(o)) return;
+        if (PyObject_GetBuffer(o, &view_, PyBUF_ND | PyBUF_FORMAT) != 0) {
+            PyErr_Clear();
+            return;
+        }
+        held_ = true;
+        const bool fits = view_.ndim == 1 && view_.shape[0] == d && view_.format && view_.format[0] == 'd' &&
+                          view_.format[1] == 0 && reinterpret_cast<uintptr_t>(view_.buf) % alignof(double) == 0;
+        if (fits) data_ = static_cast<const double*>(view_.buf);
+    }
+    const double* data_ = nullptr;
+    bool held_ = false;
+    Py_buffer view_;
+    double short_[SHORT];
+};
+
+// Plain numbers are learned at once; anything unusual is left to Python, which knows what to say of it
+static bool learn_one(Engine& engine, nb::handle x, nb::handle y) {
+    if (engine.p != 1 || !PyFloat_Check(y.ptr())) return false;
+    const double target = PyFloat_AS_DOUBLE(y.ptr());
+    const Sample sample(x, engine.d);
+    if (!sample.data() || !Engine::sound(&target, 1)) return false;
+    std::unique_lock<std::mutex> guard(engine.lock, std::try_to_lock);
+    if (!guard) return false;
+    engine.model().learn(1, sample.data(), &target, {});
+    return true;
+}
+
+static nb::object predict_one(Engine& engine, nb::handle x) {
+    if (engine.p != 1) return nb::none();
+    const Sample sample(x, engine.d);
+    if (!sample.data()) return nb::none();
+    std::unique_lock<std::mutex> guard(engine.lock, std::try_to_lock);
+    if (!guard) return nb::none();
+    double mean, variance;
+    engine.model().look(sample.data(), &mean, &variance);
+    return nb::make_tuple(mean, variance);
+}
+
+static void learn(Engine& engine, Matrix X, Matrix Y) {
+    check_rows(engine, X, Y);
+    Alone alone(engine);
+    engine.model().learn(int64_t(X.shape(0)), X.data(), Y.data(), {});
+}
+
+static nb::object run(Engine& engine, Matrix X, Matrix Y, bool decisions) {
+    check_rows(engine, X, Y);
+    const size_t n = X.shape(0), wanted = decisions ? n : 0;
+    Doubles mean = fresh<double>({n, size_t(engine.p)}), variance = fresh<double>({n});
+    Integers size = fresh<int64_t>({n}), slot = fresh<int64_t>({wanted}), admitted = fresh<int64_t>({wanted}),
+             left = fresh<int64_t>({wanted});
+    Steps steps{mean.data(), variance.data(), size.data(), nullptr, nullptr, nullptr};
+    if (decisions) steps.slot = slot.data(), steps.admitted = admitted.data(), steps.left = left.data();
+    {
+        Alone alone(engine);
+        engine.model().learn(int64_t(n), X.data(), Y.data(), steps);
+    }
+    if (decisions) return nb::make_tuple(mean, variance, size, slot, admitted, left);
+    return nb::make_tuple(mean, variance, size);
+}
+
+static nb::object predict(Engine& engine, Matrix X, int threads) {
+    check_width(engine, X);
+    const size_t n = X.shape(0);
+    Doubles mean = fresh<double>({n, size_t(engine.p)}), variance = fresh<double>({n});
+    {
+        Alone alone(engine);
+        engine.predict(int64_t(n), X.data(), mean.data(), variance.data(), threads < 1 ? 1 : threads);
+    }
+    return nb::make_tuple(mean, variance);
+}
+
+static Doubles rows(Engine& engine, Matrix X) {
+    check_width(engine, X);
+    Doubles K = fresh<double>({X.shape(0), size_t(engine.model().size())});
+    Alone alone(engine);
+    engine.model().rows(int64_t(X.shape(0)), X.data(), K.data());
+    return K;
+}
+
+constexpr size_t NONE = size_t(-1);  // a vector has no columns
+
+// The names and shapes of a state's arrays
+template <class E, class Visit> static void each_array(const E& engine, Arrays& arrays, const Visit& visit) {
+    const size_t m = size_t(arrays.size), d = size_t(engine.d), p = size_t(engine.p);
+    visit("centers", arrays.centers, m, d);
+    visit("alpha", arrays.alpha, m, p);
+    visit("kcc", arrays.kcc, m, NONE);
+    if (engine.recipe().sums_rows()) visit("rowsum", arrays.rowsum, m, NONE);
+    for (auto& [name, matrix] : {std::pair{"A", &arrays.A}, {"Q", &arrays.Q}, {"K", &arrays.K}, {"P", &arrays.P}})
+        if (engine.recipe().has(name[0])) visit(name, *matrix, m, m);
+}
+
+// What `write` fills in, as a dictionary
+template <class E, class Write> static nb::dict save(E& engine, int64_t size, const Write& write) {
+    nb::dict out;
+    Arrays arrays;
+    arrays.size = size;
+    each_array(engine, arrays, [&](const char* name, double*& data, size_t rows, size_t columns) {
+        Doubles array = columns != NONE ? fresh<double>({rows, columns}) : fresh<double>({rows});
+        data = array.data(), out[name] = array;
+    });
+    Integers born = fresh<int64_t>({size_t(arrays.size)});
+    arrays.born = born.data(), out["born"] = born;
+    write(arrays);
+    out["size"] = arrays.size, out["seen"] = arrays.seen, out["scale"] = arrays.scale, out["bound"] = arrays.bound;
+    out["residual"] = arrays.residual, out["power"] = arrays.power, out["evidence"] = arrays.evidence;
+    return out;
+}
+
+// Give `read` what a dictionary holds
+template <class E, class Read> static void load(E& engine, nb::dict in, const Read& read) {
+    using Given = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
+    Arrays arrays;
+    arrays.size = nb::cast<int64_t>(in["size"]), arrays.seen = nb::cast<int64_t>(in["seen"]);
+    arrays.scale = nb::cast<double>(in["scale"]), arrays.bound = nb::cast<double>(in["bound"]);
+    arrays.residual = nb::cast<double>(in["residual"]), arrays.power = nb::cast<double>(in["power"]);
+    arrays.evidence = nb::cast<double>(in["evidence"]);
+    std::vector<Given> held;
+    each_array(engine, arrays, [&](const char* name, double*& data, size_t rows, size_t columns) {
+        held.push_back(nb::cast<Given>(in[name]));
+        if (held.back().size() != rows * (columns != NONE ? columns : 1))
+            throw nb::value_error("an array of the state has the wrong shape.");
+        data = held.back().data();
+    });
+    auto born = nb::cast<nb::ndarray<int64_t, nb::c_contig, nb::device::cpu>>(in["born"]);
+    if (int64_t(born.size()) != arrays.size) throw nb::value_error("born has the wrong shape.");
+    arrays.born = born.data();
+    read(arrays);
+}
+
+static nb::dict save_one(Engine& engine) {
+    std::lock_guard<std::mutex> guard(engine.lock);
+    return save(engine, engine.model().size(), [&](Arrays& arrays) { engine.model().save(arrays); });
+}
+static void load_one(Engine& engine, nb::dict in) {
+    std::lock_guard<std::mutex> guard(engine.lock);
+    load(engine, in, [&](const Arrays& arrays) { engine.model().load(arrays); });
+}
+
+// Fleets
+
+using Indices = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+static void check_index(FleetEngine& fleet, int64_t i) {
+    if (i < 0 || i >= fleet.models().count()) throw nb::index_error("no such model in the fleet.");
+}
+static nb::dict save_member(FleetEngine& fleet, int64_t i) {
+    std::lock_guard<std::mutex> guard(fleet.lock);
+    check_index(fleet, i);
+    return save(fleet, fleet.models().size(i), [&](Arrays& arrays) { fleet.models().save(i, arrays); });
+}
+static void load_member(FleetEngine& fleet, int64_t i, nb::dict in) {
+    std::lock_guard<std::mutex> guard(fleet.lock);
+    check_index(fleet, i);
+    load(fleet, in, [&](const Arrays& arrays) { fleet.models().load(i, arrays); });
+}
+
+static void check_events(FleetEngine& fleet, const Indices& who, const Matrix& X) {
+    check_width(fleet, X);
+    if (who.shape(0) != X.shape(0)) throw nb::value_error("there must be one model for each row of X.");
+    for (size_t i = 0; i < who.shape(0); i++) check_index(fleet, who.data()[i]);
+}
+static void learn_events(FleetEngine& fleet, Indices who, Matrix X, Matrix Y, int threads) {
+    check_events(fleet, who, X), check_rows(fleet, X, Y);
+    Alone alone(fleet);
+    fleet.work(int64_t(X.shape(0)), who.data(), X.data(), Y.data(), nullptr, nullptr, threads < 1 ? 1 : threads);
+}
+static nb::object look_at_events(FleetEngine& fleet, const Indices& who, const Matrix& X, const double* Y, int threads) {
+    Doubles mean = fresh<double>({X.shape(0), size_t(fleet.p)}), variance = fresh<double>({X.shape(0)});
+    {
+        Alone alone(fleet);
+        fleet.work(int64_t(X.shape(0)), who.data(), X.data(), Y, mean.data(), variance.data(), threads < 1 ? 1 : threads);
+    }
+    return nb::make_tuple(mean, variance);
+}
+static nb::object run_events(FleetEngine& fleet, Indices who, Matrix X, Matrix Y, int threads) {
+    check_events(fleet, who, X), check_rows(fleet, X, Y);
+    return look_at_events(fleet, who, X, Y.data(), threads);
+}
+static nb::object predict_events(FleetEngine& fleet, Indices who, Matrix X, int threads) {
+    check_events(fleet, who, X);
+    return look_at_events(fleet, who, X, nullptr, threads);
+}
+
+static Doubles exp2_minus(nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu> x) {
+    Doubles y = fresh<double>({x.shape(0)});
+    instructions().exp2_minus(int64_t(x.shape(0)), x.data(), y.data());
+    return y;
+}
+
+template <class E> static void enumerate(nb::module_& m, const char* name, std::initializer_list<std::pair<const char*, E>> values) {
+    nb::enum_<E> e(m, name);
+    for (auto& [word, value] : values) e.value(word, value);
+}
+
+static void bind_recipe(nb::module_& m) {
+    enumerate<Belief>(m, "Belief", {{"Prior", Belief::Prior}, {"Beta", Belief::Beta}, {"Isotropic", Belief::Isotropic},
+        {"Posterior", Belief::Posterior}, {"Exact", Belief::Exact}, {"LeastSquares", Belief::LeastSquares}});
+    enumerate<Dictionary>(m, "Dictionary", {{"Growing", Dictionary::Growing}, {"Quantised", Dictionary::Quantised},
+        {"Coherence", Dictionary::Coherence}, {"ALD", Dictionary::ALD}, {"Novelty", Dictionary::Novelty},
+        {"Surprise", Dictionary::Surprise}});
+    enumerate<Forgetting>(m, "Forgetting", {{"Keep", Forgetting::Keep}, {"Leak", Forgetting::Leak},
+        {"BackToPrior", Forgetting::BackToPrior}, {"UncertaintyInjection", Forgetting::UncertaintyInjection}});
+    enumerate<Pruning>(m, "Pruning", {{"NoneType", Pruning::None}, {"Oldest", Pruning::Oldest},
+        {"LeastWeight", Pruning::LeastWeight}, {"LeastError", Pruning::LeastError}});
+    enumerate<Op>(m, "Op", {{"RBF", Op::RBF}, {"Matern12", Op::Matern12}, {"Matern32", Op::Matern32},
+        {"Matern52", Op::Matern52}, {"RationalQuadratic", Op::RationalQuadratic}, {"Periodic", Op::Periodic},
+        {"Linear", Op::Linear}, {"Polynomial", Op::Polynomial}, {"Constant", Op::Constant}, {"Add", Op::Add},
+        {"Multiply", Op::Multiply}, {"Scale", Op::Scale}});
+    nb::class_<Recipe>(m, "Recipe")
+        .def(nb::init<>())
+        .def_rw("belief", &Recipe::belief).def_rw("dictionary", &Recipe::dictionary)
+        .def_rw("forgetting", &Recipe::forgetting).def_rw("pruning", &Recipe::pruning)
+        .def_rw("step", &Recipe::step).def_rw("beta", &Recipe::beta).def_rw("automatic", &Recipe::automatic)
+        .def_rw("noise", &Recipe::noise).def_rw("epsilon", &Recipe::epsilon).def_rw("jitter", &Recipe::jitter)
+        .def_rw("radius", &Recipe::radius).def_rw("threshold", &Recipe::threshold).def_rw("error", &Recipe::error)
+        .def_rw("redundant", &Recipe::redundant).def_rw("abnormal", &Recipe::abnormal).def_rw("rate", &Recipe::rate)
+        .def_rw("factor", &Recipe::factor).def_rw("budget", &Recipe::budget)
+        .def_rw("learn_power", &Recipe::learn_power)
+        .def("add", [](Recipe& recipe, Op op, const std::vector<double>& values, bool each, double a, double b, double c) {
+            Program& program = recipe.kernel;
+            program.code.push_back({op, each, int64_t(program.values.size()), a, b, c});
+            program.values.insert(program.values.end(), values.begin(), values.end());
+        }, "op"_a, "values"_a = std::vector<double>{}, "each"_a = false, "a"_a = 0.0, "b"_a = 0.0, "c"_a = 0.0);
+}
+
+NB_MODULE(_native, m) {
+    bind_recipe(m);
+    nb::class_<Engine>(m, "Engine")
+        .def("__init__", [](Engine* self, const Recipe& recipe, int d, int p, bool single) {
+            new (self) Engine(instructions(), recipe, d, p, single);
+        }, "recipe"_a, "features"_a, "outputs"_a, "single"_a)
+        .def_prop_ro("size", [](Engine& engine) { return engine.model().size(); })
+        .def("learn", learn).def("run", run, "X"_a, "Y"_a, "decisions"_a = false)
+        .def("predict", predict, "X"_a, "threads"_a).def("rows", rows)
+        .def("learn_one", learn_one, nb::arg().none(), nb::arg().none()).def("predict_one", predict_one, nb::arg().none())
+        .def("save", save_one).def("load", load_one);
+    nb::class_<FleetEngine>(m, "Fleet")
+        .def("__init__", [](FleetEngine* self, const Recipe& recipe, int d, int p, bool single) {
+            new (self) FleetEngine(instructions(), recipe, d, p, single);
+        }, "recipe"_a, "features"_a, "outputs"_a, "single"_a)
+        .def("__len__", [](FleetEngine& fleet) { return fleet.models().count(); })
+        .def("grow", [](FleetEngine& fleet, int64_t count) {
+            std::lock_guard<std::mutex> guard(fleet.lock);
+            fleet.models().grow(count);
+        })
+        .def("learn", learn_events).def("run", run_events).def("predict", predict_events)
+        .def("save", save_member).def("load", load_member);
+    m.def("exp2_minus", exp2_minus);
+    m.attr("instruction_set") = instructions().name;
+    m.attr("compiler") = ONLINEGP_COMPILER;
+    m.attr("DEEPEST") = DEEPEST;
+}

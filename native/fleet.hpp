@@ -1,0 +1,96 @@
+// Many filters of one recipe, in slabs of memory: what a step needs for a moment is shared, what a filter keeps is not.
+#pragma once
+#include "filter.hpp"
+
+namespace onlinegp::ONLINEGP_ISA {
+
+// A list of pointers that grows
+template <class P> class List {
+  public:
+    List() = default;
+    List(const List&) = delete;
+    List& operator=(const List&) = delete;
+    ~List() {
+        for (int64_t i = 0; i < count_; i++) delete items_[i];
+        std::free(items_);
+    }
+    int64_t count() const { return count_; }
+    P& operator[](int64_t i) const { return *items_[i]; }
+    void push(P* item) {
+        if (count_ == room_) {
+            const int64_t room = room_ ? 2 * room_ : 16;
+            void* bigger = std::realloc(items_, size_t(room) * sizeof(P*));
+            if (!bigger) throw std::bad_alloc();
+            items_ = static_cast<P**>(bigger), room_ = room;
+        }
+        items_[count_++] = item;
+    }
+
+  private:
+    P** items_ = nullptr;
+    int64_t count_ = 0, room_ = 0;
+};
+
+template <class T> class Fleet final : public Models {
+  public:
+    Fleet(const Recipe& recipe, int d, int p) : recipe_(recipe), kernel_(recipe.kernel, d), d_(d), p_(p) { employ(1); }
+
+    int64_t count() const override { return states_.count(); }
+    void grow(int64_t count) override {
+        while (states_.count() < count) states_.push(new State<T>(recipe_, d_, p_));
+    }
+    void employ(int workers) override {
+        while (workers_.count() < workers) workers_.push(new Worker(d_, p_));
+        active_ = workers;
+    }
+    int64_t size(int64_t i) const override { return states_[i].size; }
+    void load(int64_t i, const Arrays& in) override {
+        states_[i].pool = &workers_[0].pool;
+        states_[i].load_from(in);
+    }
+    void save(int64_t i, Arrays& out) override {
+        State<T>& state = states_[i];
+        Look<T>& look = workers_[0].look;
+        look.reserve(state.capacity);
+        for (Symmetric<T>* S : {&state.A, &state.Q, &state.P})
+            if (S->pending != Pending::Nothing) S->multiply(int(state.size), look.k.data(), look.r.data());
+        state.save_to(out);
+    }
+
+    void work(int worker, int64_t n, const int64_t* who, const double* X, const double* Y, double* mean,
+              double* variance) override {
+        for (int64_t i = 0; i < n; i++)
+            if (who[i] % active_ == worker)
+                event(workers_[worker], states_[who[i]], X + i * d_, Y ? Y + i * p_ : nullptr,
+                      mean ? mean + i * p_ : nullptr, variance ? variance + i : nullptr);
+    }
+
+  private:
+    struct Worker {
+        Look<T> look;
+        Pool pool;
+        Worker(int d, int p) : look(d, p) {}
+    };
+
+    void event(Worker& worker, State<T>& state, const double* x, const double* y, double* mean, double* variance) {
+        Look<T>& look = worker.look;
+        state.pool = &worker.pool;
+        state.reserve(state.size + 1);
+        look.reserve(state.capacity);
+        for (int j = 0; j < d_; j++) look.x[j] = T(x[j]);
+        look_at(recipe_, kernel_, state, look);
+        if (mean)
+            for (int o = 0; o < p_; o++) mean[o] = look.mean[o];
+        if (variance) *variance = state.power * look.s;
+        if (y) learn(recipe_, kernel_, state, look, y);
+    }
+
+    const Recipe& recipe_;
+    Kernel<T> kernel_;
+    const int d_, p_;
+    int active_ = 1;
+    List<Worker> workers_;    // their pools outlive the states,
+    List<State<T>> states_;   // which are destroyed first
+};
+
+}  // namespace onlinegp::ONLINEGP_ISA

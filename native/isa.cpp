@@ -1,0 +1,27 @@
+// One instruction set: compiled once for each, with its flags, into a namespace of its own.
+#include "fleet.hpp"
+#include "model.hpp"
+
+#define NAME_OF(isa) #isa
+#define NAME(isa) NAME_OF(isa)
+
+namespace onlinegp::ONLINEGP_ISA {
+
+static Model* make(const Recipe& recipe, int d, int p, bool single) {
+    if (single) return new Filter<float>(recipe, d, p);
+    return new Filter<double>(recipe, d, p);
+}
+
+static Models* make_many(const Recipe& recipe, int d, int p, bool single) {
+    if (single) return new Fleet<float>(recipe, d, p);
+    return new Fleet<double>(recipe, d, p);
+}
+
+static void exp2_minus_each(int64_t n, const double* x, double* y) {
+    for (int64_t i = 0; i < n; i++) y[i] = exp2_minus(splat<double>(x[i]))[0];
+}
+
+extern const InstructionSet table;
+const InstructionSet table{NAME(ONLINEGP_ISA), make, make_many, exp2_minus_each};
+
+}  // namespace onlinegp::ONLINEGP_ISA

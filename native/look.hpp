@@ -1,0 +1,46 @@
+// What the model says of one input before it knows the output: onlinegp.state.Look, with room for the step's vectors.
+#pragma once
+#include "state.hpp"
+
+namespace onlinegp::ONLINEGP_ISA {
+
+template <class T> struct Look {
+    Buffer<T> x;           // (d,), the input
+    Buffer<double> mean;   // (p,), k . alpha
+    Buffer<double> e;      // (p,), y - mean after forgetting
+    Buffer<T> k, w, q;     // (m,), the kernel row, A k (or P q), Q k
+    Buffer<T> dA, dQ;      // (m,), the diagonals of A and Q
+    Buffer<T> g, z, b, r;  // (m,), scratch
+    double kxx = 0, v = 0, s = 0, gamma2 = 0, pull = 0, residual = 0;
+    bool fresh = false;    // it belongs to x and the state as they are
+    int64_t room = 0;
+
+    Look(int d, int p) : x(d), mean(p), e(p) {}
+    void reserve(int64_t capacity) {
+        if (capacity <= room) return;
+        for (Buffer<T>* buffer : {&k, &w, &q, &dA, &dQ, &g, &z, &b, &r}) buffer->resize(capacity);
+        room = capacity, fresh = false;
+    }
+};
+
+// How much of each weight an error corrects: g (m,), null for all zero; `last` for x itself if it is admitted
+template <class T> struct Gain {
+    const T* g;
+    T last;
+    double s;
+};
+
+// y <- y + a x over the tiles of m
+template <class T> INLINE void axpy(T a, const T* x, T* y, int64_t m) {
+    for (int64_t i = 0; i < m; i += W<T>) store(y + i, fma(splat<T>(a), load(x + i), load(y + i)));
+}
+template <class T> INLINE void scale(T a, T* y, int64_t m) {
+    for (int64_t i = 0; i < m; i += W<T>) store(y + i, load(y + i) * a);
+}
+template <class T> INLINE void scaled(T a, const T* x, T* y, int64_t m) {
+    for (int64_t i = 0; i < m; i += W<T>) store(y + i, load(x + i) * a);
+}
+template <class T> INLINE double square(T a) { return double(a) * double(a); }
+INLINE double max(double a, double b) { return a > b ? a : b; }
+
+}  // namespace onlinegp::ONLINEGP_ISA

@@ -1,0 +1,149 @@
+// A filter at work behind the plain interface of api.hpp.
+#pragma once
+#include "predict.hpp"
+
+namespace onlinegp::ONLINEGP_ISA {
+
+template <class T> class Filter final : public Model {
+  public:
+    Filter(const Recipe& recipe, int d, int p)
+        : recipe_(recipe), kernel_(recipe.kernel, d), state_(recipe, d, p), look_(d, p), ahead_x_(size_t(block_rows) * d) {
+        state_.reserve(1);
+    }
+
+    int64_t size() const override { return state_.size; }
+    int64_t seen() const override { return state_.seen; }
+    void load(const Arrays& in) override {
+        look_.fresh = false;
+        state_.load_from(in);
+    }
+    void save(Arrays& out) override {
+        flush();
+        state_.save_to(out);
+    }
+
+    void learn(int64_t n, const double* X, const double* Y, const Steps& steps) override {
+        int64_t i = 0;
+        if (is_klms(recipe_, state_)) i = learn_klms(n, X, Y, steps);
+        else if (appends() && n >= 2 * AHEAD) i = learn_ahead(n, X, Y, steps);
+        for (; i < n; i++) {
+            see(X + i * state_.d);
+            learn_seen(i, Y, steps);
+        }
+    }
+
+    void look(const double* x, double* mean, double* variance) override {
+        see(x);
+        for (int o = 0; o < state_.p; o++) mean[o] = look_.mean[o];
+        *variance = state_.power * look_.s;
+    }
+
+    // A product with anything applies what waits
+    void flush() override {
+        for (Symmetric<T>* S : {&state_.A, &state_.Q, &state_.P})
+            if (S->pending != Pending::Nothing) {
+                look_.reserve(state_.capacity), look_.fresh = false;
+                S->multiply(int(state_.size), look_.k.data(), look_.r.data());
+            }
+    }
+
+    void predict(int64_t n, const double* X, double* mean, double* variance) const override {
+        auto& state = const_cast<State<T>&>(state_);  // a product with nothing pending leaves it as it is
+        onlinegp::ONLINEGP_ISA::predict(recipe_, kernel_, state, n, X, mean, variance);
+    }
+
+    void rows(int64_t n, const double* X, double* K) const override {
+        Buffer<T> x(state_.d), k(state_.capacity);
+        for (int64_t i = 0; i < n; i++) {
+            for (int j = 0; j < state_.d; j++) x[j] = T(X[i * state_.d + j]);
+            row(kernel_, state_.tiles, state_.size, x.data(), state_.alpha, k.data());
+            for (int64_t j = 0; j < state_.size; j++) K[i * state_.size + j] = double(k[j]);
+        }
+    }
+
+  private:
+    static constexpr int block_rows = W<T> < AHEAD ? AHEAD : W<T>;
+
+    // Centres are only ever added, and a row is all that a belief needs of them
+    bool appends() const { return !recipe_.budget && !recipe_.has('A') && !recipe_.has('Q'); }
+
+    void see(const double* x) {
+        bool same = look_.fresh;
+        for (int j = 0; j < state_.d; j++) {
+            same = same && look_.x[j] == T(x[j]);
+            look_.x[j] = T(x[j]);
+        }
+        if (same) return;
+        ready();
+        look_at(recipe_, kernel_, state_, look_);
+        look_.fresh = true;
+    }
+    void ready() {
+        state_.reserve(state_.size + 1);
+        look_.reserve(state_.capacity);
+    }
+
+    void learn_seen(int64_t i, const double* Y, const Steps& steps) {
+        if (steps.mean)
+            for (int o = 0; o < state_.p; o++) steps.mean[i * state_.p + o] = look_.mean[o];
+        if (steps.variance) steps.variance[i] = state_.power * look_.s;
+        const Step step = onlinegp::ONLINEGP_ISA::learn(recipe_, kernel_, state_, look_, Y + i * state_.p);
+        look_.fresh = false;
+        if (steps.size) steps.size[i] = state_.size;
+        if (steps.slot) steps.slot[i] = step.slot, steps.admitted[i] = step.admitted, steps.left[i] = step.left;
+    }
+
+    // Up to a full tile one by one, then tile after tile; returns how many rows were learned
+    int64_t learn_klms(int64_t n, const double* X, const double* Y, const Steps& steps) {
+        const int d = state_.d;
+        int64_t i = 0;
+        for (; i < n && state_.size % W<T>; i++) see(X + i * d), learn_seen(i, Y, steps);
+        double mean[block_rows], kxx[block_rows];
+        for (; i + W<T> <= n; i += W<T>) {
+            look_.fresh = false;
+            state_.reserve(state_.size + W<T>);
+            for (int j = 0; j < W<T> * d; j++) ahead_x_[j] = T(X[i * d + j]);
+            learn_klms_tile(recipe_, kernel_, state_, ahead_x_.data(), Y + i, mean, kxx);
+            for (int b = 0; b < W<T>; b++) {
+                const int64_t slot = state_.size - W<T> + b;
+                if (steps.mean) steps.mean[i + b] = mean[b];
+                if (steps.variance) steps.variance[i + b] = state_.power * max(1.0 / recipe_.step, kxx[b]);
+                if (steps.size) steps.size[i + b] = slot + 1;
+                if (steps.slot) steps.slot[i + b] = slot, steps.admitted[i + b] = 1, steps.left[i + b] = NEW;
+            }
+        }
+        return i;
+    }
+
+    // Kernel rows of four samples at a time
+    int64_t learn_ahead(int64_t n, const double* X, const double* Y, const Steps& steps) {
+        const int d = state_.d;
+        int64_t i = 0;
+        for (; i + AHEAD <= n; i += AHEAD) {
+            look_.fresh = false;
+            for (int j = 0; j < AHEAD * d; j++) ahead_x_[j] = T(X[i * d + j]);
+            state_.reserve(state_.size + AHEAD);
+            ahead_.prepare(kernel_, state_, AHEAD, ahead_x_.data());
+            for (int b = 0; b < AHEAD; b++) {
+                ready();
+                for (int j = 0; j < d; j++) look_.x[j] = ahead_x_[b * d + j];
+                look_.mean[0] = double(ahead_.finish(kernel_, state_, b, look_.x.data(), look_.k.data()));
+                for (int o = 1; o < state_.p; o++)
+                    look_.mean[o] = double(dot(look_.k.data(), state_.weights(o), state_.size));
+                look_.kxx = diagonal(kernel_, look_.x.data());
+                look_belief(recipe_, state_, look_);
+                learn_seen(i + b, Y, steps);
+            }
+        }
+        return i;
+    }
+
+    const Recipe& recipe_;
+    Kernel<T> kernel_;
+    State<T> state_;
+    Look<T> look_;
+    Buffer<T> ahead_x_;
+    RowsAhead<T> ahead_;
+};
+
+}  // namespace onlinegp::ONLINEGP_ISA

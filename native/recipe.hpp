@@ -1,0 +1,59 @@
+// A recipe as plain data: the parts of onlinegp.learn.Recipe, in the same words. No instruction set, no Python.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+namespace onlinegp {
+
+enum class Belief { Prior, Beta, Isotropic, Posterior, Exact, LeastSquares };
+enum class Dictionary { Growing, Quantised, Coherence, ALD, Novelty, Surprise };
+enum class Forgetting { Keep, Leak, BackToPrior, UncertaintyInjection };
+enum class Pruning { None, Oldest, LeastWeight, LeastError };
+
+// A kernel is a postfix program: leaves push k(c, x), Add and Multiply join the last two, Scale changes the last one.
+enum class Op : int64_t {
+    RBF, Matern12, Matern32, Matern52, RationalQuadratic, Periodic, Linear, Polynomial, Constant, Add, Multiply, Scale
+};
+
+struct Instruction {
+    Op op;
+    bool each;         // one value for each dimension, in Program::values from `start`; else they are all equal
+    int64_t start;     // rates 1 / length_scale, (d,); Periodic: then frequencies 1 / period, (d,); Linear: variances
+    double a, b, c;    // RationalQuadratic: alpha; Polynomial: scale, offset, degree; Constant, Scale: variance
+};
+
+struct Program {
+    std::vector<Instruction> code;
+    std::vector<double> values;
+};
+
+constexpr int DEEPEST = 32;  // operands that a program may hold at a time
+
+struct Recipe {
+    Program kernel;
+    Belief belief = Belief::Prior;
+    double step = 1, beta = 0, noise = 0, epsilon = 0, jitter = 0;
+    bool automatic = false;  // beta="auto"
+    Dictionary dictionary = Dictionary::Growing;
+    double radius = 0, threshold = 0, error = 0, redundant = 0, abnormal = 0;
+    Forgetting forgetting = Forgetting::Keep;
+    double rate = 0, factor = 1;
+    Pruning pruning = Pruning::None;
+    int64_t budget = 0;  // 0: none
+    bool learn_power = false;
+
+    bool has(char matrix) const {  // what the belief tracks
+        switch (belief) {
+            case Belief::Posterior: return matrix == 'A' || matrix == 'Q' || matrix == 'K';
+            case Belief::Exact: return matrix == 'A';
+            case Belief::LeastSquares: return matrix == 'Q' || matrix == 'P';
+            default: return false;
+        }
+    }
+    bool projects() const { return belief == Belief::Posterior || belief == Belief::LeastSquares; }
+    bool sums_rows() const { return belief == Belief::Beta && automatic; }
+};
+
+constexpr int64_t NEW = -1, IGNORE = -2;  // a dictionary's answers, beside the slot of the centre to reuse
+
+}  // namespace onlinegp

@@ -1,0 +1,177 @@
+// Vectors of one instruction set, and the few functions of them that kernels need.
+//
+// Each instruction set compiles these headers once, in a namespace of its own, with its own vector width. Nothing here
+// relies on fast-math: every rounding is written out, so that one sample at a time and a block of them give the same bits.
+#pragma once
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#ifndef ONLINEGP_ISA
+#define ONLINEGP_ISA generic
+#define ONLINEGP_BYTES 16
+#endif
+#define INLINE inline __attribute__((always_inline))
+
+namespace onlinegp::ONLINEGP_ISA {
+
+template <class T> struct Lanes;
+template <> struct Lanes<double> {
+    typedef double Vec __attribute__((vector_size(ONLINEGP_BYTES), may_alias));
+    typedef int64_t Int __attribute__((vector_size(ONLINEGP_BYTES), may_alias));
+    typedef uint64_t Bits __attribute__((vector_size(ONLINEGP_BYTES), may_alias));
+};
+template <> struct Lanes<float> {
+    typedef float Vec __attribute__((vector_size(ONLINEGP_BYTES), may_alias));
+    typedef int32_t Int __attribute__((vector_size(ONLINEGP_BYTES), may_alias));
+    typedef uint32_t Bits __attribute__((vector_size(ONLINEGP_BYTES), may_alias));
+};
+template <class T> using Vec = typename Lanes<T>::Vec;
+template <class T> using Int = typename Lanes<T>::Int;    // masks and counts
+template <class T> using Bits = typename Lanes<T>::Bits;  // arithmetic that may wrap
+template <class T> constexpr int W = ONLINEGP_BYTES / sizeof(T);
+
+template <class T> INLINE Vec<T> load(const T* p) { return *reinterpret_cast<const Vec<T>*>(p); }
+template <class T> INLINE void store(T* p, Vec<T> x) { *reinterpret_cast<Vec<T>*>(p) = x; }
+template <class T> INLINE Vec<T> splat(T x) { return x - Vec<T>{}; }
+
+// a b + c, rounded once where the machine can
+
+template <class V> INLINE V fma(V a, V b, V c) {
+#if ONLINEGP_BYTES == 64 && defined(__AVX512F__)
+    if constexpr (sizeof(a[0]) == 8) return (V)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+    else return (V)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif ONLINEGP_BYTES == 32 && defined(__FMA__)
+    if constexpr (sizeof(a[0]) == 8) return (V)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+    else return (V)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(__aarch64__)
+    V r;
+    for (size_t i = 0; i < sizeof(V) / sizeof(a[0]); i++) r[i] = std::fma(a[i], b[i], c[i]);
+    return r;
+#else
+    return a * b + c;
+#endif
+}
+
+template <class V> INLINE V root(V a) {
+#if ONLINEGP_BYTES == 64 && defined(__AVX512F__)
+    if constexpr (sizeof(a[0]) == 8) return (V)_mm512_sqrt_pd((__m512d)a);
+    else return (V)_mm512_sqrt_ps((__m512)a);
+#elif ONLINEGP_BYTES == 32 && defined(__AVX__)
+    if constexpr (sizeof(a[0]) == 8) return (V)_mm256_sqrt_pd((__m256d)a);
+    else return (V)_mm256_sqrt_ps((__m256)a);
+#elif ONLINEGP_BYTES == 16 && defined(__SSE2__)
+    if constexpr (sizeof(a[0]) == 8) return (V)_mm_sqrt_pd((__m128d)a);
+    else return (V)_mm_sqrt_ps((__m128)a);
+#else
+    V r;
+    for (size_t i = 0; i < sizeof(V) / sizeof(a[0]); i++) r[i] = std::sqrt(a[i]);
+    return r;
+#endif
+}
+
+template <class V> INLINE V smaller(V a, V b) { return a < b ? a : b; }
+template <class V> INLINE V larger(V a, V b) { return a > b ? a : b; }
+template <class T> INLINE Vec<T> magnitude(Vec<T> a) { return a < Vec<T>{} ? -a : a; }
+
+// Sums over lanes: halves are added until one lane is left, in this order on every path.
+
+template <class T> INLINE T sum(Vec<T> x) {
+    T lane[W<T>];
+    __builtin_memcpy(lane, &x, sizeof x);
+    for (int half = W<T> / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++) lane[i] += lane[i + half];
+    return lane[0];
+}
+
+#if defined(__AVX__)
+INLINE __m256d halved(Vec<double> x) {
+#if ONLINEGP_BYTES == 64
+    return _mm256_add_pd(_mm512_castpd512_pd256((__m512d)x), _mm512_extractf64x4_pd((__m512d)x, 1));
+#else
+    return (__m256d)x;
+#endif
+}
+template <> INLINE double sum<double>(Vec<double> x) {
+    const __m256d h = halved(x);
+    const __m128d q = _mm_add_pd(_mm256_castpd256_pd128(h), _mm256_extractf128_pd(h, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(q, _mm_unpackhi_pd(q, q)));
+}
+#endif
+
+// out[0..3] += the sums of four vectors
+template <class T> INLINE void add_sums(T* out, Vec<T> a, Vec<T> b, Vec<T> c, Vec<T> d) {
+    out[0] += sum<T>(a), out[1] += sum<T>(b), out[2] += sum<T>(c), out[3] += sum<T>(d);
+}
+#if defined(__AVX__)
+template <> INLINE void add_sums<double>(double* out, Vec<double> a, Vec<double> b, Vec<double> c, Vec<double> d) {
+    const __m256d ab = _mm256_hadd_pd(halved(a), halved(b)), cd = _mm256_hadd_pd(halved(c), halved(d));
+    const __m256d s = _mm256_add_pd(_mm256_permute2f128_pd(ab, cd, 0x21), _mm256_blend_pd(ab, cd, 0xC));
+    _mm256_storeu_pd(out, _mm256_add_pd(_mm256_loadu_pd(out), s));
+}
+#endif
+
+// The lanes below `count`: all bits set there, none elsewhere.
+template <class T> INLINE Int<T> first_lanes(int count) {
+    Int<T> lane;
+    for (int i = 0; i < W<T>; i++) lane[i] = i;
+    return lane < (Int<T>{} + count);
+}
+template <class T> INLINE Vec<T> keep(Vec<T> x, Int<T> mask) { return (Vec<T>)((Int<T>)x & mask); }
+
+// 2^-x for x >= 0, within 1 ulp; zero once it is no normal number.
+//
+// x = n - r with n whole, |r| <= 1/2, by adding 1.5 * 2^52, whose last bits then hold n; 2^r is a polynomial that
+// interpolates it at Chebyshev nodes (relative error 2e-17), and n goes into the exponent.
+
+INLINE Vec<double> exp2_minus(Vec<double> x) {
+    typedef Vec<double> V;
+    const V magic = V{} + 0x1.8p52;
+    const V t = magic - x, r = (magic - t) - x;
+    const V r2 = r * r, r4 = r2 * r2;
+    const V c01 = fma(r, V{} + 0x1.62e42fefa39efp-1, V{} + 1.0);
+    const V c23 = fma(r, V{} + 0x1.c6b08d704a0c2p-5, V{} + 0x1.ebfbdff82c598p-3);
+    const V c45 = fma(r, V{} + 0x1.5d87fe78a5276p-10, V{} + 0x1.3b2ab6fba1ddap-7);
+    const V c67 = fma(r, V{} + 0x1.ffcbfc670dcd4p-17, V{} + 0x1.430913096fd9fp-13);
+    const V c89 = fma(r, V{} + 0x1.b524fae627834p-24, V{} + 0x1.62bfd47773353p-20);
+    const V cab = fma(r, V{} + 0x1.e9d3fe3952179p-32, V{} + 0x1.e6063f7217bc6p-28);
+    const V low = fma(c23, r2, c01), mid = fma(c67, r2, c45), high = fma(cab, r2, c89);
+    const V p = fma(fma(high, r4, mid), r4, low);
+    const V value = (V)((Bits<double>)p + ((Bits<double>)t << 52));
+    return keep<double>(value, x < V{} + 1021.0);
+}
+
+INLINE Vec<float> exp2_minus(Vec<float> x) {
+    typedef Vec<float> V;
+    const V magic = V{} + 0x1.8p23f;
+    const V t = magic - x, r = (magic - t) - x;
+    V p = fma(r, V{} + 1.54531629451e-4f, V{} + 1.33908633647e-3f);
+    p = fma(p, r, V{} + 9.61808255728e-3f);
+    p = fma(p, r, V{} + 5.55035711422e-2f);
+    p = fma(p, r, V{} + 0.240226507606f);
+    p = fma(p, r, V{} + 0.693147188026f);
+    p = fma(p, r, V{} + 1.0f);
+    const V value = (V)((Bits<float>)p + ((Bits<float>)t << 23));
+    return keep<float>(value, x < V{} + 125.0f);
+}
+
+// sin(pi x), from the Taylor series after taking off the nearest whole number; its sign is of no use to us, so it is
+// only right for even whole numbers.
+template <class T> INLINE Vec<T> sin_pi(Vec<T> x) {
+    typedef Vec<T> V;
+    static constexpr double c[] = {
+        3.141592653589793,      -5.16771278004997,      2.5501640398773455,      -0.5992645293207921,
+        0.08214588661112823,    -0.0073704309457143504, 0.00046630280576761255,  -2.1915353447830217e-05,
+        7.952054001475513e-07,  -2.2948428997269873e-08, 5.392664662608129e-10};
+    const T largest = sizeof(T) == 8 ? T(0x1p51) : T(0x1p22);
+    const V magic = V{} + (sizeof(T) == 8 ? T(0x1.8p52) : T(0x1.8p23));
+    const V r = keep<T>(x - ((x + magic) - magic), magnitude<T>(x) < V{} + largest), u = r * r;
+    V p = V{} + T(c[10]);
+    for (int i = 9; i >= 0; i--) p = fma(p, u, V{} + T(c[i]));
+    return p * r;
+}
+
+}  // namespace onlinegp::ONLINEGP_ISA

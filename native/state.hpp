@@ -1,0 +1,155 @@
+// What a filter carries from one sample to the next: onlinegp.state.State, in one block of memory.
+#pragma once
+#include "api.hpp"
+#include "symmetric.hpp"
+#include "tiles.hpp"
+
+namespace onlinegp::ONLINEGP_ISA {
+
+template <class T> struct State {
+    static constexpr int PAD = W<T> > 4 ? W<T> : 4;
+
+    const Recipe& recipe;
+    int d, p;
+    int64_t size = 0, capacity = 0, seen = 0;
+    double scale = 1, bound = 0, residual = 0, power = 1, evidence = 1;
+    T *tiles = nullptr, *alpha = nullptr, *kcc = nullptr, *rowsum = nullptr;  // alpha: (p, capacity)
+    int64_t* born = nullptr;
+    Symmetric<T> A, Q, K, P;
+    char* block = nullptr;
+    size_t bytes = 0;
+    Pool* pool = nullptr;  // where the block comes from; null: the heap
+
+    State(const Recipe& recipe, int d, int p) : recipe(recipe), d(d), p(p) {}
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+    ~State() { release(); }
+
+    T* weights(int o) { return alpha + o * capacity; }
+    const T* weights(int o) const { return alpha + o * capacity; }
+
+    // Make room for this many rows by doubling, but for no more than the budget and the sample at the door
+    void reserve(int64_t rows) {
+        if (rows <= capacity) return;
+        int64_t wanted = 2 * capacity > rows ? 2 * capacity : rows;
+        if (recipe.budget && wanted > recipe.budget + 1) wanted = rows > recipe.budget + 1 ? rows : recipe.budget + 1;
+        if (wanted < 16) wanted = recipe.budget && recipe.budget < 15 ? recipe.budget + 1 : 16;
+        wanted = (wanted + PAD - 1) / PAD * PAD;
+
+        Carver count;
+        Layout old{tiles, alpha, kcc, rowsum, born, A, Q, K, P};
+        const int64_t before = capacity;
+        carve(count, wanted);
+        char* fresh = pool ? pool->take(count.used()) : static_cast<char*>(allocate(count.used()));
+        Carver carver(fresh);
+        carve(carver, wanted);
+        if (before) move(old, before, wanted);
+        release();
+        block = fresh, bytes = count.used(), capacity = wanted;
+    }
+
+    // Make x the last centre, with weight zero
+    void push(const T* x, double kxx) {
+        reserve(size + 1);
+        put(size, x, kxx);
+        for (int o = 0; o < p; o++) weights(o)[size] = 0;
+        size++;
+    }
+    void put(int64_t slot, const T* x, double kxx) {
+        set_centre(tiles, d, slot, x);
+        kcc[slot] = T(kxx), born[slot] = seen;
+    }
+
+    // Let the last centre take the slot j of one that has left; only for beliefs that track no matrix
+    void settle(int64_t j, T* x) {
+        const int64_t last = size - 1;
+        get_centre(tiles, d, last, x);
+        set_centre(tiles, d, j, x);
+        kcc[j] = kcc[last], born[j] = born[last];
+        if (rowsum) rowsum[j] = rowsum[last], rowsum[last] = 0;
+        for (int o = 0; o < p; o++) weights(o)[j] = weights(o)[last], weights(o)[last] = 0;
+        size = last;
+    }
+
+    // Exchange with the outside: rows and columns in full, no padding
+
+    void load_from(const Arrays& in) {
+        reserve(in.size > 0 ? in.size : 1);
+        Buffer<T> x(d);
+        for (int64_t i = 0; i < in.size; i++) {
+            for (int j = 0; j < d; j++) x[j] = T(in.centers[i * d + j]);
+            set_centre(tiles, d, i, x.data());
+            for (int o = 0; o < p; o++) weights(o)[i] = T(in.alpha[i * p + o]);
+            kcc[i] = T(in.kcc[i]), born[i] = in.born[i];
+            if (rowsum) rowsum[i] = T(in.rowsum[i]);
+        }
+        size = in.size, seen = in.seen, scale = in.scale, bound = in.bound;
+        residual = in.residual, power = in.power, evidence = in.evidence;
+        const double* sources[] = {in.A, in.Q, in.K, in.P};
+        Symmetric<T>* matrices[] = {&A, &Q, &K, &P};
+        for (int i = 0; i < 4; i++)
+            if (matrices[i]->s) load_matrix(*matrices[i], sources[i]);
+    }
+    void save_to(Arrays& out) const {
+        Buffer<T> x(d);
+        for (int64_t i = 0; i < size; i++) {
+            get_centre(tiles, d, i, x.data());
+            for (int j = 0; j < d; j++) out.centers[i * d + j] = double(x[j]);
+            for (int o = 0; o < p; o++) out.alpha[i * p + o] = double(weights(o)[i]);
+            out.kcc[i] = double(kcc[i]), out.born[i] = born[i];
+            if (rowsum) out.rowsum[i] = double(rowsum[i]);
+        }
+        out.size = size, out.seen = seen, out.scale = scale, out.bound = bound;
+        out.residual = residual, out.power = power, out.evidence = evidence;
+        double* targets[] = {out.A, out.Q, out.K, out.P};
+        const Symmetric<T>* matrices[] = {&A, &Q, &K, &P};
+        for (int i = 0; i < 4; i++)
+            if (matrices[i]->s) save_matrix(*matrices[i], targets[i]);
+    }
+
+  private:
+    struct Layout {
+        T *tiles, *alpha, *kcc, *rowsum;
+        int64_t* born;
+        Symmetric<T> A, Q, K, P;
+    };
+
+    void release() {
+        if (!block) return;
+        if (pool) pool->give(block, bytes);
+        else std::free(block);
+    }
+    void carve(Carver& from, int64_t rows) {
+        tiles = from.take<T>(rows * d), alpha = from.take<T>(rows * p), kcc = from.take<T>(rows);
+        born = from.take<int64_t>(rows);
+        rowsum = recipe.sums_rows() ? from.take<T>(rows) : nullptr;
+        if (recipe.has('A')) A.carve(from, int(rows));
+        if (recipe.has('Q')) Q.carve(from, int(rows));
+        if (recipe.has('K')) K.carve(from, int(rows));
+        if (recipe.has('P')) P.carve(from, int(rows));
+    }
+    void move(const Layout& old, int64_t rows, int64_t wanted) {
+        std::memcpy(tiles, old.tiles, rows * d * sizeof(T));
+        std::memcpy(kcc, old.kcc, rows * sizeof(T));
+        std::memcpy(born, old.born, rows * sizeof(int64_t));
+        if (rowsum) std::memcpy(rowsum, old.rowsum, rows * sizeof(T));
+        for (int o = 0; o < p; o++) std::memcpy(alpha + o * wanted, old.alpha + o * rows, rows * sizeof(T));
+        if (A.s) A.copy(old.A, int(rows));
+        if (Q.s) Q.copy(old.Q, int(rows));
+        if (K.s) K.copy(old.K, int(rows));
+        if (P.s) P.copy(old.P, int(rows));
+    }
+    void load_matrix(Symmetric<T>& S, const double* full) {
+        Buffer<T> row(capacity);
+        for (int64_t i = 0; i < size; i++) {
+            for (int64_t j = 0; j < size; j++) row[j] = T(full[i > j ? i * size + j : j * size + i]);
+            S.set_row(int(i), int(size), row.data());
+        }
+    }
+    void save_matrix(const Symmetric<T>& S, double* full) const {
+        for (int64_t i = 0; i < size; i++)
+            for (int64_t j = 0; j < size; j++) full[i * size + j] = double(S.at(int(i), int(j)));
+    }
+};
+
+}  // namespace onlinegp::ONLINEGP_ISA

@@ -1,0 +1,180 @@
+// Symmetric matrices, packed: the lower triangle in row blocks of four, each a run of tiles of 4 x W.
+//
+// A tile that crosses the diagonal holds its upper part too, mirrored bit for bit. Entries beyond the size in use are
+// zero. An update of the matrix waits until the next product, which applies it on the way: one pass over the memory for
+// both. Waiting changes no bit: every entry sees the same operations in the same order.
+#pragma once
+#include "memory.hpp"
+#include "simd.hpp"
+
+namespace onlinegp::ONLINEGP_ISA {
+
+// What waits to be added to S:
+//   Rank1      c u u'
+//   Replace1   c u u' - g z z'
+//   Replace2   c u u' - z b' - b z'
+enum class Pending { Nothing, Rank1, Replace1, Replace2 };
+
+template <class T> struct Symmetric {
+    static constexpr int R = 4, L = W<T>, TILE = R * L;
+
+    T* s = nullptr;
+    T *u = nullptr, *z = nullptr, *b = nullptr;
+    Pending pending = Pending::Nothing;
+    T c = 0, g = 0;
+
+    // Layout
+
+    static constexpr int tiles(int block) { return (R * block + R - 1) / L + 1; }
+    static size_t offset(int block) {  // TILE * sum of tiles(r) over r < block
+        if constexpr (L < R) return size_t(TILE) * (R / L) * block * (block + 1) / 2;
+        constexpr int same = L < R ? 1 : L / R;  // consecutive blocks with equally many tiles
+        const size_t full = block / same, rest = block % same;
+        return TILE * (same * (full * (full + 1) / 2) + rest * (full + 1));
+    }
+    static size_t entries(int capacity) { return offset((capacity + R - 1) / R); }
+    void carve(Carver& from, int capacity) {
+        s = from.take<T>(entries(capacity));
+        u = from.take<T>(capacity), z = from.take<T>(capacity), b = from.take<T>(capacity);
+    }
+    void copy(const Symmetric& old, int capacity) {
+        std::memcpy(s, old.s, entries(capacity) * sizeof(T));
+        std::memcpy(u, old.u, capacity * sizeof(T));
+        std::memcpy(z, old.z, capacity * sizeof(T));
+        std::memcpy(b, old.b, capacity * sizeof(T));
+    }
+
+    // Rows (which are columns)
+
+    static int first_block(int j) { return j / L * L / R; }  // of those that hold column j
+    T at(int i, int j) const {
+        if (i < j) { const int t = i; i = j; j = t; }
+        return s[offset(i / R) + size_t(j / L) * TILE + i % R * L + j % L];
+    }
+    static int padded(int m) { return (m + (L > R ? L : R) - 1) / (L > R ? L : R) * (L > R ? L : R); }
+    void get_row(int j, int m, T* row) const {  // up to a full tile
+        const T* p = s + offset(j / R) + j % R * L;
+        for (int t = 0; t < tiles(j / R); t++) store(row + t * L, load(p + t * TILE));
+        for (int block = tiles(j / R) * L / R; block * R < padded(m); block++) {
+            p = s + offset(block) + size_t(j / L) * TILE + j % L;
+            for (int r = 0; r < R; r++) row[block * R + r] = p[r * L];
+        }
+    }
+    void set_row(int j, int m, const T* row) {  // row is zero from m on
+        T* p = s + offset(j / R) + j % R * L;
+        for (int t = 0; t < tiles(j / R); t++) store(p + t * TILE, load(row + t * L));
+        for (int block = first_block(j); block * R < m; block++) {
+            p = s + offset(block) + size_t(j / L) * TILE + j % L;
+            for (int r = 0; r < R; r++) p[r * L] = row[block * R + r];
+        }
+    }
+    T row_dot(int j, int m, const T* x) const {  // S_j . x
+        const T* p = s + offset(j / R) + j % R * L;
+        Vec<T> acc{};
+        for (int t = 0; t < tiles(j / R); t++) acc = fma(load(p + t * TILE), load(x + t * L), acc);
+        T rest[R] = {};
+        for (int block = tiles(j / R) * L / R; block * R < m; block++) {
+            p = s + offset(block) + size_t(j / L) * TILE + j % L;
+            for (int r = 0; r < R; r++) rest[r] += p[r * L] * x[block * R + r];
+        }
+        return sum<T>(acc) + ((rest[0] + rest[2]) + (rest[1] + rest[3]));
+    }
+    void scale(T factor, int m) {
+        for (size_t i = 0, n = entries(m); i < n; i++) s[i] *= factor;
+    }
+    void combine(T mine, T its, const Symmetric& other, int m) {  // S <- mine S + its other
+        for (size_t i = 0, n = entries(m); i < n; i++) s[i] = mine * s[i] + its * other.s[i];
+    }
+
+    // Products
+
+    // out = S x and diagonal = diag S after what was pending; out and diagonal may be null
+    void multiply(int m, const T* x, T* out, T* diagonal = nullptr) {
+        switch (pending) {
+            case Pending::Nothing: pass<Pending::Nothing>(m, x, out, diagonal); break;
+            case Pending::Rank1: pass<Pending::Rank1>(m, x, out, diagonal); break;
+            case Pending::Replace1: pass<Pending::Replace1>(m, x, out, diagonal); break;
+            case Pending::Replace2: pass<Pending::Replace2>(m, x, out, diagonal); break;
+        }
+        if (pending != Pending::Nothing) pending = Pending::Nothing;  // several threads may come here with nothing
+    }
+    void product(int m, const T* x, T* out) const {  // nothing may be pending
+        const_cast<Symmetric*>(this)->template pass<Pending::Nothing>(m, x, out, nullptr);
+    }
+
+  private:
+    // The factors of four rows: row r of S changes by  rc[r] u - rg[r] z  or  rc[r] u - rz[r] b - rb[r] z
+    struct Rows {
+        Vec<T> x[R], acc[R], u[R], z[R], b[R];
+    };
+
+    template <Pending P> INLINE void begin(Rows& rows, int i, const T* x) const {
+#pragma GCC unroll 4
+        for (int r = 0; r < R; r++) {
+            rows.x[r] = splat<T>(x[i + r]), rows.acc[r] = Vec<T>{};
+            if constexpr (P >= Pending::Rank1) rows.u[r] = splat<T>(c * u[i + r]);
+            if constexpr (P == Pending::Replace1) rows.z[r] = splat<T>(g * z[i + r]);
+            if constexpr (P == Pending::Replace2) rows.z[r] = splat<T>(z[i + r]), rows.b[r] = splat<T>(b[i + r]);
+        }
+    }
+
+    // Left of the diagonal a tile serves twice: S_ij x_j for the rows, S_ij x_i for the columns
+    template <Pending P> INLINE Vec<T> left_tile(T* p, Rows& rows, int j, Vec<T> x, Vec<T> column) const {
+        Vec<T> uv, zv, bv;
+        if constexpr (P >= Pending::Rank1) uv = load(u + j);
+        if constexpr (P >= Pending::Replace1) zv = load(z + j);
+        if constexpr (P == Pending::Replace2) bv = load(b + j);
+#pragma GCC unroll 4
+        for (int r = 0; r < R; r++) {
+            Vec<T> t = load(p + r * L);
+            if constexpr (P >= Pending::Rank1) t = fma(rows.u[r], uv, t);
+            if constexpr (P == Pending::Replace1) t = fma(-rows.z[r], zv, t);
+            if constexpr (P == Pending::Replace2) t = fma(-rows.b[r], zv, fma(-rows.z[r], bv, t));
+            if constexpr (P >= Pending::Rank1) store(p + r * L, t);
+            rows.acc[r] = fma(t, x, rows.acc[r]);
+            column = fma(t, rows.x[r], column);
+        }
+        return column;
+    }
+
+    // On the diagonal an entry (i, j) above it changes as (j, i) does, factor by factor, to stay its mirror image
+    template <Pending P> INLINE void diagonal_tile(T* p, Rows& rows, int i, int j, Vec<T> x, T* diagonal) const {
+        Vec<T> uv, cuv, zv, gzv, bv;
+        if constexpr (P >= Pending::Rank1) uv = load(u + j), cuv = uv * c;
+        if constexpr (P >= Pending::Replace1) zv = load(z + j);
+        if constexpr (P == Pending::Replace1) gzv = zv * g;
+        if constexpr (P == Pending::Replace2) bv = load(b + j);
+#pragma GCC unroll 4
+        for (int r = 0; r < R; r++) {
+            const Int<T> lower = first_lanes<T>(i + r - j + 1);
+            Vec<T> t = load(p + r * L);
+            if constexpr (P >= Pending::Rank1)
+                t = fma(lower ? rows.u[r] : cuv, lower ? uv : splat<T>(u[i + r]), t);
+            if constexpr (P == Pending::Replace1)
+                t = fma(lower ? -rows.z[r] : -gzv, lower ? zv : splat<T>(z[i + r]), t);
+            if constexpr (P == Pending::Replace2) {
+                t = fma(lower ? -rows.z[r] : -zv, lower ? bv : rows.b[r], t);
+                t = fma(lower ? -rows.b[r] : -bv, lower ? zv : rows.z[r], t);
+            }
+            if constexpr (P >= Pending::Rank1) store(p + r * L, t);
+            rows.acc[r] = fma(t, x, rows.acc[r]);
+            if (diagonal && i + r >= j && i + r < j + L) diagonal[i + r] = t[i + r - j];
+        }
+    }
+
+    template <Pending P> __attribute__((noinline)) void pass(int m, const T* x, T* out, T* diagonal) {
+        std::memset(out, 0, padded(m) * sizeof(T));
+        T* p = s;
+        Rows rows;
+        for (int i = 0; i < m; i += R) {
+            begin<P>(rows, i, x);
+            int j = 0;
+            for (; j + L <= i; j += L, p += TILE)
+                store(out + j, left_tile<P>(p, rows, j, load(x + j), load(out + j)));
+            for (; j < i + R; j += L, p += TILE) diagonal_tile<P>(p, rows, i, j, load(x + j), diagonal);
+            add_sums<T>(out + i, rows.acc[0], rows.acc[1], rows.acc[2], rows.acc[3]);
+        }
+    }
+};
+
+}  // namespace onlinegp::ONLINEGP_ISA

@@ -1,0 +1,172 @@
+"""The compiled engine: packs a recipe for it and moves states in and out. The maths is in the native sources."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from onlinegp.beliefs import Beta, Exact, LeastSquares, Posterior
+from onlinegp.checks import Array, choice
+from onlinegp.engine import _native, thread_count
+from onlinegp.kernels import (
+    Constant,
+    Kernel,
+    Linear,
+    Periodic,
+    Polynomial,
+    Product,
+    RationalQuadratic,
+    Scaled,
+    Stationary,
+    Sum,
+)
+from onlinegp.kernels.base import per_dimension
+from onlinegp.kernels.spec import BUILT_IN
+from onlinegp.learn import Recipe
+from onlinegp.state import State
+
+
+class UnsupportedError(TypeError):
+    """A recipe that only the Python engine can run, with the reason."""
+
+
+class NativeEngine:
+    """A recipe and its state, compiled. The same interface as PythonEngine; it starts from a copy of the state."""
+
+    name = "native"
+
+    def __init__(self, recipe: Recipe, state: State, *, dtype: str = "float64") -> None:
+        single = choice(("float64", "float32"), dtype=dtype) == "float32"
+        if single and isinstance(recipe.belief, (Posterior, Exact, LeastSquares)):
+            raise ValueError(
+                f"dtype must be 'float64' for the belief {type(recipe.belief).__name__}, got 'float32': a tracked "
+                f"covariance loses its positive definiteness in it. Use float64, or a filter of the KLMS family."
+            )
+        self.recipe = recipe
+        self.dtype = dtype
+        self.features, self.outputs = state.centers.shape[1], state.alpha.shape[1]
+        self._core = _native.Engine(packed(recipe, self.features), self.features, self.outputs, single)
+        self._core.load(packed_state(state))
+        # the calls for one sample, without a detour
+        self.learn_one = self._core.learn_one
+        self.predict_one = self._core.predict_one
+
+    @property
+    def size(self) -> int:
+        return self._core.size
+
+    @property
+    def state(self) -> State:
+        """The state as it is now; what is exported and imported again continues bit for bit."""
+        return unpacked_state(self.recipe, self.features, self.outputs, self._core.save())
+
+    def learn(self, X: Array, Y: Array) -> None:
+        """Learn the rows of X (n, d) and Y (n, p) in order."""
+        self._core.learn(_rows(X), _rows(Y))
+
+    def run(self, X: Array, Y: Array) -> tuple[Array, Array, np.ndarray]:
+        """Predict, then learn, row by row: the means (n, p), the variances of y (n,), the sizes after each row (n,)."""
+        return self._core.run(_rows(X), _rows(Y))
+
+    def predict(self, X: Array, threads: int | None = None) -> tuple[Array, Array]:
+        """Return the means (n, p) and the variances of y (n,)."""
+        return self._core.predict(_rows(X), thread_count() if threads is None else threads)
+
+
+def _rows(X: Array) -> Array:
+    return np.ascontiguousarray(X, dtype=np.float64)
+
+
+# Recipes
+
+
+def packed(recipe: Recipe, features: int) -> Any:
+    """Return a recipe as the compiled engine reads it: the same parts, by the same names."""
+    core = _native.Recipe()
+    for part in ("belief", "dictionary", "forgetting", "pruning"):
+        value = getattr(recipe, part)
+        kinds = getattr(_native, part.capitalize())
+        name = type(value).__name__
+        if not hasattr(kinds, name):
+            raise UnsupportedError(f"engine 'native' has no {part} {name}. Use engine='python' for parts of your own.")
+        setattr(core, part, getattr(kinds, name))
+        for field in fields(value) if value is not None else ():
+            number = getattr(value, field.name)
+            if isinstance(value, Beta) and number == "auto":
+                core.automatic = True
+            else:
+                setattr(core, field.name, number)
+    core.learn_power = recipe.learn_power
+    if _add_kernel(core, recipe.kernel, features) > _native.DEEPEST:
+        raise UnsupportedError(
+            f"engine 'native' takes kernels up to {_native.DEEPEST} deep. Use 'python', or write the sum flatter."
+        )
+    return core
+
+
+def _add_kernel(core: Any, kernel: Kernel, d: int) -> int:
+    """Append a kernel to the postfix program; return how many operands it holds at a time."""
+    name = type(kernel).__name__
+    if BUILT_IN.get(name) is not type(kernel):
+        raise UnsupportedError(
+            f"engine 'native' runs kernels made of the built-in ones, got {name}. Use 'python' (or 'auto', which "
+            f"takes it by itself), or build the kernel from {', '.join(BUILT_IN)}."
+        )
+    if isinstance(kernel, (Sum, Product)):
+        left, right = _add_kernel(core, kernel.left, d), _add_kernel(core, kernel.right, d)
+        core.add(_native.Op.Add if isinstance(kernel, Sum) else _native.Op.Multiply)
+        return max(left, 1 + right)
+    if isinstance(kernel, Scaled):
+        depth = _add_kernel(core, kernel.kernel, d)
+        core.add(_native.Op.Scale, a=kernel.variance)
+        return depth
+    op = getattr(_native.Op, name)
+    if isinstance(kernel, Stationary):
+        scales = per_dimension(d, length_scale=kernel.length_scale)
+        alpha = kernel.alpha if isinstance(kernel, RationalQuadratic) else 0.0
+        core.add(op, _each(1.0 / scales, d), bool(scales.ndim), a=alpha)
+    elif isinstance(kernel, Periodic):
+        scales = per_dimension(d, length_scale=kernel.length_scale)
+        core.add(op, _each(1.0 / scales, d) + _each(1.0 / per_dimension(d, period=kernel.period), d), True)
+    elif isinstance(kernel, Linear):
+        core.add(op, _each(per_dimension(d, variance=kernel.variance), d), True)
+    elif isinstance(kernel, Polynomial):
+        core.add(op, a=kernel.scale, b=kernel.offset, c=kernel.degree)
+    else:
+        assert isinstance(kernel, Constant)
+        core.add(op, a=kernel.variance)
+    return 1
+
+
+def _each(values: Array, d: int) -> list[float]:
+    return np.broadcast_to(values, d).tolist()
+
+
+# States
+
+
+def packed_state(state: State) -> dict[str, Any]:
+    """Return what is in use of a state, by name."""
+    m = state.size
+    contents: dict[str, Any] = {f.name: getattr(state, f.name) for f in fields(state)}
+    for name, buffer in state.arrays().items():
+        contents[name] = np.ascontiguousarray(state.square(name) if name in "AQKP" else buffer[:m])
+    return contents
+
+
+def unpacked_state(recipe: Recipe, features: int, outputs: int, contents: dict[str, Any]) -> State:
+    """Return a state with these contents."""
+    state = recipe.start(features, outputs)
+    m = contents["size"]
+    state.reserve(m, recipe.budget)
+    for name, value in contents.items():
+        if not isinstance(value, np.ndarray):
+            setattr(state, name, value)
+    for name, buffer in state.arrays().items():
+        if name in "AQKP":
+            buffer[:m, :m] = contents[name]
+        else:
+            buffer[:m] = contents[name]
+    return state

@@ -1,0 +1,219 @@
+"""A fleet: many independent models of one kind, one for each key, learning in one call."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import os
+import struct
+import tempfile
+from collections.abc import Hashable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onlinegp.checks import Array, check_X, check_Xy, count
+from onlinegp.engine.fleets import NativeFleet, PythonFleet, Who, make_fleet
+from onlinegp.filters.base import OnlineRegressor
+from onlinegp.model_file import ModelFileError, from_bytes, to_bytes
+from onlinegp.state import State
+
+MAGIC = b"ogpfleet"
+VERSION = 1
+PREFIX = struct.Struct("<8sHI")
+
+
+class Fleet:
+    """Many independent models of one recipe, one for each key: sensors, users, links, ...
+
+    A key that is seen for the first time gets a model of its own, as `model` describes it. Models lie side by side in
+    memory, and a call learns one event for each of a list of keys, on several threads; events of one key are learned in
+    the order of the list, and what a model learns does not depend on the others.
+
+    Parameters
+    ----------
+    model : estimator
+        One that has not learned anything; the fleet copies it.
+    threads : int, optional
+        How many threads a call may use; by default ONLINEGP_THREADS, or the cores.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> fleet = ogp.Fleet(ogp.KRLST(budget=50))
+    >>> fleet.learn(["a", "b", "a"], np.zeros((3, 2)), [1.0, 2.0, 1.0])
+    Fleet(KRLST(budget=50), 2 models)
+    >>> fleet.predict(["a", "b"], np.zeros((2, 2))).round(1)
+    array([1., 2.])
+    """
+
+    def __init__(self, model: OnlineRegressor, *, threads: int | None = None) -> None:
+        if not isinstance(model, OnlineRegressor):
+            raise TypeError(f"model must be an estimator such as onlinegp.KRLST(budget=50), got {model!r}.")
+        if model.__sklearn_is_fitted__():
+            raise ValueError("model must not have learned anything yet: a fleet starts every model from the prior.")
+        self.model = copy.deepcopy(model)
+        self.threads = None if threads is None else count("Use None for as many as there are cores.", threads=threads)
+        self._recipe = self.model.recipe()
+        self._index: dict[Hashable, int] = {}
+        self._fleet: PythonFleet | NativeFleet | None = None
+
+    # Learning and predicting
+
+    def learn(self, keys: Sequence[Hashable], X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn row i of X (n, d) and y (n,) by the model of keys[i]; new keys get new models."""
+        fleet, who, X, Y = self._events(keys, X, y)
+        fleet.learn(who, X, Y, self._threads())
+        return self
+
+    def run(self, keys: Sequence[Hashable], X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+        """Predict each event, then learn it; return the means (n,) and standard deviations of y (n,)."""
+        fleet, who, X, Y = self._events(keys, X, y)
+        mean, variance = fleet.run(who, X, Y, self._threads())
+        return mean[:, 0], np.sqrt(variance)
+
+    def predict(self, keys: Sequence[Hashable], X: ArrayLike, return_std: bool = False) -> Any:
+        """Predict y at row i of X by the model of keys[i]; with `return_std`, its standard deviation too."""
+        X = check_X(X, width=self._width)
+        unknown = next((key for key in keys if key not in self._index), None)
+        if unknown is not None:
+            raise KeyError(f"no model has the key {unknown!r}. A key gets its model when it is first learned.")
+        who = self._numbers(keys, len(X))
+        assert self._fleet is not None
+        mean, variance = self._fleet.predict(who, X, self._threads())
+        return (mean[:, 0], np.sqrt(variance)) if return_std else mean[:, 0]
+
+    # Members
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._index)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._index
+
+    def __getitem__(self, key: Hashable) -> OnlineRegressor:
+        """Return a copy of the model of a key, as an estimator of its own."""
+        if key not in self._index:
+            raise KeyError(f"no model has the key {key!r}.")
+        assert self._fleet is not None
+        model = copy.deepcopy(self.model)
+        model._adopt(self._recipe, copy.deepcopy(self._fleet.state(self._index[key])), single=True)
+        return model
+
+    def __setitem__(self, key: Hashable, model: OnlineRegressor) -> None:
+        """Let a copy of this model, which must be of the same kind, go on as the one of a key."""
+        same = type(model) is type(self.model) and repr(model) == repr(self.model)
+        if not same or not model.__sklearn_is_fitted__() or not model._flat:
+            raise ValueError(f"model must be a {self.model!r} that has learned from one output, got {model!r}.")
+        self._put(key, copy.deepcopy(model._state))
+
+    def items(self) -> Iterator[tuple[Hashable, OnlineRegressor]]:
+        """Yield each key with a copy of its model."""
+        return ((key, self[key]) for key in self)
+
+    def __repr__(self) -> str:
+        return f"Fleet({self.model!r}, {len(self)} models)"
+
+    # Saving
+
+    def save(self, path: str | Path) -> None:
+        """Write all models to one file, beside it first and then renamed. Keys must be strings or whole numbers."""
+        odd = next((key for key in self if not isinstance(key, (str, int)) or isinstance(key, bool)), None)
+        if odd is not None:
+            raise ValueError(f"keys must be strings or whole numbers to be saved, got {odd!r}. Rename that one.")
+        bodies = [to_bytes(self.model), *(to_bytes(model) for _, model in self.items())]
+        header = json.dumps({"keys": list(self), "lengths": [len(body) for body in bodies]}).encode()
+        path = Path(path)
+        handle, temporary = tempfile.mkstemp(prefix=path.name, suffix=".part", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(PREFIX.pack(MAGIC, VERSION, len(header)) + header)
+                file.writelines(bodies)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+    @classmethod
+    def load(cls, path: str | Path, *, threads: int | None = None) -> Self:
+        """Read a fleet from a file that `save` wrote; like model files, safe to open from strangers."""
+        data = Path(path).read_bytes()
+        keys, bodies = _opened(data, path)
+        fleet = cls(from_bytes(bodies[0]), threads=threads)
+        for key, body in zip(keys, bodies[1:], strict=True):
+            model = from_bytes(body)
+            if key in fleet:
+                raise ModelFileError(f"{path}: the key {key!r} is there twice.")
+            try:
+                fleet[key] = model
+            except ValueError as error:
+                raise ModelFileError(f"{path}: {error}") from None
+        return fleet
+
+    # Inside
+
+    @property
+    def _width(self) -> int | None:
+        return None if self._fleet is None else self._fleet.features
+
+    def _threads(self) -> int:
+        from onlinegp.engine import thread_count
+
+        return self.threads or thread_count()
+
+    def _start(self, features: int) -> PythonFleet | NativeFleet:
+        if self._fleet is None:
+            self._fleet = make_fleet(self.model.engine, self._recipe, features, 1)
+        return self._fleet
+
+    def _events(self, keys: Sequence[Hashable], X: ArrayLike, y: ArrayLike) -> tuple[Any, Who, Array, Array]:
+        X, y = check_Xy(X, y, width=self._width)
+        if y.ndim != 1:
+            raise ValueError(f"y must have shape (n,), one number an event, got {y.shape}.")
+        if len(keys) != len(X):
+            raise ValueError(f"keys must have one entry for each row of X, got {len(keys)} for {len(X)} rows.")
+        fleet = self._start(X.shape[1])
+        for key in keys:
+            self._index.setdefault(key, len(self._index))
+        fleet.grow(len(self._index))
+        return fleet, self._numbers(keys, len(X)), X, y[:, None]
+
+    def _numbers(self, keys: Sequence[Hashable], n: int) -> Who:
+        if len(keys) != n:
+            raise ValueError(f"keys must have one entry for each row of X, got {len(keys)} for {n} rows.")
+        return np.fromiter((self._index[key] for key in keys), dtype=np.int64, count=n)
+
+    def _put(self, key: Hashable, state: State) -> None:
+        if self._fleet is not None and self._fleet.features != state.centers.shape[1]:
+            raise ValueError(f"model must have {self._fleet.features} features, got {state.centers.shape[1]}.")
+        fleet = self._start(state.centers.shape[1])
+        number = self._index.setdefault(key, len(self._index))
+        fleet.grow(len(self._index))
+        fleet.put(number, state)
+
+
+def _opened(data: bytes, path: str | Path) -> tuple[list[Hashable], list[bytes]]:
+    """Return the keys and the models in a fleet file; nothing is believed before it was checked."""
+    if len(data) < PREFIX.size or not data.startswith(MAGIC):
+        raise ModelFileError(f"{path}: this is not a fleet file.")
+    _, version, length = PREFIX.unpack_from(data)
+    if version != VERSION:
+        raise ModelFileError(f"{path}: fleet files of version {version} are unknown here; this is version {VERSION}.")
+    try:
+        header = json.loads(data[PREFIX.size : PREFIX.size + length])
+        keys, lengths = header["keys"], header["lengths"]
+        right = all(isinstance(k, (str, int)) for k in keys) and all(isinstance(k, int) and k > 0 for k in lengths)
+    except (ValueError, KeyError, TypeError):
+        right = False
+    if not right or len(lengths) != len(keys) + 1 or PREFIX.size + length + sum(lengths) != len(data):
+        raise ModelFileError(f"{path}: the file is damaged or incomplete. Restore it from a copy.")
+    ends = (PREFIX.size + length + np.cumsum([0, *lengths])).tolist()
+    return keys, [data[i:j] for i, j in itertools.pairwise(ends)]

@@ -1,0 +1,166 @@
+"""Which engine runs, what it accepts, and what it says when it does not."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from pairs import FEATURES, KERNELS, assert_same_state, native, recipes, stream
+
+import onlinegp.engine
+from onlinegp.beliefs import Posterior, Prior
+from onlinegp.engine import available, info, make_engine
+from onlinegp.kernels import RBF, Kernel
+from onlinegp.learn import Recipe
+
+needs_native = pytest.mark.skipif(not available(), reason="the compiled engine was not built")
+
+
+@dataclass(frozen=True, eq=False)
+class Brownian(Kernel):
+    rate: float = 1.0
+
+    def __call__(self, X, Z=None):
+        return self.rate * np.minimum(X, (X if Z is None else Z).T)
+
+
+def test_info_names_the_engine():
+    facts = info()
+    assert facts["engine"] == ("native" if available() else "python")
+    assert all(isinstance(value, str) for value in facts.values())
+
+
+def test_without_the_module_auto_warns_once(monkeypatch):
+    recipe = Recipe(RBF(), Prior(0.5))
+    monkeypatch.setattr(onlinegp.engine, "available", lambda: False)
+    monkeypatch.setattr(onlinegp.engine, "_warned", False)
+    with pytest.warns(UserWarning, match="Python engine"):
+        assert make_engine("auto", recipe, recipe.start(1)).name == "python"
+    assert make_engine("auto", recipe, recipe.start(1)).name == "python"
+    with pytest.raises(ValueError, match="was not built"):
+        make_engine("native", recipe, recipe.start(1))
+
+
+@needs_native
+def test_auto_takes_what_fits():
+    for kernel, name in ((RBF(), "native"), (Brownian(), "python"), (RBF() + Brownian(), "python")):
+        recipe = Recipe(kernel, Prior(0.5))
+        assert make_engine("auto", recipe, recipe.start(1)).name == name
+
+
+@needs_native
+def test_native_refuses_a_kernel_of_your_own():
+    recipe = Recipe(RBF() * Brownian(), Prior(0.5))
+    with pytest.raises(TypeError, match="Brownian"):
+        make_engine("native", recipe, recipe.start(1))
+
+
+@needs_native
+def test_deep_kernels_go_to_python():
+    kernel: Kernel = RBF()
+    for _ in range(40):
+        kernel = RBF() + kernel
+    recipe = Recipe(kernel, Prior(0.5))
+    assert make_engine("auto", recipe, recipe.start(1)).name == "python"
+
+
+@needs_native
+def test_float32_is_for_fixed_covariances():
+    recipe = Recipe(RBF(), Posterior(0.01))
+    with pytest.raises(ValueError, match="float64"):
+        make_engine("native", recipe, recipe.start(1), dtype="float32")
+    X, Y = stream(200)
+    for name, recipe in recipes(KERNELS["Matern32-ARD"]).items():
+        if name.startswith(("Prior-Growing", "Isotropic-Growing", "Beta-Growing", "BetaAuto-Growing")):
+            single, double = (native(recipe, recipe.start(FEATURES), dtype=dtype) for dtype in ("float32", "float64"))
+            if "Least" in name:  # which centre leaves may hang on the last digits
+                assert np.isfinite(single.run(X, Y)[0]).all()
+                continue
+            for one, two in zip(single.run(X, Y), double.run(X, Y), strict=True):
+                np.testing.assert_allclose(one, two, rtol=2e-3, atol=2e-4, err_msg=name)
+
+
+PLAIN = [0.1] * FEATURES
+ODD = [
+    [0.1],
+    [0.1] * (FEATURES + 1),
+    [np.nan] * FEATURES,
+    [*PLAIN[1:], np.inf],
+    [*PLAIN[1:], 1e151],
+    [1] * FEATURES,
+    "abcd",
+    None,
+    np.array(PLAIN, dtype=np.float32),
+    np.array([PLAIN]),
+    np.zeros((FEATURES, 2))[:, 0],
+    np.array(PLAIN, dtype=">f8"),
+    np.array(["a"] * FEATURES),
+    {0.1: 0.2},
+]
+
+
+@needs_native
+@pytest.mark.parametrize("x", ODD, ids=range(len(ODD)))
+def test_odd_samples_are_left_to_python(x):
+    recipe = recipes(KERNELS["RBF"])["Posterior-ALD-Keep-LeastError"]
+    engine = native(recipe, recipe.start(FEATURES))
+    X, Y = stream(50)
+    engine.learn(X, Y)
+    before = engine.state
+    assert engine.learn_one(x, 0.5) is False
+    assert engine.predict_one(x) is None
+    for y in (np.nan, np.inf, "a", None, [0.5], 1e151):
+        assert engine.learn_one(PLAIN, y) is False
+    assert_same_state(engine.state, before)
+
+
+@needs_native
+def test_plain_samples_are_learned_at_once():
+    recipe = recipes(KERNELS["RBF"])["Posterior-ALD-Keep-LeastError"]
+    engine = native(recipe, recipe.start(FEATURES))
+    for x in (PLAIN, tuple(PLAIN), np.array(PLAIN)):
+        assert engine.learn_one(x, 0.5) is True
+        assert engine.learn_one(x, np.float64(0.5)) is True
+        assert len(engine.predict_one(x)) == 2
+    assert engine.state.seen == 6
+
+
+WITH_ANOTHER_SET = """
+import numpy as np, onlinegp as ogp
+from onlinegp.engine import info
+X = np.random.default_rng(0).normal(size=(200, 3))
+trace = ogp.run(ogp.KRLST(budget=20, engine="native"), X, np.sin(X[:, 0]))
+print(info()["instruction set"], trace.mean.tolist())
+"""
+
+
+@needs_native
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="other machines have one instruction set")
+def test_instruction_sets_agree():
+    """ONLINEGP_ISA may lower the instruction set; the numbers stay, but for the last digits."""
+    found = {}
+    for wanted in ("", "sse2"):
+        environment = {**os.environ, "ONLINEGP_ISA": wanted}
+        command = [sys.executable, "-c", WITH_ANOTHER_SET]
+        output = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+        name, _, means = output.partition(" ")
+        found[name] = json.loads(means)
+    assert "sse2" in found
+    for means in found.values():
+        np.testing.assert_allclose(means, found["sse2"], rtol=1e-9, atol=1e-9)
+
+
+@needs_native
+def test_wrong_shapes_are_refused():
+    recipe = Recipe(RBF(), Prior(0.5))
+    engine = native(recipe, recipe.start(FEATURES))
+    with pytest.raises(ValueError, match="columns"):
+        engine.learn(np.zeros((3, 1)), np.zeros((3, 1)))
+    with pytest.raises(ValueError, match="row"):
+        engine.learn(np.zeros((3, FEATURES)), np.zeros((2, 1)))
+    with pytest.raises(ValueError, match="columns"):
+        engine.predict(np.zeros((3, 1)))

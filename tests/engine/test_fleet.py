@@ -1,0 +1,134 @@
+"""A fleet is its members, each on its own: the same bits, whatever the threads and the engine."""
+
+import numpy as np
+import pytest
+
+import onlinegp as ogp
+from onlinegp.engine import available
+from onlinegp.fleet import Fleet
+from onlinegp.kernels import RBF, Matern32
+from onlinegp.model_file import ModelFileError
+
+ENGINES = [
+    "python",
+    pytest.param("native", marks=pytest.mark.skipif(not available(), reason="the compiled engine was not built")),
+]
+every = pytest.mark.parametrize("engine", ENGINES)
+
+
+def models(engine: str) -> list:
+    return [
+        ogp.KRLST(RBF(0.7), budget=12, forgetting=0.99, engine=engine),
+        ogp.KLMS(RBF(0.7), step=0.4, engine=engine),
+        ogp.BetaKLMS(Matern32([0.7, 1.0]), noise=0.05, engine=engine),
+        ogp.SWKRLS(RBF(0.7), budget=9, engine=engine),
+    ]
+
+
+def events(n: int, keys: int, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, 2))
+    return [f"key{i}" for i in rng.integers(0, keys, n)], X, np.sin(3 * X[:, 0]) + 0.1 * rng.standard_normal(n)
+
+
+@every
+@pytest.mark.parametrize("threads", [1, 3])
+def test_members_learn_as_if_alone(engine, threads):
+    keys, X, y = events(600, 20)
+    for model in models(engine):
+        fleet = Fleet(model, threads=threads)
+        mean, std = fleet.run(keys[:300], X[:300], y[:300])
+        fleet.learn(keys[300:], X[300:], y[300:])
+        for key in fleet:
+            mine = np.array([k == key for k in keys])
+            alone = type(model)(**model.get_params(deep=False))
+            trace = ogp.run(alone, X[:300][mine[:300]], y[:300][mine[:300]]) if mine[:300].any() else None
+            if trace is not None:
+                np.testing.assert_array_equal(mean[mine[:300]], trace.mean)
+                np.testing.assert_array_equal(std[mine[:300]], trace.std)
+            if mine[300:].any():
+                alone.partial_fit(X[300:][mine[300:]], y[300:][mine[300:]])
+            np.testing.assert_array_equal(fleet[key].alpha_, alone.alpha_)
+            np.testing.assert_array_equal(fleet[key].centers_, alone.centers_)
+
+
+@every
+def test_it_grows_by_key_and_iterates(engine):
+    fleet = Fleet(models(engine)[0])
+    assert len(fleet) == 0
+    fleet.learn([3, "b", (1, 2), 3], np.zeros((4, 2)), np.ones(4))
+    assert list(fleet) == [3, "b", (1, 2)]
+    assert (1, 2) in fleet
+    assert "c" not in fleet
+    assert fleet[3].n_seen_ == 2
+    assert [model.n_seen_ for _, model in fleet.items()] == [2, 1, 1]
+    assert "3 models" in repr(fleet)
+
+
+@every
+def test_save_and_load_continue_bit_for_bit(engine, tmp_path):
+    keys, X, y = events(400, 10)
+    for model in models(engine):
+        fleet = Fleet(model).learn(keys[:200], X[:200], y[:200])
+        fleet.save(tmp_path / "fleet.ogp")
+        again = Fleet.load(tmp_path / "fleet.ogp")
+        assert list(again) == list(fleet)
+        for one, two in zip(
+            fleet.run(keys[200:], X[200:], y[200:]), again.run(keys[200:], X[200:], y[200:]), strict=True
+        ):
+            np.testing.assert_array_equal(one, two)
+
+
+@every
+def test_damaged_files_are_refused(engine, tmp_path):
+    keys, X, y = events(100, 5)
+    path = tmp_path / "fleet.ogp"
+    Fleet(models(engine)[0]).learn(keys, X, y).save(path)
+    data = path.read_bytes()
+    flipped = bytearray(data)
+    flipped[-20] ^= 1
+    for bad in (b"", data[:10], data[:-1], data + b"x", b"x" + data[1:], bytes(flipped)):
+        path.write_bytes(bad)
+        with pytest.raises(ModelFileError):
+            Fleet.load(path)
+
+
+@every
+def test_bad_input_changes_nothing(engine):
+    fleet = Fleet(models(engine)[0]).learn(["a", "b"], np.zeros((2, 2)), np.ones(2))
+    with pytest.raises(ValueError, match="NaN"):
+        fleet.learn(["c"], [[np.nan, 0.0]], [1.0])
+    with pytest.raises(ValueError, match="features"):
+        fleet.learn(["c"], [[0.0]], [1.0])
+    with pytest.raises(ValueError, match="one entry"):
+        fleet.learn(["c", "d"], [[0.0, 0.0]], [1.0])
+    with pytest.raises(KeyError, match="no model"):
+        fleet.predict(["c"], [[0.0, 0.0]])
+    with pytest.raises(ValueError, match="prior"):
+        Fleet(models(engine)[0].fit(np.zeros((2, 2)), np.ones(2)))
+    with pytest.raises(TypeError, match="estimator"):
+        Fleet("KRLST")
+    assert list(fleet) == ["a", "b"]
+    assert fleet["a"].n_seen_ == 1
+
+
+@every
+def test_a_model_can_join(engine):
+    _keys, X, y = events(60, 1)
+    model = models(engine)[0].fit(X[:30], y[:30])
+    fleet = Fleet(models(engine)[0])
+    fleet["joined"] = model
+    fleet.learn(["joined"] * 30, X[30:], y[30:])
+    np.testing.assert_array_equal(fleet["joined"].alpha_, model.partial_fit(X[30:], y[30:]).alpha_)
+    with pytest.raises(ValueError, match="KRLST"):
+        fleet["other"] = ogp.KLMS(engine=engine).fit(X, y)
+
+
+@pytest.mark.skipif(not available(), reason="the compiled engine was not built")
+def test_engines_agree():
+    keys, X, y = events(500, 15)
+    for python, native in zip(models("python"), models("native"), strict=True):
+        mean, std = Fleet(python).run(keys, X, y)
+        mean2, std2 = Fleet(native).run(keys, X, y)
+        np.testing.assert_allclose(mean2, mean, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(std2, std, rtol=1e-9)

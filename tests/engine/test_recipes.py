@@ -1,0 +1,106 @@
+"""Every recipe on both engines: the same decisions, then the same numbers."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pairs import (
+    BELIEFS,
+    FEATURES,
+    KERNELS,
+    assert_same_state,
+    assert_same_steps,
+    native,
+    python_steps,
+    recipes,
+    stream,
+)
+
+from onlinegp.engine import available
+
+pytestmark = pytest.mark.skipif(not available(), reason="the compiled engine was not built")
+
+TOLERANCE = 1e-9
+
+
+def compare(kernel: str, names: list[str]) -> None:
+    X, Y = stream(500)
+    made = recipes(KERNELS[kernel])
+    for name in names:
+        recipe = made[name]
+        trace = native(recipe, recipe.start(FEATURES))._core.run(X, Y, True)
+        try:
+            assert_same_steps(python_steps(recipe, recipe.start(FEATURES), X, Y), trace, rtol=TOLERANCE)
+        except AssertionError as error:
+            raise AssertionError(f"{name} on {kernel}: {error}") from None
+
+
+def named(belief: str) -> list[str]:
+    return [name for name in recipes(KERNELS["RBF"]) if name.startswith(belief + "-")]
+
+
+@pytest.mark.parametrize("belief", BELIEFS)
+def test_every_recipe_over_500_steps(belief):
+    """The kernels take turns: each recipe on one of them."""
+    for i, kernel in enumerate(KERNELS):
+        compare(kernel, named(belief)[i :: len(KERNELS)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("belief", BELIEFS)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_every_recipe_on_every_kernel(kernel, belief):
+    compare(kernel, named(belief))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), st.sampled_from(sorted(KERNELS)), st.integers(0, 60), st.integers(1, 3), st.integers(0, 2**32 - 1))
+def test_one_step_from_any_state(data, kernel, before, outputs, seed):
+    """Whatever the state, one more sample changes it in the same way: each part on random states."""
+    made = recipes(KERNELS[kernel])
+    recipe = made[data.draw(st.sampled_from(sorted(made)))]
+    X, Y = stream(before + 1, outputs=outputs, seed=seed)
+    state = recipe.start(FEATURES, outputs)
+    python_steps(recipe, state, X[:-1], Y[:-1])
+    engine = native(recipe, state)
+    assert_same_state(engine.state, state)
+    trace = engine._core.run(X[-1:], Y[-1:], True)
+    assert_same_steps(python_steps(recipe, state, X[-1:], Y[-1:]), trace)
+    assert_same_state(engine.state, state, rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["Prior-Growing-Keep-None", "Posterior-ALD-BackToPrior-LeastError"])
+@pytest.mark.parametrize("outputs", [2, 5])
+def test_many_outputs(name, outputs):
+    recipe = recipes(KERNELS["RBF"])[name]
+    X, Y = stream(200, outputs=outputs)
+    state = recipe.start(FEATURES, outputs)
+    trace = native(recipe, recipe.start(FEATURES, outputs))._core.run(X, Y, True)
+    assert_same_steps(python_steps(recipe, state, X, Y), trace)
+
+
+@pytest.mark.parametrize("features", [1, 3, 8, 17])
+def test_any_number_of_features(features):
+    X, Y = stream(150, features=features)
+    for name in ("Isotropic-Coherence-Keep-None", "Posterior-Growing-Keep-LeastError", "Beta-Quantised-Keep-None"):
+        recipe = recipes(KERNELS["RBF"])[name]
+        trace = native(recipe, recipe.start(features))._core.run(X, Y, True)
+        assert_same_steps(python_steps(recipe, recipe.start(features), X, Y), trace)
+
+
+def test_predictions_equal_a_look_at_every_row():
+    X, Y = stream(300, outputs=2)
+    rng = np.random.default_rng(1)
+    new = rng.uniform(-3, 3, (101, FEATURES))
+    for kernel in KERNELS.values():
+        for name, recipe in recipes(kernel).items():
+            if "-Keep-" not in name:
+                continue
+            for outputs in (1, 2):
+                engine = native(recipe, recipe.start(FEATURES, outputs))
+                engine.learn(X, Y[:, :outputs])
+                mean, variance = engine.predict(new)
+                rows = [engine.predict(x[None, :]) for x in new]
+                scale = np.abs(mean).max()
+                np.testing.assert_allclose(mean, np.concatenate([r[0] for r in rows]), rtol=1e-9, atol=1e-11 * scale)
+                np.testing.assert_allclose(variance, np.concatenate([r[1] for r in rows]), rtol=1e-9)
