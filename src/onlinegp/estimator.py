@@ -9,7 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlinegp.checks import check_Xy
+from onlinegp import frames
+from onlinegp.checks import Array, check_X, check_Xy
 from onlinegp.kernels import RBF, Kernel
 
 
@@ -26,7 +27,7 @@ class Estimator:
 
         A constant y scores 1 if it is hit, and 0 otherwise.
         """
-        X, y = check_Xy(X, y, width=getattr(self, "n_features_in_", None), owner=type(self).__name__)
+        X, y, _ = self._check_Xy(X, y)
         error = ((y - self.predict(X).reshape(y.shape)) ** 2).sum(axis=0)
         spread = ((y - y.mean(axis=0)) ** 2).sum(axis=0)
         spread = np.where(spread > 0.0, spread, np.where(error > 0.0, error, 1.0))
@@ -77,12 +78,44 @@ class Estimator:
             requires_fit=False,  # before learning, the prediction is the prior
         )
 
+    # Arrays and frames: `feature_names_in_` holds the columns of the first frame, if they had names
+
+    def _check_X(self, X: ArrayLike) -> Array:
+        """Return X as (n, d), the columns of a frame taken by name."""
+        owner = type(self).__name__
+        if type(X) is not np.ndarray:
+            X, _ = frames.read(X, getattr(self, "feature_names_in_", None), owner=owner)
+        return check_X(X, width=getattr(self, "n_features_in_", None), owner=owner)
+
+    def _check_Xy(self, X: ArrayLike, y: ArrayLike, *, anew: bool = False) -> tuple[Array, Array, Any]:
+        """Return X as (n, d), y as (n,) or (n, p), and the names of the columns; `anew` for a first or new fit."""
+        owner, names = type(self).__name__, None
+        if type(X) is not np.ndarray:
+            X, names = frames.read(X, None if anew else getattr(self, "feature_names_in_", None), owner=owner)
+        if type(y) is not np.ndarray:
+            y = frames.target(y)
+        X, y = check_Xy(X, y, width=None if anew else getattr(self, "n_features_in_", None), owner=owner)
+        return X, y, names
+
+    def _remember(self, names: Any) -> None:
+        """Set `feature_names_in_` when learning starts; without names there is none."""
+        vars(self).pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = names
+
     def _kernel(self) -> Kernel:
         if self.kernel is None:
             return RBF()
         if not isinstance(self.kernel, Kernel):
-            raise TypeError(f"kernel must be a kernel such as onlinegp.kernels.RBF(1.0), or None, got {self.kernel!r}.")
+            hint = " Convert it: onlinegp.kernels.sklearn.from_sklearn(kernel)." if _from_sklearn(self.kernel) else ""
+            raise TypeError(
+                f"kernel must be a kernel such as onlinegp.kernels.RBF(1.0), or None, got {self.kernel!r}.{hint}"
+            )
         return self.kernel
+
+
+def _from_sklearn(kernel: Any) -> bool:
+    return type(kernel).__module__.startswith("sklearn.")
 
 
 def _nested(value: Any) -> dict[str, Any]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onlinegp.checks import Array, check_Xy
+from onlinegp import frames
+from onlinegp.checks import Array
 from onlinegp.filters.base import OnlineRegressor
-from onlinegp.metrics import log_density
+from onlinegp.metrics import interval, log_density
 
 BLOCK = 1000  # rows between two looks at the progress bar
 
@@ -29,9 +31,33 @@ class Trace:
     std: Array
     size: NDArray[np.int64]
     log_density: Array
+    origin: frames.Origin | None = field(default=None, repr=False, compare=False)  # the frame that X was
 
     def __len__(self) -> int:
         return len(self.mean)
+
+    def to_frame(self, *, level: float = 0.95, kind: str | None = None) -> Any:
+        """Return a data frame with the columns mean, std, lower, upper, log_density and size.
+
+        Parameters
+        ----------
+        level : float
+            The probability of the interval from `lower` to `upper`.
+        kind : {"pandas", "polars", "pyarrow"}, optional
+            What to return; if None, what `run` was given (pandas keeps its index), and pandas for an array.
+
+        Returns
+        -------
+        DataFrame or Table
+            With several outputs, a number follows the name: mean_0, mean_1, ...
+        """
+        lower, upper = interval(self.mean, self.std, level)
+        parts = {"mean": self.mean, "std": self.std, "lower": lower, "upper": upper, "log_density": self.log_density}
+        columns = {name: values for part in parts for name, values in _split(part, parts[part])}
+        where = self.origin or frames.Origin("pandas")
+        if kind not in (None, where.kind):
+            where = frames.Origin(str(kind))
+        return frames.build({**columns, "size": self.size}, where)
 
 
 def run(model: OnlineRegressor, X: ArrayLike, y: ArrayLike, *, progress: bool = False) -> Trace:
@@ -41,8 +67,8 @@ def run(model: OnlineRegressor, X: ArrayLike, y: ArrayLike, *, progress: bool = 
     ----------
     model : estimator
         It goes on from where it is, and has learned all rows afterwards.
-    X : array-like of shape (n, d)
-    y : array-like of shape (n,) or (n, outputs)
+    X : array-like or data frame of shape (n, d)
+    y : array-like, series or data frame of shape (n,) or (n, outputs)
     progress : bool
         Whether to draw a progress bar.
 
@@ -50,16 +76,24 @@ def run(model: OnlineRegressor, X: ArrayLike, y: ArrayLike, *, progress: bool = 
     -------
     Trace
     """
-    X, y = check_Xy(X, y, width=model._width)
+    origin, new = frames.origin(X), model._width is None
+    X, y, names = model._check_Xy(X, y)
     starts = range(0, len(X), BLOCK)
     blocks = [model.run(X[i : i + BLOCK], y[i : i + BLOCK]) for i in _shown(starts, model, progress)]
     mean, variance, size = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    if new:
+        model._remember(names)
     std = np.sqrt(variance)
     if y.ndim == 1:
         mean = mean[:, 0]
     else:
         std = np.repeat(std[:, None], y.shape[1], axis=1)
-    return Trace(mean, std, size, log_density(y, mean, std))
+    return Trace(mean, std, size, log_density(y, mean, std), origin)
+
+
+def _split(name: str, values: Array) -> list[tuple[str, Array]]:
+    """Return one column, or one an output."""
+    return [(name, values)] if values.ndim == 1 else [(f"{name}_{i}", column) for i, column in enumerate(values.T)]
 
 
 def _shown(starts: range, model: OnlineRegressor, progress: bool):

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlinegp.checks import Array, check_X, check_Xy, count, non_negative, positive
+from onlinegp.checks import Array, check_Xy, count, non_negative, positive
 from onlinegp.estimator import Estimator
 from onlinegp.kernels import Kernel
 
@@ -256,7 +256,8 @@ class GPRegression(Estimator):
         """Learn `X` (n, d) and `y` (n,) or (n, outputs), forgetting any earlier data."""
         from scipy.linalg import cho_solve
 
-        X, y = (array.copy() for array in check_Xy(X, y))
+        X, y, names = self._check_Xy(X, y, anew=True)
+        X, y = X.copy(), y.copy()
         kernel, noise = self._given()
         if self.optimize:
             found = maximum_likelihood(kernel, noise, X, y, restarts=self.restarts, seed=self.seed)
@@ -265,6 +266,7 @@ class GPRegression(Estimator):
         self.alpha_ = cho_solve((L, True), y)
         self.kernel_, self.noise_, self.jitter_ = kernel, noise, jitter
         self.X_train_, self.y_train_, self.n_features_in_ = X, y, X.shape[1]
+        self._remember(names)
         self._L = L
         return self
 
@@ -297,7 +299,7 @@ class GPRegression(Estimator):
                 "Ask for the covariance: its diagonal is the square of std."
             )
         fitted = hasattr(self, "alpha_")
-        X = check_X(X, width=self.n_features_in_ if fitted else None, owner=type(self).__name__)
+        X = self._check_X(X)
         kernel, noise = (self.kernel_, self.noise_) if fitted else self._given()
         mean, V = np.zeros(len(X)), np.zeros((1, len(X)))
         if fitted:

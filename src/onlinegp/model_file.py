@@ -77,6 +77,7 @@ def to_bytes(model: OnlineRegressor) -> bytes:
         header["state"] = {name: getattr(state, name) for name in SCALARS}
         header["features"], header["outputs"] = state.centers.shape[1], state.alpha.shape[1]
         header["single"] = model._flat
+        header["names"] = [str(name) for name in getattr(model, "feature_names_in_", ())]
         body = b"".join(_packed(state, name).tobytes() for name in state.arrays())
     text = json.dumps(header).encode()
     checksum = zlib.crc32(text + body)
@@ -92,6 +93,7 @@ def from_bytes(data: bytes) -> OnlineRegressor:
         if "state" in header:
             state = _state(recipe, header, body)
             model._adopt(recipe, state, single=bool(header["single"]))
+            model._remember(_names(header))
     except ModelFileError:
         raise
     except MemoryError:
@@ -121,6 +123,15 @@ def _open(data: bytes) -> tuple[dict[str, Any], bytes]:
     if not isinstance(header, dict):
         raise ModelFileError("the header is not an object.")
     return header, rest[length:]
+
+
+def _names(header: dict[str, Any]) -> np.ndarray | None:
+    names = header["names"]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ModelFileError("the names of the columns are not names.")
+    if names and len(names) != header["features"]:
+        raise ModelFileError(f"{len(names)} names for {header['features']} columns.")
+    return np.array(names, dtype=object) if names else None
 
 
 def _packed(state: State, name: str) -> np.ndarray:

@@ -1,0 +1,68 @@
+"""Measure what docs/guide/choosing.md says: CPU time a sample, errors and coverage of every filter on two tasks.
+
+    OPENBLAS_NUM_THREADS=1 python docs/costs.py [engine]
+
+It prints the rows of the table; a minute on the Python engine. Seeds are fixed, times are the machine's.
+"""
+
+from __future__ import annotations
+
+import sys
+from time import process_time
+
+import numpy as np
+
+import onlinegp as ogp
+from onlinegp.datasets import channel_switch, robot_arm
+from onlinegp.dictionaries import Quantised
+from onlinegp.filters import OnlineRegressor
+from onlinegp.kernels import RBF, Kernel
+from onlinegp.metrics import coverage, nmse, to_db
+
+ROWS, SETTLED = 3000, 2000  # the error is that of the rows from SETTLED on
+
+
+def models(kernel: Kernel, noise: float, radius: float, forgetting: float, engine: str) -> dict[str, OnlineRegressor]:
+    """One of each, for a kernel of unit variance."""
+    e = {"engine": engine}
+    return {
+        "`KLMS`": ogp.KLMS(kernel, step=0.5, **e),
+        "`NORMA`, M = 500": ogp.NORMA(kernel, step=0.5, leak=1e-3, budget=500, **e),
+        "`QKLMS`": ogp.QKLMS(kernel, step=0.5, radius=radius, **e),
+        "`KNLMS`": ogp.KNLMS(kernel, step=0.5, coherence=0.8, **e),
+        "`BetaKLMS`": ogp.BetaKLMS(kernel, noise=noise, **e),
+        "`BetaKLMS`, quantised": ogp.BetaKLMS(kernel, noise=noise, dictionary=Quantised(radius), **e),
+        "`KRLS`": ogp.KRLS(kernel, threshold=0.1, **e),
+        "`SWKRLS`, M = 100": ogp.SWKRLS(kernel, noise=noise, budget=100, **e),
+        "`FBKRLS`, M = 100": ogp.FBKRLS(kernel, noise=noise, budget=100, **e),
+        "`KRLST`, M = 100": ogp.KRLST(kernel, noise=noise, budget=100, forgetting=forgetting, **e),
+        "`KRLST`, M = 300": ogp.KRLST(kernel, noise=noise, budget=300, forgetting=forgetting, **e),
+        "`OnlineGP`": ogp.OnlineGP(kernel, noise=noise, **e),
+    }
+
+
+def measure(engine: str) -> list[str]:
+    """Return one row a model: cost, then error and coverage on the arm and on the channel."""
+    arm = robot_arm(ROWS, links=4, seed=0)
+    channel = channel_switch(ROWS, switch=1500, noise=0.01, seed=0)
+    on_arm = models(RBF(1.6), 0.005, 0.7, 1.0, engine)
+    on_channel = models(RBF(3.0), 0.01, 1.2, 0.998, engine)
+    rows = []
+    for name in on_arm:
+        cells = []
+        for model, (X, y) in ((on_arm[name], arm), (on_channel[name], channel)):
+            start = process_time()
+            trace = ogp.run(model, X, y)
+            cost = 1e6 * (process_time() - start) / ROWS
+            late = slice(SETTLED, None)
+            error = to_db(nmse(y[late], trace.mean[late]))
+            inside = coverage(y[late], trace.mean[late], trace.std[late])
+            cells += [trace.size[-1], f"{cost:.0f}" if cost >= 10 else f"{cost:.1f}", f"{error:.1f}", f"{inside:.0%}"]
+        rows.append(f"| {name} | " + " | ".join(map(str, cells)) + " |")
+        print(rows[-1], flush=True)
+    return rows
+
+
+if __name__ == "__main__":
+    np.seterr(all="raise", under="ignore")
+    measure(sys.argv[1] if len(sys.argv) > 1 else "auto")

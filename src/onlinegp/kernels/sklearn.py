@@ -1,0 +1,136 @@
+"""scikit-learn's kernels to ours, and back. scikit-learn is imported when one of these functions is called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onlinegp.kernels.algebra import Constant, Product, Scaled, Sum
+from onlinegp.kernels.base import Kernel
+from onlinegp.kernels.dot_product import Linear, Polynomial
+from onlinegp.kernels.periodic import Periodic
+from onlinegp.kernels.stationary import RBF, Matern12, Matern32, Matern52, RationalQuadratic
+
+MATERN = {0.5: Matern12, 1.5: Matern32, 2.5: Matern52, np.inf: RBF}
+
+
+def from_sklearn(kernel: Any, *, features: int | None = None) -> Kernel:
+    """Return scikit-learn's kernel as one of ours, equal in value; bounds are left behind.
+
+    Parameters
+    ----------
+    kernel : sklearn.gaussian_process.kernels.Kernel
+        A WhiteKernel is refused: what it adds is the noise of y, which is a parameter of the estimators here.
+    features : int, optional
+        The number of inputs. ExpSineSquared, which is of the Euclidean distance, equals ours for one input only,
+        and is refused unless `features` is 1.
+    """
+    from sklearn.gaussian_process import kernels as sk
+
+    def convert(kernel: Any) -> Kernel:
+        match kernel:
+            case sk.ConstantKernel():
+                return Constant(kernel.constant_value)
+            case sk.Matern():  # before RBF, of which scikit-learn makes it a subclass
+                if kernel.nu not in MATERN:
+                    raise ValueError(f"Matern has nu={kernel.nu}. Only 0.5, 1.5, 2.5 and infinity have a closed form.")
+                return MATERN[kernel.nu](_scales(kernel.length_scale))
+            case sk.RBF():
+                return RBF(_scales(kernel.length_scale))
+            case sk.RationalQuadratic():
+                return RationalQuadratic(kernel.length_scale, kernel.alpha)
+            case sk.ExpSineSquared():
+                _one_input(features)
+                return Periodic(kernel.length_scale, kernel.periodicity)
+            case sk.DotProduct():
+                return Linear() + kernel.sigma_0**2 if kernel.sigma_0 else Linear()
+            case sk.Exponentiation(kernel=sk.DotProduct() as inner) if _is_whole(kernel.exponent):
+                return Polynomial(int(kernel.exponent), offset=inner.sigma_0**2)
+            case sk.Exponentiation() if _is_whole(kernel.exponent):
+                power = base = convert(kernel.kernel)
+                for _ in range(int(kernel.exponent) - 1):
+                    power = power * base
+                return power
+            case sk.Product(k1=sk.ConstantKernel() as factor, k2=other):
+                return convert(other) * factor.constant_value
+            case sk.Product(k1=other, k2=sk.ConstantKernel() as factor):
+                return convert(other) * factor.constant_value
+            case sk.Product():
+                return convert(kernel.k1) * convert(kernel.k2)
+            case sk.Sum():
+                return convert(kernel.k1) + convert(kernel.k2)
+            case sk.WhiteKernel():
+                raise ValueError(
+                    f"{kernel!r} is the noise of y, not a kernel. Leave it out, and give the estimator "
+                    f"noise={kernel.noise_level:g}."
+                )
+        raise ValueError(f"{kernel!r} has no counterpart here. Write it as a kernel of your own: a class with k(X, Z).")
+
+    return convert(kernel)
+
+
+def to_sklearn(kernel: Kernel, *, features: int | None = None) -> Any:
+    """Return one of our kernels as scikit-learn's, equal in value.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        RationalQuadratic, Periodic and Linear with one value for each input have no counterpart, and are refused.
+    features : int, optional
+        The number of inputs; Periodic has a counterpart only if it is 1.
+    """
+    from sklearn.gaussian_process import kernels as sk
+
+    nu = {type_: value for value, type_ in MATERN.items() if type_ is not RBF}
+
+    def convert(kernel: Kernel) -> Any:
+        match kernel:
+            case RBF():
+                return sk.RBF(kernel.length_scale)
+            case Matern12() | Matern32() | Matern52():
+                return sk.Matern(kernel.length_scale, nu=nu[type(kernel)])
+            case RationalQuadratic():
+                return sk.RationalQuadratic(_single(kernel, "length_scale"), kernel.alpha)
+            case Periodic():
+                _one_input(features)
+                return sk.ExpSineSquared(_single(kernel, "length_scale"), _single(kernel, "period"))
+            case Constant():
+                return sk.ConstantKernel(kernel.variance)
+            case Linear():
+                return sk.ConstantKernel(_single(kernel, "variance")) * sk.DotProduct(0.0, "fixed")
+            case Polynomial():
+                inner = sk.ConstantKernel(kernel.scale) * sk.DotProduct(0.0, "fixed")
+                return (inner + sk.ConstantKernel(kernel.offset) if kernel.offset else inner) ** kernel.degree
+            case Scaled():
+                return sk.ConstantKernel(kernel.variance) * convert(kernel.kernel)
+            case Sum():
+                return convert(kernel.left) + convert(kernel.right)
+            case Product():
+                return convert(kernel.left) * convert(kernel.right)
+        raise ValueError(f"{kernel!r} has no counterpart in scikit-learn: only the kernels built in here have one.")
+
+    return convert(kernel)
+
+
+def _scales(value: Any) -> Any:
+    return tuple(float(v) for v in value) if np.ndim(value) else float(value)
+
+
+def _single(kernel: Kernel, name: str) -> float:
+    value = getattr(kernel, name)
+    if np.ndim(value):
+        raise ValueError(f"{name} of {kernel!r} has a value for each input, and scikit-learn's has one for all.")
+    return float(value)
+
+
+def _one_input(features: int | None) -> None:
+    if features != 1:
+        raise ValueError(
+            f"a periodic kernel is the same here and in scikit-learn for one input only, got features={features}. "
+            f"Pass features=1 if there is one input."
+        )
+
+
+def _is_whole(exponent: float) -> bool:
+    return float(exponent).is_integer() and exponent >= 1

@@ -1,0 +1,262 @@
+"""Pictures of a filter at work. Each function takes `ax`, draws on it and returns what it drew.
+
+>>> from onlinegp import plots
+>>> plots.fit(model, X, y)  # doctest: +SKIP
+
+Without `ax` a new figure is made. Colours are those of Okabe and Ito, which everybody can tell apart. Needs matplotlib,
+which is imported when a function is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onlinegp import frames
+from onlinegp.checks import Array, check_Xy, count
+from onlinegp.evaluate import Trace
+from onlinegp.metrics import coverage, interval, to_db
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
+    from matplotlib.lines import Line2D
+
+BLUE, ORANGE, GREEN, SKY, RED, PURPLE, BLACK = COLOURS = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#56B4E9",
+    "#D55E00",
+    "#CC79A7",
+    "#000000",
+)
+STYLES = ("-", "--", "-.", ":")  # when the colours are used up
+
+
+class Band(NamedTuple):
+    """What `fit` and `stream` draw; None for what was not asked for."""
+
+    interval: Artist
+    mean: Line2D
+    data: Line2D | None
+    centers: Line2D | None = None
+
+
+def fit(
+    model: Any,
+    X: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+    *,
+    grid: ArrayLike | None = None,
+    level: float = 0.95,
+    ax: Axes | None = None,
+) -> Band:
+    """Draw the mean of a model of one input and the interval of y around it, with data and centres.
+
+    Parameters
+    ----------
+    model : estimator
+        With one input and one output.
+    X, y : array-like or data frame and series, optional
+        Data to show.
+    grid : array-like of shape (n,), optional
+        Where to predict; by default the range of data and centres, and a quarter more on both sides.
+    level : float
+        The probability of the interval.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Band
+        The interval, the mean, the data and the centres, as matplotlib's artists.
+    """
+    centers = getattr(model, "centers_", getattr(model, "X_train_", None))
+    if centers is None or np.shape(centers)[1] != 1:
+        raise ValueError("fit draws models of one input. Use stream to show predictions along time.")
+    known = None
+    if X is not None and y is not None:
+        known = check_Xy(frames.read(X)[0], frames.target(y))
+    points = _points(grid, centers, known[0] if known else centers)
+    mean, std = model.predict(points[:, None], return_std=True)
+    ax = _axes(ax, "input", "output")
+    band, line = _band(ax, points, mean, std, level)
+    data = marks = None
+    if known:
+        (data,) = ax.plot(known[0][:, 0], known[1], ".", color="0.35", ms=3, label="data")
+    if hasattr(model, "centers_"):
+        at = model.predict(centers)
+        (marks,) = ax.plot(centers[:, 0], at, "o", color=RED, ms=4.5, mec="white", mew=0.5, zorder=4, label="centres")
+    _legend(ax)
+    return Band(band, line, data, marks)
+
+
+def stream(
+    y: ArrayLike,
+    trace: Trace,
+    *,
+    rows: slice | None = None,
+    level: float = 0.95,
+    ax: Axes | None = None,
+) -> Band:
+    """Draw one-step-ahead predictions along a stream with their interval, and what came.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        What came.
+    trace : Trace
+        What `run` predicted, of one output.
+    rows : slice, optional
+        The part to show; the last 200 rows if None.
+    level : float
+        The probability of the interval.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Band
+    """
+    y = _along(y, trace)
+    t = np.arange(len(y))[rows if rows is not None else slice(-200, None)]
+    ax = _axes(ax, "sample", "output")
+    band, line = _band(ax, t, trace.mean[t], trace.std[t], level)
+    (data,) = ax.plot(t, y[t], ".", color=BLACK, ms=4, label="what came")
+    _legend(ax)
+    return Band(band, line, data)
+
+
+def learning_curves(
+    y: ArrayLike,
+    traces: Trace | Mapping[str, Trace],
+    *,
+    window: int = 50,
+    ax: Axes | None = None,
+) -> list[Line2D]:
+    """Draw the squared error along a stream in dB, as a trailing mean of `window` samples, one curve a trace."""
+    window = count("50 smooths well; 1 smooths nothing.", window=window)
+    ax = _axes(ax, "sample", f"squared error [dB], mean of {window}")
+
+    def curve(trace: Trace) -> Array:
+        return to_db(_trailing_mean((_along(y, trace) - trace.mean) ** 2, window))
+
+    return _curves(ax, traces, curve)
+
+
+def calibration(
+    y: ArrayLike,
+    traces: Trace | Mapping[str, Trace],
+    *,
+    ax: Axes | None = None,
+) -> list[Line2D]:
+    """Draw how often y was inside its intervals against how often it should have been, one curve a trace.
+
+    On the diagonal the intervals are right; above it they are too wide, below it too narrow.
+    """
+    levels = np.linspace(0.01, 0.99, 50)
+    ax = _axes(ax, "probability of the interval", "share of y inside")
+    ax.plot([0, 1], [0, 1], color="0.6", lw=1, ls="--", zorder=1)
+
+    def curve(trace: Trace) -> Array:
+        return np.array([coverage(_along(y, trace), trace.mean, trace.std, level) for level in levels])
+
+    lines = _curves(ax, traces, curve, x=levels)
+    ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    ax.text(0.04, 0.96, "too wide", color="0.45", va="top", fontsize="small")
+    ax.text(0.96, 0.04, "too narrow", color="0.45", ha="right", fontsize="small")
+    if isinstance(traces, Mapping):
+        ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.02, 0.5))
+    return lines
+
+
+def dictionary(traces: Trace | Mapping[str, Trace], *, ax: Axes | None = None) -> list[Line2D]:
+    """Draw the number of centres along a stream, one curve a trace."""
+    ax = _axes(ax, "sample", "centres")
+    lines = _curves(ax, traces, lambda trace: trace.size)
+    ax.set_ylim(bottom=0)
+    return lines
+
+
+def covariance(model: Any, *, ax: Axes | None = None) -> AxesImage:
+    """Draw the covariance of f at the centres that the model's belief holds or implies, as a matrix.
+
+    The centres are sorted by their first input. White is zero, blue positive, red negative.
+    """
+    order = np.argsort(model.centers_[:, 0], kind="stable")
+    Sigma = model.posterior_cov_[np.ix_(order, order)]
+    ax = _axes(ax, "centre", "centre")
+    largest = float(np.abs(Sigma).max()) or 1.0
+    image = ax.imshow(Sigma, cmap="RdBu", vmin=-largest, vmax=largest, interpolation="nearest")
+    ax.figure.colorbar(image, ax=ax, label="covariance of f", shrink=0.85)
+    return image
+
+
+def _axes(ax: Axes | None, xlabel: str, ylabel: str) -> Axes:
+    """Return the axes to draw on, a new one if none is given, with labels where there are none."""
+    if ax is None:
+        from matplotlib import pyplot
+
+        _, ax = pyplot.subplots(figsize=(6.4, 3.8), layout="constrained")
+        ax.spines[["top", "right"]].set_visible(False)
+    ax.set(xlabel=ax.get_xlabel() or xlabel, ylabel=ax.get_ylabel() or ylabel)
+    return ax
+
+
+def _band(ax: Axes, x: NDArray[Any], mean: Array, std: Array, level: float) -> tuple[Artist, Line2D]:
+    lower, upper = interval(mean, std, level)
+    band = ax.fill_between(x, lower, upper, color=BLUE, alpha=0.18, lw=0, label=f"{100 * level:g}% interval")
+    (line,) = ax.plot(x, mean, color=BLUE, lw=1.8, label="mean")
+    ax.margins(x=0.01)
+    return band, line
+
+
+def _curves(ax: Axes, traces: Trace | Mapping[str, Trace], curve: Any, x: Array | None = None) -> list[Line2D]:
+    named = traces if isinstance(traces, Mapping) else {"": traces}
+    lines = []
+    for i, (name, trace) in enumerate(named.items()):
+        values = curve(trace)
+        style: dict[str, Any] = {
+            "color": COLOURS[i % len(COLOURS)],
+            "ls": STYLES[i // len(COLOURS) % len(STYLES)],
+            "lw": 1.6,
+        }
+        lines += ax.plot(np.arange(len(values)) if x is None else x, values, label=name or None, **style)
+    ax.margins(x=0.01)
+    if isinstance(traces, Mapping):
+        _legend(ax)
+    return lines
+
+
+def _legend(ax: Axes) -> None:
+    """Put the legend above the axes, where it hides nothing."""
+    _, labels = ax.get_legend_handles_labels()
+    ax.legend(frameon=False, fontsize="small", loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=min(len(labels), 4))
+
+
+def _points(grid: ArrayLike | None, centers: Array, X: Array) -> Array:
+    if grid is not None:
+        return np.ravel(np.asarray(grid, dtype=np.float64))
+    known = np.concatenate([centers[:, 0], X[:, 0]])
+    margin = 0.25 * (np.ptp(known) or 4.0)
+    return np.linspace(known.min() - margin, known.max() + margin, 400)
+
+
+def _along(y: ArrayLike, trace: Trace) -> Array:
+    y = np.asarray(y, dtype=np.float64)
+    if trace.mean.ndim != 1 or y.shape != trace.mean.shape:
+        raise ValueError(
+            f"y must have one value for each row of the trace, of shape {trace.mean.shape}, got {y.shape}. "
+            f"Of several outputs, show one: Trace(mean[:, 0], std[:, 0], size, log_density[:, 0])."
+        )
+    return y
+
+
+def _trailing_mean(values: Array, width: int) -> Array:
+    total = np.cumsum(np.insert(values, 0, 0.0))
+    end = np.arange(1, len(values) + 1)
+    start = np.maximum(end - width, 0)
+    return np.maximum(total[end] - total[start], 0.0) / (end - start)

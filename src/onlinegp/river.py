@@ -1,0 +1,101 @@
+"""onlinegp's filters in River's pipelines. River is imported with this module, and only with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from river import base, proba
+
+from onlinegp import frames
+from onlinegp.filters import KRLST, OnlineRegressor
+from onlinegp.metrics import interval
+
+ABSENT = 0.0  # what a feature that does not come is taken to be: the average, behind a StandardScaler
+
+
+class RiverRegressor(base.MiniBatchRegressor):
+    """A filter as a River regressor: dictionaries in, a number, a distribution or an interval out.
+
+    The features are those of the first sample that is learned, sorted by name; that is the order of a kernel's
+    per-dimension length scales. One that is missing later counts as zero, which is its average behind a
+    `StandardScaler`; one that appears later is ignored, as a kernel over another space would be another model.
+    Kernels measure distances: scale the features first.
+
+    Parameters
+    ----------
+    model : OnlineRegressor
+        Its parameters are used, and it stays as it is: what learns is a copy, `learner`.
+
+    Examples
+    --------
+    >>> from river import preprocessing
+    >>> from onlinegp import KRLST
+    >>> model = preprocessing.StandardScaler() | RiverRegressor(KRLST(noise=0.1))
+    """
+
+    def __init__(self, model: OnlineRegressor) -> None:
+        if not isinstance(model, OnlineRegressor):
+            raise TypeError(f"model must be one of onlinegp's filters, such as KRLST(), got {model!r}.")
+        self.model = model
+        self.learner: OnlineRegressor = type(model)(**model.get_params(deep=False))
+        self.features: list[Any] = []
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"model": KRLST(budget=20)}
+
+    def learn_one(self, x: dict[Any, Any], y: float) -> None:
+        """Learn one sample."""
+        if not self.features:
+            self.features = sorted(x, key=str)
+        self.learner.learn_one(self._row(x), y)
+
+    def predict_one(self, x: dict[Any, Any], with_dist: bool = False) -> Any:
+        """Predict y: its mean or, with `with_dist`, its distribution, a `river.proba.Gaussian`, noise included."""
+        mean, std = self._look(x)
+        return proba.Gaussian._from_state(n=1, m=mean, var=std**2, ddof=0) if with_dist else mean
+
+    def predict_interval(self, x: dict[Any, Any], level: float = 0.95) -> tuple[float, float]:
+        """Return the ends of the interval that holds y with probability `level`."""
+        lower, upper = interval(*self._look(x), level)
+        return float(lower), float(upper)
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn the rows of a data frame, in order."""
+        values, names = frames.read(X)
+        if not self.features:
+            self.features = sorted(self._names(names, X), key=str)
+        self.learner.partial_fit(self._rows(values, self._names(names, X)), frames.target(y))
+
+    def predict_many(self, X: Any) -> Any:
+        """Predict the rows of a data frame; a series of its own kind."""
+        values, names = frames.read(X)
+        known = self.features or sorted(self._names(names, X), key=str)
+        mean = self.learner.predict(self._rows(values, self._names(names, X), known))
+        where = frames.origin(X)
+        if where is None:
+            return mean
+        return frames.build({"mean": mean}, where)["mean"]
+
+    def _look(self, x: dict[Any, Any]) -> tuple[float, float]:
+        if not x and not self.features:
+            x = {None: ABSENT}  # the prior of any input
+        return self.learner.predict_one(self._row(x), return_std=True)
+
+    def _row(self, x: dict[Any, Any]) -> list[float]:
+        return [x.get(name, ABSENT) for name in self.features or sorted(x, key=str)]
+
+    def _rows(self, values: Any, names: list[Any], known: list[Any] | None = None) -> Any:
+        """Return the known columns in order, those that are missing filled with zero."""
+        where = {name: i for i, name in enumerate(names)}
+        blank = np.full(len(values), ABSENT)
+        return np.stack([values[:, where[f]] if f in where else blank for f in known or self.features], axis=1)
+
+    @staticmethod
+    def _names(names: Any, X: Any) -> list[Any]:
+        return list(X.columns) if names is None else list(names)
+
+
+__all__ = ["RiverRegressor"]

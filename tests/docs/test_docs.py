@@ -1,0 +1,93 @@
+"""Every example runs: the Python blocks and the commands of each page, and the gallery."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "docs" / "_ext"))
+
+pytest.importorskip("matplotlib")
+import matplotlib  # noqa: E402
+from executed import BLOCK, run  # noqa: E402
+
+matplotlib.use("Agg")
+BUILT = ("_build", "generated", "gallery")
+PAGES = sorted(
+    page
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    if not any(part in BUILT for part in page.relative_to(ROOT).parts)
+)
+SCRIPTS = sorted((ROOT / "docs" / "examples").glob("*.py"))
+OPTIONAL = ("sklearn", "river", "pandas", "polars")  # what some pages need beyond the tests
+
+
+def name(path):
+    return str(path.relative_to(ROOT))
+
+
+def skip_without(code):
+    for module in OPTIONAL:
+        if re.search(rf"^(from|import) (onlinegp\.)?{module}\b", code, re.MULTILINE):
+            pytest.importorskip(module)
+    if "pandas" in code or "polars" in code:
+        pytest.importorskip("narwhals")
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    from matplotlib import pyplot
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="onlinegp runs on its Python engine")
+        yield
+    pyplot.close("all")
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if BLOCK.search(p.read_text("utf-8"))], ids=name)
+def test_every_block_runs(page):
+    text = page.read_text("utf-8")
+    skip_without(text)
+    assert list(run(text, name(page)))
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=name)
+def test_the_gallery_runs(script, capsys):
+    code = script.read_text("utf-8")
+    skip_without(code)
+    exec(compile(code, name(script), "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out
+
+
+def test_pages_are_found():
+    names = [name(page) for page in PAGES]
+    assert "README.md" in names
+    assert "docs/tutorial.md" in names
+    assert len(SCRIPTS) >= 5
+
+
+def test_every_local_link_leads_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!https?:|mailto:|#)([^)#\s]+)", page.read_text("utf-8")):
+            if target.startswith("gallery/") or "/gallery/" in target:
+                continue  # built
+            assert (page.parent / target).exists(), f"{name(page)} links to {target}"
+
+
+def test_every_estimator_is_documented():
+    import onlinegp
+
+    text = (ROOT / "docs" / "api" / "estimators.md").read_text("utf-8")
+    from onlinegp import filters
+
+    for estimator in (*filters.__all__, "GPRegression"):
+        assert estimator in text
+    choosing = (ROOT / "docs" / "guide" / "choosing.md").read_text("utf-8")
+    for estimator in set(filters.__all__) - {"OnlineRegressor"}:
+        assert f"`{estimator}`" in choosing
+    assert onlinegp.__version__
