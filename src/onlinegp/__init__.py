@@ -17,14 +17,17 @@ from onlinegp.filters import (
     BetaKLMS,
     OnlineGP,
 )
+from onlinegp.fleet import Fleet
 from onlinegp.gp import GPRegression
 from onlinegp.model_file import ModelFileError, from_bytes, load
+from onlinegp.tuning import estimate_hyperparameters
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BetaKLMS",
     "FBKRLS",
+    "Fleet",
     "GPRegression",
     "KLMS",
     "KNLMS",
@@ -37,6 +40,7 @@ __all__ = [
     "SWKRLS",
     "Trace",
     "dictionaries",
+    "estimate_hyperparameters",
     "forgetting",
     "from_bytes",
     "kernels",

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 
 # command: the line that --help shows. The module of that name has add_arguments(parser) and main(args) -> exit code.
 COMMANDS = {
+    "run": "predict a stream row by row, with intervals, and learn it: from a file or a pipe",
+    "compare": "put the same stream through several models: a ranked table and a plot",
+    "tune": "find hyperparameters from the first rows of a stream, by maximum likelihood",
+    "predict": "predict with a saved model, without learning",
+    "inspect": "show what is in a model file or a checkpoint",
+    "models": "list every algorithm with its parameters, cost and citation",
     "demo": "stream a channel that changes through four filters; a table and a picture",
+    "info": "show which engine runs here, on which instruction set, with which versions",
+    "reproduce": "redo the experiments of the paper: figures, numbers, and a report that checks its claims",
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code: 0 done, 1 failed, 2 not understood, 130 interrupted."""
+    """Run a command and return its exit code: 0 done, 1 failed, 2 not understood, 130 interrupted, 141 output closed.
+
+    An error may carry another one as its `exit_code`: 3 for bad data, 4 for a checkpoint that cannot be used.
+    """
     argv = sys.argv[1:] if argv is None else list(argv)
     parser = argparse.ArgumentParser(
         prog="onlinegp",
@@ -31,13 +44,25 @@ def main(argv: Sequence[str] | None = None) -> int:
             command.set_defaults(main=module.main)
     args = parser.parse_args(argv)
     try:
-        return args.main(args)
+        with warnings.catch_warnings():
+            warnings.showwarning = _tell
+            code = args.main(args)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # whoever read the output has gone; there is nobody to tell
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except KeyboardInterrupt:
         print("onlinegp: interrupted.", file=sys.stderr)
         return 130
     except (ValueError, TypeError, OSError) as error:
         print(f"onlinegp: {error}", file=sys.stderr)
-        return 1
+        return getattr(error, "exit_code", 1)
+
+
+def _tell(message: Warning | str, *_: object, **__: object) -> None:
+    """Show a warning as the command line speaks, without a place in the source."""
+    print(f"onlinegp: {message}", file=sys.stderr)
 
 
 def _version() -> str:

@@ -1,0 +1,18 @@
+"""`onlinegp info`: which engine runs here, on which instruction set, with which versions."""
+
+from __future__ import annotations
+
+import argparse
+
+from onlinegp import __version__
+from onlinegp.engine import info
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """No options."""
+
+
+def main(args: argparse.Namespace) -> int:
+    for name, value in {"onlinegp": __version__, **info()}.items():
+        print(f"{name:<16} {value}")
+    return 0

@@ -1,0 +1,89 @@
+"""What the commands that read a stream have in common: options, and from options to a source."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from onlinegp.cli.parsing import parse_columns, parse_kernel, parse_setting
+from onlinegp.streams.source import ROWS, Columns, Source, choose_columns, open_source
+
+EXIT_CODES = """exit codes:
+  0    done
+  1    failed: a file that vanished or cannot be written, a full disk, a model that broke down
+  2    the command was not understood
+  3    bad data: the message names file, line, column and value
+  4    a checkpoint is damaged, missing or of another run
+  130  interrupted by Ctrl-C (143: by SIGTERM); output and checkpoint are complete up to there
+  141  the reader of the output closed the pipe
+"""
+
+
+def add_source(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("input")
+    group.add_argument("source", metavar="SOURCE", help="CSV, CSV.gz, JSON lines, Parquet, or - for standard input")
+    group.add_argument("--target", metavar="NAME", help="the column to predict (the last one of numbers)")
+    group.add_argument("--features", metavar="A,B", help="the columns to predict from (the other ones of numbers)")
+    group.add_argument("--keys", metavar="A,B", help="the columns to copy to the output (text, times, ids)")
+    group.add_argument("--lags", type=int, metavar="N", help="predict from the last N values of the target")
+    group.add_argument("--horizon", type=int, default=1, metavar="H", help="with --lags: so many rows ahead (1)")
+    group.add_argument("--format", choices=("auto", "csv", "jsonl", "parquet"), default="auto", help="of SOURCE (auto)")
+    group.add_argument("--delimiter", default="auto", metavar="C", help="of CSV: a character, tab or space (auto)")
+    group.add_argument("--encoding", default="utf-8", metavar="E", help="of CSV, such as latin-1 (utf-8)")
+
+
+def add_model(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    group = parser.add_argument_group("model")
+    group.add_argument("--kernel", metavar="K", help="such as 'rbf(0.7)' or '2.0 * matern52(1.5) + linear()' (tuned)")
+    group.add_argument("--noise", type=float, metavar="V", help="variance of the noise on the target (tuned)")
+    group.add_argument("--budget", type=int, metavar="M", help="largest number of centres (300)")
+    group.add_argument("--forgetting", type=float, metavar="L", help="forgetting factor, 1 for none (tuned)")
+    group.add_argument(
+        "--set", action="append", default=[], metavar="P=V", help="any other parameter, such as step=0.5"
+    )
+    group.add_argument(
+        "--tune", type=int, metavar="N", help="rows for tuning (a fifth of the file, at most 1000; 0 for none)"
+    )
+    return group
+
+
+def given_parameters(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the model parameters that were typed."""
+    given: dict[str, Any] = {}
+    if args.kernel is not None:
+        given["kernel"] = parse_kernel(args.kernel)
+    for name in ("noise", "budget", "forgetting"):
+        if getattr(args, name) is not None:
+            given[name] = getattr(args, name)
+    return given | dict(map(parse_setting, args.set))
+
+
+def opened(args: argparse.Namespace, *, rows: int = ROWS) -> Source:
+    return open_source(
+        args.source, format=args.format, delimiter=args.delimiter, encoding=args.encoding, rows=max(1, min(rows, ROWS))
+    )
+
+
+def chosen_columns(args: argparse.Namespace, source: Source) -> tuple[Columns, int]:
+    """Return the columns, and the lags: those asked for, or ten if there is nothing else to predict from."""
+    lags = 0 if args.lags is None else args.lags
+    if lags < 0 or args.horizon < 1:
+        raise ValueError(f"--lags must be 0 or more and --horizon 1 or more, got {args.lags} and {args.horizon}.")
+    columns = choose_columns(
+        source,
+        target=args.target,
+        features=parse_columns(args.features),
+        keys=parse_columns(args.keys),
+        lags=lags,
+    )
+    if not columns.features and lags == 0:
+        lags = 10
+    if args.horizon > 1 and lags == 0:
+        raise ValueError(f"--horizon {args.horizon} needs --lags: from what is known so many rows before?")
+    return columns, lags
+
+
+def say(*parts: object) -> None:
+    """Tell the user, beside the output."""
+    print(*parts, file=sys.stderr, flush=True)

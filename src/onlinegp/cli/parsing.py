@@ -1,0 +1,131 @@
+"""From what is typed to the library's parts: the one place where strings become kernels and models."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import Any
+
+from onlinegp.filters.base import OnlineRegressor
+from onlinegp.kernels import Kernel
+from onlinegp.kernels.spec import BUILT_IN
+from onlinegp.model_file import PARTS
+from onlinegp.streams.registry import Algorithm, algorithm
+
+NAMES = {name.lower(): part for name, part in (BUILT_IN | PARTS).items()}
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """A model as typed: its algorithm, and the parameters that were given."""
+
+    algorithm: Algorithm
+    given: dict[str, Any] = field(default_factory=dict)
+
+    def build(self, suggested: dict[str, Any]) -> OnlineRegressor:
+        """Return the estimator: what was given, then what was suggested, then the defaults."""
+        return self.algorithm.estimator(**(suggested | self.given))
+
+
+def parse_model(text: str, extra: dict[str, Any] | None = None) -> ModelChoice:
+    """Return the model in a text such as ``krlst`` or ``krlst(budget=200, forgetting=0.999)``.
+
+    `extra` holds parameters from other options, which must be parameters of the model.
+    """
+    name, _, inside = text.strip().partition("(")
+    chosen = algorithm(name.strip())
+    given = dict(extra or {})
+    if inside:
+        call = _parsed(f"model({inside}", text)
+        if not isinstance(call, ast.Call) or call.args:
+            raise ValueError(f"the model {text!r} must look like name(parameter=value, ...).")
+        given |= {str(keyword.arg): _value(keyword.value, text) for keyword in call.keywords}
+    for key in given:
+        if key not in chosen.parameters:
+            names = ", ".join(chosen.parameters)
+            raise ValueError(f"{chosen.name} has no parameter {key!r}. Its parameters: {names}.")
+    return ModelChoice(chosen, given)
+
+
+def parse_models(text: str) -> list[str]:
+    """Split a list of models at the commas that are not within parentheses."""
+    names, depth = [""], 0
+    for letter in text:
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if letter == "," and depth == 0:
+            names.append("")
+        else:
+            names[-1] += letter
+    return [name.strip() for name in names if name.strip()]
+
+
+def parse_kernel(text: str) -> Kernel:
+    """Return the kernel in a text such as ``1.5 * rbf(0.7) + linear()``."""
+    value = parse_value(text)
+    if not isinstance(value, Kernel):
+        raise ValueError(f"{text!r} is not a kernel. Write something like: 1.5 * rbf(0.7) + linear()")
+    return value
+
+
+def parse_value(text: str) -> Any:
+    """Return a number, a word, a kernel or a part, such as ``0.5``, ``auto``, ``rbf(0.7)``, ``coherence(0.9)``."""
+    return _value(_parsed(text, text), text)
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """Return name and value of ``name=value``."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"{text!r} must look like parameter=value, such as step=0.5.")
+    return name.strip(), parse_value(value)
+
+
+def parse_columns(text: str | None) -> tuple[str, ...] | None:
+    """Return the names in a list with commas."""
+    return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def parse_every(text: str) -> tuple[int | None, float | None]:
+    """Return rows and seconds of ``10000``, ``10000 rows``, ``30 s``, ``5 min``."""
+    digits = text.strip().rstrip("abcdefghijklmnopqrstuvwxyz ").strip()
+    unit = text.strip()[len(digits) :].strip()
+    seconds = {"s": 1.0, "sec": 1.0, "seconds": 1.0, "min": 60.0, "minutes": 60.0}
+    try:
+        number = float(digits)
+    except ValueError:
+        number = 0.0
+    if number <= 0.0 or not (unit in ("", "rows") or unit in seconds):
+        raise ValueError(f"--every must be a number of rows or of seconds, such as 10000 or '30 s', got {text!r}.")
+    return (None, number * seconds[unit]) if unit in seconds else (max(1, int(number)), None)
+
+
+def _parsed(expression: str, text: str) -> ast.expr:
+    try:
+        return ast.parse(expression.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ValueError(f"cannot read {text!r}. Write something like rbf(0.7), or name(parameter=value).") from None
+
+
+def _value(node: ast.expr, text: str) -> Any:
+    """Evaluate numbers, words, lists, calls of known parts, sums and products; nothing else."""
+    if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, (int, float, str))):
+        return node.value
+    if isinstance(node, ast.Name):
+        return NAMES[node.id.lower()]() if node.id.lower() in NAMES else node.id
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return tuple(_value(item, text) for item in node.elts)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_value(node.operand, text)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult)):
+        left, right = _value(node.left, text), _value(node.right, text)
+        if isinstance(left, Kernel) or isinstance(right, Kernel):
+            return left + right if isinstance(node.op, ast.Add) else left * right
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.lower() in NAMES:
+        part = NAMES[node.func.id.lower()]
+        named = {str(keyword.arg): _value(keyword.value, text) for keyword in node.keywords}
+        try:
+            return part(*(_value(item, text) for item in node.args), **named)
+        except TypeError as error:
+            raise ValueError(f"{node.func.id} in {text!r}: {error}.") from None
+    known = ", ".join(NAMES)
+    raise ValueError(f"cannot read {ast.unparse(node)!r} in {text!r}. Known parts: {known}.")

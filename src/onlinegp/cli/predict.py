@@ -1,0 +1,81 @@
+"""`onlinegp predict`: predictions of a saved model, without learning."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from onlinegp.cli.options import EXIT_CODES, opened, say
+from onlinegp.cli.run import columns_of, summary, summary_lines
+from onlinegp.filters.base import OnlineRegressor
+from onlinegp.model_file import ModelFileError
+from onlinegp.streams.checkpoint import unpack
+from onlinegp.streams.errors import Stopped
+from onlinegp.streams.job import Job, Rejects
+from onlinegp.streams.predictor import Embedding, Predictor, Scaling
+from onlinegp.streams.sinks import open_sink
+from onlinegp.streams.source import Columns, Source
+
+EPILOG = f"""examples:
+  onlinegp run train.csv --save model.ogp
+  onlinegp predict model.ogp new.csv --out predicted.csv
+
+The file needs the columns that the model was trained with; the target may be missing, unless lags are made from it.
+
+{EXIT_CODES}"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
+    parser.add_argument("model", metavar="MODEL", help="what --save wrote, or a checkpoint, or model.save(path)")
+    parser.add_argument("source", metavar="SOURCE", help="CSV, CSV.gz, JSON lines, Parquet, or - for standard input")
+    parser.add_argument("--out", default="-", metavar="FILE", help=".csv, .jsonl or .parquet; - for CSV (-)")
+    parser.add_argument("--level", type=float, default=0.95, metavar="P", help="probability of the interval (0.95)")
+    parser.add_argument("--on-bad-row", choices=("stop", "skip"), default="stop", help="(stop)")
+    parser.add_argument("--rejects", metavar="FILE", help="with skip: where to write such rows and why, CSV")
+    parser.add_argument(
+        "--format", choices=("auto", "csv", "jsonl", "parquet"), default="auto", help="of SOURCE (auto)"
+    )
+    parser.add_argument("--delimiter", default="auto", metavar="C", help="of CSV: a character, tab or space (auto)")
+    parser.add_argument("--encoding", default="utf-8", metavar="E", help="of CSV, such as latin-1 (utf-8)")
+    parser.add_argument("--quiet", action="store_true", help="say nothing but errors")
+
+
+def main(args: argparse.Namespace) -> int:
+    try:
+        model, stream = unpack(Path(args.model).read_bytes())
+    except ModelFileError as error:
+        raise ModelFileError(f"{args.model}: {error}") from None
+    source = opened(args)
+    source.skip_bad = args.on_bad_row == "skip"
+    if "predictor" in stream:
+        predictor = Predictor.restored(model, stream["predictor"], learn=False)
+        predictor.embedding.history.clear()
+        columns = columns_of(stream, source, target_needed=predictor.embedding.lags > 0)
+    else:
+        predictor, columns = _plain(model, source)
+    source.select(columns)
+    sink = open_sink(args.out, columns.keys, columns.target or "target")
+    job = Job(source, sink, level=args.level, predictor=predictor, rejects=Rejects(args.rejects))
+    try:
+        job.run()
+    except Stopped as stopped:
+        say(f"onlinegp: {stopped} after {job.rows} rows.")
+        return stopped.exit_code
+    finally:
+        job.close()
+    for line in [] if args.quiet else summary_lines(summary(job)):
+        say(line)
+    return 0
+
+
+def _plain(model: OnlineRegressor, source: Source) -> tuple[Predictor, Columns]:
+    """Return a predictor for a model that knows no columns: its inputs are the first columns of numbers."""
+    if not model.__sklearn_is_fitted__():
+        raise ValueError("the model has not learned anything yet, so its inputs are not known. Train it first.")
+    width, numbers = model.n_features_in_, [name for name in source.names if source.numeric[name]]
+    if len(numbers) < width:
+        raise ValueError(f"the model has {width} inputs, and {source.path} {len(numbers)} columns of numbers.")
+    features, target = tuple(numbers[:width]), numbers[width] if len(numbers) > width else None
+    keys = tuple(name for name in source.names if name not in (*features, target))
+    return Predictor(model, Scaling.none(width), Embedding(), learn=False), Columns(target, features, keys)

@@ -1,0 +1,344 @@
+"""`onlinegp run`: one-step predictions with intervals, from a file or a pipe."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from onlinegp.checks import fraction, positive
+from onlinegp.cli.options import EXIT_CODES, add_model, add_source, chosen_columns, given_parameters, opened, say
+from onlinegp.cli.parsing import parse_every, parse_model
+from onlinegp.streams.checkpoint import Checkpoints, pack, unpack, write_atomically
+from onlinegp.streams.errors import CheckpointError, Stopped
+from onlinegp.streams.job import Every, Job, Rejects, check_resumable, same_settings
+from onlinegp.streams.predictor import Embedding, Predictor, WarmUp
+from onlinegp.streams.prepare import Preparation, described
+from onlinegp.streams.score import Curves
+from onlinegp.streams.sinks import open_sink, output_format
+from onlinegp.streams.source import ROWS, Columns, Source
+
+EPILOG = f"""examples:
+  onlinegp run data.csv                                   choose everything, print predictions
+  onlinegp run series.txt --lags 10 --out forecast.csv    a column of numbers, from its own past
+  onlinegp run data.csv --target y --features a,b --model krlst --budget 200 --tune 1000 --out out.jsonl
+  sensor | onlinegp run - --target y --tune 200           each line is answered before the next is read
+  onlinegp run big.csv.gz --out out.csv --checkpoint safe --resume
+
+Every row of the input gives one row of output: its key columns, the target, then mean, std (of the target, noise
+included), lower, upper and log_density of the prediction made before the target was learned. Rows used for tuning are
+predicted by the mean of those before them and are not scored. A missing target is predicted and not learned.
+
+After a crash, repeat the command with --resume: the output becomes what an uninterrupted run gives. A pipe must then
+be sent again from its beginning; what was done is skipped.
+
+{EXIT_CODES}"""
+PIPE_ROWS = 200  # for tuning, where nobody knows how many rows will come
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
+    add_source(parser)
+    model = add_model(parser)
+    model.add_argument(
+        "--model", metavar="NAME", help="see `onlinegp models` (the one that predicts the first rows best)"
+    )
+    model.add_argument("--start", metavar="FILE", help="go on with a model that --save or `onlinegp tune` wrote")
+    model.add_argument(
+        "--robust", nargs="?", type=float, const=3.0, metavar="C", help="bound what one sample can do, to C stds (3)"
+    )
+    output = parser.add_argument_group("output")
+    output.add_argument("--out", metavar="FILE", help=".csv, .jsonl or .parquet; - for CSV on standard output")
+    output.add_argument("--level", type=float, default=0.95, metavar="P", help="probability of the interval (0.95)")
+    output.add_argument("--report", metavar="FILE", help="an interactive page about the run, .html")
+    output.add_argument("--summary", metavar="FILE", help="the figures of the run as JSON")
+    output.add_argument("--save", metavar="FILE", help="the model at the end, .ogp")
+    output.add_argument("--quiet", action="store_true", help="say nothing but errors")
+    safety = parser.add_argument_group("safety")
+    safety.add_argument("--on-bad-row", choices=("stop", "skip"), default="stop", help="(stop)")
+    safety.add_argument("--rejects", metavar="FILE", help="with skip: where to write such rows and why, CSV")
+    safety.add_argument("--checkpoint", metavar="DIR", help="keep model, position and output together in DIR")
+    safety.add_argument("--every", default="10000", metavar="N", help="rows, or seconds such as '30 s' (10000)")
+    safety.add_argument("--resume", action="store_true", help="go on from the checkpoint, if there is one")
+
+
+def main(args: argparse.Namespace) -> int:
+    talk = (lambda text: None) if args.quiet else say
+    job = None
+    try:
+        job = set_up(args, talk)
+        job.run()
+    except BrokenPipeError:
+        raise
+    except Stopped as stopped:
+        assert job is not None
+        say(f"onlinegp: {stopped} after {job.rows} rows. {_how_to_go_on(args, job)}")
+        return stopped.exit_code
+    except OSError as error:
+        if job is not None and job.checkpoints is not None:
+            say(f"onlinegp: {_how_to_go_on(args, job)}")
+        raise OSError(error.strerror or str(error)) from error
+    finally:
+        if job is not None:
+            _close(job)
+    finish(args, job, talk)
+    return 0
+
+
+def _close(job: Job) -> None:
+    getattr(job.watch, "close", lambda: None)()
+    job.close()
+
+
+def _how_to_go_on(args: argparse.Namespace, job: Job) -> str:
+    if job.checkpoints is None:
+        return "Without --checkpoint there is nothing to go on from."
+    if job.predictor is None:
+        return "It was still tuning: repeat the command with --resume to start again."
+    return f"The checkpoint at row {job.saved_rows} is safe: repeat the command with --resume."
+
+
+# Before
+
+
+def set_up(args: argparse.Namespace, talk: Any) -> Job:
+    """Return the job that the options describe, at its beginning or where its checkpoint says."""
+    fraction(level=args.level)
+    if args.level == 1.0:
+        raise ValueError("--level must be less than 1, got 1.0. Use 0.99 or 0.999 for a wide interval.")
+    if args.robust is not None:
+        positive("3 is a usual choice.", robust=args.robust)
+    every = Every(*parse_every(args.every))
+    format = output_format(args.out)
+    if args.checkpoint is not None:
+        check_resumable(args.out, format)
+    elif args.resume:
+        raise CheckpointError("--resume needs --checkpoint DIR, the folder of the first run.")
+    source = opened(args, rows=every.rows or ROWS)
+    source.skip_bad = args.on_bad_row == "skip"
+    checkpoints = None if args.checkpoint is None else Checkpoints(args.checkpoint)
+    return _job(args, source, checkpoints, every, talk)
+
+
+def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | None, every: Every, talk: Any) -> Job:
+    columns, embedding, predictor = _from_options(args, source, talk)
+    source.select(columns)
+    settings = _settings(args, columns, embedding)
+    saved = _saved(args, checkpoints, settings, talk)
+    sink = open_sink(_output(args), columns.keys, str(columns.target), keep=saved[1]["output"] if saved else 0)
+    rejected = saved[1]["rejects"] if saved else {"count": 0, "length": 0}
+    job = Job(
+        source=source,
+        sink=sink,
+        level=args.level,
+        predictor=predictor,
+        rejects=Rejects(args.rejects, count=rejected["count"], keep=rejected["length"]),
+        checkpoints=checkpoints,
+        every=every,
+        settings=settings,
+        curves=Curves() if args.report else None,
+        watch=Progress(quiet=args.quiet),
+    )
+    if saved:
+        job.resume(*saved)
+    elif predictor is None:
+        _tune_first(args, job, embedding, talk)
+    return job
+
+
+def _tune_first(args: argparse.Namespace, job: Job, embedding: Embedding, talk: Any) -> None:
+    """Let the job tune on its first rows, or not at all."""
+    choice = None if args.model is None else parse_model(args.model, given_parameters(args))
+    preparation = Preparation(
+        None if choice is None else choice.algorithm.name,
+        given_parameters(args) if choice is None else choice.given,
+        args.robust,
+        talk,
+    )
+    rows = _tuning_rows(args, job.source)
+    if rows == 0:
+        job.predictor = preparation.untuned(len(job.source.columns.features) + embedding.lags, embedding)
+        talk("model: " + "; ".join(described(job.predictor.model)) + " (no tuning: inputs and target as they are)")
+        return
+    if embedding.lags and rows <= embedding.memory + 1:
+        raise ValueError(f"--tune {rows} leaves no row to tune on with --lags {embedding.lags}. Use more rows.")
+    talk(f"tuning on the first {rows} rows")
+    job.warm_up, job.prepare = WarmUp(rows, embedding), preparation.tuned
+
+
+def _tuning_rows(args: argparse.Namespace, source: Source) -> int:
+    if args.tune is not None:
+        if args.tune < 0:
+            raise ValueError(f"--tune must be 0 or more rows, got {args.tune}.")
+        return args.tune
+    if args.kernel is not None and args.noise is not None:
+        return 0
+    if source.live:
+        return PIPE_ROWS
+    lags = args.lags or 0
+    return max(min(1000, source.rows_at_most(5000) // 5), min(50, 5 + 2 * lags))
+
+
+def _from_options(args: argparse.Namespace, source: Source, talk: Any) -> tuple[Columns, Embedding, Predictor | None]:
+    """Return the columns, the lags, and with --start the predictor."""
+    if args.start is None:
+        columns, lags = chosen_columns(args, source)
+        past = f"its last {lags} values" + (f", {args.horizon} rows ahead" if args.horizon > 1 else "")
+        from_what = [*([", ".join(columns.features)] if columns.features else []), *([past] if lags else [])]
+        talk(f"target: {columns.target}, predicted from {' and '.join(from_what)}")
+        return columns, Embedding(lags, args.horizon), None
+    model, stream = unpack(Path(args.start).read_bytes())
+    if "predictor" not in stream:
+        raise ValueError(f"{args.start} does not say which columns it was made for. Use a file that --save wrote.")
+    columns = columns_of(stream, source)
+    predictor = Predictor.restored(model, stream["predictor"])
+    predictor.embedding.history.clear()  # another stream has another past
+    talk(f"model: {type(model).__name__} from {args.start}, {predictor.size} centres")
+    return columns, predictor.embedding, predictor
+
+
+def columns_of(stream: dict[str, Any], source: Source, *, target_needed: bool = True) -> Columns:
+    """Return the columns that a saved stream was about, as this source has them."""
+    target, features = stream["columns"]["target"], tuple(stream["columns"]["features"])
+    for name in (*features, *([target] if target_needed else [])):
+        if name not in source.names:
+            raise ValueError(f"the model needs the column {name!r}. {source.path} has: {', '.join(source.names)}.")
+    taken = {target, *features}
+    keys = tuple(name for name in source.names if name not in taken)
+    return Columns(target if target in source.names else None, features, keys)
+
+
+def _settings(args: argparse.Namespace, columns: Columns, embedding: Embedding) -> dict[str, Any]:
+    """Return the options on which the output depends, to be kept in checkpoints and shown in the report."""
+    plain = (
+        "source",
+        "out",
+        "model",
+        "kernel",
+        "noise",
+        "budget",
+        "forgetting",
+        "set",
+        "tune",
+        "robust",
+        "level",
+        "start",
+    )
+    settings = {name: getattr(args, name) for name in (*plain, "on_bad_row", "rejects")}
+    lists = {name: ",".join(value) for name, value in asdict(columns).items() if isinstance(value, tuple)}
+    return settings | {"target": columns.target} | lists | {"lags": embedding.lags, "horizon": embedding.horizon}
+
+
+def _saved(args: argparse.Namespace, checkpoints: Checkpoints | None, settings: dict[str, Any], talk: Any) -> Any:
+    """Return model and stream of the checkpoint to go on from, or None."""
+    if checkpoints is None:
+        return None
+    if not args.resume:
+        if checkpoints.exist():
+            raise CheckpointError(
+                f"{args.checkpoint} holds the checkpoint of a run. Add --resume, or empty the folder."
+            )
+        return None
+    found = checkpoints.read()
+    if found is None:
+        talk(f"no checkpoint in {args.checkpoint} yet: starting from the first row")
+        return None
+    model, stream, wrong = found
+    for reason in wrong:
+        say(f"onlinegp: refused {reason} Using the one before it.")
+    same_settings(stream["settings"], settings)
+    talk(f"resuming at row {stream['rows']}")
+    return model, stream
+
+
+def _output(args: argparse.Namespace) -> str | None:
+    if args.out is None and args.source != "-" and sys.stdout.isatty():
+        return None  # nobody reads thousands of rows; the summary says how to keep them
+    return args.out or "-"
+
+
+# During and after
+
+
+class Progress:
+    """A bar with rate, error and dictionary size, on a terminal only."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._bar: Any = None
+        self._hidden = quiet or not sys.stderr.isatty()
+
+    def __call__(self, job: Job) -> None:
+        if self._hidden:
+            return
+        if self._bar is None:
+            from tqdm import tqdm
+
+            self._bar = tqdm(initial=job.start_rows, unit=" rows", leave=False)
+        self._bar.update(job.rows - self._bar.n)
+        error = job.score.summary()["nmse_db"]
+        centres = 0 if job.predictor is None else job.predictor.size
+        self._bar.set_postfix_str(f"{'' if error is None else f'{error:.1f} dB, '}{centres} centres")
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._hidden = True
+
+
+def finish(args: argparse.Namespace, job: Job, talk: Any) -> None:
+    """Tell how it went, and write what else was asked for."""
+    figures = summary(job)
+    for line in summary_lines(figures):
+        talk(line)
+    if _output(args) is None:
+        talk("The predictions were not kept: add --out FILE, or a pipe.")
+    if args.summary:
+        Path(args.summary).write_text(json.dumps(figures, indent=2) + "\n")
+    if args.save and job.predictor is not None:
+        write_atomically(Path(args.save), pack(job.predictor.model, job.state()))
+        talk(f"model: {args.save}")
+    if args.report and job.curves is not None:
+        from onlinegp.report import write_report
+
+        chosen = [] if job.predictor is None else described(job.predictor.model)
+        write_report(args.report, figures, job.score, job.curves, command=_command(), model=chosen)
+        talk(f"report: {args.report}")
+
+
+def _command() -> str:
+    import shlex
+
+    return shlex.join(["onlinegp", *sys.argv[1:]])
+
+
+def summary(job: Job) -> dict[str, Any]:
+    """Return the figures of a run."""
+    seconds = monotonic() - job.began - job.idle
+    centres = 0 if job.predictor is None else job.predictor.size
+    return {
+        "rows": job.rows,
+        "rejected": job.rejects.count,
+        **job.score.summary(),
+        "centres": centres,
+        "tuning_seconds": job.idle,
+        "rows_per_second": (job.rows - job.start_rows) / max(seconds, 1e-9),
+    }
+
+
+def summary_lines(figures: dict[str, Any]) -> list[str]:
+    rejected = f", {figures['rejected']} rejected" if figures["rejected"] else ""
+    lines = [
+        f"{figures['rows']} rows{rejected}, {figures['rows_per_second']:,.0f} a second, {figures['centres']} centres"
+    ]
+    if not figures["scored"]:
+        return [*lines, "no row was scored: every one was used for tuning, or has no target"]
+    nmse = "none (the target is constant)" if figures["nmse_db"] is None else f"{figures['nmse_db']:.2f} dB"
+    return [
+        *lines,
+        f"scored {figures['scored']} rows: nMSE {nmse}, RMSE {figures['rmse']:.4g}, "
+        f"log density {figures['log_density']:.3f}, {figures['level']:.0%} intervals cover {figures['coverage']:.1%}",
+    ]

@@ -1,0 +1,85 @@
+"""`onlinegp tune`: hyperparameters from the first rows of a stream."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from onlinegp.checks import Array
+from onlinegp.cli.options import EXIT_CODES, add_model, add_source, chosen_columns, given_parameters, opened, say
+from onlinegp.cli.parsing import parse_model
+from onlinegp.streams.checkpoint import pack, write_atomically
+from onlinegp.streams.job import Job
+from onlinegp.streams.predictor import Embedding, Predictor, Scaling, WarmUp
+from onlinegp.streams.prepare import Preparation, described
+from onlinegp.streams.sinks import NoSink
+from onlinegp.streams.source import Source
+
+EPILOG = f"""examples:
+  onlinegp tune data.csv --tune 1000
+  onlinegp tune data.csv --model krlst --out tuned.ogp && onlinegp run data.csv --start tuned.ogp
+
+Inputs and target are standardised first; length scales are in those units: the larger one is, the less its column
+matters. The file that --out writes holds scaling, columns and model, with nothing learned yet.
+
+{EXIT_CODES}"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
+    add_source(parser)
+    model = add_model(parser)
+    model.add_argument("--model", default="krlst", metavar="NAME", help="the model to tune (krlst)")
+    parser.add_argument("--out", metavar="FILE", help="where to write the tuned model, .ogp")
+
+
+def main(args: argparse.Namespace) -> int:
+    source = opened(args)
+    columns, lags = chosen_columns(args, source)
+    source.select(columns)
+    rows = args.tune or source.rows_at_most(1000)
+    X, y, embedding = first_rows(source, rows, Embedding(lags, args.horizon))
+    choice = parse_model(args.model, given_parameters(args))
+    scaling = Scaling.of(X, y)
+    trial = Preparation(choice.algorithm.name, choice.given).choose(scaling.x(X), scaling.y(y), args.horizon)
+    model = trial.build()
+    names = [*columns.features, *(f"{columns.target}[-{lag + args.horizon - 1}]" for lag in range(lags, 0, -1))]
+    print(f"{choice.algorithm.name} on {len(y)} rows, log density {trial.log_density:.3f} a row in the second half")
+    for line in (*described(model), *_relevance(names, trial.params.get("kernel"))):
+        print(f"  {line}")
+    if args.out:
+        embedding.history.clear()
+        predictor = Predictor(model, scaling, embedding)
+        job = Job(source, NoSink(), predictor=predictor)
+        write_atomically(Path(args.out), pack(model, job.state()))
+        say(f"model: {args.out}")
+    return 0
+
+
+def first_rows(source: Source, rows: int, embedding: Embedding) -> tuple[Array, Array, Embedding]:
+    """Return inputs and targets of the first rows of a source."""
+    warm = WarmUp(rows, embedding)
+    for block in source:
+        n = min(len(block), warm.wanted)
+        warm.advance(block.X[:n], block.y[:n])
+        if block.error is not None and warm.wanted:
+            from onlinegp.streams.errors import BadData
+
+            raise BadData(block.error.message(source.path))
+        if warm.wanted == 0:
+            break
+    return *warm.data(), embedding
+
+
+def _relevance(names: list[str], kernel: Any) -> list[str]:
+    """Return how much each input matters: one over its length scale, the largest being 1."""
+    if kernel is None:
+        return []
+    theta = [v for name, v in zip(kernel.names, kernel.theta, strict=True) if "length_scale" in name]
+    if len(theta) != len(names) or len(names) < 2:
+        return []
+    relevance = np.exp(min(theta) - np.asarray(theta))
+    return ["relevance: " + ", ".join(f"{name} {value:.2f}" for name, value in zip(names, relevance, strict=True))]

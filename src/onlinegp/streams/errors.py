@@ -1,0 +1,44 @@
+"""What can go wrong with a stream, each with the exit code that the command line gives it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class BadData(ValueError):
+    """The input holds something that is no row: which file, line, column and value."""
+
+    exit_code = 3
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be used, or that belongs to another run."""
+
+    exit_code = 4
+
+
+class Stopped(Exception):
+    """A signal asked the run to end; what it did is safe."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+@dataclass(frozen=True)
+class BadRow:
+    """A row that cannot be used: where it is, and why."""
+
+    line: int
+    column: str
+    value: str
+    reason: str
+    text: str
+
+    def message(self, path: str) -> str:
+        column = f", column {self.column!r}" if self.column else ""
+        value = f": {self.value!r}" if self.column else ":"
+        return (
+            f"{path}, line {self.line}{column}{value} {self.reason}. "
+            f"Mend the row, or leave such rows out with --on-bad-row skip --rejects FILE."
+        )

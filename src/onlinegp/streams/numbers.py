@@ -1,0 +1,107 @@
+"""Numbers as text, the same text whoever writes it: by pyarrow where it is installed, otherwise in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from onlinegp.checks import LARGEST, Array
+
+MISSING = ("", "NA", "N/A", "NaN", "nan", "NAN", "-nan", "null", "NULL", "None")
+
+
+@cache
+def arrow() -> Any:
+    """Return pyarrow, or None where it is not installed."""
+    try:
+        import pyarrow
+        import pyarrow.compute
+    except ImportError:
+        return None
+    return pyarrow
+
+
+def need_arrow(what: str) -> Any:
+    """Return pyarrow, or raise an error that says how to install it."""
+    if arrow() is None:
+        raise ValueError(f"{what} needs pyarrow, which is not installed. Install it with: pip install 'onlinegp[io]'")
+    return arrow()
+
+
+def number(text: str) -> float:
+    """Return the number in a text field, NaN if it is missing, or raise a ValueError."""
+    text = text.strip()
+    if text in MISSING:
+        return np.nan
+    if "_" in text or not text.isascii():  # Python alone would take 1_000
+        raise ValueError(text)
+    return float(text)
+
+
+def complaint(value: float) -> str | None:
+    """Return what is wrong with a feature's value, or None."""
+    if np.isnan(value):
+        return "the value is missing"
+    return outsized(value)
+
+
+def outsized(value: float) -> str | None:
+    """Return what is wrong with a number that is not missing, or None."""
+    if np.isinf(value):
+        return "infinity is no value to learn from"
+    return None if not abs(value) >= LARGEST else f"numbers must be below {LARGEST:g} in magnitude"
+
+
+def texts(values: Array) -> Any:
+    """Return each number as its shortest text that reads back as the same number; NaN is null.
+
+    A pyarrow array of strings, or a list of strings and Nones.
+    """
+    if (pa := arrow()) is not None:
+        return pa.compute.cast(floats(values), pa.string())
+    return [text(value) for value in values.tolist()]
+
+
+def floats(values: Array) -> Any:
+    """Return numbers as a pyarrow array with NaN as null; made from its buffers, as `pyarrow.array` imports pandas."""
+    pa, values = arrow(), np.ascontiguousarray(values)
+    valid = np.packbits(~np.isnan(values), bitorder="little")
+    return pa.Array.from_buffers(pa.float64(), len(values), [pa.py_buffer(valid), pa.py_buffer(values)])
+
+
+def text(value: float) -> str | None:
+    """Return one number as pyarrow writes it: positional from 1e-6 to 1e10, otherwise with an exponent."""
+    if value != value:
+        return None
+    if value in (np.inf, -np.inf):
+        return repr(value)
+    size = abs(value)
+    if 1e-4 <= size < 1e10 or value == 0.0:
+        return repr(value).removesuffix(".0")
+    if 1e-6 <= size < 1e10:
+        return np.format_float_positional(value, trim="-")
+    return np.format_float_scientific(value, trim="-", exp_digits=1)
+
+
+def joined(columns: Sequence[Any], prefixes: Sequence[str], end: str, missing: str) -> bytes:
+    """Return rows of text: each column's value after its prefix, then `end`; None becomes `missing`."""
+    pa = arrow()
+    if pa is None or any(isinstance(column, list) for column in columns):
+        lists = [column if isinstance(column, list) else column.to_pylist() for column in columns]
+        rows = zip(*([missing if value is None else value for value in column] for column in lists), strict=True)
+        template = "".join(f"{prefix.replace('%', '%%')}%s" for prefix in prefixes) + end.replace("%", "%%")
+        return "".join([template % row for row in rows]).encode()
+    pieces = [
+        piece for pair in zip(prefixes, columns, strict=True) for piece in pair if not isinstance(piece, str) or piece
+    ]
+    rows = pa.compute.binary_join_element_wise(*pieces, end, "", null_handling="replace", null_replacement=missing)
+    return b"" if len(rows) == 0 else _bytes(rows)
+
+
+def _bytes(rows: Any) -> bytes:
+    """Return the text of a string array, which lies in one piece."""
+    offsets = np.frombuffer(rows.buffers()[1], dtype=np.int32)[rows.offset : rows.offset + len(rows) + 1]
+    return rows.buffers()[2][int(offsets[0]) : int(offsets[-1])].to_pybytes()

@@ -1,0 +1,180 @@
+"""How the predictions fare along a stream, in memory that does not grow with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinegp.checks import Array
+from onlinegp.metrics import log_density
+
+LEVELS = (0.5, 0.68, 0.8, 0.9, 0.95, 0.99)
+LEVEL_ENDS = [NormalDist().inv_cdf((1.0 + level) / 2.0) for level in LEVELS]  # in standard deviations
+BINS = 20  # of the PIT histogram
+PIT_EDGES = [NormalDist().inv_cdf(i / BINS) for i in range(1, BINS)]
+BUCKETS = 800  # points of a curve; twice as wide whenever there are twice as many
+TAIL = 400  # last rows kept in full
+SUMS = ("rows", "scored", "squares", "density", "covered")  # added when two buckets become one
+LOW, HIGH = ("y_low", "mean_low", "lower"), ("y_high", "mean_high", "upper", "size")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some rows of a stream with what was predicted of them; `scored` marks those that count."""
+
+    y: Array
+    mean: Array
+    std: Array
+    lower: Array
+    upper: Array
+    density: Array
+    size: Array
+    scored: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, y: Array, mean: Array, std: Array, size: Array, *, level: float, counts: bool) -> Rows:
+        """Add the interval and the log density, NaN where either target or prediction is missing."""
+        half = NormalDist().inv_cdf((1.0 + level) / 2.0) * std
+        known = ~(np.isnan(y) | np.isnan(mean))
+        density = np.full(len(y), np.nan)
+        if known.all() and len(y):
+            density = log_density(y, mean, std)
+        elif known.any():
+            density[known] = log_density(y[known], mean[known], std[known])
+        return cls(y, mean, std, mean - half, mean + half, density, size, known & counts)
+
+
+class Score:
+    """Sums over the scored rows."""
+
+    def __init__(self, level: float) -> None:
+        self.level = level
+        self.n = self.covered = 0
+        self.squares = self.density = 0.0
+        self.y_mean = self.y_squares = 0.0  # Chan's mean and sum of squared deviations of y
+        self.within = [0] * len(LEVELS)
+        self.pit = [0] * BINS
+
+    def add(self, rows: Rows) -> None:
+        if not rows.scored.any():
+            return
+        pick = slice(None) if rows.scored.all() else rows.scored  # the whole, without a copy
+        y, e, std = rows.y[pick], (rows.y - rows.mean)[pick], rows.std[pick]
+        n = len(y)
+        delta, total = float(y.mean()) - self.y_mean, self.n + n
+        self.y_squares += float(((y - y.mean()) ** 2).sum()) + delta**2 * self.n * n / total
+        self.y_mean += delta * n / total
+        self.n = total
+        self.squares += float(e @ e)
+        self.density += float(rows.density[pick].sum())
+        self.covered += int(((rows.lower <= rows.y) & (rows.y <= rows.upper))[pick].sum())
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.where(e == 0.0, 0.0, e / std)
+        size = np.abs(z)
+        self.within = [
+            have + int(np.count_nonzero(size <= end)) for have, end in zip(self.within, LEVEL_ENDS, strict=True)
+        ]
+        self.pit = (np.asarray(self.pit) + np.bincount(np.searchsorted(PIT_EDGES, z), minlength=BINS)).tolist()
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures by name; None where no row was scored."""
+        if self.n == 0:
+            return {"scored": 0, "nmse": None, "nmse_db": None, "rmse": None, "log_density": None, "coverage": None}
+        mse, variance = self.squares / self.n, self.y_squares / self.n
+        nmse = mse / variance if variance > 0.0 else None
+        return {
+            "scored": self.n,
+            "nmse": nmse,
+            "nmse_db": 10.0 * np.log10(nmse) if nmse else None,
+            "rmse": mse**0.5,
+            "log_density": self.density / self.n,
+            "coverage": self.covered / self.n,
+            "level": self.level,
+        }
+
+    def state(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+    @classmethod
+    def restored(cls, state: dict[str, Any]) -> Score:
+        score = cls(state["level"])
+        vars(score).update(state)
+        return score
+
+
+class Curves:
+    """The stream as at most BUCKETS points, each for equally many rows, and the last TAIL rows in full."""
+
+    def __init__(self) -> None:
+        self.width = 1
+        self.buckets: dict[str, list[float]] = {name: [] for name in (*SUMS, *LOW, *HIGH)}
+        self.tail: dict[str, list[float]] = {name: [] for name in ("y", "mean", "lower", "upper", "size")}
+        self.rows = 0
+
+    def add(self, rows: Rows) -> None:
+        start, n = 0, len(rows.y)
+        while start < n:
+            room = self.width - self.rows % self.width
+            full = (n - start - room) // self.width if room == self.width else 0
+            stop = min(n, start + room + max(0, full) * self.width)
+            self._add(rows, slice(start, stop))
+            start = stop
+        for name, values in self.tail.items():
+            values.extend(getattr(rows, name)[-TAIL:].tolist())
+            del values[:-TAIL]
+
+    def _add(self, rows: Rows, part: slice) -> None:
+        """Add rows that fill whole buckets, or that lie within one."""
+        n = part.stop - part.start
+        shape = (-1, self.width) if n % self.width == 0 else (1, n)
+        scored = rows.scored[part]
+        e2 = np.where(scored, (rows.y[part] - rows.mean[part]) ** 2, 0.0)
+        inside = (rows.lower[part] <= rows.y[part]) & (rows.y[part] <= rows.upper[part]) & scored
+        sums = (np.ones(n), scored, e2, np.where(scored, rows.density[part], 0.0), inside)
+        new = {name: np.reshape(v, shape).sum(axis=1) for name, v in zip(SUMS, sums, strict=True)}
+        for name, values in zip(LOW, (rows.y, rows.mean, rows.lower), strict=True):
+            new[name] = np.fmin.reduce(np.reshape(values[part], shape), axis=1)
+        for name, values in zip(HIGH, (rows.y, rows.mean, rows.upper, rows.size), strict=True):
+            new[name] = np.fmax.reduce(np.reshape(values[part], shape), axis=1)
+        begun = self.rows % self.width != 0
+        self.rows += n
+        for name, values in new.items():
+            have = self.buckets[name]
+            if begun:
+                have[-1] = _merged(name, have[-1], float(values[0]))
+            else:
+                have.extend(values.tolist())
+        while len(self.buckets["rows"]) >= 2 * BUCKETS:
+            self._halve()
+
+    def _halve(self) -> None:
+        for name, values in self.buckets.items():
+            pairs = zip(values[::2], [*values[1::2], None] if len(values) % 2 else values[1::2], strict=True)
+            self.buckets[name] = [a if b is None else _merged(name, a, b) for a, b in pairs]
+        self.width *= 2
+
+    def state(self) -> dict[str, Any]:
+        return {"width": self.width, "rows": self.rows, "buckets": _plain(self.buckets), "tail": _plain(self.tail)}
+
+    @classmethod
+    def restored(cls, state: dict[str, Any]) -> Curves:
+        curves = cls()
+        curves.width, curves.rows = state["width"], state["rows"]
+        for name in ("buckets", "tail"):
+            unplain = {k: [np.nan if v is None else v for v in values] for k, values in state[name].items()}
+            setattr(curves, name, unplain)
+        return curves
+
+
+def _merged(name: str, a: float, b: float) -> float:
+    if name in SUMS:
+        return a + b
+    return float(np.fmin(a, b) if name in LOW else np.fmax(a, b))
+
+
+def _plain(columns: dict[str, list[float]]) -> dict[str, list[float | None]]:
+    return {name: [None if v != v else v for v in values] for name, values in columns.items()}

@@ -1,0 +1,216 @@
+"""Where predictions go: CSV, JSON lines or Parquet, by the extension. Text is appended and can go on after a crash."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+
+from onlinegp.checks import Array
+from onlinegp.streams.errors import CheckpointError
+from onlinegp.streams.numbers import arrow, floats, joined, need_arrow, texts
+
+ADDED = ("mean", "std", "lower", "upper", "log_density")
+SPECIAL = ',"\n\r'  # what makes a CSV field need quotes
+
+
+class Appended:
+    """A file that only grows: unbuffered, its length known, cut to a known length when a run goes on."""
+
+    def __init__(self, path: str, *, keep: int = 0) -> None:
+        self.path, self.length = path, keep
+        if path == "-":
+            self._file = cast(BinaryIO, sys.stdout.buffer)
+            return
+        mode = "r+b" if keep else "wb"
+        try:
+            self._file = cast(BinaryIO, open(path, mode, buffering=0))  # noqa: SIM115
+        except FileNotFoundError:
+            if keep:
+                raise CheckpointError(_shorter(path, keep, 0)) from None
+            raise FileNotFoundError(f"cannot write {path}: its folder does not exist. Create it first.") from None
+        if keep:
+            size = os.fstat(self._file.fileno()).st_size
+            if size < keep:
+                raise CheckpointError(_shorter(path, keep, size))
+            self._file.truncate(keep)
+            self._file.seek(keep)
+
+    def write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[self._file.write(view) :]
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                raise OSError(error.errno, f"cannot write {self.path}: {error.strerror}") from None
+        if self.path == "-":
+            self._file.flush()
+        self.length += len(data)
+
+    def sync(self) -> None:
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        if self.path != "-":
+            self._file.close()
+
+
+def _shorter(path: str, wanted: int, found: int) -> str:
+    return (
+        f"the checkpoint goes with {wanted} bytes of {path}, which has {found}. "
+        f"Restore the output, or start anew with an empty checkpoint folder."
+    )
+
+
+class CsvSink:
+    """Keys, target, then what was predicted; a field is quoted only if it must be."""
+
+    def __init__(self, file: Appended, names: list[str]) -> None:
+        self.file = file
+        if file.length == 0:
+            file.write((",".join(_quoted(name) for name in names) + "\n").encode())
+
+    def write(self, keys: list[Any], numbers: list[Array]) -> None:
+        columns = [*map(_csv_texts, keys), *map(texts, numbers)]
+        prefixes = ["", *[","] * (len(columns) - 1)]
+        self.file.write(joined(columns, prefixes, "\n", ""))
+
+    def sync(self) -> None:
+        self.file.sync()
+
+    def close(self) -> None:
+        self.file.close()
+
+
+class JsonSink(CsvSink):
+    """One object a line; what is missing is null."""
+
+    def __init__(self, file: Appended, names: list[str]) -> None:
+        self.file = file
+        self._prefixes = [f"{', ' if i else '{'}{json.dumps(name)}: " for i, name in enumerate(names)]
+
+    def write(self, keys: list[Any], numbers: list[Array]) -> None:
+        finite = [np.where(np.isfinite(column), column, np.nan) for column in numbers]
+        columns = [*map(_json_texts, keys), *map(texts, finite)]
+        self.file.write(joined(columns, self._prefixes, "}\n", "null"))
+
+
+class ParquetSink:
+    """Row groups, readable once it is closed. It cannot go on after a crash."""
+
+    ROWS = 1 << 16  # in a row group
+
+    def __init__(self, path: str, names: list[str]) -> None:
+        need_arrow("writing Parquet")
+        self._path, self._names = path, names
+        self._writer: Any = None
+        self._waiting: list[Any] = []
+
+    def write(self, keys: list[Any], numbers: list[Array]) -> None:
+        import pyarrow as pa
+
+        keys = [pa.array(list(map(_plain, key)), pa.string()) if isinstance(key, list) else key for key in keys]
+        columns = [*keys, *(floats(column) for column in numbers)]
+        self._waiting.append(pa.table(columns, names=self._names))
+        if sum(map(len, self._waiting)) >= self.ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        if not self._waiting:
+            return
+        table = pa.concat_tables(self._waiting, promote_options="permissive")
+        if self._writer is None:
+            self._writer = parquet.ParquetWriter(self._path, table.schema)
+        self._writer.write_table(table)
+        self._waiting = []
+
+    def sync(self) -> None:
+        raise CheckpointError("Parquet output cannot be checkpointed. Write .csv or .jsonl, and convert it afterwards.")
+
+    def close(self) -> None:
+        self._flush()
+        if self._writer is not None:
+            self._writer.close()
+
+
+class NoSink:
+    """Predictions that nobody wants to see."""
+
+    def write(self, keys: list[Any], numbers: list[Array]) -> None:
+        pass
+
+    def sync(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+Sink = CsvSink | JsonSink | ParquetSink | NoSink
+
+
+def output_format(path: str | None) -> str:
+    """Return csv, jsonl or parquet for a path, csv for standard output; refuse what is none of them."""
+    if path in (None, "-", "/dev/stdout", "/dev/full", "/dev/null"):
+        return "csv"
+    kinds = {
+        ".csv": "csv",
+        ".txt": "csv",
+        ".jsonl": "jsonl",
+        ".ndjson": "jsonl",
+        ".json": "jsonl",
+        ".parquet": "parquet",
+    }
+    suffix = Path(str(path)).suffix.lower()
+    if suffix not in kinds:
+        raise ValueError(f"the output {path} must end in .csv, .jsonl or .parquet, or be - for CSV on standard output.")
+    return kinds[suffix]
+
+
+def open_sink(
+    path: str | None, keys: tuple[str, ...], target: str, *, format: str | None = None, keep: int = 0
+) -> Sink:
+    """Return the sink for a path; with `keep`, the file goes on after so many bytes."""
+    names = [f"{name}_input" if name in ADDED else name for name in (*keys, target)] + list(ADDED)
+    if path is None:
+        return NoSink()
+    format = format or output_format(path)
+    if format == "parquet":
+        return ParquetSink(path, names)
+    return {"csv": CsvSink, "jsonl": JsonSink}[format](Appended(path, keep=keep), names)
+
+
+def _plain(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, default=str)
+
+
+def _quoted(text: str) -> str:
+    if not any(mark in text for mark in SPECIAL):
+        return text
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _csv_texts(column: Any) -> Any:
+    if isinstance(column, list):
+        return [None if value is None else _quoted(_plain(value) or "") for value in column]
+    pa = arrow()
+    if column.type != pa.string():
+        column = column.cast(pa.string())
+    special = pa.compute.match_substring_regex(column, f"[{SPECIAL}]")
+    return _csv_texts(column.to_pylist()) if pa.compute.any(special).as_py() else column
+
+
+def _json_texts(column: Any) -> list[str]:
+    values = column if isinstance(column, list) else column.to_pylist()
+    return [json.dumps(value, default=str) for value in values]

@@ -1,0 +1,182 @@
+"""The other commands, and the report in a real browser."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from shell import FIXED, inside, onlinegp, rows_of, write_csv
+
+import onlinegp as ogp
+from onlinegp.cli.parsing import parse_every, parse_kernel, parse_model, parse_models
+from onlinegp.kernels import RBF, Linear, Matern52
+from onlinegp.streams.prepare import shown
+from onlinegp.streams.registry import algorithms
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A table, and the model that a run over it saved."""
+    folder = tmp_path_factory.mktemp("commands")
+    write_csv(folder / "data.csv", 300)
+    args = ["run", "data.csv", "--tune", "60", "--model", "krlst", "--budget", "20", "--save", "model.ogp"]
+    inside(*args, "--report", "report.html", "--out", "out.csv", cwd=folder)
+    return folder
+
+
+def test_models_lists_every_algorithm():
+    told = onlinegp("models").stdout.decode()
+    for name, one in algorithms().items():
+        assert f"\n{name}\n" in "\n" + told
+        assert one.summary
+        assert one.cost.startswith("O(")
+        assert one.citation
+        assert set(one.explained) == set(one.parameters)
+    assert "forgetting" in inside("models", "KRLS-T").stdout.decode()
+    assert json.loads(inside("models", "--json").stdout)[0]["citation"]
+    assert b"there is no model" in inside("models", "none", code=1).stderr
+
+
+def test_inspect(folder):
+    told = onlinegp("inspect", folder / "model.ogp").stdout.decode()
+    assert "model: KRLST" in told
+    assert "features: x0, x1" in told
+    facts = json.loads(inside("inspect", folder / "model.ogp", "--json").stdout)
+    assert facts["learned"] == 300
+    (folder / "bad.ogp").write_bytes((folder / "model.ogp").read_bytes()[:-3])
+    assert b"bad.ogp: the file is damaged" in inside("inspect", folder / "bad.ogp", code=1).stderr
+
+
+def test_predict_does_not_learn(folder):
+    text = "place,x1,x0\n" + "Bern,0.5,0.2\n" * 3
+    said = rows_of(onlinegp("predict", folder / "model.ogp", "-", stdin=text).stdout)
+    assert list(said[0])[:2] == ["place", "target"]
+    assert len({row["mean"] for row in said}) == 1
+    assert abs(float(said[0]["mean"]) - (np.sin(0.2) + 0.21)) < 0.3
+    assert b"needs the column 'x1'" in onlinegp("predict", folder / "model.ogp", "-", stdin="x0\n1\n", code=1).stderr
+
+
+def test_a_saved_model_opens_in_the_library_and_goes_on(folder):
+    model = ogp.load(folder / "model.ogp")
+    assert model.n_seen_ == 300
+    done = inside("run", folder / "data.csv", "--start", folder / "model.ogp", "--save", folder / "more.ogp")
+    assert len(rows_of(done.stdout)) == 300
+    assert ogp.load(folder / "more.ogp").n_seen_ == 600
+
+
+def test_predict_with_a_model_of_the_library(folder):
+    rng = np.random.default_rng(0)
+    model = ogp.KLMS(RBF(1.0)).fit(rng.standard_normal((20, 2)), rng.standard_normal(20))
+    model.save(folder / "plain.ogp")
+    rows = rows_of(folder / "data.csv")
+    x = [[float(rows[5]["x0"]), float(rows[5]["x1"])]]  # the first columns of numbers
+    said = rows_of(inside("predict", folder / "plain.ogp", folder / "data.csv").stdout)
+    assert float(said[5]["mean"]) == float(model.predict(x)[0])
+
+
+def test_tune(folder):
+    told = onlinegp("tune", folder / "data.csv", "--tune", "80", "--out", folder / "tuned.ogp").stdout.decode()
+    assert "kernel = " in told
+    assert "relevance: x0" in told
+    done = inside("run", folder / "data.csv", "--start", folder / "tuned.ogp", "--quiet")
+    assert rows_of(done.stdout)[0]["mean"] != ""  # nothing to wait for: it was tuned before
+
+
+def test_compare(folder):
+    args = [
+        "--models",
+        "klms,qklms,krlst(budget=20),swkrls(budget=20)",
+        "--tune",
+        "60",
+        "--json",
+        folder / "table.json",
+    ]
+    done = onlinegp("compare", "-", *args, "--out", folder / "c.png", stdin=(folder / "data.csv").read_bytes())
+    table = json.loads((folder / "table.json").read_text())
+    assert {row["model"] for row in table} == {"klms", "qklms", "krlst(budget=20)", "swkrls(budget=20)"}
+    densities = [row["log_density"] for row in table]
+    assert densities == sorted(densities, reverse=True)
+    assert f"Recommended: {table[0]['model']}" in done.stdout.decode()
+    assert (folder / "c.png").read_bytes().startswith(b"\x89PNG")
+    assert b"there is no model" in inside("compare", folder / "data.csv", "--models", "krlst,none", code=1).stderr
+
+
+def test_report_holds_all_it_needs(folder):
+    page = (folder / "report.html").read_text()
+    for word in ("http:", "https:", "src=", "@DATA@"):
+        assert word not in page
+    assert len(page) < 400_000
+    data = json.loads(page.split('<script id="data" type="application/json">')[1].split("</script>")[0])
+    assert sum(data["pit"]) == data["figures"]["scored"] == 240
+    assert len(data["whole"]["row"]) == 300
+
+
+def test_report_in_a_browser(folder, tmp_path):
+    """The page draws without an error: it says so in its body, and every canvas has ink."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("chromium is not installed")
+    probe = """<script>
+      addEventListener("error", e => document.title = "ERROR " + e.message);
+      addEventListener("load", () => {
+        const drawn = [...document.querySelectorAll("canvas")].map(canvas => {
+          const box = canvas.getBoundingClientRect(), at = (x, type) => canvas.dispatchEvent(new PointerEvent(type,
+            { clientX: box.left + x, clientY: box.top + 40, pointerId: 1, bubbles: true }));
+          canvas.setPointerCapture = () => {};
+          at(200, "pointerdown"); at(400, "pointermove"); at(400, "pointerup"); at(300, "pointermove");
+          const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+          return pixels.some(v => v) && getComputedStyle(document.getElementById("tip")).display === "block"; });
+        document.getElementById("show-tail").click();
+        document.title = "drawn " + drawn.join(" ") + " zoomed " + (charts.error.range !== null);
+      });
+    </script>"""
+    page = tmp_path / "page.html"
+    page.write_text((folder / "report.html").read_text().replace("<head>", "<head>" + probe))
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+    flags += ["--disable-background-networking", "--disable-component-update", f"--user-data-dir={tmp_path / 'user'}"]
+    done = subprocess.run(
+        [chromium, *flags, "--window-size=1100,1500", "--dump-dom", f"file://{page}"], capture_output=True, timeout=90
+    )
+    html = done.stdout.decode()
+    assert 'data-ready="yes"' in html
+    assert "<title>drawn true true true true true zoomed true</title>" in html
+
+
+def test_kernels_and_models_are_read_from_text():
+    assert parse_kernel("2.0 * rbf(0.7) + linear()") == 2.0 * RBF(0.7) + Linear()
+    kernel = 1.5 * Matern52([0.5, 2.0])
+    assert parse_kernel(shown(kernel)).theta.tolist() == pytest.approx(kernel.theta.tolist())
+    choice = parse_model("KRLS-T(budget=7, forgetting=uncertaintyinjection(0.99))", {"noise": 0.5})
+    model = choice.build({"budget": 100, "kernel": RBF(3.0)})
+    assert (model.budget, model.noise, model.kernel) == (7, 0.5, RBF(3.0))
+    assert parse_models("klms, krlst(budget=7, noise=0.1),norma") == ["klms", "krlst(budget=7, noise=0.1)", "norma"]
+    assert parse_every("30 s") == (None, 30.0)
+    assert parse_every("500 rows") == (500, None)
+    for text in ("rbf(0.7).__class__", "open('x')", "rbf(1) - rbf(2)", "rbf(", "rbf(nonsense=1)", "1.0"):
+        with pytest.raises(ValueError, match=r"read|not a kernel|rbf"):
+            parse_kernel(text)
+
+
+def test_python_fallback_writes_and_reads_the_same_bytes(folder, monkeypatch):
+    """Without pyarrow the output is the same, only slower."""
+    from onlinegp.streams import csv_source, numbers, sinks
+
+    with_arrow = inside("run", folder / "data.csv", *FIXED).stdout
+    for module in (numbers, csv_source, sinks):
+        monkeypatch.setattr(module, "arrow", lambda: None)
+    assert inside("run", folder / "data.csv", *FIXED).stdout == with_arrow
+    assert b"needs pyarrow" in inside("run", folder / "data.csv", *FIXED, "--out", "x.parquet", code=1).stderr
+
+
+@pytest.mark.parametrize(
+    "value", [0.0, -0.0, 1.0, 1e-4, 1.5e-5, 1e-6, 9.99e-7, 1e9, 1e10, 123456789.125, 0.1, 5e-324, -1e300]
+)
+def test_numbers_as_text(value):
+    from onlinegp.streams.numbers import arrow, text, texts
+
+    assert float(text(value)) == value
+    if arrow() is not None:
+        assert texts(np.array([value])).to_pylist() == [text(value)]
