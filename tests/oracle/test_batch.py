@@ -182,7 +182,7 @@ def test_uncertainty_injection_literally(data):
 
 def test_a_dropped_centre_leaves_the_posterior_of_the_others_as_it_was(data):
     X, y = data
-    model = ogp.KRLST(RBF(0.5), noise=NOISE, budget=50, jitter=1e-8).fit(X[:50], y[:50])
+    model = ogp.KRLST(RBF(0.5), noise=NOISE, budget=50, jitter=1e-8, engine="python").fit(X[:50], y[:50])
     mu, Sigma = model.posterior_mean_, model.posterior_cov_
     model._recipe.belief.drop(model._state, 7, model._recipe.kernel)
     model._state.settle(7)
