@@ -5,6 +5,7 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 python=$(realpath -s "$(command -v "${1:-python3}")")
 shift || true
+PATH=$(dirname "$python"):$PATH  # where cmake may be
 build=${ONLINEGP_BUILD:-$root/build/sanitize}
 tree=$build/tree
 

@@ -130,7 +130,8 @@ def test_a_missing_file_is_named(tmp_path):
         ogp.load(tmp_path / "nowhere.ogp")
 
 
-def test_values_that_are_not_finite_are_refused(model):
+def test_values_that_are_not_finite_are_refused():
+    model = ogp.KRLST(budget=10, engine="python").fit(*stream(50))
     model._state.alpha[0] = np.nan
     with pytest.raises(ogp.ModelFileError, match="alpha holds a value that is not finite"):
         ogp.from_bytes(model.to_bytes())
