@@ -41,6 +41,7 @@ template <class T> void learn_power(const Recipe& recipe, State<T>& state, const
 
 // Learn the sample that `look` has seen; y (p,)
 template <class T> Step learn(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, Look<T>& look, const double* y) {
+    if (recipe.belief == Belief::Posterior) steady(recipe, state, look);
     forget(recipe, state, look);
     for (int o = 0; o < state.p; o++) look.e[o] = y[o] - look.mean[o];
 

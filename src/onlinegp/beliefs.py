@@ -14,13 +14,13 @@ nearest centre if it was quantised, Q k if it was projected. A belief is a choic
     Exact          B = -A          tracked, over centres that are the data               O(m^2)
     LeastSquares   B = Q P Q - Q   tracked, with a flat prior at the centres             O(m^2)
 
-A belief looks at a sample (`look`), gives the gain g and the innovation variance s (`gain`), follows the correction
+A belief looks at a sample (`look`), steadies itself against rounding (`steady`), gives the gain g and the innovation variance s (`gain`), follows the correction
 with what it tracks (`track`), and lets a centre go (`drop`), whose cost it can foretell (`significance`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -30,6 +30,7 @@ from onlinegp.kernels import Kernel
 from onlinegp.state import NEW, Look, State
 
 REFINE_ABOVE = 1e-12  # a residual |K q - k| / kxx beyond it calls for a step of iterative refinement
+LEAST_DOUBT = 1e-8  # of the prior variance in the span of the centres: rounding cannot tell less from none
 RESIDUAL_MEMORY = 0.98  # how slowly the running residual forgets: some hundred samples after the last alarm
 
 
@@ -58,6 +59,9 @@ class _Fixed:
 
     tracks: ClassVar[tuple[str, ...]] = ()
     projects: ClassVar[bool] = False
+
+    def steady(self, state: State, look: Look) -> Look:
+        return look
 
     def track(self, state: State, look: Look, g: Array, s: float, admitted: bool) -> None:
         pass
@@ -201,6 +205,22 @@ class Posterior:
         row = state.seen % state.size
         return abs(float(state.square("K")[row] @ q) - float(k[row])) / kxx
 
+    def steady(self, state: State, look: Look) -> Look:
+        """Return to the prior what rounding has made too sure of itself.
+
+        S = Q - A is positive definite, but a difference: with little noise and no forgetting, k S k sinks below the
+        rounding errors of its parts, and what is negative then grows without end. Where k S k < LEAST_DOUBT k Q k, A
+        shrinks by the factor that restores it, some 1e-8; elsewhere nothing changes.
+        """
+        kAk, kQk = float(look.k @ look.w), float(look.k @ look.q)
+        missing = LEAST_DOUBT * kQk - float(look.k @ (look.q - look.w))
+        if not missing > 0.0:
+            return look
+        kept = 1.0 - min(missing / kAk, 0.5)
+        state.scale *= kept
+        v = max(look.kxx - kept * kAk, look.gamma2)
+        return replace(look, w=kept * look.w, v=v, s=v + self.noise)
+
     def gain(self, state: State, look: Look, slot: int) -> tuple[Array, float]:
         return (np.append(-look.w, 1.0) if slot == NEW else look.q - look.w), look.s
 
@@ -250,6 +270,9 @@ class Exact:
         v = max(kxx - float(k @ w), 0.0)
         return Look(k, kxx, k @ state.a, v, v + self.noise, w)
 
+    def steady(self, state: State, look: Look) -> Look:
+        return look
+
     def gain(self, state: State, look: Look, slot: int) -> tuple[Array, float]:
         return np.append(-look.w, 1.0), look.s
 
@@ -291,6 +314,9 @@ class LeastSquares:
         gamma2 = max(kxx - float(k @ q), 0.0)
         v = gamma2 + max(float(q @ w), 0.0)
         return Look(k, kxx, k @ state.a, v, v + 1.0, w, q, gamma2)
+
+    def steady(self, state: State, look: Look) -> Look:
+        return look
 
     def gain(self, state: State, look: Look, slot: int) -> tuple[Array, float]:
         if slot == NEW:

@@ -79,7 +79,7 @@ def learn(recipe: Recipe, state: State, x: Array, y: Array) -> Step:
     """Learn one sample, x (d,) and y (p,), in place, and return what happened."""
     before = look(recipe, state, x)
     variance = state.power * before.s
-    now = recipe.forgetting.forget(state, before)
+    now = recipe.forgetting.forget(state, recipe.belief.steady(state, before))
     e = y - now.mean
 
     slot = recipe.dictionary.place(state, x, now, e)
