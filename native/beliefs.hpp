@@ -6,7 +6,7 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
-constexpr double REFINE_ABOVE = 1e-12, RESIDUAL_MEMORY = 0.98, LEAST_DOUBT = 1e-8;
+constexpr double REFINE_ABOVE = 1e-12, RESIDUAL_MEMORY = 0.98, LEAST_DOUBT = 1e-14;
 
 template <class T> void look_prior(const Recipe& recipe, Look<T>& look) {
     look.v = look.kxx;
@@ -73,13 +73,13 @@ template <class T> void look_posterior(const Recipe& recipe, State<T>& state, Lo
     look.s = look.v + recipe.noise;
 }
 
-// Return to the prior what rounding has made too sure of itself: k S k >= LEAST_DOUBT k Q k for S = Q - A
+// Return to the prior what rounding has made too sure of itself: k S k >= LEAST_DOUBT / jitter k Q k for S = Q - A
 template <class T> void steady(const Recipe& recipe, State<T>& state, Look<T>& look) {
     const int64_t m = state.size;
     const T *k = look.k.data(), *q = look.q.data();
     T *w = look.w.data(), *r = look.r.data();
     for (int64_t i = 0; i < m; i += W<T>) store(r + i, load(q + i) - load(w + i));
-    const double missing = LEAST_DOUBT * double(dot(k, q, m)) - double(dot(k, r, m));
+    const double missing = LEAST_DOUBT / recipe.jitter * double(dot(k, q, m)) - double(dot(k, r, m));
     if (!(missing > 0)) return;
     const double kAk = double(dot(k, w, m)), share = missing / kAk, kept = 1.0 - (share < 0.5 ? share : 0.5);
     state.scale *= kept;

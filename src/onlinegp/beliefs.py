@@ -30,7 +30,7 @@ from onlinegp.kernels import Kernel
 from onlinegp.state import NEW, Look, State
 
 REFINE_ABOVE = 1e-12  # a residual |K q - k| / kxx beyond it calls for a step of iterative refinement
-LEAST_DOUBT = 1e-8  # of the prior variance in the span of the centres: rounding cannot tell less from none
+LEAST_DOUBT = 1e-14  # over the jitter: the share of the prior variance that rounding cannot tell from none
 RESIDUAL_MEMORY = 0.98  # how slowly the running residual forgets: some hundred samples after the last alarm
 
 
@@ -209,11 +209,11 @@ class Posterior:
         """Return to the prior what rounding has made too sure of itself.
 
         S = Q - A is positive definite, but a difference: with little noise and no forgetting, k S k sinks below the
-        rounding errors of its parts, and what is negative then grows without end. Where k S k < LEAST_DOUBT k Q k, A
-        shrinks by the factor that restores it, some 1e-8; elsewhere nothing changes.
+        rounding errors of its parts, and what is negative then grows without end. Where k S k is less than a share
+        LEAST_DOUBT / jitter of k Q k, some 1e-8, A shrinks by the factor that restores it; elsewhere nothing changes.
         """
         kAk, kQk = float(look.k @ look.w), float(look.k @ look.q)
-        missing = LEAST_DOUBT * kQk - float(look.k @ (look.q - look.w))
+        missing = LEAST_DOUBT / self.jitter * kQk - float(look.k @ (look.q - look.w))
         if not missing > 0.0:
             return look
         kept = 1.0 - min(missing / kAk, 0.5)
