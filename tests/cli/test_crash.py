@@ -18,27 +18,27 @@ def run_args(data: Path, out: Path, folder: Path, *more: object) -> list[object]
     return ["run", data, *FIXED, "--out", out, "--checkpoint", folder, "--resume", "--quiet", *more]
 
 
-def killed_again_and_again(args: list[object], *, kills: int, longest: float, seed: int) -> int:
-    """Start, kill -9 at a random moment, resume; return how often it was killed before it came to its end."""
-    rng = random.Random(seed)
-    for done in range(kills):
+def killed_on_the_way(args: list[object], out: Path, length: int, *, kills: int, seed: int) -> int:
+    """Start, kill -9 when the output has grown to a random length, resume; return how often it was killed in time."""
+    rng, done = random.Random(seed), 0
+    for target in sorted(rng.uniform(0.0, 0.8 * length) for _ in range(kills)):
         process = started(*args, stdin=subprocess.DEVNULL)
-        time.sleep(rng.uniform(0.0, longest))
+        while process.poll() is None and (not out.exists() or out.stat().st_size < target):
+            time.sleep(0.0005)
         process.kill()
-        if process.wait() == 0:
-            return done
+        done += process.wait() != 0
         process.communicate()
     inside(*args)
-    return kills
+    return done
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
 def test_killed_runs_give_the_same_bytes(tmp_path, suffix):
-    data = write_csv(tmp_path / "data.csv", 6_000)
+    data = write_csv(tmp_path / "data.csv", 12_000)
     whole, resumed = tmp_path / f"whole{suffix}", tmp_path / f"resumed{suffix}"
     inside("run", data, *FIXED, "--out", whole, "--quiet")
     args = run_args(data, resumed, tmp_path / "safe", "--every", "300")
-    kills = killed_again_and_again(args, kills=4, longest=1.5, seed=len(suffix))
+    kills = killed_on_the_way(args, resumed, whole.stat().st_size, kills=4, seed=len(suffix))
     assert kills >= 1
     assert resumed.read_bytes() == whole.read_bytes()
 

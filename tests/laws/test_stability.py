@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
+from onlinegp.datasets import embed, lorenz
 from onlinegp.kernels import RBF
 
 
@@ -63,3 +64,15 @@ def test_uncertainty_injection_stays_finite_where_nothing_comes():
     mean, std = model.predict(X[:20], return_std=True)
     assert np.isfinite(mean).all()
     assert np.isfinite(std).all()
+
+
+@pytest.mark.parametrize("noise", [1e-6, 1e-8, 1e-10])
+def test_data_without_noise(noise):
+    """Nothing forgotten, nothing to smooth: the posterior becomes surer than rounding can express."""
+    series = lorenz(6006)[:, 0]
+    X, y = embed((series - series.mean()) / series.std(), 6)
+    model = ogp.KRLST(RBF(3.0), noise=noise, budget=50)
+    trace = ogp.run(model, X, y)
+    assert np.isfinite(trace.mean).all()
+    assert np.isfinite(trace.std).all()
+    assert ((y - trace.mean)[3000:] ** 2).mean() < 1e-5
