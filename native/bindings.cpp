@@ -301,6 +301,7 @@ static void bind_recipe(nb::module_& m) {
 }
 
 NB_MODULE(_native, m) {
+    nb::set_leak_warnings(false);  // models that live until the interpreter ends are no leak
     bind_recipe(m);
     nb::class_<Engine>(m, "Engine")
         .def("__init__", [](Engine* self, const Recipe& recipe, int d, int p, bool single) {
