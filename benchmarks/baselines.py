@@ -8,38 +8,43 @@ from __future__ import annotations
 
 import numpy as np
 
-# Naive: readable, reallocating
+# Naive: readable, reallocating, and as KAFBOX and its ports are used: `evaluate(x)` predicts, then `train(x, y)` learns,
+# and each computes the kernel row it needs
 
 
 def gauss(C, x):
     return np.exp(-0.5 * ((C - x) ** 2).sum(axis=1))
 
 
+def evaluate(C, alpha, x):
+    return gauss(C, x) @ alpha
+
+
 def klms_naive(X, y, *, step):
     C, alpha, out = np.empty((0, X.shape[1])), np.empty(0), np.empty(len(y))
     for t, x in enumerate(X):
-        out[t] = gauss(C, x) @ alpha
-        C = np.vstack([C, x])
-        alpha = np.append(alpha, step * (y[t] - out[t]))
+        out[t] = evaluate(C, alpha, x)
+        e = y[t] - evaluate(C, alpha, x)  # train starts here
+        C, alpha = np.vstack([C, x]), np.append(alpha, step * e)
     return out
 
 
 def knlms_naive(X, y, *, step, epsilon):
     C, alpha, out = np.empty((0, X.shape[1])), np.empty(0), np.empty(len(y))
     for t, x in enumerate(X):
-        out[t] = gauss(C, x) @ alpha
+        out[t] = evaluate(C, alpha, x)
         C, alpha = np.vstack([C, x]), np.append(alpha, 0.0)
         k = gauss(C, x)
-        alpha = alpha + step * (y[t] - out[t]) / (epsilon + k @ k) * k
+        alpha = alpha + step * (y[t] - k @ alpha) / (epsilon + k @ k) * k
     return out
 
 
 def beta_naive(X, y, *, beta, noise):
     C, alpha, out = np.empty((0, X.shape[1])), np.empty(0), np.empty(len(y))
     for t, x in enumerate(X):
+        out[t] = evaluate(C, alpha, x)
         k = gauss(C, x)
-        out[t] = k @ alpha
-        gain = (y[t] - out[t]) / (noise + 1.0 + beta * (k @ k))
+        gain = (y[t] - k @ alpha) / (noise + 1.0 + beta * (k @ k))
         C, alpha = np.vstack([C, x]), np.append(alpha + gain * beta * k, gain)
     return out
 
@@ -47,13 +52,15 @@ def beta_naive(X, y, *, beta, noise):
 def qklms_naive(X, y, *, step, radius):
     C, alpha, out = X[:1], np.array([step * y[0]]), np.zeros(len(y))
     for t, x in enumerate(X[1:], start=1):
-        d2 = ((C - x) ** 2).sum(axis=1)
-        out[t] = np.exp(-0.5 * d2) @ alpha
-        j = d2.argmin()
-        if d2[j] <= radius**2:
-            alpha[j] += step * (y[t] - out[t])
+        out[t] = evaluate(C, alpha, x)
+        e = y[t] - evaluate(C, alpha, x)
+        distance = np.sqrt(((C - x) ** 2).sum(axis=1))
+        j = distance.argmin()
+        if distance[j] <= radius:
+            alpha = alpha.copy()
+            alpha[j] += step * e
         else:
-            C, alpha = np.vstack([C, x]), np.append(alpha, step * (y[t] - out[t]))
+            C, alpha = np.vstack([C, x]), np.append(alpha, step * e)
     return out
 
 

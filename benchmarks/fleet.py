@@ -20,7 +20,7 @@ def events(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def fleet(repeats: int) -> list[dict]:
-    """Return a row for one thread and one for two; the limit is the bandwidth of memory through two matrices a model."""
+    """Return a row for one thread and one for two; the limit is the bandwidth of memory through two matrices."""
     rng = np.random.default_rng(0)
     best = {}
     models = {threads: ogp.Fleet(ogp.KRLST(RBF(1.0), noise=0.01, budget=M), threads=threads) for threads in (1, 2)}
