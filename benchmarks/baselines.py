@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-# Naive: readable, reallocating, and as KAFBOX and its ports are used: `evaluate(x)` predicts, then `train(x, y)` learns,
+# Naive: readable, reallocating, and as KAFBOX and its ports are used: `evaluate(x)` predicts, `train(x, y)` learns,
 # and each computes the kernel row it needs
 
 

@@ -23,6 +23,9 @@ COMMANDS = {
 }
 
 
+BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code: 0 done, 1 failed, 2 not understood, 130 interrupted, 141 output closed.
 
@@ -43,6 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             module.add_arguments(command)
             command.set_defaults(main=module.main)
     args = parser.parse_args(argv)
+    _one_blas_thread()
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _tell
@@ -63,6 +67,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _tell(message: Warning | str, *_: object, **__: object) -> None:
     """Show a warning as the command line speaks, without a place in the source."""
     print(f"onlinegp: {message}", file=sys.stderr)
+
+
+def _one_blas_thread() -> None:
+    """Keep BLAS to one thread, unless the user said otherwise: here models run side by side, and threads that wait for
+    each other on busy cores take longer than one alone."""
+    if any(name in os.environ for name in BLAS_THREADS):
+        return
+    from threadpoolctl import threadpool_limits
+
+    os.environ.update(dict.fromkeys(BLAS_THREADS, "1"))  # for what is loaded later, and for processes of our own
+    threadpool_limits(1, user_api="blas")
 
 
 def _version() -> str:
