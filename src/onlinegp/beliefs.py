@@ -14,8 +14,9 @@ nearest centre if it was quantised, Q k if it was projected. A belief is a choic
     Exact          B = -A          tracked, over centres that are the data               O(m^2)
     LeastSquares   B = Q P Q - Q   tracked, with a flat prior at the centres             O(m^2)
 
-A belief looks at a sample (`look`), steadies itself against rounding (`steady`), gives the gain g and the innovation variance s (`gain`), follows the correction
-with what it tracks (`track`), and lets a centre go (`drop`), whose cost it can foretell (`significance`).
+A belief looks at a sample (`look`), steadies itself against rounding (`steady`), gives the gain g and the innovation
+variance s (`gain`), follows the correction with what it tracks (`track`), and lets a centre go (`drop`), whose cost it
+can foretell (`significance`).
 """
 
 from __future__ import annotations
