@@ -1,4 +1,4 @@
-"""Every command of the guide to streams runs, in a shell."""
+"""Every command of the README and of the guide to streams runs, in a shell."""
 
 from __future__ import annotations
 
@@ -13,8 +13,13 @@ import numpy as np
 import pytest
 from shell import COMMAND, environment, write_csv
 
-PAGE = Path(__file__).parents[2] / "docs" / "guide" / "streams.md"
-BLOCKS = re.findall(r"^```shell\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+ROOT = Path(__file__).parents[2]
+PAGES = (ROOT / "README.md", ROOT / "docs" / "guide" / "streams.md")
+BLOCKS = [
+    block
+    for page in PAGES
+    for block in re.findall(r"^```shell\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+]
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
@@ -31,4 +36,4 @@ def test_guide(block, tmp_path):
 
 
 def test_the_guide_has_examples():
-    assert len(BLOCKS) >= 6
+    assert len(BLOCKS) >= 7
