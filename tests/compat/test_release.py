@@ -17,7 +17,7 @@ import pytest
 import onlinegp
 
 ROOT = Path(__file__).parents[2]
-NEEDED = ("numpy", "scipy", "tqdm", "matplotlib")  # with what these need in turn
+NEEDED = ("numpy", "scipy", "threadpoolctl", "tqdm", "matplotlib")  # with what these need in turn
 
 
 def text(path):
