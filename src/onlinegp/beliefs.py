@@ -54,15 +54,18 @@ def extend_inverse(state: State, q: Array, gamma2: float) -> None:
     add_outer(Q, np.append(q, -1.0), 1.0 / gamma2)
 
 
+class _Belief:
+    def steady(self, state: State, look: Look) -> Look:
+        """Return the look as it is after whatever rounding calls for; as a rule, nothing."""
+        return look
+
+
 @dataclass(frozen=True)
-class _Fixed:
+class _Fixed(_Belief):
     """The parts that beliefs with a fixed covariance share: nothing to track, a leaving centre is truncated."""
 
     tracks: ClassVar[tuple[str, ...]] = ()
     projects: ClassVar[bool] = False
-
-    def steady(self, state: State, look: Look) -> Look:
-        return look
 
     def track(self, state: State, look: Look, g: Array, s: float, admitted: bool) -> None:
         pass
@@ -171,7 +174,7 @@ class Isotropic(_Fixed):
 
 
 @dataclass(frozen=True)
-class Posterior:
+class Posterior(_Belief):
     """B = -A with A = Q - Q Sigma Q and Q tracked: the online GP over a dictionary that stands for all the data.
 
     A centre that leaves is projected onto the others: with T = [I, -Q_rj / Q_jj], alpha <- T alpha, A <- T A T',
@@ -255,7 +258,7 @@ class Posterior:
 
 
 @dataclass(frozen=True)
-class Exact:
+class Exact(_Belief):
     """B = -A with A = (K + noise I)^-1 tracked: the online GP whose centres are the data themselves.
 
     It needs no inverse of K, so duplicates do no harm. A centre that leaves takes its datum along: what remains is the
@@ -270,9 +273,6 @@ class Exact:
         w = state.scale * (state.square("A") @ k)
         v = max(kxx - float(k @ w), 0.0)
         return Look(k, kxx, k @ state.a, v, v + self.noise, w)
-
-    def steady(self, state: State, look: Look) -> Look:
-        return look
 
     def gain(self, state: State, look: Look, slot: int) -> tuple[Array, float]:
         return np.append(-look.w, 1.0), look.s
@@ -298,7 +298,7 @@ class Exact:
 
 
 @dataclass(frozen=True)
-class LeastSquares:
+class LeastSquares(_Belief):
     """Sigma = P (noise 1): recursive least squares on f at the centres, the online GP in the limit of a flat prior.
 
     An admitted point is interpolated, with the noise as its variance: mu <- [mu; y], P <- diag(P, 1), hence
@@ -315,9 +315,6 @@ class LeastSquares:
         gamma2 = max(kxx - float(k @ q), 0.0)
         v = gamma2 + max(float(q @ w), 0.0)
         return Look(k, kxx, k @ state.a, v, v + 1.0, w, q, gamma2)
-
-    def steady(self, state: State, look: Look) -> Look:
-        return look
 
     def gain(self, state: State, look: Look, slot: int) -> tuple[Array, float]:
         if slot == NEW:

@@ -2,7 +2,9 @@
 
     forget, look at the row, admit or not, gain, correct, prune
 
-The seed's eq. (update_alpha), with the parts that a recipe names: `dictionaries` say who becomes a centre, `beliefs`
+The seed is Van Vaerenbergh, Fernandez-Bes and Elvira, "On the relationship between online Gaussian process regression
+and kernel least mean squares algorithms", MLSP 2016, whose equations are cited here by name. This is its eq.
+update_alpha, with the parts that a recipe names: `dictionaries` say who becomes a centre, `beliefs`
 what the posterior covariance is taken to be, `forgetting` how the past fades, `pruning` who leaves.
 """
 

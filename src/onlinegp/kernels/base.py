@@ -45,7 +45,7 @@ class Kernel:
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
         """Return the kernel matrix k(x_i, z_j), (n, m); `Z=None` means `X`."""
-        raise NotImplementedError(f"{type(self).__name__} must define __call__(X, Z=None).")
+        raise TypeError(f"{type(self).__name__} must define __call__(X, Z=None).")
 
     def row(self, C: Array, x: Array) -> Array:
         """Return k(c_i, x) for the centres `C` (m, d) and one point `x` (d,)."""

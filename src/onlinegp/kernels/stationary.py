@@ -33,11 +33,11 @@ class Stationary(Kernel):
 
     def of(self, r2: Array) -> Array:
         """Return the value at the squared scaled distance `r2`."""
-        raise NotImplementedError(f"{type(self).__name__} must define of(r2).")
+        raise TypeError(f"{type(self).__name__} must define of(r2).")
 
     def slope(self, r2: Array) -> Array:
         """Return d of / d r2; where that is infinite (r2 = 0), any finite value."""
-        raise NotImplementedError(f"{type(self).__name__} must define slope(r2).")
+        raise TypeError(f"{type(self).__name__} must define slope(r2).")
 
     def others(self, r2: Array) -> Iterator[Array]:
         """Yield d of / d log h for the hyperparameters h declared after the length scale."""

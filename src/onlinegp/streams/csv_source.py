@@ -6,6 +6,7 @@ import contextlib
 import csv
 import re
 import zlib
+from abc import abstractmethod
 from collections.abc import Iterator
 
 import numpy as np
@@ -66,8 +67,9 @@ class TextSource(Source):
             if len(block) or block.rejected or block.error:
                 yield block
 
+    @abstractmethod
     def parse(self, raw: bytes, line: int) -> Block:
-        raise NotImplementedError
+        """Return the rows of some whole lines, the first of which has this number."""
 
 
 class CsvSource(TextSource):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,7 +44,7 @@ class Columns:
         return [*self.features, *([self.target] if self.target is not None else [])]
 
 
-class Source:
+class Source(ABC):
     """Rows in blocks, from a place that can be remembered.
 
     `names` are the columns, `numeric` says which of them hold numbers; `select` must be called before the blocks are
@@ -60,16 +61,18 @@ class Source:
     def select(self, columns: Columns) -> None:
         self.columns = columns
 
+    @abstractmethod
     def __iter__(self) -> Iterator[Block]:
-        raise NotImplementedError
+        """Yield the blocks from the current position on."""
 
     @property
+    @abstractmethod
     def position(self) -> dict[str, int]:
         """Where the next block begins: something JSON can hold, to pass to `seek`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def seek(self, position: dict[str, int]) -> None:
-        raise NotImplementedError
+        """Go on from a position that was noted before."""
 
     def rows_at_most(self, limit: int) -> int:
         """Return the number of rows, or `limit` if there are more or nobody knows."""
