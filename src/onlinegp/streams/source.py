@@ -82,7 +82,7 @@ class Source(ABC):
         """Return a checksum of the input so far, by which a resumed run knows it again; 0 if there is none."""
         return 0
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 (nothing to close, as a rule)
         pass
 
 
