@@ -34,9 +34,9 @@ template <class T> void look_beta(const Recipe& recipe, const State<T>& state, L
 }
 
 template <class T> void look_isotropic(const Recipe& recipe, const State<T>& state, Look<T>& look) {
-    const double k2 = double(dot(look.k.data(), look.k.data(), state.size));
-    look.v = look.kxx + k2;
-    look.s = max((recipe.epsilon + k2 + square(look.kxx)) / recipe.step, look.v);
+    look.k2 = double(dot(look.k.data(), look.k.data(), state.size));
+    look.v = look.kxx + look.k2;
+    look.s = max((recipe.epsilon + look.k2 + square(look.kxx)) / recipe.step, look.v);
 }
 
 // q <- q + Q (k - K q)
@@ -49,15 +49,31 @@ template <class T> void refine(State<T>& state, Look<T>& look) {
     for (int i = 0; i < m; i += W<T>) store(q + i, load(q + i) + load(more + i));
 }
 
+// k . w, k . q and k . (q - w)
+template <class T> void products(Look<T>& look, int64_t m) {
+    const T *k = look.k.data(), *w = look.w.data(), *q = look.q.data();
+    Vec<T> kw[2] = {}, kq[2] = {}, kr[2] = {};
+    const int n = tile_count<T>(m);
+    const auto add = [&](int t, int i) {
+        const Vec<T> kt = load(k + t * W<T>), wt = load(w + t * W<T>), qt = load(q + t * W<T>);
+        kw[i] = fma(kt, wt, kw[i]), kq[i] = fma(kt, qt, kq[i]), kr[i] = fma(kt, qt - wt, kr[i]);
+    };
+    int t = 0;
+    for (; t + 2 <= n; t += 2) add(t, 0), add(t + 1, 1);
+    if (t < n) add(t, 0);
+    look.kw = double(sum<T>(kw[0] + kw[1])), look.kq = double(sum<T>(kq[0] + kq[1]));
+    look.kr = double(sum<T>(kr[0] + kr[1]));
+}
+
 template <class T> void look_posterior(const Recipe& recipe, State<T>& state, Look<T>& look) {
     const int64_t m = state.size;
     const T* k = look.k.data();
     look.kxx *= 1.0 + recipe.jitter;
-    state.A.multiply(int(m), k, look.w.data(), look.dA.data());
-    scale(T(state.scale), look.w.data(), m);
+    state.A.multiply(int(m), k, look.w.data(), recipe.uses_diagonal_of_a() ? look.dA.data() : nullptr);
+    if (state.scale != 1.0) scale(T(state.scale), look.w.data(), m);
     state.Q.multiply(int(m), k, look.q.data(), look.dQ.data());
-    look.gamma2 = look.kxx - double(dot(k, look.q.data(), m));
-    look.v = look.kxx - double(dot(k, look.w.data(), m));
+    products(look, m);
+    look.gamma2 = look.kxx - look.kq, look.v = look.kxx - look.kw;
     look.residual = 0;
     if (m > 0 && look.kxx != 0) {  // of one row, the next one at every sample
         const int row = int(state.seen % m);
@@ -66,7 +82,8 @@ template <class T> void look_posterior(const Recipe& recipe, State<T>& state, Lo
     const bool sound = 0.0 <= look.gamma2 && look.gamma2 <= look.v;
     if (max(look.residual, state.residual) > REFINE_ABOVE || !sound) {
         refine(state, look);
-        look.gamma2 = look.kxx - double(dot(k, look.q.data(), m));
+        products(look, m);
+        look.gamma2 = look.kxx - look.kq;
     }
     look.gamma2 = max(look.gamma2, 0.0);
     look.v = max(look.v, look.gamma2);
@@ -75,16 +92,12 @@ template <class T> void look_posterior(const Recipe& recipe, State<T>& state, Lo
 
 // Return to the prior what rounding has made too sure of itself: k S k >= LEAST_DOUBT / jitter k Q k for S = Q - A
 template <class T> void steady(const Recipe& recipe, State<T>& state, Look<T>& look) {
-    const int64_t m = state.size;
-    const T *k = look.k.data(), *q = look.q.data();
-    T *w = look.w.data(), *r = look.r.data();
-    for (int64_t i = 0; i < m; i += W<T>) store(r + i, load(q + i) - load(w + i));
-    const double missing = LEAST_DOUBT / recipe.jitter * double(dot(k, q, m)) - double(dot(k, r, m));
+    const double missing = LEAST_DOUBT / recipe.jitter * look.kq - look.kr;
     if (!(missing > 0)) return;
-    const double kAk = double(dot(k, w, m)), share = missing / kAk, kept = 1.0 - (share < 0.5 ? share : 0.5);
+    const double share = missing / look.kw, kept = 1.0 - (share < 0.5 ? share : 0.5);
     state.scale *= kept;
-    scale(T(kept), w, m);
-    look.v = max(look.kxx - kept * kAk, look.gamma2);
+    scale(T(kept), look.w.data(), state.size);
+    look.v = max(look.kxx - kept * look.kw, look.gamma2);
     look.s = look.v + recipe.noise;
 }
 
@@ -128,7 +141,7 @@ template <class T> Gain<T> gain(const Recipe& recipe, const State<T>& state, Loo
             if (slot != NEW) g[slot] += T(1);
             return {g, T(1), look.s};
         case Belief::Isotropic: {
-            const double g2 = double(dot(look.k.data(), look.k.data(), m)) + (slot == NEW ? square(look.kxx) : 0.0);
+            const double g2 = look.k2 + (slot == NEW ? square(look.kxx) : 0.0);
             return {look.k.data(), T(look.kxx), (recipe.epsilon + g2) / recipe.step};
         }
         case Belief::Exact:

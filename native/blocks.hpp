@@ -58,45 +58,50 @@ void learn_klms_tile(const Recipe& recipe, const Kernel<T>& kernel, State<T>& st
 // Kernel rows of the next few samples against the centres of now; each is completed when its turn comes.
 template <class T> class RowsAhead {
   public:
-    // The rows of x (n <= AHEAD, d) against the full tiles of the dictionary
-    void prepare(const Kernel<T>& kernel, const State<T>& state, int64_t n, const T* x) {
-        if (n < AHEAD) { full_ = 0; return; }
-        full_ = int(state.size / W<T>);
+    // The rows of x (AHEAD, d)
+    void prepare(const Kernel<T>& kernel, const State<T>& state, const T* x) {
+        size_ = state.size;
         if (state.capacity > room_) rows_.resize(AHEAD * (room_ = state.capacity));
         visit(kernel, [&](auto shape) {
             Vec<T> k[AHEAD];
-            for (int t = 0; t < full_; t++) {
+            for (int t = 0; t < tile_count<T>(size_); t++) {
                 shape.template evaluate<AHEAD, true>(state.tiles + size_t(t) * state.d * W<T>, x, k);
                 for (int b = 0; b < AHEAD; b++) store(rows_.data() + b * room_ + t * W<T>, k[b]);
             }
             return 0;
         });
+        for (int b = 0; b < AHEAD; b++)  // no centres, no kernel
+            for (int64_t i = size_; i % W<T>; i++) rows_[b * room_ + i] = 0;
     }
-    // k = k(C, x_b) and k . alpha, as `row` gives them
-    T finish(const Kernel<T>& kernel, const State<T>& state, int b, const T* x, T* k) const {
-        Vec<T> acc{};
+    // k = k(C, x_b), its largest entry, and k . alpha, as `row` gives them; a last tile with centres that are newer is done again
+    T finish(const Kernel<T>& kernel, const State<T>& state, int b, Look<T>& look) const {
+        T* k = look.k.data();
+        Vec<T> acc{}, most{};
         const T* ready = rows_.data() + b * room_;
-        for (int t = 0; t < full_; t++) {
+        const int done = state.size == size_ ? tile_count<T>(size_) : int(size_ / W<T>);
+        for (int t = 0; t < done; t++) {
             const Vec<T> kt = load(ready + t * W<T>);
             store(k + t * W<T>, kt);
+            most = larger(most, magnitude<T>(kt));
             acc = fma(kt, load(state.alpha + t * W<T>), acc);
         }
         return visit(kernel, [&](auto shape) {
             Vec<T> kt[1];
-            for (int t = full_; t * W<T> < state.size; t++) {
-                shape.template evaluate<1, false>(state.tiles + size_t(t) * state.d * W<T>, x, kt);
+            for (int t = done; t * W<T> < state.size; t++) {
+                shape.template evaluate<1, false>(state.tiles + size_t(t) * state.d * W<T>, look.x.data(), kt);
                 kt[0] = keep<T>(kt[0], first_lanes<T>(int(state.size - t * W<T>)));
                 store(k + t * W<T>, kt[0]);
+                most = larger(most, magnitude<T>(kt[0]));
                 acc = fma(kt[0], load(state.alpha + t * W<T>), acc);
             }
+            look.largest = largest_lane<T>(most);
             return sum<T>(acc);
         });
     }
 
   private:
     Buffer<T> rows_;
-    int64_t room_ = 0;
-    int full_ = 0;
+    int64_t room_ = 0, size_ = 0;
 };
 
 }  // namespace onlinegp::ONLINEGP_ISA

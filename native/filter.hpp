@@ -17,6 +17,7 @@ template <class T> void look_at(const Recipe& recipe, const Kernel<T>& kernel, S
     look.mean[0] = double(row(kernel, state.tiles, state.size, look.x.data(), state.alpha, k));
     for (int o = 1; o < state.p; o++) look.mean[o] = double(dot(k, state.weights(o), state.size));
     look.kxx = diagonal(kernel, look.x.data());
+    if (recipe.compares()) look.largest = largest(k, state.size);
     look_belief(recipe, state, look);
 }
 

@@ -59,10 +59,16 @@ template <class T> class Fleet final : public Models {
 
     void work(int worker, int64_t n, const int64_t* who, const double* X, const double* Y, double* mean,
               double* variance) override {
-        for (int64_t i = 0; i < n; i++)
-            if (who[i] % active_ == worker)
-                event(workers_[worker], states_[who[i]], X + i * d_, Y ? Y + i * p_ : nullptr,
-                      mean ? mean + i * p_ : nullptr, variance ? variance + i : nullptr);
+        int64_t i = next(worker, 0, n, who), after = next(worker, i + 1, n, who);
+        for (int64_t later; i < n; i = after, after = later) {
+            later = next(worker, after + 1, n, who);
+            if (later < n) fetch(reinterpret_cast<const char*>(&states_[who[later]]), sizeof(State<T>));
+            State<T>& state = states_[who[i]];
+            state.fetch_meanwhile(after < n ? &states_[who[after]] : nullptr);
+            event(workers_[worker], state, X + i * d_, Y ? Y + i * p_ : nullptr,
+                  mean ? mean + i * p_ : nullptr, variance ? variance + i : nullptr);
+            state.fetch_meanwhile(nullptr);
+        }
     }
 
   private:
@@ -72,6 +78,10 @@ template <class T> class Fleet final : public Models {
         Worker(int d, int p) : look(d, p) {}
     };
 
+    int64_t next(int worker, int64_t i, int64_t n, const int64_t* who) const {  // the worker's own, from i on
+        while (i < n && who[i] % active_ != worker) i++;
+        return i;
+    }
     void event(Worker& worker, State<T>& state, const double* x, const double* y, double* mean, double* variance) {
         Look<T>& look = worker.look;
         state.pool = &worker.pool;

@@ -39,6 +39,7 @@ template <class T> struct Kernel {
             if (in.op == Op::Linear || in.op == Op::Polynomial) constant_diagonal = false;
         }
     }
+    bool isotropic() const { return stationary_leaf() && !code[0].each; }  // falls with the Euclidean distance
     bool stationary_leaf() const { return length == 1 && code[0].op <= Op::Matern52; }
 };
 

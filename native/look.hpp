@@ -8,14 +8,18 @@ template <class T> struct Look {
     Buffer<T> x;           // (d,), the input
     Buffer<double> mean;   // (p,), k . alpha
     Buffer<double> e;      // (p,), y - mean after forgetting
+    Buffer<T> c;           // (p,), e / s, scratch
     Buffer<T> k, w, q;     // (m,), the kernel row, A k (or P q), Q k
     Buffer<T> dA, dQ;      // (m,), the diagonals of A and Q
     Buffer<T> g, z, b, r;  // (m,), scratch
     double kxx = 0, v = 0, s = 0, gamma2 = 0, pull = 0, residual = 0;
+    double k2 = 0;                  // |k|^2, Isotropic
+    T largest = 0;                  // of |k|, where the dictionary compares
+    double kw = 0, kq = 0, kr = 0;  // k . w, k . q, k . (q - w), Posterior
     bool fresh = false;    // it belongs to x and the state as they are
     int64_t room = 0;
 
-    Look(int d, int p) : x(d), mean(p), e(p) {}
+    Look(int d, int p) : x(d), mean(p), e(p), c(p) {}
     void reserve(int64_t capacity) {
         if (capacity <= room) return;
         for (Buffer<T>* buffer : {&k, &w, &q, &dA, &dQ, &g, &z, &b, &r}) buffer->resize(capacity);

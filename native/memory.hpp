@@ -22,6 +22,11 @@ inline void* allocate(size_t bytes) {
     return p;
 }
 
+// Ask for n values that will be needed soon
+template <class T> inline void fetch(const T* p, int64_t n) {
+    for (int64_t i = 0; i < n; i += int64_t(ALIGNMENT / sizeof(T))) __builtin_prefetch(p + i, 0, 2);
+}
+
 // Zeros, aligned, of a length that is only changed by starting again.
 template <class T> class Buffer {
   public:
@@ -104,7 +109,7 @@ class Pool {
         return sizes_[used_++];
     }
     void carve(Size& size) {
-        const size_t blocks = size.bytes > SLAB / 8 ? 8 : SLAB / size.bytes;
+        const size_t blocks = size.bytes > SLAB / 8 ? 8 : (SLAB - ALIGNMENT) / size.bytes;
         const size_t bytes = (ALIGNMENT + blocks * size.bytes + SLAB - 1) / SLAB * SLAB;
         char* slab = static_cast<char*>(std::aligned_alloc(SLAB, bytes));
         if (!slab) throw std::bad_alloc();

@@ -123,11 +123,11 @@ template <class T> class Filter final : public Model {
             look_.fresh = false;
             for (int j = 0; j < AHEAD * d; j++) ahead_x_[j] = T(X[i * d + j]);
             state_.reserve(state_.size + AHEAD);
-            ahead_.prepare(kernel_, state_, AHEAD, ahead_x_.data());
+            ahead_.prepare(kernel_, state_, ahead_x_.data());
             for (int b = 0; b < AHEAD; b++) {
                 ready();
                 for (int j = 0; j < d; j++) look_.x[j] = ahead_x_[b * d + j];
-                look_.mean[0] = double(ahead_.finish(kernel_, state_, b, look_.x.data(), look_.k.data()));
+                look_.mean[0] = double(ahead_.finish(kernel_, state_, b, look_));
                 for (int o = 1; o < state_.p; o++)
                     look_.mean[o] = double(dot(look_.k.data(), state_.weights(o), state_.size));
                 look_.kxx = diagonal(kernel_, look_.x.data());

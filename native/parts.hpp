@@ -8,32 +8,40 @@ constexpr double SMALLEST_SCALE = 1e-100, LARGEST_INFLATION = 1e12, PI = 3.14159
 
 // Dictionaries
 
-// The most coherent centre, |k(x, c)| / sqrt(k(x, x) k(c, c)), negated
-template <class T> Best<T> most_coherent(const Kernel<T>& kernel, const State<T>& state, const Look<T>& look) {
+// NEW unless |k(x, c)| / sqrt(k(x, x) k(c, c)) exceeds the threshold for some c: then the most coherent centre
+template <class T>
+int64_t place_coherence(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state, const Look<T>& look) {
     const T* k = look.k.data();
     if (kernel.constant_diagonal) {  // one norm for all
-        Best<T> best = smallest<T>(state.size, [&](int t) { return -magnitude<T>(load(k + t * W<T>)); });
-        best.value = T(double(best.value) / std::sqrt(look.kxx * double(state.kcc[best.slot])));
-        return best;
+        const double norm = std::sqrt(look.kxx * double(state.kcc[0]));
+        if (double(T(double(look.largest) / norm)) <= recipe.threshold) return NEW;
+        return smallest<T>(state.size, [&](int t) { return -magnitude<T>(load(k + t * W<T>)); }).slot;
     }
-    return smallest<T>(state.size, [&](int t) {
+    const Best<T> best = smallest<T>(state.size, [&](int t) {
         const Vec<T> norm = root(load(state.kcc + t * W<T>) * T(look.kxx));
         const Vec<T> coherence = magnitude<T>(load(k + t * W<T>)) / norm;
         return norm > Vec<T>{} ? -coherence : Vec<T>{};
     });
+    return -double(best.value) <= recipe.threshold ? NEW : best.slot;
 }
 
-template <class T> int64_t place_surprise(const Recipe& recipe, const State<T>& state, const Look<T>& look) {
+template <class T> Best<T> nearest(const Kernel<T>& kernel, const State<T>& state, const Look<T>& look) {
+    return nearest(kernel, state.tiles, state.size, look.x.data(), look.k.data(), double(look.largest));
+}
+
+template <class T>
+int64_t place_surprise(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state, const Look<T>& look) {
     double e2 = 0;
     for (int o = 0; o < state.p; o++) e2 += square(look.e[o]);
     const double surprise = 0.5 * (std::log(2 * PI * look.s) + e2 / state.p / look.s);
     if (surprise > recipe.abnormal) return IGNORE;
     if (state.size == 0 || surprise >= recipe.redundant) return NEW;
-    return nearest(state.tiles, state.d, state.size, look.x.data()).slot;
+    return nearest(kernel, state, look).slot;
 }
 
-template <class T> int64_t place_novelty(const Recipe& recipe, const State<T>& state, const Look<T>& look) {
-    const Best<T> near = nearest(state.tiles, state.d, state.size, look.x.data());
+template <class T>
+int64_t place_novelty(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state, const Look<T>& look) {
+    const Best<T> near = nearest(kernel, state, look);
     double largest = 0;
     for (int o = 0; o < state.p; o++) largest = max(largest, std::fabs(look.e[o]));
     return double(near.value) > square(recipe.radius) && largest > recipe.error ? NEW : near.slot;
@@ -42,18 +50,15 @@ template <class T> int64_t place_novelty(const Recipe& recipe, const State<T>& s
 template <class T> int64_t place(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state, const Look<T>& look) {
     if (recipe.dictionary == Dictionary::Growing) return NEW;
     if (recipe.dictionary == Dictionary::ALD) return look.gamma2 > recipe.threshold * look.kxx ? NEW : 0;
-    if (recipe.dictionary == Dictionary::Surprise) return place_surprise(recipe, state, look);
+    if (recipe.dictionary == Dictionary::Surprise) return place_surprise(recipe, kernel, state, look);
     if (state.size == 0) return NEW;
     switch (recipe.dictionary) {
         case Dictionary::Quantised: {
-            const Best<T> near = nearest(state.tiles, state.d, state.size, look.x.data());
+            const Best<T> near = nearest(kernel, state, look);
             return double(near.value) <= square(recipe.radius) ? near.slot : NEW;
         }
-        case Dictionary::Coherence: {
-            const Best<T> best = most_coherent(kernel, state, look);
-            return -double(best.value) <= recipe.threshold ? NEW : best.slot;
-        }
-        default: return place_novelty(recipe, state, look);
+        case Dictionary::Coherence: return place_coherence(recipe, kernel, state, look);
+        default: return place_novelty(recipe, kernel, state, look);
     }
 }
 
@@ -108,50 +113,56 @@ template <class T> void forget(const Recipe& recipe, State<T>& state, Look<T>& l
 
 // Pruning
 
-// The diagonal of the matrix that carries a removal, as it is with x admitted, into d (m,); returns that of x
-template <class T> double significance(const Recipe& recipe, const State<T>& state, const Look<T>& look, double s, T* d) {
-    const int64_t m = state.size;
+// The diagonal of the matrix that carries a removal, as it is with x admitted, at W slots from i on
+template <class T>
+INLINE Vec<T> significance(const Recipe& recipe, const State<T>& state, const Look<T>& look, T s, int64_t i) {
     if (recipe.belief == Belief::Exact) {
-        for (int64_t i = 0; i < m; i++) d[i] = T(state.scale) * look.dA[i] + look.w[i] * look.w[i] / T(s);
-        return 1.0 / s;
+        const Vec<T> w = load(look.w.data() + i);
+        return load(look.dA.data() + i) * T(state.scale) + w * w / s;
     }
     if (recipe.projects()) {
-        const T inverse = T(1.0 / look.gamma2);
-        for (int64_t i = 0; i < m; i++) d[i] = look.dQ[i] + look.q[i] * look.q[i] * inverse;
-        return 1.0 / look.gamma2;
+        const Vec<T> q = load(look.q.data() + i);
+        return load(look.dQ.data() + i) + q * q * T(1.0 / look.gamma2);
     }
-    for (int64_t i = 0; i < m; i++) d[i] = 1;
-    return 1.0;
+    return Vec<T>{} + T(1);
+}
+// The same of x itself
+template <class T> double own_significance(const Recipe& recipe, const Look<T>& look, double s) {
+    if (recipe.belief == Belief::Exact) return 1.0 / s;
+    return recipe.projects() ? 1.0 / look.gamma2 : 1.0;
+}
+
+template <class T> int64_t oldest(const State<T>& state) {
+    int64_t first = 0;
+    for (int64_t i = 1; i < state.size; i++)
+        if (state.born[i] < state.born[first]) first = i;
+    return first;
 }
 
 // The slot whose centre leaves a full dictionary for x; m is x itself
 template <class T> int64_t who_leaves(const Recipe& recipe, State<T>& state, Look<T>& look) {
-    const int64_t m = state.size;
-    if (recipe.pruning == Pruning::Oldest) {
-        int64_t oldest = 0;
-        for (int64_t i = 1; i < m; i++)
-            if (state.born[i] < state.born[oldest]) oldest = i;
-        return oldest;
-    }
+    if (recipe.pruning == Pruning::Oldest) return oldest(state);
     const Gain<T> gained = gain(recipe, state, look, NEW);
-    T *score = look.z.data(), *d = look.b.data();
+    const bool by_error = recipe.pruning == Pruning::LeastError;
     double mine = 0;
-    for (int64_t i = 0; i < m; i += W<T>) store(score + i, Vec<T>{});
     for (int o = 0; o < state.p; o++) {
-        const T c = T(look.e[o] / gained.s);
-        const T* a = state.weights(o);
-        for (int64_t i = 0; i < m; i += W<T>) {
-            const Vec<T> after = gained.g ? load(a + i) + load(gained.g + i) * c : load(a + i);
-            store(score + i, load(score + i) + after * after);
-        }
+        look.c[o] = T(look.e[o] / gained.s);
         mine += square(double(gained.last) * (look.e[o] / gained.s));
     }
-    if (recipe.pruning == Pruning::LeastError) {
-        mine /= square(significance(recipe, state, look, gained.s, d));
-        for (int64_t i = 0; i < m; i += W<T>) store(score + i, load(score + i) / (load(d + i) * load(d + i)));
-    }
-    const Best<T> least = smallest<T>(m, [&](int t) { return load(score + t * W<T>); });
-    return double(least.value) <= mine ? least.slot : m;
+    if (by_error) mine /= square(own_significance(recipe, look, gained.s));
+    const Best<T> least = smallest<T>(state.size, [&](int t) {  // |alpha_i|^2 with x admitted, over d_i^2
+        const int64_t i = int64_t(t) * W<T>;
+        Vec<T> score{};
+        for (int o = 0; o < state.p; o++) {
+            const Vec<T> a = load(state.weights(o) + i);
+            const Vec<T> after = gained.g ? a + load(gained.g + i) * look.c[o] : a;
+            score += after * after;
+        }
+        if (!by_error) return score;
+        const Vec<T> d = significance(recipe, state, look, T(gained.s), i);
+        return score / (d * d);
+    });
+    return double(least.value) <= mine ? least.slot : state.size;
 }
 
 }  // namespace onlinegp::ONLINEGP_ISA

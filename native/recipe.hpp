@@ -51,6 +51,12 @@ struct Recipe {
         }
     }
     bool projects() const { return belief == Belief::Posterior || belief == Belief::LeastSquares; }
+    bool uses_diagonal_of_a() const {
+        return belief == Belief::Exact || forgetting == Forgetting::UncertaintyInjection;
+    }
+    bool compares() const {  // x with single centres
+        return dictionary != Dictionary::Growing && dictionary != Dictionary::ALD;
+    }
     bool sums_rows() const { return belief == Belief::Beta && automatic; }
 };
 

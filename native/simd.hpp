@@ -73,9 +73,24 @@ template <class V> INLINE V root(V a) {
 #endif
 }
 
-template <class V> INLINE V smaller(V a, V b) { return a < b ? a : b; }
-template <class V> INLINE V larger(V a, V b) { return a > b ? a : b; }
-template <class T> INLINE Vec<T> magnitude(Vec<T> a) { return a < Vec<T>{} ? -a : a; }
+// a < b ? a : b and a > b ? a : b, one instruction each
+
+template <class V> INLINE V smaller(V a, V b) {
+#if ONLINEGP_BYTES == 64 && defined(__AVX512F__)
+    if constexpr (sizeof(a[0]) == 8) return (V)_mm512_min_pd((__m512d)a, (__m512d)b);
+#elif ONLINEGP_BYTES == 32 && defined(__AVX__)
+    if constexpr (sizeof(a[0]) == 8) return (V)_mm256_min_pd((__m256d)a, (__m256d)b);
+#endif
+    return a < b ? a : b;
+}
+template <class V> INLINE V larger(V a, V b) {
+#if ONLINEGP_BYTES == 64 && defined(__AVX512F__)
+    if constexpr (sizeof(a[0]) == 8) return (V)_mm512_max_pd((__m512d)a, (__m512d)b);
+#elif ONLINEGP_BYTES == 32 && defined(__AVX__)
+    if constexpr (sizeof(a[0]) == 8) return (V)_mm256_max_pd((__m256d)a, (__m256d)b);
+#endif
+    return a > b ? a : b;
+}
 
 // Sums over lanes: halves are added until one lane is left, in this order on every path.
 
@@ -121,6 +136,20 @@ template <class T> INLINE Int<T> first_lanes(int count) {
     return lane < (Int<T>{} + count);
 }
 template <class T> INLINE Vec<T> keep(Vec<T> x, Int<T> mask) { return (Vec<T>)((Int<T>)x & mask); }
+template <class T> INLINE Vec<T> magnitude(Vec<T> x) {  // all but the sign
+    return keep<T>(x, (Int<T>)(~Bits<T>{} >> 1));
+}
+template <class T> INLINE bool any(Int<T> mask) {
+#if ONLINEGP_BYTES == 64 && defined(__AVX512F__)
+    return _mm512_test_epi64_mask((__m512i)mask, (__m512i)mask) != 0;
+#elif ONLINEGP_BYTES == 32 && defined(__AVX__)
+    return !_mm256_testz_si256((__m256i)mask, (__m256i)mask);
+#else
+    Int<T> lanes = mask;
+    for (int i = 1; i < W<T>; i++) lanes[0] |= lanes[i];
+    return lanes[0] != 0;
+#endif
+}
 
 // 2^-x for x >= 0, within 1 ulp; zero once it is no normal number.
 //

@@ -25,6 +25,16 @@ template <class T> struct State {
     State& operator=(const State&) = delete;
     ~State() { release(); }
 
+    // While this filter is at work, bring into the cache what `next` will need: its matrices tile by tile, on the way
+    // through those of this one, and the rest at once. Null: nothing.
+    void fetch_meanwhile(const State* next) {
+        const bool alike = next && next->capacity == capacity;
+        A.next = alike ? next->A.s : nullptr, Q.next = alike ? next->Q.s : nullptr;
+        if (!alike) return;
+        fetch(next->tiles, next->size * d), fetch(next->alpha, next->size);
+        if (K.s && next->size) next->K.fetch_row(int(next->seen % next->size), int(next->size));
+    }
+
     T* weights(int o) { return alpha + o * capacity; }
     const T* weights(int o) const { return alpha + o * capacity; }
 

@@ -22,6 +22,7 @@ template <class T> struct Symmetric {
     T *u = nullptr, *z = nullptr, *b = nullptr;
     Pending pending = Pending::Nothing;
     T c = 0, g = 0;
+    const T* next = nullptr;  // a matrix of the same layout that will be needed soon
 
     // Layout
 
@@ -67,6 +68,10 @@ template <class T> struct Symmetric {
             p = s + offset(block) + size_t(j / L) * TILE + j % L;
             for (int r = 0; r < R; r++) p[r * L] = row[block * R + r];
         }
+    }
+    void fetch_row(int j, int m) const {
+        fetch(s + offset(j / R), tiles(j / R) * TILE);
+        for (int block = j / R + 1; block * R < m; block++) fetch(s + offset(block) + size_t(j / L) * TILE, TILE);
     }
     T row_dot(int j, int m, const T* x) const {  // S_j . x
         const T* p = s + offset(j / R) + j % R * L;
@@ -139,6 +144,7 @@ template <class T> struct Symmetric {
 
     // On the diagonal an entry (i, j) above it changes as (j, i) does, factor by factor, to stay its mirror image
     template <Pending P> INLINE void diagonal_tile(T* p, Rows& rows, int i, int j, Vec<T> x, T* diagonal) const {
+        const int ahead = L == R ? 0 : i - j;  // a constant where it can be
         Vec<T> uv, cuv, zv, gzv, bv;
         if constexpr (P >= Pending::Rank1) uv = load(u + j), cuv = uv * c;
         if constexpr (P >= Pending::Replace1) zv = load(z + j);
@@ -146,7 +152,7 @@ template <class T> struct Symmetric {
         if constexpr (P == Pending::Replace2) bv = load(b + j);
 #pragma GCC unroll 4
         for (int r = 0; r < R; r++) {
-            const Int<T> lower = first_lanes<T>(i + r - j + 1);
+            const Int<T> lower = first_lanes<T>(ahead + r + 1);
             Vec<T> t = load(p + r * L);
             if constexpr (P >= Pending::Rank1)
                 t = fma(lower ? rows.u[r] : cuv, lower ? uv : splat<T>(u[i + r]), t);
@@ -158,8 +164,11 @@ template <class T> struct Symmetric {
             }
             if constexpr (P >= Pending::Rank1) store(p + r * L, t);
             rows.acc[r] = fma(t, x, rows.acc[r]);
-            if (diagonal && i + r >= j && i + r < j + L) diagonal[i + r] = t[i + r - j];
         }
+        if (diagonal)
+#pragma GCC unroll 4
+            for (int r = 0; r < R; r++)
+                if (0 <= ahead + r && ahead + r < L) diagonal[i + r] = p[r * L + ahead + r];
     }
 
     template <Pending P> __attribute__((noinline)) void pass(int m, const T* x, T* out, T* diagonal) {
@@ -167,6 +176,7 @@ template <class T> struct Symmetric {
         T* p = s;
         Rows rows;
         for (int i = 0; i < m; i += R) {
+            if (next) fetch(next + (p - s), tiles(i / R) * TILE);
             begin<P>(rows, i, x);
             int j = 0;
             for (; j + L <= i; j += L, p += TILE)
@@ -174,6 +184,7 @@ template <class T> struct Symmetric {
             for (; j < i + R; j += L, p += TILE) diagonal_tile<P>(p, rows, i, j, load(x + j), diagonal);
             add_sums<T>(out + i, rows.acc[0], rows.acc[1], rows.acc[2], rows.acc[3]);
         }
+        if (next) fetch(next + (u - s), (b - u) + m);
     }
 };
 

@@ -26,6 +26,24 @@ template <class T> INLINE T dot(const T* x, const T* y, int64_t m) {
     return sum<T>((acc[0] + acc[2]) + (acc[1] + acc[3]));
 }
 
+template <class T> INLINE T largest_lane(Vec<T> x) {
+    T result = x[0];
+    for (int i = 1; i < W<T>; i++) result = x[i] > result ? x[i] : result;
+    return result;
+}
+
+// The largest of |x|
+template <class T> INLINE T largest(const T* x, int64_t m) {
+    Vec<T> most[4] = {};
+    int t = 0;
+    const int n = tile_count<T>(m);
+    for (; t + 4 <= n; t += 4)
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) most[i] = larger(most[i], magnitude<T>(load(x + (t + i) * W<T>)));
+    for (; t < n; t++) most[0] = larger(most[0], magnitude<T>(load(x + t * W<T>)));
+    return largest_lane<T>(larger(larger(most[0], most[2]), larger(most[1], most[3])));
+}
+
 // k = k(C, x), zero from m on; returns k . alpha, summed tile after tile
 template <class T>
 INLINE T row(const Kernel<T>& kernel, const T* tiles, int64_t m, const T* x, const T* alpha, T* k) {
@@ -116,6 +134,25 @@ template <class T> INLINE Best<T> nearest(const T* tiles, int d, int64_t m, cons
         all.add(infinite_beyond<T>(r2[0], m - t * W<T>));
     }
     return all.best();
+}
+
+// The same where the kernel row k and its largest entry are at hand. Where the kernel is a falling function of the
+// distance, the nearest centre has the largest k but for rounding: only centres with nearly that much are measured.
+template <class T>
+INLINE Best<T> nearest(const Kernel<T>& kernel, const T* tiles, int64_t m, const T* x, const T* k, double most) {
+    constexpr double CLOSE = sizeof(T) == 8 ? 1e-6 : 1e-2, LEAST = sizeof(T) == 8 ? 1e-100 : 1e-4;
+    constexpr int WIDEST = 1000;  // the rounding errors of log k, at most 4 d eps |log LEAST|, stay below CLOSE
+    if (!kernel.isotropic() || kernel.d > WIDEST || !(most >= LEAST)) return nearest(tiles, kernel.d, m, x);
+    const Vec<T> close = splat<T>(T(most * (1.0 - CLOSE)));
+    Best<T> best{0, T(INFINITY)};
+    for (int t = 0; t * W<T> < m; t++) {
+        if (!any<T>(load(k + t * W<T>) >= close)) continue;
+        Vec<T> r2[1];
+        euclidean<1>(tiles + size_t(t) * kernel.d * W<T>, kernel.d, x, r2);
+        for (int i = 0; i < W<T> && t * W<T> + i < m; i++)
+            if (r2[0][i] < best.value) best = {t * W<T> + i, r2[0][i]};
+    }
+    return best;
 }
 
 }  // namespace onlinegp::ONLINEGP_ISA
