@@ -181,15 +181,19 @@ class Fleet:
         if len(keys) != len(X):
             raise ValueError(f"keys must have one entry for each row of X, got {len(keys)} for {len(X)} rows.")
         fleet = self._start(X.shape[1])
-        for key in keys:
-            self._index.setdefault(key, len(self._index))
-        fleet.grow(len(self._index))
-        return fleet, self._numbers(keys, len(X)), X, y[:, None]
+        try:
+            who = self._numbers(keys, len(X))
+        except KeyError:  # somebody is new
+            for key in keys:
+                self._index.setdefault(key, len(self._index))
+            fleet.grow(len(self._index))
+            who = self._numbers(keys, len(X))
+        return fleet, who, X, y[:, None]
 
     def _numbers(self, keys: Sequence[Hashable], n: int) -> Who:
         if len(keys) != n:
             raise ValueError(f"keys must have one entry for each row of X, got {len(keys)} for {n} rows.")
-        return np.fromiter((self._index[key] for key in keys), dtype=np.int64, count=n)
+        return np.fromiter(map(self._index.__getitem__, keys), dtype=np.int64, count=n)
 
     def _put(self, key: Hashable, state: State) -> None:
         if self._fleet is not None and self._fleet.features != state.centers.shape[1]:
