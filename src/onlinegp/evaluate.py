@@ -78,8 +78,9 @@ def run(model: OnlineRegressor, X: ArrayLike, y: ArrayLike, *, progress: bool = 
     """
     origin, new = frames.origin(X), model._width is None
     X, y, names = model._check_Xy(X, y)
-    starts = range(0, len(X), BLOCK)
-    blocks = [model.run(X[i : i + BLOCK], y[i : i + BLOCK]) for i in _shown(starts, model, progress)]
+    block = BLOCK if progress else len(X)
+    starts = range(0, len(X), block)
+    blocks = [model.run(X[i : i + block], y[i : i + block]) for i in _shown(starts, model, progress)]
     mean, variance, size = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     if new:
         model._remember(names)
