@@ -29,12 +29,11 @@ template <class T> double row_bound(const State<T>& state, const T* k, double kx
 template <class T> void look_beta(const Recipe& recipe, const State<T>& state, Look<T>& look) {
     const T* k = look.k.data();
     look.pull = recipe.automatic ? -1.0 / (row_bound(state, k, look.kxx) + recipe.noise) : recipe.beta;
-    look.v = max(look.kxx + look.pull * double(dot(k, k, state.size)), 0.0);
+    look.v = max(look.kxx + look.pull * look.k2, 0.0);
     look.s = look.v + recipe.noise;
 }
 
-template <class T> void look_isotropic(const Recipe& recipe, const State<T>& state, Look<T>& look) {
-    look.k2 = double(dot(look.k.data(), look.k.data(), state.size));
+template <class T> void look_isotropic(const Recipe& recipe, Look<T>& look) {
     look.v = look.kxx + look.k2;
     look.s = max((recipe.epsilon + look.k2 + square(look.kxx)) / recipe.step, look.v);
 }
@@ -122,7 +121,7 @@ template <class T> void look_belief(const Recipe& recipe, State<T>& state, Look<
     switch (recipe.belief) {
         case Belief::Prior: return look_prior(recipe, look);
         case Belief::Beta: return look_beta(recipe, state, look);
-        case Belief::Isotropic: return look_isotropic(recipe, state, look);
+        case Belief::Isotropic: return look_isotropic(recipe, look);
         case Belief::Posterior: return look_posterior(recipe, state, look);
         case Belief::Exact: return look_exact(recipe, state, look);
         case Belief::LeastSquares: return look_least_squares(state, look);
@@ -135,11 +134,9 @@ template <class T> Gain<T> gain(const Recipe& recipe, const State<T>& state, Loo
     T* g = look.g.data();
     switch (recipe.belief) {
         case Belief::Prior:
-            return {nullptr, T(1), 1.0 / recipe.step};
+            return {nullptr, T(1), 1.0 / recipe.step, T(0), T(1)};
         case Belief::Beta:
-            scaled(T(look.pull), look.k.data(), g, m);
-            if (slot != NEW) g[slot] += T(1);
-            return {g, T(1), look.s};
+            return {look.k.data(), T(1), look.s, T(look.pull), T(1)};
         case Belief::Isotropic: {
             const double g2 = look.k2 + (slot == NEW ? square(look.kxx) : 0.0);
             return {look.k.data(), T(look.kxx), (recipe.epsilon + g2) / recipe.step};

@@ -14,18 +14,23 @@ template <class T> bool is_klms(const Recipe& recipe, const State<T>& state) {
            state.p == 1;
 }
 
-// acc[b] = sum over tiles t < n of alpha_t k(C_t, x_b), lane by lane
+// mean[b] = sum over tiles t < n of alpha_t k(C_t, x_b)
 template <class T>
-INLINE void accumulate(const Kernel<T>& kernel, const State<T>& state, int n, const T* x, Vec<T>* acc) {
-    visit(kernel, [&](auto shape) {
-        Vec<T> sums[AHEAD] = {}, k[AHEAD];
-        for (int t = 0; t < n; t++) {
-            shape.template evaluate<AHEAD, true>(state.tiles + size_t(t) * state.d * W<T>, x, k);
-            const Vec<T> a = load(state.alpha + t * W<T>);
-#pragma GCC unroll 4
-            for (int b = 0; b < AHEAD; b++) sums[b] = fma(k[b], a, sums[b]);
+INLINE void accumulate(const Kernel<T>& kernel, const State<T>& state, int n, const T* x, Sum<T>* mean) {
+    visit(kernel, [&, tiles = state.tiles, alpha = state.alpha, step = size_t(state.d) * W<T>](auto shape) {
+        Vec<T> k[2 * AHEAD];
+        int t = 0;
+        for (; t + 2 <= n; t += 2) {
+            shape.template evaluate<2, AHEAD>(tiles + t * step, x, k);
+            EACH(b, AHEAD) {
+                mean[b].add(t % 4, k[b], load(alpha + t * W<T>));
+                mean[b].add(t % 4 + 1, k[AHEAD + b], load(alpha + (t + 1) * W<T>));
+            }
         }
-        for (int b = 0; b < AHEAD; b++) acc[b] = sums[b];
+        if (t < n) {
+            shape.template evaluate<1, AHEAD>(tiles + t * step, x, k);
+            EACH(b, AHEAD) mean[b].add(t % 4, k[b], load(alpha + t * W<T>));
+        }
         return 0;
     });
 }
@@ -36,18 +41,19 @@ void learn_klms_tile(const Recipe& recipe, const Kernel<T>& kernel, State<T>& st
                      double* mean, double* kxx) {
     constexpr int B = W<T> < AHEAD ? AHEAD : W<T>;
     const int n = tile_count<T>(state.size);
-    Vec<T> acc[B], k[1];
+    Sum<T> acc[B];
+    Vec<T> k[1];
     for (int b = 0; b < W<T>; b += AHEAD) accumulate(kernel, state, n, x + b * state.d, acc + b);
     T* tile = state.tiles + size_t(n) * state.d * W<T>;
     T* alpha = state.alpha + n * W<T>;
     for (int b = 0; b < W<T>; b++) {
         const T* xb = x + b * state.d;
         visit(kernel, [&](auto shape) {
-            shape.template evaluate<1, false>(tile, xb, k);
+            shape.template evaluate<1, 1>(tile, xb, k);
             return 0;
         });
-        if (b > 0) acc[b] = fma(keep<T>(k[0], first_lanes<T>(b)), load(alpha), acc[b]);
-        mean[b] = double(sum<T>(acc[b]));
+        if (b > 0) acc[b].add(n % 4, keep<T>(k[0], first_lanes<T>(b)), load(alpha));
+        mean[b] = double(acc[b].total());
         kxx[b] = diagonal(kernel, xb);
         state.push(xb, kxx[b]);
         alpha[b] = T((y[b] - mean[b]) / (1.0 / recipe.step));
@@ -62,44 +68,51 @@ template <class T> class RowsAhead {
     void prepare(const Kernel<T>& kernel, const State<T>& state, const T* x) {
         size_ = state.size;
         if (state.capacity > room_) rows_.resize(AHEAD * (room_ = state.capacity));
-        visit(kernel, [&](auto shape) {
-            Vec<T> k[AHEAD];
-            for (int t = 0; t < tile_count<T>(size_); t++) {
-                shape.template evaluate<AHEAD, true>(state.tiles + size_t(t) * state.d * W<T>, x, k);
-                for (int b = 0; b < AHEAD; b++) store(rows_.data() + b * room_ + t * W<T>, k[b]);
+        visit(kernel, [&, tiles = state.tiles, step = size_t(state.d) * W<T>, n = tile_count<T>(size_), out = rows_.data(),
+                       room = room_](auto shape) {
+            Vec<T> k[2 * AHEAD];
+            int t = 0;
+            for (; t + 2 <= n; t += 2) {
+                shape.template evaluate<2, AHEAD>(tiles + t * step, x, k);
+                EACH(i, 2 * AHEAD) store(out + i % AHEAD * room + (t + i / AHEAD) * W<T>, k[i]);
+            }
+            if (t < n) {
+                shape.template evaluate<1, AHEAD>(tiles + t * step, x, k);
+                EACH(b, AHEAD) store(out + b * room + t * W<T>, k[b]);
             }
             return 0;
         });
         for (int b = 0; b < AHEAD; b++)  // no centres, no kernel
             for (int64_t i = size_; i % W<T>; i++) rows_[b * room_ + i] = 0;
     }
-    // k = k(C, x_b), its largest entry, and k . alpha, as `row` gives them; a last tile with centres that are newer is done again
-    T finish(const Kernel<T>& kernel, const State<T>& state, int b, Look<T>& look) const {
-        T* k = look.k.data();
-        Vec<T> acc{}, most{};
-        const T* ready = rows_.data() + b * room_;
-        const int done = state.size == size_ ? tile_count<T>(size_) : int(size_ / W<T>);
-        for (int t = 0; t < done; t++) {
+    // k = k(C, x_b), its largest entry, |k|^2 and k . alpha, as for one sample; tiles with newer centres are done again
+    void finish(const Kernel<T>& kernel, const State<T>& state, int b, Look<T>& look) {
+        T *ready = rows_.data() + b * room_, *k = look.k.data();
+        if (state.size > size_) renew(kernel, state, ready, look.x.data());
+        Sum<T> mean, k2;
+        Vec<T> most[2] = {};
+        each_tile(tile_count<T>(state.size), [&, alpha = state.alpha](int t, int i) ALWAYS {
             const Vec<T> kt = load(ready + t * W<T>);
             store(k + t * W<T>, kt);
-            most = larger(most, magnitude<T>(kt));
-            acc = fma(kt, load(state.alpha + t * W<T>), acc);
-        }
-        return visit(kernel, [&](auto shape) {
-            Vec<T> kt[1];
-            for (int t = done; t * W<T> < state.size; t++) {
-                shape.template evaluate<1, false>(state.tiles + size_t(t) * state.d * W<T>, look.x.data(), kt);
-                kt[0] = keep<T>(kt[0], first_lanes<T>(int(state.size - t * W<T>)));
-                store(k + t * W<T>, kt[0]);
-                most = larger(most, magnitude<T>(kt[0]));
-                acc = fma(kt[0], load(state.alpha + t * W<T>), acc);
-            }
-            look.largest = largest_lane<T>(most);
-            return sum<T>(acc);
+            most[i % 2] = larger(most[i % 2], magnitude<T>(kt));
+            mean.add(i, kt, load(alpha + t * W<T>)), k2.add(i, kt, kt);
         });
+        look.mean[0] = double(mean.total()), look.k2 = double(k2.total());
+        look.largest = largest_lane<T>(larger(most[0], most[1]));
     }
 
   private:
+    void renew(const Kernel<T>& kernel, const State<T>& state, T* ready, const T* x) const {
+        visit(kernel, [&](auto shape) {
+            Vec<T> k[1];
+            for (int t = int(size_ / W<T>); t * W<T> < state.size; t++) {
+                shape.template evaluate<1, 1>(state.tiles + size_t(t) * state.d * W<T>, x, k);
+                store(ready + t * W<T>, keep<T>(k[0], first_lanes<T>(int(state.size - t * W<T>))));
+            }
+            return 0;
+        });
+    }
+
     Buffer<T> rows_;
     int64_t room_ = 0, size_ = 0;
 };

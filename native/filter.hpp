@@ -18,6 +18,7 @@ template <class T> void look_at(const Recipe& recipe, const Kernel<T>& kernel, S
     for (int o = 1; o < state.p; o++) look.mean[o] = double(dot(k, state.weights(o), state.size));
     look.kxx = diagonal(kernel, look.x.data());
     if (recipe.compares()) look.largest = largest(k, state.size);
+    if (recipe.uses_norm()) look.k2 = double(dot(k, k, state.size));
     look_belief(recipe, state, look);
 }
 
@@ -27,8 +28,8 @@ template <class T> void correct(State<T>& state, const Look<T>& look, const Gain
     for (int o = 0; o < state.p; o++) {
         const T c = T(look.e[o] / gain.s);
         T* a = state.weights(o);
-        if (gain.g) axpy(c, gain.g, a, old);
-        else if (slot >= 0) a[slot] += c;
+        if (gain.g) axpy(gain.factor * c, gain.g, a, old);
+        if (slot >= 0 && gain.own != T(0)) a[slot] += gain.own * c;
         if (grown) a[old] = T(double(gain.last) * (look.e[o] / gain.s));
     }
 }

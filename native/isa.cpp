@@ -18,7 +18,11 @@ static Models* make_many(const Recipe& recipe, int d, int p, bool single) {
 }
 
 static void exp2_minus_each(int64_t n, const double* x, double* y) {
-    for (int64_t i = 0; i < n; i++) y[i] = exp2_minus(splat<double>(x[i]))[0];
+    for (int64_t i = 0; i < n; i++) {
+        Vec<double> v = splat<double>(x[i]);
+        exp2_minus<1>(&v);
+        y[i] = v[0];
+    }
 }
 
 extern const InstructionSet table;

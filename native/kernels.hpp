@@ -43,81 +43,84 @@ template <class T> struct Kernel {
     bool stationary_leaf() const { return length == 1 && code[0].op <= Op::Matern52; }
 };
 
-// N tiles against one point (Points = false), or one tile against N points (Points = true)
-template <class T, bool Points> struct Pairs {
+// Each of a few tiles with each of a few points, all of one tile together
+template <class T, int Tiles, int Points> struct Pairs {
+    static constexpr int N = Tiles * Points;
     const T* tiles;
     const T* x;
     int d;
-    INLINE const T* tile(int n) const { return Points ? tiles : tiles + size_t(n) * d * W<T>; }
-    INLINE const T* point(int n) const { return Points ? x + size_t(n) * d : x; }
+    INLINE const T* tile(int n) const { return tiles + size_t(n / Points) * d * W<T>; }
+    INLINE const T* point(int n) const { return x + size_t(n % Points) * d; }
 };
 
-// r2 = sum_j ((c_j - x_j) rate_j)^2
-template <int N, bool Each, class T, bool Points>
-INLINE void squared_distances(const Leaf<T>& leaf, Pairs<T, Points> pairs, Vec<T>* r2) {
-    for (int n = 0; n < N; n++) r2[n] = Vec<T>{};
+// r2 = sum_j (c_j - x_j)^2, or of ((c_j - x_j) rate_j)^2 where each dimension has its own rate
+template <bool Each, class T, class Pairs>
+INLINE void squared_distances(const Leaf<T>& leaf, Pairs pairs, Vec<T>* r2) {
+    EACH(n, Pairs::N) r2[n] = Vec<T>{};
 #pragma GCC unroll 2
     for (int j = 0; j < pairs.d; j++) {
-#pragma GCC unroll 8
-        for (int n = 0; n < N; n++) {
+        EACH(n, Pairs::N) {
             Vec<T> e = load(pairs.tile(n) + j * W<T>) - pairs.point(n)[j];
             if constexpr (Each) e *= leaf.rates[j];
             r2[n] = fma(e, e, r2[n]);
         }
     }
-    const T farthest = sizeof(T) == 8 ? T(FARTHEST) : T(1e37);
-    for (int n = 0; n < N; n++) {
-        if constexpr (!Each) r2[n] *= leaf.rate2;
-        r2[n] = smaller(r2[n], Vec<T>{} + farthest);
-    }
 }
 
-template <Op op, class T> INLINE Vec<T> of(const Leaf<T>& leaf, Vec<T> r2) {
+// The kernel of N squared distances, in place; `unit` is one over the squared length scale if they lack it, else 1
+template <int N, Op op, class T> INLINE void of(const Leaf<T>& leaf, T unit, Vec<T>* k) {
     typedef Vec<T> V;
+    const V farthest = V{} + (sizeof(T) == 8 ? T(FARTHEST) : T(1e37));  // infinity times 2^-infinity would be NaN
+    V s[N];
     if constexpr (op == Op::RBF) {  // exp(-r2 / 2)
-        return exp2_minus(r2 * T(0.5 * LOG2E));
-    } else if constexpr (op == Op::Matern12) {  // exp(-r)
-        return exp2_minus(root(r2) * T(LOG2E));
+        EACH(n, N) k[n] *= unit * T(0.5 * LOG2E);
+    } else if constexpr (op == Op::Matern12) {  // exp(-s),  s = r
+        EACH(n, N) k[n] = root(k[n] * unit) * T(LOG2E);
     } else if constexpr (op == Op::Matern32) {  // (1 + s) exp(-s),  s = sqrt(3) r
-        const V s = root(r2 * T(3));
-        return (s + T(1)) * exp2_minus(s * T(LOG2E));
+        EACH(n, N) s[n] = root(smaller(k[n] * unit, farthest) * T(3)), k[n] = s[n] * T(LOG2E);
     } else if constexpr (op == Op::Matern52) {  // (1 + s + s^2 / 3) exp(-s),  s = sqrt(5) r
-        const V s = root(r2 * T(5));
-        return (fma(s * s, V{} + T(1.0 / 3.0), s) + T(1)) * exp2_minus(s * T(LOG2E));
+        EACH(n, N) s[n] = root(smaller(k[n] * unit, farthest) * T(5)), k[n] = s[n] * T(LOG2E);
     } else {  // (1 + s)^-alpha,  s = r2 / (2 alpha)
-        V t = r2 * T(0.5 / leaf.a);
-        for (int i = 0; i < W<T>; i++) t[i] = std::log1p(t[i]);
-        return exp2_minus(t * T(leaf.a * LOG2E));
+        EACH(n, N) {
+            k[n] = smaller(k[n] * unit, farthest) * T(0.5 / leaf.a);
+            for (int i = 0; i < W<T>; i++) k[n][i] = std::log1p(k[n][i]);
+            k[n] *= T(leaf.a * LOG2E);
+        }
     }
+    constexpr int PAIR = N % 2 ? 1 : 2;  // as many as the registers hold
+    EACH(n, N / PAIR) exp2_minus<PAIR>(k + n * PAIR);
+    if constexpr (op == Op::Matern32) EACH(n, N) k[n] *= s[n] + T(1);
+    if constexpr (op == Op::Matern52) EACH(n, N) k[n] *= fma(s[n] * s[n], V{} + T(1.0 / 3.0), s[n]) + T(1);
 }
 
 template <class T, Op op, bool Each> struct Stationary {
     const Kernel<T>& kernel;
-    template <int N, bool Points> INLINE void evaluate(const T* tiles, const T* x, Vec<T>* k) const {
-        squared_distances<N, Each>(kernel.code[0], Pairs<T, Points>{tiles, x, kernel.d}, k);
-#pragma GCC unroll 8
-        for (int n = 0; n < N; n++) k[n] = of<op>(kernel.code[0], k[n]);
+    template <int Tiles, int Points> INLINE void evaluate(const T* tiles, const T* x, Vec<T>* k) const {
+        const Leaf<T>& leaf = kernel.code[0];
+        squared_distances<Each>(leaf, Pairs<T, Tiles, Points>{tiles, x, kernel.d}, k);
+        of<Tiles * Points, op>(leaf, Each ? T(1) : leaf.rate2, k);
     }
 };
 
 // Leaves that are not stationary
 
-template <int N, class T, bool Points> INLINE void periodic(const Leaf<T>& leaf, Pairs<T, Points> pairs, Vec<T>* k) {
+template <class T, class Pairs> INLINE void periodic(const Leaf<T>& leaf, Pairs pairs, Vec<T>* k) {
     // exp(-2 sum_j (sin(pi (c_j - x_j) / period_j) / length_scale_j)^2)
-    for (int n = 0; n < N; n++) {
+    for (int n = 0; n < Pairs::N; n++) {
         Vec<T> r2{};
         for (int j = 0; j < pairs.d; j++) {
             const Vec<T> turns = (load(pairs.tile(n) + j * W<T>) - pairs.point(n)[j]) * leaf.frequencies[j];
             const Vec<T> s = sin_pi<T>(turns) * leaf.rates[j];
             r2 = fma(s, s, r2);
         }
-        k[n] = exp2_minus(r2 * T(2 * LOG2E));
+        k[n] = r2 * T(2 * LOG2E);
+        exp2_minus<1>(k + n);
     }
 }
 
-template <int N, class T, bool Points> INLINE void linear(const Leaf<T>& leaf, Pairs<T, Points> pairs, Vec<T>* k) {
+template <class T, class Pairs> INLINE void linear(const Leaf<T>& leaf, Pairs pairs, Vec<T>* k) {
     // sum_j variance_j c_j x_j
-    for (int n = 0; n < N; n++) {
+    for (int n = 0; n < Pairs::N; n++) {
         k[n] = Vec<T>{};
         for (int j = 0; j < pairs.d; j++)
             k[n] = fma(load(pairs.tile(n) + j * W<T>), splat<T>(leaf.rates[j] * pairs.point(n)[j]), k[n]);
@@ -131,9 +134,9 @@ template <class V> INLINE V power(V base, int degree) {
     return result;
 }
 
-template <int N, class T, bool Points> INLINE void polynomial(const Leaf<T>& leaf, Pairs<T, Points> pairs, Vec<T>* k) {
+template <class T, class Pairs> INLINE void polynomial(const Leaf<T>& leaf, Pairs pairs, Vec<T>* k) {
     // (scale c.x + offset)^degree
-    for (int n = 0; n < N; n++) {
+    for (int n = 0; n < Pairs::N; n++) {
         Vec<T> dot{};
         for (int j = 0; j < pairs.d; j++)
             dot = fma(load(pairs.tile(n) + j * W<T>), splat<T>(pairs.point(n)[j]), dot);
@@ -141,22 +144,23 @@ template <int N, class T, bool Points> INLINE void polynomial(const Leaf<T>& lea
     }
 }
 
-template <int N, Op op, class T, bool Points> INLINE void stationary(const Leaf<T>& leaf, Pairs<T, Points> pairs, Vec<T>* k) {
-    if (leaf.each) squared_distances<N, true>(leaf, pairs, k);
-    else squared_distances<N, false>(leaf, pairs, k);
-    for (int n = 0; n < N; n++) k[n] = of<op>(leaf, k[n]);
+template <Op op, class T, class Pairs> INLINE void stationary(const Leaf<T>& leaf, Pairs pairs, Vec<T>* k) {
+    if (leaf.each) squared_distances<true>(leaf, pairs, k);
+    else squared_distances<false>(leaf, pairs, k);
+    of<Pairs::N, op>(leaf, leaf.each ? T(1) : leaf.rate2, k);
 }
 
 // Any kernel at all: a stack of operands, N vectors each
 template <class T> struct Composed {
     const Kernel<T>& kernel;
-    template <int N, bool Points> void evaluate(const T* tiles, const T* x, Vec<T>* k) const {
+    template <int Tiles, int Points> void evaluate(const T* tiles, const T* x, Vec<T>* k) const {
+        constexpr int N = Tiles * Points;
         Vec<T> stack[DEEPEST][N];
-        const Pairs<T, Points> pairs{tiles, x, kernel.d};
+        const Pairs<T, Tiles, Points> pairs{tiles, x, kernel.d};
         int top = -1;
         for (int i = 0; i < kernel.length; i++) {
             const Leaf<T>& leaf = kernel.code[i];
-            if (leaf.op < Op::Add) push<N>(leaf, pairs, stack[++top]);
+            if (leaf.op < Op::Add) push(leaf, pairs, stack[++top]);
             else if (leaf.op == Op::Scale)
                 for (int n = 0; n < N; n++) stack[top][n] *= T(leaf.a);
             else {
@@ -167,18 +171,18 @@ template <class T> struct Composed {
         }
         for (int n = 0; n < N; n++) k[n] = stack[0][n];
     }
-    template <int N, bool Points> static void push(const Leaf<T>& leaf, Pairs<T, Points> pairs, Vec<T>* k) {
+    template <class Pairs> static void push(const Leaf<T>& leaf, Pairs pairs, Vec<T>* k) {
         switch (leaf.op) {
-            case Op::RBF: return stationary<N, Op::RBF>(leaf, pairs, k);
-            case Op::Matern12: return stationary<N, Op::Matern12>(leaf, pairs, k);
-            case Op::Matern32: return stationary<N, Op::Matern32>(leaf, pairs, k);
-            case Op::Matern52: return stationary<N, Op::Matern52>(leaf, pairs, k);
-            case Op::RationalQuadratic: return stationary<N, Op::RationalQuadratic>(leaf, pairs, k);
-            case Op::Periodic: return periodic<N>(leaf, pairs, k);
-            case Op::Linear: return linear<N>(leaf, pairs, k);
-            case Op::Polynomial: return polynomial<N>(leaf, pairs, k);
+            case Op::RBF: return stationary<Op::RBF>(leaf, pairs, k);
+            case Op::Matern12: return stationary<Op::Matern12>(leaf, pairs, k);
+            case Op::Matern32: return stationary<Op::Matern32>(leaf, pairs, k);
+            case Op::Matern52: return stationary<Op::Matern52>(leaf, pairs, k);
+            case Op::RationalQuadratic: return stationary<Op::RationalQuadratic>(leaf, pairs, k);
+            case Op::Periodic: return periodic(leaf, pairs, k);
+            case Op::Linear: return linear(leaf, pairs, k);
+            case Op::Polynomial: return polynomial(leaf, pairs, k);
             default:
-                for (int n = 0; n < N; n++) k[n] = Vec<T>{} + T(leaf.a);
+                for (int n = 0; n < Pairs::N; n++) k[n] = Vec<T>{} + T(leaf.a);
         }
     }
 };

@@ -13,7 +13,7 @@ template <class T> struct Look {
     Buffer<T> dA, dQ;      // (m,), the diagonals of A and Q
     Buffer<T> g, z, b, r;  // (m,), scratch
     double kxx = 0, v = 0, s = 0, gamma2 = 0, pull = 0, residual = 0;
-    double k2 = 0;                  // |k|^2, Isotropic
+    double k2 = 0;                  // |k|^2, Beta and Isotropic
     T largest = 0;                  // of |k|, where the dictionary compares
     double kw = 0, kq = 0, kr = 0;  // k . w, k . q, k . (q - w), Posterior
     bool fresh = false;    // it belongs to x and the state as they are
@@ -27,11 +27,13 @@ template <class T> struct Look {
     }
 };
 
-// How much of each weight an error corrects: g (m,), null for all zero; `last` for x itself if it is admitted
+// How much of each weight an error corrects: `factor` g (m,), null for all zero; `own` more of the weight that x is
+// merged into; `last` for x itself if it is admitted
 template <class T> struct Gain {
     const T* g;
     T last;
     double s;
+    T factor = 1, own = 0;
 };
 
 // y <- y + a x over the tiles of m

@@ -127,7 +127,7 @@ template <class T> class Filter final : public Model {
             for (int b = 0; b < AHEAD; b++) {
                 ready();
                 for (int j = 0; j < d; j++) look_.x[j] = ahead_x_[b * d + j];
-                look_.mean[0] = double(ahead_.finish(kernel_, state_, b, look_));
+                ahead_.finish(kernel_, state_, b, look_);
                 for (int o = 1; o < state_.p; o++)
                     look_.mean[o] = double(dot(look_.k.data(), state_.weights(o), state_.size));
                 look_.kxx = diagonal(kernel_, look_.x.data());

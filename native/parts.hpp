@@ -155,7 +155,7 @@ template <class T> int64_t who_leaves(const Recipe& recipe, State<T>& state, Loo
         Vec<T> score{};
         for (int o = 0; o < state.p; o++) {
             const Vec<T> a = load(state.weights(o) + i);
-            const Vec<T> after = gained.g ? a + load(gained.g + i) * look.c[o] : a;
+            const Vec<T> after = gained.g ? a + load(gained.g + i) * (gained.factor * look.c[o]) : a;
             score += after * after;
         }
         if (!by_error) return score;

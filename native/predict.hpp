@@ -27,22 +27,22 @@ void predict_fixed(const Recipe& recipe, const Kernel<T>& kernel, const State<T>
     const int full = int(state.size / W<T>), rest = int(state.size % W<T>);
     for (int64_t i = 0; i + AHEAD <= n; i += AHEAD) {
         for (int j = 0; j < AHEAD * state.d; j++) x[j] = T(X[i * state.d + j]);
-        Vec<T> sums[AHEAD] = {}, norms[AHEAD] = {};
+        Sum<T> sums[AHEAD], norms[AHEAD];
         visit(kernel, [&](auto shape) {
             Vec<T> k[AHEAD];
             for (int t = 0; t < full + (rest > 0); t++) {
-                shape.template evaluate<AHEAD, true>(state.tiles + size_t(t) * state.d * W<T>, x.data(), k);
+                shape.template evaluate<1, AHEAD>(state.tiles + size_t(t) * state.d * W<T>, x.data(), k);
                 const Vec<T> a = load(state.alpha + t * W<T>);
                 for (int b = 0; b < AHEAD; b++) {
                     if (t == full) k[b] = keep<T>(k[b], first_lanes<T>(rest));
-                    sums[b] = fma(k[b], a, sums[b]), norms[b] = fma(k[b], k[b], norms[b]);
+                    sums[b].add(t % 4, k[b], a), norms[b].add(t % 4, k[b], k[b]);
                 }
             }
             return 0;
         });
         for (int b = 0; b < AHEAD; b++) {
-            const double kxx = diagonal(kernel, x.data() + b * state.d), k2 = double(sum<T>(norms[b]));
-            mean[i + b] = double(sum<T>(sums[b]));
+            const double kxx = diagonal(kernel, x.data() + b * state.d), k2 = double(norms[b].total());
+            mean[i + b] = double(sums[b].total());
             double s = max(1.0 / recipe.step, kxx);
             if (recipe.belief == Belief::Beta) s = max(kxx + recipe.beta * k2, 0.0) + recipe.noise;
             if (recipe.belief == Belief::Isotropic)

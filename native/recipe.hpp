@@ -57,6 +57,7 @@ struct Recipe {
     bool compares() const {  // x with single centres
         return dictionary != Dictionary::Growing && dictionary != Dictionary::ALD;
     }
+    bool uses_norm() const { return belief == Belief::Beta || belief == Belief::Isotropic; }  // |k|
     bool sums_rows() const { return belief == Belief::Beta && automatic; }
 };
 

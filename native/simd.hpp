@@ -15,6 +15,9 @@
 #define ONLINEGP_BYTES 16
 #endif
 #define INLINE inline __attribute__((always_inline))
+#define ALWAYS __attribute__((always_inline))  // of a lambda
+#define PRAGMA(x) _Pragma(#x)
+#define EACH(i, N) PRAGMA(GCC unroll 16) for (int i = 0; i < N; i++)  // N is known, and every i written out
 
 namespace onlinegp::ONLINEGP_ISA {
 
@@ -129,62 +132,59 @@ template <> INLINE void add_sums<double>(double* out, Vec<double> a, Vec<double>
 }
 #endif
 
-// The lanes below `count`: all bits set there, none elsewhere.
-template <class T> INLINE Int<T> first_lanes(int count) {
+template <class T> INLINE Int<T> lanes() {  // 0, 1, 2, ...
     Int<T> lane;
     for (int i = 0; i < W<T>; i++) lane[i] = i;
-    return lane < (Int<T>{} + count);
+    return lane;
 }
+// The lanes below `count`: all bits set there, none elsewhere.
+template <class T> INLINE Int<T> first_lanes(int count) { return lanes<T>() < (Int<T>{} + count); }
 template <class T> INLINE Vec<T> keep(Vec<T> x, Int<T> mask) { return (Vec<T>)((Int<T>)x & mask); }
 template <class T> INLINE Vec<T> magnitude(Vec<T> x) {  // all but the sign
     return keep<T>(x, (Int<T>)(~Bits<T>{} >> 1));
 }
-template <class T> INLINE bool any(Int<T> mask) {
-#if ONLINEGP_BYTES == 64 && defined(__AVX512F__)
-    return _mm512_test_epi64_mask((__m512i)mask, (__m512i)mask) != 0;
-#elif ONLINEGP_BYTES == 32 && defined(__AVX__)
-    return !_mm256_testz_si256((__m256i)mask, (__m256i)mask);
-#else
-    Int<T> lanes = mask;
-    for (int i = 1; i < W<T>; i++) lanes[0] |= lanes[i];
-    return lanes[0] != 0;
-#endif
-}
 
-// 2^-x for x >= 0, within 1 ulp; zero once it is no normal number.
+// 2^-x for x >= 0, within 1 ulp; zero once it is no normal number, and for NaN. Of N vectors, side by side.
 //
 // x = n - r with n whole, |r| <= 1/2, by adding 1.5 * 2^52, whose last bits then hold n; 2^r is a polynomial that
-// interpolates it at Chebyshev nodes (relative error 2e-17), and n goes into the exponent.
+// interpolates it at Chebyshev nodes (relative error 2e-17), even and odd powers apart; n goes into the exponent.
 
-INLINE Vec<double> exp2_minus(Vec<double> x) {
+template <int N> INLINE void exp2_minus(Vec<double>* x) {
     typedef Vec<double> V;
+    static constexpr double c[] = {
+        1.0,                  0x1.62e42fefa39efp-1, 0x1.ebfbdff82c598p-3, 0x1.c6b08d704a0c2p-5,
+        0x1.3b2ab6fba1ddap-7, 0x1.5d87fe78a5276p-10, 0x1.430913096fd9fp-13, 0x1.ffcbfc670dcd4p-17,
+        0x1.62bfd47773353p-20, 0x1.b524fae627834p-24, 0x1.e6063f7217bc6p-28, 0x1.e9d3fe3952179p-32};
     const V magic = V{} + 0x1.8p52;
-    const V t = magic - x, r = (magic - t) - x;
-    const V r2 = r * r, r4 = r2 * r2;
-    const V c01 = fma(r, V{} + 0x1.62e42fefa39efp-1, V{} + 1.0);
-    const V c23 = fma(r, V{} + 0x1.c6b08d704a0c2p-5, V{} + 0x1.ebfbdff82c598p-3);
-    const V c45 = fma(r, V{} + 0x1.5d87fe78a5276p-10, V{} + 0x1.3b2ab6fba1ddap-7);
-    const V c67 = fma(r, V{} + 0x1.ffcbfc670dcd4p-17, V{} + 0x1.430913096fd9fp-13);
-    const V c89 = fma(r, V{} + 0x1.b524fae627834p-24, V{} + 0x1.62bfd47773353p-20);
-    const V cab = fma(r, V{} + 0x1.e9d3fe3952179p-32, V{} + 0x1.e6063f7217bc6p-28);
-    const V low = fma(c23, r2, c01), mid = fma(c67, r2, c45), high = fma(cab, r2, c89);
-    const V p = fma(fma(high, r4, mid), r4, low);
-    const V value = (V)((Bits<double>)p + ((Bits<double>)t << 52));
-    return keep<double>(value, x < V{} + 1021.0);
+    V t[N], r[N], r2[N], even[N], odd[N];
+    EACH(n, N) t[n] = magic - x[n];
+    EACH(n, N) r[n] = (magic - t[n]) - x[n];
+    EACH(n, N) r2[n] = r[n] * r[n];
+    EACH(n, N) even[n] = V{} + c[10], odd[n] = V{} + c[11];
+    EACH(i, 5) {
+        EACH(n, N) even[n] = fma(even[n], r2[n], V{} + c[8 - 2 * i]);
+        EACH(n, N) odd[n] = fma(odd[n], r2[n], V{} + c[9 - 2 * i]);
+    }
+    EACH(n, N) {
+        const V value = (V)((Bits<double>)fma(odd[n], r[n], even[n]) + ((Bits<double>)t[n] << 52));
+        x[n] = keep<double>(value, x[n] < V{} + 1021.0);
+    }
 }
 
-INLINE Vec<float> exp2_minus(Vec<float> x) {
+template <int N> INLINE void exp2_minus(Vec<float>* x) {
     typedef Vec<float> V;
     const V magic = V{} + 0x1.8p23f;
-    const V t = magic - x, r = (magic - t) - x;
-    V p = fma(r, V{} + 1.54531629451e-4f, V{} + 1.33908633647e-3f);
-    p = fma(p, r, V{} + 9.61808255728e-3f);
-    p = fma(p, r, V{} + 5.55035711422e-2f);
-    p = fma(p, r, V{} + 0.240226507606f);
-    p = fma(p, r, V{} + 0.693147188026f);
-    p = fma(p, r, V{} + 1.0f);
-    const V value = (V)((Bits<float>)p + ((Bits<float>)t << 23));
-    return keep<float>(value, x < V{} + 125.0f);
+    EACH(n, N) {
+        const V t = magic - x[n], r = (magic - t) - x[n];
+        V p = fma(r, V{} + 1.54531629451e-4f, V{} + 1.33908633647e-3f);
+        p = fma(p, r, V{} + 9.61808255728e-3f);
+        p = fma(p, r, V{} + 5.55035711422e-2f);
+        p = fma(p, r, V{} + 0.240226507606f);
+        p = fma(p, r, V{} + 0.693147188026f);
+        p = fma(p, r, V{} + 1.0f);
+        const V value = (V)((Bits<float>)p + ((Bits<float>)t << 23));
+        x[n] = keep<float>(value, x[n] < V{} + 125.0f);
+    }
 }
 
 // sin(pi x), from the Taylor series after taking off the nearest whole number; its sign is of no use to us, so it is

@@ -15,15 +15,24 @@ template <class T> INLINE void get_centre(const T* tiles, int d, int64_t i, T* x
     for (int j = 0; j < d; j++) x[j] = p[j * W<T>];
 }
 
-template <class T> INLINE T dot(const T* x, const T* y, int64_t m) {
-    Vec<T> acc[4] = {};
+// A sum of products over tiles in four parts: tile t goes to part t mod 4 on every path, so that their bits agree
+template <class T> struct Sum {
+    Vec<T> part[4] = {};
+    INLINE void add(int i, Vec<T> a, Vec<T> b) { part[i] = fma(a, b, part[i]); }
+    INLINE T total() const { return sum<T>((part[0] + part[2]) + (part[1] + part[3])); }
+};
+
+// Call body(t, t mod 4) for tile t of n, with a remainder that the compiler knows
+template <class Body> INLINE void each_tile(int n, const Body& body) {
     int t = 0;
-    const int n = tile_count<T>(m);
-    for (; t + 4 <= n; t += 4)
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; i++) acc[i] = fma(load(x + (t + i) * W<T>), load(y + (t + i) * W<T>), acc[i]);
-    for (; t < n; t++) acc[0] = fma(load(x + t * W<T>), load(y + t * W<T>), acc[0]);
-    return sum<T>((acc[0] + acc[2]) + (acc[1] + acc[3]));
+    for (; t + 4 <= n; t += 4) EACH(i, 4) body(t + i, i);
+    EACH(i, 3) if (t + i < n) body(t + i, i);
+}
+
+template <class T> INLINE T dot(const T* x, const T* y, int64_t m) {
+    Sum<T> xy;
+    each_tile(tile_count<T>(m), [&](int t, int i) ALWAYS { xy.add(i, load(x + t * W<T>), load(y + t * W<T>)); });
+    return xy.total();
 }
 
 template <class T> INLINE T largest_lane(Vec<T> x) {
@@ -35,36 +44,28 @@ template <class T> INLINE T largest_lane(Vec<T> x) {
 // The largest of |x|
 template <class T> INLINE T largest(const T* x, int64_t m) {
     Vec<T> most[4] = {};
-    int t = 0;
-    const int n = tile_count<T>(m);
-    for (; t + 4 <= n; t += 4)
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; i++) most[i] = larger(most[i], magnitude<T>(load(x + (t + i) * W<T>)));
-    for (; t < n; t++) most[0] = larger(most[0], magnitude<T>(load(x + t * W<T>)));
+    each_tile(tile_count<T>(m), [&](int t, int i) ALWAYS { most[i] = larger(most[i], magnitude<T>(load(x + t * W<T>))); });
     return largest_lane<T>(larger(larger(most[0], most[2]), larger(most[1], most[3])));
 }
 
-// k = k(C, x), zero from m on; returns k . alpha, summed tile after tile
+// k = k(C, x), zero from m on; returns k . alpha
 template <class T>
 INLINE T row(const Kernel<T>& kernel, const T* tiles, int64_t m, const T* x, const T* alpha, T* k) {
-    const int n = tile_count<T>(m), step = kernel.d * W<T>;
-    return visit(kernel, [&](auto shape) {
-        Vec<T> acc{}, kt[4];
+    return visit(kernel, [&, n = tile_count<T>(m), step = size_t(kernel.d) * W<T>](auto shape) {
+        Sum<T> mean;
+        Vec<T> kt[4];
         int t = 0;
-        for (; (t + 4) * W<T> <= m; t += 4) {
-            shape.template evaluate<4, false>(tiles + size_t(t) * step, x, kt);
-            for (int i = 0; i < 4; i++) {
-                store(k + (t + i) * W<T>, kt[i]);
-                acc = fma(kt[i], load(alpha + (t + i) * W<T>), acc);
-            }
+        for (; t + 4 <= n; t += 4) {
+            shape.template evaluate<4, 1>(tiles + t * step, x, kt);
+            kt[3] = keep<T>(kt[3], first_lanes<T>(int(m - (t + 3) * W<T>)));
+            EACH(i, 4) store(k + (t + i) * W<T>, kt[i]), mean.add(i, kt[i], load(alpha + (t + i) * W<T>));
         }
-        for (; t < n; t++) {
-            shape.template evaluate<1, false>(tiles + size_t(t) * step, x, kt);
-            kt[0] = keep<T>(kt[0], first_lanes<T>(int(m - t * W<T>)));
-            store(k + t * W<T>, kt[0]);
-            acc = fma(kt[0], load(alpha + t * W<T>), acc);
+        for (int u = t; u < n; u++) {
+            shape.template evaluate<1, 1>(tiles + u * step, x, kt);
+            store(k + u * W<T>, keep<T>(kt[0], first_lanes<T>(int(m - u * W<T>))));
         }
-        return sum<T>(acc);
+        EACH(i, 3) if (t + i < n) mean.add(i, load(k + (t + i) * W<T>), load(alpha + (t + i) * W<T>));
+        return mean.total();
     });
 }
 
@@ -136,21 +137,38 @@ template <class T> INLINE Best<T> nearest(const T* tiles, int d, int64_t m, cons
     return all.best();
 }
 
+// The only slot with k >= close, or -1 where there are several; nowhere a branch
+template <class T> INLINE int64_t only(const T* k, int64_t m, T close) {
+    Int<T> here = lanes<T>(), count{}, where{};
+    for (int t = 0; t * W<T> < m; t++, here += W<T>) {
+        const Int<T> hit = load(k + t * W<T>) >= splat<T>(close);
+        count -= hit, where |= hit & here;
+    }
+    int64_t total = 0, slot = 0;
+    EACH(i, W<T>) total += count[i], slot += where[i];
+    return total == 1 ? slot : -1;
+}
+
 // The same where the kernel row k and its largest entry are at hand. Where the kernel is a falling function of the
 // distance, the nearest centre has the largest k but for rounding: only centres with nearly that much are measured.
 template <class T>
 INLINE Best<T> nearest(const Kernel<T>& kernel, const T* tiles, int64_t m, const T* x, const T* k, double most) {
     constexpr double CLOSE = sizeof(T) == 8 ? 1e-6 : 1e-2, LEAST = sizeof(T) == 8 ? 1e-100 : 1e-4;
     constexpr int WIDEST = 1000;  // the rounding errors of log k, at most 4 d eps |log LEAST|, stay below CLOSE
-    if (!kernel.isotropic() || kernel.d > WIDEST || !(most >= LEAST)) return nearest(tiles, kernel.d, m, x);
-    const Vec<T> close = splat<T>(T(most * (1.0 - CLOSE)));
-    Best<T> best{0, T(INFINITY)};
-    for (int t = 0; t * W<T> < m; t++) {
-        if (!any<T>(load(k + t * W<T>) >= close)) continue;
-        Vec<T> r2[1];
-        euclidean<1>(tiles + size_t(t) * kernel.d * W<T>, kernel.d, x, r2);
-        for (int i = 0; i < W<T> && t * W<T> + i < m; i++)
-            if (r2[0][i] < best.value) best = {t * W<T> + i, r2[0][i]};
+    const int d = kernel.d;
+    if (!kernel.isotropic() || d > WIDEST || !(most >= LEAST)) return nearest(tiles, d, m, x);
+    const T close = T(most * (1.0 - CLOSE));
+    Best<T> best{only(k, m, close), T(INFINITY)};
+    Vec<T> r2[1];
+    if (best.slot >= 0) {
+        euclidean<1>(tiles + best.slot / W<T> * W<T> * d, d, x, r2);
+        best.value = r2[0][best.slot % W<T>];
+        return best;
+    }
+    for (int64_t i = 0; i < m; i++) {
+        if (!(k[i] >= close)) continue;
+        euclidean<1>(tiles + i / W<T> * W<T> * d, d, x, r2);
+        if (r2[0][i % W<T>] < best.value) best = {i, r2[0][i % W<T>]};
     }
     return best;
 }

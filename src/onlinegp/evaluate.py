@@ -76,20 +76,18 @@ def run(model: OnlineRegressor, X: ArrayLike, y: ArrayLike, *, progress: bool = 
     -------
     Trace
     """
-    origin, new = frames.origin(X), model._width is None
-    X, y, names = model._check_Xy(X, y)
+    origin = frames.origin(X)
+    engine, X, Y = model._ready(X, y)
     block = BLOCK if progress else len(X)
     starts = range(0, len(X), block)
-    blocks = [model.run(X[i : i + block], y[i : i + block]) for i in _shown(starts, model, progress)]
-    mean, variance, size = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-    if new:
-        model._remember(names)
+    blocks = [engine.run(X[i : i + block], Y[i : i + block]) for i in _shown(starts, model, progress)]
+    mean, variance, size = blocks[0] if len(blocks) == 1 else map(np.concatenate, zip(*blocks, strict=True))
     std = np.sqrt(variance)
-    if y.ndim == 1:
-        mean = mean[:, 0]
+    if model._flat:
+        Y, mean = Y[:, 0], mean[:, 0]
     else:
-        std = np.repeat(std[:, None], y.shape[1], axis=1)
-    return Trace(mean, std, size, log_density(y, mean, std), origin)
+        std = np.repeat(std[:, None], Y.shape[1], axis=1)
+    return Trace(mean, std, size, log_density(Y, mean, std), origin)
 
 
 def _split(name: str, values: Array) -> list[tuple[str, Array]]:

@@ -52,7 +52,7 @@ def log_density(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
     r, std = _standardised(y, mean, std)
     with np.errstate(divide="ignore", invalid="ignore"):
         density = -0.5 * r**2 - np.log(std) - 0.5 * np.log(2.0 * np.pi)
-    return np.where(np.isinf(r), -np.inf, density)
+    return density if np.all(std) else np.where(np.isinf(r), -np.inf, density)
 
 
 def interval(mean: ArrayLike, std: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
@@ -92,7 +92,8 @@ def _standardised(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> tuple[Array,
         raise ValueError(f"std must be a number or have the shape of y, got {std.shape} and {y.shape}. Reshape std.")
     e = y - mean
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(e == 0.0, 0.0, e / std), std
+        r = e / std
+    return (r if np.all(std) else np.where(e == 0.0, 0.0, r)), std
 
 
 def _non_negative(std: ArrayLike) -> Array:
