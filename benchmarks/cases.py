@@ -65,7 +65,7 @@ CASES = [
         rows=5000,
         warm=0,
         limit=lambda m: limits.row_seconds(m, 8),
-        bound="FMA",
+        bound="arithmetic",
         targets=(70, 12, 0.60),
     ),
     Case(
@@ -76,7 +76,7 @@ CASES = [
         rows=5000,
         warm=0,
         limit=lambda m: limits.row_seconds(m, 8, passes=3),
-        bound="FMA",
+        bound="arithmetic",
         targets=(55, 11, 0.55),
     ),
     Case(
@@ -87,7 +87,7 @@ CASES = [
         rows=5000,
         warm=0,
         limit=lambda m: limits.row_seconds(m, 8, passes=3),
-        bound="FMA",
+        bound="arithmetic",
         targets=(55, 11, 0.55),
     ),
     Case(
@@ -99,7 +99,7 @@ CASES = [
         warm=0,
         spread=0.75,
         limit=lambda m: limits.row_seconds(m, 8, passes=3),
-        bound="FMA",
+        bound="arithmetic",
         targets=(170, 55, 0.45),
     ),
     krlst(50, 20000, (100, 14, 0.40), naive_rows=1000),

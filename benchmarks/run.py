@@ -14,6 +14,7 @@ from time import perf_counter
 import limits
 import numpy as np
 from cases import CASES, Case
+from fleet import fleet
 
 import onlinegp as ogp
 
@@ -99,14 +100,14 @@ def one_call(engine: str, repeats: int) -> dict:
 
 
 def table(results: list[dict]) -> str:
-    header = f"{'case':<44} {'naive':>9} {'tuned':>8} {'onlinegp':>9} {'x naive':>8} {'x tuned':>8} {'of limit':>16}"
+    header = f"{'case':<44} {'naive':>9} {'tuned':>8} {'onlinegp':>9} {'x naive':>8} {'x tuned':>8} {'of limit':>18}"
     lines = [header, "-" * len(header)]
     for r in results:
         us = r["us"]
         share = f"{r['share of limit']:>7.0%} of {r['bound']}" if "share of limit" in r else ""
         lines.append(
             f"{r['case']:<44} {_cell(us.get('naive'), 9)} {_cell(us.get('tuned'), 8)} {us['onlinegp']:>9.2f} "
-            f"{_cell(r.get('times naive'), 8)} {_cell(r.get('times tuned'), 8)} {share:>16}"
+            f"{_cell(r.get('times naive'), 8)} {_cell(r.get('times tuned'), 8)} {share:>18}"
         )
     return "\n".join(lines)
 
@@ -150,13 +151,14 @@ def main() -> None:
     results = []
     for case in tqdm([c for c in CASES if args.only in c.name], disable=None, leave=False):
         results.append(measure(case, args.engine, args.repeats))
-    if not args.only:
+    if args.only in "one call":
         results.append(one_call(args.engine, args.repeats))
-        if hasattr(ogp, "Fleet"):
-            from fleet import fleet
-
-            results += fleet(args.repeats)
+    if args.only in "fleet":
+        results += fleet(args.repeats)
     print(table(results))
+    for r in results:
+        if r.get("speed-up", 1.0) != 1.0:
+            print(f"\n{r['case']}: {r['speed-up']:.2f} times one thread; memory alone {r['speed-up of memory']:.2f}.")
     report = {"machine": machine, "engine": ogp.engine.info(), "results": results}
     if args.peers:
         from peers import peers

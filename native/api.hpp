@@ -35,7 +35,12 @@ class Model {
     virtual void rows(int64_t n, const double* X, double* K) const = 0;       // kernel rows, (n, size)
 };
 
-// Many filters of one recipe. Each thread works as one of `workers`, on the filters that are its own.
+// One event of a fleet: the filter that it belongs to, and its row in X, Y, mean and variance
+struct Event {
+    int64_t who, row;
+};
+
+// Many filters of one recipe. Each thread works as one of `workers`, on filters that no other has at that time.
 class Models {
   public:
     virtual ~Models();
@@ -46,7 +51,7 @@ class Models {
     virtual void load(int64_t i, const Arrays& in) = 0;
     virtual void save(int64_t i, Arrays& out) = 0;
     // For each of n events predict (where mean and variance are wanted) and then learn (where Y is given)
-    virtual void work(int worker, int64_t n, const int64_t* who, const double* X, const double* Y, double* mean,
+    virtual void work(int worker, int64_t n, const Event* events, const double* X, const double* Y, double* mean,
                       double* variance) = 0;
 };
 

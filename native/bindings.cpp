@@ -231,6 +231,31 @@ static void load_member(FleetEngine& fleet, int64_t i, nb::dict in) {
     load(fleet, in, [&](const Arrays& arrays) { fleet.models().load(i, arrays); });
 }
 
+// The numbers of keys: of small whole ones in a table, of the others in a dictionary; None if one of them has none
+static nb::object numbers(nb::dict index, Indices table, nb::handle keys) {
+    nb::object listed = nb::steal(PySequence_Fast(keys.ptr(), "keys must be a sequence, such as a list."));
+    if (!listed.is_valid()) throw nb::python_error();
+    const size_t n = size_t(PySequence_Fast_GET_SIZE(listed.ptr()));
+    Integers who = fresh<int64_t>({n});
+    for (size_t i = 0; i < n; i++) {
+        PyObject* key = PySequence_Fast_GET_ITEM(listed.ptr(), Py_ssize_t(i));
+        int64_t number = -1;
+        if (PyLong_CheckExact(key)) {
+            int overflow;
+            const int64_t small = PyLong_AsLongLongAndOverflow(key, &overflow);
+            if (0 <= small && small < int64_t(table.shape(0))) number = table.data()[small];
+        }
+        if (number < 0) {
+            PyObject* known = PyDict_GetItemWithError(index.ptr(), key);
+            if (!known && PyErr_Occurred()) throw nb::python_error();
+            if (!known) return nb::none();
+            number = PyLong_AsLongLong(known);
+        }
+        who.data()[i] = number;
+    }
+    return nb::cast(who);
+}
+
 static void check_events(FleetEngine& fleet, const Indices& who, const Matrix& X) {
     check_width(fleet, X);
     if (who.shape(0) != X.shape(0)) throw nb::value_error("there must be one model for each row of X.");
@@ -323,7 +348,7 @@ NB_MODULE(_native, m) {
         })
         .def("learn", learn_events).def("run", run_events).def("predict", predict_events)
         .def("save", save_member).def("load", load_member);
-    m.def("exp2_minus", exp2_minus);
+    m.def("exp2_minus", exp2_minus).def("numbers", numbers);
     m.attr("instruction_set") = instructions().name;
     m.attr("compiler") = ONLINEGP_COMPILER;
     m.attr("DEEPEST") = DEEPEST;

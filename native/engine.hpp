@@ -71,7 +71,8 @@ class Engine {
     std::unique_ptr<Model> model_;
 };
 
-// The same for a fleet: a filter belongs to one thread, which learns its events in order
+// The same for a fleet. Events are worked off filter by filter, so that memory is walked through once and in order, and
+// each thread takes a stretch of the filters; those of one filter stay in the order in which they came.
 class FleetEngine {
   public:
     FleetEngine(const InstructionSet& set, const Recipe& recipe, int d, int p, bool single)
@@ -85,15 +86,39 @@ class FleetEngine {
 
     void work(int64_t n, const int64_t* who, const double* X, const double* Y, double* mean, double* variance,
               int threads) {
+        sort(n, who);
         const int workers = n < EVENTS_A_THREAD * threads ? int(n / EVENTS_A_THREAD) + 1 : threads;
         models_->employ(workers);
         in_parallel(workers, workers, [&](int64_t worker, int64_t) {
-            models_->work(int(worker), n, who, X, Y, mean, variance);
+            const int64_t begin = border(n * worker / workers), end = border(n * (worker + 1) / workers);
+            models_->work(int(worker), end - begin, events_.data() + begin, X, Y, mean, variance);
         });
     }
 
   private:
+    // By filter, and by row within it: digit after digit, from the last to the first
+    void sort(int64_t n, const int64_t* who) {
+        events_.resize(n), sorted_.resize(n);
+        for (int64_t i = 0; i < n; i++) events_[i] = {who[i], i};
+        for (int shift = 0; (models_->count() - 1) >> shift; shift += DIGIT) {
+            int64_t start[(1 << DIGIT) + 1] = {};
+            const auto digit = [&](const Event& event) { return (event.who >> shift) & ((1 << DIGIT) - 1); };
+            for (const Event& event : events_) start[digit(event) + 1]++;
+            for (int i = 0; i < 1 << DIGIT; i++) start[i + 1] += start[i];
+            for (const Event& event : events_) sorted_[start[digit(event)]++] = event;
+            events_.swap(sorted_);
+        }
+    }
+    // The first event from i on that belongs to another filter than the one before
+    int64_t border(int64_t i) const {
+        const int64_t n = int64_t(events_.size());
+        while (0 < i && i < n && events_[i].who == events_[i - 1].who) i++;
+        return i;
+    }
+
     static constexpr int64_t EVENTS_A_THREAD = 64;
+    static constexpr int DIGIT = 8;
+    std::vector<Event> events_, sorted_;
     const Recipe recipe_;
     std::unique_ptr<Models> models_;
 };

@@ -33,7 +33,7 @@ template <class P> class List {
 
 template <class T> class Fleet final : public Models {
   public:
-    Fleet(const Recipe& recipe, int d, int p) : recipe_(recipe), kernel_(recipe.kernel, d), d_(d), p_(p) { employ(1); }
+    Fleet(const Recipe& recipe, int d, int p) : recipe_(recipe), kernel_(recipe, d), d_(d), p_(p) { employ(1); }
 
     int64_t count() const override { return states_.count(); }
     void grow(int64_t count) override {
@@ -41,7 +41,6 @@ template <class T> class Fleet final : public Models {
     }
     void employ(int workers) override {
         while (workers_.count() < workers) workers_.push(new Worker(d_, p_));
-        active_ = workers;
     }
     int64_t size(int64_t i) const override { return states_[i].size; }
     void load(int64_t i, const Arrays& in) override {
@@ -57,16 +56,15 @@ template <class T> class Fleet final : public Models {
         state.save_to(out);
     }
 
-    void work(int worker, int64_t n, const int64_t* who, const double* X, const double* Y, double* mean,
+    void work(int worker, int64_t n, const Event* events, const double* X, const double* Y, double* mean,
               double* variance) override {
-        int64_t i = next(worker, 0, n, who), after = next(worker, i + 1, n, who);
-        for (int64_t later; i < n; i = after, after = later) {
-            later = next(worker, after + 1, n, who);
-            if (later < n) fetch(reinterpret_cast<const char*>(&states_[who[later]]), sizeof(State<T>));
-            State<T>& state = states_[who[i]];
-            state.fetch_meanwhile(after < n ? &states_[who[after]] : nullptr);
-            event(workers_[worker], state, X + i * d_, Y ? Y + i * p_ : nullptr,
-                  mean ? mean + i * p_ : nullptr, variance ? variance + i : nullptr);
+        for (int64_t i = 0; i < n; i++) {
+            if (i + 2 < n) fetch_early(events[i + 2], X, Y);
+            State<T>& state = states_[events[i].who];
+            state.fetch_meanwhile(i + 1 < n ? &states_[events[i + 1].who] : nullptr);
+            const int64_t row = events[i].row;
+            event(workers_[worker], state, X + row * d_, Y ? Y + row * p_ : nullptr,
+                  mean ? mean + row * p_ : nullptr, variance ? variance + row : nullptr);
             state.fetch_meanwhile(nullptr);
         }
     }
@@ -78,9 +76,10 @@ template <class T> class Fleet final : public Models {
         Worker(int d, int p) : look(d, p) {}
     };
 
-    int64_t next(int worker, int64_t i, int64_t n, const int64_t* who) const {  // the worker's own, from i on
-        while (i < n && who[i] % active_ != worker) i++;
-        return i;
+    void fetch_early(const Event& next, const double* X, const double* Y) const {
+        fetch(reinterpret_cast<const char*>(&states_[next.who]), sizeof(State<T>));
+        fetch(X + next.row * d_, d_);
+        if (Y) fetch(Y + next.row * p_, p_);
     }
     void event(Worker& worker, State<T>& state, const double* x, const double* y, double* mean, double* variance) {
         Look<T>& look = worker.look;
@@ -98,7 +97,6 @@ template <class T> class Fleet final : public Models {
     const Recipe& recipe_;
     Kernel<T> kernel_;
     const int d_, p_;
-    int active_ = 1;
     List<Worker> workers_;    // their pools outlive the states,
     List<State<T>> states_;   // which are destroyed first
 };

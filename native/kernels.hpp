@@ -22,12 +22,19 @@ template <class T> struct Leaf {
 };
 
 template <class T> struct Kernel {
+    // Relative differences of k that are no rounding errors (at most 4 d eps |log LEAST|, for d up to WIDEST)
+    static constexpr double CLOSE = sizeof(T) == 8 ? 1e-6 : 1e-2, LEAST = sizeof(T) == 8 ? 1e-100 : 1e-4;
+    static constexpr int WIDEST = 1000;
+
     int d = 0, length = 0;
     bool constant_diagonal = true;  // k(x, x) is the same everywhere
     Buffer<Leaf<T>> code;
     Buffer<T> values;
 
-    Kernel(const Program& program, int d) : d(d), length(int(program.code.size())) {
+    double inside = INFINITY;  // more than this, and a centre is within the recipe's radius
+
+    Kernel(const Recipe& recipe, int d) : d(d), length(int(recipe.kernel.code.size())) {
+        const Program& program = recipe.kernel;
         code.resize(length);
         values.resize(program.values.size());
         for (size_t i = 0; i < program.values.size(); i++) values[i] = T(program.values[i]);
@@ -38,8 +45,9 @@ template <class T> struct Kernel {
             code[i] = {in.op, in.each, start, start + d, rate * rate, in.a, in.b, in.c};
             if (in.op == Op::Linear || in.op == Op::Polynomial) constant_diagonal = false;
         }
+        if (tells_distance()) inside = at_distance(*this, T(recipe.radius)) * (1.0 + CLOSE);
     }
-    bool isotropic() const { return stationary_leaf() && !code[0].each; }  // falls with the Euclidean distance
+    bool tells_distance() const { return stationary_leaf() && !code[0].each && d <= WIDEST; }  // Euclidean, by falling
     bool stationary_leaf() const { return length == 1 && code[0].op <= Op::Matern52; }
 };
 
@@ -202,6 +210,17 @@ template <class T, class Body> INLINE auto visit(const Kernel<T>& kernel, const 
         }
     }
     return body(Composed<T>{kernel});
+}
+
+// k of two points that are this far apart, where it depends on nothing else
+template <class T> double at_distance(const Kernel<T>& kernel, T r) {
+    Buffer<T> tile(size_t(kernel.d) * W<T>), x(kernel.d);
+    x[0] = r;
+    return visit(kernel, [&](auto shape) {
+        Vec<T> k[1];
+        shape.template evaluate<1, 1>(tile.data(), x.data(), k);
+        return double(k[0][0]);
+    });
 }
 
 // k(x, x)

@@ -7,7 +7,7 @@ namespace onlinegp::ONLINEGP_ISA {
 template <class T> class Filter final : public Model {
   public:
     Filter(const Recipe& recipe, int d, int p)
-        : recipe_(recipe), kernel_(recipe.kernel, d), state_(recipe, d, p), look_(d, p), ahead_x_(size_t(block_rows) * d) {
+        : recipe_(recipe), kernel_(recipe, d), state_(recipe, d, p), look_(d, p), ahead_x_(size_t(block_rows) * d) {
         state_.reserve(1);
     }
 

@@ -25,8 +25,19 @@ int64_t place_coherence(const Recipe& recipe, const Kernel<T>& kernel, const Sta
     return -double(best.value) <= recipe.threshold ? NEW : best.slot;
 }
 
-template <class T> Best<T> nearest(const Kernel<T>& kernel, const State<T>& state, const Look<T>& look) {
-    return nearest(kernel, state.tiles, state.size, look.x.data(), look.k.data(), double(look.largest));
+template <class T> Best<T> nearest(const State<T>& state, const Look<T>& look) {
+    return nearest(state.tiles, state.d, state.size, look.x.data());
+}
+
+// The nearest centre if it is within the radius. A kernel that falls with the distance mostly tells without measuring.
+template <class T>
+int64_t place_quantised(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state, const Look<T>& look) {
+    if (double(look.largest) > kernel.inside) {
+        const int64_t slot = nearest_by(kernel, state.size, look.k.data(), look.largest);
+        if (slot >= 0) return slot;
+    }
+    const Best<T> near = nearest(state, look);
+    return double(near.value) <= square(recipe.radius) ? near.slot : NEW;
 }
 
 template <class T>
@@ -36,15 +47,20 @@ int64_t place_surprise(const Recipe& recipe, const Kernel<T>& kernel, const Stat
     const double surprise = 0.5 * (std::log(2 * PI * look.s) + e2 / state.p / look.s);
     if (surprise > recipe.abnormal) return IGNORE;
     if (state.size == 0 || surprise >= recipe.redundant) return NEW;
-    return nearest(kernel, state, look).slot;
+    const int64_t slot = nearest_by(kernel, state.size, look.k.data(), look.largest);
+    return slot >= 0 ? slot : nearest(state, look).slot;
 }
 
 template <class T>
 int64_t place_novelty(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state, const Look<T>& look) {
-    const Best<T> near = nearest(kernel, state, look);
-    double largest = 0;
-    for (int o = 0; o < state.p; o++) largest = max(largest, std::fabs(look.e[o]));
-    return double(near.value) > square(recipe.radius) && largest > recipe.error ? NEW : near.slot;
+    double error = 0;
+    for (int o = 0; o < state.p; o++) error = max(error, std::fabs(look.e[o]));
+    if (error <= recipe.error || double(look.largest) > kernel.inside) {
+        const int64_t slot = nearest_by(kernel, state.size, look.k.data(), look.largest);
+        if (slot >= 0) return slot;
+    }
+    const Best<T> near = nearest(state, look);
+    return double(near.value) > square(recipe.radius) && error > recipe.error ? NEW : near.slot;
 }
 
 template <class T> int64_t place(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state, const Look<T>& look) {
@@ -53,10 +69,7 @@ template <class T> int64_t place(const Recipe& recipe, const Kernel<T>& kernel, 
     if (recipe.dictionary == Dictionary::Surprise) return place_surprise(recipe, kernel, state, look);
     if (state.size == 0) return NEW;
     switch (recipe.dictionary) {
-        case Dictionary::Quantised: {
-            const Best<T> near = nearest(kernel, state, look);
-            return double(near.value) <= square(recipe.radius) ? near.slot : NEW;
-        }
+        case Dictionary::Quantised: return place_quantised(recipe, kernel, state, look);
         case Dictionary::Coherence: return place_coherence(recipe, kernel, state, look);
         default: return place_novelty(recipe, kernel, state, look);
     }

@@ -133,7 +133,7 @@ template <class T> struct State {
         tiles = from.take<T>(rows * d), alpha = from.take<T>(rows * p), kcc = from.take<T>(rows);
         born = from.take<int64_t>(rows);
         rowsum = recipe.sums_rows() ? from.take<T>(rows) : nullptr;
-        if (recipe.has('A')) A.carve(from, int(rows));
+        if (recipe.has('A')) A.carve(from, int(rows), recipe.has('Q'));
         if (recipe.has('Q')) Q.carve(from, int(rows));
         if (recipe.has('K')) K.carve(from, int(rows));
         if (recipe.has('P')) P.carve(from, int(rows));

@@ -19,7 +19,7 @@ template <class T> struct Symmetric {
     static constexpr int R = 4, L = W<T>, TILE = R * L;
 
     T* s = nullptr;
-    T *u = nullptr, *z = nullptr, *b = nullptr;
+    T *u = nullptr, *z = nullptr, *b = nullptr;  // b only where Replace2 can be pending
     Pending pending = Pending::Nothing;
     T c = 0, g = 0;
     const T* next = nullptr;  // a matrix of the same layout that will be needed soon
@@ -34,15 +34,16 @@ template <class T> struct Symmetric {
         return TILE * (same * (full * (full + 1) / 2) + rest * (full + 1));
     }
     static size_t entries(int capacity) { return offset((capacity + R - 1) / R); }
-    void carve(Carver& from, int capacity) {
+    void carve(Carver& from, int capacity, bool follows = false) {
         s = from.take<T>(entries(capacity));
-        u = from.take<T>(capacity), z = from.take<T>(capacity), b = from.take<T>(capacity);
+        u = from.take<T>(capacity), z = from.take<T>(capacity);
+        b = follows ? from.take<T>(capacity) : nullptr;
     }
     void copy(const Symmetric& old, int capacity) {
         std::memcpy(s, old.s, entries(capacity) * sizeof(T));
         std::memcpy(u, old.u, capacity * sizeof(T));
         std::memcpy(z, old.z, capacity * sizeof(T));
-        std::memcpy(b, old.b, capacity * sizeof(T));
+        if (b) std::memcpy(b, old.b, capacity * sizeof(T));
     }
 
     // Rows (which are columns)
@@ -184,7 +185,7 @@ template <class T> struct Symmetric {
             for (; j < i + R; j += L, p += TILE) diagonal_tile<P>(p, rows, i, j, load(x + j), diagonal);
             add_sums<T>(out + i, rows.acc[0], rows.acc[1], rows.acc[2], rows.acc[3]);
         }
-        if (next) fetch(next + (u - s), (b - u) + m);
+        if (next) fetch(next + (u - s), ((b ? b : z) - u) + m);
     }
 };
 

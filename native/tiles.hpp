@@ -137,40 +137,21 @@ template <class T> INLINE Best<T> nearest(const T* tiles, int d, int64_t m, cons
     return all.best();
 }
 
-// The only slot with k >= close, or -1 where there are several; nowhere a branch
-template <class T> INLINE int64_t only(const T* k, int64_t m, T close) {
+// The nearest centre, told by the kernel row k and its largest entry alone; -1 where they cannot tell.
+//
+// Where the kernel is a falling function of the distance, the nearest centre has the largest k but for rounding: it must
+// be the only one with nearly that much.
+template <class T> INLINE int64_t nearest_by(const Kernel<T>& kernel, int64_t m, const T* k, T most) {
+    if (!kernel.tells_distance() || !(most >= T(Kernel<T>::LEAST))) return -1;
+    const Vec<T> close = splat<T>(most * T(1.0 - Kernel<T>::CLOSE));
     Int<T> here = lanes<T>(), count{}, where{};
     for (int t = 0; t * W<T> < m; t++, here += W<T>) {
-        const Int<T> hit = load(k + t * W<T>) >= splat<T>(close);
+        const Int<T> hit = load(k + t * W<T>) >= close;
         count -= hit, where |= hit & here;
     }
     int64_t total = 0, slot = 0;
     EACH(i, W<T>) total += count[i], slot += where[i];
     return total == 1 ? slot : -1;
-}
-
-// The same where the kernel row k and its largest entry are at hand. Where the kernel is a falling function of the
-// distance, the nearest centre has the largest k but for rounding: only centres with nearly that much are measured.
-template <class T>
-INLINE Best<T> nearest(const Kernel<T>& kernel, const T* tiles, int64_t m, const T* x, const T* k, double most) {
-    constexpr double CLOSE = sizeof(T) == 8 ? 1e-6 : 1e-2, LEAST = sizeof(T) == 8 ? 1e-100 : 1e-4;
-    constexpr int WIDEST = 1000;  // the rounding errors of log k, at most 4 d eps |log LEAST|, stay below CLOSE
-    const int d = kernel.d;
-    if (!kernel.isotropic() || d > WIDEST || !(most >= LEAST)) return nearest(tiles, d, m, x);
-    const T close = T(most * (1.0 - CLOSE));
-    Best<T> best{only(k, m, close), T(INFINITY)};
-    Vec<T> r2[1];
-    if (best.slot >= 0) {
-        euclidean<1>(tiles + best.slot / W<T> * W<T> * d, d, x, r2);
-        best.value = r2[0][best.slot % W<T>];
-        return best;
-    }
-    for (int64_t i = 0; i < m; i++) {
-        if (!(k[i] >= close)) continue;
-        euclidean<1>(tiles + i / W<T> * W<T> * d, d, x, r2);
-        if (r2[0][i % W<T>] < best.value) best = {i, r2[0][i % W<T>]};
-    }
-    return best;
 }
 
 }  // namespace onlinegp::ONLINEGP_ISA

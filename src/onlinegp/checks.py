@@ -170,7 +170,7 @@ def _numbers_from(array: NDArray[Any], name: str) -> Array:
 
 
 def _refuse_non_finite(array: Array, name: str) -> Array:
-    if array.size and not (-LARGEST < array.min() and array.max() < LARGEST):  # NaN fails the comparisons too
+    if array.size and not (array.min() > -LARGEST and array.max() < LARGEST):  # NaN fails the comparisons too
         where = tuple(int(i) for i in np.argwhere(~(np.abs(array) < LARGEST))[0])
         value = array[where]
         what = "NaN" if np.isnan(value) else "infinity" if np.isinf(value) else "a value beyond 1e150"

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp.checks import Array, check_X, check_Xy, count
-from onlinegp.engine.fleets import NativeFleet, PythonFleet, Who, make_fleet
+from onlinegp.engine.fleets import NativeFleet, Numbers, PythonFleet, Who, make_fleet
 from onlinegp.filters.base import OnlineRegressor
 from onlinegp.model_file import ModelFileError, from_bytes, to_bytes
 from onlinegp.state import State
@@ -58,7 +58,7 @@ class Fleet:
         self.model = copy.deepcopy(model)
         self.threads = None if threads is None else count("Use None for as many as there are cores.", threads=threads)
         self._recipe = self.model.recipe()
-        self._index: dict[Hashable, int] = {}
+        self._numbers = Numbers()
         self._fleet: PythonFleet | NativeFleet | None = None
 
     # Learning and predicting
@@ -78,10 +78,11 @@ class Fleet:
     def predict(self, keys: Sequence[Hashable], X: ArrayLike, return_std: bool = False) -> Any:
         """Predict y at row i of X by the model of keys[i]; with `return_std`, its standard deviation too."""
         X = check_X(X, width=self._width)
-        unknown = next((key for key in keys if key not in self._index), None)
-        if unknown is not None:
+        keys = _listed(keys, len(X))
+        who = self._numbers.find(keys)
+        if who is None:
+            unknown = next(key for key in keys if key not in self._numbers)
             raise KeyError(f"no model has the key {unknown!r}. A key gets its model when it is first learned.")
-        who = self._numbers(keys, len(X))
         assert self._fleet is not None
         mean, variance = self._fleet.predict(who, X, self._threads())
         return (mean[:, 0], np.sqrt(variance)) if return_std else mean[:, 0]
@@ -89,21 +90,21 @@ class Fleet:
     # Members
 
     def __len__(self) -> int:
-        return len(self._index)
+        return len(self._numbers)
 
     def __iter__(self) -> Iterator[Hashable]:
-        return iter(self._index)
+        return iter(self._numbers)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._index
+        return key in self._numbers
 
     def __getitem__(self, key: Hashable) -> OnlineRegressor:
         """Return a copy of the model of a key, as an estimator of its own."""
-        if key not in self._index:
+        if key not in self._numbers:
             raise KeyError(f"no model has the key {key!r}.")
         assert self._fleet is not None
         model = copy.deepcopy(self.model)
-        model._adopt(self._recipe, copy.deepcopy(self._fleet.state(self._index[key])), single=True)
+        model._adopt(self._recipe, copy.deepcopy(self._fleet.state(self._numbers[key])), single=True)
         return model
 
     def __setitem__(self, key: Hashable, model: OnlineRegressor) -> None:
@@ -178,30 +179,33 @@ class Fleet:
         X, y = check_Xy(X, y, width=self._width)
         if y.ndim != 1:
             raise ValueError(f"y must have shape (n,), one number an event, got {y.shape}.")
-        if len(keys) != len(X):
-            raise ValueError(f"keys must have one entry for each row of X, got {len(keys)} for {len(X)} rows.")
+        keys = _listed(keys, len(X))
+        who = self._numbers.find(keys)
+        new = dict.fromkeys(key for key in keys if key not in self._numbers) if who is None else {}
         fleet = self._start(X.shape[1])
-        try:
-            who = self._numbers(keys, len(X))
-        except KeyError:  # somebody is new
-            for key in keys:
-                self._index.setdefault(key, len(self._index))
-            fleet.grow(len(self._index))
-            who = self._numbers(keys, len(X))
+        if who is None:
+            fleet.grow(len(self._numbers) + len(new))
+            self._numbers.add(new)
+            who = self._numbers.find(keys)
+        assert who is not None
         return fleet, who, X, y[:, None]
-
-    def _numbers(self, keys: Sequence[Hashable], n: int) -> Who:
-        if len(keys) != n:
-            raise ValueError(f"keys must have one entry for each row of X, got {len(keys)} for {n} rows.")
-        return np.fromiter(map(self._index.__getitem__, keys), dtype=np.int64, count=n)
 
     def _put(self, key: Hashable, state: State) -> None:
         if self._fleet is not None and self._fleet.features != state.centers.shape[1]:
             raise ValueError(f"model must have {self._fleet.features} features, got {state.centers.shape[1]}.")
         fleet = self._start(state.centers.shape[1])
-        number = self._index.setdefault(key, len(self._index))
-        fleet.grow(len(self._index))
-        fleet.put(number, state)
+        if key not in self._numbers:
+            fleet.grow(len(self._numbers) + 1)
+            self._numbers.add([key])
+        fleet.put(self._numbers[key], state)
+
+
+def _listed(keys: Sequence[Hashable], n: int) -> Sequence[Hashable]:
+    """Return keys as they are, those of an array as plain numbers or strings; there must be n of them."""
+    keys = keys.tolist() if hasattr(keys, "tolist") else keys
+    if len(keys) != n:
+        raise ValueError(f"keys must have one entry for each row of X, got {len(keys)} for {n} rows.")
+    return keys
 
 
 def _opened(data: bytes, path: str | Path) -> tuple[list[Hashable], list[bytes]]:

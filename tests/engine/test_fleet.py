@@ -66,6 +66,22 @@ def test_it_grows_by_key_and_iterates(engine):
 
 
 @every
+def test_keys_of_all_kinds(engine):
+    fleet = Fleet(models(engine)[0])
+    keys = [5, -1, 10**6, 2**80, "5", 0, 5]
+    fleet.learn(keys, np.zeros((7, 2)), np.ones(7))
+    assert list(fleet) == keys[:-1]
+    fleet.learn(np.array([5, 0, 10**6]), np.zeros((3, 2)), np.ones(3))  # an array's numbers are plain numbers
+    fleet.learn([5.0, True], np.zeros((2, 2)), np.ones(2))  # and equal keys are one: 5.0 is 5, True is 1
+    assert list(fleet) == [*keys[:-1], 1]
+    assert [fleet[key].n_seen_ for key in fleet] == [4, 1, 2, 1, 1, 2, 1]
+    fleet.learn(np.arange(300), np.zeros((300, 2)), np.ones(300))
+    assert len(fleet) == 5 + 299
+    assert fleet[299].n_seen_ == 1
+    assert all(type(key) in (int, str, bool) for key in fleet)
+
+
+@every
 def test_save_and_load_continue_bit_for_bit(engine, tmp_path):
     keys, X, y = events(400, 10)
     for model in models(engine):
@@ -102,6 +118,8 @@ def test_bad_input_changes_nothing(engine):
         fleet.learn(["c"], [[0.0]], [1.0])
     with pytest.raises(ValueError, match="one entry"):
         fleet.learn(["c", "d"], [[0.0, 0.0]], [1.0])
+    with pytest.raises(TypeError, match="unhashable"):
+        fleet.learn(["c", []], np.zeros((2, 2)), np.ones(2))
     with pytest.raises(KeyError, match="no model"):
         fleet.predict(["c"], [[0.0, 0.0]])
     with pytest.raises(ValueError, match="prior"):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +15,54 @@ from onlinegp.learn import Recipe
 from onlinegp.state import State
 
 Who = NDArray[np.int64]
+
+
+class Numbers:
+    """Which number each key has, in the order in which they came.
+
+    A dictionary knows them all; whole numbers that are not large are looked up in a table, which a cache holds longer.
+    """
+
+    def __init__(self) -> None:
+        self._of: dict[Hashable, int] = {}
+        self._table: Who = np.empty(0, dtype=np.int64)  # -1: not there
+        self._native: Any = None
+        if available():
+            from onlinegp.engine import _native
+
+            self._native = _native
+
+    def __len__(self) -> int:
+        return len(self._of)
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._of)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._of
+
+    def __getitem__(self, key: Hashable) -> int:
+        return self._of[key]
+
+    def find(self, keys: Sequence[Hashable]) -> Who | None:
+        """Return the number of each of the keys, or None if one of them has none."""
+        if self._native is not None:
+            return self._native.numbers(self._of, self._table, keys)
+        try:
+            return np.fromiter(map(self._of.__getitem__, keys), dtype=np.int64, count=len(keys))
+        except KeyError:
+            return None
+
+    def add(self, keys: Iterable[Hashable]) -> None:
+        """Give numbers to these keys, which have none yet."""
+        for number, key in enumerate(keys, start=len(self)):
+            self._of[key] = number
+            if type(key) is int and 0 <= key < 8 * number + 1024:
+                missing = key + 1 - len(self._table)
+                if missing > 0:
+                    more = np.full(max(missing, len(self._table)), -1, dtype=np.int64)
+                    self._table = np.concatenate([self._table, more])
+                self._table[key] = number
 
 
 class PythonFleet:
