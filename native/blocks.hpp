@@ -85,8 +85,9 @@ template <class T> class RowsAhead {
         for (int b = 0; b < AHEAD; b++)  // no centres, no kernel
             for (int64_t i = size_; i % W<T>; i++) rows_[b * room_ + i] = 0;
     }
-    // k = k(C, x_b), its largest entry, |k|^2 and k . alpha, as for one sample; tiles with newer centres are done again
-    void finish(const Kernel<T>& kernel, const State<T>& state, int b, Look<T>& look) {
+    // k = k(C, x_b), its largest entry, |k|^2 if wanted and k . alpha, as for one sample; tiles with newer centres are
+    // done again
+    template <bool Norm> void finish(const Kernel<T>& kernel, const State<T>& state, int b, Look<T>& look) {
         T *ready = rows_.data() + b * room_, *k = look.k.data();
         if (state.size > size_) renew(kernel, state, ready, look.x.data());
         Sum<T> mean, k2;
@@ -95,7 +96,8 @@ template <class T> class RowsAhead {
             const Vec<T> kt = load(ready + t * W<T>);
             store(k + t * W<T>, kt);
             most[i % 2] = larger(most[i % 2], magnitude<T>(kt));
-            mean.add(i, kt, load(alpha + t * W<T>)), k2.add(i, kt, kt);
+            mean.add(i, kt, load(alpha + t * W<T>));
+            if constexpr (Norm) k2.add(i, kt, kt);
         });
         look.mean[0] = double(mean.total()), look.k2 = double(k2.total());
         look.largest = largest_lane<T>(larger(most[0], most[1]));

@@ -127,7 +127,8 @@ template <class T> class Filter final : public Model {
             for (int b = 0; b < AHEAD; b++) {
                 ready();
                 for (int j = 0; j < d; j++) look_.x[j] = ahead_x_[b * d + j];
-                ahead_.finish(kernel_, state_, b, look_);
+                if (recipe_.uses_norm()) ahead_.template finish<true>(kernel_, state_, b, look_);
+                else ahead_.template finish<false>(kernel_, state_, b, look_);
                 for (int o = 1; o < state_.p; o++)
                     look_.mean[o] = double(dot(look_.k.data(), state_.weights(o), state_.size));
                 look_.kxx = diagonal(kernel_, look_.x.data());

@@ -144,7 +144,7 @@ template <class T> INLINE Vec<T> magnitude(Vec<T> x) {  // all but the sign
     return keep<T>(x, (Int<T>)(~Bits<T>{} >> 1));
 }
 
-// 2^-x for x >= 0, within 1 ulp; zero once it is no normal number, and for NaN. Of N vectors, side by side.
+// 2^-x for x >= 0, within 2 ulp; zero once it is no normal number, and for NaN. Of N vectors, side by side.
 //
 // x = n - r with n whole, |r| <= 1/2, by adding 1.5 * 2^52, whose last bits then hold n; 2^r is a polynomial that
 // interpolates it at Chebyshev nodes (relative error 2e-17), even and odd powers apart; n goes into the exponent.
