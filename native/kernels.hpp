@@ -1,7 +1,7 @@
 // Kernel rows: k(c, x) for tiles of W centres, laid out [tile][d][W], against one point or several.
 //
-// A shape evaluates a few tile-point pairs together. The stationary kernels have shapes of their own; whatever else a
-// kernel is made of runs as a postfix program. The shape is chosen once a row, by `visit`.
+// A shape evaluates a few tile-point pairs together. The stationary kernels, times a variance or not, have shapes of their
+// own; whatever else a kernel is made of runs as a postfix program. The shape is chosen once a row, by `visit`.
 #pragma once
 #include "memory.hpp"
 #include "recipe.hpp"
@@ -48,7 +48,8 @@ template <class T> struct Kernel {
         if (tells_distance()) inside = at_distance(*this, T(recipe.radius)) * (1.0 + CLOSE);
     }
     bool tells_distance() const { return stationary_leaf() && !code[0].each && d <= WIDEST; }  // Euclidean, by falling
-    bool stationary_leaf() const { return length == 1 && code[0].op <= Op::Matern52; }
+    bool scaled() const { return length == 2 && code[1].op == Op::Scale; }
+    bool stationary_leaf() const { return (length == 1 || scaled()) && code[0].op <= Op::Matern52; }
 };
 
 // Each of a few tiles with each of a few points, all of one tile together
@@ -107,6 +108,7 @@ template <class T, Op op, bool Each> struct Stationary {
         const Leaf<T>& leaf = kernel.code[0];
         squared_distances<Each>(leaf, Pairs<T, Tiles, Points>{tiles, x, kernel.d}, k);
         of<Tiles * Points, op>(leaf, Each ? T(1) : leaf.rate2, k);
+        if (kernel.scaled()) EACH(n, Tiles * Points) k[n] *= T(kernel.code[1].a);
     }
 };
 
