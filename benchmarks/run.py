@@ -120,7 +120,7 @@ def picture(results: list[dict], path: Path) -> None:
     """Draw microseconds a sample, a bar a contender."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8.0, 0.55 * len(results) + 1.4), layout="constrained")
+    figure = Figure(figsize=(8.0, 0.5 * len(results) + 1.2), layout="constrained")
     axes = figure.subplots()
     contenders = {"naive": "0.75", "tuned": "#E69F00", "onlinegp": "#0072B2", "limit": "#009E73"}
     for i, (name, colour) in enumerate(contenders.items()):
@@ -129,9 +129,9 @@ def picture(results: list[dict], path: Path) -> None:
         label = {"naive": "NumPy, naive", "tuned": "NumPy, tuned", "limit": "hardware limit"}.get(name, name)
         axes.barh(where + 0.2 * (i - 1.5), values, height=0.18, color=colour, label=label)
     axes.set_yticks(range(len(results)), [r["case"] for r in results])
-    axes.invert_yaxis()
-    axes.set(xscale="log", xlabel="microseconds a sample (d = 8, float64)")
-    axes.legend(fontsize=8, ncols=4, loc="upper center", bbox_to_anchor=(0.4, 1.12))
+    axes.set_ylim(len(results) - 0.4, -0.6)
+    axes.set(xscale="log", xlabel="microseconds a sample (float64; d = 8 unless said)")
+    figure.legend(fontsize=8, ncols=4, loc="outside upper center")
     figure.savefig(path, dpi=130)
 
 
