@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import onlinegp as ogp
 from models import MODELS, stream
-from onlinegp import model_file
+from onlinegp import files, model_file
 from onlinegp.dictionaries import Quantised
 from onlinegp.kernels import RBF, Kernel, Linear, Periodic
 
@@ -86,11 +86,18 @@ def test_a_crash_while_writing_leaves_the_old_file(model, tmp_path, monkeypatch)
     def full_disk(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(model_file.os, "fsync", full_disk)
+    monkeypatch.setattr(files.os, "fsync", full_disk)
     with pytest.raises(OSError, match="No space"):
         model.save(path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_others_may_read_what_is_saved(model, tmp_path):
+    """As a file that was simply opened and written."""
+    model.save(tmp_path / "model.ogp")
+    (tmp_path / "plain").write_bytes(b"")
+    assert (tmp_path / "model.ogp").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
 @pytest.mark.parametrize(

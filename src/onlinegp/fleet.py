@@ -5,10 +5,9 @@ from __future__ import annotations
 import copy
 import itertools
 import json
-import os
 import struct
-import tempfile
-from collections.abc import Hashable, Iterator, Sequence
+import zlib
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,13 +16,25 @@ from numpy.typing import ArrayLike
 
 from onlinegp.checks import Array, check_X, check_Xy, count
 from onlinegp.engine.fleets import NativeFleet, Numbers, PythonFleet, Who, make_fleet
+from onlinegp.files import write_atomically
 from onlinegp.filters.base import OnlineRegressor
-from onlinegp.model_file import ModelFileError, from_bytes, to_bytes
+from onlinegp.model_file import (
+    INTEGERS,
+    SCALARS,
+    ModelFileError,
+    contents,
+    describe,
+    forgeries_refused,
+    header_from,
+    rebuild,
+    state_from,
+)
 from onlinegp.state import State
 
 MAGIC = b"ogpfleet"
 VERSION = 1
-PREFIX = struct.Struct("<8sHI")
+PREFIX, CHECKSUM = struct.Struct("<8sHI"), struct.Struct("<I")
+RECORD = struct.Struct("<" + "".join("q" if name in INTEGERS else "d" for name in SCALARS))
 
 
 class Fleet:
@@ -123,40 +134,23 @@ class Fleet:
 
     # Saving
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, progress: bool = False) -> None:
         """Write all models to one file, beside it first and then renamed. Keys must be strings or whole numbers."""
         odd = next((key for key in self if not isinstance(key, (str, int)) or isinstance(key, bool)), None)
         if odd is not None:
             raise ValueError(f"keys must be strings or whole numbers to be saved, got {odd!r}. Rename that one.")
-        bodies = [to_bytes(self.model), *(to_bytes(model) for _, model in self.items())]
-        header = json.dumps({"keys": list(self), "lengths": [len(body) for body in bodies]}).encode()
-        path = Path(path)
-        handle, temporary = tempfile.mkstemp(prefix=path.name, suffix=".part", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(PREFIX.pack(MAGIC, VERSION, len(header)) + header)
-                file.writelines(bodies)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        write_atomically(path, self._chunks(progress))
 
     @classmethod
-    def load(cls, path: str | Path, *, threads: int | None = None) -> Self:
+    def load(cls, path: str | Path, *, threads: int | None = None, progress: bool = False) -> Self:
         """Read a fleet from a file that `save` wrote; like model files, safe to open from strangers."""
-        data = Path(path).read_bytes()
-        keys, bodies = _opened(data, path)
-        fleet = cls(from_bytes(bodies[0]), threads=threads)
-        for key, body in zip(keys, bodies[1:], strict=True):
-            model = from_bytes(body)
-            if key in fleet:
-                raise ModelFileError(f"{path}: the key {key!r} is there twice.")
-            try:
-                fleet[key] = model
-            except ValueError as error:
-                raise ModelFileError(f"{path}: {error}") from None
+        try:
+            header, body = _opened(Path(path).read_bytes())
+            with forgeries_refused():
+                fleet = cls(rebuild(header), threads=threads)
+                fleet._fill(header["keys"], header["features"], body, progress)
+        except ModelFileError as error:
+            raise ModelFileError(f"{path}: {error}") from None
         return fleet
 
     # Inside
@@ -199,6 +193,46 @@ class Fleet:
             self._numbers.add([key])
         fleet.put(self._numbers[key], state)
 
+    # The file: a prefix, the header (JSON: class, parameters, keys), each state (scalars, arrays), the CRC-32 of it all
+
+    def _chunks(self, progress: bool) -> Iterator[bytes]:
+        header = describe(self.model) | {"keys": list(self), "features": self._width}
+        text = json.dumps(header).encode()
+        checksum = 0
+        for chunk in itertools.chain([PREFIX.pack(MAGIC, VERSION, len(text)), text], self._records(progress)):
+            checksum = zlib.crc32(chunk, checksum)
+            yield chunk
+        yield CHECKSUM.pack(checksum)
+
+    def _records(self, progress: bool) -> Iterator[bytes]:
+        for i in _shown(len(self), "saving", progress):
+            assert self._fleet is not None
+            state = self._fleet.state(i)
+            yield RECORD.pack(*(getattr(state, name) for name in SCALARS)) + contents(state)
+
+    def _fill(self, keys: list[Hashable], features: int, body: memoryview, progress: bool) -> None:
+        """Take the states of all keys from what follows the header."""
+        if not isinstance(keys, list) or not all(type(key) in (str, int) for key in keys):
+            raise ModelFileError("the keys are not strings and whole numbers.")
+        if len(set(keys)) < len(keys):
+            raise ModelFileError("a key is there twice.")
+        for i in _shown(len(keys), "loading", progress):
+            if len(body) < RECORD.size:
+                raise ModelFileError(f"there are {len(keys)} keys, and only {i} models.")
+            scalars = dict(zip(SCALARS, RECORD.unpack_from(body), strict=True))
+            state, body = state_from(self._recipe, features, 1, scalars, body[RECORD.size :])
+            self._put(keys[i], state)
+        if body:
+            raise ModelFileError(f"{len(body)} bytes too many after the last model.")
+
+
+def _shown(n: int, what: str, progress: bool) -> Iterable[int]:
+    if not progress:
+        return range(n)
+    from tqdm import tqdm
+
+    return tqdm(range(n), desc=what, unit="model", leave=False)
+
 
 def _listed(keys: Sequence[Hashable], n: int) -> Sequence[Hashable]:
     """Return keys as they are, those of an array as plain numbers or strings; there must be n of them."""
@@ -208,20 +242,15 @@ def _listed(keys: Sequence[Hashable], n: int) -> Sequence[Hashable]:
     return keys
 
 
-def _opened(data: bytes, path: str | Path) -> tuple[list[Hashable], list[bytes]]:
-    """Return the keys and the models in a fleet file; nothing is believed before it was checked."""
-    if len(data) < PREFIX.size or not data.startswith(MAGIC):
-        raise ModelFileError(f"{path}: this is not a fleet file.")
+def _opened(data: bytes) -> tuple[dict[str, Any], memoryview]:
+    """Return the header of a fleet file and what follows it, once the checksum is right."""
+    if len(data) < PREFIX.size + CHECKSUM.size or not data.startswith(MAGIC):
+        raise ModelFileError("this is not a fleet file.")
     _, version, length = PREFIX.unpack_from(data)
     if version != VERSION:
-        raise ModelFileError(f"{path}: fleet files of version {version} are unknown here; this is version {VERSION}.")
-    try:
-        header = json.loads(data[PREFIX.size : PREFIX.size + length])
-        keys, lengths = header["keys"], header["lengths"]
-        right = all(isinstance(k, (str, int)) for k in keys) and all(isinstance(k, int) and k > 0 for k in lengths)
-    except (ValueError, KeyError, TypeError):
-        right = False
-    if not right or len(lengths) != len(keys) + 1 or PREFIX.size + length + sum(lengths) != len(data):
-        raise ModelFileError(f"{path}: the file is damaged or incomplete. Restore it from a copy.")
-    ends = (PREFIX.size + length + np.cumsum([0, *lengths])).tolist()
-    return keys, [data[i:j] for i, j in itertools.pairwise(ends)]
+        raise ModelFileError(f"fleet files of version {version} are unknown here; this is version {VERSION}.")
+    view = memoryview(data)
+    inner, end = view[: -CHECKSUM.size], view[-CHECKSUM.size :]
+    if CHECKSUM.unpack(end) != (zlib.crc32(inner),):
+        raise ModelFileError("the file is damaged or incomplete. Restore it from a copy.")
+    return header_from(inner[PREFIX.size : PREFIX.size + length]), inner[PREFIX.size + length :]

@@ -9,17 +9,20 @@ come from a fixed list, and whatever does not fit is refused.
 from __future__ import annotations
 
 import json
-import os
+import math
 import struct
-import tempfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from onlinegp import dictionaries, filters, forgetting
+from onlinegp.files import write_atomically
 from onlinegp.filters.base import OnlineRegressor
 from onlinegp.kernels import Kernel
 from onlinegp.kernels.spec import from_spec, to_spec
@@ -33,6 +36,7 @@ PREFIX = struct.Struct("<8sHII")
 ESTIMATORS = {name: getattr(filters, name) for name in filters.__all__ if name != "OnlineRegressor"}
 PARTS = {part.__name__: part for union in (dictionaries.Dictionary, forgetting.Forgetting) for part in union.__args__}
 SCALARS = tuple(f.name for f in fields(State) if f.type in ("int", "float"))
+INTEGERS = tuple(f.name for f in fields(State) if f.type == "int")
 
 
 class ModelFileError(ValueError):
@@ -41,18 +45,7 @@ class ModelFileError(ValueError):
 
 def save(model: OnlineRegressor, path: str | Path) -> None:
     """Write a model to a file: beside it first, then renamed, so that a crash leaves the old file or the new one."""
-    path = Path(path)
-    data = to_bytes(model)
-    handle, temporary = tempfile.mkstemp(prefix=path.name, suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_atomically(path, [to_bytes(model)])
 
 
 def load(path: str | Path) -> OnlineRegressor:
@@ -63,48 +56,37 @@ def load(path: str | Path) -> OnlineRegressor:
         raise ModelFileError(f"{path}: {error}") from None
 
 
-def to_bytes(model: OnlineRegressor) -> bytes:
-    """Return a model as bytes."""
-    trained = model.__sklearn_is_fitted__()
-    params = model._learned_with if trained else model.get_params(deep=False)
-    header: dict[str, Any] = {
-        "estimator": type(model).__name__,
-        "params": {name: _encode(name, value) for name, value in params.items()},
-    }
-    body = b""
-    if trained:
+def to_bytes(model: OnlineRegressor, **entries: Any) -> bytes:
+    """Return a model as bytes, with these entries more in the header."""
+    header, body = describe(model) | entries, b""
+    if model.__sklearn_is_fitted__():
         state = model._state
         header["state"] = {name: getattr(state, name) for name in SCALARS}
         header["features"], header["outputs"] = state.centers.shape[1], state.alpha.shape[1]
         header["single"] = model._flat
         header["names"] = [str(name) for name in getattr(model, "feature_names_in_", ())]
-        body = b"".join(_packed(state, name).tobytes() for name in state.arrays())
+        body = contents(state)
     text = json.dumps(header).encode()
-    checksum = zlib.crc32(text + body)
-    return PREFIX.pack(MAGIC, VERSION, len(text), checksum) + text + body
+    return PREFIX.pack(MAGIC, VERSION, len(text), zlib.crc32(body, zlib.crc32(text))) + text + body
 
 
 def from_bytes(data: bytes) -> OnlineRegressor:
     """Return the model that `to_bytes` wrote, or raise a ModelFileError."""
-    header, body = _open(data)
-    try:
-        model = ESTIMATORS[header["estimator"]](**{name: _decode(value) for name, value in header["params"].items()})
-        recipe = model.recipe()
+    header, body = opened(data)
+    with forgeries_refused():
+        model = rebuild(header)
         if "state" in header:
-            state = _state(recipe, header, body)
+            recipe = model.recipe()
+            state, rest = state_from(recipe, header["features"], header["outputs"], header["state"], body)
+            if rest:
+                raise ModelFileError(f"{len(rest)} bytes too many after the arrays.")
             model._adopt(recipe, state, single=bool(header["single"]))
             model._remember(_names(header))
-    except ModelFileError:
-        raise
-    except MemoryError:
-        raise ModelFileError("the file asks for more memory than there is.") from None
-    except Exception as error:  # whatever a forged header can cause ends here
-        reason = f"{type(error).__name__}: {error}"
-        raise ModelFileError(f"the file does not describe a model ({reason}).") from None
     return model
 
 
-def _open(data: bytes) -> tuple[dict[str, Any], bytes]:
+def opened(data: bytes) -> tuple[dict[str, Any], memoryview]:
+    """Return the header of a model file and what follows it, once the checksum is right."""
     if len(data) < PREFIX.size or data[: len(MAGIC)] != MAGIC:
         raise ModelFileError("this is not an onlinegp model file.")
     _, version, length, checksum = PREFIX.unpack_from(data)
@@ -113,16 +95,50 @@ def _open(data: bytes) -> tuple[dict[str, Any], bytes]:
             f"the file has format version {version}, and this onlinegp reads version {VERSION}. "
             f"Upgrade onlinegp, or save the model again."
         )
-    rest = data[PREFIX.size :]
+    rest = memoryview(data)[PREFIX.size :]
     if zlib.crc32(rest) != checksum:
         raise ModelFileError("the file is damaged or cut short (its checksum does not match).")
+    return header_from(rest[:length]), rest[length:]
+
+
+def header_from(text: memoryview) -> dict[str, Any]:
+    """Return the object that this JSON describes."""
     try:
-        header = json.loads(rest[:length])
+        header = json.loads(bytes(text))
     except (ValueError, RecursionError):
         raise ModelFileError("the header is not valid JSON.") from None
     if not isinstance(header, dict):
         raise ModelFileError("the header is not an object.")
-    return header, rest[length:]
+    return header
+
+
+@contextmanager
+def forgeries_refused() -> Iterator[None]:
+    """Whatever a forged header can cause ends here, as a ModelFileError."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except MemoryError:
+        raise ModelFileError("the file asks for more memory than there is.") from None
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise ModelFileError(f"the file does not describe a model ({reason}).") from None
+
+
+# Parameters
+
+
+def describe(model: OnlineRegressor) -> dict[str, Any]:
+    """Return the class and the parameters of a model, those that it learned with if it has."""
+    params = model._learned_with if model.__sklearn_is_fitted__() else model.get_params(deep=False)
+    encoded = {name: _encode(name, value) for name, value in params.items()}
+    return {"estimator": type(model).__name__, "params": encoded}
+
+
+def rebuild(header: dict[str, Any]) -> OnlineRegressor:
+    """Return the model that `describe` described, before it learned anything."""
+    return ESTIMATORS[header["estimator"]](**{name: _decode(value) for name, value in header["params"].items()})
 
 
 def _names(header: dict[str, Any]) -> np.ndarray | None:
@@ -132,53 +148,6 @@ def _names(header: dict[str, Any]) -> np.ndarray | None:
     if names and len(names) != header["features"]:
         raise ModelFileError(f"{len(names)} names for {header['features']} columns.")
     return np.array(names, dtype=object) if names else None
-
-
-def _packed(state: State, name: str) -> np.ndarray:
-    buffer = getattr(state, name)
-    if name in MATRICES:
-        return state.square(name)[np.tril_indices(state.size)]
-    return np.ascontiguousarray(buffer[: state.size])
-
-
-def _state(recipe: Recipe, header: dict[str, Any], body: bytes) -> State:
-    """Return the state in a file, of which nothing is believed before it was checked."""
-    m, d, p = header["state"]["size"], header["features"], header["outputs"]
-    if not (isinstance(m, int) and isinstance(d, int) and isinstance(p, int) and m >= 0 < d and p > 0):
-        raise ModelFileError(f"impossible sizes: {m} centres, {d} features, {p} outputs.")
-    if recipe.budget is not None and m > recipe.budget:
-        raise ModelFileError(f"{m} centres exceed the budget of {recipe.budget}.")
-    if 8 * m * (d + p) > len(body):
-        raise ModelFileError("the arrays are shorter than the header says.")
-    state = recipe.start(d, p)
-    state.reserve(m, recipe.budget)
-    for name in SCALARS:
-        value = header["state"][name]
-        kind = int if name in ("size", "seen") else (int, float)
-        if isinstance(value, bool) or not isinstance(value, kind) or not 0 <= value < np.inf:
-            raise ModelFileError(f"{name} must be a finite number of at least zero, got {value!r}.")
-        setattr(state, name, value)
-    for name, buffer in state.arrays().items():
-        body = _unpack(state, name, buffer, body)
-    if body:
-        raise ModelFileError(f"{len(body)} bytes too many after the arrays.")
-    return state
-
-
-def _unpack(state: State, name: str, buffer: np.ndarray, body: bytes) -> bytes:
-    m = state.size
-    items = m * (m + 1) // 2 if name in MATRICES else m * int(np.prod(buffer.shape[1:]))
-    if len(body) < 8 * items:
-        raise ModelFileError("the arrays are shorter than the header says.")
-    values = np.frombuffer(body[: 8 * items], dtype="<i8" if name == "born" else "<f8")
-    if not np.isfinite(values).all():
-        raise ModelFileError(f"{name} holds a value that is not finite.")
-    if name in MATRICES:
-        rows, columns = np.tril_indices(m)
-        buffer[rows, columns] = buffer[columns, rows] = values
-    else:
-        buffer[:m] = values.reshape(m, *buffer.shape[1:])
-    return body[8 * items :]
 
 
 def _encode(name: str, value: Any) -> Any:
@@ -203,3 +172,74 @@ def _decode(value: Any) -> Any:
     if isinstance(value, dict):
         return PARTS[value["part"]](**{name: _decode(v) for name, v in value["fields"].items()})
     return value
+
+
+# States
+
+
+def contents(state: State) -> bytes:
+    """Return the arrays of a state, only what is in use."""
+    return b"".join(_packed(state, name).tobytes() for name in state.arrays())
+
+
+def state_from(
+    recipe: Recipe, features: int, outputs: int, scalars: dict[str, Any], body: memoryview
+) -> tuple[State, memoryview]:
+    """Return the state with these scalars and the arrays at the beginning of `body`, and what is left of it.
+
+    Nothing is believed before it was checked.
+    """
+    m, d, p = scalars["size"], features, outputs
+    if not (isinstance(m, int) and isinstance(d, int) and isinstance(p, int) and m >= 0 < d and p > 0):
+        raise ModelFileError(f"impossible sizes: {m} centres, {d} features, {p} outputs.")
+    if recipe.budget is not None and m > recipe.budget:
+        raise ModelFileError(f"{m} centres exceed the budget of {recipe.budget}.")
+    if 8 * m * (d + p) > len(body):
+        raise ModelFileError("the arrays are shorter than the header says.")
+    state = recipe.start(d, p)
+    for name in SCALARS:
+        value = scalars[name]
+        kind = int if name in INTEGERS else (int, float)
+        if isinstance(value, bool) or not isinstance(value, kind) or not 0 <= value < np.inf:
+            raise ModelFileError(f"{name} must be a finite number of at least zero, got {value!r}.")
+        setattr(state, name, value)
+    if 8 * sum(_items(state, name) for name in state.arrays()) > len(body):
+        raise ModelFileError("the arrays are shorter than the header says.")
+    state.reserve(m, recipe.budget)
+    for name in state.arrays():
+        body = _unpack(state, name, body)
+    return state, body
+
+
+def _packed(state: State, name: str) -> np.ndarray:
+    if name in MATRICES:
+        return state.square(name)[_lower(state.size)]
+    return np.ascontiguousarray(getattr(state, name)[: state.size])
+
+
+def _unpack(state: State, name: str, body: memoryview) -> memoryview:
+    m, items, buffer = state.size, _items(state, name), getattr(state, name)
+    values = np.frombuffer(body[: 8 * items], dtype="<i8" if name == "born" else "<f8")
+    if not np.isfinite(values).all():
+        raise ModelFileError(f"{name} holds a value that is not finite.")
+    if name in MATRICES:
+        rows, columns = _lower(m)
+        buffer[rows, columns] = buffer[columns, rows] = values
+    else:
+        buffer[:m] = values.reshape(m, *buffer.shape[1:])
+    return body[8 * items :]
+
+
+def _items(state: State, name: str) -> int:
+    m = state.size
+    return m * (m + 1) // 2 if name in MATRICES else m * math.prod(getattr(state, name).shape[1:])
+
+
+def _lower(m: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the indices of a lower triangle; small ones are kept, for fleets."""
+    return _small_lower(m) if m <= 200 else np.tril_indices(m)
+
+
+@lru_cache(maxsize=16)
+def _small_lower(m: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.tril_indices(m)

@@ -1,9 +1,13 @@
 """A fleet is its members, each on its own: the same bits, whatever the threads and the engine."""
 
+import json
+import zlib
+
 import numpy as np
 import pytest
 
 import onlinegp as ogp
+from onlinegp import fleet as fleet_file
 from onlinegp.engine import available
 from onlinegp.fleet import Fleet
 from onlinegp.kernels import RBF, Matern32
@@ -107,6 +111,50 @@ def test_damaged_files_are_refused(engine, tmp_path):
         path.write_bytes(bad)
         with pytest.raises(ModelFileError):
             Fleet.load(path)
+
+
+def forged(data: bytes, change) -> bytes:
+    """Return a fleet file with its header changed and its checksum right again."""
+    _, _, length = fleet_file.PREFIX.unpack_from(data)
+    start = fleet_file.PREFIX.size
+    header = json.loads(data[start : start + length])
+    change(header)
+    text = json.dumps(header).encode()
+    inner = fleet_file.PREFIX.pack(fleet_file.MAGIC, fleet_file.VERSION, len(text)) + text + data[start + length : -4]
+    return inner + fleet_file.CHECKSUM.pack(zlib.crc32(inner))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda header: header["keys"].append("more"), "only 5 models"),
+        (lambda header: header["keys"].pop(), "bytes too many"),
+        (lambda header: header.update(keys=["a"] * 5), "twice"),
+        (lambda header: header.update(keys=[[]] * 5), "strings and whole numbers"),
+        (lambda header: header.update(keys=None), "strings and whole numbers"),
+        (lambda header: header.update(features=10**9), "shorter"),
+        (lambda header: header.update(features="2"), "impossible"),
+        (lambda header: header.update(estimator="eval"), "does not describe"),
+        (lambda header: header["params"].update(budget=2), "exceed"),
+        (lambda header: header["params"].update(budget=-1), "does not describe"),
+    ],
+)
+def test_forged_files_are_refused(change, message, tmp_path):
+    keys, X, y = events(100, 5)
+    path = tmp_path / "fleet.ogp"
+    Fleet(models("python")[0]).learn(keys, X, y).save(path)
+    path.write_bytes(forged(path.read_bytes(), lambda header: None))
+    assert len(Fleet.load(path, progress=True)) == 5
+    path.write_bytes(forged(path.read_bytes(), change))
+    with pytest.raises(ModelFileError, match=message):
+        Fleet.load(path)
+
+
+def test_an_empty_fleet_survives(tmp_path):
+    Fleet(models("python")[0]).save(tmp_path / "fleet.ogp", progress=True)
+    fleet = Fleet.load(tmp_path / "fleet.ogp")
+    assert len(fleet) == 0
+    assert len(fleet.learn(["a"], np.zeros((1, 7)), [1.0])) == 1
 
 
 @every

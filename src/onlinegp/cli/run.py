@@ -13,7 +13,8 @@ from typing import Any
 from onlinegp.checks import fraction, positive
 from onlinegp.cli.options import EXIT_CODES, add_model, add_source, chosen_columns, given_parameters, opened, say
 from onlinegp.cli.parsing import parse_every, parse_model
-from onlinegp.streams.checkpoint import Checkpoints, pack, unpack, write_atomically
+from onlinegp.files import write_atomically
+from onlinegp.streams.checkpoint import Checkpoints, pack, unpack
 from onlinegp.streams.errors import CheckpointError, Stopped
 from onlinegp.streams.job import Every, Job, Rejects, check_resumable, same_settings
 from onlinegp.streams.predictor import Embedding, Predictor, WarmUp
@@ -299,7 +300,7 @@ def finish(args: argparse.Namespace, job: Job, talk: Any) -> None:
     if args.summary:
         Path(args.summary).write_text(json.dumps(figures, indent=2) + "\n")
     if args.save and job.predictor is not None:
-        write_atomically(Path(args.save), pack(job.predictor.model, job.state()))
+        write_atomically(args.save, [pack(job.predictor.model, job.state())])
         talk(f"model: {args.save}")
     if args.report and job.curves is not None:
         from onlinegp.report import write_report

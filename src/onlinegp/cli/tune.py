@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,8 @@ import numpy as np
 from onlinegp.checks import Array
 from onlinegp.cli.options import EXIT_CODES, add_model, add_source, chosen_columns, given_parameters, opened, say
 from onlinegp.cli.parsing import parse_model
-from onlinegp.streams.checkpoint import pack, write_atomically
+from onlinegp.files import write_atomically
+from onlinegp.streams.checkpoint import pack
 from onlinegp.streams.job import Job
 from onlinegp.streams.predictor import Embedding, Predictor, Scaling, WarmUp
 from onlinegp.streams.prepare import Preparation, described
@@ -54,7 +54,7 @@ def main(args: argparse.Namespace) -> int:
         embedding.history.clear()
         predictor = Predictor(model, scaling, embedding)
         job = Job(source, NoSink(), predictor=predictor)
-        write_atomically(Path(args.out), pack(model, job.state()))
+        write_atomically(args.out, [pack(model, job.state())])
         say(f"model: {args.out}")
     return 0
 

@@ -8,15 +8,12 @@ shorter than the checkpoint says; on resuming, what is longer is cut off and mad
 
 from __future__ import annotations
 
-import json
-import os
-import zlib
 from pathlib import Path
 from typing import Any
 
+from onlinegp.files import write_atomically
 from onlinegp.filters.base import OnlineRegressor
-from onlinegp.model_file import PREFIX, ModelFileError, from_bytes
-from onlinegp.model_file import _open as open_model_file
+from onlinegp.model_file import ModelFileError, from_bytes, opened, to_bytes
 from onlinegp.streams.errors import CheckpointError
 
 LATEST, PREVIOUS = "checkpoint.ogp", "checkpoint-previous.ogp"
@@ -24,39 +21,16 @@ LATEST, PREVIOUS = "checkpoint.ogp", "checkpoint-previous.ogp"
 
 def pack(model: OnlineRegressor, stream: dict[str, Any]) -> bytes:
     """Return a model file that also holds what a stream needs to go on."""
-    data = model.to_bytes()
-    magic, version, length, _ = PREFIX.unpack_from(data)
-    start = PREFIX.size
-    header = json.loads(data[start : start + length]) | {"stream": stream}
-    text = json.dumps(header).encode()
-    body = data[start + length :]
-    return PREFIX.pack(magic, version, len(text), zlib.crc32(body, zlib.crc32(text))) + text + body
+    return to_bytes(model, stream=stream)
 
 
 def unpack(data: bytes) -> tuple[OnlineRegressor, dict[str, Any]]:
     """Return a model and its stream's entry, which is empty for a plain model file; or raise a ModelFileError."""
-    header, _ = open_model_file(data)
+    header, _ = opened(data)
     stream = header.get("stream", {})
     if not isinstance(stream, dict):
         raise ModelFileError("the stream's entry is not an object.")
     return from_bytes(data), stream
-
-
-def write_atomically(path: Path, data: bytes, *, previous: Path | None = None) -> None:
-    """Put data at a path, all of it or nothing; what was there becomes `previous`."""
-    part = path.with_name(path.name + ".part")
-    with open(part, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    if previous is not None and path.exists():
-        os.replace(path, previous)
-    os.replace(part, path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 class Checkpoints:
@@ -66,9 +40,11 @@ class Checkpoints:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self._lock = _locked(self.folder)
+        for part in self.folder.glob("*.part"):  # of a run that was killed
+            part.unlink()
 
     def write(self, data: bytes) -> None:
-        write_atomically(self.folder / LATEST, data, previous=self.folder / PREVIOUS)
+        write_atomically(self.folder / LATEST, [data], previous=self.folder / PREVIOUS)
 
     def close(self) -> None:
         """Let others use the folder."""
