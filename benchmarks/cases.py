@@ -40,6 +40,22 @@ class Case:
         return X, y
 
 
+def lms(name: str, model: Callable, twin: str, targets: tuple[float, float, float], passes: int, **settings) -> Case:
+    """One of the KLMS family, bound by the kernel row and so many multiply-adds with it."""
+    stream = {key: settings.pop(key) for key in ("rows", "spread") if key in settings}
+    return Case(
+        name,
+        partial(model, K, **settings),
+        partial(getattr(baselines, f"{twin}_naive"), **settings),
+        partial(getattr(baselines, f"{twin}_tuned"), **settings),
+        **{"rows": 5000, **stream},
+        warm=0,
+        limit=lambda m: limits.row_seconds(m, 8, passes=passes),
+        bound="arithmetic",
+        targets=targets,
+    )
+
+
 def krlst(M: int, rows: int, targets: tuple[float, float, float], naive_rows: int) -> Case:
     settings = {"noise": 0.01, "budget": M, "forgetting": 0.999}
     return Case(
@@ -56,52 +72,13 @@ def krlst(M: int, rows: int, targets: tuple[float, float, float], naive_rows: in
     )
 
 
+KNLMS = partial(ogp.KNLMS, coherence=1.0)  # every sample becomes a centre
+QUANTISED = {"step": 0.5, "radius": 2.3, "rows": 20000, "spread": 0.75}
 CASES = [
-    Case(
-        "KLMS growing to 5000",
-        partial(ogp.KLMS, K, step=0.5),
-        partial(baselines.klms_naive, step=0.5),
-        partial(baselines.klms_tuned, step=0.5),
-        rows=5000,
-        warm=0,
-        limit=lambda m: limits.row_seconds(m, 8),
-        bound="arithmetic",
-        targets=(70, 12, 0.60),
-    ),
-    Case(
-        "KNLMS growing to 5000",
-        partial(ogp.KNLMS, K, step=0.5, coherence=1.0, epsilon=0.01),
-        partial(baselines.knlms_naive, step=0.5, epsilon=0.01),
-        partial(baselines.knlms_tuned, step=0.5, epsilon=0.01),
-        rows=5000,
-        warm=0,
-        limit=lambda m: limits.row_seconds(m, 8, passes=3),
-        bound="arithmetic",
-        targets=(55, 11, 0.55),
-    ),
-    Case(
-        "beta-KLMS growing to 5000",
-        partial(ogp.BetaKLMS, K, beta=0.1, noise=0.01),
-        partial(baselines.beta_naive, beta=0.1, noise=0.01),
-        partial(baselines.beta_tuned, beta=0.1, noise=0.01),
-        rows=5000,
-        warm=0,
-        limit=lambda m: limits.row_seconds(m, 8, passes=3),
-        bound="arithmetic",
-        targets=(55, 11, 0.55),
-    ),
-    Case(
-        "QKLMS, some 200 centres",
-        partial(ogp.QKLMS, K, step=0.5, radius=2.3),
-        partial(baselines.qklms_naive, step=0.5, radius=2.3),
-        partial(baselines.qklms_tuned, step=0.5, radius=2.3),
-        rows=20000,
-        warm=0,
-        spread=0.75,
-        limit=lambda m: limits.row_seconds(m, 8, passes=3),
-        bound="arithmetic",
-        targets=(170, 55, 0.45),
-    ),
+    lms("KLMS growing to 5000", ogp.KLMS, "klms", (70, 12, 0.60), 1, step=0.5),
+    lms("KNLMS growing to 5000", KNLMS, "knlms", (55, 11, 0.55), 3, step=0.5, epsilon=0.01),
+    lms("beta-KLMS growing to 5000", ogp.BetaKLMS, "beta", (55, 11, 0.55), 3, beta=0.1, noise=0.01),
+    lms("QKLMS, some 200 centres", ogp.QKLMS, "qklms", (170, 55, 0.45), 3, **QUANTISED),
     krlst(50, 20000, (100, 14, 0.40), naive_rows=1000),
     krlst(100, 10000, (100, 14, 0.50), naive_rows=600),
     krlst(500, 2000, (95, 4, 0.85), naive_rows=60),
