@@ -64,37 +64,40 @@ void learn_klms_tile(const Recipe& recipe, const Kernel<T>& kernel, State<T>& st
 // Kernel rows of the next few samples against the centres of now; each is completed when its turn comes.
 template <class T> class RowsAhead {
   public:
-    // The rows of x (AHEAD, d)
-    void prepare(const Kernel<T>& kernel, const State<T>& state, const T* x) {
+    // The rows of x (AHEAD, d); they have as much room as those of a look
+    void prepare(const Kernel<T>& kernel, const State<T>& state, const T* x, int64_t room) {
         size_ = state.size;
-        if (state.capacity > room_) rows_.resize(AHEAD * (room_ = state.capacity));
-        visit(kernel, [&, tiles = state.tiles, step = size_t(state.d) * W<T>, n = tile_count<T>(size_), out = rows_.data(),
-                       room = room_](auto shape) {
+        if (room > room_) {
+            for (Buffer<T>& row : rows_) row.resize(room);
+            room_ = room;
+        }
+        visit(kernel, [&, tiles = state.tiles, step = size_t(state.d) * W<T>, n = tile_count<T>(size_)](auto shape) {
+            T* out[AHEAD];
+            EACH(b, AHEAD) out[b] = rows_[b].data();
             Vec<T> k[2 * AHEAD];
             int t = 0;
             for (; t + 2 <= n; t += 2) {
                 shape.template evaluate<2, AHEAD>(tiles + t * step, x, k);
-                EACH(i, 2 * AHEAD) store(out + i % AHEAD * room + (t + i / AHEAD) * W<T>, k[i]);
+                EACH(i, 2 * AHEAD) store(out[i % AHEAD] + (t + i / AHEAD) * W<T>, k[i]);
             }
             if (t < n) {
                 shape.template evaluate<1, AHEAD>(tiles + t * step, x, k);
-                EACH(b, AHEAD) store(out + b * room + t * W<T>, k[b]);
+                EACH(b, AHEAD) store(out[b] + t * W<T>, k[b]);
             }
             return 0;
         });
-        for (int b = 0; b < AHEAD; b++)  // no centres, no kernel
-            for (int64_t i = size_; i % W<T>; i++) rows_[b * room_ + i] = 0;
+        for (Buffer<T>& row : rows_)  // no centres, no kernel
+            for (int64_t i = size_; i % W<T>; i++) row[i] = 0;
     }
-    // k = k(C, x_b), its largest entry, |k|^2 if wanted and k . alpha, as for one sample; tiles with newer centres are
-    // done again
+    // look.k = k(C, x_b), its largest entry, |k|^2 if wanted and k . alpha, as for one sample; tiles with newer centres
+    // are done again
     template <bool Norm> void finish(const Kernel<T>& kernel, const State<T>& state, int b, Look<T>& look) {
-        T *ready = rows_.data() + b * room_, *k = look.k.data();
-        if (state.size > size_) renew(kernel, state, ready, look.x.data());
+        look.k.swap(rows_[b]);
+        if (state.size > size_) renew(kernel, state, look);
         Sum<T> mean, k2;
         Vec<T> most[2] = {};
-        each_tile(tile_count<T>(state.size), [&, alpha = state.alpha](int t, int i) ALWAYS {
-            const Vec<T> kt = load(ready + t * W<T>);
-            store(k + t * W<T>, kt);
+        each_tile(tile_count<T>(state.size), [&, k = look.k.data(), alpha = state.alpha](int t, int i) ALWAYS {
+            const Vec<T> kt = load(k + t * W<T>);
             most[i % 2] = larger(most[i % 2], magnitude<T>(kt));
             mean.add(i, kt, load(alpha + t * W<T>));
             if constexpr (Norm) k2.add(i, kt, kt);
@@ -104,18 +107,18 @@ template <class T> class RowsAhead {
     }
 
   private:
-    void renew(const Kernel<T>& kernel, const State<T>& state, T* ready, const T* x) const {
+    void renew(const Kernel<T>& kernel, const State<T>& state, Look<T>& look) const {
         visit(kernel, [&](auto shape) {
             Vec<T> k[1];
             for (int t = int(size_ / W<T>); t * W<T> < state.size; t++) {
-                shape.template evaluate<1, 1>(state.tiles + size_t(t) * state.d * W<T>, x, k);
-                store(ready + t * W<T>, keep<T>(k[0], first_lanes<T>(int(state.size - t * W<T>))));
+                shape.template evaluate<1, 1>(state.tiles + size_t(t) * state.d * W<T>, look.x.data(), k);
+                store(look.k.data() + t * W<T>, keep<T>(k[0], first_lanes<T>(int(state.size - t * W<T>))));
             }
             return 0;
         });
     }
 
-    Buffer<T> rows_;
+    Buffer<T> rows_[AHEAD];
     int64_t room_ = 0, size_ = 0;
 };
 

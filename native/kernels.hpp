@@ -27,7 +27,8 @@ template <class T> struct Kernel {
     static constexpr int WIDEST = 1000;
 
     int d = 0, length = 0;
-    bool constant_diagonal = true;  // k(x, x) is the same everywhere
+    bool constant_diagonal = true;  // k(x, x) is the same everywhere,
+    double everywhere = 0;          // namely this
     Buffer<Leaf<T>> code;
     Buffer<T> values;
 
@@ -45,6 +46,7 @@ template <class T> struct Kernel {
             code[i] = {in.op, in.each, start, start + d, rate * rate, in.a, in.b, in.c};
             if (in.op == Op::Linear || in.op == Op::Polynomial) constant_diagonal = false;
         }
+        if (constant_diagonal) everywhere = diagonal_of(*this, static_cast<const T*>(nullptr));
         if (tells_distance()) inside = at_distance(*this, T(recipe.radius)) * (1.0 + CLOSE);
     }
     bool tells_distance() const { return stationary_leaf() && !code[0].each && d <= WIDEST; }  // Euclidean, by falling
@@ -225,8 +227,8 @@ template <class T> double at_distance(const Kernel<T>& kernel, T r) {
     });
 }
 
-// k(x, x)
-template <class T> double diagonal(const Kernel<T>& kernel, const T* x) {
+// k(x, x), from the program
+template <class T> double diagonal_of(const Kernel<T>& kernel, const T* x) {
     double stack[DEEPEST];
     int top = -1;
     for (int i = 0; i < kernel.length; i++) {
@@ -246,6 +248,9 @@ template <class T> double diagonal(const Kernel<T>& kernel, const T* x) {
         }
     }
     return stack[0];
+}
+template <class T> INLINE double diagonal(const Kernel<T>& kernel, const T* x) {
+    return kernel.constant_diagonal ? kernel.everywhere : diagonal_of(kernel, x);
 }
 
 }  // namespace onlinegp::ONLINEGP_ISA

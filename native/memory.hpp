@@ -40,6 +40,10 @@ template <class T> class Buffer {
         std::free(p_);
         p_ = static_cast<T*>(p);
     }
+    void swap(Buffer& other) {
+        T* p = p_;
+        p_ = other.p_, other.p_ = p;
+    }
     T* data() { return p_; }
     const T* data() const { return p_; }
     T& operator[](size_t i) { return p_[i]; }

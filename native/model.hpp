@@ -123,9 +123,9 @@ template <class T> class Filter final : public Model {
             look_.fresh = false;
             for (int j = 0; j < AHEAD * d; j++) ahead_x_[j] = T(X[i * d + j]);
             state_.reserve(state_.size + AHEAD);
-            ahead_.prepare(kernel_, state_, ahead_x_.data());
+            look_.reserve(state_.capacity);
+            ahead_.prepare(kernel_, state_, ahead_x_.data(), look_.room);
             for (int b = 0; b < AHEAD; b++) {
-                ready();
                 for (int j = 0; j < d; j++) look_.x[j] = ahead_x_[b * d + j];
                 if (recipe_.uses_norm()) ahead_.template finish<true>(kernel_, state_, b, look_);
                 else ahead_.template finish<false>(kernel_, state_, b, look_);

@@ -120,6 +120,18 @@ template <> INLINE double sum<double>(Vec<double> x) {
 }
 #endif
 
+template <class T> INLINE T largest_lane(Vec<T> x) {
+    T result = x[0];
+    for (int i = 1; i < W<T>; i++) result = x[i] > result ? x[i] : result;
+    return result;
+}
+#if ONLINEGP_BYTES == 32 && defined(__AVX__)
+template <> INLINE double largest_lane<double>(Vec<double> x) {
+    const __m128d h = _mm_max_pd(_mm256_castpd256_pd128((__m256d)x), _mm256_extractf128_pd((__m256d)x, 1));
+    return _mm_cvtsd_f64(_mm_max_sd(h, _mm_unpackhi_pd(h, h)));
+}
+#endif
+
 // out[0..3] += the sums of four vectors
 template <class T> INLINE void add_sums(T* out, Vec<T> a, Vec<T> b, Vec<T> c, Vec<T> d) {
     out[0] += sum<T>(a), out[1] += sum<T>(b), out[2] += sum<T>(c), out[3] += sum<T>(d);

@@ -35,12 +35,6 @@ template <class T> INLINE T dot(const T* x, const T* y, int64_t m) {
     return xy.total();
 }
 
-template <class T> INLINE T largest_lane(Vec<T> x) {
-    T result = x[0];
-    for (int i = 1; i < W<T>; i++) result = x[i] > result ? x[i] : result;
-    return result;
-}
-
 // The largest of |x|
 template <class T> INLINE T largest(const T* x, int64_t m) {
     Vec<T> most[4] = {};

@@ -59,7 +59,7 @@ models = {
 }
 traces = {name: ogp.run(model, X, Y / scale) for name, model in models.items()}
 
-first = {name: ogp.Trace(tr.mean[:, 0], tr.std[:, 0], tr.size, tr.log_density[:, 0]) for name, tr in traces.items()}
+first = {name: trace.output(0) for name, trace in traces.items()}
 plots.learning_curves(Y[:, 0] / scale[0], first, window=50)
 
 # %%

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,17 +25,26 @@ class Trace:
     ----------
     mean, std : (n,) or (n, outputs), the prediction of y, noise included in std
     size : (n,), the number of centres after the row was learned
-    log_density : (n,) or (n, outputs), the log of the Gaussian density that the prediction gave to y
+    y : (n,) or (n, outputs), what came
     """
 
     mean: Array
     std: Array
     size: NDArray[np.int64]
-    log_density: Array
+    y: Array
     origin: frames.Origin | None = field(default=None, repr=False, compare=False)  # the frame that X was
 
     def __len__(self) -> int:
         return len(self.mean)
+
+    @cached_property
+    def log_density(self) -> Array:
+        """The log of the Gaussian density that each prediction gave to y, (n,) or (n, outputs)."""
+        return log_density(self.y, self.mean, self.std)
+
+    def output(self, i: int) -> Trace:
+        """Return the trace of one of several outputs."""
+        return Trace(self.mean[:, i], self.std[:, i], self.size, self.y[:, i])
 
     def to_frame(self, *, level: float = 0.95, kind: str | None = None) -> Any:
         """Return a data frame with the columns mean, std, lower, upper, log_density and size.
@@ -84,10 +94,8 @@ def run(model: OnlineRegressor, X: ArrayLike, y: ArrayLike, *, progress: bool = 
     mean, variance, size = blocks[0] if len(blocks) == 1 else map(np.concatenate, zip(*blocks, strict=True))
     std = np.sqrt(variance)
     if model._flat:
-        Y, mean = Y[:, 0], mean[:, 0]
-    else:
-        std = np.repeat(std[:, None], Y.shape[1], axis=1)
-    return Trace(mean, std, size, log_density(Y, mean, std), origin)
+        return Trace(mean[:, 0], std, size, Y[:, 0].copy(), origin)
+    return Trace(mean, np.repeat(std[:, None], Y.shape[1], axis=1), size, Y.copy(), origin)
 
 
 def _split(name: str, values: Array) -> list[tuple[str, Array]]:

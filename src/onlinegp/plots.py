@@ -250,7 +250,7 @@ def _along(y: ArrayLike, trace: Trace) -> Array:
     if trace.mean.ndim != 1 or y.shape != trace.mean.shape:
         raise ValueError(
             f"y must have one value for each row of the trace, of shape {trace.mean.shape}, got {y.shape}. "
-            f"Of several outputs, show one: Trace(mean[:, 0], std[:, 0], size, log_density[:, 0])."
+            f"Of several outputs, show one: trace.output(0)."
         )
     return y
 

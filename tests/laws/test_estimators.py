@@ -101,6 +101,9 @@ def test_run_predicts_then_learns(name):
         assert model.size_ == trace.size[i]
     expected = -0.5 * np.log(2 * np.pi * trace.std**2) - 0.5 * ((y - trace.mean) / trace.std) ** 2
     np.testing.assert_allclose(trace.log_density, expected, rtol=1e-12)
+    again = ogp.run(fresh(name), X, y)
+    y[:] = 0.0  # a trace keeps what came, whatever becomes of the caller's array
+    np.testing.assert_array_equal(again.log_density, trace.log_density)
 
 
 @every
@@ -309,3 +312,14 @@ def test_score_is_r_squared(name):
 def test_bad_parameters_are_named(model, message):
     with pytest.raises((ValueError, TypeError), match=message):
         model.fit(*stream(5))
+
+
+def test_a_trace_of_one_output_of_several():
+    X, y = stream(40)
+    both = ogp.run(ogp.KRLST(budget=10), X, np.stack([y, -2.0 * y], axis=1))
+    for i in range(2):
+        one = both.output(i)
+        for name in ("mean", "std", "y", "log_density"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(both, name)[:, i])
+    alone = ogp.run(ogp.KRLST(budget=10), X, y)
+    np.testing.assert_allclose(alone.std, both.output(0).std, rtol=1e-12)
