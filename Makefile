@@ -38,7 +38,7 @@ docs: $(VENV)/documented ## Build the documentation; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 sanitize: $(VENV)/tested ## Run the engine's tests under the address and undefined behaviour sanitizers
-	native/sanitize.sh $(BIN)/python
+	native/sanitize.sh $(BIN)/python -n 2
 
 clean: ## Remove the environment and what was built
 	rm -rf $(VENV) build dist $(OUT) docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
