@@ -17,12 +17,6 @@ static double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-extern "C" {
-
-int lanes() { return W; }
-
-// Vector operations a second: independent chains, kept in registers, hide the latency. Fused multiply-adds alone, or
-// seven of them to five additions, as in a kernel row: some machines have pipes of their own for additions.
 #if defined(__aarch64__)
 #define HOLD "+w"
 #else
@@ -32,27 +26,27 @@ int lanes() { return W; }
     c = value;         \
     asm volatile("" : HOLD(c));
 #define FMA(c) STEP(c, c * a + b)
-#define ADD(c) STEP(c, c + b)
+#define EITHER(c) STEP(c, Mixed ? c + b : c * a + b)
 
-double fma_rate(int64_t rounds) {
+// Vector operations a second: twelve independent chains, kept in registers, hide the latency. Fused multiply-adds alone,
+// or seven of them to five additions, as in a kernel row: some machines have pipes of their own for additions.
+template <bool Mixed> static double rate(int64_t rounds) {
     Vec a = Vec{} + 0.999999, b = Vec{} + 1e-6;
     Vec c0 = a, c1 = a, c2 = a, c3 = a, c4 = a, c5 = a, c6 = a, c7 = a, c8 = a, c9 = a, c10 = a, c11 = a;
     double start = now();
     for (int64_t r = 0; r < rounds; r++) {
-        FMA(c0) FMA(c1) FMA(c2) FMA(c3) FMA(c4) FMA(c5) FMA(c6) FMA(c7) FMA(c8) FMA(c9) FMA(c10) FMA(c11)
+        FMA(c0) EITHER(c1) FMA(c2) EITHER(c3) FMA(c4) EITHER(c5)
+        FMA(c6) EITHER(c7) FMA(c8) EITHER(c9) FMA(c10) FMA(c11)
     }
     return 12.0 * rounds / (now() - start);
 }
 
-double mixed_rate(int64_t rounds) {
-    Vec a = Vec{} + 0.999999, b = Vec{} + 1e-6;
-    Vec c0 = a, c1 = a, c2 = a, c3 = a, c4 = a, c5 = a, c6 = a, c7 = a, c8 = a, c9 = a, c10 = a, c11 = a;
-    double start = now();
-    for (int64_t r = 0; r < rounds; r++) {
-        FMA(c0) ADD(c1) FMA(c2) ADD(c3) FMA(c4) ADD(c5) FMA(c6) ADD(c7) FMA(c8) ADD(c9) FMA(c10) FMA(c11)
-    }
-    return 12.0 * rounds / (now() - start);
-}
+extern "C" {
+
+int lanes() { return W; }
+
+double fma_rate(int64_t rounds) { return rate<false>(rounds); }
+double mixed_rate(int64_t rounds) { return rate<true>(rounds); }
 
 // Bytes a second, read and written back: a symmetric matrix under a rank-one update moves no more than this.
 double update_bandwidth(double* x, int64_t n, int64_t passes) {

@@ -29,13 +29,15 @@ template <class T> Best<T> nearest(const State<T>& state, const Look<T>& look) {
     return nearest(state.tiles, state.d, state.size, look.x.data());
 }
 
-// The nearest centre if it is within the radius. A kernel that falls with the distance mostly tells without measuring.
+// The slot alone, which a kernel that falls with the distance mostly tells without measuring
+template <class T> int64_t nearest_slot(const Kernel<T>& kernel, const State<T>& state, const Look<T>& look) {
+    const int64_t slot = nearest_by_kernel(kernel, state.size, look.k.data(), look.largest);
+    return slot >= 0 ? slot : nearest(state, look).slot;
+}
+
 template <class T>
 int64_t place_quantised(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state, const Look<T>& look) {
-    if (double(look.largest) > kernel.inside) {
-        const int64_t slot = nearest_by(kernel, state.size, look.k.data(), look.largest);
-        if (slot >= 0) return slot;
-    }
+    if (double(look.largest) > kernel.inside) return nearest_slot(kernel, state, look);
     const Best<T> near = nearest(state, look);
     return double(near.value) <= square(recipe.radius) ? near.slot : NEW;
 }
@@ -47,20 +49,16 @@ int64_t place_surprise(const Recipe& recipe, const Kernel<T>& kernel, const Stat
     const double surprise = 0.5 * (std::log(2 * PI * look.s) + e2 / state.p / look.s);
     if (surprise > recipe.abnormal) return IGNORE;
     if (state.size == 0 || surprise >= recipe.redundant) return NEW;
-    const int64_t slot = nearest_by(kernel, state.size, look.k.data(), look.largest);
-    return slot >= 0 ? slot : nearest(state, look).slot;
+    return nearest_slot(kernel, state, look);
 }
 
 template <class T>
 int64_t place_novelty(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state, const Look<T>& look) {
     double error = 0;
     for (int o = 0; o < state.p; o++) error = max(error, std::fabs(look.e[o]));
-    if (error <= recipe.error || double(look.largest) > kernel.inside) {
-        const int64_t slot = nearest_by(kernel, state.size, look.k.data(), look.largest);
-        if (slot >= 0) return slot;
-    }
+    if (error <= recipe.error || double(look.largest) > kernel.inside) return nearest_slot(kernel, state, look);
     const Best<T> near = nearest(state, look);
-    return double(near.value) > square(recipe.radius) && error > recipe.error ? NEW : near.slot;
+    return double(near.value) > square(recipe.radius) ? NEW : near.slot;
 }
 
 template <class T> int64_t place(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state, const Look<T>& look) {

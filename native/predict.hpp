@@ -74,8 +74,7 @@ template <class T> class QuadraticForms {
             for (int j = 0; j < i + 4 && j < m_; j++) {
                 const Vec<T> k0 = load(K + j * B), k1 = load(K + j * B + W<T>);
                 const T* s = full_.data() + at(i, j);
-#pragma GCC unroll 4
-                for (int r = 0; r < 4; r++) {
+                EACH(r, 4) {
                     const Vec<T> sv = splat<T>(s[r]);
                     acc[r][0] = fma(sv, k0, acc[r][0]), acc[r][1] = fma(sv, k1, acc[r][1]);
                 }

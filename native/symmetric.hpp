@@ -115,8 +115,7 @@ template <class T> struct Symmetric {
     };
 
     template <Pending P> INLINE void begin(Rows& rows, int i, const T* x) const {
-#pragma GCC unroll 4
-        for (int r = 0; r < R; r++) {
+        EACH(r, R) {
             rows.x[r] = splat<T>(x[i + r]), rows.acc[r] = Vec<T>{};
             if constexpr (P >= Pending::Rank1) rows.u[r] = splat<T>(c * u[i + r]);
             if constexpr (P == Pending::Replace1) rows.z[r] = splat<T>(g * z[i + r]);
@@ -130,8 +129,7 @@ template <class T> struct Symmetric {
         if constexpr (P >= Pending::Rank1) uv = load(u + j);
         if constexpr (P >= Pending::Replace1) zv = load(z + j);
         if constexpr (P == Pending::Replace2) bv = load(b + j);
-#pragma GCC unroll 4
-        for (int r = 0; r < R; r++) {
+        EACH(r, R) {
             Vec<T> t = load(p + r * L);
             if constexpr (P >= Pending::Rank1) t = fma(rows.u[r], uv, t);
             if constexpr (P == Pending::Replace1) t = fma(-rows.z[r], zv, t);
@@ -151,8 +149,7 @@ template <class T> struct Symmetric {
         if constexpr (P >= Pending::Replace1) zv = load(z + j);
         if constexpr (P == Pending::Replace1) gzv = zv * g;
         if constexpr (P == Pending::Replace2) bv = load(b + j);
-#pragma GCC unroll 4
-        for (int r = 0; r < R; r++) {
+        EACH(r, R) {
             const Int<T> lower = first_lanes<T>(ahead + r + 1);
             Vec<T> t = load(p + r * L);
             if constexpr (P >= Pending::Rank1)
@@ -167,8 +164,7 @@ template <class T> struct Symmetric {
             rows.acc[r] = fma(t, x, rows.acc[r]);
         }
         if (diagonal)
-#pragma GCC unroll 4
-            for (int r = 0; r < R; r++)
+            EACH(r, R)
                 if (0 <= ahead + r && ahead + r < L) diagonal[i + r] = p[r * L + ahead + r];
     }
 

@@ -107,8 +107,7 @@ template <class T, class Value> INLINE Best<T> smallest(int64_t m, const Value& 
 template <int N, class T> INLINE void euclidean(const T* tiles, int d, const T* x, Vec<T>* r2) {
     for (int n = 0; n < N; n++) r2[n] = Vec<T>{};
     for (int j = 0; j < d; j++) {
-#pragma GCC unroll 4
-        for (int n = 0; n < N; n++) {
+        EACH(n, N) {
             const Vec<T> e = load(tiles + (n * d + j) * W<T>) - x[j];
             r2[n] += e * e;
         }
@@ -135,7 +134,7 @@ template <class T> INLINE Best<T> nearest(const T* tiles, int d, int64_t m, cons
 //
 // Where the kernel is a falling function of the distance, the nearest centre has the largest k but for rounding: it must
 // be the only one with nearly that much.
-template <class T> INLINE int64_t nearest_by(const Kernel<T>& kernel, int64_t m, const T* k, T most) {
+template <class T> INLINE int64_t nearest_by_kernel(const Kernel<T>& kernel, int64_t m, const T* k, T most) {
     if (!kernel.tells_distance() || !(most >= T(Kernel<T>::LEAST))) return -1;
     const Vec<T> close = splat<T>(most * T(1.0 - Kernel<T>::CLOSE));
     Int<T> here = lanes<T>(), count{}, where{};
