@@ -2,7 +2,7 @@
 //
 // `look` and `gain` are here; what tracked beliefs do with their matrices is in tracking.hpp.
 #pragma once
-#include "look.hpp"
+#include "gram.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
 
@@ -39,10 +39,10 @@ template <class T> void look_isotropic(const Recipe& recipe, Look<T>& look) {
 }
 
 // q <- q + Q (k - K q)
-template <class T> void refine(State<T>& state, Look<T>& look) {
+template <class T> void refine(const Kernel<T>& kernel, const State<T>& state, Look<T>& look) {
     const int m = int(state.size);
     T *q = look.q.data(), *r = look.r.data(), *more = look.b.data();
-    state.K.product(m, q, r);
+    gram_product(kernel, state, q, r);
     for (int i = 0; i < m; i += W<T>) store(r + i, load(look.k.data() + i) - load(r + i));
     state.Q.product(m, r, more);
     for (int i = 0; i < m; i += W<T>) store(q + i, load(q + i) + load(more + i));
@@ -64,7 +64,7 @@ template <class T> void products(Look<T>& look, int64_t m) {
     look.kr = double(sum<T>(kr[0] + kr[1]));
 }
 
-template <class T> void look_posterior(const Recipe& recipe, State<T>& state, Look<T>& look) {
+template <class T> void look_posterior(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, Look<T>& look) {
     const int64_t m = state.size;
     const T* k = look.k.data();
     look.kxx *= 1.0 + recipe.jitter;
@@ -74,13 +74,14 @@ template <class T> void look_posterior(const Recipe& recipe, State<T>& state, Lo
     products(look, m);
     look.gamma2 = look.kxx - look.kq, look.v = look.kxx - look.kw;
     look.residual = 0;
-    if (m > 0 && look.kxx != 0) {  // of one row, the next one at every sample
-        const int row = int(state.seen % m);
-        look.residual = std::fabs(double(state.K.row_dot(row, int(m), look.q.data())) - double(k[row])) / look.kxx;
+    if (m > 0 && look.kxx != 0) {  // of one row
+        const double kq = double(dot(state.probe, look.q.data(), m));
+        look.residual = std::fabs(kq - double(k[state.probed])) / look.kxx;
     }
     const bool sound = 0.0 <= look.gamma2 && look.gamma2 <= look.v;
-    if (max(look.residual, state.residual) > REFINE_ABOVE || !sound) {
-        refine(state, look);
+    look.refined = max(look.residual, state.residual) > REFINE_ABOVE || !sound;
+    if (look.refined) {
+        refine(kernel, state, look);
         products(look, m);
         look.gamma2 = look.kxx - look.kq;
     }
@@ -117,12 +118,12 @@ template <class T> void look_least_squares(State<T>& state, Look<T>& look) {
 }
 
 // What the belief says once the kernel row is there
-template <class T> void look_belief(const Recipe& recipe, State<T>& state, Look<T>& look) {
+template <class T> void look_belief(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, Look<T>& look) {
     switch (recipe.belief) {
         case Belief::Prior: return look_prior(recipe, look);
         case Belief::Beta: return look_beta(recipe, state, look);
         case Belief::Isotropic: return look_isotropic(recipe, look);
-        case Belief::Posterior: return look_posterior(recipe, state, look);
+        case Belief::Posterior: return look_posterior(recipe, kernel, state, look);
         case Belief::Exact: return look_exact(recipe, state, look);
         case Belief::LeastSquares: return look_least_squares(state, look);
     }

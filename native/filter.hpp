@@ -19,7 +19,30 @@ template <class T> void look_at(const Recipe& recipe, const Kernel<T>& kernel, S
     look.kxx = diagonal(kernel, look.x.data());
     if (recipe.compares()) look.largest = largest(k, state.size);
     if (recipe.uses_norm()) look.k2 = double(dot(k, k, state.size));
-    look_belief(recipe, state, look);
+    look_belief(recipe, kernel, state, look);
+}
+
+// Apply the updates that wait for a product: one with anything does
+template <class T> void flush(State<T>& state, Look<T>& look) {
+    look.reserve(state.capacity);
+    for (Symmetric<T>* S : {&state.A, &state.Q, &state.P})
+        if (S->pending != Pending::Nothing) S->multiply(int(state.size), look.k.data(), look.r.data());
+}
+
+template <class T> void load(const Kernel<T>& kernel, State<T>& state, Look<T>& look, const Arrays& in) {
+    state.load_from(in);
+    if (!state.recipe.has('K')) return;
+    probe_anew(kernel, state, look);
+    if (state.residual > REFINE_ABOVE) keep_gram(kernel, state);
+}
+template <class T> void save(const Kernel<T>& kernel, State<T>& state, Look<T>& look, Arrays& out) {
+    flush(state, look);
+    state.save_to(out);
+    if (!state.recipe.has('K')) return;
+    for (int64_t i = 0; i < state.size; i++) {
+        gram_row(kernel, state, i, look.centre.data(), look.r.data());
+        for (int64_t j = 0; j < state.size; j++) out.K[i * state.size + j] = double(look.r[j]);
+    }
 }
 
 // alpha <- alpha + g e / s; the weight of an admitted sample is its own
@@ -72,6 +95,10 @@ template <class T> Step learn(const Recipe& recipe, const Kernel<T>& kernel, Sta
     if (recipe.learn_power) learn_power(recipe, state, look);
     state.seen++;
     if (admitted) slot = left == NEW ? state.size - 1 : left;
+    if (recipe.has('K')) {
+        keep_probe(kernel, state, look, admitted ? slot : NEW);
+        if (look.refined) keep_gram(kernel, state);
+    }
     return {slot, left, admitted};
 }
 

@@ -45,15 +45,10 @@ template <class T> class Fleet final : public Models {
     int64_t size(int64_t i) const override { return states_[i].size; }
     void load(int64_t i, const Arrays& in) override {
         states_[i].pool = &workers_[0].pool;
-        states_[i].load_from(in);
+        onlinegp::ONLINEGP_ISA::load(kernel_, states_[i], workers_[0].look, in);
     }
     void save(int64_t i, Arrays& out) override {
-        State<T>& state = states_[i];
-        Look<T>& look = workers_[0].look;
-        look.reserve(state.capacity);
-        for (Symmetric<T>* S : {&state.A, &state.Q, &state.P})
-            if (S->pending != Pending::Nothing) S->multiply(int(state.size), look.k.data(), look.r.data());
-        state.save_to(out);
+        onlinegp::ONLINEGP_ISA::save(kernel_, states_[i], workers_[0].look, out);
     }
 
     void work(int worker, int64_t n, const Event* events, const double* X, const double* Y, double* mean,

@@ -5,7 +5,7 @@
 namespace onlinegp::ONLINEGP_ISA {
 
 template <class T> struct Look {
-    Buffer<T> x;           // (d,), the input
+    Buffer<T> x, centre;   // (d,), the input; scratch
     Buffer<double> mean;   // (p,), k . alpha
     Buffer<double> e;      // (p,), y - mean after forgetting
     Buffer<T> c;           // (p,), e / s, scratch
@@ -16,10 +16,11 @@ template <class T> struct Look {
     double k2 = 0;                  // |k|^2, Beta and Isotropic
     T largest = 0;                  // of |k|, where the dictionary compares
     double kw = 0, kq = 0, kr = 0;  // k . w, k . q, k . (q - w), Posterior
+    bool refined = false;  // q is the refined one, Posterior
     bool fresh = false;    // it belongs to x and the state as they are
     int64_t room = 0;
 
-    Look(int d, int p) : x(d), mean(p), e(p), c(p) {}
+    Look(int d, int p) : x(d), centre(d), mean(p), e(p), c(p) {}
     void reserve(int64_t capacity) {
         if (capacity <= room) return;
         for (Buffer<T>* buffer : {&k, &w, &q, &dA, &dQ, &g, &z, &b, &r}) buffer->resize(capacity);

@@ -15,11 +15,10 @@ template <class T> class Filter final : public Model {
     int64_t seen() const override { return state_.seen; }
     void load(const Arrays& in) override {
         look_.fresh = false;
-        state_.load_from(in);
+        onlinegp::ONLINEGP_ISA::load(kernel_, state_, look_, in);
     }
     void save(Arrays& out) override {
-        flush();
-        state_.save_to(out);
+        onlinegp::ONLINEGP_ISA::save(kernel_, state_, look_, out);
     }
 
     void learn(int64_t n, const double* X, const double* Y, const Steps& steps) override {
@@ -38,14 +37,7 @@ template <class T> class Filter final : public Model {
         *variance = state_.power * look_.s;
     }
 
-    // A product with anything applies what waits
-    void flush() override {
-        for (Symmetric<T>* S : {&state_.A, &state_.Q, &state_.P})
-            if (S->pending != Pending::Nothing) {
-                look_.reserve(state_.capacity), look_.fresh = false;
-                S->multiply(int(state_.size), look_.k.data(), look_.r.data());
-            }
-    }
+    void flush() override { onlinegp::ONLINEGP_ISA::flush(state_, look_); }
 
     void predict(int64_t n, const double* X, double* mean, double* variance) const override {
         auto& state = const_cast<State<T>&>(state_);  // a product with nothing pending leaves it as it is
@@ -74,13 +66,10 @@ template <class T> class Filter final : public Model {
             look_.x[j] = T(x[j]);
         }
         if (same) return;
-        ready();
-        look_at(recipe_, kernel_, state_, look_);
-        look_.fresh = true;
-    }
-    void ready() {
         state_.reserve(state_.size + 1);
         look_.reserve(state_.capacity);
+        look_at(recipe_, kernel_, state_, look_);
+        look_.fresh = true;
     }
 
     void learn_seen(int64_t i, const double* Y, const Steps& steps) {
@@ -132,7 +121,7 @@ template <class T> class Filter final : public Model {
                 for (int o = 1; o < state_.p; o++)
                     look_.mean[o] = double(dot(look_.k.data(), state_.weights(o), state_.size));
                 look_.kxx = diagonal(kernel_, look_.x.data());
-                look_belief(recipe_, state_, look_);
+                look_belief(recipe_, kernel_, state_, look_);
                 learn_seen(i + b, Y, steps);
             }
         }

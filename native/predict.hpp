@@ -100,12 +100,10 @@ void predict_tracked(const Recipe& recipe, const Kernel<T>& kernel, State<T>& st
     const bool posterior = recipe.belief == Belief::Posterior;
     QuadraticForms<T> formA, formQ;
     formA.unpack(state.A, m);
-    Buffer<T> x(d), k(state.capacity), K(size_t(m) * B), kAk(B), kQk(B), check(state.capacity), row_k(state.capacity);
-    const int checked = m ? int(state.seen % m) : 0;
+    Buffer<T> x(d), k(state.capacity), K(size_t(m) * B), kAk(B), kQk(B), check(state.capacity);
     if (posterior) {
         formQ.unpack(state.Q, m);
-        state.K.get_row(checked, m, row_k.data());
-        state.Q.product(m, row_k.data(), check.data());  // K_row . Q k = (Q K_row) . k
+        state.Q.product(m, state.probe, check.data());  // K_row . Q k = (Q K_row) . k
     }
     for (int64_t i = 0; i < n; i += B) {
         const int rows = int(n - i < B ? n - i : B);
@@ -117,7 +115,7 @@ void predict_tracked(const Recipe& recipe, const Kernel<T>& kernel, State<T>& st
             for (int o = 1; o < p; o++) mu[o] = double(dot(k.data(), state.weights(o), m));
             kxx[b] = diagonal(kernel, x.data()) * (posterior ? 1.0 + recipe.jitter : 1.0);
             if (posterior && m && kxx[b] != 0)
-                residual[b] = std::fabs(double(dot(check.data(), k.data(), m)) - double(k[checked])) / kxx[b];
+                residual[b] = std::fabs(double(dot(check.data(), k.data(), m)) - double(k[state.probed])) / kxx[b];
             for (int j = 0; j < m; j++) K[size_t(j) * B + b] = k[j];
         }
         formA.evaluate(K.data(), kAk.data());

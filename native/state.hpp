@@ -15,15 +15,16 @@ template <class T> struct State {
     double scale = 1, bound = 0, residual = 0, power = 1, evidence = 1;
     T *tiles = nullptr, *alpha = nullptr, *kcc = nullptr, *rowsum = nullptr;  // alpha: (p, capacity)
     int64_t* born = nullptr;
-    Symmetric<T> A, Q, K, P;
-    char* block = nullptr;
-    size_t bytes = 0;
-    Pool* pool = nullptr;  // where the block comes from; null: the heap
+    T* probe = nullptr;  // the row `probed` of K, which the next sample checks (gram.hpp)
+    int64_t probed = -1;
+    Symmetric<T> A, Q, P;
+    Symmetric<T> K;  // apart, and only once it is needed (gram.hpp)
+    Pool* pool = nullptr;  // where memory comes from; null: the heap
 
     State(const Recipe& recipe, int d, int p) : recipe(recipe), d(d), p(p) {}
     State(const State&) = delete;
     State& operator=(const State&) = delete;
-    ~State() { release(); }
+    ~State() { release(block), release(gram); }
 
     // While this filter is at work, bring into the cache what `next` will need: its matrices tile by tile, on the way
     // through those of this one, and the rest at once. Null: nothing.
@@ -32,30 +33,39 @@ template <class T> struct State {
         A.next = alike ? next->A.s : nullptr, Q.next = alike ? next->Q.s : nullptr;
         if (!alike) return;
         fetch(next->tiles, next->size * d), fetch(next->alpha, next->size);
-        if (K.s && next->size) next->K.fetch_row(int(next->seen % next->size), int(next->size));
+        if (probe) fetch(next->probe, next->size);
     }
 
     T* weights(int o) { return alpha + o * capacity; }
     const T* weights(int o) const { return alpha + o * capacity; }
 
-    // Make room for this many rows by doubling, but for no more than the budget and the sample at the door
+    // Make room for this many rows by doubling; from half of the budget on, for all of it and the sample at the door, so
+    // that a fleet which grows together leaves little behind
     void reserve(int64_t rows) {
         if (rows <= capacity) return;
         int64_t wanted = 2 * capacity > rows ? 2 * capacity : rows;
-        if (recipe.budget && wanted > recipe.budget + 1) wanted = rows > recipe.budget + 1 ? rows : recipe.budget + 1;
+        if (recipe.budget && 2 * wanted > recipe.budget) wanted = rows > recipe.budget + 1 ? rows : recipe.budget + 1;
         if (wanted < 16) wanted = recipe.budget && recipe.budget < 15 ? recipe.budget + 1 : 16;
         wanted = (wanted + PAD - 1) / PAD * PAD;
 
         Carver count;
-        Layout old{tiles, alpha, kcc, rowsum, born, A, Q, K, P};
+        Layout old{tiles, alpha, kcc, rowsum, probe, born, A, Q, P};
         const int64_t before = capacity;
         carve(count, wanted);
-        char* fresh = pool ? pool->take(count.used()) : static_cast<char*>(allocate(count.used()));
-        Carver carver(fresh);
+        const Block fresh = take(count.used());
+        Carver carver(fresh.p);
         carve(carver, wanted);
         if (before) move(old, before, wanted);
-        release();
-        block = fresh, bytes = count.used(), capacity = wanted;
+        release(block), release_gram();
+        block = fresh, capacity = wanted;
+    }
+    void reserve_gram() {
+        gram = take(Symmetric<T>::entries(int(capacity)) * sizeof(T));
+        K.s = reinterpret_cast<T*>(gram.p);
+    }
+    void release_gram() {
+        release(gram);
+        K.s = nullptr;
     }
 
     // Make x the last centre, with weight zero
@@ -85,6 +95,7 @@ template <class T> struct State {
 
     void load_from(const Arrays& in) {
         reserve(in.size > 0 ? in.size : 1);
+        release_gram();
         Buffer<T> x(d);
         for (int64_t i = 0; i < in.size; i++) {
             for (int j = 0; j < d; j++) x[j] = T(in.centers[i * d + j]);
@@ -95,12 +106,12 @@ template <class T> struct State {
         }
         size = in.size, seen = in.seen, scale = in.scale, bound = in.bound;
         residual = in.residual, power = in.power, evidence = in.evidence;
-        const double* sources[] = {in.A, in.Q, in.K, in.P};
-        Symmetric<T>* matrices[] = {&A, &Q, &K, &P};
-        for (int i = 0; i < 4; i++)
+        const double* sources[] = {in.A, in.Q, in.P};
+        Symmetric<T>* matrices[] = {&A, &Q, &P};
+        for (int i = 0; i < 3; i++)
             if (matrices[i]->s) load_matrix(*matrices[i], sources[i]);
     }
-    void save_to(Arrays& out) const {
+    void save_to(Arrays& out) const {  // all but K
         Buffer<T> x(d);
         for (int64_t i = 0; i < size; i++) {
             get_centre(tiles, d, i, x.data());
@@ -111,31 +122,37 @@ template <class T> struct State {
         }
         out.size = size, out.seen = seen, out.scale = scale, out.bound = bound;
         out.residual = residual, out.power = power, out.evidence = evidence;
-        double* targets[] = {out.A, out.Q, out.K, out.P};
-        const Symmetric<T>* matrices[] = {&A, &Q, &K, &P};
-        for (int i = 0; i < 4; i++)
+        double* targets[] = {out.A, out.Q, out.P};
+        const Symmetric<T>* matrices[] = {&A, &Q, &P};
+        for (int i = 0; i < 3; i++)
             if (matrices[i]->s) save_matrix(*matrices[i], targets[i]);
     }
 
   private:
     struct Layout {
-        T *tiles, *alpha, *kcc, *rowsum;
+        T *tiles, *alpha, *kcc, *rowsum, *probe;
         int64_t* born;
-        Symmetric<T> A, Q, K, P;
+        Symmetric<T> A, Q, P;
     };
+    struct Block {
+        char* p = nullptr;
+        size_t bytes = 0;
+    };
+    Block block, gram;
 
-    void release() {
-        if (!block) return;
-        if (pool) pool->give(block, bytes);
-        else std::free(block);
+    Block take(size_t bytes) { return {pool ? pool->take(bytes) : static_cast<char*>(allocate(bytes)), bytes}; }
+    void release(Block& old) {
+        if (old.p && pool) pool->give(old.p, old.bytes);
+        else std::free(old.p);
+        old = {};
     }
     void carve(Carver& from, int64_t rows) {
         tiles = from.take<T>(rows * d), alpha = from.take<T>(rows * p), kcc = from.take<T>(rows);
         born = from.take<int64_t>(rows);
         rowsum = recipe.sums_rows() ? from.take<T>(rows) : nullptr;
+        probe = recipe.has('K') ? from.take<T>(rows) : nullptr;
         if (recipe.has('A')) A.carve(from, int(rows), recipe.has('Q'));
         if (recipe.has('Q')) Q.carve(from, int(rows));
-        if (recipe.has('K')) K.carve(from, int(rows));
         if (recipe.has('P')) P.carve(from, int(rows));
     }
     void move(const Layout& old, int64_t rows, int64_t wanted) {
@@ -143,10 +160,10 @@ template <class T> struct State {
         std::memcpy(kcc, old.kcc, rows * sizeof(T));
         std::memcpy(born, old.born, rows * sizeof(int64_t));
         if (rowsum) std::memcpy(rowsum, old.rowsum, rows * sizeof(T));
+        if (probe) std::memcpy(probe, old.probe, rows * sizeof(T));
         for (int o = 0; o < p; o++) std::memcpy(alpha + o * wanted, old.alpha + o * rows, rows * sizeof(T));
         if (A.s) A.copy(old.A, int(rows));
         if (Q.s) Q.copy(old.Q, int(rows));
-        if (K.s) K.copy(old.K, int(rows));
         if (P.s) P.copy(old.P, int(rows));
     }
     void load_matrix(Symmetric<T>& S, const double* full) {

@@ -70,21 +70,6 @@ template <class T> struct Symmetric {
             for (int r = 0; r < R; r++) p[r * L] = row[block * R + r];
         }
     }
-    void fetch_row(int j, int m) const {
-        fetch(s + offset(j / R), tiles(j / R) * TILE);
-        for (int block = j / R + 1; block * R < m; block++) fetch(s + offset(block) + size_t(j / L) * TILE, TILE);
-    }
-    T row_dot(int j, int m, const T* x) const {  // S_j . x
-        const T* p = s + offset(j / R) + j % R * L;
-        Vec<T> acc{};
-        for (int t = 0; t < tiles(j / R); t++) acc = fma(load(p + t * TILE), load(x + t * L), acc);
-        T rest[R] = {};
-        for (int block = tiles(j / R) * L / R; block * R < m; block++) {
-            p = s + offset(block) + size_t(j / L) * TILE + j % L;
-            for (int r = 0; r < R; r++) rest[r] += p[r * L] * x[block * R + r];
-        }
-        return sum<T>(acc) + ((rest[0] + rest[2]) + (rest[1] + rest[3]));
-    }
     void scale(T factor, int m) {
         for (size_t i = 0, n = entries(m); i < n; i++) s[i] *= factor;
     }
@@ -109,56 +94,65 @@ template <class T> struct Symmetric {
     }
 
   private:
-    // The factors of four rows: row r of S changes by  rc[r] u - rg[r] z  or  rc[r] u - rz[r] b - rb[r] z
+    // What a pass reads besides S
+    struct Sources {
+        const T *x, *u, *z, *b;
+        T c, g;
+    };
+    // The factors of four rows: row r of S changes by  u[r] u' + z[r] z'  or  u[r] u' + z[r] b' + b[r] z'
     struct Rows {
         Vec<T> x[R], acc[R], u[R], z[R], b[R];
     };
 
-    template <Pending P> INLINE void begin(Rows& rows, int i, const T* x) const {
+    template <Pending P> static INLINE void begin(Rows& rows, const Sources& from, int i) {
         EACH(r, R) {
-            rows.x[r] = splat<T>(x[i + r]), rows.acc[r] = Vec<T>{};
-            if constexpr (P >= Pending::Rank1) rows.u[r] = splat<T>(c * u[i + r]);
-            if constexpr (P == Pending::Replace1) rows.z[r] = splat<T>(g * z[i + r]);
-            if constexpr (P == Pending::Replace2) rows.z[r] = splat<T>(z[i + r]), rows.b[r] = splat<T>(b[i + r]);
+            rows.x[r] = splat<T>(from.x[i + r]), rows.acc[r] = Vec<T>{};
+            if constexpr (P >= Pending::Rank1) rows.u[r] = splat<T>(from.c * from.u[i + r]);
+            if constexpr (P == Pending::Replace1) rows.z[r] = splat<T>(-from.g * from.z[i + r]);
+            if constexpr (P == Pending::Replace2) rows.z[r] = splat<T>(-from.z[i + r]);
+            if constexpr (P == Pending::Replace2) rows.b[r] = splat<T>(-from.b[i + r]);
         }
     }
 
     // Left of the diagonal a tile serves twice: S_ij x_j for the rows, S_ij x_i for the columns
-    template <Pending P> INLINE Vec<T> left_tile(T* p, Rows& rows, int j, Vec<T> x, Vec<T> column) const {
-        Vec<T> uv, zv, bv;
-        if constexpr (P >= Pending::Rank1) uv = load(u + j);
-        if constexpr (P >= Pending::Replace1) zv = load(z + j);
-        if constexpr (P == Pending::Replace2) bv = load(b + j);
+    template <Pending P> static INLINE void left_tile(T* p, Rows& rows, const Sources& from, int j, T* out) {
+        const Vec<T> x = load(from.x + j);
+        Vec<T> u, z, b, column = load(out + j);
+        if constexpr (P >= Pending::Rank1) u = load(from.u + j);
+        if constexpr (P >= Pending::Replace1) z = load(from.z + j);
+        if constexpr (P == Pending::Replace2) b = load(from.b + j);
         EACH(r, R) {
             Vec<T> t = load(p + r * L);
-            if constexpr (P >= Pending::Rank1) t = fma(rows.u[r], uv, t);
-            if constexpr (P == Pending::Replace1) t = fma(-rows.z[r], zv, t);
-            if constexpr (P == Pending::Replace2) t = fma(-rows.b[r], zv, fma(-rows.z[r], bv, t));
+            if constexpr (P >= Pending::Rank1) t = fma(rows.u[r], u, t);
+            if constexpr (P == Pending::Replace1) t = fma(rows.z[r], z, t);
+            if constexpr (P == Pending::Replace2) t = fma(rows.b[r], z, fma(rows.z[r], b, t));
             if constexpr (P >= Pending::Rank1) store(p + r * L, t);
             rows.acc[r] = fma(t, x, rows.acc[r]);
             column = fma(t, rows.x[r], column);
         }
-        return column;
+        store(out + j, column);
     }
 
     // On the diagonal an entry (i, j) above it changes as (j, i) does, factor by factor, to stay its mirror image
-    template <Pending P> INLINE void diagonal_tile(T* p, Rows& rows, int i, int j, Vec<T> x, T* diagonal) const {
+    template <Pending P>
+    static INLINE void diagonal_tile(T* p, Rows& rows, const Sources& from, int i, int j, T* diagonal) {
         const int ahead = L == R ? 0 : i - j;  // a constant where it can be
-        Vec<T> uv, cuv, zv, gzv, bv;
-        if constexpr (P >= Pending::Rank1) uv = load(u + j), cuv = uv * c;
-        if constexpr (P >= Pending::Replace1) zv = load(z + j);
-        if constexpr (P == Pending::Replace1) gzv = zv * g;
-        if constexpr (P == Pending::Replace2) bv = load(b + j);
+        const Vec<T> x = load(from.x + j);
+        Vec<T> u, cu, z, gz, b;
+        if constexpr (P >= Pending::Rank1) u = load(from.u + j), cu = u * from.c;
+        if constexpr (P >= Pending::Replace1) z = load(from.z + j);
+        if constexpr (P == Pending::Replace1) gz = z * -from.g;
+        if constexpr (P == Pending::Replace2) b = load(from.b + j);
         EACH(r, R) {
             const Int<T> lower = first_lanes<T>(ahead + r + 1);
             Vec<T> t = load(p + r * L);
             if constexpr (P >= Pending::Rank1)
-                t = fma(lower ? rows.u[r] : cuv, lower ? uv : splat<T>(u[i + r]), t);
+                t = fma(lower ? rows.u[r] : cu, lower ? u : splat<T>(from.u[i + r]), t);
             if constexpr (P == Pending::Replace1)
-                t = fma(lower ? -rows.z[r] : -gzv, lower ? zv : splat<T>(z[i + r]), t);
+                t = fma(lower ? rows.z[r] : gz, lower ? z : splat<T>(from.z[i + r]), t);
             if constexpr (P == Pending::Replace2) {
-                t = fma(lower ? -rows.z[r] : -zv, lower ? bv : rows.b[r], t);
-                t = fma(lower ? -rows.b[r] : -bv, lower ? zv : rows.z[r], t);
+                t = fma(lower ? rows.z[r] : rows.b[r], lower ? b : z, t);
+                t = fma(lower ? rows.b[r] : rows.z[r], lower ? z : b, t);
             }
             if constexpr (P >= Pending::Rank1) store(p + r * L, t);
             rows.acc[r] = fma(t, x, rows.acc[r]);
@@ -170,15 +164,15 @@ template <class T> struct Symmetric {
 
     template <Pending P> __attribute__((noinline)) void pass(int m, const T* x, T* out, T* diagonal) {
         std::memset(out, 0, padded(m) * sizeof(T));
+        const Sources from{x, u, z, b, c, g};  // a copy, which the compiler knows that no store changes
         T* p = s;
         Rows rows;
         for (int i = 0; i < m; i += R) {
             if (next) fetch(next + (p - s), tiles(i / R) * TILE);
-            begin<P>(rows, i, x);
+            begin<P>(rows, from, i);
             int j = 0;
-            for (; j + L <= i; j += L, p += TILE)
-                store(out + j, left_tile<P>(p, rows, j, load(x + j), load(out + j)));
-            for (; j < i + R; j += L, p += TILE) diagonal_tile<P>(p, rows, i, j, load(x + j), diagonal);
+            for (; j + L <= i; j += L, p += TILE) left_tile<P>(p, rows, from, j, out);
+            for (; j < i + R; j += L, p += TILE) diagonal_tile<P>(p, rows, from, i, j, diagonal);
             add_sums<T>(out + i, rows.acc[0], rows.acc[1], rows.acc[2], rows.acc[3]);
         }
         if (next) fetch(next + (u - s), ((b ? b : z) - u) + m);

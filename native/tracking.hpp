@@ -22,8 +22,9 @@ template <class T> void extend(Symmetric<T>& S, const T* u, T last, T c, int64_t
     S.u[m] = last;
 }
 
-// Row `slot` of K becomes [k, kxx]
+// Row `slot` of K, if it is kept, becomes [k, kxx]
 template <class T> void set_kernel_row(State<T>& state, Look<T>& look, int64_t slot, int64_t m) {
+    if (!state.K.s) return;
     T* k = look.k.data();
     const T before = k[slot];
     k[slot] = T(look.kxx);
@@ -72,7 +73,7 @@ template <class T> void track(const Recipe& recipe, State<T>& state, Look<T>& lo
     }
     if (!admitted) return;
     if (recipe.has('Q')) extend(state.Q, look.q.data(), T(-1), T(1.0 / look.gamma2), old);
-    if (recipe.has('K')) set_kernel_row(state, look, old, old + 1);
+    set_kernel_row(state, look, old, old + 1);
 }
 
 // What replacing centre j by x does to a matrix that carries the removal:

@@ -93,7 +93,10 @@ def assert_same_steps(steps: list[Step], trace: tuple, *, rtol: float = 1e-9) ->
 
 
 def assert_same_state(one: State, two: State, *, rtol: float = 0.0) -> None:
-    """Equal in all that is in use; to the last bit unless a tolerance is given."""
+    """Equal in all that is in use; to the last bit unless a tolerance is given.
+
+    K is made of the centres, and the compiled engine makes it anew: its kernels may differ from NumPy's in a last bit.
+    """
     for name in ("size", "seen"):
         assert getattr(one, name) == getattr(two, name)
     for name in ("scale", "bound", "power", "evidence"):
@@ -102,4 +105,5 @@ def assert_same_state(one: State, two: State, *, rtol: float = 0.0) -> None:
     for name, buffer in one.arrays().items():
         other = getattr(two, name)
         mine, its = (b[:m, :m] if name in "AQKP" else b[:m] for b in (buffer, other))
-        np.testing.assert_allclose(mine, its, rtol=rtol, atol=rtol * np.abs(mine).max(initial=1e-300), err_msg=name)
+        within = max(rtol, 1e-14) if name == "K" else rtol
+        np.testing.assert_allclose(mine, its, rtol=within, atol=within * np.abs(mine).max(initial=1e-300), err_msg=name)

@@ -4,12 +4,12 @@ import time
 
 import numpy as np
 import pytest
-from pairs import native, python_steps
+from pairs import assert_same_state, native, python_steps
 
 import onlinegp as ogp
 from onlinegp.beliefs import REFINE_ABOVE
 from onlinegp.engine import available
-from onlinegp.kernels import RBF
+from onlinegp.kernels import RBF, Linear, Matern32
 
 pytestmark = pytest.mark.skipif(not available(), reason="the compiled engine was not built")
 
@@ -72,6 +72,25 @@ def test_refinement_keeps_the_inverse():
     mean, variance, _ = engine.run(*independent(20_000))
     assert np.isfinite(mean).all()
     assert (variance >= recipe.belief.noise).all()
+
+
+@pytest.mark.parametrize("kernel", [RBF(3.0), Matern32([3.0, 5.0]), RBF(3.0) + 0.1 * Linear()])
+@pytest.mark.parametrize("split", [7, 33, 250])
+def test_a_kernel_matrix_that_is_kept_equals_one_made_anew(kernel, split):
+    """Refinement keeps K from its first time on; a state that was exported starts without. To the last bit the same."""
+    recipe = ogp.KRLST(kernel, noise=1e-2, budget=50, jitter=1e-8, forgetting=0.999).recipe()
+    X, Y = independent(400)
+    kept = native(recipe, recipe.start(2))
+    kept.learn(X[:split], Y[:split])
+    state = kept.state
+    anew = native(recipe, state)
+    assert split < 30 or state.residual > REFINE_ABOVE
+    for one, other in zip(kept.run(X[split:], Y[split:]), anew.run(X[split:], Y[split:]), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert_same_state(kept.state, anew.state)
+    fresh = native(recipe, kept.state)
+    for one, many in zip(kept.predict(X, threads=1), fresh.predict(X, threads=4), strict=True):
+        np.testing.assert_array_equal(one, many)
 
 
 @pytest.mark.parametrize("forgetting", [1.0, 0.999, 0.99])
