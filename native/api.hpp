@@ -28,6 +28,7 @@ class Model {
     virtual int64_t seen() const = 0;
     virtual void load(const Arrays& in) = 0;
     virtual void save(Arrays& out) = 0;
+    virtual void weights(double* centers, double* alpha) const = 0;
     virtual void learn(int64_t n, const double* X, const double* Y, const Steps& steps) = 0;
     virtual void look(const double* x, double* mean, double* variance) = 0;  // one sample, which may be learned next
     virtual void flush() = 0;                                                 // finish what waits, before `predict`

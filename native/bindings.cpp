@@ -204,6 +204,14 @@ template <class E, class Read> static void load(E& engine, nb::dict in, const Re
     read(arrays);
 }
 
+// The centres and their weights alone
+static nb::tuple weights(Engine& engine) {
+    std::lock_guard<std::mutex> guard(engine.lock);
+    const size_t m = size_t(engine.model().size());
+    Doubles centers = fresh<double>({m, size_t(engine.d)}), alpha = fresh<double>({m, size_t(engine.p)});
+    engine.model().weights(centers.data(), alpha.data());
+    return nb::make_tuple(centers, alpha);
+}
 static nb::dict save_one(Engine& engine) {
     std::lock_guard<std::mutex> guard(engine.lock);
     return save(engine, engine.model().size(), [&](Arrays& arrays) { engine.model().save(arrays); });
@@ -333,10 +341,11 @@ NB_MODULE(_native, m) {
             new (self) Engine(instructions(), recipe, d, p, single);
         }, "recipe"_a, "features"_a, "outputs"_a, "single"_a)
         .def_prop_ro("size", [](Engine& engine) { return engine.model().size(); })
+        .def_prop_ro("seen", [](Engine& engine) { return engine.model().seen(); })
         .def("learn", learn).def("run", run, "X"_a, "Y"_a, "decisions"_a = false)
         .def("predict", predict, "X"_a, "threads"_a).def("rows", rows)
         .def("learn_one", learn_one, nb::arg().none(), nb::arg().none()).def("predict_one", predict_one, nb::arg().none())
-        .def("save", save_one).def("load", load_one);
+        .def("weights", weights).def("save", save_one).def("load", load_one);
     nb::class_<FleetEngine>(m, "Fleet")
         .def("__init__", [](FleetEngine* self, const Recipe& recipe, int d, int p, bool single) {
             new (self) FleetEngine(instructions(), recipe, d, p, single);

@@ -40,11 +40,15 @@ template <class T> void fill_gram(const Kernel<T>& kernel, const State<T>& state
     }
 }
 
-// From now on every step keeps K
+// From now on every step keeps K; not where there is no memory for it, as a step that needs it will notice
 template <class T> void keep_gram(const Kernel<T>& kernel, State<T>& state) {
     if (state.K.s) return;
-    state.reserve_gram();
-    fill_gram(kernel, state, state.K);
+    try {
+        state.reserve_gram();
+        fill_gram(kernel, state, state.K);
+    } catch (const std::bad_alloc&) {
+        state.release_gram();
+    }
 }
 
 // out = K x

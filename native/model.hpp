@@ -21,6 +21,8 @@ template <class T> class Filter final : public Model {
         onlinegp::ONLINEGP_ISA::save(kernel_, state_, look_, out);
     }
 
+    void weights(double* centers, double* alpha) const override { state_.save_weights(centers, alpha); }
+
     void learn(int64_t n, const double* X, const double* Y, const Steps& steps) override {
         int64_t i = 0;
         if (is_klms(recipe_, state_)) i = learn_klms(n, X, Y, steps);

@@ -49,10 +49,10 @@ template <class T> struct State {
         wanted = (wanted + PAD - 1) / PAD * PAD;
 
         Carver count;
-        Layout old{tiles, alpha, kcc, rowsum, probe, born, A, Q, P};
+        State(recipe, d, p).carve(count, wanted);
+        const Block fresh = take(count.used());  // where there is none, nothing has changed
+        const Layout old{tiles, alpha, kcc, rowsum, probe, born, A, Q, P};
         const int64_t before = capacity;
-        carve(count, wanted);
-        const Block fresh = take(count.used());
         Carver carver(fresh.p);
         carve(carver, wanted);
         if (before) move(old, before, wanted);
@@ -111,12 +111,17 @@ template <class T> struct State {
         for (int i = 0; i < 3; i++)
             if (matrices[i]->s) load_matrix(*matrices[i], sources[i]);
     }
-    void save_to(Arrays& out) const {  // all but K
+    void save_weights(double* to_centers, double* to_alpha) const {
         Buffer<T> x(d);
         for (int64_t i = 0; i < size; i++) {
             get_centre(tiles, d, i, x.data());
-            for (int j = 0; j < d; j++) out.centers[i * d + j] = double(x[j]);
-            for (int o = 0; o < p; o++) out.alpha[i * p + o] = double(weights(o)[i]);
+            for (int j = 0; j < d; j++) to_centers[i * d + j] = double(x[j]);
+            for (int o = 0; o < p; o++) to_alpha[i * p + o] = double(weights(o)[i]);
+        }
+    }
+    void save_to(Arrays& out) const {  // all but K
+        save_weights(out.centers, out.alpha);
+        for (int64_t i = 0; i < size; i++) {
             out.kcc[i] = double(kcc[i]), out.born[i] = born[i];
             if (rowsum) out.rowsum[i] = double(rowsum[i]);
         }
@@ -174,8 +179,11 @@ template <class T> struct State {
         }
     }
     void save_matrix(const Symmetric<T>& S, double* full) const {
-        for (int64_t i = 0; i < size; i++)
-            for (int64_t j = 0; j < size; j++) full[i * size + j] = double(S.at(int(i), int(j)));
+        Buffer<T> row(capacity);
+        for (int64_t i = 0; i < size; i++) {
+            S.get_row(int(i), int(size), row.data());
+            for (int64_t j = 0; j < size; j++) full[i * size + j] = double(row[j]);
+        }
     }
 };
 

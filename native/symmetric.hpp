@@ -49,10 +49,6 @@ template <class T> struct Symmetric {
     // Rows (which are columns)
 
     static int first_block(int j) { return j / L * L / R; }  // of those that hold column j
-    T at(int i, int j) const {
-        if (i < j) { const int t = i; i = j; j = t; }
-        return s[offset(i / R) + size_t(j / L) * TILE + i % R * L + j % L];
-    }
     static int padded(int m) { return (m + (L > R ? L : R) - 1) / (L > R ? L : R) * (L > R ? L : R); }
     void get_row(int j, int m, T* row) const {  // up to a full tile
         const T* p = s + offset(j / R) + j % R * L;

@@ -1,6 +1,9 @@
 """States move in and out of the compiled engine at any step, and blocks change nothing."""
 
 import itertools
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -131,3 +134,38 @@ def test_one_model_in_many_python_threads():
         thread.join()
     assert not failures
     assert engine.state.seen == 2000
+
+
+STARVED = """
+import resource, sys
+import numpy as np
+import onlinegp as ogp
+from onlinegp.kernels import RBF
+
+rng = np.random.default_rng(0)
+model = ogp.OnlineGP(RBF(1.0), noise=0.1, engine="native")
+X = rng.standard_normal((2060, 2))
+model.partial_fit(X[:2000], np.sin(X[:2000, 0]))
+taken = 4096 * int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (taken + (24 << 20), -1))
+try:
+    for x in X[2000:]:
+        model.learn_one(x, float(np.sin(x[0])))
+except MemoryError:
+    pass
+else:
+    sys.exit("there was memory enough")
+assert model.size_ == model.n_seen_ == 2048, (model.size_, model.n_seen_)
+resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+model.partial_fit(X[2048:], np.sin(X[2048:, 0]))
+assert model.size_ == model.n_seen_ == 2060
+mean, std = model.predict(X, return_std=True)
+assert np.abs(mean - np.sin(X[:, 0])).max() < 0.5 and (std > 0).all()
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits its own memory as Linux does")
+@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="the sanitizer needs all the address space")
+def test_a_model_that_finds_no_memory_stays_as_it_was():
+    done = subprocess.run([sys.executable, "-c", STARVED], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

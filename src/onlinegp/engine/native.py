@@ -58,9 +58,17 @@ class NativeEngine:
         return self._core.size
 
     @property
+    def seen(self) -> int:
+        return self._core.seen
+
+    @property
     def state(self) -> State:
         """The state as it is now; what is exported and imported again continues bit for bit."""
         return unpacked_state(self.recipe, self.features, self.outputs, self._core.save())
+
+    def weights(self) -> tuple[Array, Array]:
+        """Return copies of the centres (m, d) and of their weights (m, p)."""
+        return self._core.weights()
 
     def learn(self, X: Array, Y: Array) -> None:
         """Learn the rows of X (n, d) and Y (n, p) in order."""

@@ -23,8 +23,16 @@ class PythonEngine:
         return self.state.size
 
     @property
+    def seen(self) -> int:
+        return self.state.seen
+
+    @property
     def outputs(self) -> int:
         return self.state.alpha.shape[1]
+
+    def weights(self) -> tuple[Array, Array]:
+        """Return copies of the centres (m, d) and of their weights (m, p)."""
+        return self.state.C.copy(), self.state.a.copy()
 
     def learn(self, X: Array, Y: Array) -> None:
         """Learn the rows of X (n, d) and Y (n, p) in order."""

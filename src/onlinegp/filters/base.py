@@ -100,13 +100,13 @@ class OnlineRegressor(Estimator):
     @property
     def centers_(self) -> Array:
         """The centres, (m, d)."""
-        return self._state.C.copy()
+        return self._working.weights()[0]
 
     @property
     def alpha_(self) -> Array:
         """The kernel weights, (m,) or (m, outputs): the mean at x is k(centers_, x) . alpha_."""
-        a = self._state.a
-        return a[:, 0].copy() if self._flat else a.copy()
+        alpha = self._working.weights()[1]
+        return alpha[:, 0].copy() if self._flat else alpha
 
     @property
     def posterior_mean_(self) -> Array:
@@ -122,12 +122,12 @@ class OnlineRegressor(Estimator):
     @property
     def size_(self) -> int:
         """The number of centres."""
-        return self._state.size
+        return self._working.size
 
     @property
     def n_seen_(self) -> int:
         """The number of samples learned since the start."""
-        return self._state.seen
+        return self._working.seen
 
     def _gram(self) -> Array:
         state = self._state
@@ -172,12 +172,16 @@ class OnlineRegressor(Estimator):
         return getattr(self, "_single", True)
 
     @property
-    def _state(self) -> State:
+    def _working(self) -> Engine:
         if self._engine is None:
             raise AttributeError(
                 f"this {type(self).__name__} has not learned anything yet. Call fit, partial_fit or learn_one first."
             )
-        return self._engine.state
+        return self._engine
+
+    @property
+    def _state(self) -> State:
+        return self._working.state
 
     def _prior(self, features: int) -> Engine:
         recipe = self.recipe()
