@@ -1,5 +1,6 @@
 """Which engine runs, what it accepts, and what it says when it does not."""
 
+import array
 import json
 import os
 import platform
@@ -91,12 +92,13 @@ ODD = [
     [np.nan] * FEATURES,
     [*PLAIN[1:], np.inf],
     [*PLAIN[1:], 1e151],
-    [1] * FEATURES,
+    [10**400] * FEATURES,
+    [True] * FEATURES,
     "abcd",
     None,
-    np.array(PLAIN, dtype=np.float32),
+    np.array(PLAIN, dtype=np.float16),
     np.array([PLAIN]),
-    np.zeros((FEATURES, 2))[:, 0],
+    [np.array([0.1])] * FEATURES,
     np.array(PLAIN, dtype=">f8"),
     np.array(["a"] * FEATURES),
     {0.1: 0.2},
@@ -113,7 +115,7 @@ def test_odd_samples_are_left_to_python(x):
     before = engine.state
     assert engine.learn_one(x, 0.5) is False
     assert engine.predict_one(x) is None
-    for y in (np.nan, np.inf, "a", None, [0.5], 1e151):
+    for y in (np.nan, np.inf, "a", None, [0.5], 1e151, 10**400, True, np.array([0.5]), 0.5j):
         assert engine.learn_one(PLAIN, y) is False
     assert_same_state(engine.state, before)
 
@@ -122,11 +124,22 @@ def test_odd_samples_are_left_to_python(x):
 def test_plain_samples_are_learned_at_once():
     recipe = recipes(KERNELS["RBF"])["Posterior-ALD-Keep-LeastError"]
     engine = native(recipe, recipe.start(FEATURES))
-    for x in (PLAIN, tuple(PLAIN), np.array(PLAIN)):
-        assert engine.learn_one(x, 0.5) is True
-        assert engine.learn_one(x, np.float64(0.5)) is True
-        assert len(engine.predict_one(x)) == 2
-    assert engine.state.seen == 6
+    samples = [
+        PLAIN,
+        tuple(PLAIN),
+        [1, -2, 0.5, np.float32(0.3)],
+        np.array(PLAIN),
+        np.array(PLAIN, dtype=np.float32),
+        np.linspace(-1.0, 1.0, 7 * FEATURES)[::-7],
+        np.linspace(-1.0, 1.0, 3 * FEATURES, dtype=np.float32).reshape(FEATURES, 3)[:, 1],
+        array.array("f", PLAIN),
+    ]
+    for x in samples:
+        for y in (0.5, np.float64(0.5), np.float32(0.5), 1):
+            assert engine.learn_one(x, y) is True
+        plain = [float(value) for value in x]
+        assert engine.predict_one(x) == engine.predict_one(plain)
+    assert engine.state.seen == 4 * len(samples)
 
 
 WITH_ANOTHER_SET = """
