@@ -99,12 +99,13 @@ static bool number(PyObject* o, double& value) {
     return true;
 }
 
-// One sample: a vector, list or tuple of numbers, without copying it where that can be; no data if it is none
+// A vector, list or tuple of d numbers, or a single number; not copied where that can be, and without data if it is none
 class Sample {
   public:
-    Sample(nb::handle x, int d) : view_(x.ptr()) {
+    Sample(nb::handle x, int d, bool single = false) : view_(x.ptr()) {
         PyObject* o = x.ptr();
-        if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) from_sequence(o, d);
+        if (single) data_ = number(o, short_[0]) ? short_ : nullptr;
+        else if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) from_sequence(o, d);
         else if (view_.holds(1) && view_.length() == d) from_view(d);
         if (data_ && !Engine::sound(data_, d)) data_ = nullptr;
     }
@@ -133,13 +134,11 @@ class Sample {
 
 // Plain numbers are learned at once; anything unusual is left to Python, which knows what to say of it
 static bool learn_one(Engine& engine, nb::handle x, nb::handle y) {
-    double target;
-    if (engine.p != 1 || !number(y.ptr(), target)) return false;
-    const Sample sample(x, engine.d);
-    if (!sample.data() || !Engine::sound(&target, 1)) return false;
+    const Sample sample(x, engine.d), target(y, engine.p, engine.p == 1);
+    if (!sample.data() || !target.data()) return false;
     std::unique_lock<std::mutex> guard(engine.lock, std::try_to_lock);
     if (!guard) return false;
-    engine.model().learn(1, sample.data(), &target, {});
+    engine.model().learn(1, sample.data(), target.data(), {});
     return true;
 }
 

@@ -142,6 +142,19 @@ def test_plain_samples_are_learned_at_once():
     assert engine.state.seen == 4 * len(samples)
 
 
+@needs_native
+def test_several_outputs_are_learned_at_once():
+    recipe = recipes(KERNELS["RBF"])["Posterior-ALD-Keep-LeastError"]
+    X, Y = stream(40, outputs=2)
+    block, single = native(recipe, recipe.start(FEATURES, 2)), native(recipe, recipe.start(FEATURES, 2))
+    block.learn(X, Y)
+    for x, y in zip(X, Y, strict=True):
+        assert single.learn_one(x, y.tolist()) is True
+    assert_same_state(single.state, block.state)
+    for y in (0.5, [0.5], [0.5, np.nan], [0.5, 0.5, 0.5], [0.5, "a"], None):
+        assert single.learn_one(X[0], y) is False
+
+
 WITH_ANOTHER_SET = """
 import numpy as np, onlinegp as ogp
 from onlinegp.engine import info
