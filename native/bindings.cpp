@@ -1,11 +1,11 @@
-// The Python module: the only file that knows Python.
+// The Python module.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <cstdlib>
-#include <cstring>
 #include "engine.hpp"
+#include "sample.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -45,96 +45,9 @@ template <class E> static void check_rows(const E& engine, const Matrix& X, cons
         throw nb::value_error("Y must have a row for each of X, and a column for each output.");
 }
 
-// What an object with a buffer shows of it, while this lives
-class View {
-  public:
-    explicit View(PyObject* o) {
-        held_ = PyObject_CheckBuffer(o) && PyObject_GetBuffer(o, &view_, PyBUF_RECORDS_RO) == 0;
-        if (!held_) PyErr_Clear();
-        const char* format = held_ && view_.format && view_.format[0] && !view_.format[1] ? view_.format : "";
-        if (*format == 'd' || *format == 'f') kind_ = *format;
-    }
-    View(const View&) = delete;
-    View& operator=(const View&) = delete;
-    ~View() {
-        if (held_) PyBuffer_Release(&view_);
-    }
-    // It holds numbers, float64 or float32, in so many dimensions
-    bool holds(int dimensions) const { return kind_ && view_.ndim == dimensions; }
-    int64_t length() const { return view_.shape[0]; }
-    bool plain() const {  // float64, one after the other
-        return kind_ == 'd' && view_.strides[0] == Py_ssize_t(sizeof(double)) &&
-               reinterpret_cast<uintptr_t>(view_.buf) % alignof(double) == 0;
-    }
-    const double* data() const { return static_cast<const double*>(view_.buf); }
-    double at(int64_t i) const { return kind_ == 'd' ? read<double>(i) : double(read<float>(i)); }
-
-  private:
-    template <class T> T read(int64_t i) const {
-        T value;
-        const char* from = static_cast<const char*>(view_.buf) + (view_.ndim ? i * view_.strides[0] : 0);
-        std::memcpy(&value, from, sizeof value);
-        return value;
-    }
-    bool held_ = false;
-    char kind_ = 0;
-    Py_buffer view_;
-};
-
-// A Python float or int, or a NumPy scalar of float32; false if it is none that a double holds
-static bool number(PyObject* o, double& value) {
-    if (PyFloat_Check(o)) {
-        value = PyFloat_AS_DOUBLE(o);
-        return true;
-    }
-    if (PyLong_CheckExact(o)) {
-        value = PyLong_AsDouble(o);
-        if (!PyErr_Occurred()) return true;
-        PyErr_Clear();
-        return false;
-    }
-    const View view(o);
-    if (!view.holds(0)) return false;
-    value = view.at(0);
-    return true;
-}
-
-// A vector, list or tuple of d numbers, or a single number; not copied where that can be, and without data if it is none
-class Sample {
-  public:
-    Sample(nb::handle x, int d, bool single = false) : view_(x.ptr()) {
-        PyObject* o = x.ptr();
-        if (single) data_ = number(o, short_[0]) ? short_ : nullptr;
-        else if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) from_sequence(o, d);
-        else if (view_.holds(1) && view_.length() == d) from_view(d);
-        if (data_ && !Engine::sound(data_, d)) data_ = nullptr;
-    }
-    const double* data() const { return data_; }
-
-  private:
-    static constexpr int SHORT = 64;
-
-    void from_sequence(PyObject* o, int d) {
-        if (PySequence_Fast_GET_SIZE(o) != d || d > SHORT) return;
-        for (int i = 0; i < d; i++)
-            if (!number(PySequence_Fast_GET_ITEM(o, i), short_[i])) return;
-        data_ = short_;
-    }
-    void from_view(int d) {
-        if (view_.plain()) data_ = view_.data();
-        if (data_ || d > SHORT) return;
-        for (int i = 0; i < d; i++) short_[i] = view_.at(i);
-        data_ = short_;
-    }
-
-    const View view_;
-    const double* data_ = nullptr;
-    double short_[SHORT];
-};
-
 // Plain numbers are learned at once; anything unusual is left to Python, which knows what to say of it
 static bool learn_one(Engine& engine, nb::handle x, nb::handle y) {
-    const Sample sample(x, engine.d), target(y, engine.p, engine.p == 1);
+    const Sample sample(x.ptr(), engine.d), target(y.ptr(), engine.p, engine.p == 1);
     if (!sample.data() || !target.data()) return false;
     std::unique_lock<std::mutex> guard(engine.lock, std::try_to_lock);
     if (!guard) return false;
@@ -144,7 +57,7 @@ static bool learn_one(Engine& engine, nb::handle x, nb::handle y) {
 
 static nb::object predict_one(Engine& engine, nb::handle x) {
     if (engine.p != 1) return nb::none();
-    const Sample sample(x, engine.d);
+    const Sample sample(x.ptr(), engine.d);
     if (!sample.data()) return nb::none();
     std::unique_lock<std::mutex> guard(engine.lock, std::try_to_lock);
     if (!guard) return nb::none();
