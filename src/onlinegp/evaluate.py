@@ -44,7 +44,7 @@ class Trace:
 
     def output(self, i: int) -> Trace:
         """Return the trace of one of several outputs."""
-        return Trace(self.mean[:, i], self.std[:, i], self.size, self.y[:, i])
+        return Trace(self.mean[:, i], self.std[:, i], self.size, self.y[:, i], self.origin)
 
     def to_frame(self, *, level: float = 0.95, kind: str | None = None) -> Any:
         """Return a data frame with the columns mean, std, lower, upper, log_density and size.

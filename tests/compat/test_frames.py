@@ -122,6 +122,13 @@ def test_pandas_keeps_its_index():
     assert out.index.equals(index)
 
 
+def test_one_output_of_a_trace_keeps_the_index():
+    rng = np.random.default_rng(0)
+    index = pd.Index(list("abcdef"))
+    trace = ogp.run(ogp.KLMS(), pd.DataFrame(rng.normal(size=(6, 2)), index=index), rng.normal(size=(6, 2)))
+    assert list(trace.output(1).to_frame().index) == list(index)
+
+
 def test_arrays_give_pandas_or_what_is_asked_for():
     _, X, y = columns()
     trace = ogp.run(ogp.KLMS(), X, np.column_stack([y, y]))
