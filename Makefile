@@ -37,7 +37,7 @@ bench: $(VENV)/installed ## Measure against NumPy and against the machine's limi
 docs: $(VENV)/documented ## Build the documentation; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
-sanitize: $(VENV)/tested ## Run the engine's tests under the address and undefined behaviour sanitizers
+sanitize: $(VENV)/tested ## Run the engine's tests under the address and undefined behavior sanitizers
 	native/sanitize.sh $(BIN)/python -n 2
 
 clean: ## Remove the environment and what was built

@@ -26,7 +26,7 @@ class Case:
     tuned: Callable | None
     rows: int
     warm: int
-    limit: Callable[[float], float]  # seconds a sample, given the mean number of centres
+    limit: Callable[[float], float]  # seconds a sample, given the mean number of centers
     bound: str
     targets: tuple[float, float, float]  # on AVX-512: times naive, times tuned, share of the limit
     spread: float = 1.6  # of the inputs
@@ -72,13 +72,13 @@ def krlst(M: int, rows: int, targets: tuple[float, float, float], naive_rows: in
     )
 
 
-KNLMS = partial(ogp.KNLMS, coherence=1.0)  # every sample becomes a centre
+KNLMS = partial(ogp.KNLMS, coherence=1.0)  # every sample becomes a center
 QUANTISED = {"step": 0.5, "radius": 2.3, "rows": 20000, "spread": 0.75}
 CASES = [
     lms("KLMS growing to 5000", ogp.KLMS, "klms", (70, 12, 0.60), 1, step=0.5),
     lms("KNLMS growing to 5000", KNLMS, "knlms", (55, 11, 0.55), 3, step=0.5, epsilon=0.01),
     lms("beta-KLMS growing to 5000", ogp.BetaKLMS, "beta", (55, 11, 0.55), 3, beta=0.1, noise=0.01),
-    lms("QKLMS, some 200 centres", ogp.QKLMS, "qklms", (170, 55, 0.45), 3, **QUANTISED),
+    lms("QKLMS, some 200 centers", ogp.QKLMS, "qklms", (170, 55, 0.45), 3, **QUANTISED),
     krlst(50, 20000, (100, 14, 0.40), naive_rows=1000),
     krlst(100, 10000, (100, 14, 0.50), naive_rows=600),
     krlst(500, 2000, (95, 4, 0.85), naive_rows=60),

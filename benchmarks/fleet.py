@@ -46,7 +46,7 @@ def measure(models: int, repeats: int) -> list[dict]:
     return [
         {
             "case": f"fleet of {models}, M = {M}, d = {D}, {threads} thread{'s' * (threads > 1)}",
-            "centres": float(M),
+            "centers": float(M),
             "us": {"onlinegp": 1e6 * seconds, "limit": 1e6 * limit[threads]},
             "bound": "DRAM" if models > 1000 else "L1",
             "share of limit": limit[threads] / seconds,

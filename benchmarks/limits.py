@@ -73,9 +73,9 @@ def bandwidth(size: int, *, threads: int) -> float:
     return 2 * size * passes * threads / min(seconds)
 
 
-def row_seconds(centres: float, d: int, *, passes: float = 1.0) -> float:
+def row_seconds(centers: float, d: int, *, passes: float = 1.0) -> float:
     """Seconds for a Gaussian kernel row (d differences, d squares, an exponential) and `passes` multiply-adds."""
-    return centres / lanes() * (2 * d + EXP + passes) / mixed_rate()
+    return centers / lanes() * (2 * d + EXP + passes) / mixed_rate()
 
 
 def matrix_seconds(m: int, *, matrices: int = 2) -> float:

@@ -39,7 +39,7 @@ class Least:
 
 
 def engine_seconds(case: Case, engine: str) -> tuple[float, float]:
-    """Seconds a sample, and the mean number of centres."""
+    """Seconds a sample, and the mean number of centers."""
     X, y = case.stream()
     model = case.model().set_params(engine=engine)
     if case.warm:
@@ -53,7 +53,7 @@ def measure(case: Case, engine: str, repeats: int) -> dict:
     """Interleave the contenders, and keep the best of each."""
     X, y = case.stream()
     rows = {"naive": min(case.rows, case.naive_rows or case.rows), "tuned": min(case.rows, 5000)}
-    least, centres = Least(), 0.0
+    least, centers = Least(), 0.0
     for i in range(repeats):
         for name, twin in (("naive", case.naive), ("tuned", case.tuned)):
             if twin is None or (name == "naive" and i >= 3):  # slow, and known well enough
@@ -62,13 +62,13 @@ def measure(case: Case, engine: str, repeats: int) -> dict:
             least.time((name, "all"), lambda twin=twin, end=end: twin(X[:end], y[:end]))
             if case.warm:
                 least.time((name, "warm-up"), lambda twin=twin: twin(X[: case.warm], y[: case.warm]))
-        time, centres = engine_seconds(case, engine)
+        time, centers = engine_seconds(case, engine)
         least.keep("onlinegp", time)
     best = {name: least.after(name, rows[name]) for name in rows} | {"onlinegp": least.seconds["onlinegp"]}
-    limit = case.limit(centres)
+    limit = case.limit(centers)
     return {
         "case": case.name,
-        "centres": centres,
+        "centers": centers,
         "us": {name: 1e6 * value for name, value in best.items()} | {"limit": 1e6 * limit},
         "bound": case.bound,
         "times naive": best["naive"] / best["onlinegp"],
@@ -79,7 +79,7 @@ def measure(case: Case, engine: str, repeats: int) -> dict:
 
 
 def one_call(engine: str, repeats: int) -> dict:
-    """One call for one sample: KLMS with 200 centres, through the estimator's own method."""
+    """One call for one sample: KLMS with 200 centers, through the estimator's own method."""
     from baselines import klms_naive
 
     rng = np.random.default_rng(0)
@@ -99,8 +99,8 @@ def one_call(engine: str, repeats: int) -> dict:
             least.time(("naive", "warm-up"), lambda: klms_naive(X[:200], y[:200], step=0.5))
     best, naive = least.seconds["onlinegp"], least.after("naive", 100)
     return {
-        "case": "one call for one sample, KLMS, 200 centres",
-        "centres": 250.0,
+        "case": "one call for one sample, KLMS, 200 centers",
+        "centers": 250.0,
         "us": {"naive": 1e6 * naive, "onlinegp": 1e6 * best},
         "bound": "call",
         "times naive": naive / best,
@@ -132,11 +132,11 @@ def picture(results: list[dict], path: Path) -> None:
     figure = Figure(figsize=(8.0, 0.5 * len(results) + 1.2), layout="constrained")
     axes = figure.subplots()
     contenders = {"naive": "0.75", "tuned": "#E69F00", "onlinegp": "#0072B2", "limit": "#009E73"}
-    for i, (name, colour) in enumerate(contenders.items()):
+    for i, (name, color) in enumerate(contenders.items()):
         rows = [(j, r["us"][name]) for j, r in enumerate(results) if np.isfinite(r["us"].get(name, np.nan))]
         where, values = np.array([j for j, _ in rows]), [v for _, v in rows]
         label = {"naive": "NumPy, naive", "tuned": "NumPy, tuned", "limit": "hardware limit"}.get(name, name)
-        axes.barh(where + 0.2 * (i - 1.5), values, height=0.18, color=colour, label=label)
+        axes.barh(where + 0.2 * (i - 1.5), values, height=0.18, color=color, label=label)
     axes.set_yticks(range(len(results)), [r["case"] for r in results])
     axes.set_ylim(len(results) - 0.4, -0.6)
     axes.set(xscale="log", xlabel="microseconds a sample (float64; d = 8 unless said)")

@@ -14,10 +14,10 @@ import numpy as np
 
 import onlinegp as ogp
 from onlinegp.datasets import channel_switch, robot_arm
-from onlinegp.dictionaries import Quantised
-from onlinegp.filters import OnlineRegressor
 from onlinegp.kernels import RBF, Kernel
 from onlinegp.metrics import coverage, nmse, to_db
+from onlinegp.models import OnlineRegressor
+from onlinegp.recipes.dictionaries import Quantized
 
 ROWS, SETTLED = 3000, 2000  # the error is that of the rows from SETTLED on
 
@@ -31,7 +31,7 @@ def models(kernel: Kernel, noise: float, radius: float, forgetting: float, engin
         "`QKLMS`": ogp.QKLMS(kernel, step=0.5, radius=radius, **e),
         "`KNLMS`": ogp.KNLMS(kernel, step=0.5, coherence=0.8, **e),
         "`BetaKLMS`": ogp.BetaKLMS(kernel, noise=noise, **e),
-        "`BetaKLMS`, quantised": ogp.BetaKLMS(kernel, noise=noise, dictionary=Quantised(radius), **e),
+        "`BetaKLMS`, quantized": ogp.BetaKLMS(kernel, noise=noise, dictionary=Quantized(radius), **e),
         "`KRLS`": ogp.KRLS(kernel, threshold=0.1, **e),
         "`SWKRLS`, M = 100": ogp.SWKRLS(kernel, noise=noise, budget=100, **e),
         "`FBKRLS`, M = 100": ogp.FBKRLS(kernel, noise=noise, budget=100, **e),

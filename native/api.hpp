@@ -30,7 +30,7 @@ class Model {
     virtual void save(Arrays& out) = 0;
     virtual void weights(double* centers, double* alpha) const = 0;
     virtual void learn(int64_t n, const double* X, const double* Y, const Steps& steps) = 0;
-    virtual void look(const double* x, double* mean, double* variance) = 0;  // one sample, which may be learned next
+    virtual void predict_next(const double* x, double* mean, double* variance) = 0;  // one sample, which may be learned next
     virtual void flush() = 0;                                                 // finish what waits, before `predict`
     virtual void predict(int64_t n, const double* X, double* mean, double* variance) const = 0;  // by several threads
     virtual void rows(int64_t n, const double* X, double* K) const = 0;       // kernel rows, (n, size)

@@ -62,7 +62,7 @@ static nb::object predict_one(Engine& engine, nb::handle x) {
     std::unique_lock<std::mutex> guard(engine.lock, std::try_to_lock);
     if (!guard) return nb::none();
     double mean, variance;
-    engine.model().look(sample.data(), &mean, &variance);
+    engine.model().predict_next(sample.data(), &mean, &variance);
     return nb::make_tuple(mean, variance);
 }
 
@@ -158,7 +158,7 @@ template <class E, class Read> static void load(E& engine, nb::dict in, const Re
     read(arrays);
 }
 
-// The centres and their weights alone
+// The centers and their weights alone
 static nb::tuple weights(Engine& engine) {
     std::lock_guard<std::mutex> guard(engine.lock);
     const size_t m = size_t(engine.model().size());
@@ -228,7 +228,7 @@ static void learn_events(FleetEngine& fleet, Indices who, Matrix X, Matrix Y, in
     Alone alone(fleet);
     fleet.work(int64_t(X.shape(0)), who.data(), X.data(), Y.data(), nullptr, nullptr, threads < 1 ? 1 : threads);
 }
-static nb::object look_at_events(FleetEngine& fleet, const Indices& who, const Matrix& X, const double* Y, int threads) {
+static nb::object predict_each(FleetEngine& fleet, const Indices& who, const Matrix& X, const double* Y, int threads) {
     Doubles mean = fresh<double>({X.shape(0), size_t(fleet.p)}), variance = fresh<double>({X.shape(0)});
     {
         Alone alone(fleet);
@@ -238,11 +238,11 @@ static nb::object look_at_events(FleetEngine& fleet, const Indices& who, const M
 }
 static nb::object run_events(FleetEngine& fleet, Indices who, Matrix X, Matrix Y, int threads) {
     check_events(fleet, who, X), check_rows(fleet, X, Y);
-    return look_at_events(fleet, who, X, Y.data(), threads);
+    return predict_each(fleet, who, X, Y.data(), threads);
 }
 static nb::object predict_events(FleetEngine& fleet, Indices who, Matrix X, int threads) {
     check_events(fleet, who, X);
-    return look_at_events(fleet, who, X, nullptr, threads);
+    return predict_each(fleet, who, X, nullptr, threads);
 }
 
 static Doubles exp2_minus(nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu> x) {
@@ -259,7 +259,7 @@ template <class E> static void enumerate(nb::module_& m, const char* name, std::
 static void bind_recipe(nb::module_& m) {
     enumerate<Belief>(m, "Belief", {{"Prior", Belief::Prior}, {"Beta", Belief::Beta}, {"Isotropic", Belief::Isotropic},
         {"Posterior", Belief::Posterior}, {"Exact", Belief::Exact}, {"LeastSquares", Belief::LeastSquares}});
-    enumerate<Dictionary>(m, "Dictionary", {{"Growing", Dictionary::Growing}, {"Quantised", Dictionary::Quantised},
+    enumerate<Dictionary>(m, "Dictionary", {{"Growing", Dictionary::Growing}, {"Quantized", Dictionary::Quantized},
         {"Coherence", Dictionary::Coherence}, {"ALD", Dictionary::ALD}, {"Novelty", Dictionary::Novelty},
         {"Surprise", Dictionary::Surprise}});
     enumerate<Forgetting>(m, "Forgetting", {{"Keep", Forgetting::Keep}, {"Leak", Forgetting::Leak},

@@ -1,11 +1,11 @@
-// Blocks of samples for filters that only ever append centres: what can be shared between samples is shared, and every
+// Blocks of samples for filters that only ever append centers: what can be shared between samples is shared, and every
 // rounding is that of one sample at a time.
 #pragma once
 #include "filter.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
 
-constexpr int AHEAD = 4;  // points that share one pass over the centres
+constexpr int AHEAD = 4;  // points that share one pass over the centers
 
 // KLMS: alpha <- [alpha; step e]. W samples against the finished tiles; they become the next tile together.
 template <class T> bool is_klms(const Recipe& recipe, const State<T>& state) {
@@ -61,10 +61,10 @@ void learn_klms_tile(const Recipe& recipe, const Kernel<T>& kernel, State<T>& st
     }
 }
 
-// Kernel rows of the next few samples against the centres of now; each is completed when its turn comes.
+// Kernel rows of the next few samples against the centers of now; each is completed when its turn comes.
 template <class T> class RowsAhead {
   public:
-    // The rows of x (AHEAD, d); they have as much room as those of a look
+    // The rows of x (AHEAD, d); they have as much room as those of a prediction
     void prepare(const Kernel<T>& kernel, const State<T>& state, const T* x, int64_t room) {
         size_ = state.size;
         if (room > room_) {
@@ -86,33 +86,33 @@ template <class T> class RowsAhead {
             }
             return 0;
         });
-        for (Buffer<T>& row : rows_)  // no centres, no kernel
+        for (Buffer<T>& row : rows_)  // no centers, no kernel
             for (int64_t i = size_; i % W<T>; i++) row[i] = 0;
     }
-    // look.k = k(C, x_b), its largest entry, |k|^2 if wanted and k . alpha, as for one sample; tiles with newer centres
+    // prediction.k = k(C, x_b), its largest entry, |k|^2 if wanted and k . alpha, as for one sample; tiles with newer centers
     // are done again
-    template <bool Norm> void finish(const Kernel<T>& kernel, const State<T>& state, int b, Look<T>& look) {
-        look.k.swap(rows_[b]);
-        if (state.size > size_) renew(kernel, state, look);
+    template <bool Norm> void finish(const Kernel<T>& kernel, const State<T>& state, int b, Prediction<T>& prediction) {
+        prediction.k.swap(rows_[b]);
+        if (state.size > size_) renew(kernel, state, prediction);
         Sum<T> mean, k2;
         Vec<T> most[2] = {};
-        each_tile(tile_count<T>(state.size), [&, k = look.k.data(), alpha = state.alpha](int t, int i) ALWAYS {
+        each_tile(tile_count<T>(state.size), [&, k = prediction.k.data(), alpha = state.alpha](int t, int i) ALWAYS {
             const Vec<T> kt = load(k + t * W<T>);
             most[i % 2] = larger(most[i % 2], magnitude<T>(kt));
             mean.add(i, kt, load(alpha + t * W<T>));
             if constexpr (Norm) k2.add(i, kt, kt);
         });
-        look.mean[0] = double(mean.total()), look.k2 = double(k2.total());
-        look.largest = largest_lane<T>(larger(most[0], most[1]));
+        prediction.mean[0] = double(mean.total()), prediction.k2 = double(k2.total());
+        prediction.largest = largest_lane<T>(larger(most[0], most[1]));
     }
 
   private:
-    void renew(const Kernel<T>& kernel, const State<T>& state, Look<T>& look) const {
+    void renew(const Kernel<T>& kernel, const State<T>& state, Prediction<T>& prediction) const {
         visit(kernel, [&](auto shape) {
             Vec<T> k[1];
             for (int t = int(size_ / W<T>); t * W<T> < state.size; t++) {
-                shape.template evaluate<1, 1>(state.tiles + size_t(t) * state.d * W<T>, look.x.data(), k);
-                store(look.k.data() + t * W<T>, keep<T>(k[0], first_lanes<T>(int(state.size - t * W<T>))));
+                shape.template evaluate<1, 1>(state.tiles + size_t(t) * state.d * W<T>, prediction.x.data(), k);
+                store(prediction.k.data() + t * W<T>, keep<T>(k[0], first_lanes<T>(int(state.size - t * W<T>))));
             }
             return 0;
         });

@@ -1,4 +1,4 @@
-// The one update: forget, look at the row, admit or not, gain, correct, prune. The twin of onlinegp.learn.
+// The one update: forget, predict the row, admit or not, gain, correct, prune. The twin of onlinegp.recipes.update.
 #pragma once
 #include "parts.hpp"
 #include "tracking.hpp"
@@ -12,92 +12,92 @@ struct Step {
     bool admitted;
 };
 
-template <class T> void look_at(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, Look<T>& look) {
-    T* k = look.k.data();
-    look.mean[0] = double(row(kernel, state.tiles, state.size, look.x.data(), state.alpha, k));
-    for (int o = 1; o < state.p; o++) look.mean[o] = double(dot(k, state.weights(o), state.size));
-    look.kxx = diagonal(kernel, look.x.data());
-    if (recipe.compares()) look.largest = largest(k, state.size);
-    if (recipe.uses_norm()) look.k2 = double(dot(k, k, state.size));
-    look_belief(recipe, kernel, state, look);
+template <class T> void predict_one(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, Prediction<T>& prediction) {
+    T* k = prediction.k.data();
+    prediction.mean[0] = double(row(kernel, state.tiles, state.size, prediction.x.data(), state.alpha, k));
+    for (int o = 1; o < state.p; o++) prediction.mean[o] = double(dot(k, state.weights(o), state.size));
+    prediction.kxx = diagonal(kernel, prediction.x.data());
+    if (recipe.compares()) prediction.largest = largest(k, state.size);
+    if (recipe.uses_norm()) prediction.k2 = double(dot(k, k, state.size));
+    predict_belief(recipe, kernel, state, prediction);
 }
 
 // Apply the updates that wait for a product: one with anything does
-template <class T> void flush(State<T>& state, Look<T>& look) {
-    look.reserve(state.capacity);
+template <class T> void flush(State<T>& state, Prediction<T>& prediction) {
+    prediction.reserve(state.capacity);
     for (Symmetric<T>* S : {&state.A, &state.Q, &state.P})
-        if (S->pending != Pending::Nothing) S->multiply(int(state.size), look.k.data(), look.r.data());
+        if (S->pending != Pending::Nothing) S->multiply(int(state.size), prediction.k.data(), prediction.r.data());
 }
 
-template <class T> void load(const Kernel<T>& kernel, State<T>& state, Look<T>& look, const Arrays& in) {
+template <class T> void load(const Kernel<T>& kernel, State<T>& state, Prediction<T>& prediction, const Arrays& in) {
     state.load_from(in);
     if (!state.recipe.has('K')) return;
-    probe_anew(kernel, state, look);
+    probe_anew(kernel, state, prediction);
     if (state.residual > REFINE_ABOVE) keep_gram(kernel, state);
 }
-template <class T> void save(const Kernel<T>& kernel, State<T>& state, Look<T>& look, Arrays& out) {
-    flush(state, look);
+template <class T> void save(const Kernel<T>& kernel, State<T>& state, Prediction<T>& prediction, Arrays& out) {
+    flush(state, prediction);
     state.save_to(out);
     if (!state.recipe.has('K')) return;
     for (int64_t i = 0; i < state.size; i++) {
-        gram_row(kernel, state, i, look.centre.data(), look.r.data());
-        for (int64_t j = 0; j < state.size; j++) out.K[i * state.size + j] = double(look.r[j]);
+        gram_row(kernel, state, i, prediction.center.data(), prediction.r.data());
+        for (int64_t j = 0; j < state.size; j++) out.K[i * state.size + j] = double(prediction.r[j]);
     }
 }
 
 // alpha <- alpha + g e / s; the weight of an admitted sample is its own
-template <class T> void correct(State<T>& state, const Look<T>& look, const Gain<T>& gain, int64_t slot, bool grown) {
+template <class T> void correct(State<T>& state, const Prediction<T>& prediction, const Gain<T>& gain, int64_t slot, bool grown) {
     const int64_t old = grown ? state.size - 1 : state.size;
     for (int o = 0; o < state.p; o++) {
-        const T c = T(look.e[o] / gain.s);
+        const T c = T(prediction.e[o] / gain.s);
         T* a = state.weights(o);
         if (gain.g) axpy(gain.factor * c, gain.g, a, old);
         if (slot >= 0 && gain.own != T(0)) a[slot] += gain.own * c;
-        if (grown) a[old] = T(double(gain.last) * (look.e[o] / gain.s));
+        if (grown) a[old] = T(double(gain.last) * (prediction.e[o] / gain.s));
     }
 }
 
-template <class T> void learn_power(const Recipe& recipe, State<T>& state, const Look<T>& look) {
+template <class T> void learn_power(const Recipe& recipe, State<T>& state, const Prediction<T>& prediction) {
     double e2 = 0;
-    for (int o = 0; o < state.p; o++) e2 += square(look.e[o]);
+    for (int o = 0; o < state.p; o++) e2 += square(prediction.e[o]);
     state.evidence = recipe.factor * state.evidence + 1.0;
-    state.power += (e2 / state.p / look.s - state.power) / state.evidence;
+    state.power += (e2 / state.p / prediction.s - state.power) / state.evidence;
 }
 
-// Learn the sample that `look` has seen; y (p,)
-template <class T> Step learn(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, Look<T>& look, const double* y) {
-    if (recipe.belief == Belief::Posterior) steady(recipe, state, look);
-    forget(recipe, state, look);
-    for (int o = 0; o < state.p; o++) look.e[o] = y[o] - look.mean[o];
+// Learn the sample that was predicted; y (p,)
+template <class T> Step learn(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, Prediction<T>& prediction, const double* y) {
+    if (recipe.belief == Belief::Posterior) steady(recipe, state, prediction);
+    forget(recipe, state, prediction);
+    for (int o = 0; o < state.p; o++) prediction.e[o] = y[o] - prediction.mean[o];
 
-    int64_t slot = place(recipe, kernel, state, look), left = NEW;
-    if (slot == NEW && recipe.projects() && look.gamma2 <= SMALLEST_NOVELTY * look.kxx) slot = 0;
+    int64_t slot = place(recipe, kernel, state, prediction), left = NEW;
+    if (slot == NEW && recipe.projects() && prediction.gamma2 <= SMALLEST_NOVELTY * prediction.kxx) slot = 0;
     if (slot == NEW && recipe.budget && state.size == recipe.budget) {
-        left = who_leaves(recipe, state, look);
-        if (left == state.size) {  // x itself: what it says is projected onto the centres, or lost
+        left = center_to_remove(recipe, state, prediction);
+        if (left == state.size) {  // x itself: what it says is projected onto the centers, or lost
             slot = recipe.projects() ? 0 : IGNORE;
             left = NEW;
         }
     }
     const bool admitted = slot == NEW, tracked = state.A.s || state.Q.s;
     if (slot != IGNORE) {
-        const Gain<T> gained = gain(recipe, state, look, slot);
+        const Gain<T> gained = gain(recipe, state, prediction, slot);
         const bool grown = admitted && !(left != NEW && tracked);
-        if (grown) state.push(look.x.data(), look.kxx);
-        correct(state, look, gained, slot, grown);
-        if (left != NEW && tracked) replace(recipe, state, look, gained, left);
-        else track(recipe, state, look, gained, admitted);
+        if (grown) state.push(prediction.x.data(), prediction.kxx);
+        correct(state, prediction, gained, slot, grown);
+        if (left != NEW && tracked) replace(recipe, state, prediction, gained, left);
+        else track(recipe, state, prediction, gained, admitted);
     }
     if (left != NEW && !tracked) {
-        drop(recipe, kernel, state, look, left);
-        state.settle(left, look.x.data());
+        drop(recipe, kernel, state, prediction, left);
+        state.move_last_to(left, prediction.x.data());
     }
-    if (recipe.learn_power) learn_power(recipe, state, look);
+    if (recipe.learn_power) learn_power(recipe, state, prediction);
     state.seen++;
     if (admitted) slot = left == NEW ? state.size - 1 : left;
     if (recipe.has('K')) {
-        keep_probe(kernel, state, look, admitted ? slot : NEW);
-        if (look.refined) keep_gram(kernel, state);
+        keep_probe(kernel, state, prediction, admitted ? slot : NEW);
+        if (prediction.refined) keep_gram(kernel, state);
     }
     return {slot, left, admitted};
 }

@@ -45,10 +45,10 @@ template <class T> class Fleet final : public Models {
     int64_t size(int64_t i) const override { return states_[i].size; }
     void load(int64_t i, const Arrays& in) override {
         states_[i].pool = &workers_[0].pool;
-        onlinegp::ONLINEGP_ISA::load(kernel_, states_[i], workers_[0].look, in);
+        onlinegp::ONLINEGP_ISA::load(kernel_, states_[i], workers_[0].prediction, in);
     }
     void save(int64_t i, Arrays& out) override {
-        onlinegp::ONLINEGP_ISA::save(kernel_, states_[i], workers_[0].look, out);
+        onlinegp::ONLINEGP_ISA::save(kernel_, states_[i], workers_[0].prediction, out);
     }
 
     void work(int worker, int64_t n, const Event* events, const double* X, const double* Y, double* mean,
@@ -66,9 +66,9 @@ template <class T> class Fleet final : public Models {
 
   private:
     struct Worker {
-        Look<T> look;
+        Prediction<T> prediction;
         Pool pool;
-        Worker(int d, int p) : look(d, p) {}
+        Worker(int d, int p) : prediction(d, p) {}
     };
 
     void fetch_early(const Event& next, const double* X, const double* Y) const {
@@ -77,16 +77,16 @@ template <class T> class Fleet final : public Models {
         if (Y) fetch(Y + next.row * p_, p_);
     }
     void event(Worker& worker, State<T>& state, const double* x, const double* y, double* mean, double* variance) {
-        Look<T>& look = worker.look;
+        Prediction<T>& prediction = worker.prediction;
         state.pool = &worker.pool;
         state.reserve(state.size + 1);
-        look.reserve(state.capacity);
-        for (int j = 0; j < d_; j++) look.x[j] = T(x[j]);
-        look_at(recipe_, kernel_, state, look);
+        prediction.reserve(state.capacity);
+        for (int j = 0; j < d_; j++) prediction.x[j] = T(x[j]);
+        predict_one(recipe_, kernel_, state, prediction);
         if (mean)
-            for (int o = 0; o < p_; o++) mean[o] = look.mean[o];
-        if (variance) *variance = state.power * look.s;
-        if (y) learn(recipe_, kernel_, state, look, y);
+            for (int o = 0; o < p_; o++) mean[o] = prediction.mean[o];
+        if (variance) *variance = state.power * prediction.s;
+        if (y) learn(recipe_, kernel_, state, prediction, y);
     }
 
     const Recipe& recipe_;

@@ -1,9 +1,9 @@
-// K, the kernel matrix of the centres: the check of Q needs a row of it, the refinement of Q the whole.
+// K, the kernel matrix of the centers: the check of Q needs a row of it, the refinement of Q the whole.
 //
 // The row that is checked is kept, and another one computed every few samples. The whole is kept from the first
 // refinement on; until then it takes no memory.
 #pragma once
-#include "look.hpp"
+#include "prediction.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
 
@@ -15,20 +15,20 @@ template <class T> int64_t probed_row(const State<T>& state) {
 
 // K_i, with the jitter on its diagonal; x (d,) is scratch
 template <class T> void gram_row(const Kernel<T>& kernel, const State<T>& state, int64_t i, T* x, T* k) {
-    get_centre(state.tiles, state.d, i, x);
+    get_center(state.tiles, state.d, i, x);
     row(kernel, state.tiles, state.size, x, state.alpha, k);
     k[i] = state.kcc[i];
 }
 
 // The row that the next sample checks. K is symmetric to the last bit, so that a row kept up equals one made anew.
-template <class T> void probe_anew(const Kernel<T>& kernel, State<T>& state, Look<T>& look) {
+template <class T> void probe_anew(const Kernel<T>& kernel, State<T>& state, Prediction<T>& prediction) {
     state.probed = probed_row(state);
-    if (state.size) gram_row(kernel, state, state.probed, look.centre.data(), state.probe);
+    if (state.size) gram_row(kernel, state, state.probed, prediction.center.data(), state.probe);
 }
 // After a step that admitted x to `slot`, or did not (-1)
-template <class T> void keep_probe(const Kernel<T>& kernel, State<T>& state, Look<T>& look, int64_t slot) {
-    if (state.probed != probed_row(state) || state.probed == slot) return probe_anew(kernel, state, look);
-    if (slot >= 0) state.probe[slot] = look.k[state.probed];
+template <class T> void keep_probe(const Kernel<T>& kernel, State<T>& state, Prediction<T>& prediction, int64_t slot) {
+    if (state.probed != probed_row(state) || state.probed == slot) return probe_anew(kernel, state, prediction);
+    if (slot >= 0) state.probe[slot] = prediction.k[state.probed];
 }
 
 // Fill K, whose memory is there

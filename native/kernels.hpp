@@ -1,4 +1,4 @@
-// Kernel rows: k(c, x) for tiles of W centres, laid out [tile][d][W], against one point or several.
+// Kernel rows: k(c, x) for tiles of W centers, laid out [tile][d][W], against one point or several.
 //
 // A shape evaluates a few tile-point pairs together. The stationary kernels, times a variance or not, have shapes of their
 // own; whatever else a kernel is made of runs as a postfix program. The shape is chosen once a row, by `visit`.
@@ -32,7 +32,7 @@ template <class T> struct Kernel {
     Buffer<Leaf<T>> code;
     Buffer<T> values;
 
-    double inside = INFINITY;  // more than this, and a centre is within the recipe's radius
+    double inside = INFINITY;  // more than this, and a center is within the recipe's radius
 
     Kernel(const Recipe& recipe, int d) : d(d), length(int(recipe.kernel.code.size())) {
         const Program& program = recipe.kernel;

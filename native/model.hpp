@@ -7,18 +7,18 @@ namespace onlinegp::ONLINEGP_ISA {
 template <class T> class Filter final : public Model {
   public:
     Filter(const Recipe& recipe, int d, int p)
-        : recipe_(recipe), kernel_(recipe, d), state_(recipe, d, p), look_(d, p), ahead_x_(size_t(block_rows) * d) {
+        : recipe_(recipe), kernel_(recipe, d), state_(recipe, d, p), prediction_(d, p), ahead_x_(size_t(block_rows) * d) {
         state_.reserve(1);
     }
 
     int64_t size() const override { return state_.size; }
     int64_t seen() const override { return state_.seen; }
     void load(const Arrays& in) override {
-        look_.fresh = false;
-        onlinegp::ONLINEGP_ISA::load(kernel_, state_, look_, in);
+        prediction_.fresh = false;
+        onlinegp::ONLINEGP_ISA::load(kernel_, state_, prediction_, in);
     }
     void save(Arrays& out) override {
-        onlinegp::ONLINEGP_ISA::save(kernel_, state_, look_, out);
+        onlinegp::ONLINEGP_ISA::save(kernel_, state_, prediction_, out);
     }
 
     void weights(double* centers, double* alpha) const override { state_.save_weights(centers, alpha); }
@@ -33,13 +33,13 @@ template <class T> class Filter final : public Model {
         }
     }
 
-    void look(const double* x, double* mean, double* variance) override {
+    void predict_next(const double* x, double* mean, double* variance) override {
         see(x);
-        for (int o = 0; o < state_.p; o++) mean[o] = look_.mean[o];
-        *variance = state_.power * look_.s;
+        for (int o = 0; o < state_.p; o++) mean[o] = prediction_.mean[o];
+        *variance = state_.power * prediction_.s;
     }
 
-    void flush() override { onlinegp::ONLINEGP_ISA::flush(state_, look_); }
+    void flush() override { onlinegp::ONLINEGP_ISA::flush(state_, prediction_); }
 
     void predict(int64_t n, const double* X, double* mean, double* variance) const override {
         auto& state = const_cast<State<T>&>(state_);  // a product with nothing pending leaves it as it is
@@ -58,28 +58,28 @@ template <class T> class Filter final : public Model {
   private:
     static constexpr int block_rows = W<T> < AHEAD ? AHEAD : W<T>;
 
-    // Centres are only ever added, and a row is all that a belief needs of them
+    // Centers are only ever added, and a row is all that a belief needs of them
     bool appends() const { return !recipe_.budget && !recipe_.has('A') && !recipe_.has('Q'); }
 
     void see(const double* x) {
-        bool same = look_.fresh;
+        bool same = prediction_.fresh;
         for (int j = 0; j < state_.d; j++) {
-            same = same && look_.x[j] == T(x[j]);
-            look_.x[j] = T(x[j]);
+            same = same && prediction_.x[j] == T(x[j]);
+            prediction_.x[j] = T(x[j]);
         }
         if (same) return;
         state_.reserve(state_.size + 1);
-        look_.reserve(state_.capacity);
-        look_at(recipe_, kernel_, state_, look_);
-        look_.fresh = true;
+        prediction_.reserve(state_.capacity);
+        predict_one(recipe_, kernel_, state_, prediction_);
+        prediction_.fresh = true;
     }
 
     void learn_seen(int64_t i, const double* Y, const Steps& steps) {
         if (steps.mean)
-            for (int o = 0; o < state_.p; o++) steps.mean[i * state_.p + o] = look_.mean[o];
-        if (steps.variance) steps.variance[i] = state_.power * look_.s;
-        const Step step = onlinegp::ONLINEGP_ISA::learn(recipe_, kernel_, state_, look_, Y + i * state_.p);
-        look_.fresh = false;
+            for (int o = 0; o < state_.p; o++) steps.mean[i * state_.p + o] = prediction_.mean[o];
+        if (steps.variance) steps.variance[i] = state_.power * prediction_.s;
+        const Step step = onlinegp::ONLINEGP_ISA::learn(recipe_, kernel_, state_, prediction_, Y + i * state_.p);
+        prediction_.fresh = false;
         if (steps.size) steps.size[i] = state_.size;
         if (steps.slot) steps.slot[i] = step.slot, steps.admitted[i] = step.admitted, steps.left[i] = step.left;
     }
@@ -91,7 +91,7 @@ template <class T> class Filter final : public Model {
         for (; i < n && state_.size % W<T>; i++) see(X + i * d), learn_seen(i, Y, steps);
         double mean[block_rows], kxx[block_rows];
         for (; i + W<T> <= n; i += W<T>) {
-            look_.fresh = false;
+            prediction_.fresh = false;
             state_.reserve(state_.size + W<T>);
             for (int j = 0; j < W<T> * d; j++) ahead_x_[j] = T(X[i * d + j]);
             learn_klms_tile(recipe_, kernel_, state_, ahead_x_.data(), Y + i, mean, kxx);
@@ -111,19 +111,19 @@ template <class T> class Filter final : public Model {
         const int d = state_.d;
         int64_t i = 0;
         for (; i + AHEAD <= n; i += AHEAD) {
-            look_.fresh = false;
+            prediction_.fresh = false;
             for (int j = 0; j < AHEAD * d; j++) ahead_x_[j] = T(X[i * d + j]);
             state_.reserve(state_.size + AHEAD);
-            look_.reserve(state_.capacity);
-            ahead_.prepare(kernel_, state_, ahead_x_.data(), look_.room);
+            prediction_.reserve(state_.capacity);
+            ahead_.prepare(kernel_, state_, ahead_x_.data(), prediction_.room);
             for (int b = 0; b < AHEAD; b++) {
-                for (int j = 0; j < d; j++) look_.x[j] = ahead_x_[b * d + j];
-                if (recipe_.uses_norm()) ahead_.template finish<true>(kernel_, state_, b, look_);
-                else ahead_.template finish<false>(kernel_, state_, b, look_);
+                for (int j = 0; j < d; j++) prediction_.x[j] = ahead_x_[b * d + j];
+                if (recipe_.uses_norm()) ahead_.template finish<true>(kernel_, state_, b, prediction_);
+                else ahead_.template finish<false>(kernel_, state_, b, prediction_);
                 for (int o = 1; o < state_.p; o++)
-                    look_.mean[o] = double(dot(look_.k.data(), state_.weights(o), state_.size));
-                look_.kxx = diagonal(kernel_, look_.x.data());
-                look_belief(recipe_, kernel_, state_, look_);
+                    prediction_.mean[o] = double(dot(prediction_.k.data(), state_.weights(o), state_.size));
+                prediction_.kxx = diagonal(kernel_, prediction_.x.data());
+                predict_belief(recipe_, kernel_, state_, prediction_);
                 learn_seen(i + b, Y, steps);
             }
         }
@@ -133,7 +133,7 @@ template <class T> class Filter final : public Model {
     const Recipe& recipe_;
     Kernel<T> kernel_;
     State<T> state_;
-    Look<T> look_;
+    Prediction<T> prediction_;
     Buffer<T> ahead_x_;
     RowsAhead<T> ahead_;
 };

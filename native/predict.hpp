@@ -1,4 +1,4 @@
-// Prediction of many rows: what a look at each of them says, in blocks.
+// Prediction of many rows: what a prediction of each of them says, in blocks.
 #pragma once
 #include "blocks.hpp"
 
@@ -8,21 +8,21 @@ namespace onlinegp::ONLINEGP_ISA {
 template <class T>
 void predict_rows(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, int64_t n, const double* X,
                   double* mean, double* variance) {
-    Look<T> look(state.d, state.p);
-    look.reserve(state.capacity);
+    Prediction<T> prediction(state.d, state.p);
+    prediction.reserve(state.capacity);
     for (int64_t i = 0; i < n; i++) {
-        for (int j = 0; j < state.d; j++) look.x[j] = T(X[i * state.d + j]);
-        look_at(recipe, kernel, state, look);
-        for (int o = 0; o < state.p; o++) mean[i * state.p + o] = look.mean[o];
-        variance[i] = state.power * look.s;
+        for (int j = 0; j < state.d; j++) prediction.x[j] = T(X[i * state.d + j]);
+        predict_one(recipe, kernel, state, prediction);
+        for (int o = 0; o < state.p; o++) mean[i * state.p + o] = prediction.mean[o];
+        variance[i] = state.power * prediction.s;
     }
 }
 
-// Filters with a fixed covariance and one output: four rows share a pass over the centres
+// Filters with a fixed covariance and one output: four rows share a pass over the centers
 template <class T>
 void predict_fixed(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state, int64_t n, const double* X,
                    double* mean, double* variance) {
-    Look<T> look(state.d, 1);
+    Prediction<T> prediction(state.d, 1);
     Buffer<T> x(AHEAD * state.d);
     const int full = int(state.size / W<T>), rest = int(state.size % W<T>);
     for (int64_t i = 0; i + AHEAD <= n; i += AHEAD) {
@@ -91,7 +91,7 @@ template <class T> class QuadraticForms {
     Buffer<T> full_;
 };
 
-// The tracked beliefs A alone, or A and Q, whose v is kxx - k A k: rows whose numbers look unsound are looked at singly
+// The tracked beliefs A alone, or A and Q, whose v is kxx - k A k: rows whose numbers are unsound are done one by one
 template <class T>
 void predict_tracked(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, int64_t n, const double* X,
                      double* mean, double* variance) {

@@ -1,4 +1,4 @@
-// A recipe as plain data: the parts of onlinegp.learn.Recipe, in the same words. No instruction set, no Python.
+// A recipe as plain data: the parts of onlinegp.recipes.update.Recipe, in the same words. No instruction set, no Python.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -6,7 +6,7 @@
 namespace onlinegp {
 
 enum class Belief { Prior, Beta, Isotropic, Posterior, Exact, LeastSquares };
-enum class Dictionary { Growing, Quantised, Coherence, ALD, Novelty, Surprise };
+enum class Dictionary { Growing, Quantized, Coherence, ALD, Novelty, Surprise };
 enum class Forgetting { Keep, Leak, BackToPrior, UncertaintyInjection };
 enum class Pruning { None, Oldest, LeastWeight, LeastError };
 
@@ -54,13 +54,13 @@ struct Recipe {
     bool uses_diagonal_of_a() const {
         return belief == Belief::Exact || forgetting == Forgetting::UncertaintyInjection;
     }
-    bool compares() const {  // x with single centres
+    bool compares() const {  // x with single centers
         return dictionary != Dictionary::Growing && dictionary != Dictionary::ALD;
     }
     bool uses_norm() const { return belief == Belief::Beta || belief == Belief::Isotropic; }  // |k|
     bool sums_rows() const { return belief == Belief::Beta && automatic; }
 };
 
-constexpr int64_t NEW = -1, IGNORE = -2;  // a dictionary's answers, beside the slot of the centre to reuse
+constexpr int64_t NEW = -1, IGNORE = -2;  // a dictionary's answers, beside the slot of the center to reuse
 
 }  // namespace onlinegp

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Build the engine with the address and undefined behaviour sanitizers, and run the engine tests on it.
+# Build the engine with the address and undefined behavior sanitizers, and run the engine tests on it.
 # Usage: native/sanitize.sh [python] [pytest arguments]; the python needs nanobind, numpy, scipy, pytest and hypothesis.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)

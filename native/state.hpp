@@ -1,4 +1,4 @@
-// What a filter carries from one sample to the next: onlinegp.state.State, in one block of memory.
+// What a filter carries from one sample to the next: onlinegp.recipes.state.State, in one block of memory.
 #pragma once
 #include "api.hpp"
 #include "symmetric.hpp"
@@ -39,7 +39,7 @@ template <class T> struct State {
     T* weights(int o) { return alpha + o * capacity; }
     const T* weights(int o) const { return alpha + o * capacity; }
 
-    // Make room for this many rows by doubling; from half of the budget on, for all of it and the sample at the door, so
+    // Make room for this many rows by doubling; from half of the budget on, for all of it and the sample to come, so
     // that a fleet which grows together leaves little behind
     void reserve(int64_t rows) {
         if (rows <= capacity) return;
@@ -68,7 +68,7 @@ template <class T> struct State {
         K.s = nullptr;
     }
 
-    // Make x the last centre, with weight zero
+    // Make x the last center, with weight zero
     void push(const T* x, double kxx) {
         reserve(size + 1);
         put(size, x, kxx);
@@ -76,15 +76,15 @@ template <class T> struct State {
         size++;
     }
     void put(int64_t slot, const T* x, double kxx) {
-        set_centre(tiles, d, slot, x);
+        set_center(tiles, d, slot, x);
         kcc[slot] = T(kxx), born[slot] = seen;
     }
 
-    // Let the last centre take the slot j of one that has left; only for beliefs that track no matrix
-    void settle(int64_t j, T* x) {
+    // Let the last center take the slot j of one that has left; only for beliefs that track no matrix
+    void move_last_to(int64_t j, T* x) {
         const int64_t last = size - 1;
-        get_centre(tiles, d, last, x);
-        set_centre(tiles, d, j, x);
+        get_center(tiles, d, last, x);
+        set_center(tiles, d, j, x);
         kcc[j] = kcc[last], born[j] = born[last];
         if (rowsum) rowsum[j] = rowsum[last], rowsum[last] = 0;
         for (int o = 0; o < p; o++) weights(o)[j] = weights(o)[last], weights(o)[last] = 0;
@@ -99,7 +99,7 @@ template <class T> struct State {
         Buffer<T> x(d);
         for (int64_t i = 0; i < in.size; i++) {
             for (int j = 0; j < d; j++) x[j] = T(in.centers[i * d + j]);
-            set_centre(tiles, d, i, x.data());
+            set_center(tiles, d, i, x.data());
             for (int o = 0; o < p; o++) weights(o)[i] = T(in.alpha[i * p + o]);
             kcc[i] = T(in.kcc[i]), born[i] = in.born[i];
             if (rowsum) rowsum[i] = T(in.rowsum[i]);
@@ -114,7 +114,7 @@ template <class T> struct State {
     void save_weights(double* to_centers, double* to_alpha) const {
         Buffer<T> x(d);
         for (int64_t i = 0; i < size; i++) {
-            get_centre(tiles, d, i, x.data());
+            get_center(tiles, d, i, x.data());
             for (int j = 0; j < d; j++) to_centers[i * d + j] = double(x[j]);
             for (int o = 0; o < p; o++) to_alpha[i * p + o] = double(weights(o)[i]);
         }

@@ -1,4 +1,4 @@
-// The centres, in tiles of W: [tile][d][W], so that one load brings a coordinate of W of them.
+// The centers, in tiles of W: [tile][d][W], so that one load brings a coordinate of W of them.
 #pragma once
 #include "kernels.hpp"
 
@@ -6,11 +6,11 @@ namespace onlinegp::ONLINEGP_ISA {
 
 template <class T> constexpr int tile_count(int64_t m) { return int((m + W<T> - 1) / W<T>); }
 
-template <class T> INLINE void set_centre(T* tiles, int d, int64_t i, const T* x) {
+template <class T> INLINE void set_center(T* tiles, int d, int64_t i, const T* x) {
     T* p = tiles + i / W<T> * W<T> * d + i % W<T>;
     for (int j = 0; j < d; j++) p[j * W<T>] = x[j];
 }
-template <class T> INLINE void get_centre(const T* tiles, int d, int64_t i, T* x) {
+template <class T> INLINE void get_center(const T* tiles, int d, int64_t i, T* x) {
     const T* p = tiles + i / W<T> * W<T> * d + i % W<T>;
     for (int j = 0; j < d; j++) x[j] = p[j * W<T>];
 }
@@ -114,7 +114,7 @@ template <int N, class T> INLINE void euclidean(const T* tiles, int d, const T* 
     }
 }
 
-// The nearest centre and its squared Euclidean distance
+// The nearest center and its squared Euclidean distance
 template <class T> INLINE Best<T> nearest(const T* tiles, int d, int64_t m, const T* x) {
     Smallest<T> all;
     Vec<T> r2[4];
@@ -130,9 +130,9 @@ template <class T> INLINE Best<T> nearest(const T* tiles, int d, int64_t m, cons
     return all.best();
 }
 
-// The nearest centre, told by the kernel row k and its largest entry alone; -1 where they cannot tell.
+// The nearest center, told by the kernel row k and its largest entry alone; -1 where they cannot tell.
 //
-// Where the kernel is a falling function of the distance, the nearest centre has the largest k but for rounding: it must
+// Where the kernel is a falling function of the distance, the nearest center has the largest k but for rounding: it must
 // be the only one with nearly that much.
 template <class T> INLINE int64_t nearest_by_kernel(const Kernel<T>& kernel, int64_t m, const T* k, T most) {
     if (!kernel.tells_distance() || !(most >= T(Kernel<T>::LEAST))) return -1;

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 import onlinegp as ogp
-from onlinegp.dictionaries import Coherence, Novelty, Quantised, Surprise
-from onlinegp.forgetting import UncertaintyInjection
 from onlinegp.kernels import RBF, Matern32
+from onlinegp.recipes.dictionaries import Coherence, Novelty, Quantized, Surprise
+from onlinegp.recipes.forgetting import UncertaintyInjection
 
 MODELS = {
     "KLMS": ogp.KLMS(RBF(0.7), step=0.4),
@@ -17,7 +17,7 @@ MODELS = {
     "BetaKLMS-auto": ogp.BetaKLMS(RBF(0.7), beta="auto", noise=0.05),
     "BetaKLMS-0": ogp.BetaKLMS(RBF(0.7), beta=0.0, noise=0.05),
     "BetaKLMS-1": ogp.BetaKLMS(RBF(0.7), beta=1.0, noise=0.05),
-    "BetaKLMS-quantised": ogp.BetaKLMS(RBF(0.7), beta="auto", noise=0.05, dictionary=Quantised(0.4)),
+    "BetaKLMS-quantized": ogp.BetaKLMS(RBF(0.7), beta="auto", noise=0.05, dictionary=Quantized(0.4)),
     "BetaKLMS-coherence": ogp.BetaKLMS(RBF(0.7), beta=0.1, noise=0.05, dictionary=Coherence(0.8)),
     "BetaKLMS-novelty": ogp.BetaKLMS(RBF(0.7), beta=-0.001, noise=0.05, dictionary=Novelty(0.2, 0.05)),
     "BetaKLMS-surprise": ogp.BetaKLMS(RBF(0.7), beta=0.0, noise=0.05, dictionary=Surprise(0.9)),

@@ -99,7 +99,7 @@ def test_covariance(name):
     assert image.norm.vmin == -image.norm.vmax
 
 
-def test_more_curves_than_colours(traces):
+def test_more_curves_than_colors(traces):
     _, named = traces
     lines = plots.dictionary({str(i): named["KLMS"] for i in range(9)})
     assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == 9

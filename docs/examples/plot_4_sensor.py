@@ -51,8 +51,8 @@ print(trace.to_frame()[["mean", "lower", "upper"]].tail(3).round(2))
 # Then the sensor is alone. Columns go by name, so their order does not matter.
 
 mean, std = model.predict(alone[["humidity", "reading", "temperature"]], return_std=True)
-spread, centre = first["reference"].std(), first["reference"].mean()
-corrected, band = centre + spread * mean, 1.96 * spread * std
+spread, center = first["reference"].std(), first["reference"].mean()
+corrected, band = center + spread * mean, 1.96 * spread * std
 truth = data["reference"].loc[alone.index]
 
 figure, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")

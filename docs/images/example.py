@@ -23,7 +23,7 @@ def draw(names: dict) -> Figure:
     axes.fill_between(grid[:, 0], mean - 1.96 * std, mean + 1.96 * std, color="0.87", label="95% interval")
     axes.plot(x[:, 0], y, ".", color="0.45", ms=3, label="data")
     axes.plot(grid[:, 0], mean, color="#0072B2", lw=1.8, label="mean")
-    axes.plot(model.centers_[:, 0], model.posterior_mean_, "o", color="#D55E00", ms=4, label="centres")
+    axes.plot(model.centers_[:, 0], model.posterior_mean_, "o", color="#D55E00", ms=4, label="centers")
     axes.set(xlabel="input", ylabel="output")
     axes.margins(x=0)
     axes.legend(ncols=4, loc="upper center", fontsize=9)

@@ -3,9 +3,13 @@
 Every online kernel regressor is an online Gaussian process that has made up its mind about its posterior covariance.
 """
 
-from onlinegp import dictionaries, forgetting, kernels
+from onlinegp import kernels
+from onlinegp.batch.gp import GPRegression
+from onlinegp.batch.tuning import estimate_hyperparameters
 from onlinegp.evaluate import Trace, run
-from onlinegp.filters import (
+from onlinegp.files.model_file import ModelFileError, from_bytes, load
+from onlinegp.fleet import Fleet
+from onlinegp.models import (
     FBKRLS,
     KLMS,
     KNLMS,
@@ -17,10 +21,7 @@ from onlinegp.filters import (
     BetaKLMS,
     OnlineGP,
 )
-from onlinegp.fleet import Fleet
-from onlinegp.gp import GPRegression
-from onlinegp.model_file import ModelFileError, from_bytes, load
-from onlinegp.tuning import estimate_hyperparameters
+from onlinegp.recipes import dictionaries, forgetting
 
 __version__ = "0.1.0"
 

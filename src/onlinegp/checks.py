@@ -142,7 +142,7 @@ def check_x(x: ArrayLike, *, width: int | None = None) -> Array:
 
 
 def _as_floats(values: ArrayLike, name: str) -> Array:
-    if hasattr(values, "toarray"):  # scipy.sparse, recognised without importing it
+    if hasattr(values, "toarray"):  # scipy.sparse, recognized without importing it
         raise TypeError(f"{name} is a sparse matrix, and dense data is required. Pass {name}.toarray().")
     try:
         array = np.asarray(values)

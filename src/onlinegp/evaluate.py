@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from onlinegp import frames
 from onlinegp.checks import Array
-from onlinegp.filters.base import OnlineRegressor
 from onlinegp.metrics import interval, log_density
+from onlinegp.models.base import OnlineRegressor
 
 BLOCK = 1000  # rows between two looks at the progress bar
 
@@ -24,7 +24,7 @@ class Trace:
     Attributes
     ----------
     mean, std : (n,) or (n, outputs), the prediction of y, noise included in std
-    size : (n,), the number of centres after the row was learned
+    size : (n,), the number of centers after the row was learned
     y : (n,) or (n, outputs), what came
     """
 

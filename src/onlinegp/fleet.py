@@ -16,20 +16,20 @@ from numpy.typing import ArrayLike
 
 from onlinegp.checks import Array, check_X, check_Xy, count
 from onlinegp.engine.fleets import NativeFleet, Numbers, PythonFleet, Who, make_fleet
-from onlinegp.files import write_atomically
-from onlinegp.filters.base import OnlineRegressor
-from onlinegp.model_file import (
+from onlinegp.files.atomic import write_atomically
+from onlinegp.files.model_file import (
     INTEGERS,
     SCALARS,
     ModelFileError,
+    as_model_file_error,
     contents,
     describe,
-    forgeries_refused,
     header_from,
     rebuild,
     state_from,
 )
-from onlinegp.state import State
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.recipes.state import State
 
 MAGIC = b"ogpfleet"
 VERSION = 1
@@ -146,7 +146,7 @@ class Fleet:
         """Read a fleet from a file that `save` wrote; like model files, safe to open from strangers."""
         try:
             header, body = _opened(Path(path).read_bytes())
-            with forgeries_refused():
+            with as_model_file_error():
                 fleet = cls(rebuild(header), threads=threads)
                 fleet._fill(header["keys"], header["features"], body, progress)
         except ModelFileError as error:

@@ -49,7 +49,7 @@ def log_density(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
 
     Where std is zero the density is a point mass: plus infinity at y = mean, minus infinity elsewhere.
     """
-    r, std = _standardised(y, mean, std)
+    r, std = _standardized(y, mean, std)
     with np.errstate(divide="ignore", invalid="ignore"):
         density = -0.5 * r**2 - np.log(std) - 0.5 * np.log(2.0 * np.pi)
     return density if np.all(std) else np.where(np.isinf(r), -np.inf, density)
@@ -64,7 +64,7 @@ def interval(mean: ArrayLike, std: ArrayLike, level: float = 0.95) -> tuple[Arra
 
 def coverage(y: ArrayLike, mean: ArrayLike, std: ArrayLike, level: float = 0.95) -> float:
     """Share of y inside the central interval of probability `level`; `level` itself if calibrated."""
-    r, _ = _standardised(y, mean, std)
+    r, _ = _standardized(y, mean, std)
     return float(np.mean(np.abs(r) <= _quantile(level)))
 
 
@@ -72,7 +72,7 @@ def pit(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
     """Probability integral transform, Phi((y - mean) / std): uniform on [0, 1] if calibrated."""
     from scipy.special import ndtr
 
-    return ndtr(_standardised(y, mean, std)[0])
+    return ndtr(_standardized(y, mean, std)[0])
 
 
 def _pair(y: ArrayLike, mean: ArrayLike) -> tuple[Array, Array]:
@@ -84,7 +84,7 @@ def _pair(y: ArrayLike, mean: ArrayLike) -> tuple[Array, Array]:
     return y, mean
 
 
-def _standardised(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> tuple[Array, Array]:
+def _standardized(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> tuple[Array, Array]:
     """The errors in units of std, and std; no error is none, even where std is zero."""
     y, mean = _pair(y, mean)
     std = _non_negative(std)

@@ -3,7 +3,7 @@
 >>> from onlinegp import plots
 >>> plots.fit(model, X, y)  # doctest: +SKIP
 
-Without `ax` a new figure is made. Colours are those of Okabe and Ito, which everybody can tell apart. Needs matplotlib,
+Without `ax` a new figure is made. Colors are those of Okabe and Ito, which everybody can tell apart. Needs matplotlib,
 which is imported when a function is called.
 """
 
@@ -35,7 +35,7 @@ BLUE, ORANGE, GREEN, SKY, RED, PURPLE, BLACK = COLOURS = (
     "#CC79A7",
     "#000000",
 )
-STYLES = ("-", "--", "-.", ":")  # when the colours are used up
+STYLES = ("-", "--", "-.", ":")  # when the colors are used up
 
 
 class Band(NamedTuple):
@@ -56,7 +56,7 @@ def fit(
     level: float = 0.95,
     ax: Axes | None = None,
 ) -> Band:
-    """Draw the mean of a model of one input and the interval of y around it, with data and centres.
+    """Draw the mean of a model of one input and the interval of y around it, with data and centers.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def fit(
     X, y : array-like or data frame and series, optional
         Data to show.
     grid : array-like of shape (n,), optional
-        Where to predict; by default the range of data and centres, and a quarter more on both sides.
+        Where to predict; by default the range of data and centers, and a quarter more on both sides.
     level : float
         The probability of the interval.
     ax : Axes, optional
@@ -73,7 +73,7 @@ def fit(
     Returns
     -------
     Band
-        The interval, the mean, the data and the centres, as matplotlib's artists.
+        The interval, the mean, the data and the centers, as matplotlib's artists.
     """
     centers = getattr(model, "centers_", getattr(model, "X_train_", None))
     if centers is None or np.shape(centers)[1] != 1:
@@ -90,7 +90,7 @@ def fit(
         (data,) = ax.plot(known[0][:, 0], known[1], ".", color="0.35", ms=3, label="data")
     if hasattr(model, "centers_"):
         at = model.predict(centers)
-        (marks,) = ax.plot(centers[:, 0], at, "o", color=RED, ms=4.5, mec="white", mew=0.5, zorder=4, label="centres")
+        (marks,) = ax.plot(centers[:, 0], at, "o", color=RED, ms=4.5, mec="white", mew=0.5, zorder=4, label="centers")
     _legend(ax)
     return Band(band, line, data, marks)
 
@@ -174,21 +174,21 @@ def calibration(
 
 
 def dictionary(traces: Trace | Mapping[str, Trace], *, ax: Axes | None = None) -> list[Line2D]:
-    """Draw the number of centres along a stream, one curve a trace."""
-    ax = _axes(ax, "sample", "centres")
+    """Draw the number of centers along a stream, one curve a trace."""
+    ax = _axes(ax, "sample", "centers")
     lines = _curves(ax, traces, lambda trace: trace.size)
     ax.set_ylim(bottom=0)
     return lines
 
 
 def covariance(model: Any, *, ax: Axes | None = None) -> AxesImage:
-    """Draw the covariance of f at the centres that the model's belief holds or implies, as a matrix.
+    """Draw the covariance of f at the centers that the model's belief holds or implies, as a matrix.
 
-    The centres are sorted by their first input. White is zero, blue positive, red negative.
+    The centers are sorted by their first input. White is zero, blue positive, red negative.
     """
     order = np.argsort(model.centers_[:, 0], kind="stable")
     Sigma = model.posterior_cov_[np.ix_(order, order)]
-    ax = _axes(ax, "centre", "centre")
+    ax = _axes(ax, "center", "center")
     largest = float(np.abs(Sigma).max()) or 1.0
     image = ax.imshow(Sigma, cmap="RdBu", vmin=-largest, vmax=largest, interpolation="nearest")
     ax.figure.colorbar(image, ax=ax, label="covariance of f", shrink=0.85)

@@ -9,8 +9,8 @@ import numpy as np
 from river import base, proba
 
 from onlinegp import frames
-from onlinegp.filters import KRLST, OnlineRegressor
 from onlinegp.metrics import interval
+from onlinegp.models import KRLST, OnlineRegressor
 
 ABSENT = 0.0  # what a feature that does not come is taken to be: the average, behind a StandardScaler
 

@@ -13,8 +13,8 @@ from shell import FIXED, inside, onlinegp, rows_of, write_csv
 import onlinegp as ogp
 from onlinegp.cli.parsing import parse_every, parse_kernel, parse_model, parse_models
 from onlinegp.kernels import RBF, Linear, Matern52
-from onlinegp.streams.prepare import shown
-from onlinegp.streams.registry import algorithms
+from onlinegp.streams.running.prepare import shown
+from onlinegp.streams.running.registry import algorithms
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +61,10 @@ def test_predict_does_not_learn(folder):
 
 def test_a_saved_model_opens_in_the_library_and_goes_on(folder):
     model = ogp.load(folder / "model.ogp")
-    assert model.n_seen_ == 300
+    assert model.n_samples_seen_ == 300
     done = inside("run", folder / "data.csv", "--start", folder / "model.ogp", "--save", folder / "more.ogp")
     assert len(rows_of(done.stdout)) == 300
-    assert ogp.load(folder / "more.ogp").n_seen_ == 600
+    assert ogp.load(folder / "more.ogp").n_samples_seen_ == 600
 
 
 def test_predict_with_a_model_of_the_library(folder):
@@ -162,7 +162,9 @@ def test_kernels_and_models_are_read_from_text():
 
 def test_python_fallback_writes_and_reads_the_same_bytes(folder, monkeypatch):
     """Without pyarrow the output is the same, only slower."""
-    from onlinegp.streams import csv_source, numbers, sinks
+    from onlinegp.streams import numbers
+    from onlinegp.streams.reading import csv_source
+    from onlinegp.streams.writing import sinks
 
     with_arrow = inside("run", folder / "data.csv", *FIXED).stdout
     for module in (numbers, csv_source, sinks):

@@ -100,7 +100,7 @@ def test_tuned_run_with_lags_rejects_and_a_missing_target(tmp_path):
         inside(*args, cwd=tmp_path)
         results.append((out.read_bytes(), rejects.read_bytes()))
     assert results[0] == results[1]
-    figures = [(tmp_path / f"{name}.json").read_text().split('"centres"')[0] for name in ("whole", "resumed")]
+    figures = [(tmp_path / f"{name}.json").read_text().split('"centers"')[0] for name in ("whole", "resumed")]
     assert figures[0] == figures[1]
 
 

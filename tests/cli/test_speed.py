@@ -39,7 +39,7 @@ def test_memory_stays_flat(tmp_path):
     peaks = []
     for rows in (5_000, 100_000):
         data = write_csv(tmp_path / f"{rows}.csv", rows)
-        # a step so small and a radius so large that there is one centre: the model costs nothing
+        # a step so small and a radius so large that there is one center: the model costs nothing
         model = ["--model", "qklms(radius=100.0, step=0.001)", "--kernel", "rbf(1.0)", "--tune", "0"]
         report = ["--report", tmp_path / "report.html", "--out", tmp_path / "out.csv", "--quiet"]
         peaks.append(peak_kilobytes("run", data, *model, *report))

@@ -97,7 +97,7 @@ def test_sdist_and_wheel_install_in_a_clean_environment(tmp_path):
     assert not any("/tests/" in name or "/.venv/" in name for name in names)
     inside = zipfile.ZipFile(wheel).namelist()
     assert "onlinegp/py.typed" in inside
-    assert "onlinegp/learn.py" in inside
+    assert "onlinegp/recipes/update.py" in inside
     assert not any(name.startswith(("tests", "docs")) for name in inside)
 
     place = tmp_path / "env"

@@ -23,10 +23,10 @@ from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
 
 import onlinegp as ogp  # noqa: E402
 from models import MODELS, stream  # noqa: E402
-from onlinegp import filters, kernels  # noqa: E402
+from onlinegp import kernels, models  # noqa: E402
 from onlinegp.kernels.sklearn import from_sklearn, to_sklearn  # noqa: E402
 
-ESTIMATORS = [getattr(filters, name) for name in filters.__all__ if name != "OnlineRegressor"] + [ogp.GPRegression]
+ESTIMATORS = [getattr(models, name) for name in models.__all__ if name != "OnlineRegressor"] + [ogp.GPRegression]
 
 # expected failures, by estimator: none
 EXPECTED: dict[str, dict[str, str]] = {}

@@ -83,11 +83,11 @@ def test_every_estimator_is_documented():
     import onlinegp
 
     text = (ROOT / "docs" / "api" / "estimators.md").read_text("utf-8")
-    from onlinegp import filters
+    from onlinegp import models
 
-    for estimator in (*filters.__all__, "GPRegression"):
+    for estimator in (*models.__all__, "GPRegression"):
         assert estimator in text
     choosing = (ROOT / "docs" / "guide" / "choosing.md").read_text("utf-8")
-    for estimator in set(filters.__all__) - {"OnlineRegressor"}:
+    for estimator in set(models.__all__) - {"OnlineRegressor"}:
         assert f"`{estimator}`" in choosing
     assert onlinegp.__version__

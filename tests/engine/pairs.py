@@ -6,14 +6,14 @@ from itertools import product
 
 import numpy as np
 
-from onlinegp.beliefs import Beta, Exact, Isotropic, LeastSquares, Posterior, Prior
-from onlinegp.dictionaries import ALD, Coherence, Growing, Novelty, Quantised, Surprise
 from onlinegp.engine import make_engine
-from onlinegp.forgetting import BackToPrior, Keep, Leak, UncertaintyInjection
 from onlinegp.kernels import RBF, Constant, Kernel, Linear, Matern32, Periodic, RationalQuadratic
-from onlinegp.learn import Recipe, Step, learn
-from onlinegp.pruning import LeastError, LeastWeight, Oldest
-from onlinegp.state import State
+from onlinegp.recipes.beliefs import Beta, Exact, Isotropic, LeastSquares, Posterior, Prior
+from onlinegp.recipes.dictionaries import ALD, Coherence, Growing, Novelty, Quantized, Surprise
+from onlinegp.recipes.forgetting import BackToPrior, Keep, Leak, UncertaintyInjection
+from onlinegp.recipes.pruning import LeastError, LeastWeight, Oldest
+from onlinegp.recipes.state import State
+from onlinegp.recipes.update import Recipe, Step, learn
 
 KERNELS: dict[str, Kernel] = {
     "RBF": RBF(0.9),
@@ -32,7 +32,7 @@ BELIEFS = {
 }
 DICTIONARIES = {
     "Growing": Growing(),
-    "Quantised": Quantised(1.2),
+    "Quantized": Quantized(1.2),
     "Coherence": Coherence(0.5),
     "ALD": ALD(0.3),
     "Novelty": Novelty(0.9, 0.05),
@@ -95,7 +95,7 @@ def assert_same_steps(steps: list[Step], trace: tuple, *, rtol: float = 1e-9) ->
 def assert_same_state(one: State, two: State, *, rtol: float = 0.0) -> None:
     """Equal in all that is in use; to the last bit unless a tolerance is given.
 
-    K is made of the centres, and the compiled engine makes it anew: its kernels may differ from NumPy's in a last bit.
+    K is made of the centers, and the compiled engine makes it anew: its kernels may differ from NumPy's in a last bit.
     """
     for name in ("size", "seen"):
         assert getattr(one, name) == getattr(two, name)

@@ -13,10 +13,10 @@ import pytest
 from pairs import FEATURES, KERNELS, assert_same_state, native, recipes, stream
 
 import onlinegp.engine
-from onlinegp.beliefs import Posterior, Prior
 from onlinegp.engine import available, info, make_engine
 from onlinegp.kernels import RBF, Kernel
-from onlinegp.learn import Recipe
+from onlinegp.recipes.beliefs import Posterior, Prior
+from onlinegp.recipes.update import Recipe
 
 needs_native = pytest.mark.skipif(not available(), reason="the compiled engine was not built")
 
@@ -78,7 +78,7 @@ def test_float32_is_for_fixed_covariances():
     for name, recipe in recipes(KERNELS["Matern32-ARD"]).items():
         if name.startswith(("Prior-Growing", "Isotropic-Growing", "Beta-Growing", "BetaAuto-Growing")):
             single, double = (native(recipe, recipe.start(FEATURES), dtype=dtype) for dtype in ("float32", "float64"))
-            if "Least" in name:  # which centre leaves may hang on the last digits
+            if "Least" in name:  # which center leaves may hang on the last digits
                 assert np.isfinite(single.run(X, Y)[0]).all()
                 continue
             for one, two in zip(single.run(X, Y), double.run(X, Y), strict=True):

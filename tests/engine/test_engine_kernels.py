@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlinegp.beliefs import Prior
 from onlinegp.engine import available
 from onlinegp.kernels import (
     RBF,
@@ -18,7 +17,8 @@ from onlinegp.kernels import (
     Polynomial,
     RationalQuadratic,
 )
-from onlinegp.learn import Recipe
+from onlinegp.recipes.beliefs import Prior
+from onlinegp.recipes.update import Recipe
 
 pytestmark = pytest.mark.skipif(not available(), reason="the compiled engine was not built")
 

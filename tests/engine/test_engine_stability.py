@@ -7,15 +7,15 @@ import pytest
 from pairs import assert_same_state, native, python_steps
 
 import onlinegp as ogp
-from onlinegp.beliefs import REFINE_ABOVE
 from onlinegp.engine import available
 from onlinegp.kernels import RBF, Linear, Matern32
+from onlinegp.recipes.beliefs import REFINE_ABOVE
 
 pytestmark = pytest.mark.skipif(not available(), reason="the compiled engine was not built")
 
 
 def smooth(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """A slow walk through the inputs: neighbours in time are neighbours in space."""
+    """A slow walk through the inputs: neighbors in time are neighbors in space."""
     rng = np.random.default_rng(seed)
     t = np.arange(n) * 0.01
     X = np.column_stack([np.sin(t), np.cos(1.618 * t)])

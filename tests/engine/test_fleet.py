@@ -9,9 +9,9 @@ import pytest
 import onlinegp as ogp
 from onlinegp import fleet as fleet_file
 from onlinegp.engine import available
+from onlinegp.files.model_file import ModelFileError
 from onlinegp.fleet import Fleet
 from onlinegp.kernels import RBF, Matern32
-from onlinegp.model_file import ModelFileError
 
 ENGINES = [
     "python",
@@ -65,8 +65,8 @@ def test_it_grows_by_key_and_iterates(engine):
     assert list(fleet) == [3, "b", (1, 2)]
     assert (1, 2) in fleet
     assert "c" not in fleet
-    assert fleet[3].n_seen_ == 2
-    assert [model.n_seen_ for _, model in fleet.items()] == [2, 1, 1]
+    assert fleet[3].n_samples_seen_ == 2
+    assert [model.n_samples_seen_ for _, model in fleet.items()] == [2, 1, 1]
     assert "3 models" in repr(fleet)
 
 
@@ -79,10 +79,10 @@ def test_keys_of_all_kinds(engine):
     fleet.learn(np.array([5, 0, 10**6]), np.zeros((3, 2)), np.ones(3))  # an array's numbers are plain numbers
     fleet.learn([5.0, True], np.zeros((2, 2)), np.ones(2))  # and equal keys are one: 5.0 is 5, True is 1
     assert list(fleet) == [*keys[:-1], 1]
-    assert [fleet[key].n_seen_ for key in fleet] == [4, 1, 2, 1, 1, 2, 1]
+    assert [fleet[key].n_samples_seen_ for key in fleet] == [4, 1, 2, 1, 1, 2, 1]
     fleet.learn(np.arange(300), np.zeros((300, 2)), np.ones(300))
     assert len(fleet) == 5 + 299
-    assert fleet[299].n_seen_ == 1
+    assert fleet[299].n_samples_seen_ == 1
     assert all(type(key) in (int, str, bool) for key in fleet)
 
 
@@ -176,7 +176,7 @@ def test_bad_input_changes_nothing(engine):
     with pytest.raises(TypeError, match="estimator"):
         Fleet("KRLST")
     assert list(fleet) == ["a", "b"]
-    assert fleet["a"].n_seen_ == 1
+    assert fleet["a"].n_samples_seen_ == 1
 
 
 @every

@@ -16,11 +16,11 @@ from pairs import (
     stream,
 )
 
-from onlinegp.beliefs import Beta
-from onlinegp.dictionaries import Novelty, Quantised, Surprise
 from onlinegp.engine import available
 from onlinegp.kernels import RBF, Matern32
-from onlinegp.learn import Recipe
+from onlinegp.recipes.beliefs import Beta
+from onlinegp.recipes.dictionaries import Novelty, Quantized, Surprise
+from onlinegp.recipes.update import Recipe
 
 pytestmark = pytest.mark.skipif(not available(), reason="the compiled engine was not built")
 
@@ -46,14 +46,14 @@ def test_every_recipe_over_500_steps(kernel, belief):
 
 
 @pytest.mark.parametrize("kernel", [RBF(0.9), 2.0 * RBF(0.3), Matern32(1.5), RBF(0.02), RBF([0.9, 1.0])])
-@pytest.mark.parametrize("dictionary", ["Quantised", "Novelty", "Surprise"])
-def test_the_nearest_of_equally_near_centres(dictionary, kernel):
+@pytest.mark.parametrize("dictionary", ["Quantized", "Novelty", "Surprise"])
+def test_the_nearest_of_equally_near_centers(dictionary, kernel):
     """Points on a grid: ties, repetitions, distances equal to the radius, and kernels that tell them apart or not."""
     rng = np.random.default_rng(0)
     X = 0.25 * rng.integers(-8, 9, (600, 2))
     X[::7] += 1e-9 * rng.standard_normal((86, 2))
     Y = np.sin(3 * X[:, :1]) + 0.1 * rng.standard_normal((600, 1))
-    parts = {"Quantised": Quantised(0.5), "Novelty": Novelty(0.5, 0.1), "Surprise": Surprise(1.4, 200.0)}
+    parts = {"Quantized": Quantized(0.5), "Novelty": Novelty(0.5, 0.1), "Surprise": Surprise(1.4, 200.0)}
     recipe = Recipe(kernel, Beta(0.0, 0.05), parts[dictionary])
     steps = python_steps(recipe, recipe.start(2), X, Y)
     assert 20 < sum(step.admitted for step in steps) < 500
@@ -89,7 +89,7 @@ def test_many_outputs(name, outputs):
 @pytest.mark.parametrize("features", [1, 3, 8, 17])
 def test_any_number_of_features(features):
     X, Y = stream(150, features=features)
-    for name in ("Isotropic-Coherence-Keep-None", "Posterior-Growing-Keep-LeastError", "Beta-Quantised-Keep-None"):
+    for name in ("Isotropic-Coherence-Keep-None", "Posterior-Growing-Keep-LeastError", "Beta-Quantized-Keep-None"):
         recipe = recipes(KERNELS["RBF"])[name]
         trace = native(recipe, recipe.start(features))._core.run(X, Y, True)
         assert_same_steps(python_steps(recipe, recipe.start(features), X, Y), trace)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pairs import FEATURES, KERNELS, assert_same_state, assert_same_steps, native, python_steps, recipes, stream
 
 from onlinegp.engine import available
-from onlinegp.learn import learn
+from onlinegp.recipes.update import learn
 
 pytestmark = pytest.mark.skipif(not available(), reason="the compiled engine was not built")
 
@@ -114,7 +114,7 @@ def test_threads_give_the_same_bits():
 
 
 def test_one_model_in_many_python_threads():
-    """Learning and predicting at once is serialised, never torn."""
+    """Learning and predicting at once is serialized, never torn."""
     recipe = recipes(KERNELS["RBF"])["Posterior-ALD-BackToPrior-LeastError"]
     engine = native(recipe, recipe.start(FEATURES))
     X, Y = stream(400)
@@ -155,10 +155,10 @@ except MemoryError:
     pass
 else:
     sys.exit("there was memory enough")
-assert model.size_ == model.n_seen_ == 2048, (model.size_, model.n_seen_)
+assert model.size_ == model.n_samples_seen_ == 2048, (model.size_, model.n_samples_seen_)
 resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
 model.partial_fit(X[2048:], np.sin(X[2048:, 0]))
-assert model.size_ == model.n_seen_ == 2060
+assert model.size_ == model.n_samples_seen_ == 2060
 mean, std = model.predict(X, return_std=True)
 assert np.abs(mean - np.sin(X[:, 0])).max() < 0.5 and (std > 0).all()
 """

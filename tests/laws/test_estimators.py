@@ -10,7 +10,7 @@ import pytest
 
 import onlinegp as ogp
 from models import MODELS, stream
-from onlinegp.state import MATRICES
+from onlinegp.recipes.state import MATRICES
 
 every = pytest.mark.parametrize("name", MODELS)
 
@@ -136,7 +136,7 @@ def test_a_copy_with_the_same_parameters_learns_the_same(name):
 
 
 @every
-def test_the_order_of_the_centres_does_not_matter(name):
+def test_the_order_of_the_centers_does_not_matter(name):
     X, y = stream()
     model = fresh(name).fit(X[:80], y[:80])
     permuted = copy.deepcopy(model)
@@ -166,7 +166,7 @@ def test_variances_are_never_negative(name):
 
 
 @every
-def test_posterior_mean_is_the_prediction_at_the_centres(name):
+def test_posterior_mean_is_the_prediction_at_the_centers(name):
     X, y = stream(60)
     model = fresh(name).fit(X, y)
     jitter = getattr(model._recipe.belief, "jitter", 0.0)  # K carries it, the kernel row does not
@@ -174,7 +174,7 @@ def test_posterior_mean_is_the_prediction_at_the_centres(name):
     expected = model.predict(model.centers_) + jitter * kcc * model.alpha_
     np.testing.assert_allclose(model.posterior_mean_, expected, rtol=1e-9, atol=1e-12)
     assert model.centers_.shape == (model.size_, 2)
-    assert model.n_seen_ == 60
+    assert model.n_samples_seen_ == 60
 
 
 @every

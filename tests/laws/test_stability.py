@@ -11,7 +11,7 @@ from onlinegp.kernels import RBF
 
 
 def smooth_stream(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Embedded sinusoids, with duplicates: neighbouring inputs are almost the same."""
+    """Embedded sinusoids, with duplicates: neighboring inputs are almost the same."""
     t = np.arange(n + 5)
     series = np.sin(0.05 * t) + 0.5 * np.sin(0.0311 * t)
     X = np.lib.stride_tricks.sliding_window_view(series, 5)[:n].copy()
@@ -55,7 +55,7 @@ def test_hundred_thousand_steps_of_every_kind(jitter, forgetting):
 
 
 def test_uncertainty_injection_stays_finite_where_nothing_comes():
-    """A centre that no data confirm would have its variance grow like lambda^-t."""
+    """A center that no data confirm would have its variance grow like lambda^-t."""
     model = ogp.KRLST(RBF(0.5), noise=1e-2, budget=20, forgetting=ogp.forgetting.UncertaintyInjection(0.9))
     rng = np.random.default_rng(0)
     X = np.vstack([rng.uniform(-1, 1, (20, 1)), np.full((5000, 1), 5.0)])

@@ -1,4 +1,4 @@
-"""Everything online against its batch answer, and against the seed's equations, computed literally."""
+"""Everything online against its batch answer, and against the paper's equations, computed literally."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_duplicates_do_no_harm_to_the_exact_one():
 
 
 def literal_recursion(kernel, X, y, noise):
-    """The seed's eqs. pmean, pcov and q_update, one for one."""
+    """The paper's eqs. pmean, pcov and q_update, one for one."""
     mu, Sigma = np.zeros(0), np.zeros((0, 0))
     Q = np.zeros((0, 0))
     for t, (x, target) in enumerate(zip(X, y, strict=True)):
@@ -121,12 +121,12 @@ def test_a_fixed_budget_is_batch_regression_on_what_was_kept(data):
     np.testing.assert_allclose(model.predict(new, True), batch.predict(new, True), rtol=0, atol=1e-8)
 
 
-def test_krls_is_least_squares_in_the_span_of_its_centres(data):
+def test_krls_is_least_squares_in_the_span_of_its_centers(data):
     """With every sample projected onto the final dictionary, found first, the weights solve the normal equations."""
     X, y = data
     first = ogp.KRLS(RBF(1.2), threshold=0.05).fit(X, y)
     C = first.centers_
-    # the centres first: each is interpolated; then the others, in their projections
+    # the centers first: each is interpolated; then the others, in their projections
     others = np.array([x for x in X if not (x == C).all(axis=1).any()])
     targets = np.array([t for x, t in zip(X, y, strict=True) if not (x == C).all(axis=1).any()])
     own = np.array([y[(c == X).all(axis=1)][0] for c in C])
@@ -139,7 +139,7 @@ def test_krls_is_least_squares_in_the_span_of_its_centres(data):
 
 
 def test_back_to_prior_forgetting_literally(data):
-    """Sigma <- lambda Sigma + (1 - lambda) K, mu <- sqrt(lambda) mu, then the seed's step; no budget is reached."""
+    """Sigma <- lambda Sigma + (1 - lambda) K, mu <- sqrt(lambda) mu, then the paper's step; no budget is reached."""
     X, y = data[0][:40], data[1][:40]
     kernel, jitter, factor = RBF(0.5), 1e-8, 0.95
     model = ogp.KRLST(kernel, noise=NOISE, budget=100, forgetting=factor, jitter=jitter).fit(X, y)
@@ -159,7 +159,7 @@ def test_back_to_prior_forgetting_literally(data):
 
 
 def test_uncertainty_injection_literally(data):
-    """Sigma <- Sigma / lambda, mu stays; then the seed's step."""
+    """Sigma <- Sigma / lambda, mu stays; then the paper's step."""
     X, y = data[0][:40], data[1][:40]
     kernel, jitter, factor = RBF(0.5), 1e-8, 0.99
     rule = ogp.forgetting.UncertaintyInjection(factor)
@@ -180,12 +180,12 @@ def test_uncertainty_injection_literally(data):
     np.testing.assert_allclose(model.posterior_cov_, Sigma, rtol=0, atol=1e-8)
 
 
-def test_a_dropped_centre_leaves_the_posterior_of_the_others_as_it_was(data):
+def test_a_dropped_center_leaves_the_posterior_of_the_others_as_it_was(data):
     X, y = data
     model = ogp.KRLST(RBF(0.5), noise=NOISE, budget=50, jitter=1e-8, engine="python").fit(X[:50], y[:50])
     mu, Sigma = model.posterior_mean_, model.posterior_cov_
     model._recipe.belief.drop(model._state, 7, model._recipe.kernel)
-    model._state.settle(7)
+    model._state.move_last_to(7)
     kept = np.append(np.arange(7), np.append(49, np.arange(8, 49)))
     np.testing.assert_allclose(model.posterior_mean_, mu[kept], rtol=0, atol=1e-9)
     np.testing.assert_allclose(model.posterior_cov_, Sigma[np.ix_(kept, kept)], rtol=0, atol=1e-9)

@@ -1,4 +1,4 @@
-"""beta-KLMS against the seed's equations, computed literally, and its automatic beta against the theory."""
+"""beta-KLMS against the paper's equations, computed literally, and its automatic beta against the theory."""
 
 from __future__ import annotations
 

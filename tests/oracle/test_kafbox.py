@@ -20,7 +20,7 @@ CASES = {
     "knlms": (ogp.KNLMS(K, step=0.5, coherence=0.95, epsilon=1e-2), 1e-12),
     "norma": (ogp.NORMA(K, step=0.5, leak=0.01, budget=500), 1e-12),
     "krls": (ogp.KRLS(K, threshold=0.01), 1e-8),
-    # 821 centres without regularisation: rounding alone moves the predictions by 1e-3, the decisions stay the same
+    # 821 centers without regularization: rounding alone moves the predictions by 1e-3, the decisions stay the same
     "krls_def": (ogp.KRLS(K, threshold=1e-4), 1e-2),
     "swkrls": (ogp.SWKRLS(K, noise=0.01, budget=50), 1e-8),
     "fbkrls": (ogp.FBKRLS(K, noise=0.01, budget=100), 1e-8),

@@ -19,12 +19,12 @@ from onlinegp.checks import count
 from onlinegp.cli.options import EXIT_CODES, add_model, add_source, chosen_columns, given_parameters, opened, say
 from onlinegp.cli.parsing import parse_model, parse_models
 from onlinegp.cli.tune import first_rows
-from onlinegp.streams.choose import BUDGET, Tuned, hyperparameters, recommend
-from onlinegp.streams.job import Job
-from onlinegp.streams.predictor import Embedding, Predictor, Scaling, WarmUp
-from onlinegp.streams.registry import algorithms, bounded
-from onlinegp.streams.score import Curves
-from onlinegp.streams.sinks import NoSink
+from onlinegp.streams.running.choose import BUDGET, Tuned, hyperparameters, recommend
+from onlinegp.streams.running.job import Job
+from onlinegp.streams.running.predictor import Embedding, Predictor, Scaling, WarmUp
+from onlinegp.streams.running.registry import algorithms, bounded
+from onlinegp.streams.running.score import Curves
+from onlinegp.streams.writing.sinks import NoSink
 
 EPILOG = f"""examples:
   onlinegp compare data.csv
@@ -142,8 +142,8 @@ def one_model(
         began = process_time()
         job.run()
         seconds = process_time() - began
-        centres = 0 if job.predictor is None else job.predictor.size
-        figures = job.score.summary() | {"centres": centres, "us_per_row": 1e6 * seconds / max(1, job.rows)}
+        centers = 0 if job.predictor is None else job.predictor.size
+        figures = job.score.summary() | {"centers": centers, "us_per_row": 1e6 * seconds / max(1, job.rows)}
         return Result(name, figures, job.curves, seconds)
     except (ValueError, FloatingPointError) as error:
         return Result(name, {}, None, wrong=str(error))
@@ -160,7 +160,7 @@ def table(results: list[Result]) -> str:
     """Return the ranked table."""
     width = max([5, *(len(r.name) for r in results)])
     titles = zip(
-        ("nMSE", "RMSE", "log density", "95% covers", "centres", "us/row"), (10, 10, 12, 11, 8, 9), strict=True
+        ("nMSE", "RMSE", "log density", "95% covers", "centers", "us/row"), (10, 10, 12, 11, 8, 9), strict=True
     )
     header = " ".join([f"{'model':<{width}}", *(f"{title:>{room}}" for title, room in titles)])
     lines = [header, "-" * len(header)]
@@ -172,14 +172,14 @@ def table(results: list[Result]) -> str:
         nmse = "-" if f["nmse_db"] is None else f"{f['nmse_db']:.2f} dB"
         lines.append(
             f"{r.name:<{width}} {nmse:>10} {f['rmse']:>10.4g} {f['log_density']:>12.3f} {f['coverage']:>11.1%} "
-            f"{f['centres']:>8} {f['us_per_row']:>9.1f}"
+            f"{f['centers']:>8} {f['us_per_row']:>9.1f}"
         )
     return "\n".join(lines)
 
 
 def draw(results: list[Result]) -> Any:
     """Return the figure: everybody's error along the stream, and what a row costs against the error."""
-    from onlinegp.report import error_curve
+    from onlinegp.streams.writing.report import error_curve
 
     try:
         from matplotlib.figure import Figure
@@ -190,10 +190,10 @@ def draw(results: list[Result]) -> Any:
     for i, r in enumerate(results):
         assert r.curves is not None
         rows, error = error_curve(r.curves)
-        colour, best, point = f"C{i % 10}", i == 0, (r.figures["us_per_row"], r.figures["nmse_db"])
-        over_time.plot(rows, error, color=colour, lw=2.0 if best else 1.0, label=r.name, zorder=10 - i)
+        color, best, point = f"C{i % 10}", i == 0, (r.figures["us_per_row"], r.figures["nmse_db"])
+        over_time.plot(rows, error, color=color, lw=2.0 if best else 1.0, label=r.name, zorder=10 - i)
         if point[1] is not None:
-            cost.plot(*point, "o", color=colour)
+            cost.plot(*point, "o", color=color)
             cost.annotate(r.name, point, xytext=(5, 3), textcoords="offset points", fontsize=8)
     over_time.set(xlabel="row", ylabel="mean squared error [dB]", title="Error along the stream")
     over_time.legend(fontsize=8, ncols=2)

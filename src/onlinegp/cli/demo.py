@@ -12,9 +12,9 @@ import numpy as np
 from onlinegp import KLMS, KRLST, QKLMS, BetaKLMS, Trace, run
 from onlinegp.checks import Array
 from onlinegp.datasets import channel_switch
-from onlinegp.filters import OnlineRegressor
 from onlinegp.kernels import RBF
 from onlinegp.metrics import coverage, mse, to_db
+from onlinegp.models import OnlineRegressor
 
 ROWS, SWITCH, NOISE = 1500, 750, 0.01
 SETTLED = 250  # rows after the start and after the switch that do not count: the filters are converging
@@ -73,7 +73,7 @@ def table(y: Array, results: list[Result]) -> str:
     """Return the table: what it costs, and what it gives."""
     before, after = slice(SETTLED, SWITCH), slice(SWITCH + SETTLED, ROWS)
     header = (
-        f"{'filter':<10} {'centres':>7} {'before':>9} {'after':>9} {'log density':>12} "
+        f"{'filter':<10} {'centers':>7} {'before':>9} {'after':>9} {'log density':>12} "
         f"{'95% covers':>11} {'us/sample':>10}"
     )
     lines = [header, "-" * len(header)]
@@ -102,9 +102,9 @@ def draw(y: Array, results: list[Result]):
     band.plot(t, mean, color="#0072B2", lw=1.2, label=f"{best.name}, one step ahead")
     band.plot(t, y[t], "k.", ms=5, label="channel output")
     band.set(ylabel="output", title="Prediction with its interval, around the change")
-    colours = ["#E69F00", "#56B4E9", "#009E73", "#0072B2"]
-    for r, colour in zip(results, colours, strict=True):
-        curves.plot(smoothed_db((y - r.trace.mean) ** 2), color=colour, lw=1.4, label=r.name)
+    colors = ["#E69F00", "#56B4E9", "#009E73", "#0072B2"]
+    for r, color in zip(results, colors, strict=True):
+        curves.plot(smoothed_db((y - r.trace.mean) ** 2), color=color, lw=1.4, label=r.name)
     curves.set(xlabel="sample", ylabel="squared error [dB]", title="Error along the stream (mean of 50 samples)")
     for axes in (band, curves):
         axes.axvline(SWITCH, color="0.4", ls="--", lw=0.8)

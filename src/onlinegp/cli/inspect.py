@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from onlinegp.model_file import ModelFileError
-from onlinegp.streams.checkpoint import unpack
-from onlinegp.streams.prepare import shown
+from onlinegp.files.model_file import ModelFileError
+from onlinegp.streams.running.checkpoint import unpack
+from onlinegp.streams.running.prepare import shown
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,8 +37,8 @@ def inspected(data: bytes) -> dict[str, Any]:
         "model": type(model).__name__,
         "bytes": len(data),
         "parameters": {name: shown(value) for name, value in model.get_params(deep=False).items() if name != "engine"},
-        "centres": model.size_ if trained else 0,
-        "learned": model.n_seen_ if trained else 0,
+        "centers": model.size_ if trained else 0,
+        "learned": model.n_samples_seen_ if trained else 0,
         "inputs": model.n_features_in_ if trained else None,
     }
     if "predictor" in stream:
@@ -48,7 +48,7 @@ def inspected(data: bytes) -> dict[str, Any]:
             "features": stream["columns"]["features"],
             "lags": embedding["lags"],
             "horizon": embedding["horizon"],
-            "target centre and scale": [scaling["y_center"], scaling["y_scale"]],
+            "target center and scale": [scaling["y_center"], scaling["y_scale"]],
             "robust": stream["predictor"]["robust"],
         }
     if "position" in stream:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 
-from onlinegp.streams.prepare import shown
-from onlinegp.streams.registry import Algorithm, algorithm, algorithms
+from onlinegp.streams.running.prepare import shown
+from onlinegp.streams.running.registry import Algorithm, algorithm, algorithms
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

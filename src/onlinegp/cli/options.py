@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from onlinegp.cli.parsing import parse_columns, parse_kernel, parse_setting
-from onlinegp.streams.source import ROWS, Columns, Source, choose_columns, open_source
+from onlinegp.streams.reading.source import ROWS, Columns, Source, choose_columns, open_source
 
 EXIT_CODES = """exit codes:
   0    done
@@ -37,7 +37,7 @@ def add_model(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     group = parser.add_argument_group("model")
     group.add_argument("--kernel", metavar="K", help="such as 'rbf(0.7)' or '2.0 * matern52(1.5) + linear()' (tuned)")
     group.add_argument("--noise", type=float, metavar="V", help="variance of the noise on the target (tuned)")
-    group.add_argument("--budget", type=int, metavar="M", help="largest number of centres (300)")
+    group.add_argument("--budget", type=int, metavar="M", help="largest number of centers (300)")
     group.add_argument("--forgetting", type=float, metavar="L", help="forgetting factor, 1 for none (tuned)")
     group.add_argument(
         "--set", action="append", default=[], metavar="P=V", help="any other parameter, such as step=0.5"

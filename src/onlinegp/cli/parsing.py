@@ -6,11 +6,11 @@ import ast
 from dataclasses import dataclass, field
 from typing import Any
 
-from onlinegp.filters.base import OnlineRegressor
+from onlinegp.files.model_file import PARTS
 from onlinegp.kernels import Kernel
 from onlinegp.kernels.spec import BUILT_IN
-from onlinegp.model_file import PARTS
-from onlinegp.streams.registry import Algorithm, algorithm
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.streams.running.registry import Algorithm, algorithm
 
 NAMES = {name.lower(): part for name, part in (BUILT_IN | PARTS).items()}
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from onlinegp.cli.options import EXIT_CODES, opened, say
 from onlinegp.cli.run import columns_of, summary, summary_lines
-from onlinegp.filters.base import OnlineRegressor
-from onlinegp.model_file import ModelFileError
-from onlinegp.streams.checkpoint import unpack
+from onlinegp.files.model_file import ModelFileError
+from onlinegp.models.base import OnlineRegressor
 from onlinegp.streams.errors import Stopped
-from onlinegp.streams.job import Job, Rejects
-from onlinegp.streams.predictor import Embedding, Predictor, Scaling
-from onlinegp.streams.sinks import open_sink
-from onlinegp.streams.source import Columns, Source
+from onlinegp.streams.reading.source import Columns, Source
+from onlinegp.streams.running.checkpoint import unpack
+from onlinegp.streams.running.job import Job, Rejects
+from onlinegp.streams.running.predictor import Embedding, Predictor, Scaling
+from onlinegp.streams.writing.sinks import open_sink
 
 EPILOG = f"""examples:
   onlinegp run train.csv --save model.ogp

@@ -50,8 +50,8 @@ def reproduce(
 ) -> dict[str, Any]:
     """Run the experiments of these names, on all processors, and return results.json as a dictionary."""
     from onlinegp import __version__
-    from onlinegp.experiments.arm import Arm
-    from onlinegp.experiments.common import cores, run_jobs
+    from onlinegp.papers.vanvaerenbergh2016relationship.arm import Arm
+    from onlinegp.papers.vanvaerenbergh2016relationship.common import cores, run_jobs
 
     arm = Arm.load(kin40k, seed=seed) if any(name in ON_THE_ARM for name in names) else None
     chosen: dict[str, Any] = {"seed": seed} | ({} if repeats is None else {"repeats": repeats})
@@ -70,7 +70,7 @@ def reproduce(
 
 def write(results: dict[str, Any], folder: Path) -> list[Path]:
     """Write the figures, results.json and report.html, and return their paths."""
-    from onlinegp.experiments import report, style
+    from onlinegp.papers.vanvaerenbergh2016relationship import report, style
 
     files, titles, pictures = [], {}, {}
     for name, result in results["experiments"].items():
@@ -84,7 +84,7 @@ def write(results: dict[str, Any], folder: Path) -> list[Path]:
 
 
 def _module(name: str) -> ModuleType:
-    return import_module(f"onlinegp.experiments.{name}")
+    return import_module(f"onlinegp.papers.vanvaerenbergh2016relationship.{name}")
 
 
 def _settings(name: str, chosen: dict[str, Any]) -> Any:

@@ -13,15 +13,15 @@ from typing import Any
 from onlinegp.checks import fraction, positive
 from onlinegp.cli.options import EXIT_CODES, add_model, add_source, chosen_columns, given_parameters, opened, say
 from onlinegp.cli.parsing import parse_every, parse_model
-from onlinegp.files import write_atomically
-from onlinegp.streams.checkpoint import Checkpoints, pack, unpack
+from onlinegp.files.atomic import write_atomically
 from onlinegp.streams.errors import CheckpointError, Stopped
-from onlinegp.streams.job import Every, Job, Rejects, check_resumable, same_settings
-from onlinegp.streams.predictor import Embedding, Predictor, WarmUp
-from onlinegp.streams.prepare import Preparation, described
-from onlinegp.streams.score import Curves
-from onlinegp.streams.sinks import open_sink, output_format
-from onlinegp.streams.source import ROWS, Columns, Source
+from onlinegp.streams.reading.source import ROWS, Columns, Source
+from onlinegp.streams.running.checkpoint import Checkpoints, pack, unpack
+from onlinegp.streams.running.job import Every, Job, Rejects, check_resumable, same_settings
+from onlinegp.streams.running.predictor import Embedding, Predictor, WarmUp
+from onlinegp.streams.running.prepare import Preparation, described
+from onlinegp.streams.running.score import Curves
+from onlinegp.streams.writing.sinks import open_sink, output_format
 
 EPILOG = f"""examples:
   onlinegp run data.csv                                   choose everything, print predictions
@@ -198,7 +198,7 @@ def _from_options(args: argparse.Namespace, source: Source, talk: Any) -> tuple[
     columns = columns_of(stream, source)
     predictor = Predictor.restored(model, stream["predictor"])
     predictor.embedding.history.clear()  # another stream has another past
-    talk(f"model: {type(model).__name__} from {args.start}, {predictor.size} centres")
+    talk(f"model: {type(model).__name__} from {args.start}, {predictor.size} centers")
     return columns, predictor.embedding, predictor
 
 
@@ -281,8 +281,8 @@ class Progress:
             self._bar = tqdm(initial=job.start_rows, unit=" rows", leave=False)
         self._bar.update(job.rows - self._bar.n)
         error = job.score.summary()["nmse_db"]
-        centres = 0 if job.predictor is None else job.predictor.size
-        self._bar.set_postfix_str(f"{'' if error is None else f'{error:.1f} dB, '}{centres} centres")
+        centers = 0 if job.predictor is None else job.predictor.size
+        self._bar.set_postfix_str(f"{'' if error is None else f'{error:.1f} dB, '}{centers} centers")
 
     def close(self) -> None:
         if self._bar is not None:
@@ -303,7 +303,7 @@ def finish(args: argparse.Namespace, job: Job, talk: Any) -> None:
         write_atomically(args.save, [pack(job.predictor.model, job.state())])
         talk(f"model: {args.save}")
     if args.report and job.curves is not None:
-        from onlinegp.report import write_report
+        from onlinegp.streams.writing.report import write_report
 
         chosen = [] if job.predictor is None else described(job.predictor.model)
         write_report(args.report, figures, job.score, job.curves, command=_command(), model=chosen)
@@ -319,12 +319,12 @@ def _command() -> str:
 def summary(job: Job) -> dict[str, Any]:
     """Return the figures of a run."""
     seconds = monotonic() - job.began - job.idle
-    centres = 0 if job.predictor is None else job.predictor.size
+    centers = 0 if job.predictor is None else job.predictor.size
     return {
         "rows": job.rows,
         "rejected": job.rejects.count,
         **job.score.summary(),
-        "centres": centres,
+        "centers": centers,
         "tuning_seconds": job.idle,
         "rows_per_second": (job.rows - job.start_rows) / max(seconds, 1e-9),
     }
@@ -333,7 +333,7 @@ def summary(job: Job) -> dict[str, Any]:
 def summary_lines(figures: dict[str, Any]) -> list[str]:
     rejected = f", {figures['rejected']} rejected" if figures["rejected"] else ""
     lines = [
-        f"{figures['rows']} rows{rejected}, {figures['rows_per_second']:,.0f} a second, {figures['centres']} centres"
+        f"{figures['rows']} rows{rejected}, {figures['rows_per_second']:,.0f} a second, {figures['centers']} centers"
     ]
     if not figures["scored"]:
         return [*lines, "no row was scored: every one was used for tuning, or has no target"]

@@ -10,19 +10,19 @@ import numpy as np
 from onlinegp.checks import Array
 from onlinegp.cli.options import EXIT_CODES, add_model, add_source, chosen_columns, given_parameters, opened, say
 from onlinegp.cli.parsing import parse_model
-from onlinegp.files import write_atomically
-from onlinegp.streams.checkpoint import pack
-from onlinegp.streams.job import Job
-from onlinegp.streams.predictor import Embedding, Predictor, Scaling, WarmUp
-from onlinegp.streams.prepare import Preparation, described
-from onlinegp.streams.sinks import NoSink
-from onlinegp.streams.source import Source
+from onlinegp.files.atomic import write_atomically
+from onlinegp.streams.reading.source import Source
+from onlinegp.streams.running.checkpoint import pack
+from onlinegp.streams.running.job import Job
+from onlinegp.streams.running.predictor import Embedding, Predictor, Scaling, WarmUp
+from onlinegp.streams.running.prepare import Preparation, described
+from onlinegp.streams.writing.sinks import NoSink
 
 EPILOG = f"""examples:
   onlinegp tune data.csv --tune 1000
   onlinegp tune data.csv --model krlst --out tuned.ogp && onlinegp run data.csv --start tuned.ogp
 
-Inputs and target are standardised first; length scales are in those units: the larger one is, the less its column
+Inputs and target are standardized first; length scales are in those units: the larger one is, the less its column
 matters. The file that --out writes holds scaling, columns and model, with nothing learned yet.
 
 {EXIT_CODES}"""

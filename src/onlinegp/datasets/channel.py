@@ -17,7 +17,7 @@ def channel_switch(
     taps: int = 5,
     lags: int | None = None,
     noise: float = 0.01,
-    colour: float = 0.0,
+    color: float = 0.0,
     nonlinearity: Callable[[Array], Array] = np.tanh,
     regressor: str = "input",
     seed: int | np.random.Generator = 0,
@@ -43,8 +43,8 @@ def channel_switch(
         Width of ``X``; None takes as many as there are taps.
     noise : float, default 0.01
         Variance of the noise added to the output.
-    colour : float, default 0.0
-        Correlation of neighbouring samples of ``u``: 0 is white noise. A white ``u`` leaves little of the
+    color : float, default 0.0
+        Correlation of neighboring samples of ``u``: 0 is white noise. A white ``u`` leaves little of the
         next output to predict (about -1 dB for a linear predictor); 0.95 leaves more (about -6 dB).
     nonlinearity : callable, default numpy.tanh
         Applied sample by sample.
@@ -68,16 +68,16 @@ def channel_switch(
     n, taps = count(n=n), count(taps=taps)
     lags = taps if lags is None else count(lags=lags)
     noise = non_negative(noise=noise)
-    colour = _correlation(colour)
+    color = _correlation(color)
     regressor = choice(("input", "output"), regressor=regressor)
     switch = n if switch is None else count(switch=switch)
     if switch > n:
         raise ValueError(f"switch must be at most n = {n}, got {switch}. Use switch=None for a channel that stays.")
 
     rng = np.random.default_rng(seed)
-    before, after = _coefficients(rng, taps, colour), _coefficients(rng, taps, colour)
+    before, after = _coefficients(rng, taps, color), _coefficients(rng, taps, color)
     past = lags + taps  # enough samples ahead of the first row to fill both windows
-    u = _coloured(rng.standard_normal(past + n), colour)
+    u = _colored(rng.standard_normal(past + n), color)
     U = windows(u, taps)[-(lags + n) :]  # (lags + n, taps): the rows, and `lags` ahead of them
     v = np.concatenate([U[: lags + switch] @ before, U[lags + switch :] @ after])
     z = nonlinearity(v) + np.sqrt(noise) * rng.standard_normal(lags + n)
@@ -86,27 +86,27 @@ def channel_switch(
     return windows(u, lags)[-n:], z[-n:]
 
 
-def _correlation(colour: float) -> float:
-    colour = finite(colour=colour)
-    if not -1.0 < colour < 1.0:
-        raise ValueError(f"colour must lie between -1 and 1, got {colour}. Use 0 for white noise.")
-    return colour
+def _correlation(color: float) -> float:
+    color = finite(color=color)
+    if not -1.0 < color < 1.0:
+        raise ValueError(f"color must lie between -1 and 1, got {color}. Use 0 for white noise.")
+    return color
 
 
-def _coefficients(rng: np.random.Generator, taps: int, colour: float) -> Array:
-    """Random h with h' R h = 1, where R[i, j] = colour^|i-j| is the covariance of the channel's input."""
+def _coefficients(rng: np.random.Generator, taps: int, color: float) -> Array:
+    """Random h with h' R h = 1, where R[i, j] = color^|i-j| is the covariance of the channel's input."""
     h = rng.standard_normal(taps)
     lag = np.arange(taps)
-    R = colour ** np.abs(lag[:, None] - lag)
+    R = color ** np.abs(lag[:, None] - lag)
     return h / np.sqrt(h @ R @ h)
 
 
-def _coloured(e: Array, colour: float) -> Array:
-    """u[t] = colour u[t-1] + sqrt(1 - colour^2) e[t], stationary with unit variance from u[0] = e[0]."""
-    if colour == 0.0:
+def _colored(e: Array, color: float) -> Array:
+    """u[t] = color u[t-1] + sqrt(1 - color^2) e[t], stationary with unit variance from u[0] = e[0]."""
+    if color == 0.0:
         return e
-    u = np.sqrt(1.0 - colour**2) * e
+    u = np.sqrt(1.0 - color**2) * e
     u[0] = e[0]
     for t in range(1, len(u)):
-        u[t] += colour * u[t - 1]
+        u[t] += color * u[t - 1]
     return u

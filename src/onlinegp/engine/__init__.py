@@ -12,8 +12,8 @@ import numpy as np
 
 from onlinegp.checks import choice
 from onlinegp.engine.python import PythonEngine
-from onlinegp.learn import Recipe
-from onlinegp.state import State
+from onlinegp.recipes.state import State
+from onlinegp.recipes.update import Recipe
 
 if TYPE_CHECKING:
     from onlinegp.engine.native import NativeEngine

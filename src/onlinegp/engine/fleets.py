@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from onlinegp.checks import Array
 from onlinegp.engine import available, make_engine
 from onlinegp.engine.python import PythonEngine
-from onlinegp.learn import Recipe
-from onlinegp.state import State
+from onlinegp.recipes.state import State
+from onlinegp.recipes.update import Recipe
 
 Who = NDArray[np.int64]
 

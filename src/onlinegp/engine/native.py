@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.beliefs import Beta, Exact, LeastSquares, Posterior
 from onlinegp.checks import Array, choice
 from onlinegp.engine import _native, thread_count
 from onlinegp.kernels import (
@@ -24,8 +23,9 @@ from onlinegp.kernels import (
 )
 from onlinegp.kernels.base import per_dimension
 from onlinegp.kernels.spec import BUILT_IN
-from onlinegp.learn import Recipe
-from onlinegp.state import State
+from onlinegp.recipes.beliefs import Beta, Exact, LeastSquares, Posterior
+from onlinegp.recipes.state import State
+from onlinegp.recipes.update import Recipe
 
 
 class UnsupportedError(TypeError):
@@ -67,7 +67,7 @@ class NativeEngine:
         return unpacked_state(self.recipe, self.features, self.outputs, self._core.save())
 
     def weights(self) -> tuple[Array, Array]:
-        """Return copies of the centres (m, d) and of their weights (m, p)."""
+        """Return copies of the centers (m, d) and of their weights (m, p)."""
         return self._core.weights()
 
     def learn(self, X: Array, Y: Array) -> None:

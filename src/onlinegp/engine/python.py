@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.learn import Recipe, learn, look
-from onlinegp.state import State
+from onlinegp.recipes.state import State
+from onlinegp.recipes.update import Recipe, learn, predict
 
 
 class PythonEngine:
@@ -31,7 +31,7 @@ class PythonEngine:
         return self.state.alpha.shape[1]
 
     def weights(self) -> tuple[Array, Array]:
-        """Return copies of the centres (m, d) and of their weights (m, p)."""
+        """Return copies of the centers (m, d) and of their weights (m, p)."""
         return self.state.C.copy(), self.state.a.copy()
 
     def learn(self, X: Array, Y: Array) -> None:
@@ -60,6 +60,6 @@ class PythonEngine:
         """Return the means (n, p) and the variances of y (n,)."""
         mean, variance = np.empty((len(X), self.state.alpha.shape[1])), np.empty(len(X))
         for i, x in enumerate(X):
-            seen = look(self.recipe, self.state, x)
+            seen = predict(self.recipe, self.state, x)
             mean[i], variance[i] = seen.mean, self.state.power * seen.s
         return mean, variance

@@ -48,7 +48,7 @@ class Kernel:
         raise TypeError(f"{type(self).__name__} must define __call__(X, Z=None).")
 
     def row(self, C: Array, x: Array) -> Array:
-        """Return k(c_i, x) for the centres `C` (m, d) and one point `x` (d,)."""
+        """Return k(c_i, x) for the centers `C` (m, d) and one point `x` (d,)."""
         return self(C, x[None, :])[:, 0]
 
     def diag(self, X: Array) -> Array:

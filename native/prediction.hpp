@@ -1,0 +1,53 @@
+// What the model says of one input before it knows the output: onlinegp.recipes.state.Prediction, with room for the step's vectors.
+#pragma once
+#include "state.hpp"
+
+namespace onlinegp::ONLINEGP_ISA {
+
+template <class T> struct Prediction {
+    Buffer<T> x, center;   // (d,), the input; scratch
+    Buffer<double> mean;   // (p,), k . alpha
+    Buffer<double> e;      // (p,), y - mean after forgetting
+    Buffer<T> c;           // (p,), e / s, scratch
+    Buffer<T> k, w, q;     // (m,), the kernel row, A k (or P q), Q k
+    Buffer<T> dA, dQ;      // (m,), the diagonals of A and Q
+    Buffer<T> g, z, b, r;  // (m,), scratch
+    double kxx = 0, v = 0, s = 0, gamma2 = 0, beta = 0, residual = 0;
+    double k2 = 0;                  // |k|^2, Beta and Isotropic
+    T largest = 0;                  // of |k|, where the dictionary compares
+    double kw = 0, kq = 0, kr = 0;  // k . w, k . q, k . (q - w), Posterior
+    bool refined = false;  // q is the refined one, Posterior
+    bool fresh = false;    // it belongs to x and the state as they are
+    int64_t room = 0;
+
+    Prediction(int d, int p) : x(d), center(d), mean(p), e(p), c(p) {}
+    void reserve(int64_t capacity) {
+        if (capacity <= room) return;
+        for (Buffer<T>* buffer : {&k, &w, &q, &dA, &dQ, &g, &z, &b, &r}) buffer->resize(capacity);
+        room = capacity, fresh = false;
+    }
+};
+
+// How much of each weight an error corrects: `factor` g (m,), null for all zero; `own` more of the weight that x is
+// merged into; `last` for x itself if it is admitted
+template <class T> struct Gain {
+    const T* g;
+    T last;
+    double s;
+    T factor = 1, own = 0;
+};
+
+// y <- y + a x over the tiles of m
+template <class T> INLINE void axpy(T a, const T* x, T* y, int64_t m) {
+    for (int64_t i = 0; i < m; i += W<T>) store(y + i, fma(splat<T>(a), load(x + i), load(y + i)));
+}
+template <class T> INLINE void scale(T a, T* y, int64_t m) {
+    for (int64_t i = 0; i < m; i += W<T>) store(y + i, load(y + i) * a);
+}
+template <class T> INLINE void scaled(T a, const T* x, T* y, int64_t m) {
+    for (int64_t i = 0; i < m; i += W<T>) store(y + i, load(x + i) * a);
+}
+template <class T> INLINE double square(T a) { return double(a) * double(a); }
+INLINE double max(double a, double b) { return a > b ? a : b; }
+
+}  // namespace onlinegp::ONLINEGP_ISA

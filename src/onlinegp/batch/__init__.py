@@ -1,0 +1,1 @@
+"""Batch Gaussian process regression, its likelihood, and the estimation of hyperparameters."""

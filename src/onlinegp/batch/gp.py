@@ -1,0 +1,344 @@
+"""Batch Gaussian process regression, and hyperparameters by maximum likelihood.
+
+The model is y = f(x) + e, with f a zero-mean Gaussian process of covariance k, and e independent
+noise of variance `noise`. If y is far from zero, center it first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onlinegp.checks import Array, check_Xy, count, non_negative, positive
+from onlinegp.kernels import Kernel
+from onlinegp.models.estimator import Estimator
+
+JITTERS = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)  # relative to the mean of the diagonal
+FAILED = 1e25  # minus the log likelihood where there is none; finite for the sake of L-BFGS-B
+
+
+def cholesky(K: Array) -> tuple[Array, float]:
+    """Return L with L L' = K + jitter I, and the jitter: zero, or else as little as will do.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If K is not finite, or not positive definite even with the largest jitter.
+    """
+    from scipy.linalg.lapack import dpotrf
+
+    if not np.isfinite(K).all():
+        raise np.linalg.LinAlgError(
+            "the kernel matrix is not finite. Standardize the inputs, or scale the kernel down."
+        )
+    mean = float(np.mean(np.diagonal(K)))
+    for jitter in (mean * relative for relative in JITTERS):
+        # K.T is K in Fortran's order, so that LAPACK needs no copy in between
+        L, info = dpotrf(K.T + jitter * np.eye(len(K)) if jitter else K.T, lower=1, clean=1)
+        if info == 0:
+            return L, jitter
+    raise np.linalg.LinAlgError(
+        f"the kernel matrix ({len(K)} x {len(K)}) is not positive definite, even with {jitter:.1e} "
+        f"added to its diagonal. Use a larger noise, drop near-duplicate rows, or check the kernel."
+    )
+
+
+def log_marginal_likelihood(kernel: Kernel, noise: float, X: Array, y: Array, *, gradient: bool = False) -> Any:
+    """Return log N(y | 0, K + noise I), a float, summed over the columns of `y`.
+
+    With `gradient`, also its derivative with respect to [kernel.theta, log noise], (p + 1,).
+    """
+    from scipy.linalg.lapack import dpotri, dpotrs
+
+    n, outputs = len(y), y[0].size
+    L, _ = cholesky(kernel(X) + noise * np.eye(n))
+    alpha, _ = dpotrs(L, y.reshape(n, -1), lower=1)
+    # log p(y) = -1/2 y' alpha - sum_i log L_ii - n/2 log 2 pi,   alpha = (K + noise I)^-1 y
+    log_det = 2.0 * np.log(np.diagonal(L)).sum()
+    value = -0.5 * float(np.vdot(y, alpha) + outputs * (log_det + n * np.log(2.0 * np.pi)))
+    if not gradient:
+        return value
+    # d log p(y) / d theta = 1/2 tr(W dK/dtheta),   W = alpha alpha' - (K + noise I)^-1
+    inverse, _ = dpotri(L, lower=1, overwrite_c=1)  # its lower triangle
+    inverse += np.tril(inverse, -1).T
+    W = alpha @ alpha.T - outputs * inverse
+    return value, 0.5 * np.append(kernel.pullback(X, W), noise * np.trace(W))
+
+
+@dataclass(frozen=True)
+class MaximumLikelihood:
+    """What `maximum_likelihood` found: the model, its likelihood on all rows, and the effort."""
+
+    kernel: Kernel
+    noise: float
+    log_marginal_likelihood: float
+    converged: bool  # whether the last search ended before its limit of iterations
+    evaluations: int  # of a likelihood, those on a subset included
+
+
+def maximum_likelihood(
+    kernel: Kernel,
+    noise: float,
+    X: Array,
+    y: Array,
+    *,
+    restarts: int = 2,
+    seed: int | np.random.Generator | None = 0,
+    span: float = 1e5,
+    subset: int = 500,
+    iterations: int = 200,
+) -> MaximumLikelihood:
+    """Return the hyperparameters and the noise that maximize the marginal likelihood (L-BFGS-B).
+
+    The search starts from the given values, and `restarts` times more from a random place within
+    a factor of 100 of them. Where there are more than `subset` rows, each start is first carried
+    to its maximum on so many of them, drawn at random; the given start and the best go on with all.
+
+    Parameters
+    ----------
+    kernel, noise : Kernel, float
+        Where to start. What is zero stays zero (`noise=0` means noise-free data).
+    X, y : arrays, (n, d) and (n,) or (n, outputs)
+        The data, finite.
+    restarts, seed : int, and int, numpy Generator or None
+        Random starts in addition to the given one; the seed of these and of the subset.
+    span : float
+        Every hyperparameter stays within this factor of its given value.
+    subset : int
+        Rows for the first part of the search.
+    iterations : int
+        At most so many steps a search.
+    """
+    X, y = check_Xy(X, y)
+    noise = non_negative("Use 0.0 for data without noise.", noise=noise)
+    restarts = 0 if restarts == 0 else count("Use 0 for none.", restarts=restarts)
+    subset = count("Some hundreds tell good starts from bad ones.", subset=subset)
+    iterations = count("200 is plenty.", iterations=iterations)
+    room = abs(np.log(positive("1e5 is a wide search.", span=span)))
+    rng = np.random.default_rng(seed)
+    kernel(X[:1])  # refuses a kernel of another width before the search begins
+    with np.errstate(divide="ignore"):
+        given = np.append(kernel.theta, np.log(noise))  # -inf for what is zero, and stays so
+    if np.isneginf(given).all():  # nothing to search
+        value = log_marginal_likelihood(kernel, noise, X, y)
+        return MaximumLikelihood(kernel, noise, value, converged=True, evaluations=1)
+    bounds = np.stack([given - room, given + room], axis=1)
+    rows = np.sort(rng.permutation(len(X))[:subset])
+    steps = np.log(100.0) * rng.uniform(-1.0, 1.0, (restarts, given.size))
+    steps[:, -1] = np.abs(steps[:, -1])  # with little noise at first, a search may never find it
+    starts = [given, *(given + steps)]
+    climbs = [_climb(kernel, theta, bounds, X[rows], y[rows], iterations) for theta in starts]
+    best = min(climbs, key=lambda climb: climb.fun)
+    if len(rows) < len(X):
+        # on all rows: from the given start, and from the best one, if that is really another
+        best = min(climbs, key=lambda climb: round(_loss(kernel, climb.theta, X, y)[0], 3))
+        finalists = [climbs[0]] if best is climbs[0] else [climbs[0], best]
+        finals = [_climb(kernel, climb.theta, bounds, X, y, iterations) for climb in finalists]
+        best = min(finals, key=lambda climb: climb.fun)
+        climbs += finals
+    if best.fun >= FAILED:
+        raise np.linalg.LinAlgError(
+            "no start gave a positive definite kernel matrix. Use a larger noise or another kernel."
+        )
+    evaluations = sum(climb.nfev for climb in climbs)
+    found = _at(kernel, best.theta)
+    return MaximumLikelihood(*found, -float(best.fun) * y.size, bool(best.success), evaluations)
+
+
+def _at(kernel: Kernel, theta: Array) -> tuple[Kernel, float]:
+    """Return the kernel and the noise of theta = [kernel.theta, log noise]."""
+    return kernel.with_theta(theta[:-1]), float(np.exp(theta[-1]))
+
+
+def _loss(kernel: Kernel, theta: Array, X: Array, y: Array) -> tuple[float, Array]:
+    """Return minus the log likelihood for each value of y, and its gradient; FAILED where there is none."""
+    try:
+        value, gradient = log_marginal_likelihood(*_at(kernel, theta), X, y, gradient=True)
+    except np.linalg.LinAlgError:
+        value = np.nan
+    if not np.isfinite(value):
+        return FAILED, np.zeros_like(theta)  # from here the line search turns back
+    return -value / y.size, -gradient / y.size
+
+
+def _climb(kernel: Kernel, theta: Array, bounds: Array, X: Array, y: Array, steps: int) -> Any:
+    """Maximize the likelihood from `theta`; return scipy's result, with the `theta` reached."""
+    from scipy.optimize import minimize
+
+    theta = theta.copy()
+    free = np.isfinite(theta)
+
+    def objective(point: Array) -> tuple[float, Array]:
+        theta[free] = point
+        loss, gradient = _loss(kernel, theta, X, y)
+        return loss, gradient[free]
+
+    result = minimize(
+        objective,
+        theta[free],
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds[free],
+        options={"maxiter": steps, "ftol": 1e-7},  # less is nothing, as likelihoods go
+    )
+    theta[free] = result.x
+    result.theta = theta
+    return result
+
+
+class GPRegression(Estimator):
+    """Gaussian process regression on all the data at once: O(n^3) to fit, O(n^2) memory.
+
+    With K the kernel matrix of the data and k* the kernel row of a new point x*, f(x*) has
+
+        mean      k*' (K + noise I)^-1 y                     (paper, eq. pred_mean_gpml)
+        variance  k(x*, x*) - k*' (K + noise I)^-1 k*        (paper, eq. pred_var_gpml)
+
+    and y the same mean, and the variance with `noise` added.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        Prior covariance of f; RBF(1.0) if not given.
+    noise : float
+        Variance of the noise on y. Zero is allowed: the mean then passes through the data.
+    optimize : bool
+        Whether `fit` sets kernel and noise by maximum likelihood, starting from these.
+    restarts, seed : int, and int, numpy Generator or None
+        Random starts of that search in addition to the given one, and their seed.
+
+    Attributes
+    ----------
+    kernel_, noise_ : Kernel, float
+        As used: those given, or the most likely ones.
+    alpha_ : array, (n,) or (n, outputs)
+        Weights (K + noise I)^-1 y.
+    jitter_ : float
+        What had to be added to the diagonal of K + noise I to factor it; zero as a rule.
+    X_train_, y_train_, n_features_in_ : array, array, int
+        The data, and the columns of X.
+
+    Notes
+    -----
+    The prior mean is zero, as in the paper: center y if it is not. Several outputs (a `y` with
+    columns) share the kernel, the noise and so the variance. Before `fit`, predictions are those
+    of the prior.
+
+    References
+    ----------
+    Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, alg. 2.1 and sec. 5.4.1.
+
+    Examples
+    --------
+    >>> model = GPRegression(RBF(0.5), noise=1e-2).fit([[0.0], [1.0]], [0.0, 1.0])
+    >>> mean, std = model.predict([[0.5]], return_std=True)
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        noise: float = 1e-2,
+        optimize: bool = False,
+        restarts: int = 2,
+        seed: int | np.random.Generator | None = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.noise = noise
+        self.optimize = optimize
+        self.restarts = restarts
+        self.seed = seed
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn `X` (n, d) and `y` (n,) or (n, outputs), forgetting any earlier data."""
+        from scipy.linalg import cho_solve
+
+        X, y, names = self._check_Xy(X, y, anew=True)
+        X, y = X.copy(), y.copy()
+        kernel, noise = self._given()
+        if self.optimize:
+            found = maximum_likelihood(kernel, noise, X, y, restarts=self.restarts, seed=self.seed)
+            kernel, noise = found.kernel, found.noise
+        L, jitter = cholesky(kernel(X) + noise * np.eye(len(X)))
+        self.alpha_ = cho_solve((L, True), y)
+        self.kernel_, self.noise_, self.jitter_ = kernel, noise, jitter
+        self.X_train_, self.y_train_, self.n_features_in_ = X, y, X.shape[1]
+        self._remember(names)
+        self._L = L
+        return self
+
+    def predict(
+        self,
+        X: ArrayLike,
+        return_std: bool = False,
+        return_cov: bool = False,
+        *,
+        noise_free: bool = False,
+    ) -> Any:
+        """Return the mean at `X` (m, d), (m,) or (m, outputs), and what else is asked for.
+
+        Parameters
+        ----------
+        X : array, (m, d)
+            New inputs.
+        return_std : bool
+            Also return the standard deviation of y, noise included, of the shape of the mean.
+        return_cov : bool
+            Also return the covariance of y, noise included, (m, m). Not together with `return_std`.
+        noise_free : bool
+            Return the standard deviation or covariance of f instead, without the noise.
+        """
+        from scipy.linalg import solve_triangular
+
+        if return_std and return_cov:
+            raise ValueError(
+                "return_std and return_cov must not both be True. "
+                "Ask for the covariance: its diagonal is the square of std."
+            )
+        fitted = hasattr(self, "alpha_")
+        X = self._check_X(X)
+        kernel, noise = (self.kernel_, self.noise_) if fitted else self._given()
+        mean, V = np.zeros(len(X)), np.zeros((1, len(X)))
+        if fitted:
+            k = kernel(self.X_train_, X)
+            mean = k.T @ self.alpha_
+            if return_std or return_cov:
+                V = solve_triangular(self._L, k, lower=True)  # V' V = k' (K + noise I)^-1 k
+        noise = 0.0 if noise_free else noise
+        if return_cov:
+            return mean, kernel(X) - V.T @ V + noise * np.eye(len(X))
+        if return_std:
+            variance = kernel.diag(X) - np.einsum("ij,ij->j", V, V)
+            std = np.sqrt(np.maximum(variance, 0.0) + noise)
+            return mean, np.broadcast_to(std, mean.T.shape).T.copy()  # outputs share it
+        return mean
+
+    def log_marginal_likelihood(self, theta: ArrayLike | None = None, gradient: bool = False) -> Any:
+        """Return log p(y_train_) and, with `gradient`, its derivative with respect to `theta`.
+
+        Parameters
+        ----------
+        theta : array, (p + 1,), optional
+            Logarithms of the kernel's hyperparameters and, last, of the noise; if not given,
+            of those in use.
+        gradient : bool
+            Whether to return the pair (value, gradient).
+        """
+        if not hasattr(self, "alpha_"):
+            raise ValueError("this GPRegression has no data yet. Call fit(X, y) first.")
+        kernel, noise = self.kernel_, self.noise_
+        if theta is not None:
+            theta = np.asarray(theta, dtype=np.float64)
+            if theta.shape != (kernel.theta.size + 1,):
+                raise ValueError(
+                    f"theta must have shape ({kernel.theta.size + 1},), got {theta.shape}. "
+                    f"Its entries are the logarithms of: {', '.join((*kernel.names, 'noise'))}."
+                )
+            kernel, noise = _at(kernel, theta)
+        return log_marginal_likelihood(kernel, noise, self.X_train_, self.y_train_, gradient=gradient)
+
+    def _given(self) -> tuple[Kernel, float]:
+        return self._kernel(), non_negative("Use 0.0 for data without noise.", noise=self.noise)

@@ -1,0 +1,27 @@
+"""The estimators: one small class an algorithm, which is its parameters, its recipe and its citation."""
+
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.lms.beta_klms import BetaKLMS
+from onlinegp.models.lms.klms import KLMS
+from onlinegp.models.lms.knlms import KNLMS
+from onlinegp.models.lms.norma import NORMA
+from onlinegp.models.lms.qklms import QKLMS
+from onlinegp.models.rls.fbkrls import FBKRLS
+from onlinegp.models.rls.krls import KRLS
+from onlinegp.models.rls.krlst import KRLST
+from onlinegp.models.rls.online_gp import OnlineGP
+from onlinegp.models.rls.swkrls import SWKRLS
+
+__all__ = [
+    "BetaKLMS",
+    "FBKRLS",
+    "KLMS",
+    "KNLMS",
+    "KRLS",
+    "KRLST",
+    "NORMA",
+    "OnlineGP",
+    "OnlineRegressor",
+    "QKLMS",
+    "SWKRLS",
+]

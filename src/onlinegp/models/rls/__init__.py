@@ -1,0 +1,1 @@
+"""The recursive least squares family: a tracked posterior covariance, O(m^2) per sample."""

@@ -1,0 +1,87 @@
+"""Kernel recursive least-squares tracker."""
+
+from __future__ import annotations
+
+from onlinegp.checks import choice, count, fraction, positive
+from onlinegp.kernels import Kernel
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.recipes.beliefs import Posterior
+from onlinegp.recipes.dictionaries import ALD
+from onlinegp.recipes.forgetting import BackToPrior, Forgetting, Keep, UncertaintyInjection
+from onlinegp.recipes.pruning import LeastError
+from onlinegp.recipes.update import Recipe
+
+JITTER = 1e-6  # of k(x, x), on the diagonal of K
+NOVELTY = 4.0  # in units of the jitter: an exact duplicate of a center has twice the jitter
+
+
+class KRLST(OnlineRegressor):
+    """KRLS tracker: online GP regression with a budget that forgets, for functions that change.
+
+    O(M^2) a sample with M the budget, O(M^2) memory. The variance is that of a Gaussian process: it shrinks where
+    data are and returns to the prior as they age. The best tracker here; use the KLMS family when M^2 is too much.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        The covariance function; ``RBF()`` if None.
+    noise : float
+        The variance of the noise in y.
+    budget : int
+        The largest number of centers M; the one that matters least to the mean leaves.
+    forgetting : float or Forgetting
+        A factor lambda in (0, 1], one for none. A number means back to the prior, Sigma <- lambda Sigma + (1 -
+        lambda) K and mu <- sqrt(lambda) mu; ``UncertaintyInjection(factor)`` means Sigma <- Sigma / lambda.
+    power : {"fixed", "learned"}
+        Whether the signal power, a factor of all variances, is taken from the kernel or learned from the innovations.
+    jitter : float
+        Added to the diagonal of K, as a share of k(x, x).
+    engine : {"auto", "native", "python"}
+        What runs the update; see :mod:`onlinegp.engine`.
+    dtype : {"float64"}
+        A tracked covariance loses its positive definiteness in float32, which is refused.
+
+    References
+    ----------
+    Van Vaerenbergh, Lazaro-Gredilla and Santamaria, "Kernel recursive least-squares tracker for time-varying
+    regression", IEEE Trans. Neural Networks and Learning Systems, 2012.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        noise: float = 1e-2,
+        budget: int = 100,
+        forgetting: float | Forgetting = 1.0,
+        power: str = "fixed",
+        jitter: float = JITTER,
+        engine: str = "auto",
+        dtype: str = "float64",
+    ) -> None:
+        self.kernel = kernel
+        self.noise = noise
+        self.budget = budget
+        self.forgetting = forgetting
+        self.power = power
+        self.jitter = jitter
+        self.engine = engine
+        self.dtype = dtype
+
+    def recipe(self) -> Recipe:
+        jitter = positive(jitter=self.jitter)
+        return Recipe(
+            self._kernel(),
+            Posterior(positive(noise=self.noise), jitter),
+            dictionary=ALD(NOVELTY * jitter),
+            forgetting=self._forgetting(),
+            pruning=LeastError(count("OnlineGP has budget=None to grow freely.", budget=self.budget)),
+            learn_power=choice(("fixed", "learned"), power=self.power) == "learned",
+        )
+
+    def _forgetting(self) -> Forgetting:
+        if isinstance(self.forgetting, (Keep, BackToPrior, UncertaintyInjection)):
+            fraction(forgetting=self.forgetting.factor)
+            return self.forgetting
+        factor = fraction("Use 1.0 to forget nothing.", forgetting=self.forgetting)
+        return Keep() if factor == 1.0 else BackToPrior(factor)

@@ -1,0 +1,1 @@
+"""Reproductions of papers: one folder for each, code and expected numbers together."""

@@ -1,0 +1,106 @@
+"""What the experiments share: jobs in several processes, claims, and numbers for JSON."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onlinegp.metrics import to_db
+
+Job = Callable[[], Any]  # a functools.partial of a module's function, so that it can travel to another process
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+DIVERGED = 1e3  # a normalized squared error beyond it is no prediction any more
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement, and what came of it here.
+
+    Attributes
+    ----------
+    by : "paper", or "here" for what this study adds
+    says : the statement
+    measured : the numbers that bear on it
+    holds : whether they bear it out
+    """
+
+    by: str
+    says: str
+    measured: str
+    holds: bool
+
+
+def cores() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run_jobs(jobs: Sequence[Job], *, workers: int = 1, progress: bool = False) -> list[Any]:
+    """Run the jobs in this process, or in several with one thread each; return what they returned, in their order."""
+    from tqdm import tqdm
+
+    workers = min(workers, len(jobs))
+    quiet = None if progress else True  # None: a bar on a terminal only
+    if workers < 2:
+        return [job() for job in tqdm(jobs, disable=quiet, leave=False, unit="job")]
+
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from multiprocessing import get_context
+
+    before = {name: os.environ.get(name) for name in THREADS}
+    os.environ.update(dict.fromkeys(THREADS, "1"))  # the workers inherit it; here numpy has long been loaded
+    try:
+        with ProcessPoolExecutor(workers, get_context("spawn"), _settle_in) as pool:
+            futures = [pool.submit(job) for job in jobs]
+            try:
+                for future in tqdm(as_completed(futures), total=len(jobs), disable=quiet, leave=False, unit="job"):
+                    future.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+            return [future.result() for future in futures]
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _settle_in() -> None:
+    """Make a worker end without a word when the user interrupts, and leave warnings to the main process."""
+    import signal
+    import warnings
+
+    warnings.simplefilter("ignore", UserWarning)
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def decimals(values: ArrayLike, places: int = 4) -> list[Any]:
+    """Return rounded numbers as (nested) lists; what is not finite becomes None, which JSON knows."""
+    array = np.round(np.asarray(values, dtype=np.float64), places) + 0.0  # no -0.0
+    out = array.astype(object)
+    out[~np.isfinite(array)] = None
+    return out.tolist()
+
+
+def band(runs: ArrayLike) -> dict[str, list[Any]]:
+    """Return mean and spread over repeats of normalized squared errors (repeats, points), in dB."""
+    runs = np.asarray(runs, dtype=np.float64)
+    return {
+        "mean": decimals(to_db(runs.mean(axis=0))),
+        "low": decimals(to_db(runs.min(axis=0))),
+        "high": decimals(to_db(runs.max(axis=0))),
+        "runs": decimals(to_db(runs)),
+    }
+
+
+def largest_gap(one: ArrayLike, other: ArrayLike) -> float:
+    """Return the largest difference of two curves."""
+    return float(np.max(np.abs(np.asarray(one) - np.asarray(other))))

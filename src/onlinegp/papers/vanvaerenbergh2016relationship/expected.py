@@ -1,0 +1,71 @@
+"""Write expected.json, the numbers of the paper's experiments that a test holds new runs against.
+
+Usage     python expected.py KIN40K_FILE
+Seed      0
+Run time  270 s of processor time on the Python engine, shared by two processes on two cores
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from onlinegp.cli.reproduce import EXPERIMENTS, ON_THE_ARM, reproduce
+from onlinegp.papers.vanvaerenbergh2016relationship import fig2
+from onlinegp.papers.vanvaerenbergh2016relationship.arm import Arm
+from onlinegp.papers.vanvaerenbergh2016relationship.common import run_jobs
+
+FILE = Path(__file__).with_name("expected.json")
+AT = (500, 1000, 2000, 3000, 5000)  # samples of figure 2
+REDUCED = fig2.Settings(repeats=1, train=1000, test=1000, budget=200)
+REDUCED_TUNING = 500
+
+
+def curves_at(result: dict[str, Any], samples: tuple[int, ...] = AT) -> dict[str, list[float]]:
+    """Return the mean curves of figure 2 at some of its samples."""
+    at = [result["samples"].index(s) for s in samples if s in result["samples"]]
+    return {name: [round(curve["mean"][i], 3) for i in at] for name, curve in result["curves"].items()}
+
+
+def summary(name: str, result: dict[str, Any]) -> Any:
+    """Return the numbers of an experiment that are worth keeping."""
+    if name == "fig1":
+        panel = result["panels"][-1]
+        return {model: panel[model]["std"][::40] for model in ("GP", "beta = 0", "beta = 1")}
+    if name == "fig2":
+        return curves_at(result)
+    if name == "fig3":
+        return {"levels": result["levels"], "first run": {k: runs[0][9::20] for k, runs in result["points"].items()}}
+    zero = result["betas"].index(0.0)
+    return {
+        task: {
+            "beta = 0": {score: values[zero] for score, values in numbers["grid"].items()},
+            "auto": numbers["auto"],
+            "bound": numbers["bound"],
+        }
+        for task, numbers in result["tasks"].items()
+    }
+
+
+def reduced(kin40k: Path | None) -> dict[str, list[float]]:
+    """Return the curves of a figure 2 that takes seconds."""
+    arm = Arm.load(kin40k, tune=REDUCED_TUNING)
+    parts = run_jobs(fig2.plan(REDUCED, arm))
+    return curves_at(fig2.gather(REDUCED, arm, parts), (100, *AT))
+
+
+def main(kin40k: Path) -> None:
+    expected: dict[str, Any] = {}
+    for where, path, names in (("KIN40K", kin40k, EXPERIMENTS), ("robot arm", None, ON_THE_ARM)):
+        for name, result in reproduce(names, kin40k=path)["experiments"].items():
+            place = expected.setdefault(where, {}) if name in ON_THE_ARM else expected
+            place[name] = summary(name, result)
+        expected[where]["fig2, reduced"] = reduced(path)
+    text = json.dumps(expected, indent=1)
+    text = re.sub(r"\[[^][{}]*\]", lambda numbers: " ".join(numbers[0].split()), text)  # a list is one line
+    FILE.write_text(text + "\n", encoding="ascii")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,123 @@
+"""Who becomes a center.
+
+A dictionary looks at a sample and answers NEW (make it a center), the slot of the center that stands for it, or
+IGNORE. What a reused slot means is the belief's affair: the prior belief corrects that center's weight alone, a
+tracked posterior corrects all of them through the projection Q k.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from onlinegp.checks import Array
+from onlinegp.recipes.state import IGNORE, NEW, Prediction, State
+
+
+def nearest(state: State, x: Array) -> tuple[int, float]:
+    """Return the slot of the nearest center and its squared Euclidean distance."""
+    d2 = ((state.C - x) ** 2).sum(axis=1)
+    slot = int(d2.argmin())
+    return slot, float(d2[slot])
+
+
+@dataclass(frozen=True)
+class Growing:
+    """Every sample becomes a center."""
+
+    def place(self, state: State, x: Array, prediction: Prediction, e: Array) -> int:
+        return NEW
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """Admit x only if it is farther than `radius` from every center; else reuse the nearest.
+
+    Chen, Zhao, Zhu and Principe, "Quantized kernel least mean square algorithm", 2012. The distance is Euclidean, in
+    the units of the inputs.
+    """
+
+    radius: float
+
+    def place(self, state: State, x: Array, prediction: Prediction, e: Array) -> int:
+        if state.size == 0:
+            return NEW
+        slot, d2 = nearest(state, x)
+        return slot if d2 <= self.radius**2 else NEW
+
+
+@dataclass(frozen=True)
+class Coherence:
+    """Admit x only if its coherence with every center is at most `threshold`; else reuse the most coherent.
+
+    Coherence is |k(x, c)| / sqrt(k(x, x) k(c, c)). Richard, Bermudez and Honeine, "Online prediction of time series
+    data with kernels", 2009.
+    """
+
+    threshold: float
+
+    def place(self, state: State, x: Array, prediction: Prediction, e: Array) -> int:
+        if state.size == 0:
+            return NEW
+        norms = np.sqrt(prediction.kxx * state.kcc[: state.size])
+        coherence = np.abs(prediction.k) / np.where(norms > 0, norms, np.inf)
+        slot = int(coherence.argmax())
+        return NEW if coherence[slot] <= self.threshold else slot
+
+
+@dataclass(frozen=True)
+class ALD:
+    """Admit x only if gamma2 = k(x, x) - k Q k exceeds `threshold` times k(x, x): approximate linear dependence.
+
+    Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", 2004. Their threshold is absolute; this one
+    is relative, which is the same for a kernel with k(x, x) = 1 and does not change with the unit of y.
+    """
+
+    threshold: float
+
+    def place(self, state: State, x: Array, prediction: Prediction, e: Array) -> int:
+        return NEW if prediction.gamma2 > self.threshold * prediction.kxx else 0
+
+
+@dataclass(frozen=True)
+class Novelty:
+    """Admit x only if it is farther than `radius` from every center and its error exceeds `error`.
+
+    Any other sample reuses the nearest center.
+
+    Platt, "A resource-allocating network for function interpolation", 1991.
+    """
+
+    radius: float
+    error: float
+
+    def place(self, state: State, x: Array, prediction: Prediction, e: Array) -> int:
+        if state.size == 0:
+            return NEW
+        slot, d2 = nearest(state, x)
+        return NEW if d2 > self.radius**2 and np.abs(e).max() > self.error else slot
+
+
+@dataclass(frozen=True)
+class Surprise:
+    """Admit x if its surprise lies between two levels; reuse the nearest below them, ignore the sample above.
+
+    The surprise is the negative log density of y, (log(2 pi s) + e^2 / s) / 2: below `redundant` a sample says nothing
+    new, above `abnormal` it is taken for an outlier. Liu, Park and Principe, "An information theoretic approach of
+    designing sparse kernel adaptive filters", 2009.
+    """
+
+    redundant: float
+    abnormal: float = np.inf
+
+    def place(self, state: State, x: Array, prediction: Prediction, e: Array) -> int:
+        surprise = 0.5 * (np.log(2 * np.pi * prediction.s) + float((e**2).mean()) / prediction.s)
+        if surprise > self.abnormal:
+            return IGNORE
+        if state.size == 0 or surprise >= self.redundant:
+            return NEW
+        return nearest(state, x)[0]
+
+
+Dictionary = Growing | Quantized | Coherence | ALD | Novelty | Surprise

@@ -1,0 +1,98 @@
+"""How the past fades.
+
+A rule changes the state at the start of a learning step and returns the prediction as it is afterwards. The
+prediction that is reported is the one made before; the error that is learned from is the one after.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import sqrt
+
+from onlinegp.recipes.state import Prediction, State
+
+SMALLEST_SCALE = 1e-100  # below it, the lazy factor of A is multiplied in
+LARGEST_INFLATION = 1e12  # uncertainty injection stops where Sigma exceeds the prior by this factor
+
+
+@dataclass(frozen=True)
+class Keep:
+    """The past does not fade."""
+
+    factor = 1.0
+
+    def forget(self, state: State, prediction: Prediction) -> Prediction:
+        return prediction
+
+
+@dataclass(frozen=True)
+class Leak:
+    """Shrink the weights by the factor 1 - rate, then correct what is left.
+
+    This is the gradient of a ridge penalty on f. Kivinen, Smola and Williamson, "Online learning with kernels", 2004,
+    take the error before the shrinkage; here, as in KAFBOX, it is the one after, which changes it by rate times the
+    mean.
+    """
+
+    rate: float
+    factor = 1.0
+
+    def forget(self, state: State, prediction: Prediction) -> Prediction:
+        state.alpha[: state.size] *= 1.0 - self.rate
+        return replace(prediction, mean=(1.0 - self.rate) * prediction.mean)
+
+
+@dataclass(frozen=True)
+class BackToPrior:
+    """Sigma <- lambda Sigma + (1 - lambda) K and mu <- sqrt(lambda) mu: what is not confirmed returns to the prior.
+
+    In the variables of the tracked posterior, A <- lambda A and alpha <- sqrt(lambda) alpha, so that one lazy scalar
+    does it. A belief with a fixed covariance forgets its mean only. Van Vaerenbergh, Lazaro-Gredilla and Santamaria,
+    "Kernel recursive least-squares tracker for time-varying regression", 2012.
+    """
+
+    factor: float
+
+    def forget(self, state: State, prediction: Prediction) -> Prediction:
+        root = sqrt(self.factor)
+        state.alpha[: state.size] *= root
+        if state.A is None:
+            return replace(prediction, mean=root * prediction.mean)
+        state.scale *= self.factor
+        if state.scale < SMALLEST_SCALE:
+            state.A *= state.scale
+            state.scale = 1.0
+        v = prediction.kxx - self.factor * (prediction.kxx - prediction.v)
+        return replace(
+            prediction,
+            mean=root * prediction.mean,
+            w=self.factor * prediction.w,
+            v=v,
+            s=prediction.s + (v - prediction.v),
+        )
+
+
+@dataclass(frozen=True)
+class UncertaintyInjection:
+    """Sigma <- Sigma / lambda: the mean stays, confidence in it decays without end, as in recursive least squares.
+
+    A = Q - Q Sigma Q becomes A / lambda + (1 - 1 / lambda) Q. Where nothing confirms a center its variance would grow
+    without bound; the injection pauses once it exceeds the prior's by a factor of 1e12.
+    """
+
+    factor: float
+
+    def forget(self, state: State, prediction: Prediction) -> Prediction:
+        m, inverse = state.size, 1.0 / self.factor
+        A, Q = state.square("A"), state.square("Q")
+        S_ii = Q.diagonal() - state.scale * A.diagonal()
+        if m == 0 or (S_ii > LARGEST_INFLATION * Q.diagonal()).any():
+            return prediction
+        A *= inverse
+        A += (1.0 - inverse) / state.scale * Q
+        w = inverse * prediction.w + (1.0 - inverse) * prediction.q
+        v = max(prediction.kxx - float(prediction.k @ w), prediction.gamma2)
+        return replace(prediction, w=w, v=v, s=prediction.s + (v - prediction.v))
+
+
+Forgetting = Keep | Leak | BackToPrior | UncertaintyInjection

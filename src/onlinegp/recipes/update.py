@@ -1,0 +1,125 @@
+"""The one update. Every online kernel regressor of this library is a recipe for it.
+
+    forget, predict the row, admit or not, gain, correct, prune
+
+The paper is Van Vaerenbergh, Fernandez-Bes and Elvira, "On the relationship between online Gaussian process regression
+and kernel least mean squares algorithms", MLSP 2016, whose equations are cited here by name. This is its eq.
+update_alpha, with the parts that a recipe names: `dictionaries` say who becomes a center, `beliefs`
+what the posterior covariance is taken to be, `forgetting` how the past fades, `pruning` who leaves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from onlinegp.checks import Array
+from onlinegp.kernels import Kernel
+from onlinegp.recipes.beliefs import Belief, Exact, LeastSquares, Posterior
+from onlinegp.recipes.dictionaries import ALD, Dictionary, Growing
+from onlinegp.recipes.forgetting import BackToPrior, Forgetting, Keep, UncertaintyInjection
+from onlinegp.recipes.pruning import Pruning
+from onlinegp.recipes.state import IGNORE, NEW, Prediction, State, Step
+
+FIRST_CAPACITY = 16
+SMALLEST_NOVELTY = 1e-12  # a share of k(x, x): what is nearer than this to the span of the centers cannot be inverted
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """An algorithm: kernel x dictionary x belief x forgetting x pruning.
+
+    `learn_power` lets the overall scale of the variances be learned from the innovations, as the (fading) mean of
+    e^2 / s.
+    """
+
+    kernel: Kernel
+    belief: Belief
+    dictionary: Dictionary = field(default_factory=Growing)
+    forgetting: Forgetting = field(default_factory=Keep)
+    pruning: Pruning | None = None
+    learn_power: bool = False
+
+    def __post_init__(self) -> None:
+        belief = type(self.belief).__name__
+        if isinstance(self.dictionary, ALD) and not self.belief.projects:
+            raise ValueError(
+                f"ALD needs the inverse kernel matrix, which the belief {belief} does not track. "
+                f"Use Coherence, or the belief Posterior."
+            )
+        if isinstance(self.belief, Exact) and not isinstance(self.dictionary, Growing):
+            raise ValueError(
+                f"the belief Exact keeps every sample as a center, got the dictionary {self.dictionary}. "
+                f"Use Growing, or the belief Posterior."
+            )
+        if isinstance(self.forgetting, UncertaintyInjection) and not isinstance(self.belief, Posterior):
+            raise ValueError(
+                f"UncertaintyInjection inflates a tracked covariance, which the belief {belief} does not have. "
+                f"Use BackToPrior or Leak, or the belief Posterior."
+            )
+        if isinstance(self.forgetting, BackToPrior) and isinstance(self.belief, (Exact, LeastSquares)):
+            raise ValueError(f"BackToPrior with the belief {belief} is not defined. Use the belief Posterior, or Keep.")
+
+    @property
+    def budget(self) -> int | None:
+        return None if self.pruning is None else self.pruning.budget
+
+    def start(self, features: int, outputs: int = 1) -> State:
+        """Return the state before the first sample: the prior."""
+        return State.empty(features, outputs, FIRST_CAPACITY, tracks=self.belief.tracks)
+
+
+def predict(recipe: Recipe, state: State, x: Array) -> Prediction:
+    """Return what the model says of the input x, (d,)."""
+    k = recipe.kernel.row(state.C, x)
+    kxx = float(recipe.kernel.diag(x[None, :])[0])
+    return recipe.belief.predict(state, k, kxx)
+
+
+def learn(recipe: Recipe, state: State, x: Array, y: Array) -> Step:
+    """Learn one sample, x (d,) and y (p,), in place, and return what happened."""
+    before = predict(recipe, state, x)
+    variance = state.power * before.s
+    now = recipe.forgetting.forget(state, recipe.belief.steady(state, before))
+    e = y - now.mean
+
+    slot = recipe.dictionary.place(state, x, now, e)
+    if slot == NEW and recipe.belief.projects and now.gamma2 <= SMALLEST_NOVELTY * now.kxx:
+        slot = 0
+    left = NEW
+    if slot == NEW and state.size == recipe.budget:
+        left = center_to_remove(recipe, state, now, e)
+        if left == state.size:  # x itself: what it says is projected onto the centers, or lost
+            slot, left = (0 if recipe.belief.projects else IGNORE), NEW
+
+    if slot != IGNORE:
+        g, s = recipe.belief.gain(state, now, slot)
+        if slot == NEW:
+            state.push(x, now.kxx, recipe.budget)
+        state.a[:] += np.multiply.outer(g, e / s)
+        recipe.belief.track(state, now, g, s, slot == NEW)
+    if left != NEW:
+        recipe.belief.drop(state, left, recipe.kernel)
+        state.move_last_to(left)
+
+    if recipe.learn_power:
+        fade = recipe.forgetting.factor * state.evidence
+        state.evidence = fade + 1.0
+        state.power += (float((e**2).mean()) / now.s - state.power) / state.evidence
+    state.seen += 1
+    admitted = slot == NEW
+    if admitted:
+        slot = state.size - 1 if left == NEW else left
+    return Step(before.mean, variance, e, slot, admitted, left)
+
+
+def center_to_remove(recipe: Recipe, state: State, now: Prediction, e: Array) -> int:
+    """Return the slot that leaves a full dictionary for x; the one after the last is x itself."""
+    assert recipe.pruning is not None
+    g, s = recipe.belief.gain(state, now, NEW)
+    alpha = np.multiply.outer(g, e / s)
+    alpha[:-1] += state.a
+    d = recipe.belief.significance(state, now, s)
+    born = np.append(state.born[: state.size], state.seen)
+    return recipe.pruning.candidate(alpha, d, born)

@@ -1,0 +1,1 @@
+"""Where rows come from: CSV, JSON lines, Parquet, files and pipes."""

@@ -1,0 +1,65 @@
+"""The careful way from fields to a block: a row at a time, each bad one with its place and its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from onlinegp.streams.errors import BadRow
+from onlinegp.streams.numbers import complaint, outsized
+from onlinegp.streams.reading.source import Block, Columns
+
+
+class RowCollector:
+    """Rows one by one into a block. `add` returns False when a bad row ends the stream."""
+
+    def __init__(self, columns: Columns, read: Callable[[Any], float], *, skip_bad: bool) -> None:
+        self.columns, self.read, self.skip_bad = columns, read, skip_bad
+        self.X: list[list[float]] = []
+        self.y: list[float] = []
+        self.keys: list[list[Any]] = [[] for _ in columns.keys]
+        self.rejected: list[BadRow] = []
+        self.error: BadRow | None = None
+
+    def add(self, row: dict[str, Any], line: int, text: str) -> bool:
+        """Take a row of fields by column name, or find what is wrong with it."""
+        x = []
+        for name in self.columns.features:
+            value, wrong = self._number(row.get(name), complaint)
+            if wrong:
+                return self.refuse(BadRow(line, name, _shown(row.get(name)), wrong, text))
+            x.append(value)
+        y, target = np.nan, self.columns.target
+        if target is not None:
+            y, wrong = self._number(row.get(target), outsized)
+            if wrong:
+                return self.refuse(BadRow(line, target, _shown(row.get(target)), wrong, text))
+        self.X.append(x)
+        self.y.append(y)
+        for values, name in zip(self.keys, self.columns.keys, strict=True):
+            values.append(row.get(name))
+        return True
+
+    def refuse(self, bad: BadRow) -> bool:
+        if self.skip_bad:
+            self.rejected.append(bad)
+        else:
+            self.error = bad
+        return self.skip_bad
+
+    def block(self) -> Block:
+        X = np.array(self.X, dtype=np.float64).reshape(len(self.y), len(self.columns.features))
+        return Block(X, np.array(self.y, dtype=np.float64), self.keys, self.rejected, self.error)
+
+    def _number(self, field: Any, judge: Callable[[float], str | None]) -> tuple[float, str | None]:
+        try:
+            value = self.read(field)
+        except (ValueError, TypeError, OverflowError):
+            return np.nan, "is not a number"
+        return value, judge(value)
+
+
+def _shown(field: Any) -> str:
+    return "" if field is None else str(field)[:200]

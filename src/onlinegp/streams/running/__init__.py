@@ -1,0 +1,1 @@
+"""What happens to rows: tuning, predicting, learning, scoring, checkpoints."""

@@ -1,0 +1,97 @@
+"""Checkpoints: model, position and output of a run at one moment, in one file that is there or is not.
+
+A checkpoint is a model file with one more entry in its header, "stream": columns, scaling, the place in the input, the
+length of the output, the scores so far. So `onlinegp.load` opens it, and what `--save` writes is the same format
+without a place. The output reaches the disk first and the checkpoint after it, so the output on disk is never
+shorter than the checkpoint says; on resuming, what is longer is cut off and made again.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from onlinegp.files.atomic import write_atomically
+from onlinegp.files.model_file import ModelFileError, from_bytes, opened, to_bytes
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.streams.errors import CheckpointError
+
+LATEST, PREVIOUS = "checkpoint.ogp", "checkpoint-previous.ogp"
+
+
+def pack(model: OnlineRegressor, stream: dict[str, Any]) -> bytes:
+    """Return a model file that also holds what a stream needs to go on."""
+    return to_bytes(model, stream=stream)
+
+
+def unpack(data: bytes) -> tuple[OnlineRegressor, dict[str, Any]]:
+    """Return a model and its stream's entry, which is empty for a plain model file; or raise a ModelFileError."""
+    header, _ = opened(data)
+    stream = header.get("stream", {})
+    if not isinstance(stream, dict):
+        raise ModelFileError("the stream's entry is not an object.")
+    return from_bytes(data), stream
+
+
+class Checkpoints:
+    """The folder of a run's checkpoints: the latest and the one before it."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock = _locked(self.folder)
+        for part in self.folder.glob("*.part"):  # of a run that was killed
+            part.unlink()
+
+    def write(self, data: bytes) -> None:
+        write_atomically(self.folder / LATEST, [data], previous=self.folder / PREVIOUS)
+
+    def close(self) -> None:
+        """Let others use the folder."""
+        if self._lock is not None:
+            self._lock.close()
+
+    def exist(self) -> bool:
+        return any((self.folder / name).exists() for name in (LATEST, PREVIOUS))
+
+    def read(self) -> tuple[OnlineRegressor, dict[str, Any], list[str]] | None:
+        """Return model and stream of the newest good checkpoint, with what was wrong with newer ones; None if none is.
+
+        Raises
+        ------
+        CheckpointError
+            If there are checkpoints, and all are damaged.
+        """
+        wrong: list[str] = []
+        for name in (LATEST, PREVIOUS):
+            path = self.folder / name
+            if not path.exists():
+                continue
+            try:
+                model, stream = unpack(path.read_bytes())
+                if "position" not in stream:
+                    raise ModelFileError("it is a model, but no checkpoint of a run.")
+            except ModelFileError as error:
+                wrong.append(f"{path}: {error}")
+            else:
+                return model, stream, wrong
+        if wrong:
+            raise CheckpointError(f"no checkpoint can be used. {' '.join(wrong)} Empty {self.folder} to start anew.")
+        return None
+
+
+def _locked(folder: Path) -> Any:
+    """Hold the folder for this process; a killed one lets go by itself."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks here
+        return None
+    lock = open(folder / "lock", "w")  # noqa: SIM115
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        raise CheckpointError(
+            f"another run is using the checkpoints in {folder}. Wait for it, or use another folder."
+        ) from None
+    return lock

@@ -1,0 +1,276 @@
+"""One run over a stream: predict, write, learn, score, and now and then a checkpoint of it all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import signal
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from time import monotonic
+from typing import Any
+
+from onlinegp.checks import Array
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.streams.errors import BadData, BadRow, CheckpointError, Stopped
+from onlinegp.streams.reading.source import Block, Source
+from onlinegp.streams.running.checkpoint import Checkpoints, pack
+from onlinegp.streams.running.predictor import Predicted, Predictor, WarmUp
+from onlinegp.streams.running.score import Curves, Rows, Score
+from onlinegp.streams.writing.sinks import Appended, ParquetSink, Sink
+
+
+@dataclass(frozen=True)
+class Every:
+    """When a checkpoint is due: after so many rows, or so many seconds."""
+
+    rows: int | None = 10_000
+    seconds: float | None = None
+
+    def due(self, rows: int, seconds: float) -> bool:
+        return (self.rows is not None and rows >= self.rows) or (self.seconds is not None and seconds >= self.seconds)
+
+
+class Rejects:
+    """The rows that were left out, each with its place and the reason; only counted if there is no file."""
+
+    HEADER = ("line", "column", "value", "reason", "text")
+
+    def __init__(self, path: str | None, *, count: int = 0, keep: int = 0) -> None:
+        self.count = count
+        self._file = None if path is None else Appended(path, keep=keep)
+        if self._file is not None and keep == 0:
+            self._file.write(_csv_line(self.HEADER))
+
+    @property
+    def length(self) -> int:
+        return 0 if self._file is None else self._file.length
+
+    def write(self, rows: list[BadRow]) -> None:
+        self.count += len(rows)
+        if self._file is not None and rows:
+            self._file.write(b"".join(_csv_line((r.line, r.column, r.value, r.reason, r.text)) for r in rows))
+
+    def sync(self) -> None:
+        if self._file is not None:
+            self._file.sync()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+class Stopper:
+    """Ctrl-C and SIGTERM: at once while waiting for input, otherwise when the block in hand is done."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.waiting = False
+
+    def __enter__(self) -> Stopper:
+        self._before = {number: signal.signal(number, self._on) for number in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _on(self, number: int, frame: object) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = number
+        if self.waiting:
+            self.check()
+
+    def check(self) -> None:
+        if self.asked:
+            raise Stopped("interrupted" if self.asked == signal.SIGINT else "terminated", 128 + self.asked)
+
+
+@dataclass
+class Job:
+    """A source, what to do with it, and how far it has come.
+
+    `prepare` makes the predictor from the tuning rows, when `warm_up` has seen enough of them.
+    """
+
+    source: Source
+    sink: Sink
+    level: float = 0.95
+    predictor: Predictor | None = None
+    warm_up: WarmUp | None = None
+    prepare: Callable[[Array, Array, WarmUp], Predictor] | None = None
+    rejects: Rejects = field(default_factory=lambda: Rejects(None))
+    checkpoints: Checkpoints | None = None
+    every: Every = field(default_factory=Every)
+    settings: dict[str, Any] = field(default_factory=dict)
+    curves: Curves | None = None
+    watch: Callable[[Job], None] = lambda job: None  # called after each block
+
+    def __post_init__(self) -> None:
+        self.rows = self.saved_rows = self.start_rows = 0
+        self.score = Score(self.level)
+        self.position = self.source.position
+        self.began = self._saved_at = monotonic()
+        self.idle = 0.0  # seconds of tuning
+        self._stopper = Stopper()
+
+    def run(self) -> None:
+        """Go through the source to its end, or raise what ended it; then `rows` tells how far it came."""
+        with self._stopper as stopper, closing(_ahead(self.source)) as blocks:
+            try:
+                while True:
+                    stopper.waiting = True
+                    stopper.check()
+                    block, position = next(blocks, (None, {}))
+                    stopper.waiting = False
+                    if block is None:
+                        break
+                    self._take(block, position)
+            except Stopped:
+                self.save_checkpoint()
+                raise
+            self._finish()
+
+    def _take(self, block: Block, position: dict[str, int]) -> None:
+        self.rejects.write(block.rejected)
+        start = 0
+        if self.warm_up is not None and self.predictor is None:
+            start = min(len(block), self.warm_up.wanted)
+            part = slice(0, start)
+            self._emit(block, part, self.warm_up.advance(block.X[part], block.y[part]), counts=False)
+            if self.warm_up.wanted == 0:
+                self._tune()
+        if start < len(block):
+            assert self.predictor is not None
+            part = slice(start, len(block))
+            self._emit(block, part, self.predictor.advance(block.X[part], block.y[part]), counts=True)
+        if block.error is not None:
+            raise BadData(block.error.message(self.source.path))
+        self.position = position
+        if self.every.due(self.rows - self.saved_rows, monotonic() - self._saved_at):
+            self.save_checkpoint()
+        self.watch(self)
+
+    def _emit(self, block: Block, part: slice, said: Predicted, *, counts: bool) -> None:
+        rows = Rows.of(block.y[part], said.mean, said.std, said.size, level=self.level, counts=counts)
+        keys = [key[part] for key in block.keys]
+        self.sink.write(keys, [rows.y, rows.mean, rows.std, rows.lower, rows.upper, rows.density])
+        self.score.add(rows)
+        if self.curves is not None:
+            self.curves.add(rows)
+        self.rows += len(rows.y)
+
+    def _tune(self) -> None:
+        assert self.warm_up is not None
+        assert self.prepare is not None
+        before = monotonic()
+        self._stopper.waiting = True  # nothing to lose here: no need to wait for the end of it
+        self._stopper.check()
+        self.predictor = self.prepare(*self.warm_up.data(), self.warm_up)
+        self._stopper.waiting = False
+        self.idle += monotonic() - before
+
+    def _finish(self) -> None:
+        if self.predictor is None and self.warm_up is not None and self.warm_up.seen:
+            self._tune()  # the input was shorter than the tuning: there is a model, but nothing was scored
+        self.save_checkpoint()
+
+    def close(self) -> None:
+        """Close all that the job has open."""
+        for part in (self.source, self.sink, self.rejects, *([self.checkpoints] if self.checkpoints else [])):
+            part.close()
+
+    # Checkpoints
+
+    def save_checkpoint(self) -> None:
+        """Make output and state safe on disk, in that order. Before the model exists there is nothing to save."""
+        if self.checkpoints is None or self.predictor is None:
+            return
+        self.sink.sync()
+        self.rejects.sync()
+        self.checkpoints.write(pack(self.predictor.model, self.state() | self._place()))
+        self.saved_rows, self._saved_at = self.rows, monotonic()
+
+    def state(self) -> dict[str, Any]:
+        """What a saved model needs to be used on another stream."""
+        assert self.predictor is not None
+        columns = asdict(self.source.columns)
+        return {"columns": columns, "predictor": self.predictor.state(), "level": self.level, "settings": self.settings}
+
+    def _place(self) -> dict[str, Any]:
+        length = getattr(getattr(self.sink, "file", None), "length", 0)
+        size = self.position.get("offset", 1)
+        return {
+            "position": self.position,
+            "input": {"size": size, "crc": self.source.fingerprint(size)},
+            "output": length,
+            "rejects": {"count": self.rejects.count, "length": self.rejects.length},
+            "rows": self.rows,
+            "score": self.score.state(),
+            "curves": None if self.curves is None else self.curves.state(),
+        }
+
+    def resume(self, model: OnlineRegressor, stream: dict[str, Any]) -> None:
+        """Go on from a checkpoint; sink and rejects were opened at its lengths."""
+        self._refuse_other_input(stream["input"])
+        self.predictor = Predictor.restored(model, stream["predictor"])
+        self.rows = self.saved_rows = self.start_rows = stream["rows"]
+        self.score = Score.restored(stream["score"])
+        if self.curves is not None and stream["curves"] is not None:
+            self.curves = Curves.restored(stream["curves"])
+        self.source.seek(stream["position"])
+        self.position = stream["position"]
+
+    def _refuse_other_input(self, known: dict[str, int]) -> None:
+        if not self.source.live and self.source.fingerprint(known["size"]) != known["crc"]:
+            raise CheckpointError(
+                f"{self.source.path} is not the input that the checkpoint belongs to: its beginning differs. "
+                f"Restore it, or start anew with an empty checkpoint folder."
+            )
+
+
+def _ahead(source: Source) -> Generator[tuple[Block, dict[str, int]], None, None]:
+    """Yield blocks, each with the place after it; from a file, the next one is read while this one is worked on."""
+    blocks = iter(source)
+
+    def step() -> tuple[Block, dict[str, int]] | None:
+        block = next(blocks, None)
+        return None if block is None else (block, source.position)
+
+    if source.live:
+        while pair := step():
+            yield pair
+        return
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(step)
+        while pair := coming.result():
+            coming = reader.submit(step)
+            yield pair
+
+
+def check_resumable(sink_path: str | None, format: str) -> None:
+    """Refuse outputs that a resumed run could not go on with."""
+    if sink_path in (None, "-"):
+        raise CheckpointError("--checkpoint needs --out FILE: what went down a pipe cannot be taken back.")
+    if format == "parquet":
+        ParquetSink.sync(None)  # type: ignore[arg-type]
+
+
+def same_settings(stored: dict[str, Any], given: dict[str, Any]) -> None:
+    """Refuse to resume a run with other settings."""
+    for name, value in given.items():
+        if stored.get(name) != value:
+            option = "--" + name.replace("_", "-")
+            raise CheckpointError(
+                f"the checkpoint was made with {option} {stored.get(name)!r}, not {value!r}. "
+                f"Resume with the options of the first run, or start anew with an empty checkpoint folder."
+            )
+
+
+def _csv_line(fields: tuple[Any, ...]) -> bytes:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerow(fields)
+    return out.getvalue().encode("utf-8", "backslashreplace")

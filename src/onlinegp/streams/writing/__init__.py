@@ -1,0 +1,1 @@
+"""Where predictions go: CSV, JSON lines, Parquet, and the report."""
