@@ -33,6 +33,8 @@ class Estimator:
     @classmethod
     def parameter_names(cls) -> list[str]:
         """Return the names of the parameters, in the order of the constructor."""
+        if cls.__init__ is object.__init__:
+            return []
         return list(inspect.signature(cls.__init__).parameters)[1:]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

@@ -31,9 +31,9 @@ class OuterRegressor(OnlineRegressor):
         return self._inside().features_optional
 
     def _inside(self) -> OnlineRegressor:
-        """Return a copy of the model inside, which later changes of parameters do not reach."""
+        """Return the model inside, if it is one."""
         if isinstance(self.model, OnlineRegressor):
-            return self.model.unfitted()
+            return self.model
         remedy = f"Make one: {self.model.__name__}()." if isinstance(self.model, type) else "Try onlinegp.KRLST()."
         raise TypeError(f"model must be an estimator of onlinegp, got {self.model!r}. {remedy}")
 

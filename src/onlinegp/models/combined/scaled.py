@@ -68,7 +68,8 @@ class Scaled(OuterRegressor):
     def start(self, features: int, outputs: int) -> ScaledLearner:
         x = _given("x", self.x_center, self.x_scale, features, "feature")
         y = _given("y", self.y_center, self.y_scale, outputs, "output")
-        return ScaledLearner(self._inside(), features, outputs, count(rows=self.rows), x, y)
+        model = self._inside().unfitted()  # which later changes of parameters do not reach
+        return ScaledLearner(model, features, outputs, count(rows=self.rows), x, y)
 
 
 def _given(name: str, center: Any, scale: Any, width: int, what: str) -> Scale | None:
