@@ -348,6 +348,9 @@ static void bind_recipe(nb::module_& m) {
 NB_MODULE(_native, m) {
     nb::set_leak_warnings(false);  // models that live until the interpreter ends are no leak
     watch_processes();
+    const nb::module_ numpy = nb::module_::import_("numpy");
+    numpy_array = reinterpret_cast<PyTypeObject*>(nb::object(numpy.attr("ndarray")).release().ptr());  // kept for good
+    numpy_float = reinterpret_cast<PyTypeObject*>(nb::object(numpy.attr("float64")).release().ptr());
     bind_recipe(m);
     nb::class_<Engine>(m, "Engine")
         .def("__init__", [](Engine* self, const Recipe& recipe, int d, int p, bool single) {
