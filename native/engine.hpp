@@ -185,7 +185,7 @@ class FleetEngine {
     }
 
     static constexpr int64_t EVENTS_A_THREAD = 64;
-    static constexpr auto ROUND = std::chrono::milliseconds(50);
+    static constexpr auto ROUND = std::chrono::milliseconds(25);
     static constexpr int DIGIT = 8;
     std::vector<Event> events_, sorted_;
     std::vector<Share> shares_;

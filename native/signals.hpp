@@ -10,7 +10,7 @@ namespace onlinegp {
 
 namespace nb = nanobind;
 using Clock = std::chrono::steady_clock;
-constexpr auto BETWEEN_SIGNALS = std::chrono::milliseconds(100);  // the longest that one goes unheard
+constexpr auto BETWEEN_SIGNALS = std::chrono::milliseconds(50);  // the longest that one goes unheard
 
 inline std::atomic<unsigned long> main_thread{0};
 
@@ -22,7 +22,7 @@ inline void watch_processes() {
 #endif
 }
 
-// Looks for signals ten times a second, if this is the main thread; elsewhere Python shows none
+// Looks for signals twenty times a second, if this is the main thread; elsewhere Python shows none
 class Signals {
   public:
     // Called without the interpreter's lock. A handler runs here; what it raises is left for `raise`.

@@ -106,26 +106,3 @@ def test_a_model_without_memory_keeps_the_rows_before(model, call):
         same(model.partial_fit(X[seen : seen + 50], y[seen : seen + 50]), twin.partial_fit(X[seen : seen + 50], y[seen : seen + 50]))
         """
     )
-
-
-def test_a_sample_without_memory_leaves_no_prediction_behind():
-    run_script(
-        """
-        X, y = stream(2100, d=4)
-        model = ogp.OnlineGP(RBF(0.3), noise=0.1).fit(X[:2040], y[:2040])
-        for x, target in zip(X[2040:], y[2040:]):  # until one more center needs more room
-            expected = model.predict(x[None], return_std=True)
-            model.predict_one(X[0])
-            limit_memory(2**20)
-            try:
-                model.learn_one(x, target)
-            except MemoryError:
-                break
-            finally:
-                limit_memory()
-        else:
-            raise AssertionError("there was enough memory")
-        mean, std = model.predict_one(x, return_std=True)
-        np.testing.assert_allclose([mean, std], [float(part[0]) for part in expected], rtol=1e-9)
-        """
-    )

@@ -51,6 +51,7 @@ def interrupt(call, *, after: float, begun=lambda: True) -> Interruption:
 
     def stop(*_):
         if begun():
+            signal.setitimer(signal.ITIMER_REAL, 0)  # once is enough
             raise Interruption
 
     with pytest.raises(Interruption) as caught, signals(stop, after=after, every=0.02):
