@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from onlinegp import frames
 from onlinegp.checks import Array, check_Xy, count
-from onlinegp.evaluate import Trace
 from onlinegp.metrics import coverage, interval, to_db
+from onlinegp.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp.checks import Array, check_Xy, count, non_negative, positive
-from onlinegp.kernels import Kernel
+from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.models.estimator import Estimator
 
 JITTERS = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)  # relative to the mean of the diagonal
@@ -341,4 +341,4 @@ class GPRegression(Estimator):
         return log_marginal_likelihood(kernel, noise, self.X_train_, self.y_train_, gradient=gradient)
 
     def _given(self) -> tuple[Kernel, float]:
-        return self._kernel(), non_negative("Use 0.0 for data without noise.", noise=self.noise)
+        return kernel_or_default(self.kernel), non_negative("Use 0.0 for data without noise.", noise=self.noise)

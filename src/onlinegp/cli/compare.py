@@ -22,7 +22,7 @@ from onlinegp.cli.tune import first_rows
 from onlinegp.streams.running.choose import BUDGET, Tuned, hyperparameters, recommend
 from onlinegp.streams.running.job import Job
 from onlinegp.streams.running.predictor import Embedding, Predictor, Scaling, WarmUp
-from onlinegp.streams.running.registry import algorithms, bounded
+from onlinegp.streams.running.registry import algorithms
 from onlinegp.streams.running.score import Curves
 from onlinegp.streams.writing.sinks import NoSink
 
@@ -98,7 +98,11 @@ def compared(args: argparse.Namespace) -> list[Result]:
     kernel = given.get("kernel")
     tuned = hyperparameters(Z, t) if kernel is None else [Tuned(kernel, given.get("noise", 1e-2))]
     say(f"{columns.target}: tuned on {len(y)} rows, the rest is scored")
-    names = parse_models(args.models) if args.models else [name for name in algorithms() if bounded(name)]
+    names = (
+        parse_models(args.models)
+        if args.models
+        else [one.name for one in algorithms().values() if one.estimator.bounded]
+    )
     for name in names:
         parse_model(name)  # refuses a wrong one before any work
     with ProcessPoolExecutor(count(jobs=args.jobs), mp_context=get_context("spawn")) as pool:
