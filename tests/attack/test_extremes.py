@@ -44,8 +44,8 @@ def offences(model, X: np.ndarray, y: np.ndarray, block: int) -> list[str]:
     points = np.concatenate([X[:3], X[-3:], np.zeros((1, 2))])
     try:
         for i in range(0, len(X), block):
-            mean, variance, _ = model.run(X[i : i + block], y[i : i + block])
-            if not (np.isfinite(mean).all() and np.isfinite(variance).all() and (variance >= 0).all()):
+            trace = model.run(X[i : i + block], y[i : i + block])
+            if not (np.isfinite(trace.mean).all() and np.isfinite(trace.std).all()):
                 found.append(f"run of rows {i} to {i + block}")
                 break
             mean, std = model.predict(points, return_std=True)

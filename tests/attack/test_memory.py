@@ -46,7 +46,7 @@ def test_many_sizes_take_no_more_memory_than_they_need():
             fleet[i] = ogp.KLMS(RBF(0.7)).fit(X[:n], y[:n])
             needed += (8 * i + 16) * (8 + 1 + 1 + 1) * 8  # centers, weights, norms, times
         used = virtual_memory() - before
-        assert used < 1.3 * needed + 8 * 2**20, (used, needed)  # the newest slab, and Python's own
+        assert used < 1.5 * needed + 16 * 2**20, (used, needed)  # the newest slab, and Python's own
         """
     )
 
