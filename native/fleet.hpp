@@ -16,14 +16,15 @@ template <class P> class List {
     }
     int64_t count() const { return count_; }
     P& operator[](int64_t i) const { return *items_[i]; }
-    void push(P* item) {
+    template <class... From> void add(From&&... from) {
         if (count_ == room_) {
             const int64_t room = room_ ? 2 * room_ : 16;
             void* bigger = std::realloc(items_, size_t(room) * sizeof(P*));
             if (!bigger) throw std::bad_alloc();
             items_ = static_cast<P**>(bigger), room_ = room;
         }
-        items_[count_++] = item;
+        items_[count_] = new P(from...);
+        count_++;
     }
 
   private:
@@ -37,10 +38,10 @@ template <class T> class Fleet final : public Models {
 
     int64_t count() const override { return states_.count(); }
     void grow(int64_t count) override {
-        while (states_.count() < count) states_.push(new State<T>(recipe_, d_, p_));
+        while (states_.count() < count) states_.add(recipe_, d_, p_);
     }
     void employ(int workers) override {
-        while (workers_.count() < workers) workers_.push(new Worker(d_, p_));
+        while (workers_.count() < workers) workers_.add(d_, p_);
     }
     int64_t size(int64_t i) const override { return states_[i].size; }
     void load(int64_t i, const Arrays& in) override {
@@ -51,16 +52,17 @@ template <class T> class Fleet final : public Models {
         onlinegp::ONLINEGP_ISA::save(kernel_, states_[i], workers_[0].prediction, out);
     }
 
-    void work(int worker, int64_t n, const Event* events, const double* X, const double* Y, double* mean,
-              double* variance) override {
-        for (int64_t i = 0; i < n; i++) {
-            if (i + 2 < n) fetch_early(events[i + 2], X, Y);
-            State<T>& state = states_[events[i].who];
-            state.fetch_meanwhile(i + 1 < n ? &states_[events[i + 1].who] : nullptr);
-            const int64_t row = events[i].row;
+    void work(int worker, const Event*& next, const Event* end, const double* X, const double* Y, double* mean,
+              double* variance, Stop& stop) override {
+        for (bool stopped = false; next < end && !stopped; next++) {
+            if (next + 2 < end) fetch_early(next[2], X, Y);
+            State<T>& state = states_[next->who];
+            state.fetch_meanwhile(next + 1 < end ? &states_[next[1].who] : nullptr);
+            const int64_t row = next->row;
             event(workers_[worker], state, X + row * d_, Y ? Y + row * p_ : nullptr,
                   mean ? mean + row * p_ : nullptr, variance ? variance + row : nullptr);
             state.fetch_meanwhile(nullptr);
+            stopped = stop.asked(onlinegp::work(recipe_, state.size));
         }
     }
 
