@@ -80,10 +80,10 @@ class Models {
     virtual int64_t size(int64_t i) const = 0;
     virtual void load(int64_t i, const Arrays& in) = 0;
     virtual void save(int64_t i, Arrays& out) = 0;
-    // For each event predict (where mean and variance are wanted) and then learn (where Y is given); `next` is the first
-    // that was not worked off, whatever happens
-    virtual void work(int worker, const Event*& next, const Event* end, const double* X, const double* Y, double* mean,
-                      double* variance, Stop& stop) = 0;
+    // For each event predict and then learn (where Y is given); `next` is the first that was not worked off, whatever
+    // happens
+    virtual void work(int worker, const Event*& next, const Event* end, const double* X, const double* Y,
+                      const Steps& steps, Stop& stop) = 0;
 };
 
 struct InstructionSet {

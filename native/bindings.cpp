@@ -39,15 +39,14 @@ template <class E> static void check_rows(const E& engine, const Matrix& X, cons
         throw nb::value_error("Y must have a row for each of X, and a column for each output.");
 }
 
-// Plain numbers are learned at once; anything unusual is left to Python, which knows what to say of it
-static bool learn_one(Engine& engine, nb::handle x, nb::handle y) {
+// Plain numbers are learned at once, and the answer is whether their prediction made sense; anything unusual is left to
+// Python, which knows what to say of it: None
+static nb::object learn_one(Engine& engine, nb::handle x, nb::handle y) {
     const Sample sample(x.ptr(), engine.d), target(y.ptr(), engine.p, engine.p == 1);
-    if (!sample.data() || !target.data()) return false;
+    if (!sample.data() || !target.data()) return nb::none();
     const std::unique_lock<Lock> guard(engine.lock, std::try_to_lock);
-    if (!guard) return false;
-    Stop never;
-    engine.model().learn(1, sample.data(), target.data(), {}, never);
-    return true;
+    if (!guard) return nb::none();
+    return nb::bool_(engine.learn_one(sample.data(), target.data()));
 }
 
 static nb::object predict_one(Engine& engine, nb::handle x) {
@@ -265,8 +264,7 @@ static void check_events(FleetEngine& fleet, const Indices& who, const Matrix& X
 }
 // Predict, where there is room for it, and learn, where there is a Y. What ends it early, a signal or a lack of memory,
 // leaves each event learned or not.
-static void work(FleetEngine& fleet, const Indices& who, const Matrix& X, const double* Y, double* mean, double* variance,
-                 int threads) {
+static void work(FleetEngine& fleet, const Indices& who, const Matrix& X, const double* Y, const Steps& steps, int threads) {
     const size_t n = X.shape(0);
     const Held held(fleet.lock, Use::Change);
     Signals signals;
@@ -274,7 +272,7 @@ static void work(FleetEngine& fleet, const Indices& who, const Matrix& X, const 
     {
         nb::gil_scoped_release release;
         try {
-            fleet.work(int64_t(n), who.data(), X.data(), Y, mean, variance, threads < 1 ? 1 : threads,
+            fleet.work(int64_t(n), who.data(), X.data(), Y, steps, threads < 1 ? 1 : threads,
                        [&] { return signals.came(); });
         } catch (const std::bad_alloc&) {
             memory = false;
@@ -287,20 +285,21 @@ static void work(FleetEngine& fleet, const Indices& who, const Matrix& X, const 
 }
 static void learn_events(FleetEngine& fleet, Indices who, Matrix X, Matrix Y, int threads) {
     check_events(fleet, who, X), check_rows(fleet, X, Y);
-    work(fleet, who, X, Y.data(), nullptr, nullptr, threads);
-}
-static nb::object predict_each(FleetEngine& fleet, const Indices& who, const Matrix& X, const double* Y, int threads) {
-    Doubles mean = fresh<double>({X.shape(0), size_t(fleet.p)}), variance = fresh<double>({X.shape(0)});
-    work(fleet, who, X, Y, mean.data(), variance.data(), threads);
-    return nb::make_tuple(mean, variance);
+    work(fleet, who, X, Y.data(), {}, threads);
 }
 static nb::object run_events(FleetEngine& fleet, Indices who, Matrix X, Matrix Y, int threads) {
     check_events(fleet, who, X), check_rows(fleet, X, Y);
-    return predict_each(fleet, who, X, Y.data(), threads);
+    const size_t n = X.shape(0);
+    Doubles mean = fresh<double>({n, size_t(fleet.p)}), variance = fresh<double>({n});
+    Integers size = fresh<int64_t>({n});
+    work(fleet, who, X, Y.data(), {mean.data(), variance.data(), size.data(), nullptr, nullptr, nullptr}, threads);
+    return nb::make_tuple(mean, variance, size);
 }
 static nb::object predict_events(FleetEngine& fleet, Indices who, Matrix X, int threads) {
     check_events(fleet, who, X);
-    return predict_each(fleet, who, X, nullptr, threads);
+    Doubles mean = fresh<double>({X.shape(0), size_t(fleet.p)}), variance = fresh<double>({X.shape(0)});
+    work(fleet, who, X, nullptr, {mean.data(), variance.data(), nullptr, nullptr, nullptr, nullptr}, threads);
+    return nb::make_tuple(mean, variance);
 }
 
 static Doubles exp2_minus(nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu> x) {

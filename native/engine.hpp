@@ -12,6 +12,7 @@
 namespace onlinegp {
 
 constexpr double LARGEST = 1e150;           // the square of anything larger overflows a double
+constexpr double FAR = 1e3, SURE = 1e5;     // as in onlinegp.models.health
 constexpr int64_t PAIRS_A_THREAD = 200000;  // kernel evaluations below which a thread costs more than it brings
 
 // Stops when look() says so
@@ -80,6 +81,21 @@ class Engine {
     Model& model() { return *model_; }
     const Recipe& recipe() const { return recipe_; }
 
+    // Learn one sample. Returns whether what was predicted of it made sense: onlinegp.models.health has the rule.
+    bool learn_one(const double* x, const double* y) {
+        Stop never;
+        double variance = 0;
+        model_->learn(1, x, y, {said_.data(), &variance, nullptr, nullptr, nullptr, nullptr}, never);
+        bool sound = std::isfinite(variance);
+        const double std = std::sqrt(variance);
+        for (int o = 0; o < p; o++) {
+            if (std::fabs(y[o]) > largest_) largest_ = std::fabs(y[o]);
+            const double mean = said_[o];
+            sound = sound && std::isfinite(mean) && (std::fabs(y[o] - mean) <= SURE * std || std::fabs(mean) <= FAR * largest_);
+        }
+        return sound;
+    }
+
     // Until `interrupted`, which only the calling thread asks
     template <class Interrupted>
     void predict(int64_t n, const double* X, double* mean, double* variance, int threads, const Interrupted& interrupted) {
@@ -107,6 +123,8 @@ class Engine {
   private:
     const Recipe recipe_;
     std::unique_ptr<Model> model_;
+    std::vector<double> said_ = std::vector<double>(size_t(p));
+    double largest_ = 0;  // |y| of the samples that were learned one by one
 };
 
 // The same for a fleet. Events are worked off filter by filter, so that memory is walked through once and in order, and
@@ -127,7 +145,7 @@ class FleetEngine {
 
     // In rounds: between two of them all threads rest, and this one asks whether it is `interrupted`
     template <class Interrupted>
-    void work(int64_t n, const int64_t* who, const double* X, const double* Y, double* mean, double* variance, int threads,
+    void work(int64_t n, const int64_t* who, const double* X, const double* Y, const Steps& steps, int threads,
               const Interrupted& interrupted) {
         shares_.clear();
         sort(n, who);
@@ -142,7 +160,7 @@ class FleetEngine {
             const auto part = [&](int64_t worker, int64_t) {
                 StopIf late([&] { return std::chrono::steady_clock::now() >= until; });
                 Share& share = shares_[size_t(worker)];
-                models_->work(int(worker), share.next, share.end, X, Y, mean, variance, late);
+                models_->work(int(worker), share.next, share.end, X, Y, steps, late);
             };
             in_parallel(workers, workers, part, [] {});
         } while (!finished() && !interrupted());

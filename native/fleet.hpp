@@ -52,15 +52,14 @@ template <class T> class Fleet final : public Models {
         onlinegp::ONLINEGP_ISA::save(kernel_, states_[i], workers_[0].prediction, out);
     }
 
-    void work(int worker, const Event*& next, const Event* end, const double* X, const double* Y, double* mean,
-              double* variance, Stop& stop) override {
+    void work(int worker, const Event*& next, const Event* end, const double* X, const double* Y, const Steps& steps,
+              Stop& stop) override {
         for (bool stopped = false; next < end && !stopped; next++) {
             if (next + 2 < end) fetch_early(next[2], X, Y);
             State<T>& state = states_[next->who];
             state.fetch_meanwhile(next + 1 < end ? &states_[next[1].who] : nullptr);
             const int64_t row = next->row;
-            event(workers_[worker], state, X + row * d_, Y ? Y + row * p_ : nullptr,
-                  mean ? mean + row * p_ : nullptr, variance ? variance + row : nullptr);
+            event(workers_[worker], state, X + row * d_, Y ? Y + row * p_ : nullptr, steps, row);
             state.fetch_meanwhile(nullptr);
             stopped = stop.asked(onlinegp::work(recipe_, state.size));
         }
@@ -78,17 +77,18 @@ template <class T> class Fleet final : public Models {
         fetch(X + next.row * d_, d_);
         if (Y) fetch(Y + next.row * p_, p_);
     }
-    void event(Worker& worker, State<T>& state, const double* x, const double* y, double* mean, double* variance) {
+    void event(Worker& worker, State<T>& state, const double* x, const double* y, const Steps& steps, int64_t row) {
         Prediction<T>& prediction = worker.prediction;
         state.pool = &worker.pool;
         state.reserve(state.size + 1);
         prediction.reserve(state.capacity);
         for (int j = 0; j < d_; j++) prediction.x[j] = T(x[j]);
         predict_one(recipe_, kernel_, state, prediction);
-        if (mean)
-            for (int o = 0; o < p_; o++) mean[o] = prediction.mean[o];
-        if (variance) *variance = state.power * prediction.s;
+        if (steps.mean)
+            for (int o = 0; o < p_; o++) steps.mean[row * p_ + o] = prediction.mean[o];
+        if (steps.variance) steps.variance[row] = state.power * prediction.s;
         if (y) learn(recipe_, kernel_, state, prediction, y);
+        if (steps.size) steps.size[row] = state.size;
     }
 
     const Recipe& recipe_;

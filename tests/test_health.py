@@ -34,9 +34,13 @@ def test_a_step_that_is_too_long_is_noticed_while_learning(engine):
     with pytest.raises(ogp.BreakdownError, match="broke down at row"):
         diverging(engine).fit(X, y)
     model = diverging(engine)
-    with pytest.raises(ogp.BreakdownError, match="broke down at row"):
+
+    def one_by_one():
         for x, value in zip(X, y, strict=True):
             model.learn_one(x, value)
+
+    with pytest.raises(ogp.BreakdownError, match="broke down at row"):
+        one_by_one()
 
 
 @every_engine

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from models import MODELS
 
+from models import MODELS
 from onlinegp.engine import available
 
 ENGINES = [

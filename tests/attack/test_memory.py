@@ -103,6 +103,7 @@ def test_a_model_without_memory_keeps_the_rows_before(model, call):
             raise AssertionError("there was enough memory")
         twin = ogp.{model}.fit(X[:seen], y[:seen])
         same(model, twin)
-        same(model.partial_fit(X[seen : seen + 50], y[seen : seen + 50]), twin.partial_fit(X[seen : seen + 50], y[seen : seen + 50]))
+        next = slice(seen, seen + 50)
+        same(model.partial_fit(X[next], y[next]), twin.partial_fit(X[next], y[next]))
         """
     )

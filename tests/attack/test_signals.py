@@ -210,6 +210,7 @@ def test_waiting_for_another_thread_is_interrupted_too(data):
     worker.start()
     while model.n_samples_seen_ < 100:
         pass
+
     def wait():
         while not ended.is_set():
             _ = model.centers_

@@ -59,10 +59,10 @@ class Numbers:
                 if key in self._of:
                     continue
                 number = len(self._of)
-                small = type(key) is int and 0 <= key < 8 * number + 1024
-                if small and key >= len(self._table):  # room first, so that what fails leaves nothing behind
-                    more = np.full(max(key + 1 - len(self._table), len(self._table)), -1, dtype=np.int64)
+                small = key if isinstance(key, int) and type(key) is int and 0 <= key < 8 * number + 1024 else -1
+                if small >= len(self._table):  # room first, so that what fails leaves nothing behind
+                    more = np.full(max(small + 1 - len(self._table), len(self._table)), -1, dtype=np.int64)
                     self._table = np.concatenate([self._table, more])
                 self._of[key] = number
-                if small:
-                    self._table[key] = number
+                if small >= 0:
+                    self._table[small] = number

@@ -89,8 +89,11 @@ class OnlineRegressor(Estimator):
 
     def learn_one(self, x: ArrayLike, y: ArrayLike) -> Self:
         """Learn one sample: x of shape (d,), y a number, or (outputs,)."""
-        if self._learner is not None and self._learner.learn_one(x, y):  # plain numbers, at once
+        sound = None if self._learner is None else self._learner.learn_one(x, y)  # plain numbers, at once
+        if sound:
             return self
+        if sound is False:
+            raise self._health.error(self, self.n_samples_seen_ - 1)
         x = check_x(x, width=self._width)
         y = check_x(y, name="y") if np.ndim(y) else check_x(y, name="y")[0]
         return self.partial_fit(x[None, :], np.asarray(y)[None])

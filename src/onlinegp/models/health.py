@@ -32,10 +32,12 @@ class Health:
     Attributes
     ----------
     largest : the largest |y| learned so far
+    broken : what was raised when the model broke down; it is not saved any more
     """
 
     def __init__(self) -> None:
         self.largest = 0.0
+        self.broken: BreakdownError | None = None
         self._last: tuple[Array, Array] | None = None  # the row learned last
 
     def after_running(self, model: OnlineRegressor, said: Predictions, Y: Array, before: int) -> None:
@@ -59,6 +61,8 @@ class Health:
 
     def before_saving(self, model: OnlineRegressor, learner: Learner) -> None:
         """Refuse to keep a model that has broken down."""
+        if self.broken is not None:
+            raise self.broken
         if self._last is not None:
             X, Y = self._last
             self.after_running(model, learner.predict(X), Y, learner.seen - 1)
@@ -74,10 +78,11 @@ class Health:
     def error(
         self, model: OnlineRegressor, row: int | None, mean: Array | None = None, std: Array | None = None
     ) -> BreakdownError:
-        """Return the error that names the model, the row and the remedy."""
+        """Note that the model has broken down; return the error that names it, the row and the remedy."""
         where = "" if row is None else f" at row {row} of its stream"
-        what = "its prediction is not finite"
+        what = "its prediction is not finite, or absurd and certain"
         if mean is not None and np.isfinite(mean).all() and std is not None and np.isfinite(std).all():
             j = int(np.abs(mean).argmax())
             what = f"it predicts {mean[j]:.3g} +- {std[j]:.3g}, and no |y| so far exceeds {self.largest:.3g}"
-        return BreakdownError(f"{model!r} broke down{where}: {what}. {model.remedy}", row)
+        self.broken = BreakdownError(f"{model!r} broke down{where}: {what}. {model.remedy}", row)
+        return self.broken
