@@ -32,6 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     An error may carry another one as its `exit_code`: 3 for bad data, 4 for a checkpoint that cannot be used.
     """
     argv = sys.argv[1:] if argv is None else list(argv)
+    if sys.stderr is None:  # closed: `print` would send messages to the output instead
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stdout is None:
+        return _failed(OSError("standard output is closed. Send it to a file, or to /dev/null."))
     parser = argparse.ArgumentParser(
         prog="onlinegp",
         description="Regression on streams with honest uncertainty.",
@@ -59,14 +63,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("onlinegp: interrupted.", file=sys.stderr)
         return 130
-    except (ValueError, TypeError, OSError) as error:
-        print(f"onlinegp: {error}", file=sys.stderr)
-        return getattr(error, "exit_code", 1)
+    except MemoryError:
+        return _failed(ValueError("there is not enough memory. Use a smaller --budget, --lags or --tune."))
+    except (ValueError, TypeError, OSError, ArithmeticError) as error:
+        return _failed(error)
+
+
+def _failed(error: Exception) -> int:
+    """Tell what went wrong, and return the exit code."""
+    _tell(str(error))
+    return getattr(error, "exit_code", 1)
 
 
 def _tell(message: Warning | str, *_: object, **__: object) -> None:
     """Show a warning as the command line speaks, without a place in the source."""
-    print(f"onlinegp: {message}", file=sys.stderr)
+    from onlinegp.streams.errors import printable
+
+    print(f"onlinegp: {printable(str(message))}", file=sys.stderr)
 
 
 def _one_blas_thread() -> None:

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from onlinegp.cli.parsing import parse_columns, parse_kernel, parse_setting
+from onlinegp.streams.errors import printable
 from onlinegp.streams.reading.source import ROWS, Columns, Source, choose_columns, open_source
 
 EXIT_CODES = """exit codes:
@@ -28,8 +29,14 @@ def add_source(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--keys", metavar="A,B", help="the columns to copy to the output (text, times, ids)")
     group.add_argument("--lags", type=int, metavar="N", help="predict from the last N values of the target")
     group.add_argument("--horizon", type=int, default=1, metavar="H", help="with --lags: so many rows ahead (1)")
+    add_format(group)
+
+
+def add_format(group: argparse._ActionsContainer) -> None:
+    """Say how SOURCE is written."""
     group.add_argument("--format", choices=("auto", "csv", "jsonl", "parquet"), default="auto", help="of SOURCE (auto)")
     group.add_argument("--delimiter", default="auto", metavar="C", help="of CSV: a character, tab or space (auto)")
+    group.add_argument("--decimal", choices=(".", ","), default=".", help="of numbers in CSV: point or comma (.)")
     group.add_argument("--encoding", default="utf-8", metavar="E", help="of CSV, such as latin-1 (utf-8)")
 
 
@@ -60,8 +67,22 @@ def given_parameters(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def opened(args: argparse.Namespace, *, rows: int = ROWS) -> Source:
+    """Return the source that the options describe, and say what is to be known of it."""
+    source = source_of(args, rows=rows)
+    for note in [] if getattr(args, "quiet", False) else source.notes:
+        say(note)
+    return source
+
+
+def source_of(args: argparse.Namespace, *, rows: int = ROWS) -> Source:
     return open_source(
-        args.source, format=args.format, delimiter=args.delimiter, encoding=args.encoding, rows=max(1, min(rows, ROWS))
+        args.source,
+        format=args.format,
+        delimiter=args.delimiter,
+        encoding=args.encoding,
+        decimal=args.decimal,
+        rows=max(1, min(rows, ROWS)),
+        resumable=getattr(args, "checkpoint", None) is not None,
     )
 
 
@@ -86,4 +107,4 @@ def chosen_columns(args: argparse.Namespace, source: Source) -> tuple[Columns, i
 
 def say(*parts: object) -> None:
     """Tell the user, beside the output."""
-    print(*parts, file=sys.stderr, flush=True)
+    print(*(printable(str(part)) for part in parts), file=sys.stderr, flush=True)
