@@ -9,6 +9,7 @@ from typing import Any
 from onlinegp.cli.parsing import parse_columns, parse_kernel, parse_setting
 from onlinegp.streams.errors import printable
 from onlinegp.streams.reading.source import ROWS, Columns, Source, choose_columns, open_source
+from onlinegp.streams.running.predictor import FARTHEST
 
 EXIT_CODES = """exit codes:
   0    done
@@ -19,6 +20,8 @@ EXIT_CODES = """exit codes:
   130  interrupted by Ctrl-C (143: by SIGTERM); output and checkpoint are complete up to there
   141  the reader of the output closed the pipe
 """
+
+MOST_TUNING = 1_000_000  # rows, which are kept in memory
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:
@@ -89,8 +92,12 @@ def source_of(args: argparse.Namespace, *, rows: int = ROWS) -> Source:
 def chosen_columns(args: argparse.Namespace, source: Source) -> tuple[Columns, int]:
     """Return the columns, and the lags: those asked for, or ten if there is nothing else to predict from."""
     lags = 0 if args.lags is None else args.lags
-    if lags < 0 or args.horizon < 1:
-        raise ValueError(f"--lags must be 0 or more and --horizon 1 or more, got {args.lags} and {args.horizon}.")
+    if not 0 <= lags <= FARTHEST:
+        raise ValueError(f"--lags must be from 0 to {FARTHEST}, got {lags}. 10 is a usual choice.")
+    if not 1 <= args.horizon <= FARTHEST:
+        raise ValueError(f"--horizon must be from 1 to {FARTHEST} rows, got {args.horizon}.")
+    if args.tune is not None and not 0 <= args.tune <= MOST_TUNING:
+        raise ValueError(f"--tune must be from 0 to {MOST_TUNING} rows, got {args.tune}. 1000 is a usual choice.")
     columns = choose_columns(
         source,
         target=args.target,
@@ -103,6 +110,12 @@ def chosen_columns(args: argparse.Namespace, source: Source) -> tuple[Columns, i
     if args.horizon > 1 and lags == 0:
         raise ValueError(f"--horizon {args.horizon} needs --lags: from what is known so many rows before?")
     return columns, lags
+
+
+def checked_level(level: float) -> float:
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"--level must be greater than 0 and less than 1, got {level}. Use 0.99 for a wide interval.")
+    return level
 
 
 def say(*parts: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from onlinegp.cli.options import EXIT_CODES, add_format, opened, say
+from onlinegp.cli.options import EXIT_CODES, add_format, checked_level, opened, say
 from onlinegp.cli.run import columns_of, summary, summary_lines
 from onlinegp.files.model_file import ModelFileError
 from onlinegp.models.base import OnlineRegressor
@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    checked_level(args.level)
     try:
         model, stream = unpack(Path(args.model).read_bytes())
     except ModelFileError as error:

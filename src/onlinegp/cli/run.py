@@ -10,8 +10,17 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from onlinegp.checks import fraction, positive
-from onlinegp.cli.options import EXIT_CODES, add_model, add_source, chosen_columns, given_parameters, opened, say
+from onlinegp.checks import positive
+from onlinegp.cli.options import (
+    EXIT_CODES,
+    add_model,
+    add_source,
+    checked_level,
+    chosen_columns,
+    given_parameters,
+    opened,
+    say,
+)
 from onlinegp.cli.parsing import parse_every, parse_model
 from onlinegp.files.atomic import write_atomically
 from onlinegp.streams.errors import CheckpointError, Stopped, listed
@@ -108,9 +117,7 @@ def _how_to_go_on(args: argparse.Namespace, job: Job) -> str:
 
 def set_up(args: argparse.Namespace, talk: Any) -> Job:
     """Return the job that the options describe, at its beginning or where its checkpoint says."""
-    fraction(level=args.level)
-    if args.level == 1.0:
-        raise ValueError("--level must be less than 1, got 1.0. Use 0.99 or 0.999 for a wide interval.")
+    checked_level(args.level)
     if args.robust is not None:
         positive("3 is a usual choice.", robust=args.robust)
     every = Every(*parse_every(args.every))

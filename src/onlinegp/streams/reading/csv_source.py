@@ -45,6 +45,7 @@ class CsvSource(TextSource):
 
     def select(self, columns: Columns) -> None:
         super().select(columns)
+        self._both = not set(columns.numbers).isdisjoint(columns.keys)  # to be read as number and as text
         pa = arrow()
         if pa is None:
             return
@@ -76,7 +77,7 @@ class CsvSource(TextSource):
         order mark for nothing; and it looks neither at quotes within fields nor into columns that nobody wants.
         """
         data = part.data
-        if not part.neat or self._encoding != "utf-8" or self.delimiter == " ":
+        if not part.neat or self._both or self._encoding != "utf-8" or self.delimiter == " ":
             return False
         if data.count(b"\r") != data.count(b"\r\n") or data.startswith((BOM, b"\n", b"\r\n")):
             return False

@@ -134,6 +134,9 @@ def choose_columns(
     The target is the last column of numbers; the features are the other ones, or none if there are lags; text columns
     and those called time, date, id and the like are keys.
     """
+    for option, names in (("--features", features or ()), ("--keys", keys or ())):
+        if len(set(names)) < len(names):
+            raise ValueError(f"{option} must name each column once, got {listed(names)}.")
     known, asked = set(source.names), {*(features or ()), *(keys or ())}
     for name in (*([target] if target is not None else []), *(features or ()), *(keys or ())):
         if name not in known:

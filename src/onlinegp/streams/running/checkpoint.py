@@ -15,6 +15,7 @@ from onlinegp.files.atomic import write_atomically
 from onlinegp.files.model_file import ModelFileError, from_bytes, opened, to_bytes
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.streams.errors import CheckpointError
+from onlinegp.streams.running.stored import checked
 
 LATEST, PREVIOUS = "checkpoint.ogp", "checkpoint-previous.ogp"
 
@@ -27,10 +28,8 @@ def pack(model: OnlineRegressor, stream: dict[str, Any]) -> bytes:
 def unpack(data: bytes) -> tuple[OnlineRegressor, dict[str, Any]]:
     """Return a model and its stream's entry, which is empty for a plain model file; or raise a ModelFileError."""
     header, _ = opened(data)
-    stream = header.get("stream", {})
-    if not isinstance(stream, dict):
-        raise ModelFileError("the stream's entry is not an object.")
-    return from_bytes(data), stream
+    model = from_bytes(data)
+    return model, checked(header.get("stream", {}), model)
 
 
 class Checkpoints:
