@@ -48,6 +48,14 @@ class BadRow:
         )
 
 
+def other_input(path: str, why: str) -> CheckpointError:
+    """Return the error of a checkpoint that was made from another input than the one at hand."""
+    return CheckpointError(
+        f"{path} is not the input that the checkpoint belongs to: {why}. "
+        f"Restore it, or start anew with an empty checkpoint folder."
+    )
+
+
 def printable(text: str) -> str:
     """Return a text that is safe on a terminal: whatever is not printable becomes its escape, line ends stay.
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onlinegp.streams.errors import BadData, CheckpointError
+from onlinegp.streams.errors import BadData, other_input
 from onlinegp.streams.reading.quoting import SPAN, Quoting
 from onlinegp.streams.reading.raw import Raw
 
@@ -87,10 +87,7 @@ class Lines:
                 self._read()
         if (self.offset, self.line, self.checksum) != (offset, line, checksum):
             found = f"it has {self.offset} bytes only" if self.offset < offset else f"its first {offset} bytes differ"
-            raise CheckpointError(
-                f"{self.name} is not the input that the checkpoint belongs to: {found}. "
-                f"Restore it, or start anew with an empty checkpoint folder."
-            )
+            raise other_input(self.name, found)
         if last not in (b"", b"\n"):
             self._end_line()
 
@@ -141,10 +138,7 @@ class Lines:
             self._read()
         rest = bytes(self._buffer[:2])
         if rest and not rest.startswith((b"\n", b"\r\n")):
-            raise CheckpointError(
-                f"{self.name}, line {self.line + 1}: the line had no end when it was learned, and has become longer. "
-                f"Start anew with an empty checkpoint folder."
-            )
+            raise other_input(self.name, f"line {self.line + 1} had no end when it was learned, and has become longer")
         self.skip(rest.find(b"\n") + 1)
 
     def _complete(self) -> tuple[int, int, bool]:

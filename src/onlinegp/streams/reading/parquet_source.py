@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.streams.errors import BadData, BadRow, CheckpointError, short
+from onlinegp.streams.errors import BadData, BadRow, other_input, short
 from onlinegp.streams.numbers import complaint, need_arrow, outsized
 from onlinegp.streams.reading.lines import file_checksum
 from onlinegp.streams.reading.source import Block, Columns, Source, infinite_or_missing
@@ -54,10 +54,7 @@ class ParquetSource(Source):
     def seek(self, position: dict[str, int]) -> None:
         row = position.get("row", -1)
         if position.get("checksum") != self._checksum or not 0 <= row <= self._file.metadata.num_rows:
-            raise CheckpointError(
-                f"{self.path} is not the input that the checkpoint belongs to: it has changed since. "
-                f"Restore it, or start anew with an empty checkpoint folder."
-            )
+            raise other_input(self.path, "it has changed since")
         self._row = row
 
     def rows_at_most(self, limit: int) -> int:

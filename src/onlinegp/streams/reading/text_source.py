@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 
-from onlinegp.streams.errors import BadData
+from onlinegp.streams.errors import BadData, other_input
 from onlinegp.streams.reading.lines import Lines, Part
 from onlinegp.streams.reading.source import Block, Source
 
@@ -25,6 +25,8 @@ class TextSource(Source):
         return {"offset": self._lines.offset, "line": self._lines.line, "checksum": self._lines.checksum}
 
     def seek(self, position: dict[str, int]) -> None:
+        if "offset" not in position:
+            raise other_input(self.path, "that was a table of rows, this is text")
         self._lines.seek(**position)
 
     @property

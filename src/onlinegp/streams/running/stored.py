@@ -31,8 +31,7 @@ def checked(stream: Any, model: OnlineRegressor) -> dict[str, Any]:
     _level(stream)
     _object(stream, "settings")
     if "position" in stream:
-        for name in _object(stream, "position"):
-            _whole(stream["position"], name)
+        _position(_object(stream, "position"))
         for name in ("count", "length"):
             _whole(_object(stream, "rejects"), name)
         _whole(stream, "output")
@@ -42,6 +41,12 @@ def checked(stream: Any, model: OnlineRegressor) -> dict[str, Any]:
             _curves(_object(stream, "curves"))
         stream.setdefault("curves", None)
     return stream
+
+
+def _position(position: dict[str, Any]) -> None:
+    _only(position, ("row", "checksum") if "row" in position else ("offset", "line", "checksum"), "position")
+    for name in position:
+        _whole(position, name)
 
 
 def _columns(columns: dict[str, Any]) -> None:
