@@ -35,8 +35,8 @@ def add_source(parser: argparse.ArgumentParser) -> None:
     add_format(group)
 
 
-def add_format(group: argparse._ActionsContainer) -> None:
-    """Say how SOURCE is written."""
+def add_format(group: Any) -> None:
+    """Let a parser, or a group of its options, know how SOURCE is written."""
     group.add_argument("--format", choices=("auto", "csv", "jsonl", "parquet"), default="auto", help="of SOURCE (auto)")
     group.add_argument("--delimiter", default="auto", metavar="C", help="of CSV: a character, tab or space (auto)")
     group.add_argument("--decimal", choices=(".", ","), default=".", help="of numbers in CSV: point or comma (.)")

@@ -44,7 +44,8 @@ included), lower, upper and log_density of the prediction made before the target
 predicted by the mean of those before them and are not scored. A missing target is predicted and not learned.
 
 After a crash, repeat the command with --resume: the output becomes what an uninterrupted run gives. A pipe must then
-be sent again from its beginning; what was done is skipped.
+be sent again from its beginning; what was done is skipped. With --checkpoint, a last line of a file that has no end yet
+is left unread, as it may still become longer.
 
 {EXIT_CODES}"""
 PIPE_ROWS = 200  # for tuning, where nobody knows how many rows will come

@@ -20,15 +20,15 @@ class Quoting:
     def __init__(self, delimiter: str) -> None:
         self.delimiter = delimiter
         mark = re.escape(delimiter)
-        neat = rf"(?:\A|(?<=[{mark}\n])){QUOTED}(?=[{mark}\r\n]|\Z)"
-        self._neat = re.compile(neat.encode())
+        begun = QUOTED.replace('"', rf'"(?<=[{mark}\n]")', 1)  # a pattern that begins with a letter is found quickly
+        self._neat = re.compile(rf"{begun}(?=[{mark}\r\n]|\Z)".encode())
         self._opened = re.compile(QUOTED.encode())
         self._rest = re.compile(rf"[^{mark}\n]*+".encode())
         self._field = re.compile(rf"({QUOTED})?+([^{mark}]*+)({mark}|\Z)")
 
     def neat(self, data: bytes | bytearray, size: int) -> bool:
         """Whether every quote in so many bytes of lines encloses a whole field: then no field goes on after them."""
-        return data.find(b'"', 0, size) < 0 or b'"' not in self._neat.sub(b"", data[:size])
+        return data.find(b'"', 0, size) < 0 or b'"' not in self._neat.sub(b"", b"\n" + data[:size])
 
     def row_end(self, data: bytes | bytearray, start: int) -> tuple[int, bool, int]:
         """Return where the row that starts here ends, whether its quotes are closed, and if not where one opens.

@@ -134,17 +134,10 @@ def choose_columns(
     The target is the last column of numbers; the features are the other ones, or none if there are lags; text columns
     and those called time, date, id and the like are keys.
     """
-    for option, names in (("--features", features or ()), ("--keys", keys or ())):
-        if len(set(names)) < len(names):
-            raise ValueError(f"{option} must name each column once, got {listed(names)}.")
-    known, asked = set(source.names), {*(features or ()), *(keys or ())}
-    for name in (*([target] if target is not None else []), *(features or ()), *(keys or ())):
-        if name not in known:
-            raise ValueError(
-                f"there is no column {short(name)!r} in {source.path}. Its columns: {listed(source.names)}."
-            )
+    _refuse_unknown(source, target, features or (), keys or ())
     numbers = [name for name in source.names if source.numeric[name]]
     if target is None:
+        asked = {*(features or ()), *(keys or ())}
         candidates = [name for name in numbers if name not in asked]
         if not candidates:
             raise BadData(f"{source.path} has no column of numbers to predict. Its columns: {listed(source.names)}.")
@@ -161,6 +154,19 @@ def choose_columns(
             f"the target {target!r} must not be among the features. Use --lags to predict it from its past."
         )
     return Columns(target, features, keys)
+
+
+def _refuse_unknown(source: Source, target: str | None, features: tuple[str, ...], keys: tuple[str, ...]) -> None:
+    """Refuse names that the source does not have, and those that are asked for twice."""
+    for option, names in (("--features", features), ("--keys", keys)):
+        if len(set(names)) < len(names):
+            raise ValueError(f"{option} must name each column once, got {listed(names)}.")
+    known = set(source.names)
+    for name in (*([target] if target is not None else []), *features, *keys):
+        if name not in known:
+            raise ValueError(
+                f"there is no column {short(name)!r} in {source.path}. Its columns: {listed(source.names)}."
+            )
 
 
 def infinite_or_missing(X: Array, y: Array) -> bool:
