@@ -6,8 +6,8 @@ Every online kernel regressor is an online Gaussian process that has made up its
 from onlinegp import kernels
 from onlinegp.batch.gp import GPRegression
 from onlinegp.batch.tuning import estimate_hyperparameters
-from onlinegp.evaluate import Trace, run
-from onlinegp.files.model_file import ModelFileError, from_bytes, load
+from onlinegp.evaluate import run
+from onlinegp.files.container import ModelFileError
 from onlinegp.fleet import Fleet
 from onlinegp.models import (
     FBKRLS,
@@ -20,31 +20,40 @@ from onlinegp.models import (
     SWKRLS,
     BetaKLMS,
     OnlineGP,
+    OnlineRegressor,
 )
+from onlinegp.models.health import BreakdownError
+from onlinegp.models.saving import from_bytes, load
+from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.recipes import dictionaries, forgetting
+from onlinegp.trace import Trace
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BetaKLMS",
+    "BreakdownError",
+    "dictionaries",
+    "estimate_hyperparameters",
     "FBKRLS",
     "Fleet",
+    "forgetting",
+    "from_bytes",
+    "Gaussian",
     "GPRegression",
+    "kernels",
     "KLMS",
     "KNLMS",
     "KRLS",
     "KRLST",
+    "load",
     "ModelFileError",
     "NORMA",
     "OnlineGP",
+    "OnlineRegressor",
+    "Predictions",
     "QKLMS",
+    "run",
     "SWKRLS",
     "Trace",
-    "dictionaries",
-    "estimate_hyperparameters",
-    "forgetting",
-    "from_bytes",
-    "kernels",
-    "load",
-    "run",
 ]

@@ -124,21 +124,21 @@ def check_Xy(X: ArrayLike, y: ArrayLike, *, width: int | None = None, owner: str
     return X, _refuse_non_finite(y, "y")
 
 
-def check_x(x: ArrayLike, *, width: int | None = None) -> Array:
+def check_x(x: ArrayLike, *, width: int | None = None, name: str = "x") -> Array:
     """Return one input as a (d,) array of finite float64; a number counts as one feature."""
-    array = _as_floats(x, "x")
+    array = _as_floats(x, name)
     if array.ndim == 0:
         array = array.reshape(1)
     if array.ndim != 1:
-        raise ValueError(f"x must be one sample, of shape (features,), got {array.shape}. Use predict for many.")
+        raise ValueError(f"{name} must be one sample, of shape (features,), got {array.shape}. Use predict for many.")
     if array.size == 0:
-        raise ValueError("x must have at least one feature, got an empty one.")
+        raise ValueError(f"{name} must have at least one feature, got an empty one.")
     if width is not None and array.size != width:
         raise ValueError(
-            f"x has {array.size} features, but the model was trained with {width}. "
+            f"{name} has {array.size} features, but the model was trained with {width}. "
             f"Pass the same features, in the same order."
         )
-    return _refuse_non_finite(array, "x")
+    return _refuse_non_finite(array, name)
 
 
 def _as_floats(values: ArrayLike, name: str) -> Array:

@@ -3,46 +3,37 @@
 from __future__ import annotations
 
 import copy
-import itertools
-import json
-import struct
-import zlib
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
+from threading import RLock
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onlinegp import frames
 from onlinegp.checks import Array, check_X, check_Xy, count
-from onlinegp.engine.fleets import NativeFleet, Numbers, PythonFleet, Who, make_fleet
+from onlinegp.engine import thread_count
+from onlinegp.engine.fleets import Numbers
+from onlinegp.engine.members import Members, Which
 from onlinegp.files.atomic import write_atomically
-from onlinegp.files.model_file import (
-    INTEGERS,
-    SCALARS,
-    ModelFileError,
-    as_model_file_error,
-    contents,
-    describe,
-    header_from,
-    rebuild,
-    state_from,
-)
+from onlinegp.files.container import ModelFileError, as_model_file_error, pack, unpack
+from onlinegp.files.stacks import stacked, unstacked
+from onlinegp.learner import Contents
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.recipes.state import State
-
-MAGIC = b"ogpfleet"
-VERSION = 1
-PREFIX, CHECKSUM = struct.Struct("<8sHI"), struct.Struct("<I")
-RECORD = struct.Struct("<" + "".join("q" if name in INTEGERS else "d" for name in SCALARS))
+from onlinegp.models.description import describe, rebuild
+from onlinegp.models.saving import FEW
+from onlinegp.predictions import Predictions
+from onlinegp.trace import Trace
 
 
 class Fleet:
-    """Many independent models of one recipe, one for each key: sensors, users, links, ...
+    """Many independent models of one kind, one for each key: sensors, users, links, ...
 
-    A key that is seen for the first time gets a model of its own, as `model` describes it. Models lie side by side in
-    memory, and a call learns one event for each of a list of keys, on several threads; events of one key are learned in
-    the order of the list, and what a model learns does not depend on the others.
+    A key that is seen for the first time gets a model of its own, as `model` describes it. A call learns one event for
+    each of a list of keys; events of one key are learned in the order of the list, and what a model learns does not
+    depend on the others. Models made of parts lie side by side in memory and learn on several threads; any other model
+    is one object for each key. One call at a time is let in: other threads wait.
 
     Parameters
     ----------
@@ -68,35 +59,50 @@ class Fleet:
             raise ValueError("model must not have learned anything yet: a fleet starts every model from the prior.")
         self.model = copy.deepcopy(model)
         self.threads = None if threads is None else count("Use None for as many as there are cores.", threads=threads)
-        self._recipe = self.model.recipe()
+        self.model.check()
+        self._lock = RLock()
         self._numbers = Numbers()
-        self._fleet: PythonFleet | NativeFleet | None = None
+        self._members: Members | None = None
+        self._single = True
+        self._names: Any = None  # of the columns, if the first events came in a data frame
 
     # Learning and predicting
 
     def learn(self, keys: Sequence[Hashable], X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn row i of X (n, d) and y (n,) by the model of keys[i]; new keys get new models."""
-        fleet, who, X, Y = self._events(keys, X, y)
-        fleet.learn(who, X, Y, self._threads())
+        """Learn row i of X (n, d) and y (n,) or (n, outputs) by the model of keys[i]; new keys get new models."""
+        with self._lock:
+            members, which, X, Y = self._events(keys, X, y)
+            members.learn(which, X, Y, self._threads())
         return self
 
-    def run(self, keys: Sequence[Hashable], X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
-        """Predict each event, then learn it; return the means (n,) and standard deviations of y (n,)."""
-        fleet, who, X, Y = self._events(keys, X, y)
-        mean, variance = fleet.run(who, X, Y, self._threads())
-        return mean[:, 0], np.sqrt(variance)
+    def run(self, keys: Sequence[Hashable], X: ArrayLike, y: ArrayLike) -> Trace:
+        """Predict each event, then learn it, and return what was predicted."""
+        origin = frames.origin(X)
+        with self._lock:
+            members, which, X, Y = self._events(keys, X, y)
+            predictions, size = members.run(which, X, Y, self._threads())
+        if self._single:
+            return Trace(predictions.output(0), Y[:, 0].copy(), size, origin)
+        return Trace(predictions, Y.copy(), size, origin)
 
     def predict(self, keys: Sequence[Hashable], X: ArrayLike, return_std: bool = False) -> Any:
         """Predict y at row i of X by the model of keys[i]; with `return_std`, its standard deviation too."""
-        X = check_X(X, width=self._width)
-        keys = _listed(keys, len(X))
-        who = self._numbers.find(keys)
-        if who is None:
-            unknown = next(key for key in keys if key not in self._numbers)
-            raise KeyError(f"no model has the key {unknown!r}. A key gets its model when it is first learned.")
-        assert self._fleet is not None
-        mean, variance = self._fleet.predict(who, X, self._threads())
-        return (mean[:, 0], np.sqrt(variance)) if return_std else mean[:, 0]
+        said = self.predict_distribution(keys, X)
+        return (said.mean, said.std) if return_std else said.mean
+
+    def predict_distribution(self, keys: Sequence[Hashable], X: ArrayLike) -> Predictions:
+        """Return the predictive distributions of y at row i of X by the model of keys[i]."""
+        values, _ = frames.read(X, self._names, owner="the fleet")
+        values = check_X(values, width=self._width, owner="the fleet")
+        keys = _listed(keys, len(values))
+        with self._lock:
+            which = self._numbers.find(keys)
+            if which is None:
+                unknown = next(key for key in keys if key not in self._numbers)
+                raise KeyError(f"no model has the key {unknown!r}. A key gets its model when it is first learned.")
+            assert self._members is not None
+            said = self._members.predict(which, values, self._threads())
+        return said.output(0) if self._single else said
 
     # Members
 
@@ -111,19 +117,24 @@ class Fleet:
 
     def __getitem__(self, key: Hashable) -> OnlineRegressor:
         """Return a copy of the model of a key, as an estimator of its own."""
-        if key not in self._numbers:
-            raise KeyError(f"no model has the key {key!r}.")
-        assert self._fleet is not None
-        model = copy.deepcopy(self.model)
-        model._adopt(self._recipe, copy.deepcopy(self._fleet.state(self._numbers[key])), single=True)
-        return model
+        with self._lock:
+            if key not in self._numbers:
+                raise KeyError(f"no model has the key {key!r}.")
+            assert self._members is not None
+            learned = self._members.dump(self._numbers[key])
+            return copy.deepcopy(self.model).restore(self._about() | {"learned": learned})
 
     def __setitem__(self, key: Hashable, model: OnlineRegressor) -> None:
         """Let a copy of this model, which must be of the same kind, go on as the one of a key."""
-        same = type(model) is type(self.model) and repr(model) == repr(self.model)
-        if not same or not model.__sklearn_is_fitted__() or not model._flat:
-            raise ValueError(f"model must be a {self.model!r} that has learned from one output, got {model!r}.")
-        self._put(key, copy.deepcopy(model._state))
+        same = type(model) is type(self.model) and describe(model) == describe(self.model)
+        contents = model.dump() if same else None
+        if contents is None:
+            raise ValueError(f"model must be a {self.model!r} that has learned something, got {model!r}.")
+        with self._lock:
+            if self._members is not None and self._shape() != (contents["features"], contents["outputs"]):
+                d, p = self._shape()
+                raise ValueError(f"model must have {d} features and {p} outputs, as the others of the fleet have.")
+            self._put(key, contents)
 
     def items(self) -> Iterator[tuple[Hashable, OnlineRegressor]]:
         """Yield each key with a copy of its model."""
@@ -136,97 +147,114 @@ class Fleet:
 
     def save(self, path: str | Path, *, progress: bool = False) -> None:
         """Write all models to one file, beside it first and then renamed. Keys must be strings or whole numbers."""
-        odd = next((key for key in self if not isinstance(key, (str, int)) or isinstance(key, bool)), None)
-        if odd is not None:
-            raise ValueError(f"keys must be strings or whole numbers to be saved, got {odd!r}. Rename that one.")
-        write_atomically(path, self._chunks(progress))
+        with self._lock:
+            odd = next((key for key in self if type(key) not in (str, int)), None)
+            if odd is not None:
+                raise ValueError(f"keys must be strings or whole numbers to be saved, got {odd!r}. Rename that one.")
+            write_atomically(path, [self.to_bytes(progress=progress)])
 
     @classmethod
     def load(cls, path: str | Path, *, threads: int | None = None, progress: bool = False) -> Self:
         """Read a fleet from a file that `save` wrote; like model files, safe to open from strangers."""
         try:
-            header, body = _opened(Path(path).read_bytes())
-            with as_model_file_error():
-                fleet = cls(rebuild(header), threads=threads)
-                fleet._fill(header["keys"], header["features"], body, progress)
+            return cls.from_bytes(Path(path).read_bytes(), threads=threads, progress=progress)
         except ModelFileError as error:
             raise ModelFileError(f"{path}: {error}") from None
+
+    def to_bytes(self, *, progress: bool = False) -> bytes:
+        """Return what `save` writes: the arrays of all models, one after the other."""
+        with self._lock:
+            members = self._members
+            parts = [] if members is None else [members.dump(i) for i in _shown(len(self), "saving", progress)]
+            header, arrays = stacked(parts)
+            about = {} if members is None else self._about()
+            return pack({"kind": "fleet", "model": describe(self.model), "keys": list(self)} | about | header, arrays)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, threads: int | None = None, progress: bool = False) -> Self:
+        """Return the fleet that `to_bytes` wrote, or raise a ModelFileError."""
+        header, arrays = unpack(data)
+        if header.get("kind") != "fleet":
+            raise ModelFileError(f"the file holds a {header.get('kind')}, not a fleet. Use onlinegp.load for a model.")
+        with as_model_file_error():
+            fleet = cls(rebuild(header["model"]), threads=threads)
+            keys = _checked_keys(header["keys"])
+            learned = unstacked(header, arrays, len(keys))
+            about = {name: header[name] for name in ("features", "outputs", "single", "names")} if keys else {}
+            if keys and not 1 <= about["features"] <= max(FEW, len(data) // 8):
+                raise ModelFileError(f"impossible sizes: features = {about['features']!r}.")
+            for i in _shown(len(keys), "loading", progress):
+                fleet._put(keys[i], about | {"learned": next(learned)})
         return fleet
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies and pickles carry what the models have learned."""
+        with self._lock:
+            own = {name: value for name, value in vars(self).items() if name not in ("_lock", "_numbers", "_members")}
+            learned = [] if self._members is None else [self._members.dump(i) for i in range(len(self))]
+            return own | {"contents": (list(self), self._shape(), learned)}
+
+    def __setstate__(self, own: dict[str, Any]) -> None:
+        keys, shape, learned = own.pop("contents")
+        vars(self).update(own)
+        self._lock, self._numbers, self._members = RLock(), Numbers(), None
+        for key, contents in zip(keys, learned, strict=True):
+            about = {"features": shape[0], "outputs": shape[1], "single": self._single, "names": None}
+            self._put(key, about | {"learned": contents, "names": [] if self._names is None else list(self._names)})
 
     # Inside
 
     @property
     def _width(self) -> int | None:
-        return None if self._fleet is None else self._fleet.features
+        return None if self._members is None else self._members.features
+
+    def _shape(self) -> tuple[int, int]:
+        return (0, 0) if self._members is None else (self._members.features, self._members.outputs)
+
+    def _about(self) -> Contents:
+        features, outputs = self._shape()
+        names = [] if self._names is None else [str(name) for name in self._names]
+        return {"features": features, "outputs": outputs, "single": self._single, "names": names, "largest": 0.0}
 
     def _threads(self) -> int:
-        from onlinegp.engine import thread_count
-
         return self.threads or thread_count()
 
-    def _start(self, features: int) -> PythonFleet | NativeFleet:
-        if self._fleet is None:
-            self._fleet = make_fleet(self.model.engine, self._recipe, features, 1)
-        return self._fleet
-
-    def _events(self, keys: Sequence[Hashable], X: ArrayLike, y: ArrayLike) -> tuple[Any, Who, Array, Array]:
-        X, y = check_Xy(X, y, width=self._width)
-        if y.ndim != 1:
-            raise ValueError(f"y must have shape (n,), one number an event, got {y.shape}.")
-        keys = _listed(keys, len(X))
-        who = self._numbers.find(keys)
-        new = dict.fromkeys(key for key in keys if key not in self._numbers) if who is None else {}
-        fleet = self._start(X.shape[1])
-        if who is None:
-            fleet.grow(len(self._numbers) + len(new))
+    def _events(self, keys: Sequence[Hashable], X: Any, y: Any) -> tuple[Members, Which, Array, Array]:
+        """Return the members and the checked events; new keys get new members."""
+        values, names = frames.read(X, self._names, owner="the fleet")
+        values, y = check_Xy(values, frames.target(y), width=self._width, owner="the fleet")
+        outputs = 1 if y.ndim == 1 else y.shape[1]
+        if self._members is not None and ((y.ndim == 1) != self._single or outputs != self._members.outputs):
+            expected = "(n,)" if self._single else f"(n, {self._members.outputs})"
+            raise ValueError(f"y must have shape {expected} as before, got {y.shape}.")
+        keys = _listed(keys, len(values))
+        which = self._numbers.find(keys)
+        new = dict.fromkeys(key for key in keys if key not in self._numbers) if which is None else {}
+        if self._members is None:
+            self._members = self.model.start_many(values.shape[1], outputs)
+            self._single, self._names = y.ndim == 1, names
+        if which is None:
+            self._members.grow(len(self._numbers) + len(new))
             self._numbers.add(new)
-            who = self._numbers.find(keys)
-        assert who is not None
-        return fleet, who, X, y[:, None]
+            which = self._numbers.find(keys)
+        assert which is not None
+        return self._members, which, values, y.reshape(len(y), outputs)
 
-    def _put(self, key: Hashable, state: State) -> None:
-        if self._fleet is not None and self._fleet.features != state.centers.shape[1]:
-            raise ValueError(f"model must have {self._fleet.features} features, got {state.centers.shape[1]}.")
-        fleet = self._start(state.centers.shape[1])
+    def _put(self, key: Hashable, contents: Contents) -> None:
+        """Let the model of a key continue from these contents; a key that cannot is not added."""
+        hash(key)
+        if self._members is None:
+            self._members = self.model.start_many(contents["features"], contents["outputs"])
+            self._single = bool(contents["single"])
+            self._names = np.array(contents["names"], dtype=object) if contents["names"] else None
+        number = self._numbers[key] if key in self._numbers else len(self._numbers)
+        self._members.grow(number + 1)
+        self._members.load(number, contents["learned"])
         if key not in self._numbers:
-            fleet.grow(len(self._numbers) + 1)
             self._numbers.add([key])
-        fleet.put(self._numbers[key], state)
-
-    # The file: a prefix, the header (JSON: class, parameters, keys), each state (scalars, arrays), the CRC-32 of it all
-
-    def _chunks(self, progress: bool) -> Iterator[bytes]:
-        header = describe(self.model) | {"keys": list(self), "features": self._width}
-        text = json.dumps(header).encode()
-        checksum = 0
-        for chunk in itertools.chain([PREFIX.pack(MAGIC, VERSION, len(text)), text], self._records(progress)):
-            checksum = zlib.crc32(chunk, checksum)
-            yield chunk
-        yield CHECKSUM.pack(checksum)
-
-    def _records(self, progress: bool) -> Iterator[bytes]:
-        for i in _shown(len(self), "saving", progress):
-            assert self._fleet is not None
-            state = self._fleet.state(i)
-            yield RECORD.pack(*(getattr(state, name) for name in SCALARS)) + contents(state)
-
-    def _fill(self, keys: list[Hashable], features: int, body: memoryview, progress: bool) -> None:
-        """Take the states of all keys from what follows the header."""
-        if not isinstance(keys, list) or not all(type(key) in (str, int) for key in keys):
-            raise ModelFileError("the keys are not strings and whole numbers.")
-        if len(set(keys)) < len(keys):
-            raise ModelFileError("a key is there twice.")
-        for i in _shown(len(keys), "loading", progress):
-            if len(body) < RECORD.size:
-                raise ModelFileError(f"there are {len(keys)} keys, and only {i} models.")
-            scalars = dict(zip(SCALARS, RECORD.unpack_from(body), strict=True))
-            state, body = state_from(self._recipe, features, 1, scalars, body[RECORD.size :])
-            self._put(keys[i], state)
-        if body:
-            raise ModelFileError(f"{len(body)} bytes too many after the last model.")
 
 
-def _shown(n: int, what: str, progress: bool) -> Iterable[int]:
+def _shown(n: int, what: str, progress: bool) -> Any:
     if not progress:
         return range(n)
     from tqdm import tqdm
@@ -235,22 +263,16 @@ def _shown(n: int, what: str, progress: bool) -> Iterable[int]:
 
 
 def _listed(keys: Sequence[Hashable], n: int) -> Sequence[Hashable]:
-    """Return keys as they are, those of an array as plain numbers or strings; there must be n of them."""
-    keys = keys.tolist() if hasattr(keys, "tolist") else keys
+    """Return keys as they are, those of an array or series as plain values; there must be n of them."""
+    keys = keys.to_list() if hasattr(keys, "to_list") else keys.tolist() if hasattr(keys, "tolist") else keys
     if len(keys) != n:
         raise ValueError(f"keys must have one entry for each row of X, got {len(keys)} for {n} rows.")
     return keys
 
 
-def _opened(data: bytes) -> tuple[dict[str, Any], memoryview]:
-    """Return the header of a fleet file and what follows it, once the checksum is right."""
-    if len(data) < PREFIX.size + CHECKSUM.size or not data.startswith(MAGIC):
-        raise ModelFileError("this is not a fleet file.")
-    _, version, length = PREFIX.unpack_from(data)
-    if version != VERSION:
-        raise ModelFileError(f"fleet files of version {version} are unknown here; this is version {VERSION}.")
-    view = memoryview(data)
-    inner, end = view[: -CHECKSUM.size], view[-CHECKSUM.size :]
-    if CHECKSUM.unpack(end) != (zlib.crc32(inner),):
-        raise ModelFileError("the file is damaged or incomplete. Restore it from a copy.")
-    return header_from(inner[PREFIX.size : PREFIX.size + length]), inner[PREFIX.size + length :]
+def _checked_keys(keys: Any) -> list[Hashable]:
+    if not isinstance(keys, list) or not all(type(key) in (str, int) for key in keys):
+        raise ModelFileError("the keys are not strings and whole numbers.")
+    if len(set(keys)) < len(keys):
+        raise ModelFileError("a key is there twice.")
+    return keys

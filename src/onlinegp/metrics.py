@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlinegp.checks import Array, fraction
+from onlinegp.checks import Array
+from onlinegp.predictions import Gaussian
 
 
 def mse(y: ArrayLike, mean: ArrayLike) -> float:
@@ -49,30 +50,24 @@ def log_density(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
 
     Where std is zero the density is a point mass: plus infinity at y = mean, minus infinity elsewhere.
     """
-    r, std = _standardized(y, mean, std)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        density = -0.5 * r**2 - np.log(std) - 0.5 * np.log(2.0 * np.pi)
-    return density if np.all(std) else np.where(np.isinf(r), -np.inf, density)
+    return _gaussian(y, mean, std).log_density(y)
 
 
 def interval(mean: ArrayLike, std: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
     """Lower and upper end of the central interval that holds y with probability `level`."""
-    mean, std = np.asarray(mean, dtype=np.float64), _non_negative(std)
-    half = _quantile(level) * std
-    return mean - half, mean + half
+    return Gaussian(np.asarray(mean, dtype=np.float64), _non_negative(std)).interval(level)
 
 
 def coverage(y: ArrayLike, mean: ArrayLike, std: ArrayLike, level: float = 0.95) -> float:
     """Share of y inside the central interval of probability `level`; `level` itself if calibrated."""
-    r, _ = _standardized(y, mean, std)
-    return float(np.mean(np.abs(r) <= _quantile(level)))
+    y = np.asarray(y, dtype=np.float64)
+    lower, upper = _gaussian(y, mean, std).interval(level)
+    return float(np.mean((lower <= y) & (y <= upper)))
 
 
 def pit(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
     """Probability integral transform, Phi((y - mean) / std): uniform on [0, 1] if calibrated."""
-    from scipy.special import ndtr
-
-    return ndtr(_standardized(y, mean, std)[0])
+    return _gaussian(y, mean, std).cdf(y)
 
 
 def _pair(y: ArrayLike, mean: ArrayLike) -> tuple[Array, Array]:
@@ -84,16 +79,13 @@ def _pair(y: ArrayLike, mean: ArrayLike) -> tuple[Array, Array]:
     return y, mean
 
 
-def _standardized(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> tuple[Array, Array]:
-    """The errors in units of std, and std; no error is none, even where std is zero."""
+def _gaussian(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Gaussian:
+    """Return normal predictions, once their shapes were compared with that of y."""
     y, mean = _pair(y, mean)
     std = _non_negative(std)
     if std.ndim and std.shape != y.shape:
         raise ValueError(f"std must be a number or have the shape of y, got {std.shape} and {y.shape}. Reshape std.")
-    e = y - mean
-    with np.errstate(divide="ignore", invalid="ignore"):
-        r = e / std
-    return (r if np.all(std) else np.where(e == 0.0, 0.0, r)), std
+    return Gaussian(mean, std)
 
 
 def _non_negative(std: ArrayLike) -> Array:
@@ -102,13 +94,3 @@ def _non_negative(std: ArrayLike) -> Array:
         bad = std[~(std >= 0.0)].flat[0]
         raise ValueError(f"std must be zero or more, got {bad}. Pass the square root of the variance of y.")
     return std
-
-
-def _quantile(level: float) -> float:
-    """z with P(|N(0, 1)| <= z) = level."""
-    from statistics import NormalDist
-
-    level = fraction(level=level)
-    if level == 1.0:
-        raise ValueError("level must be less than 1, got 1.0. Use 0.99 or 0.999 for a wide interval.")
-    return NormalDist().inv_cdf((1.0 + level) / 2.0)

@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from onlinegp import frames
 from onlinegp.checks import Array, check_Xy, count
-from onlinegp.evaluate import Trace
-from onlinegp.metrics import coverage, interval, to_db
+from onlinegp.metrics import to_db
+from onlinegp.predictions import Predictions
+from onlinegp.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.image import AxesImage
     from matplotlib.lines import Line2D
 
-BLUE, ORANGE, GREEN, SKY, RED, PURPLE, BLACK = COLOURS = (
+BLUE, ORANGE, GREEN, SKY, RED, PURPLE, BLACK = COLORS = (
     "#0072B2",
     "#E69F00",
     "#009E73",
@@ -82,9 +83,8 @@ def fit(
     if X is not None and y is not None:
         known = check_Xy(frames.read(X)[0], frames.target(y))
     points = _points(grid, centers, known[0] if known else centers)
-    mean, std = model.predict(points[:, None], return_std=True)
     ax = _axes(ax, "input", "output")
-    band, line = _band(ax, points, mean, std, level)
+    band, line = _band(ax, points, model.predict_distribution(points[:, None]), level)
     data = marks = None
     if known:
         (data,) = ax.plot(known[0][:, 0], known[1], ".", color="0.35", ms=3, label="data")
@@ -124,7 +124,7 @@ def stream(
     y = _along(y, trace)
     t = np.arange(len(y))[rows if rows is not None else slice(-200, None)]
     ax = _axes(ax, "sample", "output")
-    band, line = _band(ax, t, trace.mean[t], trace.std[t], level)
+    band, line = _band(ax, t, trace.predictions.rows(t), level)
     (data,) = ax.plot(t, y[t], ".", color=BLACK, ms=4, label="what came")
     _legend(ax)
     return Band(band, line, data)
@@ -162,7 +162,8 @@ def calibration(
     ax.plot([0, 1], [0, 1], color="0.6", lw=1, ls="--", zorder=1)
 
     def curve(trace: Trace) -> Array:
-        return np.array([coverage(_along(y, trace), trace.mean, trace.std, level) for level in levels])
+        tail = np.abs(2.0 * trace.predictions.cdf(_along(y, trace)) - 1.0)  # inside the interval of a level if below it
+        return np.array([np.mean(tail <= level) for level in levels])
 
     lines = _curves(ax, traces, curve, x=levels)
     ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
@@ -206,10 +207,10 @@ def _axes(ax: Axes | None, xlabel: str, ylabel: str) -> Axes:
     return ax
 
 
-def _band(ax: Axes, x: NDArray[Any], mean: Array, std: Array, level: float) -> tuple[Artist, Line2D]:
-    lower, upper = interval(mean, std, level)
+def _band(ax: Axes, x: NDArray[Any], said: Predictions, level: float) -> tuple[Artist, Line2D]:
+    lower, upper = said.interval(level)
     band = ax.fill_between(x, lower, upper, color=BLUE, alpha=0.18, lw=0, label=f"{100 * level:g}% interval")
-    (line,) = ax.plot(x, mean, color=BLUE, lw=1.8, label="mean")
+    (line,) = ax.plot(x, said.mean, color=BLUE, lw=1.8, label="mean")
     ax.margins(x=0.01)
     return band, line
 
@@ -220,8 +221,8 @@ def _curves(ax: Axes, traces: Trace | Mapping[str, Trace], curve: Any, x: Array 
     for i, (name, trace) in enumerate(named.items()):
         values = curve(trace)
         style: dict[str, Any] = {
-            "color": COLOURS[i % len(COLOURS)],
-            "ls": STYLES[i // len(COLOURS) % len(STYLES)],
+            "color": COLORS[i % len(COLORS)],
+            "ls": STYLES[i // len(COLORS) % len(STYLES)],
             "lw": 1.6,
         }
         lines += ax.plot(np.arange(len(values)) if x is None else x, values, label=name or None, **style)

@@ -9,7 +9,6 @@ import numpy as np
 from river import base, proba
 
 from onlinegp import frames
-from onlinegp.metrics import interval
 from onlinegp.models import KRLST, OnlineRegressor
 
 ABSENT = 0.0  # what a feature that does not come is taken to be: the average, behind a StandardScaler
@@ -54,13 +53,13 @@ class RiverRegressor(base.MiniBatchRegressor):
 
     def predict_one(self, x: dict[Any, Any], with_dist: bool = False) -> Any:
         """Predict y: its mean or, with `with_dist`, its distribution, a `river.proba.Gaussian`, noise included."""
-        mean, std = self._look(x)
+        mean, std = self.learner.predict_one(self._row(x), return_std=True)
         return proba.Gaussian._from_state(n=1, m=mean, var=std**2, ddof=0) if with_dist else mean
 
     def predict_interval(self, x: dict[Any, Any], level: float = 0.95) -> tuple[float, float]:
         """Return the ends of the interval that holds y with probability `level`."""
-        lower, upper = interval(*self._look(x), level)
-        return float(lower), float(upper)
+        lower, upper = self.learner.predict_interval([self._row(x)], level)
+        return float(lower[0]), float(upper[0])
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn the rows of a data frame, in order."""
@@ -79,12 +78,9 @@ class RiverRegressor(base.MiniBatchRegressor):
             return mean
         return frames.build({"mean": mean}, where)["mean"]
 
-    def _look(self, x: dict[Any, Any]) -> tuple[float, float]:
-        if not x and not self.features:
-            x = {None: ABSENT}  # the prior of any input
-        return self.learner.predict_one(self._row(x), return_std=True)
-
     def _row(self, x: dict[Any, Any]) -> list[float]:
+        if not x and not self.features:
+            return [ABSENT]  # the prior of any input
         return [x.get(name, ABSENT) for name in self.features or sorted(x, key=str)]
 
     def _rows(self, values: Any, names: list[Any], known: list[Any] | None = None) -> Any:

@@ -67,7 +67,7 @@ def test_auto_bounds_kernels_that_take_both_signs():
 
 
 def test_a_beta_below_the_bound_is_no_covariance_and_its_variance_is_cut_at_zero():
-    X, y = stream(200)
+    X, y = stream(40)
     model = ogp.BetaKLMS(RBF(0.7), beta=-0.5, noise=0.05).fit(X, y)
     assert np.linalg.eigvalsh(model.posterior_cov_)[0] < 0
     std = model.predict(X, return_std=True)[1]

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp.checks import Array, check_Xy, count, non_negative, positive
-from onlinegp.kernels import Kernel
+from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.models.estimator import Estimator
+from onlinegp.predictions import Gaussian
 
 JITTERS = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)  # relative to the mean of the diagonal
 FAILED = 1e25  # minus the log likelihood where there is none; finite for the sake of L-BFGS-B
@@ -316,6 +317,10 @@ class GPRegression(Estimator):
             return mean, np.broadcast_to(std, mean.T.shape).T.copy()  # outputs share it
         return mean
 
+    def predict_distribution(self, X: ArrayLike) -> Gaussian:
+        """Return the predictive distributions of y at `X`, noise included."""
+        return Gaussian(*self.predict(X, return_std=True))
+
     def log_marginal_likelihood(self, theta: ArrayLike | None = None, gradient: bool = False) -> Any:
         """Return log p(y_train_) and, with `gradient`, its derivative with respect to `theta`.
 
@@ -341,4 +346,4 @@ class GPRegression(Estimator):
         return log_marginal_likelihood(kernel, noise, self.X_train_, self.y_train_, gradient=gradient)
 
     def _given(self) -> tuple[Kernel, float]:
-        return self._kernel(), non_negative("Use 0.0 for data without noise.", noise=self.noise)
+        return kernel_or_default(self.kernel), non_negative("Use 0.0 for data without noise.", noise=self.noise)

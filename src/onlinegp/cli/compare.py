@@ -31,7 +31,7 @@ from onlinegp.streams.reading.raw import file_of
 from onlinegp.streams.running.choose import BUDGET, Tuned, hyperparameters, recommend
 from onlinegp.streams.running.job import Job
 from onlinegp.streams.running.predictor import Embedding, Predictor, Scaling, WarmUp
-from onlinegp.streams.running.registry import algorithms, bounded
+from onlinegp.streams.running.registry import algorithms
 from onlinegp.streams.running.score import Curves
 from onlinegp.streams.writing.sinks import NoSink
 
@@ -104,7 +104,11 @@ def compared(args: argparse.Namespace) -> list[Result]:
     kernel = given.get("kernel")
     tuned = hyperparameters(Z, t) if kernel is None else [Tuned(kernel, given.get("noise", 1e-2))]
     say(f"{columns.target}: tuned on {len(y)} rows, the rest is scored")
-    names = parse_models(args.models) if args.models else [name for name in algorithms() if bounded(name)]
+    names = (
+        parse_models(args.models)
+        if args.models
+        else [one.name for one in algorithms().values() if one.estimator.bounded]
+    )
     if not names:
         raise ValueError(f"--models must name at least one model, got {args.models!r}. See `onlinegp models`.")
     for name in names:

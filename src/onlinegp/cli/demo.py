@@ -97,9 +97,9 @@ def draw(y: Array, results: list[Result]):
     band, curves = figure.subplots(2, 1)
     best = results[-1]
     t = np.arange(SWITCH - 40, SWITCH + 80)
-    mean, std = best.trace.mean[t], best.trace.std[t]
-    band.fill_between(t, mean - 1.96 * std, mean + 1.96 * std, color="0.85", label="95% interval")
-    band.plot(t, mean, color="#0072B2", lw=1.2, label=f"{best.name}, one step ahead")
+    lower, upper = best.trace.interval(0.95)
+    band.fill_between(t, lower[t], upper[t], color="0.85", label="95% interval")
+    band.plot(t, best.trace.mean[t], color="#0072B2", lw=1.2, label=f"{best.name}, one step ahead")
     band.plot(t, y[t], "k.", ms=5, label="channel output")
     band.set(ylabel="output", title="Prediction with its interval, around the change")
     colors = ["#E69F00", "#56B4E9", "#009E73", "#0072B2"]

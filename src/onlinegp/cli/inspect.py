@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from onlinegp.files.model_file import ModelFileError
+from onlinegp.files.container import ModelFileError
 from onlinegp.streams.errors import printable
 from onlinegp.streams.running.checkpoint import unpack
 from onlinegp.streams.running.prepare import shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 
 from onlinegp.streams.running.prepare import shown
@@ -30,12 +31,12 @@ def main(args: argparse.Namespace) -> int:
 
 def _short(one: Algorithm) -> str:
     parameters = ", ".join(f"{name}={shown(default)}" for name, default in one.parameters.items())
-    return f"{one.name}\n  {one.summary}\n  cost: {one.cost}\n  parameters: {parameters}\n  cite: {one.citation}"
+    lines = (one.summary, f"cost: {one.estimator.cost}", f"parameters: {parameters}", f"cite: {one.estimator.citation}")
+    return "\n  ".join((one.name, *lines))
 
 
 def _in_full(one: Algorithm) -> str:
-    explained = "\n".join(f"    {name} ({shown(one.parameters[name])}): {text}" for name, text in one.explained.items())
-    return f"{one.name}\n  {one.summary}\n  cost: {one.cost}\n  parameters:\n{explained}\n  cite: {one.citation}"
+    return f"{one.name}: onlinegp.{one.estimator.__name__}\n\n{inspect.getdoc(one.estimator)}"
 
 
 def _plain(one: Algorithm) -> dict[str, object]:
@@ -44,8 +45,7 @@ def _plain(one: Algorithm) -> dict[str, object]:
         "name": one.name,
         "class": one.estimator.__name__,
         "summary": one.summary,
-        "cost": one.cost,
+        "cost": one.estimator.cost,
         "parameters": defaults,
-        "explained": one.explained,
-        "citation": one.citation,
+        "citation": one.estimator.citation,
     }

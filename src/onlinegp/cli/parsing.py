@@ -6,10 +6,10 @@ import ast
 from dataclasses import dataclass, field
 from typing import Any
 
-from onlinegp.files.model_file import PARTS
 from onlinegp.kernels import Kernel
 from onlinegp.kernels.spec import BUILT_IN
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.description import PARTS
 from onlinegp.streams.running.registry import Algorithm, algorithm
 
 NAMES = {name.lower(): part for name, part in (BUILT_IN | PARTS).items()}

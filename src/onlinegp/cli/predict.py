@@ -7,7 +7,7 @@ from pathlib import Path
 
 from onlinegp.cli.options import EXIT_CODES, add_format, checked_level, opened, say
 from onlinegp.cli.run import columns_of, summary, summary_lines
-from onlinegp.files.model_file import ModelFileError
+from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.streams.errors import Stopped
 from onlinegp.streams.reading.source import Columns, Source

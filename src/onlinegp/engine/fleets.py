@@ -1,4 +1,4 @@
-"""What runs a fleet: many states of one recipe, compiled or in Python, told apart by number."""
+"""The numbers that the members of a fleet have, by key."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinegp.checks import Array
-from onlinegp.engine import available, make_engine
-from onlinegp.engine.python import PythonEngine
-from onlinegp.recipes.state import State
-from onlinegp.recipes.update import Recipe
+from onlinegp.engine import available
 
 Who = NDArray[np.int64]
 
@@ -63,90 +59,3 @@ class Numbers:
                     more = np.full(max(missing, len(self._table)), -1, dtype=np.int64)
                     self._table = np.concatenate([self._table, more])
                 self._table[key] = number
-
-
-class PythonFleet:
-    """One Python engine a member."""
-
-    name = "python"
-
-    def __init__(self, recipe: Recipe, features: int, outputs: int) -> None:
-        self.recipe, self.features, self.outputs = recipe, features, outputs
-        self._members: list[PythonEngine] = []
-
-    def grow(self, count: int) -> None:
-        """Have at least this many members; new ones start from the prior."""
-        while len(self._members) < count:
-            self._members.append(PythonEngine(self.recipe, self.recipe.start(self.features, self.outputs)))
-
-    def learn(self, who: Who, X: Array, Y: Array, threads: int) -> None:
-        """Let member who[i] learn row i of X (n, d) and Y (n, p), in order."""
-        self.run(who, X, Y, threads)
-
-    def run(self, who: Who, X: Array, Y: Array, threads: int) -> tuple[Array, Array]:
-        """Predict, then learn: the means (n, p) and variances of y (n,)."""
-        mean, variance = np.empty(Y.shape), np.empty(len(Y))
-        for i, member in enumerate(who):
-            here = slice(i, i + 1)
-            mean[here], variance[here], _ = self._members[member].run(X[here], Y[here])
-        return mean, variance
-
-    def predict(self, who: Who, X: Array, threads: int) -> tuple[Array, Array]:
-        """Return the means (n, p) and variances of y (n,) that member who[i] gives for row i."""
-        mean, variance = np.empty((len(X), self.outputs)), np.empty(len(X))
-        for i, member in enumerate(who):
-            here = slice(i, i + 1)
-            mean[here], variance[here] = self._members[member].predict(X[here])
-        return mean, variance
-
-    def state(self, member: int) -> State:
-        return self._members[member].state
-
-    def put(self, member: int, state: State) -> None:
-        self._members[member] = PythonEngine(self.recipe, state)
-
-
-class NativeFleet:
-    """All members in one compiled object, in slabs of memory, on several threads."""
-
-    name = "native"
-
-    def __init__(self, recipe: Recipe, features: int, outputs: int) -> None:
-        from onlinegp.engine import _native
-        from onlinegp.engine.native import packed
-
-        self.recipe, self.features, self.outputs = recipe, features, outputs
-        self._core = _native.Fleet(packed(recipe, features), features, outputs, False)
-
-    def grow(self, count: int) -> None:
-        """Have at least this many members; new ones start from the prior."""
-        self._core.grow(count)
-
-    def learn(self, who: Who, X: Array, Y: Array, threads: int) -> None:
-        """Let member who[i] learn row i of X (n, d) and Y (n, p), in order."""
-        self._core.learn(who, X, Y, threads)
-
-    def run(self, who: Who, X: Array, Y: Array, threads: int) -> tuple[Array, Array]:
-        """Predict, then learn: the means (n, p) and variances of y (n,)."""
-        return self._core.run(who, X, Y, threads)
-
-    def predict(self, who: Who, X: Array, threads: int) -> tuple[Array, Array]:
-        """Return the means (n, p) and variances of y (n,) that member who[i] gives for row i."""
-        return self._core.predict(who, X, threads)
-
-    def state(self, member: int) -> State:
-        from onlinegp.engine.native import unpacked_state
-
-        return unpacked_state(self.recipe, self.features, self.outputs, self._core.save(member))
-
-    def put(self, member: int, state: State) -> None:
-        from onlinegp.engine.native import packed_state
-
-        self._core.load(member, packed_state(state))
-
-
-def make_fleet(name: str, recipe: Recipe, features: int, outputs: int) -> PythonFleet | NativeFleet:
-    """Return a fleet without members, on the engine that `make_engine` takes for this recipe."""
-    chosen = make_engine(name, recipe, recipe.start(features, outputs)).name
-    kind = NativeFleet if chosen == "native" and available() else PythonFleet
-    return kind(recipe, features, outputs)

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from onlinegp.kernels.algebra import Constant, Product, Scaled, Sum
 from onlinegp.kernels.base import Kernel
 from onlinegp.kernels.dot_product import Linear, Polynomial
@@ -36,5 +38,17 @@ __all__ = [
     "Stationary",
     "Sum",
     "from_spec",
+    "kernel_or_default",
     "to_spec",
 ]
+
+
+def kernel_or_default(kernel: Any) -> Kernel:
+    """Return the kernel that was given, ``RBF()`` for None, or refuse what is not a kernel."""
+    if kernel is None:
+        return RBF()
+    if not isinstance(kernel, Kernel):
+        foreign = type(kernel).__module__.startswith("sklearn.")
+        hint = " Convert it: onlinegp.kernels.sklearn.from_sklearn(kernel)." if foreign else ""
+        raise TypeError(f"kernel must be a kernel such as onlinegp.kernels.RBF(1.0), or None, got {kernel!r}.{hint}")
+    return kernel

@@ -1,64 +1,127 @@
-"""What all estimators share: scikit-learn's protocol, a sample at a time or many, without importing scikit-learn."""
+"""What all models share: fit, learn, run, predict, save; a subclass says how learning starts."""
 
 from __future__ import annotations
 
-import copy
-from math import sqrt
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Self
+from threading import RLock
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onlinegp import frames
 from onlinegp.checks import Array, check_x
-from onlinegp.engine import Engine, make_engine
+from onlinegp.engine.members import LearnerMembers, Members
+from onlinegp.kernels import Kernel
+from onlinegp.learner import Contents, Learner, Sizes
 from onlinegp.models.estimator import Estimator
-from onlinegp.recipes.state import State
-from onlinegp.recipes.update import Recipe
+from onlinegp.models.health import Health
+from onlinegp.predictions import Predictions
+from onlinegp.trace import Trace
+
+BLOCK = 1000  # rows between two updates of a progress bar
+_MAKING_A_LOCK = RLock()
 
 
 class OnlineRegressor(Estimator):
-    """Base class of the estimators: parameters in `__init__` untouched, one `recipe()`, the rest is here.
+    """Base class of all models: parameters in `__init__` untouched, one `start()`, the rest is here.
 
-    A subclass stores its parameters and returns its recipe. Parameters take effect when learning starts; `fit` starts
-    anew, `partial_fit` and `learn_one` go on.
+    A subclass stores its parameters and returns a learner. Parameters take effect when learning starts; `fit` starts
+    anew, `partial_fit`, `learn_one` and `run` go on. One thread at a time is let in: the others wait.
+
+    Attributes
+    ----------
+    cost, citation : str
+        The order of growth and the source, for `onlinegp models`.
+    bounded : bool
+        Whether cost and memory per sample stay bounded on a bounded input domain.
+    remedy : str
+        What to do if the model breaks down.
     """
 
-    engine: str = "auto"
-    dtype: str = "float64"
-    _engine: Engine | None = None
+    __slots__ = ("_lock_of_its_own",)  # no attribute that copies, pickles and scikit-learn would see
 
-    def recipe(self) -> Recipe:
-        """Return the recipe that the parameters describe, or raise an error that names the wrong one."""
-        raise TypeError(f"{type(self).__name__} must define recipe().")
+    cost: ClassVar[str] = ""
+    bounded: ClassVar[bool] = True
+    citation: ClassVar[str] = ""
+    remedy: ClassVar[str] = "Use more noise or a smoother kernel, scale the data, and start anew with fit."
+
+    _lock_of_its_own: Any
+    _learner: Learner | None = None
+    _health: Health = Health()
+    _single: bool = True  # whether y had one dimension
+
+    def check(self) -> None:
+        """Raise an error if a parameter is wrong, as far as that can be known before there are data."""
+
+    def start(self, features: int, outputs: int) -> Learner:
+        """Return a learner that has seen nothing, or raise an error that names the wrong parameter."""
+        raise TypeError(f"{type(self).__name__} must define start(features, outputs).")
+
+    def start_many(self, features: int, outputs: int) -> Members:
+        """Return the learners of a fleet, none of which has seen anything."""
+        return LearnerMembers(lambda: self.start(features, outputs))
+
+    @classmethod
+    def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
+        """Return parameters that go with a tuned kernel and noise; those that the model does not have are left out."""
+        known = {"kernel": kernel, "noise": noise, **wishes}
+        return {name: value for name, value in known.items() if name in cls.parameter_names()}
 
     # Learning
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Forget everything, then learn the rows of X (n, d) and y (n,) or (n, outputs), in order."""
         X, y, names = self._check_Xy(X, y, anew=True)
-        self._start(X.shape[1], y)
-        self._remember(names)
-        return self.partial_fit(X, y)
+        with self._lock:
+            self._begin(X.shape[1], y, names)
+            return self.partial_fit(X, y)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn one more row, or many, in order. Bad input is refused before any of it is learned."""
-        engine, X, Y = self._ready(X, y)
-        engine.learn(X, Y)
+        with self._lock:
+            learner, X, Y = self._ready(X, y)
+            before = learner.seen
+            learner.learn(X, Y)
+            self._health.after_learning(self, learner, X, Y, before)
         return self
 
     def learn_one(self, x: ArrayLike, y: ArrayLike) -> Self:
         """Learn one sample: x of shape (d,), y a number, or (outputs,)."""
-        if self._engine is not None and self._engine.learn_one(x, y):  # plain numbers, at once
+        if self._learner is not None and self._learner.learn_one(x, y):  # plain numbers, at once
             return self
         x = check_x(x, width=self._width)
-        y = check_x(y) if np.ndim(y) else check_x(y)[0]
+        y = check_x(y, name="y") if np.ndim(y) else check_x(y, name="y")[0]
         return self.partial_fit(x[None, :], np.asarray(y)[None])
 
-    def run(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, Array, np.ndarray]:
-        """Predict, then learn, row by row; return means, variances of y and sizes. See `onlinegp.run`."""
-        engine, X, Y = self._ready(X, y)
-        return engine.run(X, Y)
+    def run(self, X: ArrayLike, y: ArrayLike, *, progress: bool = False) -> Trace:
+        """Predict each row of X, then learn it with its y, and return what was predicted. See `onlinegp.run`."""
+        origin = frames.origin(X)
+        with self._lock:
+            learner, X, Y = self._ready(X, y)
+            predictions, size = self._run(learner, X, Y, progress)
+            single = self._single
+        if single:
+            return Trace(predictions.output(0), Y[:, 0].copy(), size, origin)
+        return Trace(predictions, Y.copy(), size, origin)
+
+    def _run(self, learner: Learner, X: Array, Y: Array, progress: bool) -> tuple[Predictions, Sizes]:
+        before = learner.seen
+        block = BLOCK if progress else len(X)
+        parts = [learner.run(X[i : i + block], Y[i : i + block]) for i in _shown(len(X), block, self, progress)]
+        predictions = Predictions.joined([said for said, _ in parts])
+        size = np.concatenate([sizes for _, sizes in parts])
+        self._health.after_running(self, predictions, Y, before)
+        return predictions, size
+
+    def skip(self, X: ArrayLike) -> Predictions:
+        """Predict rows whose y is not known and never will be, in order, and go on behind them.
+
+        For most models this is `predict_distribution`; one that feeds on past values of y takes its own predictions
+        in their place.
+        """
+        return self.predict_distribution(X)
 
     # Predicting
 
@@ -76,20 +139,29 @@ class OnlineRegressor(Estimator):
         mean : array of shape (n,), or (n, outputs) if the model was trained on such a y
         std : array of the same shape, only if `return_std`
         """
+        said = self.predict_distribution(X)
+        return (said.mean, said.std) if return_std else said.mean
+
+    def predict_distribution(self, X: ArrayLike) -> Predictions:
+        """Return the predictive distributions of y at the rows of X: mean, std, intervals, quantiles, densities."""
         X = self._check_X(X)
-        engine = self._engine or self._prior(X.shape[1])
-        mean, variance = engine.predict(X)
-        std = np.sqrt(variance)
-        if self._flat:
-            return (mean[:, 0], std) if return_std else mean[:, 0]
-        return (mean, np.repeat(std[:, None], mean.shape[1], axis=1)) if return_std else mean
+        with self._lock:
+            learner = self.start(X.shape[1], 1) if self._learner is None else self._learner
+            said = learner.predict(X)
+            self._health.after_predicting(self, said)
+            return said.output(0) if self._single else said
+
+    def predict_interval(self, X: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
+        """Return the ends of the intervals that hold y with probability `level`, at the rows of X."""
+        return self.predict_distribution(X).interval(level)
 
     def predict_one(self, x: ArrayLike, return_std: bool = False) -> Any:
         """Predict y for one sample x of shape (d,); a number, or an array of shape (outputs,)."""
-        quick = None if self._engine is None else self._engine.predict_one(x)
+        quick = None if self._learner is None else self._learner.predict_one(x)
         if quick is not None:
-            mean, variance = quick
-            return (mean, sqrt(variance)) if return_std else mean
+            if not self._health.sound(quick[0], quick[1]):
+                raise self._health.error(self, None)
+            return quick if return_std else quick[0]
         answer = self.predict(check_x(x, width=self._width)[None, :], return_std)
         if return_std:
             return tuple(float(part[0]) if part.ndim == 1 else part[0] for part in answer)
@@ -98,30 +170,8 @@ class OnlineRegressor(Estimator):
     # What was learned
 
     @property
-    def centers_(self) -> Array:
-        """The centers, (m, d)."""
-        return self._working.weights()[0]
-
-    @property
-    def alpha_(self) -> Array:
-        """The kernel weights, (m,) or (m, outputs): the mean at x is k(centers_, x) . alpha_."""
-        alpha = self._working.weights()[1]
-        return alpha[:, 0].copy() if self._flat else alpha
-
-    @property
-    def posterior_mean_(self) -> Array:
-        """The mean of f at the centers, mu = K alpha."""
-        return self._gram() @ self.alpha_
-
-    @property
-    def posterior_cov_(self) -> Array:
-        """The covariance Sigma of f at the centers that the belief holds or implies."""
-        state = self._state
-        return state.power * self._recipe.belief.covariance(state, self._gram())
-
-    @property
     def size_(self) -> int:
-        """The number of centers."""
+        """The number of centers, or of whatever grows with the data."""
         return self._working.size
 
     @property
@@ -129,86 +179,121 @@ class OnlineRegressor(Estimator):
         """The number of samples learned since the start."""
         return self._working.seen
 
-    def _gram(self) -> Array:
-        state = self._state
-        return state.square("K") if state.K is not None else self._recipe.kernel(state.C)
+    @property
+    def n_outputs_(self) -> int:
+        """The number of outputs."""
+        return self._working.outputs
 
     # Saving
 
     def save(self, path: str | Path) -> None:
         """Write the model to a file, beside it first and then renamed, so that a crash leaves no half of one."""
-        from onlinegp.files.model_file import save
+        from onlinegp.models.saving import save
 
         save(self, path)
 
     def to_bytes(self) -> bytes:
         """Return what `save` writes."""
-        from onlinegp.files.model_file import to_bytes
+        from onlinegp.models.saving import to_bytes
 
         return to_bytes(self)
+
+    def dump(self) -> Contents | None:
+        """Return all that was learned by name, as arrays, numbers and strings; None before learning."""
+        with self._lock:
+            if self._learner is None:
+                return None
+            self._health.before_saving(self, self._learner)
+            names = [str(name) for name in getattr(self, "feature_names_in_", ())]
+            about = {"features": self._learner.features, "outputs": self._learner.outputs, "single": self._single}
+            return {**about, "names": names, "largest": self._health.largest, "learned": self._learner.dump()}
+
+    def restore(self, contents: Contents) -> Self:
+        """Continue from what `dump` returned, bit for bit; refuse what does not fit with a ValueError."""
+        features, outputs = contents["features"], contents["outputs"]
+        with self._lock:
+            learner = self.start(features, outputs)
+            learner.load(contents["learned"])
+            names = contents["names"]
+            self._adopt(learner, bool(contents["single"]), np.array(names, dtype=object) if names else None)
+            self._health.largest = float(contents["largest"])
+        return self
 
     # Inside
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies and pickles carry the state, not the engine that works on it."""
-        own = dict(vars(self))
-        own["_engine"] = None if self._engine is None else self._engine.state
-        return own
+        """Copies and pickles carry what was learned, not the learner that works on it."""
+        with self._lock:
+            own = dict(vars(self))
+            own["_learner"] = None if self._learner is None else self.dump()
+            return own
 
     def __setstate__(self, own: dict[str, Any]) -> None:
+        contents = own.pop("_learner", None)
         vars(self).update(own)
-        if self._engine is not None:
-            self._engine = make_engine(self.engine, self._recipe, copy.deepcopy(own["_engine"]), self.dtype)
+        if contents is not None:  # parameters that were set since then wait for the next fit
+            learner = type(self)(**self._learned_with).restore(contents)._learner
+            self._learner = learner
 
     def __sklearn_is_fitted__(self) -> bool:
-        return self._engine is not None
+        return self._learner is not None
+
+    @property
+    def learned_with(self) -> dict[str, Any]:
+        """The parameters that learning started with; those of now if it has not."""
+        return self._learned_with if self.__sklearn_is_fitted__() else self.get_params(deep=False)
+
+    @property
+    def _lock(self) -> AbstractContextManager[Any]:
+        try:
+            return self._lock_of_its_own
+        except AttributeError:
+            with _MAKING_A_LOCK:
+                if not hasattr(self, "_lock_of_its_own"):
+                    self._lock_of_its_own = RLock()
+            return self._lock_of_its_own
 
     @property
     def _width(self) -> int | None:
-        return None if self._engine is None else self.n_features_in_
+        return None if self._learner is None else self.n_features_in_
 
     @property
-    def _flat(self) -> bool:
-        return getattr(self, "_single", True)
-
-    @property
-    def _working(self) -> Engine:
-        if self._engine is None:
+    def _working(self) -> Learner:
+        if self._learner is None:
             raise AttributeError(
                 f"this {type(self).__name__} has not learned anything yet. Call fit, partial_fit or learn_one first."
             )
-        return self._engine
+        return self._learner
 
-    @property
-    def _state(self) -> State:
-        return self._working.state
-
-    def _prior(self, features: int) -> Engine:
-        recipe = self.recipe()
-        return make_engine(self.engine, recipe, recipe.start(features), self.dtype)
-
-    def _start(self, features: int, y: Array) -> None:
+    def _begin(self, features: int, y: Array, names: Any) -> None:
         """Begin a stream: from here on the parameters are fixed."""
-        recipe = self.recipe()
-        state = recipe.start(features, 1 if y.ndim == 1 else y.shape[1])
-        self._adopt(recipe, state, single=y.ndim == 1)
+        self._adopt(self.start(features, 1 if y.ndim == 1 else y.shape[1]), y.ndim == 1, names)
 
-    def _adopt(self, recipe: Recipe, state: State, *, single: bool) -> None:
-        self._engine = make_engine(self.engine, recipe, state, self.dtype)
-        self._recipe = recipe
+    def _adopt(self, learner: Learner, single: bool, names: Any) -> None:
         self._learned_with = self.get_params(deep=False)
+        self._health = Health()
         self._single = single
-        self.n_features_in_ = state.centers.shape[1]
+        self.n_features_in_ = learner.features
+        self._remember(names)
+        self._learner = learner
 
-    def _ready(self, X: ArrayLike, y: ArrayLike) -> tuple[Engine, Array, Array]:
-        """Return the engine and the checked rows, X (n, d) and Y (n, p); start a stream if there is none."""
+    def _ready(self, X: ArrayLike, y: ArrayLike) -> tuple[Learner, Array, Array]:
+        """Return the learner and the checked rows, X (n, d) and Y (n, p); start a stream if there is none."""
         X, y, names = self._check_Xy(X, y)
-        if self._engine is None:
-            self._start(X.shape[1], y)
-            self._remember(names)
-        assert self._engine is not None
-        outputs = self._engine.outputs
-        if (y.ndim == 1) != self._flat or (y.ndim == 2 and y.shape[1] != outputs):
-            expected = "(n,)" if self._flat else f"(n, {outputs})"
+        if self._learner is None:
+            self._begin(X.shape[1], y, names)
+        assert self._learner is not None
+        outputs = self._learner.outputs
+        if (y.ndim == 1) != self._single or (y.ndim == 2 and y.shape[1] != outputs):
+            expected = "(n,)" if self._single else f"(n, {outputs})"
             raise ValueError(f"y must have shape {expected} as before, got {y.shape}. Use fit to start anew.")
-        return self._engine, X, y.reshape(len(y), outputs)
+        return self._learner, X, y.reshape(len(y), outputs)
+
+
+def _shown(n: int, block: int, model: OnlineRegressor, progress: bool) -> Any:
+    starts = range(0, n, block)
+    if not progress:
+        return starts
+    from tqdm import tqdm
+
+    return tqdm(starts, desc=type(model).__name__, unit_scale=block, unit="row", leave=False)

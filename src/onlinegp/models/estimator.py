@@ -11,13 +11,10 @@ from numpy.typing import ArrayLike
 
 from onlinegp import frames
 from onlinegp.checks import Array, check_X, check_Xy
-from onlinegp.kernels import RBF, Kernel
 
 
 class Estimator:
     """Parameters by name, a representation, a score, and the tags that scikit-learn asks for."""
-
-    kernel: Kernel | None
 
     def predict(self, X: ArrayLike) -> Any:
         raise TypeError(f"{type(self).__name__} must define predict().")
@@ -34,12 +31,13 @@ class Estimator:
         return float(np.mean(1.0 - error / spread))
 
     @classmethod
-    def _names(cls) -> list[str]:
-        return [name for name in inspect.signature(cls).parameters]
+    def parameter_names(cls) -> list[str]:
+        """Return the names of the parameters, in the order of the constructor."""
+        return list(inspect.signature(cls.__init__).parameters)[1:]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name; with `deep`, those of kernels and parts too, as `kernel__length_scale`."""
-        params = {name: getattr(self, name) for name in self._names()}
+        params = {name: getattr(self, name) for name in self.parameter_names()}
         if deep:
             for name, value in list(params.items()):
                 params |= {f"{name}__{key}": inner for key, inner in _nested(value).items()}
@@ -50,19 +48,18 @@ class Estimator:
         for name in sorted(params, key=lambda name: "__" in name):  # a kernel before its parts
             own, _, inner = name.partition("__")
             value = params[name]
-            if own not in self._names():
-                raise ValueError(
-                    f"Invalid parameter {own!r} for estimator {self}. Valid parameters are: {', '.join(self._names())}."
-                )
+            if own not in self.parameter_names():
+                known = ", ".join(self.parameter_names())
+                raise ValueError(f"Invalid parameter {own!r} for estimator {self}. Valid parameters are: {known}.")
             setattr(self, own, _replaced(getattr(self, own), inner, value) if inner else value)
         return self
 
     def __repr__(self) -> str:
-        signature = inspect.signature(type(self))
+        defaults = inspect.signature(type(self).__init__).parameters
         shown = [
             f"{name}={getattr(self, name)!r}"
-            for name, parameter in signature.parameters.items()
-            if not _same(getattr(self, name), parameter.default)
+            for name in self.parameter_names()
+            if not _same(getattr(self, name), defaults[name].default)
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -103,23 +100,11 @@ class Estimator:
         if names is not None:
             self.feature_names_in_ = names
 
-    def _kernel(self) -> Kernel:
-        if self.kernel is None:
-            return RBF()
-        if not isinstance(self.kernel, Kernel):
-            hint = " Convert it: onlinegp.kernels.sklearn.from_sklearn(kernel)." if _from_sklearn(self.kernel) else ""
-            raise TypeError(
-                f"kernel must be a kernel such as onlinegp.kernels.RBF(1.0), or None, got {self.kernel!r}.{hint}"
-            )
-        return self.kernel
-
-
-def _from_sklearn(kernel: Any) -> bool:
-    return type(kernel).__module__.startswith("sklearn.")
-
 
 def _nested(value: Any) -> dict[str, Any]:
-    """Return the fields of a kernel or part, and of those inside it."""
+    """Return the parameters of an estimator, kernel or part, and of those inside it."""
+    if isinstance(value, Estimator):
+        return value.get_params()
     if not is_dataclass(value) or isinstance(value, type):
         return {}
     params = {f.name: getattr(value, f.name) for f in fields(value)}
@@ -129,7 +114,9 @@ def _nested(value: Any) -> dict[str, Any]:
 
 
 def _replaced(part: Any, name: str, value: Any) -> Any:
-    """Return a kernel or part with one field changed, at any depth."""
+    """Return an estimator, kernel or part with one parameter changed, at any depth."""
+    if isinstance(part, Estimator):
+        return part.set_params(**{name: value})
     own, _, inner = name.partition("__")
     if not is_dataclass(part) or isinstance(part, type) or own not in {f.name for f in fields(part)}:
         raise ValueError(f"Invalid parameter {own!r} for {part!r}. See get_params() for the valid ones.")

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
+from typing import ClassVar
+
 from onlinegp.checks import choice, finite, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.lms.base import LMSRegressor
+from onlinegp.models.recipe import parameters
 from onlinegp.recipes.beliefs import Beta
 from onlinegp.recipes.dictionaries import Dictionary, Growing
 from onlinegp.recipes.update import Recipe
 
 
-class BetaKLMS(OnlineRegressor):
+@parameters
+class BetaKLMS(LMSRegressor):
     """KLMS as an online GP whose posterior covariance is taken to be Sigma = K (beta K + I); no step to set.
 
         alpha <- [alpha; 0] + e / (noise + k(x, x) + beta |k|^2) [beta k; 1]        (paper, eq. update_alpha_subs)
 
-    O(m) a sample. beta = 0 is KLMS with step 1 / (noise + k(x, x)); beta = 1 is close to KNLMS, and its variance grows
-    with the data; a negative beta makes the variance shrink near data, as it should. Sigma is a covariance if and
+    O(m) per sample. beta = 0 is KLMS with step 1 / (noise + k(x, x)); beta = 1 is close to KNLMS, and its variance
+    grows with the data; a negative beta makes the variance shrink near data, as it should. Sigma is a covariance if and
     only if beta >= -1 / lambda_max(K): with "auto", beta = -1 / (largest kernel row sum + noise), which is provably
-    safe at O(m) a sample.
+    safe at O(m) per sample.
 
     Parameters
     ----------
@@ -31,33 +36,23 @@ class BetaKLMS(OnlineRegressor):
         The variance of the noise in y.
     dictionary : Dictionary, optional
         Who becomes a center, from :mod:`onlinegp.recipes.dictionaries`; every sample if None.
-    engine : {"auto", "native", "python"}
-        What runs the update; see :mod:`onlinegp.engine`.
-    dtype : {"float64", "float32"}
-        The precision of the compiled engine; float32 takes half the time and memory, and keeps six digits.
-
-    References
-    ----------
-    Van Vaerenbergh, Fernandez-Bes and Elvira, "On the relationship between online Gaussian process regression and
-    kernel least mean squares algorithms", MLSP 2016 (the paper). The automatic choice of beta is this library's.
+    engine, dtype : str
+        See :class:`~onlinegp.models.lms.base.LMSRegressor`.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        beta: float | str = "auto",
-        noise: float = 1e-2,
-        dictionary: Dictionary | None = None,
-        engine: str = "auto",
-        dtype: str = "float64",
-    ) -> None:
-        self.kernel = kernel
-        self.beta = beta
-        self.noise = noise
-        self.dictionary = dictionary
-        self.engine = engine
-        self.dtype = dtype
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    beta: float | str = "auto"
+    noise: float = 1e-2
+    dictionary: Dictionary | None = None
+
+    cost: ClassVar[str] = "O(m) per sample; m grows by one with each, unless a dictionary bounds it"
+    bounded: ClassVar[bool] = False
+    citation: ClassVar[str] = (
+        'Van Vaerenbergh, Fernandez-Bes and Elvira, "On the relationship between online Gaussian process '
+        'regression and kernel least mean squares algorithms", MLSP 2016 (the paper). The automatic choice of '
+        "beta is this library's."
+    )
 
     def recipe(self) -> Recipe:
         return Recipe(

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
+from typing import ClassVar
+
 from onlinegp.checks import positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.lms.base import LMSRegressor
+from onlinegp.models.recipe import parameters
 from onlinegp.recipes.beliefs import Prior
 from onlinegp.recipes.update import Recipe
 
 
-class KLMS(OnlineRegressor):
+@parameters
+class KLMS(LMSRegressor):
     """Kernel least mean squares: every sample becomes a center, with the weight step times its error.
 
         alpha <- [alpha; step e]                                                    (paper, eq. klms_update)
 
-    O(m) a sample, and m grows by one with each. As an online GP it believes that the posterior covariance stays the
+    O(m) per sample, and m grows by one with each. As an online GP it believes that the posterior covariance stays the
     prior's, with noise = 1 / step - k(x, x); the variance of y is 1 / step everywhere, and does not shrink.
 
     Parameters
@@ -23,23 +28,20 @@ class KLMS(OnlineRegressor):
         The covariance function; ``RBF()`` if None.
     step : float
         The learning rate. Stable below 2 / k(x, x).
-    engine : {"auto", "native", "python"}
-        What runs the update; see :mod:`onlinegp.engine`.
-    dtype : {"float64", "float32"}
-        The precision of the compiled engine; float32 takes half the time and memory, and keeps six digits.
-
-    References
-    ----------
-    Liu, Pokharel and Principe, "The kernel least-mean-square algorithm", IEEE Trans. Signal Processing, 2008.
+    engine, dtype : str
+        See :class:`~onlinegp.models.lms.base.LMSRegressor`.
     """
 
-    def __init__(
-        self, kernel: Kernel | None = None, *, step: float = 0.5, engine: str = "auto", dtype: str = "float64"
-    ) -> None:
-        self.kernel = kernel
-        self.step = step
-        self.engine = engine
-        self.dtype = dtype
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    step: float = 0.5
+
+    step_implies_noise: ClassVar[bool] = True
+    cost: ClassVar[str] = "O(m) per sample, and m grows by one with each"
+    bounded: ClassVar[bool] = False
+    citation: ClassVar[str] = (
+        'Liu, Pokharel and Principe, "The kernel least-mean-square algorithm", IEEE Trans. Signal Processing, 2008.'
+    )
 
     def recipe(self) -> Recipe:
         return Recipe(self._kernel(), Prior(positive(step=self.step)))

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
+from typing import ClassVar
+
 from onlinegp.checks import fraction, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.lms.base import LMSRegressor
+from onlinegp.models.recipe import parameters
 from onlinegp.recipes.beliefs import Isotropic
 from onlinegp.recipes.dictionaries import Coherence
 from onlinegp.recipes.update import Recipe
 
 
-class KNLMS(OnlineRegressor):
+@parameters
+class KNLMS(LMSRegressor):
     """Kernel normalized LMS: every weight moves along the kernel row; coherent samples do not become centers.
 
         alpha <- alpha + step e k / (epsilon + |k|^2)                              (paper, eq. knlms_update)
 
-    O(m) a sample; m is bounded on a bounded input domain. As an online GP it believes in Sigma = K K: its variance
+    O(m) per sample; m is bounded on a bounded input domain. As an online GP it believes in Sigma = K K: its variance
     exceeds the prior's and grows with the data (the paper's beta = 1). The variance of y is the one that the step
     implies, (epsilon + |k|^2 + k(x, x)^2) / step. Do not read it as confidence.
 
@@ -29,33 +34,21 @@ class KNLMS(OnlineRegressor):
         In (0, 1]. A sample becomes a center if its coherence with every center is at most this.
     epsilon : float
         Regularizes the normalization.
-    engine : {"auto", "native", "python"}
-        What runs the update; see :mod:`onlinegp.engine`.
-    dtype : {"float64", "float32"}
-        The precision of the compiled engine; float32 takes half the time and memory, and keeps six digits.
-
-    References
-    ----------
-    Richard, Bermudez and Honeine, "Online prediction of time series data with kernels", IEEE Trans. Signal
-    Processing, 2009.
+    engine, dtype : str
+        See :class:`~onlinegp.models.lms.base.LMSRegressor`.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        step: float = 0.5,
-        coherence: float = 0.95,
-        epsilon: float = 1e-2,
-        engine: str = "auto",
-        dtype: str = "float64",
-    ) -> None:
-        self.kernel = kernel
-        self.step = step
-        self.coherence = coherence
-        self.epsilon = epsilon
-        self.engine = engine
-        self.dtype = dtype
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    step: float = 0.5
+    coherence: float = 0.95
+    epsilon: float = 1e-2
+
+    cost: ClassVar[str] = "O(m) per sample; m is bounded by the coherence on a bounded input domain"
+    citation: ClassVar[str] = (
+        'Richard, Bermudez and Honeine, "Online prediction of time series data with kernels", IEEE Trans. Signal '
+        "Processing, 2009."
+    )
 
     def recipe(self) -> Recipe:
         return Recipe(

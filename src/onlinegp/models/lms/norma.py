@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
+from typing import ClassVar
+
 from onlinegp.checks import count, non_negative, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.lms.base import LMSRegressor
+from onlinegp.models.recipe import parameters
 from onlinegp.recipes.beliefs import Prior
 from onlinegp.recipes.forgetting import Leak
 from onlinegp.recipes.pruning import Oldest
 from onlinegp.recipes.update import Recipe
 
 
-class NORMA(OnlineRegressor):
+@parameters
+class NORMA(LMSRegressor):
     """NORMA with squared loss: KLMS whose weights leak, in a sliding window of `budget` centers.
 
         alpha <- [(1 - step leak) alpha; step e]
 
-    O(m) a sample. The variance of y is that of KLMS, 1 / step everywhere.
+    O(m) per sample. The variance of y is that of KLMS, 1 / step everywhere.
 
     Parameters
     ----------
@@ -28,32 +33,21 @@ class NORMA(OnlineRegressor):
         The ridge penalty; step times leak must be less than 1.
     budget : int
         The number of centers; the oldest leaves.
-    engine : {"auto", "native", "python"}
-        What runs the update; see :mod:`onlinegp.engine`.
-    dtype : {"float64", "float32"}
-        The precision of the compiled engine; float32 takes half the time and memory, and keeps six digits.
-
-    References
-    ----------
-    Kivinen, Smola and Williamson, "Online learning with kernels", IEEE Trans. Signal Processing, 2004.
+    engine, dtype : str
+        See :class:`~onlinegp.models.lms.base.LMSRegressor`.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        step: float = 0.5,
-        leak: float = 1e-2,
-        budget: int = 500,
-        engine: str = "auto",
-        dtype: str = "float64",
-    ) -> None:
-        self.kernel = kernel
-        self.step = step
-        self.leak = leak
-        self.budget = budget
-        self.engine = engine
-        self.dtype = dtype
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    step: float = 0.5
+    leak: float = 1e-2
+    budget: int = 500
+
+    step_implies_noise: ClassVar[bool] = True
+    cost: ClassVar[str] = "O(M) per sample with M the budget"
+    citation: ClassVar[str] = (
+        'Kivinen, Smola and Williamson, "Online learning with kernels", IEEE Trans. Signal Processing, 2004.'
+    )
 
     def recipe(self) -> Recipe:
         return Recipe(

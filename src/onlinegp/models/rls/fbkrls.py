@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
+from typing import ClassVar
+
 from onlinegp.checks import count, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.recipe import RecipeRegressor, parameters
 from onlinegp.recipes.beliefs import Exact
 from onlinegp.recipes.pruning import LeastError
 from onlinegp.recipes.update import Recipe
 
 
-class FBKRLS(OnlineRegressor):
+@parameters
+class FBKRLS(RecipeRegressor):
     """Fixed-budget KRLS: exact GP regression on the `budget` samples that are hardest to predict from the others.
 
-    O(M^2) a sample with M the budget, O(M^2) memory. A datum that leaves is forgotten; the variance is the exact one
+    O(M^2) per sample with M the budget, O(M^2) memory. A datum that leaves is forgotten; the variance is the exact one
     for the data that were kept, which is more than all the data would leave.
 
     Parameters
@@ -24,30 +28,19 @@ class FBKRLS(OnlineRegressor):
         The variance of the noise in y; the ridge penalty of kernel least squares.
     budget : int
         The number of samples kept; the one with the least leave-one-out error leaves.
-    engine : {"auto", "native", "python"}
-        What runs the update; see :mod:`onlinegp.engine`.
-    dtype : {"float64"}
-        A tracked covariance loses its positive definiteness in float32, which is refused.
-
-    References
-    ----------
-    Van Vaerenbergh, Santamaria, Liu and Principe, "Fixed-budget kernel recursive least-squares", ICASSP 2010.
+    engine : str
+        See :class:`~onlinegp.models.recipe.RecipeRegressor`.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        noise: float = 1e-2,
-        budget: int = 100,
-        engine: str = "auto",
-        dtype: str = "float64",
-    ) -> None:
-        self.kernel = kernel
-        self.noise = noise
-        self.budget = budget
-        self.engine = engine
-        self.dtype = dtype
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    noise: float = 1e-2
+    budget: int = 100
+
+    cost: ClassVar[str] = "O(M^2) per sample with M the budget, O(M^2) memory"
+    citation: ClassVar[str] = (
+        'Van Vaerenbergh, Santamaria, Liu and Principe, "Fixed-budget kernel recursive least-squares", ICASSP 2010.'
+    )
 
     def recipe(self) -> Recipe:
         return Recipe(

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
+from typing import ClassVar
+
 from onlinegp.checks import fraction
 from onlinegp.kernels import Kernel
-from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.recipe import RecipeRegressor, parameters
 from onlinegp.recipes.beliefs import LeastSquares
 from onlinegp.recipes.dictionaries import ALD
 from onlinegp.recipes.update import Recipe
 
 
-class KRLS(OnlineRegressor):
+@parameters
+class KRLS(RecipeRegressor):
     """Kernel recursive least squares with approximate linear dependence.
 
     Least squares over all samples, in the span of the centers; a sample becomes a center if the others express less
-    than 1 - threshold of k(x, x). O(m^2) a sample; m is bounded on a bounded input domain. It does not regularize and
+    than 1 - threshold of k(x, x). O(m^2) per sample; m is bounded on a bounded input domain. It does not regularize and
     does not forget: with noisy data prefer KRLST, and OnlineGP for small ones.
 
     As an online GP it has a flat prior at the centers. The noise that goes with it is learned from the innovations,
@@ -26,23 +30,18 @@ class KRLS(OnlineRegressor):
         The covariance function; ``RBF()`` if None.
     threshold : float
         In (0, 1]. How much of k(x, x) must be new for x to become a center. Larger is sparser.
-    engine : {"auto", "native", "python"}
-        What runs the update; see :mod:`onlinegp.engine`.
-    dtype : {"float64"}
-        A tracked covariance loses its positive definiteness in float32, which is refused.
-
-    References
-    ----------
-    Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", IEEE Trans. Signal Processing, 2004.
+    engine : str
+        See :class:`~onlinegp.models.recipe.RecipeRegressor`.
     """
 
-    def __init__(
-        self, kernel: Kernel | None = None, *, threshold: float = 1e-2, engine: str = "auto", dtype: str = "float64"
-    ) -> None:
-        self.kernel = kernel
-        self.threshold = threshold
-        self.engine = engine
-        self.dtype = dtype
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    threshold: float = 1e-2
+
+    cost: ClassVar[str] = "O(m^2) per sample; m is bounded by the threshold on a bounded input domain"
+    citation: ClassVar[str] = (
+        'Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", IEEE Trans. Signal Processing, 2004.'
+    )
 
     def recipe(self) -> Recipe:
         return Recipe(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
+from typing import ClassVar
+
 from onlinegp.checks import choice, count, fraction, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.recipe import RecipeRegressor, parameters
 from onlinegp.recipes.beliefs import Posterior
 from onlinegp.recipes.dictionaries import ALD
 from onlinegp.recipes.forgetting import BackToPrior, Forgetting, Keep, UncertaintyInjection
@@ -15,10 +18,11 @@ JITTER = 1e-6  # of k(x, x), on the diagonal of K
 NOVELTY = 4.0  # in units of the jitter: an exact duplicate of a center has twice the jitter
 
 
-class KRLST(OnlineRegressor):
+@parameters
+class KRLST(RecipeRegressor):
     """KRLS tracker: online GP regression with a budget that forgets, for functions that change.
 
-    O(M^2) a sample with M the budget, O(M^2) memory. The variance is that of a Gaussian process: it shrinks where
+    O(M^2) per sample with M the budget, O(M^2) memory. The variance is that of a Gaussian process: it shrinks where
     data are and returns to the prior as they age. The best tracker here; use the KLMS family when M^2 is too much.
 
     Parameters
@@ -36,37 +40,23 @@ class KRLST(OnlineRegressor):
         Whether the signal power, a factor of all variances, is taken from the kernel or learned from the innovations.
     jitter : float
         Added to the diagonal of K, as a share of k(x, x).
-    engine : {"auto", "native", "python"}
-        What runs the update; see :mod:`onlinegp.engine`.
-    dtype : {"float64"}
-        A tracked covariance loses its positive definiteness in float32, which is refused.
-
-    References
-    ----------
-    Van Vaerenbergh, Lazaro-Gredilla and Santamaria, "Kernel recursive least-squares tracker for time-varying
-    regression", IEEE Trans. Neural Networks and Learning Systems, 2012.
+    engine : str
+        See :class:`~onlinegp.models.recipe.RecipeRegressor`.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        noise: float = 1e-2,
-        budget: int = 100,
-        forgetting: float | Forgetting = 1.0,
-        power: str = "fixed",
-        jitter: float = JITTER,
-        engine: str = "auto",
-        dtype: str = "float64",
-    ) -> None:
-        self.kernel = kernel
-        self.noise = noise
-        self.budget = budget
-        self.forgetting = forgetting
-        self.power = power
-        self.jitter = jitter
-        self.engine = engine
-        self.dtype = dtype
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    noise: float = 1e-2
+    budget: int = 100
+    forgetting: float | Forgetting = 1.0
+    power: str = "fixed"
+    jitter: float = JITTER
+
+    cost: ClassVar[str] = "O(M^2) per sample with M the budget, O(M^2) memory"
+    citation: ClassVar[str] = (
+        'Van Vaerenbergh, Lazaro-Gredilla and Santamaria, "Kernel recursive least-squares tracker for '
+        'time-varying regression", IEEE Trans. Neural Networks and Learning Systems, 2012.'
+    )
 
     def recipe(self) -> Recipe:
         jitter = positive(jitter=self.jitter)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
+from typing import ClassVar
+
 from onlinegp.checks import count, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.recipe import RecipeRegressor, parameters
 from onlinegp.models.rls.krlst import JITTER, NOVELTY
 from onlinegp.recipes.beliefs import Exact, Posterior
 from onlinegp.recipes.dictionaries import ALD
@@ -12,11 +15,12 @@ from onlinegp.recipes.pruning import LeastError
 from onlinegp.recipes.update import Recipe
 
 
-class OnlineGP(OnlineRegressor):
+@parameters
+class OnlineGP(RecipeRegressor):
     """Gaussian process regression, one sample at a time.
 
     Without a budget it is exact: after every sample, mean and variance are those of batch GP regression on all the
-    data so far (paper, eq. pred_distr_gpml), at O(m^2) a sample and O(m^2) memory, where m is the number of samples.
+    data so far (paper, eq. pred_distr_gpml), at O(m^2) per sample and O(m^2) memory, where m is the number of samples.
     With a budget, the dictionary keeps the centers that matter most to the mean, and what the others taught stays in
     the posterior of those that remain; this is KRLST without forgetting.
 
@@ -28,31 +32,21 @@ class OnlineGP(OnlineRegressor):
         The variance of the noise in y.
     budget : int or None
         The largest number of centers; None lets it grow without bound. Give one for streams beyond some thousands.
-    engine : {"auto", "native", "python"}
-        What runs the update; see :mod:`onlinegp.engine`.
-    dtype : {"float64"}
-        A tracked covariance loses its positive definiteness in float32, which is refused.
-
-    References
-    ----------
-    Csato and Opper, "Sparse on-line Gaussian processes", Neural Computation, 2002; in the form of the paper, eqs.
-    pmean, pcov and q_update.
+    engine : str
+        See :class:`~onlinegp.models.recipe.RecipeRegressor`.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        noise: float = 1e-2,
-        budget: int | None = None,
-        engine: str = "auto",
-        dtype: str = "float64",
-    ) -> None:
-        self.kernel = kernel
-        self.noise = noise
-        self.budget = budget
-        self.engine = engine
-        self.dtype = dtype
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    noise: float = 1e-2
+    budget: int | None = None
+
+    cost: ClassVar[str] = "O(m^2) per sample and in memory, m the number of samples; O(M^2) with a budget of M"
+    bounded: ClassVar[bool] = False
+    citation: ClassVar[str] = (
+        'Csato and Opper, "Sparse on-line Gaussian processes", Neural Computation, 2002; in the form of the '
+        "paper, eqs. pmean, pcov and q_update."
+    )
 
     def recipe(self) -> Recipe:
         noise = positive(noise=self.noise)

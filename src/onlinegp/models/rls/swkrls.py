@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
+from typing import ClassVar
+
 from onlinegp.checks import count, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.recipe import RecipeRegressor, parameters
 from onlinegp.recipes.beliefs import Exact
 from onlinegp.recipes.pruning import Oldest
 from onlinegp.recipes.update import Recipe
 
 
-class SWKRLS(OnlineRegressor):
+@parameters
+class SWKRLS(RecipeRegressor):
     """Sliding-window KRLS: exact GP regression on the last `budget` samples.
 
-    O(M^2) a sample with M the budget, O(M^2) memory. What leaves the window is forgotten at once, data and all; the
+    O(M^2) per sample with M the budget, O(M^2) memory. What leaves the window is forgotten at once, data and all; the
     variance is the exact one for the window.
 
     Parameters
@@ -24,31 +28,20 @@ class SWKRLS(OnlineRegressor):
         The variance of the noise in y; the ridge penalty of kernel least squares.
     budget : int
         The length of the window.
-    engine : {"auto", "native", "python"}
-        What runs the update; see :mod:`onlinegp.engine`.
-    dtype : {"float64"}
-        A tracked covariance loses its positive definiteness in float32, which is refused.
-
-    References
-    ----------
-    Van Vaerenbergh, Via and Santamaria, "A sliding-window kernel RLS algorithm and its application to nonlinear
-    channel identification", ICASSP 2006.
+    engine : str
+        See :class:`~onlinegp.models.recipe.RecipeRegressor`.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        noise: float = 1e-2,
-        budget: int = 100,
-        engine: str = "auto",
-        dtype: str = "float64",
-    ) -> None:
-        self.kernel = kernel
-        self.noise = noise
-        self.budget = budget
-        self.engine = engine
-        self.dtype = dtype
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    noise: float = 1e-2
+    budget: int = 100
+
+    cost: ClassVar[str] = "O(M^2) per sample with M the budget, O(M^2) memory"
+    citation: ClassVar[str] = (
+        'Van Vaerenbergh, Via and Santamaria, "A sliding-window kernel RLS algorithm and its application to '
+        'nonlinear channel identification", ICASSP 2006.'
+    )
 
     def recipe(self) -> Recipe:
         return Recipe(

@@ -8,7 +8,7 @@ import numpy as np
 
 from onlinegp.kernels import Kernel
 from onlinegp.models import KLMS, KNLMS, KRLST, BetaKLMS
-from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.recipe import RecipeRegressor
 
 EPSILON = 1e-2  # regularizes the normalization of KNLMS
 AUTO = "beta auto"
@@ -22,7 +22,7 @@ NOTE = (
 )
 
 
-def described(models: Mapping[str, OnlineRegressor]) -> dict[str, str]:
+def described(models: Mapping[str, RecipeRegressor]) -> dict[str, str]:
     """Return every parameter of every model, defaults included."""
     texts = {}
     for name, model in models.items():
@@ -35,10 +35,10 @@ def beta_name(beta: float | str) -> str:
     return AUTO if beta == "auto" else f"beta = {beta:g}"
 
 
-def growing(kernel: Kernel, noise: float, betas: Sequence[float | str]) -> dict[str, OnlineRegressor]:
+def growing(kernel: Kernel, noise: float, betas: Sequence[float | str]) -> dict[str, RecipeRegressor]:
     """Return the algorithms of the KLMS family, in their evergrowing form."""
     kxx = float(kernel.diag(np.zeros((1, 1)))[0])  # stationary: the same everywhere
-    models: dict[str, OnlineRegressor] = {
+    models: dict[str, RecipeRegressor] = {
         "KLMS": KLMS(kernel, step=1.0 / kxx),
         "KNLMS": KNLMS(kernel, step=1.0, coherence=1.0, epsilon=EPSILON),
     }
@@ -46,7 +46,7 @@ def growing(kernel: Kernel, noise: float, betas: Sequence[float | str]) -> dict[
     return models
 
 
-def half_steps(kernel: Kernel) -> dict[str, OnlineRegressor]:
+def half_steps(kernel: Kernel) -> dict[str, RecipeRegressor]:
     """Return KLMS and KNLMS with half the step, to tell what the step decides."""
     kxx = float(kernel.diag(np.zeros((1, 1)))[0])
     return {

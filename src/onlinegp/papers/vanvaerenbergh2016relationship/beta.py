@@ -16,6 +16,7 @@ from onlinegp.evaluate import run
 from onlinegp.kernels import Kernel
 from onlinegp.metrics import coverage, log_density, nmse, to_db
 from onlinegp.models import BetaKLMS
+from onlinegp.models.health import BreakdownError
 from onlinegp.papers.vanvaerenbergh2016relationship import style
 from onlinegp.papers.vanvaerenbergh2016relationship.algorithms import beta_name
 from onlinegp.papers.vanvaerenbergh2016relationship.arm import Arm
@@ -92,17 +93,21 @@ def one_step_ahead(betas: list[float | str], channel: Channel, X: Array, y: Arra
     scores = []
     for beta in betas:
         model = BetaKLMS(channel.kernel, beta=beta, noise=channel.noise)
-        with np.errstate(over="ignore", invalid="ignore"):
+        try:
             trace = run(model, X, y)
+        except BreakdownError:
+            scores.append(BROKEN | {"beta": float(beta)})
+            continue
         scores.append(_score(y, trace.mean, trace.std) | {"beta": model.beta_})
     return scores
 
 
 def _learned(model: BetaKLMS, X: Array, y: Array) -> BetaKLMS | None:
-    """Return the model after the stream, or None if its weights are beyond all bounds: beta was too small."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        model.fit(X, y)
-    return model if np.abs(model.alpha_).max() < 1e100 else None  # False for NaN too
+    """Return the model after the stream, or None if it broke down: beta was too small."""
+    try:
+        return model.fit(X, y)
+    except BreakdownError:
+        return None
 
 
 def _score(y: Array, mean: Array, std: Array) -> Score:

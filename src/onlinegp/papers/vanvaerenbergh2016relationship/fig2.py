@@ -11,7 +11,7 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
-from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.recipe import RecipeRegressor
 from onlinegp.papers.vanvaerenbergh2016relationship import style
 from onlinegp.papers.vanvaerenbergh2016relationship.algorithms import (
     AUTO,
@@ -45,7 +45,7 @@ class Settings:
 def plan(s: Settings, arm: Arm) -> list[Job]:
     """Two jobs a repeat that take about as long: the tracker, and all of the KLMS family."""
     family = growing(arm.kernel, arm.noise, s.betas) | half_steps(arm.kernel)
-    groups: list[dict[str, OnlineRegressor]] = [{"KRLS-T": tracker(arm.kernel, arm.noise, s.budget)}, family]
+    groups: list[dict[str, RecipeRegressor]] = [{"KRLS-T": tracker(arm.kernel, arm.noise, s.budget)}, family]
     jobs: list[Job] = []
     for repeat in range(s.repeats):
         data = arm.split(s.train, s.test, seed=s.seed, repeat=repeat)
@@ -54,7 +54,7 @@ def plan(s: Settings, arm: Arm) -> list[Job]:
 
 
 def learning_curves(
-    models: dict[str, OnlineRegressor], kernel: Kernel, data: tuple[Array, Array, Array, Array], every: int
+    models: dict[str, RecipeRegressor], kernel: Kernel, data: tuple[Array, Array, Array, Array], every: int
 ) -> dict[str, list[float]]:
     """Return the normalized test error of each model after every so many samples of the stream."""
     models = deepcopy(models)  # another repeat may start from the same ones

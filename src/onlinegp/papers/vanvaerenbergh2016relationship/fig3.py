@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onlinegp.checks import Array
 from onlinegp.evaluate import run
 from onlinegp.metrics import to_db
-from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.recipe import RecipeRegressor
 from onlinegp.papers.vanvaerenbergh2016relationship import style
 from onlinegp.papers.vanvaerenbergh2016relationship.algorithms import AUTO, described, growing, tracker
 from onlinegp.papers.vanvaerenbergh2016relationship.arm import Arm
@@ -52,7 +52,7 @@ def plan(s: Settings, arm: Arm | None = None) -> list[Job]:
     return [partial(task, s, channel, repeat) for task, channel in tasks for repeat in range(s.repeats)]
 
 
-def models(s: Settings, channel: Channel) -> dict[str, OnlineRegressor]:
+def models(s: Settings, channel: Channel) -> dict[str, RecipeRegressor]:
     """Return everybody, with the kernel of the channel."""
     return growing(channel.kernel, channel.noise, s.betas) | {
         "KRLS-T": tracker(channel.kernel, channel.noise, s.budget, s.forgetting),

@@ -8,7 +8,7 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
-from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.recipe import RecipeRegressor
 
 
 class HeldOut:
@@ -39,14 +39,14 @@ class HeldOut:
         self.place |= {c.tobytes(): m + i for i, c in enumerate(C)}
         self.size = m + len(C)
 
-    def means(self, models: Sequence[OnlineRegressor]) -> Array:
+    def means(self, models: Sequence[RecipeRegressor]) -> Array:
         """Return the predictions of all models, (models, n)."""
         weights = np.zeros((len(models), self.size))
         for row, model in zip(weights, models, strict=True):
             row[[self.place[c.tobytes()] for c in model.centers_]] = model.alpha_
         return weights @ self.K[: self.size]
 
-    def errors(self, models: Sequence[OnlineRegressor]) -> Array:
+    def errors(self, models: Sequence[RecipeRegressor]) -> Array:
         """Return the mean squared errors over the variance of y, (models,)."""
         return ((self.means(models) - self.y) ** 2).mean(axis=1) / self.y.var()
 

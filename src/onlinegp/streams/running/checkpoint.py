@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from onlinegp.files.atomic import write_atomically
-from onlinegp.files.model_file import ModelFileError, from_bytes, opened, to_bytes
+from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.saving import to_bytes, with_extra
 from onlinegp.streams.errors import CheckpointError
 from onlinegp.streams.running.stored import checked
 
@@ -22,14 +23,13 @@ LATEST, PREVIOUS = "checkpoint.ogp", "checkpoint-previous.ogp"
 
 def pack(model: OnlineRegressor, stream: dict[str, Any]) -> bytes:
     """Return a model file that also holds what a stream needs to go on."""
-    return to_bytes(model, stream=stream)
+    return to_bytes(model, extra={"stream": stream})
 
 
 def unpack(data: bytes) -> tuple[OnlineRegressor, dict[str, Any]]:
     """Return a model and its stream's entry, which is empty for a plain model file; or raise a ModelFileError."""
-    header, _ = opened(data)
-    model = from_bytes(data)
-    return model, checked(header.get("stream", {}), model)
+    model, extra = with_extra(data)
+    return model, checked(extra.get("stream", {}), model)
 
 
 class Checkpoints:

@@ -113,7 +113,9 @@ def _best(
     known = set(chosen.parameters)
 
     def trial(hyper: Tuned, power: str, forgetting: float) -> Trial:
-        suggested = chosen.suggested(hyper.kernel, hyper.noise, budget=budget, forgetting=forgetting, power=power)
+        suggested = chosen.estimator.suggested(
+            hyper.kernel, hyper.noise, budget=budget, forgetting=forgetting, power=power
+        )
         params = suggested | {key: value for key, value in given.items() if key in known}
         return Trial(name, params, density(chosen.estimator(**params)))
 

@@ -147,8 +147,8 @@ class Predictor:
             mean, std = self.model.predict(Z, return_std=True)
             return mean, std, self.size
         if self.robust is None and self.embedding.horizon == 1:
-            means, variances, sizes = self.model.run(Z, t)
-            return means[:, 0], np.sqrt(variances), sizes
+            trace = self.model.run(Z, t)
+            return trace.mean, trace.std, trace.size
         mean, std, sizes = np.empty(len(t)), np.empty(len(t)), np.empty(len(t))
         for i, z in enumerate(Z):
             mean[i], std[i] = self.model.predict_one(z, return_std=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import LARGEST
-from onlinegp.files.model_file import ModelFileError
+from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.streams.running.predictor import FARTHEST
 from onlinegp.streams.running.score import BINS, BUCKETS, HIGH, LEVELS, LOW, SUMS, TAIL, TAILED

@@ -1,0 +1,76 @@
+"""A recipe at work as a learner, on either engine."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+
+from onlinegp.checks import Array
+from onlinegp.engine import make_engine
+from onlinegp.learner import Contents, Sizes
+from onlinegp.predictions import Gaussian
+from onlinegp.recipes.contents import dump_state, load_state
+from onlinegp.recipes.state import State
+from onlinegp.recipes.update import Recipe
+
+
+class RecipeLearner:
+    """A recipe and what it has learned, run by the engine of a name."""
+
+    def __init__(self, engine: str, recipe: Recipe, features: int, outputs: int, dtype: str = "float64") -> None:
+        self.recipe, self.features, self.outputs = recipe, features, outputs
+        self._name, self._dtype = engine, dtype
+        self._use(recipe.start(features, outputs))
+
+    def _use(self, state: State) -> None:
+        self._engine = make_engine(self._name, self.recipe, state, self._dtype)
+        self.learn_one = self._engine.learn_one  # without a detour
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine that runs."""
+        return self._engine.name
+
+    @property
+    def size(self) -> int:
+        return self._engine.size
+
+    @property
+    def seen(self) -> int:
+        return self._engine.seen
+
+    @property
+    def state(self) -> State:
+        """The state as it is now."""
+        return self._engine.state
+
+    def weights(self) -> tuple[Array, Array]:
+        """Return copies of the centers (m, d) and of their weights (m, p)."""
+        return self._engine.weights()
+
+    def learn(self, X: Array, Y: Array) -> None:
+        self._engine.learn(X, Y)
+
+    def run(self, X: Array, Y: Array) -> tuple[Gaussian, Sizes]:
+        mean, variance, size = self._engine.run(X, Y)
+        return gaussian(mean, variance), size
+
+    def predict(self, X: Array) -> Gaussian:
+        return gaussian(*self._engine.predict(X))
+
+    def predict_one(self, x: object) -> tuple[float, float] | None:
+        quick = self._engine.predict_one(x)
+        return None if quick is None else (quick[0], sqrt(quick[1]))
+
+    def dump(self) -> Contents:
+        return dump_state(self.state)
+
+    def load(self, contents: Contents) -> None:
+        self._use(load_state(self.recipe, self.features, self.outputs, contents))
+
+
+def gaussian(mean: Array, variance: Array) -> Gaussian:
+    """Return normal distributions of means (n, p) with the variances (n,) that all outputs share."""
+    std = np.sqrt(variance)[:, None]
+    return Gaussian(mean, std if mean.shape[1] == 1 else np.repeat(std, mean.shape[1], axis=1))

@@ -1,0 +1,142 @@
+"""Many learners of one kind, told apart by number: what a fleet works on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinegp.checks import Array
+from onlinegp.engine.learner import RecipeLearner, gaussian
+from onlinegp.learner import Contents, Learner
+from onlinegp.predictions import Predictions
+from onlinegp.recipes.contents import dump_state, load_state
+from onlinegp.recipes.update import Recipe
+
+Which = NDArray[np.int64]
+
+
+class Members(Protocol):
+    """Learners with the numbers 0, 1, ...; event i belongs to member which[i], and those of a member stay in order."""
+
+    @property
+    def features(self) -> int: ...
+    @property
+    def outputs(self) -> int: ...
+
+    def grow(self, count: int) -> None:
+        """Have at least this many members; new ones have learned nothing."""
+
+    def learn(self, which: Which, X: Array, Y: Array, threads: int) -> None:
+        """Learn the events."""
+
+    def run(self, which: Which, X: Array, Y: Array, threads: int) -> tuple[Predictions, NDArray[np.int64]]:
+        """Predict each event, then learn it; return what was predicted, and the member's size after each."""
+        ...
+
+    def predict(self, which: Which, X: Array, threads: int) -> Predictions:
+        """Return the distributions that member which[i] gives for row i."""
+        ...
+
+    def dump(self, member: int) -> Contents:
+        """Return all that a member has learned, by name."""
+        ...
+
+    def load(self, member: int, contents: Contents) -> None:
+        """Let a member continue from what `dump` returned."""
+
+
+class LearnerMembers:
+    """One learner for each member."""
+
+    def __init__(self, start: Callable[[], Learner]) -> None:
+        self._start = start
+        self._members = [start()]
+        self.features, self.outputs = self._members[0].features, self._members[0].outputs
+
+    def grow(self, count: int) -> None:
+        while len(self._members) < count:
+            self._members.append(self._start())
+
+    def learn(self, which: Which, X: Array, Y: Array, threads: int) -> None:
+        for member, rows in _by_member(which):
+            self._members[member].learn(X[rows], Y[rows])
+
+    def run(self, which: Which, X: Array, Y: Array, threads: int) -> tuple[Predictions, NDArray[np.int64]]:
+        parts, order, sizes = [], [], np.empty(len(X), dtype=np.int64)
+        for member, rows in _by_member(which):
+            said, sizes[rows] = self._members[member].run(X[rows], Y[rows])
+            parts.append(said)
+            order.append(rows)
+        return _in_order(parts, order), sizes
+
+    def predict(self, which: Which, X: Array, threads: int) -> Predictions:
+        groups = list(_by_member(which))
+        return _in_order([self._members[member].predict(X[rows]) for member, rows in groups], [r for _, r in groups])
+
+    def dump(self, member: int) -> Contents:
+        return self._members[member].dump()
+
+    def load(self, member: int, contents: Contents) -> None:
+        fresh = self._start()
+        fresh.load(contents)
+        self._members[member] = fresh
+
+
+class NativeMembers:
+    """States of one recipe in one compiled object, in slabs of memory, on several threads."""
+
+    def __init__(self, recipe: Recipe, features: int, outputs: int, dtype: str) -> None:
+        from onlinegp.engine import _native
+        from onlinegp.engine.native import packed
+
+        self.recipe, self.features, self.outputs = recipe, features, outputs
+        self._core = _native.Fleet(packed(recipe, features), features, outputs, dtype == "float32")
+
+    def grow(self, count: int) -> None:
+        self._core.grow(count)
+
+    def learn(self, which: Which, X: Array, Y: Array, threads: int) -> None:
+        self._core.learn(which, X, Y, threads)
+
+    def run(self, which: Which, X: Array, Y: Array, threads: int) -> tuple[Predictions, NDArray[np.int64]]:
+        mean, variance = self._core.run(which, X, Y, threads)
+        return gaussian(mean, variance), np.zeros(len(X), dtype=np.int64)
+
+    def predict(self, which: Which, X: Array, threads: int) -> Predictions:
+        return gaussian(*self._core.predict(which, X, threads))
+
+    def dump(self, member: int) -> Contents:
+        from onlinegp.engine.native import unpacked_state
+
+        return dump_state(unpacked_state(self.recipe, self.features, self.outputs, self._core.save(member)))
+
+    def load(self, member: int, contents: Contents) -> None:
+        from onlinegp.engine.native import packed_state
+
+        self._core.load(member, packed_state(load_state(self.recipe, self.features, self.outputs, contents)))
+
+
+def recipe_members(engine: str, recipe: Recipe, features: int, outputs: int, dtype: str) -> Members:
+    """Return members of a recipe, on the engine that one learner of it would run on."""
+
+    def start() -> RecipeLearner:
+        return RecipeLearner(engine, recipe, features, outputs, dtype)
+
+    if start().engine == "native":
+        return NativeMembers(recipe, features, outputs, dtype)
+    return LearnerMembers(start)
+
+
+def _by_member(which: Which) -> Any:
+    """Yield each member with the indices of its events, in order."""
+    order = np.argsort(which, kind="stable")
+    members, starts = np.unique(which[order], return_index=True)
+    yield from zip(members.tolist(), np.split(order, starts[1:]), strict=True)
+
+
+def _in_order(parts: list[Predictions], order: list[NDArray[np.int64]]) -> Predictions:
+    back = np.argsort(np.concatenate(order), kind="stable")
+    return Predictions.joined(parts).rows(back)

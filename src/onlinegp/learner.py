@@ -1,0 +1,111 @@
+"""What runs: a learner holds what was learned, learns rows in place and predicts rows. Engines are learners."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinegp.checks import Array
+from onlinegp.predictions import Predictions
+
+Contents = dict[str, Any]  # arrays, whole numbers, numbers and strings by name: what files and copies hold
+Sizes = NDArray[np.int64]
+
+
+class Learner(Protocol):
+    """What a model needs to run everywhere: in `run`, files, fleets, River and the command line.
+
+    Rows arrive checked: X (n, features) and Y (n, outputs), finite float64. `RowLearner` has what can be derived.
+
+    Attributes
+    ----------
+    features, outputs : int
+    size : the number of centers, or of whatever grows with the data; zero if nothing does
+    seen : the number of rows learned
+    """
+
+    @property
+    def features(self) -> int: ...
+    @property
+    def outputs(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def seen(self) -> int: ...
+
+    def learn(self, X: Array, Y: Array) -> None:
+        """Learn the rows, in order and in place."""
+
+    def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
+        """Predict each row, then learn it; return what was predicted, and the size after each row."""
+        ...
+
+    def predict(self, X: Array) -> Predictions:
+        """Return the distributions of y at the rows of X; nothing changes."""
+        ...
+
+    def dump(self) -> Contents:
+        """Return all that the next step needs, by name: arrays, numbers and strings."""
+        ...
+
+    def load(self, contents: Contents) -> None:
+        """Continue from what `dump` returned, bit for bit; refuse what does not fit with a ValueError."""
+        ...
+
+    def learn_one(self, x: object, y: object) -> bool:
+        """Learn one plain sample at once, if that can be: return whether it was learned."""
+        ...
+
+    def predict_one(self, x: object) -> tuple[float, float] | None:
+        """Return mean and standard deviation of one output at one plain sample at once, or None."""
+        ...
+
+
+class RowLearner(ABC):
+    """A learner that is told how to `learn`, `predict`, `dump` and `load`; the rest follows, row by row."""
+
+    features: int
+    outputs: int
+    size: int = 0
+    seen: int = 0
+
+    @abstractmethod
+    def learn(self, X: Array, Y: Array) -> None: ...
+
+    @abstractmethod
+    def predict(self, X: Array) -> Predictions: ...
+
+    @abstractmethod
+    def dump(self) -> Contents: ...
+
+    @abstractmethod
+    def load(self, contents: Contents) -> None: ...
+
+    def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
+        said, size = [], np.empty(len(X), dtype=np.int64)
+        for i in range(len(X)):
+            row = slice(i, i + 1)
+            said.append(self.predict(X[row]))
+            self.learn(X[row], Y[row])
+            size[i] = self.size
+        return Predictions.joined(said), size
+
+    def learn_one(self, x: object, y: object) -> bool:
+        return False
+
+    def predict_one(self, x: object) -> tuple[float, float] | None:
+        return None
+
+
+def nested(name: str, contents: Contents) -> Contents:
+    """Return contents under a name, for a learner that holds another one."""
+    return {f"{name}.{key}": value for key, value in contents.items()}
+
+
+def inside(name: str, contents: Contents) -> Contents:
+    """Return what `nested` put under a name."""
+    start = f"{name}."
+    return {key.removeprefix(start): value for key, value in contents.items() if key.startswith(start)}

@@ -1,0 +1,79 @@
+"""A model's class and parameters as plain data, and back: names and numbers, never code."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from onlinegp.files.container import ModelFileError
+from onlinegp.kernels import Kernel
+from onlinegp.kernels.spec import from_spec, to_spec
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.known import known_model
+from onlinegp.recipes import dictionaries, forgetting
+
+PARTS = {part.__name__: part for union in (dictionaries.Dictionary, forgetting.Forgetting) for part in union.__args__}
+LIBRARY = "onlinegp"
+
+
+def describe(model: OnlineRegressor) -> dict[str, Any]:
+    """Return the class of a model and the parameters that it learned with, or those of now if it has not learned."""
+    cls = type(model)
+    module = LIBRARY if cls.__module__.startswith(f"{LIBRARY}.") else cls.__module__
+    params = {name: _encoded(name, value) for name, value in model.learned_with.items()}
+    return {"class": cls.__name__, "module": module, "params": params}
+
+
+def rebuild(description: Any) -> OnlineRegressor:
+    """Return the model that `describe` described, before it learned anything; its class must be known already."""
+    if not isinstance(description, dict) or not isinstance(description.get("params"), dict):
+        raise ModelFileError("a model must be an object with a class and parameters.")
+    cls = known_model(description.get("class"), description.get("module"))
+    if cls is None:
+        raise ModelFileError(
+            f"no model is called {description.get('class')!r} in {description.get('module')!r}. "
+            f"Import the module that defines it before the file is opened."
+        )
+    params = {name: _decoded(value) for name, value in description["params"].items()}
+    if odd := sorted(set(cls.parameter_names()) ^ params.keys()):
+        what = "lacks" if odd[0] in cls.parameter_names() else "has the unknown parameter"
+        raise ModelFileError(f"the description of {cls.__name__} {what} {odd[0]!r}.")
+    return cls(**params)
+
+
+def _encoded(name: str, value: Any) -> Any:
+    if isinstance(value, OnlineRegressor):
+        return {"model": describe(value)}
+    if isinstance(value, Kernel):
+        return {"kernel": to_spec(value)}
+    if type(value) in PARTS.values():
+        inner = {f.name: _encoded(f.name, getattr(value, f.name)) for f in fields(value)}
+        return {"part": type(value).__name__, "fields": inner}
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_encoded(name, item) for item in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return {"number": repr(value)}  # which JSON does not have
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise ModelFileError(
+        f"{name}={value!r} cannot be written to a model file: only numbers, strings, models and the library's own "
+        f"kernels and parts can. Save its parameters yourself and rebuild the model."
+    )
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_decoded(item) for item in value)
+    if not isinstance(value, dict):
+        return value
+    if "model" in value:
+        return rebuild(value["model"])
+    if "kernel" in value:
+        return from_spec(value["kernel"])
+    if "number" in value:
+        return float(value["number"])
+    return PARTS[value["part"]](**{name: _decoded(inner) for name, inner in value["fields"].items()})

@@ -1,0 +1,83 @@
+"""Does a model still make sense? One that has broken down says so, and does not go on with confidence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from onlinegp.checks import Array
+from onlinegp.predictions import Predictions
+
+if TYPE_CHECKING:
+    from onlinegp.learner import Learner
+    from onlinegp.models.base import OnlineRegressor
+
+FAR = 1e3  # a mean beyond this many times the largest |y| is not explained by any data,
+SURE = 1e5  # and if the error is also beyond this many standard deviations, the model is wrong and sure of it
+EVERY = 64  # rows learned between two checks, where learning does not predict
+
+
+class BreakdownError(ValueError):
+    """A model whose predictions are not finite, or absurd and certain; `row` counts from the start of its stream."""
+
+    def __init__(self, message: str, row: int | None = None) -> None:
+        super().__init__(message)
+        self.row = row
+
+
+class Health:
+    """Watches what a model predicts, from the start of its stream on.
+
+    Attributes
+    ----------
+    largest : the largest |y| learned so far
+    """
+
+    def __init__(self) -> None:
+        self.largest = 0.0
+        self._last: tuple[Array, Array] | None = None  # the row learned last
+
+    def after_running(self, model: OnlineRegressor, said: Predictions, Y: Array, before: int) -> None:
+        """Raise a BreakdownError for the first row, counted from `before`, that was predicted without sense."""
+        largest = np.maximum.accumulate(np.abs(Y).max(axis=1))
+        largest = np.maximum(largest, self.largest)[:, None]
+        self.largest = float(largest[-1, 0])
+        error = np.abs(Y - said.mean)
+        good = (error <= SURE * said.std) | (np.abs(said.mean) <= FAR * largest)
+        good &= np.isfinite(said.mean) & np.isfinite(said.std)
+        if not good.all():
+            i = int(np.argmin(good.all(axis=1)))
+            raise self.error(model, before + i, said.mean[i], said.std[i])
+
+    def after_learning(self, model: OnlineRegressor, learner: Learner, X: Array, Y: Array, before: int) -> None:
+        """Check a prediction of the last row, once in a while: it was learned, so it should not be far off."""
+        self.largest = max(self.largest, float(np.abs(Y).max()))
+        self._last = X[-1:].copy(), Y[-1:].copy()
+        if learner.seen // EVERY > before // EVERY:
+            self.before_saving(model, learner)
+
+    def before_saving(self, model: OnlineRegressor, learner: Learner) -> None:
+        """Refuse to keep a model that has broken down."""
+        if self._last is not None:
+            X, Y = self._last
+            self.after_running(model, learner.predict(X), Y, learner.seen - 1)
+
+    def after_predicting(self, model: OnlineRegressor, said: Predictions) -> None:
+        """Raise a BreakdownError if a prediction is not finite."""
+        if not (np.isfinite(said.mean).all() and np.isfinite(said.std).all()):
+            raise self.error(model, None)
+
+    def sound(self, mean: float, std: float) -> bool:
+        return bool(np.isfinite(mean) and np.isfinite(std))
+
+    def error(
+        self, model: OnlineRegressor, row: int | None, mean: Array | None = None, std: Array | None = None
+    ) -> BreakdownError:
+        """Return the error that names the model, the row and the remedy."""
+        where = "" if row is None else f" at row {row} of its stream"
+        what = "its prediction is not finite"
+        if mean is not None and np.isfinite(mean).all() and std is not None and np.isfinite(std).all():
+            j = int(np.abs(mean).argmax())
+            what = f"it predicts {mean[j]:.3g} +- {std[j]:.3g}, and no |y| so far exceeds {self.largest:.3g}"
+        return BreakdownError(f"{model!r} broke down{where}: {what}. {model.remedy}", row)

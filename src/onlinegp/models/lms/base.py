@@ -1,0 +1,40 @@
+"""What the kernel least mean squares family shares."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from onlinegp.kernels import Kernel
+from onlinegp.models.recipe import RecipeRegressor
+
+
+class LMSRegressor(RecipeRegressor):
+    """Base class of the models with a fixed posterior covariance.
+
+    Parameters
+    ----------
+    engine : {"auto", "native", "python"}
+        What runs the update; see :mod:`onlinegp.engine`.
+    dtype : {"float64", "float32"}
+        The precision of the compiled engine; float32 takes half the time and memory, and keeps six digits.
+    """
+
+    shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
+    remedy: ClassVar[str] = "Lower the step (KLMS is stable below 2 / k(x, x)), and start anew with fit."
+
+    @classmethod
+    def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
+        """The step of KLMS as an online GP, 1 / (noise + k(x, x)), and a radius of half a length scale."""
+        step = 1.0 / (noise + float(kernel.diag(np.zeros((1, 1)))[0]))
+        own = {"radius": 0.5 * _typical_length_scale(kernel)} | ({"step": step} if cls.step_implies_noise else {})
+        return super().suggested(kernel, noise, **own, **wishes)
+
+    step_implies_noise: ClassVar[bool] = False  # whether `step` stands for 1 / (noise + k(x, x))
+
+
+def _typical_length_scale(kernel: Kernel) -> float:
+    """Return the geometric mean of a kernel's length scales, one if it has none."""
+    scales = [value for name, value in zip(kernel.names, kernel.theta, strict=True) if "length_scale" in name]
+    return float(np.exp(np.mean(scales))) if scales else 1.0

@@ -1,0 +1,120 @@
+"""Models made of parts: a subclass is its parameters, its recipe and its citation."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, TypeVar, dataclass_transform
+
+from onlinegp.checks import Array
+from onlinegp.engine.learner import RecipeLearner
+from onlinegp.engine.members import Members, recipe_members
+from onlinegp.kernels import Kernel, kernel_or_default
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.recipes.state import State
+from onlinegp.recipes.update import Recipe
+
+Class = TypeVar("Class", bound=type[Any])
+
+
+@dataclass_transform(eq_default=False)
+def parameters(cls: Class) -> Class:
+    """Generate the constructor of a model from its annotated parameters, as `dataclass` does.
+
+    Parameters after ``_: KW_ONLY`` are passed by name; those that all models of the family share (`shared`) come last.
+    The citation is added to the docstring.
+    """
+    shared = getattr(cls, "shared", {})
+    own = {name: _plain(kind) for name, kind in vars(cls).get("__annotations__", {}).items()}
+    cls.__annotations__ = own | {name: "str" for name in shared}
+    for name, default in shared.items():
+        setattr(cls, name, default)
+    citation = getattr(cls, "citation", "")
+    if cls.__doc__ and "References\n" not in cls.__doc__ and citation:
+        cls.__doc__ = f"{cls.__doc__.rstrip()}\n\n    References\n    ----------\n    {citation}\n    "
+    return dataclass(eq=False, repr=False)(cls)  # type: ignore[return-value]
+
+
+def _plain(annotation: Any) -> Any:
+    """Return what `dataclass` must know of an annotation, also where it cannot look up the text (in a notebook)."""
+    if annotation == "KW_ONLY":
+        return KW_ONLY
+    return ClassVar[Any] if str(annotation).startswith("ClassVar") else annotation
+
+
+class RecipeRegressor(OnlineRegressor):
+    """Base class of the models made of parts: kernel x dictionary x belief x forgetting x pruning.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        The covariance function; ``RBF()`` if None.
+    engine : {"auto", "native", "python"}
+        What runs the update: the compiled engine, the readable one, or the best that is there; see
+        :mod:`onlinegp.engine`.
+    dtype : {"float64", "float32"}
+        The precision of the compiled engine, for the models that have a choice; float32 takes half the time and memory,
+        and keeps six digits.
+    """
+
+    shared: ClassVar[dict[str, str]] = {"engine": "auto"}
+
+    kernel: Kernel | None = None
+    engine: str = "auto"
+    dtype: str = "float64"
+
+    def recipe(self) -> Recipe:
+        """Return the recipe that the parameters describe, or raise an error that names the wrong one."""
+        raise TypeError(f"{type(self).__name__} must define recipe().")
+
+    def check(self) -> None:
+        self.recipe()
+
+    def start(self, features: int, outputs: int) -> RecipeLearner:
+        return RecipeLearner(self.engine, self.recipe(), features, outputs, self.dtype)
+
+    def start_many(self, features: int, outputs: int) -> Members:
+        return recipe_members(self.engine, self.recipe(), features, outputs, self.dtype)
+
+    def _kernel(self) -> Kernel:
+        return kernel_or_default(self.kernel)
+
+    # What was learned
+
+    @property
+    def centers_(self) -> Array:
+        """The centers, (m, d)."""
+        return self._recipe_learner.weights()[0]
+
+    @property
+    def alpha_(self) -> Array:
+        """The kernel weights, (m,) or (m, outputs): the mean at x is k(centers_, x) . alpha_."""
+        alpha = self._recipe_learner.weights()[1]
+        return alpha[:, 0].copy() if self._single else alpha
+
+    @property
+    def posterior_mean_(self) -> Array:
+        """The mean of f at the centers, mu = K alpha."""
+        return self._gram() @ self.alpha_
+
+    @property
+    def posterior_cov_(self) -> Array:
+        """The covariance Sigma of f at the centers that the belief holds or implies."""
+        state = self._state
+        return state.power * self._recipe.belief.covariance(state, self._gram())
+
+    def _gram(self) -> Array:
+        state = self._state
+        return state.square("K") if state.K is not None else self._recipe.kernel(state.C)
+
+    @property
+    def _recipe_learner(self) -> RecipeLearner:
+        learner: Any = self._working
+        return learner
+
+    @property
+    def _recipe(self) -> Recipe:
+        return self._recipe_learner.recipe
+
+    @property
+    def _state(self) -> State:
+        return self._recipe_learner.state

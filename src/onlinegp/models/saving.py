@@ -1,0 +1,108 @@
+"""Model files: versioned, compact, and safe to open from strangers.
+
+A model is its class, its parameters and what it has learned: named arrays and numbers, in a safetensors file. Whatever
+does not fit is refused by name.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from onlinegp.files.atomic import write_atomically
+from onlinegp.files.container import ModelFileError, as_model_file_error, pack, unpack
+from onlinegp.learner import Contents
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.description import describe, rebuild
+
+FEW = 10_000  # columns that a file need not prove by its arrays
+
+
+def save(model: OnlineRegressor, path: str | Path, *, extra: dict[str, Any] | None = None) -> None:
+    """Write a model to a file: beside it first, then renamed, so that a crash leaves the old file or the new one."""
+    write_atomically(path, [to_bytes(model, extra=extra)])
+
+
+def load(path: str | Path) -> OnlineRegressor:
+    """Read a model from a file that `save` wrote."""
+    return load_with_extra(path)[0]
+
+
+def load_with_extra(path: str | Path) -> tuple[OnlineRegressor, dict[str, Any]]:
+    """Read a model and what else was saved with it."""
+    try:
+        return with_extra(Path(path).read_bytes())
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from None
+
+
+def to_bytes(model: OnlineRegressor, *, extra: dict[str, Any] | None = None) -> bytes:
+    """Return a model as bytes, with more that JSON can hold beside it."""
+    header: dict[str, Any] = {"kind": "model", "model": describe(model)} | ({"extra": extra} if extra else {})
+    contents = model.dump()
+    arrays: dict[str, np.ndarray] = {}
+    if contents is not None:
+        header["learned"], arrays = split(contents)
+    return pack(header, arrays)
+
+
+def from_bytes(data: bytes) -> OnlineRegressor:
+    """Return the model that `to_bytes` wrote, or raise a ModelFileError."""
+    return with_extra(data)[0]
+
+
+def with_extra(data: bytes) -> tuple[OnlineRegressor, dict[str, Any]]:
+    """Return the model that `to_bytes` wrote and what was beside it, or raise a ModelFileError."""
+    header, arrays = unpack(data)
+    if header.get("kind") != "model":
+        raise ModelFileError(f"the file holds a {header.get('kind')}, not a model. Use Fleet.load for a fleet.")
+    extra = header.get("extra", {})
+    if not isinstance(extra, dict):
+        raise ModelFileError("what was saved beside the model is not an object.")
+    with as_model_file_error():
+        model = rebuild(header["model"])
+        if "learned" in header:
+            model.restore(joined(header["learned"], arrays))
+        elif arrays:
+            raise ModelFileError(f"the file has the array {min(arrays)!r}, and a model that has learned nothing.")
+    return model, extra
+
+
+# What was learned: numbers and strings in the header, arrays beside it
+
+
+def split(contents: Contents) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the part of a model's contents that JSON holds, and the arrays."""
+    learned = contents["learned"]
+    arrays = {name: value for name, value in learned.items() if isinstance(value, np.ndarray)}
+    for name, array in arrays.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ModelFileError(f"{name} holds a value that is not finite: the model has broken down. Start anew.")
+    numbers = {name: _plain(value) for name, value in learned.items() if name not in arrays}
+    return {**contents, "learned": numbers}, arrays
+
+
+def joined(header: Any, arrays: dict[str, np.ndarray]) -> Contents:
+    """Return the contents of a model again; sizes that the arrays do not prove are refused."""
+    if not isinstance(header, dict):
+        raise ModelFileError("what was learned is not an object.")
+    proven = sum(array.nbytes for array in arrays.values()) // 8
+    for name in ("features", "outputs"):
+        value = header.get(name)
+        if type(value) is not int or not (0 if name == "features" else 1) <= value <= max(FEW, proven):
+            raise ModelFileError(f"impossible sizes: {name} = {value!r}.")
+    names = header.get("names")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ModelFileError("the names of the columns are not names.")
+    if names and len(names) != header["features"]:
+        raise ModelFileError(f"{len(names)} names for {header['features']} columns.")
+    largest = header.get("largest")
+    if isinstance(largest, bool) or not isinstance(largest, int | float) or not 0.0 <= largest < np.inf:
+        raise ModelFileError(f"largest must be a number of at least zero, got {largest!r}.")
+    return {**header, "learned": {**header["learned"], **arrays}}
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,80 @@
+"""A state as named arrays and numbers, and back: what copies, files and fleets hold.
+
+Only the centers in use are there, and of a symmetric or triangular matrix only the lower triangle, row by row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from onlinegp.recipes.state import MATRICES, State
+from onlinegp.recipes.update import Recipe
+
+NUMBERS = {f.name: int if f.type == "int" else float for f in fields(State) if f.type in ("int", "float")}
+LARGEST_COUNT = 1 << 62
+
+
+def dump_state(state: State) -> dict[str, Any]:
+    """Return what is in use of a state, by name."""
+    contents: dict[str, Any] = {name: getattr(state, name) for name in NUMBERS}
+    for name, buffer in state.arrays().items():
+        contents[name] = state.square(name)[_lower(state.size)] if name in MATRICES else buffer[: state.size].copy()
+    return contents
+
+
+def load_state(recipe: Recipe, features: int, outputs: int, contents: dict[str, Any]) -> State:
+    """Return the state with these contents; whatever does not fit is refused with a ValueError."""
+    state = recipe.start(features, outputs)
+    expected = {*NUMBERS, *state.arrays()}
+    if odd := sorted(expected ^ contents.keys()):
+        what = "lacks" if odd[0] in expected else "has the unknown entry"
+        raise ValueError(f"the state {what} {odd[0]!r}. It has: {', '.join(sorted(contents))}.")
+    for name, kind in NUMBERS.items():
+        setattr(state, name, _number(name, contents[name], kind))
+    if recipe.budget is not None and state.size > recipe.budget:
+        raise ValueError(f"{state.size} centers exceed the budget of {recipe.budget}.")
+    m = state.size
+    for name, buffer in state.arrays().items():  # all shapes before any memory
+        wanted = (m * (m + 1) // 2,) if name in MATRICES else (m, *buffer.shape[1:])
+        _check_array(name, contents[name], wanted, buffer.dtype)
+    state.reserve(m, recipe.budget)
+    for name, buffer in state.arrays().items():
+        if name in MATRICES:
+            rows, columns = _lower(m)
+            buffer[rows, columns] = buffer[columns, rows] = contents[name]
+        else:
+            buffer[:m] = contents[name]
+    return state
+
+
+def _number(name: str, value: Any, kind: type) -> Any:
+    allowed = int if kind is int else (int, float)
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, allowed)
+        or not 0 <= value < (LARGEST_COUNT if kind is int else np.inf)
+    ):
+        raise ValueError(f"{name} must be a finite number of at least zero, got {value!r}.")
+    return kind(value)
+
+
+def _check_array(name: str, array: Any, shape: tuple[int, ...], dtype: Any) -> None:
+    if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != dtype:
+        found = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
+        raise ValueError(f"{name} must be {np.dtype(dtype)} of shape {shape}, got {found}.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} holds a value that is not finite.")
+
+
+def _lower(m: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the indices of a lower triangle; small ones are kept, for fleets."""
+    return _small_lower(m) if m <= 200 else np.tril_indices(m)
+
+
+@lru_cache(maxsize=16)
+def _small_lower(m: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.tril_indices(m)
