@@ -25,6 +25,9 @@ test-slow: $(VENV)/tested ## Run the slow tests too: millions of steps, whole ex
 attack: $(VENV)/tested ## Run the long attacks: threads, signals, memory, numerical extremes, with their counts
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m attack -s tests/attack
 
+attack: $(VENV)/tested ## Run the hostile inputs, by the thousand
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m attack -s tests/attack
+
 check: lint types test ## Lint, types, tests
 
 lint: $(VENV)/developed ## Check style and format

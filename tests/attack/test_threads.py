@@ -332,6 +332,5 @@ def test_a_million_samples_from_eight_threads(engine):
     share = 1 if engine == "native" else 10  # the Python engine is slower
     samples = eight_on_one_model(engine, passes=4000 // share)
     events = eight_on_one_fleet(engine, calls=500 // share, rows=125)
-    print(
-        f"\n{engine}: {THREADS} threads, {samples} samples on one model, {events} events on one fleet: none lost, none moved"
-    )
+    counts = f"{samples} samples on one model, {events} events on one fleet"
+    print(f"\n{engine}: {THREADS} threads, {counts}: none lost, none moved")

@@ -9,6 +9,8 @@ import warnings
 from collections.abc import Sequence
 from importlib import import_module
 
+from onlinegp.streams.errors import printable
+
 # command: the line that --help shows. The module of that name has add_arguments(parser) and main(args) -> exit code.
 COMMANDS = {
     "run": "predict a stream row by row, with intervals, and learn it: from a file or a pipe",
@@ -32,20 +34,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     An error may carry another one as its `exit_code`: 3 for bad data, 4 for a checkpoint that cannot be used.
     """
     argv = sys.argv[1:] if argv is None else list(argv)
-    parser = argparse.ArgumentParser(
-        prog="onlinegp",
-        description="Regression on streams with honest uncertainty.",
-        epilog="`onlinegp COMMAND --help` explains a command.",
-    )
-    parser.add_argument("--version", action="version", version=f"onlinegp {_version()}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, line in COMMANDS.items():
-        command = commands.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
-        if name in argv[:1]:
-            module = import_module(f"onlinegp.cli.{name}")
-            module.add_arguments(command)
-            command.set_defaults(main=module.main)
-    args = parser.parse_args(argv)
+    if sys.stderr is None:  # closed: `print` would send messages to the output instead
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stdout is None:
+        return _failed(OSError("standard output is closed. Send it to a file, or to /dev/null."))
+    args = _parser(argv).parse_args(argv)
     _one_blas_thread()
     try:
         with warnings.catch_warnings():
@@ -59,14 +52,39 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("onlinegp: interrupted.", file=sys.stderr)
         return 130
-    except (ValueError, TypeError, OSError) as error:
-        print(f"onlinegp: {error}", file=sys.stderr)
-        return getattr(error, "exit_code", 1)
+    except MemoryError:
+        return _failed(ValueError("there is not enough memory. Use a smaller --budget, --lags or --tune."))
+    except (ValueError, TypeError, OSError, ArithmeticError) as error:
+        return _failed(error)
+
+
+def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the parser of the command in hand; the other ones are only listed."""
+    parser = argparse.ArgumentParser(
+        prog="onlinegp",
+        description="Regression on streams with honest uncertainty.",
+        epilog="`onlinegp COMMAND --help` explains a command.",
+    )
+    parser.add_argument("--version", action="version", version=f"onlinegp {_version()}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, line in COMMANDS.items():
+        command = commands.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
+        if name in argv[:1]:
+            module = import_module(f"onlinegp.cli.{name}")
+            module.add_arguments(command)
+            command.set_defaults(main=module.main)
+    return parser
+
+
+def _failed(error: Exception) -> int:
+    """Tell what went wrong, and return the exit code."""
+    _tell(str(error))
+    return getattr(error, "exit_code", 1)
 
 
 def _tell(message: Warning | str, *_: object, **__: object) -> None:
     """Show a warning as the command line speaks, without a place in the source."""
-    print(f"onlinegp: {message}", file=sys.stderr)
+    print(f"onlinegp: {printable(str(message))}", file=sys.stderr)
 
 
 def _one_blas_thread() -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
-import sys
 import tempfile
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -16,9 +14,20 @@ from time import process_time
 from typing import Any
 
 from onlinegp.checks import count
-from onlinegp.cli.options import EXIT_CODES, add_model, add_source, chosen_columns, given_parameters, opened, say
+from onlinegp.cli.options import (
+    EXIT_CODES,
+    add_model,
+    add_source,
+    chosen_columns,
+    given_parameters,
+    opened,
+    say,
+    source_of,
+)
 from onlinegp.cli.parsing import parse_model, parse_models
 from onlinegp.cli.tune import first_rows
+from onlinegp.streams.errors import printable
+from onlinegp.streams.reading.raw import file_of
 from onlinegp.streams.running.choose import BUDGET, Tuned, hyperparameters, recommend
 from onlinegp.streams.running.job import Job
 from onlinegp.streams.running.predictor import Embedding, Predictor, Scaling, WarmUp
@@ -63,16 +72,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as folder:
-        if args.source == "-":  # every model reads it
-            args.source = str(Path(folder) / "input")
-            with open(args.source, "wb") as file:
-                shutil.copyfileobj(sys.stdin.buffer, file)
+        args.source = file_of(args.source, Path(folder) / "input")  # every model reads it
         results = compared(args)
     good = sorted((r for r in results if not r.wrong), key=lambda r: _rank(r, args.by))
     print(table(good))
     for result in results:
         if result.wrong:
-            print(f"{result.name}: {result.wrong}")
+            print(f"{result.name}: {printable(result.wrong)}")
     if not good:
         raise ValueError("no model came through. Use a larger --noise, or another --kernel.")
     what = "log density" if args.by == "density" else "error"
@@ -103,9 +109,11 @@ def compared(args: argparse.Namespace) -> list[Result]:
         if args.models
         else [one.name for one in algorithms().values() if one.estimator.bounded]
     )
+    if not names:
+        raise ValueError(f"--models must name at least one model, got {args.models!r}. See `onlinegp models`.")
     for name in names:
         parse_model(name)  # refuses a wrong one before any work
-    with ProcessPoolExecutor(count(jobs=args.jobs), mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(min(count(jobs=args.jobs), len(names)), mp_context=get_context("spawn")) as pool:
         waiting = [pool.submit(one_model, args, name, tuned, Z, t, scaling, rows, lags, given) for name in names]
         return [future.result() for future in _shown(as_completed(waiting), len(waiting))]
 
@@ -133,7 +141,7 @@ def one_model(
         own = {key: value for key, value in given.items() if key in choice.algorithm.parameters} | choice.given
         limit, own_name = own.get("budget", BUDGET), [choice.algorithm.name]
         (trial,) = recommend(Z, t, tuned, names=own_name, budget=limit, given=own, horizon=args.horizon)
-        source = opened(args)
+        source = source_of(args)
         source.select(chosen_columns(args, source)[0])
 
         def prepare(X: Any, y: Any, warm: WarmUp) -> Predictor:

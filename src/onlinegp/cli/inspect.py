@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from onlinegp.files.container import ModelFileError
+from onlinegp.streams.errors import printable
 from onlinegp.streams.running.checkpoint import unpack
 from onlinegp.streams.running.prepare import shown
 
@@ -25,7 +26,7 @@ def main(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(facts, indent=2))
     else:
-        print("\n".join(_lines(facts)))
+        print("\n".join(map(printable, _lines(facts))))
     return 0
 
 

@@ -10,11 +10,20 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from onlinegp.checks import fraction, positive
-from onlinegp.cli.options import EXIT_CODES, add_model, add_source, chosen_columns, given_parameters, opened, say
+from onlinegp.checks import positive
+from onlinegp.cli.options import (
+    EXIT_CODES,
+    add_model,
+    add_source,
+    checked_level,
+    chosen_columns,
+    given_parameters,
+    opened,
+    say,
+)
 from onlinegp.cli.parsing import parse_every, parse_model
 from onlinegp.files.atomic import write_atomically
-from onlinegp.streams.errors import CheckpointError, Stopped
+from onlinegp.streams.errors import CheckpointError, Stopped, listed
 from onlinegp.streams.reading.source import ROWS, Columns, Source
 from onlinegp.streams.running.checkpoint import Checkpoints, pack, unpack
 from onlinegp.streams.running.job import Every, Job, Rejects, check_resumable, same_settings
@@ -35,7 +44,8 @@ included), lower, upper and log_density of the prediction made before the target
 predicted by the mean of those before them and are not scored. A missing target is predicted and not learned.
 
 After a crash, repeat the command with --resume: the output becomes what an uninterrupted run gives. A pipe must then
-be sent again from its beginning; what was done is skipped.
+be sent again from its beginning; what was done is skipped. With --checkpoint, a last line of a file that has no end yet
+is left unread, as it may still become longer.
 
 {EXIT_CODES}"""
 PIPE_ROWS = 200  # for tuning, where nobody knows how many rows will come
@@ -108,9 +118,7 @@ def _how_to_go_on(args: argparse.Namespace, job: Job) -> str:
 
 def set_up(args: argparse.Namespace, talk: Any) -> Job:
     """Return the job that the options describe, at its beginning or where its checkpoint says."""
-    fraction(level=args.level)
-    if args.level == 1.0:
-        raise ValueError("--level must be less than 1, got 1.0. Use 0.99 or 0.999 for a wide interval.")
+    checked_level(args.level)
     if args.robust is not None:
         positive("3 is a usual choice.", robust=args.robust)
     every = Every(*parse_every(args.every))
@@ -130,6 +138,8 @@ def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | No
     source.select(columns)
     settings = _settings(args, columns, embedding)
     saved = _saved(args, checkpoints, settings, talk)
+    if saved:
+        source.seek(saved[1]["position"])  # before the output is cut: it refuses another input
     sink = open_sink(_output(args), columns.keys, str(columns.target), keep=saved[1]["output"] if saved else 0)
     rejected = saved[1]["rejects"] if saved else {"count": 0, "length": 0}
     job = Job(
@@ -189,7 +199,7 @@ def _from_options(args: argparse.Namespace, source: Source, talk: Any) -> tuple[
     if args.start is None:
         columns, lags = chosen_columns(args, source)
         past = f"its last {lags} values" + (f", {args.horizon} rows ahead" if args.horizon > 1 else "")
-        from_what = [*([", ".join(columns.features)] if columns.features else []), *([past] if lags else [])]
+        from_what = [*([listed(columns.features)] if columns.features else []), *([past] if lags else [])]
         talk(f"target: {columns.target}, predicted from {' and '.join(from_what)}")
         return columns, Embedding(lags, args.horizon), None
     model, stream = unpack(Path(args.start).read_bytes())
@@ -205,12 +215,13 @@ def _from_options(args: argparse.Namespace, source: Source, talk: Any) -> tuple[
 def columns_of(stream: dict[str, Any], source: Source, *, target_needed: bool = True) -> Columns:
     """Return the columns that a saved stream was about, as this source has them."""
     target, features = stream["columns"]["target"], tuple(stream["columns"]["features"])
+    known = set(source.names)
     for name in (*features, *([target] if target_needed else [])):
-        if name not in source.names:
-            raise ValueError(f"the model needs the column {name!r}. {source.path} has: {', '.join(source.names)}.")
+        if name not in known:
+            raise ValueError(f"the model needs the column {name!r}. {source.path} has: {listed(source.names)}.")
     taken = {target, *features}
     keys = tuple(name for name in source.names if name not in taken)
-    return Columns(target if target in source.names else None, features, keys)
+    return Columns(target if target in known else None, features, keys)
 
 
 def _settings(args: argparse.Namespace, columns: Columns, embedding: Embedding) -> dict[str, Any]:
@@ -228,6 +239,10 @@ def _settings(args: argparse.Namespace, columns: Columns, embedding: Embedding) 
         "robust",
         "level",
         "start",
+        "format",
+        "delimiter",
+        "encoding",
+        "decimal",
     )
     settings = {name: getattr(args, name) for name in (*plain, "on_bad_row", "rejects")}
     lists = {name: ",".join(value) for name, value in asdict(columns).items() if isinstance(value, tuple)}
@@ -295,6 +310,8 @@ def finish(args: argparse.Namespace, job: Job, talk: Any) -> None:
     figures = summary(job)
     for line in summary_lines(figures):
         talk(line)
+    if job.source.unfinished:
+        say(f"onlinegp: the last line of {job.source.path} has no end yet and was left unread: resume when it has one.")
     if _output(args) is None:
         talk("The predictions were not kept: add --out FILE, or a pipe.")
     if args.summary:

@@ -11,6 +11,7 @@ from onlinegp.checks import Array
 from onlinegp.cli.options import EXIT_CODES, add_model, add_source, chosen_columns, given_parameters, opened, say
 from onlinegp.cli.parsing import parse_model
 from onlinegp.files.atomic import write_atomically
+from onlinegp.streams.errors import printable
 from onlinegp.streams.reading.source import Source
 from onlinegp.streams.running.checkpoint import pack
 from onlinegp.streams.running.job import Job
@@ -49,7 +50,7 @@ def main(args: argparse.Namespace) -> int:
     names = [*columns.features, *(f"{columns.target}[-{lag + args.horizon - 1}]" for lag in range(lags, 0, -1))]
     print(f"{choice.algorithm.name} on {len(y)} rows, log density {trial.log_density:.3f} a row in the second half")
     for line in (*described(model), *_relevance(names, trial.params.get("kernel"))):
-        print(f"  {line}")
+        print(f"  {printable(line)}")
     if args.out:
         embedding.history.clear()
         predictor = Predictor(model, scaling, embedding)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+SHOWN = 20  # names in a message
+LONG = 200  # characters of one text in a message
 
 
 class BadData(ValueError):
@@ -36,9 +40,38 @@ class BadRow:
     text: str
 
     def message(self, path: str) -> str:
-        column = f", column {self.column!r}" if self.column else ""
-        value = f": {self.value!r}" if self.column else ":"
+        column = f", column {short(self.column)!r}" if self.column else ""
+        value = f": {short(self.value)!r}" if self.column else ":"
         return (
             f"{path}, line {self.line}{column}{value} {self.reason}. "
             f"Mend the row, or leave such rows out with --on-bad-row skip --rejects FILE."
         )
+
+
+def other_input(path: str, why: str) -> CheckpointError:
+    """Return the error of a checkpoint that was made from another input than the one at hand."""
+    return CheckpointError(
+        f"{path} is not the input that the checkpoint belongs to: {why}. "
+        f"Restore it, or start anew with an empty checkpoint folder."
+    )
+
+
+def printable(text: str) -> str:
+    """Return a text that is safe on a terminal: whatever is not printable becomes its escape, line ends stay.
+
+    Text from the data may hold sequences that move the cursor, change colors or reverse the order of letters.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
+def short(text: str) -> str:
+    """Return a text, or the beginning of one that is too long for a message."""
+    return text if len(text) <= LONG else f"{text[:LONG]}..."
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names with commas, the first ones if there are many."""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(map(short, names[:SHOWN])) + more

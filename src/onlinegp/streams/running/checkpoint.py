@@ -16,6 +16,7 @@ from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.saving import to_bytes, with_extra
 from onlinegp.streams.errors import CheckpointError
+from onlinegp.streams.running.stored import checked
 
 LATEST, PREVIOUS = "checkpoint.ogp", "checkpoint-previous.ogp"
 
@@ -28,10 +29,7 @@ def pack(model: OnlineRegressor, stream: dict[str, Any]) -> bytes:
 def unpack(data: bytes) -> tuple[OnlineRegressor, dict[str, Any]]:
     """Return a model and its stream's entry, which is empty for a plain model file; or raise a ModelFileError."""
     model, extra = with_extra(data)
-    stream = extra.get("stream", {})
-    if not isinstance(stream, dict):
-        raise ModelFileError("the stream's entry is not an object.")
-    return model, stream
+    return model, checked(extra.get("stream", {}), model)
 
 
 class Checkpoints:

@@ -12,6 +12,8 @@ import numpy as np
 from onlinegp.checks import Array
 from onlinegp.models.base import OnlineRegressor
 
+FARTHEST = 10_000  # lags, and rows ahead: a block of inputs must fit in memory
+
 
 @dataclass(frozen=True)
 class Scaling:

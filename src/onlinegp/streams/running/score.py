@@ -19,6 +19,7 @@ PIT_EDGES = [NormalDist().inv_cdf(i / BINS) for i in range(1, BINS)]
 BUCKETS = 800  # points of a curve; twice as wide whenever there are twice as many
 TAIL = 400  # last rows kept in full
 SUMS = ("rows", "scored", "squares", "density", "covered")  # added when two buckets become one
+TAILED = ("y", "mean", "lower", "upper", "size")  # of which the last rows are kept
 LOW, HIGH = ("y_low", "mean_low", "lower"), ("y_high", "mean_high", "upper", "size")
 
 
@@ -112,7 +113,7 @@ class Curves:
     def __init__(self) -> None:
         self.width = 1
         self.buckets: dict[str, list[float]] = {name: [] for name in (*SUMS, *LOW, *HIGH)}
-        self.tail: dict[str, list[float]] = {name: [] for name in ("y", "mean", "lower", "upper", "size")}
+        self.tail: dict[str, list[float]] = {name: [] for name in TAILED}
         self.rows = 0
 
     def add(self, rows: Rows) -> None:

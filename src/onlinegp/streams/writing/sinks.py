@@ -180,13 +180,26 @@ def open_sink(
     path: str | None, keys: tuple[str, ...], target: str, *, format: str | None = None, keep: int = 0
 ) -> Sink:
     """Return the sink for a path; with `keep`, the file goes on after so many bytes."""
-    names = [f"{name}_input" if name in ADDED else name for name in (*keys, target)] + list(ADDED)
+    names = _distinct((*keys, target))
     if path is None:
         return NoSink()
     format = format or output_format(path)
     if format == "parquet":
         return ParquetSink(path, names)
     return {"csv": CsvSink, "jsonl": JsonSink}[format](Appended(path, keep=keep), names)
+
+
+def _distinct(inputs: tuple[str, ...]) -> list[str]:
+    """Return the names of the output's columns, each once: an input that is called like another gets a longer name."""
+    taken, given, names = {*inputs, *ADDED}, set(ADDED), []
+    for name in inputs:
+        if name in given:
+            while name in taken:
+                name = f"{name}_input"
+            taken.add(name)
+        given.add(name)
+        names.append(name)
+    return [*names, *ADDED]
 
 
 def _plain(value: Any) -> str | None:
