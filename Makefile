@@ -22,11 +22,8 @@ test: $(VENV)/tested ## Install, then run every test but the slow ones
 test-slow: $(VENV)/tested ## Run the slow tests too: millions of steps, whole experiments, fifty crashes
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m "not attack"
 
-attack: $(VENV)/tested ## Run the long attacks: threads, signals, memory, numerical extremes, with their counts
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m attack -s tests/attack
-
-attack: $(VENV)/tested ## Run the hostile inputs, by the thousand
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m attack -s tests/attack
+attack: $(VENV)/tested ## Run the long attacks: files, tables, threads, signals, kills, memory, extremes; with their counts
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m attack -s tests/attack tests/cli/test_crash.py
 
 check: lint types test ## Lint, types, tests
 

@@ -148,7 +148,7 @@ def test_damaged_checkpoint_is_refused_and_the_previous_one_used(interrupted, da
 def test_no_good_checkpoint_left(interrupted):
     for path in (interrupted / "safe").glob("*.ogp"):
         path.write_bytes(path.read_bytes()[:-1])
-    assert b"damaged or cut short" in inside(*RESUMED, code=4, cwd=interrupted).stderr
+    assert b"do not fit the file" in inside(*RESUMED, code=4, cwd=interrupted).stderr
 
 
 def test_latest_checkpoint_vanished_between_two_renames(interrupted):
