@@ -7,9 +7,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from onlinegp.cli.paths import Paths
 from onlinegp.files.model_file import ModelFileError
 from onlinegp.streams.running.checkpoint import unpack
 from onlinegp.streams.running.prepare import shown
+
+PATHS = Paths(reads=("MODEL",))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

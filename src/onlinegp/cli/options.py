@@ -6,17 +6,18 @@ import argparse
 import sys
 from typing import Any
 
+from onlinegp.checks import fraction
 from onlinegp.cli.parsing import parse_columns, parse_kernel, parse_setting
 from onlinegp.streams.reading.source import ROWS, Columns, Source, choose_columns, open_source
 
 EXIT_CODES = """exit codes:
   0    done
-  1    failed: a file that vanished or cannot be written, a full disk, a model that broke down
+  1    failed: a file that vanished, cannot be written or is named twice, a full disk, a model that broke down
   2    the command was not understood
   3    bad data: the message names file, line, column and value
   4    a checkpoint is damaged, missing or of another run
   130  interrupted by Ctrl-C (143: by SIGTERM); output and checkpoint are complete up to there
-  141  the reader of the output closed the pipe
+  141  the reader of the output closed the pipe, or there was no standard output
 """
 
 
@@ -57,6 +58,13 @@ def given_parameters(args: argparse.Namespace) -> dict[str, Any]:
         if getattr(args, name) is not None:
             given[name] = getattr(args, name)
     return given | dict(map(parse_setting, args.set))
+
+
+def check_level(level: float) -> None:
+    """Refuse what is not the probability of an interval."""
+    fraction(level=level)
+    if level == 1.0:
+        raise ValueError("--level must be less than 1, got 1.0. Use 0.99 or 0.999 for a wide interval.")
 
 
 def opened(args: argparse.Namespace, *, rows: int = ROWS) -> Source:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from onlinegp.cli.options import EXIT_CODES, opened, say
+from onlinegp.cli.options import EXIT_CODES, check_level, opened, say
+from onlinegp.cli.paths import Paths
 from onlinegp.cli.run import columns_of, summary, summary_lines
 from onlinegp.files.model_file import ModelFileError
 from onlinegp.models.base import OnlineRegressor
@@ -23,6 +24,7 @@ EPILOG = f"""examples:
 The file needs the columns that the model was trained with; the target may be missing, unless lags are made from it.
 
 {EXIT_CODES}"""
+PATHS = Paths(reads=("MODEL", "SOURCE"), appends=("--out", "--rejects"), pipes=("SOURCE", "--out"))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    check_level(args.level)
     try:
         model, stream = unpack(Path(args.model).read_bytes())
     except ModelFileError as error:

@@ -12,7 +12,7 @@ from onlinegp.checks import Array
 from onlinegp.kernels import RBF, Kernel, Matern52
 from onlinegp.metrics import log_density
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.streams.running.predictor import Embedding, Predictor, Scaling
+from onlinegp.streams.running.predictor import Embedding, Predictor, Scaling, sound_rows
 from onlinegp.streams.running.registry import algorithm
 
 FAMILIES: tuple[Callable[..., Kernel], ...] = (RBF, Matern52)
@@ -135,6 +135,8 @@ def _density(predictor: Predictor, Z: Array, t: Array) -> float:
     with np.errstate(all="ignore"):
         try:
             mean, std, _ = predictor.step(Z, t)
+            if sound_rows(mean, std, predictor.largest) < len(t):
+                return -np.inf
             density = log_density(t[half], mean[half], std[half])
         except (ValueError, FloatingPointError):  # it broke down: not a model for these rows
             return -np.inf

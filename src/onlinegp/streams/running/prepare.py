@@ -58,6 +58,7 @@ class Preparation:
     def untuned(self, width: int, embedding: Embedding) -> Predictor:
         """Return a predictor with the parameters as given, in the units of the data."""
         model = algorithm(self.name or "krlst").estimator(**self.given)
+        model.recipe()  # refuses a wrong parameter before any file is opened
         return Predictor(model, Scaling.none(width), embedding, robust=self.robust)
 
     def _explain(self, trials: list[Trial], rows: int) -> None:
