@@ -159,8 +159,7 @@ class Job:
             said = self.predictor.advance(block.X[start:], block.y[start:])
         except BrokeDown as error:
             self._emit(block, start, error.said, counts=True)
-            where = f" at row {self.rows + 1} of {self.source.path}"
-            raise BrokeDown(error.model, error.reason, where=where) from None
+            raise BrokeDown(error.model, error.reason, where=self._row(self.rows + 1)) from None
         self._emit(block, start, said, counts=True)
 
     def _emit(self, block: Block, start: int, said: Predicted, *, counts: bool) -> None:
@@ -172,6 +171,9 @@ class Job:
         if self.curves is not None:
             self.curves.add(rows)
         self.rows += len(rows.y)
+
+    def _row(self, number: int) -> str:
+        return f" at row {number} of {self.source.path}"
 
     def _tune(self) -> None:
         assert self.warm_up is not None
@@ -213,7 +215,7 @@ class Job:
             If the last row broke the model.
         """
         assert self.predictor is not None
-        self.predictor.refuse_broken()
+        self.predictor.refuse_broken(self._row(self.rows))
         columns, predictor = asdict(self.source.columns), self.predictor.state()
         stream = {"columns": columns, "predictor": predictor, "level": self.level, "settings": self.settings}
         return pack(self.predictor.model, stream | (place or {}))

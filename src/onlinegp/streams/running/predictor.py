@@ -196,7 +196,7 @@ class Predictor:
             reason = unsound(mean[row], std[row], self.largest)
             raise BrokeDown(self.model, reason, where=f" on row {row + 1} of those for tuning")
 
-    def refuse_broken(self) -> None:
+    def refuse_broken(self, where: str) -> None:
         """Raise BrokeDown if the last row that the model learned broke it, so that no such model is kept."""
         if self._newest is None:
             return
@@ -204,9 +204,9 @@ class Predictor:
             try:
                 mean, std = self.model.predict(self._newest, return_std=True)
             except ValueError as error:
-                raise BrokeDown(self.model, str(error), where=" on the last row") from None
+                raise BrokeDown(self.model, str(error), where=where) from None
         if sound_rows(mean, std, self.largest) == 0:
-            raise BrokeDown(self.model, unsound(mean[0], std[0], self.largest), where=" on the last row")
+            raise BrokeDown(self.model, unsound(mean[0], std[0], self.largest), where=where)
 
     @property
     def size(self) -> int:
@@ -302,14 +302,14 @@ class WarmUp:
                 self._X.append(inputs)
                 self._y.append(known[early:])
             self.embedding.push(known)
-        while not self.varied and sum(map(len, self._y[1:])) >= 2 * self.rows:  # no need for more of the same
+        while not self.varied and sum(map(len, self._y[1:])) >= self.rows:  # no need for more of the same
             del self._X[0], self._y[0]
 
     def data(self) -> tuple[Array, Array]:
-        """The rows so far that can be learned from, the newest ones if it had to wait: inputs and targets."""
+        """The rows so far that can be learned from, at most `rows` and the newest: inputs and targets."""
         if not self._X:
             raise ValueError("no row with a target has come yet, so there is nothing to tune on. Use a larger --tune.")
-        newest = slice(-2 * self.rows, None)
+        newest = slice(-self.rows, None)
         return np.concatenate(self._X)[newest], np.concatenate(self._y)[newest]
 
 

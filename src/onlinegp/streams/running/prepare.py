@@ -51,7 +51,9 @@ class Preparation:
             robust=self.robust,
         )
         if trials[0].log_density == -float("inf"):
-            raise ValueError("no model can follow the tuning rows. Check the target for outliers, or use --robust.")
+            raise ValueError(
+                "no model can follow the tuning rows. Look for outliers, or use --robust or other parameters."
+            )
         self._explain(trials, len(t))
         return trials[0]
 
