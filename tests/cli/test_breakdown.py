@@ -103,6 +103,23 @@ def test_what_is_not_finite_ends_at_that_row(robust):
     assert np.isfinite(caught.value.said.mean).all()
 
 
+class Refusing(KLMS):
+    """A KLMS that breaks down by itself when it meets its sixth sample."""
+
+    def run(self, X, y):
+        if self._engine is not None and self.n_samples_seen_ + len(y) > 5:
+            raise ValueError("it lost its balance")
+        return super().run(X, y)
+
+
+def test_a_model_that_gives_up_by_itself():
+    predictor = Predictor(Refusing(RBF(1.0)), Scaling.none(1), Embedding())
+    y = np.array([0.0, 1.0, 2.0, np.nan, 4.0, 5.0, 6.0, 7.0])  # three, a missing one, four
+    with pytest.raises(BrokeDown, match="it lost its balance") as caught:
+        predictor.advance(np.zeros((8, 1)), y)
+    assert len(caught.value.said) == 4
+
+
 def test_soundness_by_hand():
     one = np.ones(4)
     assert sound_rows(0 * one, one, 0 * one) == 4
@@ -168,7 +185,7 @@ def test_a_constant_target_is_said_and_nothing_is_made_up(tmp_path, target):
 
 def test_a_constant_target_without_tuning_has_no_absurd_figures(tmp_path):
     files = ["--out", tmp_path / "out.csv", "--summary", tmp_path / "s.json"]
-    inside("run", stream(tmp_path, np.full(400, 0.1)), "--kernel", "rbf(1.0)", "--noise", "0.01", *files)
+    inside("run", stream(tmp_path, np.full(400, 5.1)), "--kernel", "rbf(1.0)", "--noise", "0.01", *files)
     figures = json.loads((tmp_path / "s.json").read_text())
     assert figures["nmse"] is None
     assert -10.0 < figures["log_density"] < 10.0

@@ -141,7 +141,12 @@ class Predictor:
         if len(inputs):
             t = self.scaling.y(y[early:])
             known = self._known(t)
-            mean, std, size = self.step(self.scaling.x(inputs), t, missing)
+            try:
+                mean, std, size = self.step(self.scaling.x(inputs), t, missing)
+            except ValueError as error:
+                if not self.size:  # it has not learned anything yet, so a parameter is wrong
+                    raise
+                raise BrokeDown(self.model, str(error), said=said.first(part.start)) from error
             said.mean[part] = self.scaling.y_center + self.scaling.y_scale * mean
             said.std[part] = self.scaling.y_scale * std
             said.size[part] = size
@@ -176,7 +181,7 @@ class Predictor:
                     break
                 self._learn(z, float(t[i]), m, s)
             except ValueError:
-                if not self.size:  # it has not learned anything yet, so a parameter is wrong
+                if not self.size:
                     raise
                 break  # what is in hand is NaN from here on
             mean[i], std[i], sizes[i] = m, s, self.size
