@@ -231,3 +231,25 @@ def test_parquet_is_there_in_full_or_not_at_all(tmp_path):
     assert done.returncode == 3
     np.testing.assert_equal(parquet.read_table(out).num_rows, 300)
     assert out.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_signal_within_an_import_is_not_lost(tmp_path):
+    """Libraries catch everything while they import others."""
+    (tmp_path / "library.py").write_text(
+        "import os, signal\ntry:\n    import part\nexcept BaseException:\n    pass\nloaded = True\n"
+    )
+    (tmp_path / "part.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\nfor i in range(9): i\n")
+    code = (
+        "import sys, time, onlinegp.cli as cli\n"
+        "def command(argv):\n"
+        "    import library\n"
+        "    print('loaded', flush=True)\n"
+        "    time.sleep(30.0)\n"
+        "cli._command = command\n"
+        "sys.exit(cli.main([]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), cwd=tmp_path, capture_output=True, timeout=60
+    )
+    assert done.returncode == 143, done.stderr
+    assert done.stdout == b"loaded\n"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
-import signal
 import sys
-import threading
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import import_module
+
+from onlinegp.cli.process import Terminated, drop_output, interruptible, one_blas_thread, stand_in_for_closed_streams
 
 # command: the line that --help shows. The module of that name has add_arguments(parser) and main(args) -> exit code.
 COMMANDS = {
@@ -26,23 +24,20 @@ COMMANDS = {
 }
 
 
-BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code: 0 done, 1 failed, 2 not understood, 130 interrupted, 141 output closed.
 
     An error may carry another one as its `exit_code`: 3 for bad data, 4 for a checkpoint that cannot be used.
     """
-    _standard_streams()
+    stand_in_for_closed_streams()
     try:
-        with warnings.catch_warnings(), _terminable():
+        with warnings.catch_warnings(), interruptible():
             warnings.showwarning = _tell
             code = _command(sys.argv[1:] if argv is None else list(argv))
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # whoever read the output has gone; there is nobody to tell
-        _drop_output()
+        drop_output()
         return 141
     except KeyboardInterrupt:
         print("onlinegp: interrupted.", file=sys.stderr)
@@ -52,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 143
     except (ValueError, TypeError, OSError) as error:
         print(f"onlinegp: {_told(error)}", file=sys.stderr)
-        _drop_output()
+        drop_output()
         return getattr(error, "exit_code", 1)
 
 
@@ -76,39 +71,10 @@ def _command(argv: list[str]) -> int:
     except SystemExit:
         sys.stdout.flush()  # the help, which may have lost its reader too
         raise
-    _one_blas_thread()
+    one_blas_thread()
     if args.paths is not None:
         args.paths.check(args)
     return args.main(args)
-
-
-def _drop_output() -> None:
-    """Write out what standard output still holds, or drop it where that fails: nothing is left to fail at the end."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-class Terminated(BaseException):
-    """SIGTERM, as Ctrl-C is a KeyboardInterrupt: what is open is closed, what was started is ended."""
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Turn SIGTERM into an exception, where signals can be caught."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def on(number: int, frame: object) -> None:
-        raise Terminated
-
-    before = signal.signal(signal.SIGTERM, on)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _told(error: Exception) -> str:
@@ -118,37 +84,9 @@ def _told(error: Exception) -> str:
     return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
 
 
-def _standard_streams() -> None:
-    """Stand in for standard streams that were closed: nothing to read, nobody who reads, nobody to tell.
-
-    Otherwise the next file that is opened would take their number, and receive what is meant for them.
-    """
-    if sys.stdin is None:
-        sys.stdin = open(os.devnull)  # noqa: SIM115
-    if sys.stdout is None:
-        reader, writer = os.pipe()
-        os.dup2(writer, 1)
-        for handle in {reader, writer} - {1}:
-            os.close(handle)
-        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-
-
 def _tell(message: Warning | str, *_: object, **__: object) -> None:
     """Show a warning as the command line speaks, without a place in the source."""
     print(f"onlinegp: {message}", file=sys.stderr)
-
-
-def _one_blas_thread() -> None:
-    """Keep BLAS to one thread, unless the user said otherwise: here models run side by side, and threads that wait for
-    each other on busy cores take longer than one alone."""
-    if any(name in os.environ for name in BLAS_THREADS):
-        return
-    from threadpoolctl import threadpool_limits
-
-    os.environ.update(dict.fromkeys(BLAS_THREADS, "1"))  # for what is loaded later, and for processes of our own
-    threadpool_limits(1, user_api="blas")
 
 
 def _version() -> str:
