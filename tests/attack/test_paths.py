@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import os
 import subprocess
+import sys
 from importlib import import_module
 from itertools import combinations
 from pathlib import Path
@@ -112,7 +113,7 @@ def test_two_options_never_name_the_same_file(tmp_path, way, exists):
         assert contents(folder) == before, (command, one, other)
         tried += 1
     assert tried == 26 + 5 + 1 + 3 + 1
-    print(f"{tried} pairs of options refused as {way}")
+    print(f"\n{tried} pairs of options that name the same file by {way} were refused", file=sys.stderr)
 
 
 def test_parquet_does_not_overwrite_itself(tmp_path):
