@@ -8,6 +8,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import active_children, get_context, parent_process
 
@@ -22,9 +23,11 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     pool = ProcessPoolExecutor(workers, get_context("spawn"), _settle_in)
     try:
         yield pool
-    except BaseException:
+    except BaseException as error:
         for child in set(active_children()) - others:
             child.kill()
+        if isinstance(error, BrokenProcessPool):
+            raise OSError("a process that worked for this one was killed. Was there enough memory?") from error
         raise
     finally:
         pool.shutdown(cancel_futures=True)

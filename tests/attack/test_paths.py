@@ -141,6 +141,22 @@ def test_redirected_streams_are_files_too(tmp_path):
     assert data.read_bytes() == before
 
 
+def test_a_log_that_is_appended_to_keeps_its_beginning(tmp_path):
+    """`>> log`: opened by its name, /dev/stdout would be cut to nothing first."""
+    data, log = write_csv(tmp_path / "data.csv", 20), tmp_path / "log"
+    for more in (["--out", "/dev/stdout"], ["--out", "/dev/null", "--summary", "/dev/stdout"]):
+        log.write_bytes(b"precious\n")
+        with open(log, "ab") as file:
+            process = started("run", data, *FIXED, *more, stdin=subprocess.DEVNULL, stdout=file)
+            assert process.communicate() is not None
+        assert process.returncode == 0
+        assert log.read_bytes().startswith(b"precious\n")
+        assert log.read_bytes().count(b"\n") > 10
+    args = ["run", data, *FIXED, "--checkpoint", tmp_path / "safe", "--out"]
+    for device in ("/dev/stdout", "/dev/null"):
+        assert b"needs --out FILE" in inside(*args, device, code=4).stderr
+
+
 def test_devices_and_a_renewed_model_are_no_collisions(tmp_path):
     data, model = write_csv(tmp_path / "data.csv", 20), tmp_path / "model.ogp"
     nowhere = ["--out", "/dev/null", "--rejects", "/dev/null", "--summary", "/dev/null"]

@@ -193,6 +193,13 @@ def test_workers_do_not_outlive_a_failing_block():
     wait_for(lambda: not alive({pid}) if sys.platform == "linux" else True, 5.0)
 
 
+def test_a_worker_that_is_killed_is_said():
+    from onlinegp.processes import worker_pool
+
+    with pytest.raises(OSError, match="was killed"), worker_pool(1) as pool:
+        pool.submit(os._exit, 1).result()
+
+
 def test_terminated_in_the_middle_of_a_write_leaves_the_old_file(tmp_path):
     """SIGTERM becomes an exception: what was written beside is removed."""
     code = (

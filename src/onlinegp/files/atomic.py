@@ -14,10 +14,13 @@ from typing import BinaryIO
 LONGEST_NAME = 255  # bytes that a file's name may have, on every common file system
 ENDING = ".{}.part"  # of a file that is being written, with eight random hexadecimal digits
 PART = re.compile(r"(.+)\.[0-9a-f]{8}\.part")
+STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}  # opened by their names, files that they lead to would be cut to nothing
 
 
 def is_special(path: str | Path) -> bool:
-    """Whether a path is a device, a pipe or a socket: no file that could be lost, and none to be renamed."""
+    """Whether a path is a device, a pipe, a socket or a standard stream: written to as it is, and not renamed."""
+    if str(path) in STREAMS:
+        return True
     try:
         mode = os.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -67,7 +70,8 @@ class Replacement:
         check_writable(path)
         self.path, self.part = Path(path), None
         if is_special(path):
-            self.file: BinaryIO = open(path, "wb")  # noqa: SIM115
+            stream = STREAMS.get(str(path))
+            self.file: BinaryIO = open(path if stream is None else os.dup(stream), "wb")  # noqa: SIM115
             return
         self.path = Path(os.path.realpath(path))
         self.part = self.path.with_name(_part_name(self.path.name))

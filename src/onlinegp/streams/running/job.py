@@ -13,6 +13,7 @@ from time import monotonic
 from typing import Any
 
 from onlinegp.checks import Array
+from onlinegp.files.atomic import is_special
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.streams.errors import BadData, BadRow, BrokeDown, CheckpointError, Stopped
 from onlinegp.streams.reading.source import Block, Source
@@ -273,7 +274,7 @@ def _ahead(source: Source) -> Generator[tuple[Block, dict[str, int]], None, None
 
 def check_resumable(sink_path: str | None, format: str) -> None:
     """Refuse outputs that a resumed run could not go on with."""
-    if sink_path in (None, "-"):
+    if sink_path in (None, "-") or is_special(str(sink_path)):
         raise CheckpointError("--checkpoint needs --out FILE: what went down a pipe cannot be taken back.")
     if format == "parquet":
         ParquetSink.sync(None)  # type: ignore[arg-type]

@@ -23,8 +23,8 @@ class Appended:
     """A file that only grows: unbuffered, its length known, cut to a known length when a run goes on."""
 
     def __init__(self, path: str, *, keep: int = 0) -> None:
-        self.path, self.length = path, keep
-        if path == "-":
+        self.path, self.length = "-" if path == "/dev/stdout" else path, keep
+        if self.path == "-":
             self._file = cast(BinaryIO, sys.stdout.buffer)
             return
         mode = "r+b" if keep else "wb"
