@@ -142,7 +142,8 @@ class Predictor:
             t = self.scaling.y(y[early:])
             known = self._known(t)
             try:
-                mean, std, size = self.step(self.scaling.x(inputs), t, missing)
+                with np.errstate(all="ignore"):  # what comes of it is judged below
+                    mean, std, size = self.step(self.scaling.x(inputs), t, missing)
             except ValueError as error:
                 if not self.size:  # it has not learned anything yet, so a parameter is wrong
                     raise
@@ -171,8 +172,7 @@ class Predictor:
         self.largest, self._newest = max(self.largest, float(np.abs(t).max(initial=0.0))), Z[-1:]
         if self.robust is None and self.embedding.horizon == 1:
             means, variances, sizes = self.model.run(Z, t)
-            with np.errstate(invalid="ignore"):  # a negative variance becomes NaN
-                return means[:, 0], np.sqrt(variances), sizes
+            return means[:, 0], np.sqrt(variances), sizes
         mean, std, sizes = np.full(len(t), np.nan), np.full(len(t), np.nan), np.zeros(len(t))
         for i, z in enumerate(Z):
             try:
@@ -196,7 +196,8 @@ class Predictor:
 
     def teach(self, X: Array, y: Array) -> None:
         """Learn rows of inputs, lags included; what would have been predicted does not matter."""
-        mean, std, _ = self.step(self.scaling.x(X), self.scaling.y(y))
+        with np.errstate(all="ignore"):
+            mean, std, _ = self.step(self.scaling.x(X), self.scaling.y(y))
         if (row := sound_rows(mean, std, self.largest)) < len(mean):
             reason = unsound(mean[row], std[row], self.largest)
             raise BrokeDown(self.model, reason, where=f" on row {row + 1} of those for tuning")
