@@ -19,7 +19,7 @@ demo: $(VENV)/installed ## Install, then run the demonstration: four filters on 
 test: $(VENV)/tested ## Install, then run every test but the slow ones
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2
 
-test-slow: $(VENV)/tested ## Run the slow tests too: millions of steps, whole experiments, fifty crashes
+test-slow: $(VENV)/tested ## Run the slow tests too: millions of steps, whole experiments
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m "not attack"
 
 attack: $(VENV)/tested ## Run the long attacks: files, tables, threads, signals, kills, memory, extremes; with their counts

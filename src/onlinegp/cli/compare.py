@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import tempfile
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -25,7 +25,10 @@ from onlinegp.cli.options import (
     source_of,
 )
 from onlinegp.cli.parsing import parse_model, parse_models
+from onlinegp.cli.paths import Paths
 from onlinegp.cli.tune import first_rows
+from onlinegp.files.atomic import write_atomically
+from onlinegp.processes import worker_pool
 from onlinegp.streams.errors import printable
 from onlinegp.streams.reading.raw import file_of
 from onlinegp.streams.running.choose import BUDGET, Tuned, hyperparameters, recommend
@@ -44,6 +47,7 @@ rows after those, which rewards small errors and honest intervals alike; --by er
 processor time a row, reading included.
 
 {EXIT_CODES}"""
+PATHS = Paths(reads=("SOURCE",), replaces=("--out", "--json"), pipes=("SOURCE",))
 
 
 @dataclass
@@ -71,6 +75,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    count(jobs=args.jobs)
+    if args.out:
+        _check_picture(args.out)
     with tempfile.TemporaryDirectory() as folder:
         args.source = file_of(args.source, Path(folder) / "input")  # every model reads it
         results = compared(args)
@@ -84,9 +91,12 @@ def main(args: argparse.Namespace) -> int:
     what = "log density" if args.by == "density" else "error"
     print(f"\nRecommended: {good[0].name}, the best {what}.")
     if args.json:
-        Path(args.json).write_text(json.dumps([{"model": r.name} | r.figures for r in good], indent=2) + "\n")
+        table_of = [{"model": r.name} | r.figures for r in good]
+        write_atomically(args.json, [json.dumps(table_of, indent=2).encode() + b"\n"])
     if args.out:
-        draw(good).savefig(args.out, dpi=150)
+        picture = io.BytesIO()
+        draw(good).savefig(picture, format=Path(args.out).suffix[1:], dpi=150)
+        write_atomically(args.out, [picture.getvalue()])
         say(f"plot: {args.out}")
     return 0
 
@@ -104,16 +114,13 @@ def compared(args: argparse.Namespace) -> list[Result]:
     kernel = given.get("kernel")
     tuned = hyperparameters(Z, t) if kernel is None else [Tuned(kernel, given.get("noise", 1e-2))]
     say(f"{columns.target}: tuned on {len(y)} rows, the rest is scored")
-    names = (
-        parse_models(args.models)
-        if args.models
-        else [one.name for one in algorithms().values() if one.estimator.bounded]
-    )
+    bounded = [one.name for one in algorithms().values() if one.estimator.bounded]
+    names = parse_models(args.models) if args.models else bounded
     if not names:
         raise ValueError(f"--models must name at least one model, got {args.models!r}. See `onlinegp models`.")
     for name in names:
         parse_model(name)  # refuses a wrong one before any work
-    with ProcessPoolExecutor(min(count(jobs=args.jobs), len(names)), mp_context=get_context("spawn")) as pool:
+    with worker_pool(min(args.jobs, len(names))) as pool:
         waiting = [pool.submit(one_model, args, name, tuned, Z, t, scaling, rows, lags, given) for name in names]
         return [future.result() for future in _shown(as_completed(waiting), len(waiting))]
 
@@ -189,14 +196,22 @@ def table(results: list[Result]) -> str:
     return "\n".join(lines)
 
 
-def draw(results: list[Result]) -> Any:
-    """Return the figure: everybody's error along the stream, and what a row costs against the error."""
-    from onlinegp.streams.writing.report import error_curve
-
+def _check_picture(path: str) -> None:
+    """Refuse a picture that could not be drawn, before the work and not after it."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise ValueError("--out needs matplotlib. Install it with: pip install 'onlinegp[plots]'") from None
+    if Path(path).suffix[1:].lower() not in Figure().canvas.get_supported_filetypes():
+        raise ValueError(f"--out must end in .png or .svg, got {path}.")
+
+
+def draw(results: list[Result]) -> Any:
+    """Return the figure: everybody's error along the stream, and what a row costs against the error."""
+    from matplotlib.figure import Figure
+
+    from onlinegp.streams.writing.report import error_curve
+
     figure = Figure(figsize=(10.0, 4.6), layout="constrained")
     over_time, cost = figure.subplots(1, 2, width_ratios=[3, 2])
     for i, r in enumerate(results):

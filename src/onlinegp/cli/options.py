@@ -13,12 +13,12 @@ from onlinegp.streams.running.predictor import FARTHEST
 
 EXIT_CODES = """exit codes:
   0    done
-  1    failed: a file that vanished or cannot be written, a full disk, a model that broke down
+  1    failed: a file that vanished, cannot be written or is named twice, a full disk, a model that broke down
   2    the command was not understood
   3    bad data: the message names file, line, column and value
   4    a checkpoint is damaged, missing or of another run
   130  interrupted by Ctrl-C (143: by SIGTERM); output and checkpoint are complete up to there
-  141  the reader of the output closed the pipe
+  141  the reader of the output closed the pipe, or there was no standard output
 """
 
 MOST_TUNING = 1_000_000  # rows, which are kept in memory

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from onlinegp.cli.options import EXIT_CODES, add_format, checked_level, opened, say
+from onlinegp.cli.paths import Paths
 from onlinegp.cli.run import columns_of, summary, summary_lines
 from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
@@ -23,6 +24,7 @@ EPILOG = f"""examples:
 The file needs the columns that the model was trained with; the target may be missing, unless lags are made from it.
 
 {EXIT_CODES}"""
+PATHS = Paths(reads=("MODEL", "SOURCE"), appends=("--out", "--rejects"), pipes=("SOURCE", "--out"))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

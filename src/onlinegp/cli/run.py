@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from time import monotonic
@@ -22,15 +23,16 @@ from onlinegp.cli.options import (
     say,
 )
 from onlinegp.cli.parsing import parse_every, parse_model
+from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
 from onlinegp.streams.errors import CheckpointError, Stopped, listed
 from onlinegp.streams.reading.source import ROWS, Columns, Source
-from onlinegp.streams.running.checkpoint import Checkpoints, pack, unpack
+from onlinegp.streams.running.checkpoint import Checkpoints, own_files, unpack
 from onlinegp.streams.running.job import Every, Job, Rejects, check_resumable, same_settings
 from onlinegp.streams.running.predictor import Embedding, Predictor, WarmUp
 from onlinegp.streams.running.prepare import Preparation, described
 from onlinegp.streams.running.score import Curves
-from onlinegp.streams.writing.sinks import open_sink, output_format
+from onlinegp.streams.writing.sinks import NoSink, open_sink, output_format
 
 EPILOG = f"""examples:
   onlinegp run data.csv                                   choose everything, print predictions
@@ -49,6 +51,15 @@ is left unread, as it may still become longer.
 
 {EXIT_CODES}"""
 PIPE_ROWS = 200  # for tuning, where nobody knows how many rows will come
+PATHS = Paths(
+    reads=("SOURCE", "--start"),
+    appends=("--out", "--rejects"),
+    replaces=("--summary", "--save", "--report"),
+    folders={"--checkpoint": own_files},
+    pipes=("SOURCE", "--out"),
+    renewed=("--start", "--save"),
+)
+Talk = Callable[[str], None]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -89,10 +100,10 @@ def main(args: argparse.Namespace) -> int:
         assert job is not None
         say(f"onlinegp: {stopped} after {job.rows} rows. {_how_to_go_on(args, job)}")
         return stopped.exit_code
-    except OSError as error:
+    except OSError:
         if job is not None and job.checkpoints is not None:
             say(f"onlinegp: {_how_to_go_on(args, job)}")
-        raise OSError(error.strerror or str(error)) from error
+        raise
     finally:
         if job is not None:
             _close(job)
@@ -116,7 +127,7 @@ def _how_to_go_on(args: argparse.Namespace, job: Job) -> str:
 # Before
 
 
-def set_up(args: argparse.Namespace, talk: Any) -> Job:
+def set_up(args: argparse.Namespace, talk: Talk) -> Job:
     """Return the job that the options describe, at its beginning or where its checkpoint says."""
     checked_level(args.level)
     if args.robust is not None:
@@ -133,21 +144,19 @@ def set_up(args: argparse.Namespace, talk: Any) -> Job:
     return _job(args, source, checkpoints, every, talk)
 
 
-def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | None, every: Every, talk: Any) -> Job:
+def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | None, every: Every, talk: Talk) -> Job:
+    """Return the job. Its outputs are opened last, so that nothing that is refused before has touched them."""
     columns, embedding, predictor = _from_options(args, source, talk)
     source.select(columns)
     settings = _settings(args, columns, embedding)
     saved = _saved(args, checkpoints, settings, talk)
     if saved:
         source.seek(saved[1]["position"])  # before the output is cut: it refuses another input
-    sink = open_sink(_output(args), columns.keys, str(columns.target), keep=saved[1]["output"] if saved else 0)
-    rejected = saved[1]["rejects"] if saved else {"count": 0, "length": 0}
     job = Job(
         source=source,
-        sink=sink,
+        sink=NoSink(),
         level=args.level,
         predictor=predictor,
-        rejects=Rejects(args.rejects, count=rejected["count"], keep=rejected["length"]),
         checkpoints=checkpoints,
         every=every,
         settings=settings,
@@ -158,10 +167,13 @@ def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | No
         job.resume(*saved)
     elif predictor is None:
         _tune_first(args, job, embedding, talk)
+    rejected = saved[1]["rejects"] if saved else {"count": 0, "length": 0}
+    job.sink = open_sink(_output(args), columns.keys, str(columns.target), keep=saved[1]["output"] if saved else 0)
+    job.rejects = Rejects(args.rejects, count=rejected["count"], keep=rejected["length"])
     return job
 
 
-def _tune_first(args: argparse.Namespace, job: Job, embedding: Embedding, talk: Any) -> None:
+def _tune_first(args: argparse.Namespace, job: Job, embedding: Embedding, talk: Talk) -> None:
     """Let the job tune on its first rows, or not at all."""
     choice = None if args.model is None else parse_model(args.model, given_parameters(args))
     preparation = Preparation(
@@ -178,7 +190,7 @@ def _tune_first(args: argparse.Namespace, job: Job, embedding: Embedding, talk: 
     if embedding.lags and rows <= embedding.memory + 1:
         raise ValueError(f"--tune {rows} leaves no row to tune on with --lags {embedding.lags}. Use more rows.")
     talk(f"tuning on the first {rows} rows")
-    job.warm_up, job.prepare = WarmUp(rows, embedding), preparation.tuned
+    job.warm_up, job.prepare = WarmUp(rows, embedding, say=talk), preparation.tuned
 
 
 def _tuning_rows(args: argparse.Namespace, source: Source) -> int:
@@ -194,7 +206,7 @@ def _tuning_rows(args: argparse.Namespace, source: Source) -> int:
     return max(min(1000, source.rows_at_most(5000) // 5), min(50, 5 + 2 * lags))
 
 
-def _from_options(args: argparse.Namespace, source: Source, talk: Any) -> tuple[Columns, Embedding, Predictor | None]:
+def _from_options(args: argparse.Namespace, source: Source, talk: Talk) -> tuple[Columns, Embedding, Predictor | None]:
     """Return the columns, the lags, and with --start the predictor."""
     if args.start is None:
         columns, lags = chosen_columns(args, source)
@@ -249,7 +261,7 @@ def _settings(args: argparse.Namespace, columns: Columns, embedding: Embedding) 
     return settings | {"target": columns.target} | lists | {"lags": embedding.lags, "horizon": embedding.horizon}
 
 
-def _saved(args: argparse.Namespace, checkpoints: Checkpoints | None, settings: dict[str, Any], talk: Any) -> Any:
+def _saved(args: argparse.Namespace, checkpoints: Checkpoints | None, settings: dict[str, Any], talk: Talk) -> Any:
     """Return model and stream of the checkpoint to go on from, or None."""
     if checkpoints is None:
         return None
@@ -305,7 +317,7 @@ class Progress:
             self._hidden = True
 
 
-def finish(args: argparse.Namespace, job: Job, talk: Any) -> None:
+def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
     """Tell how it went, and write what else was asked for."""
     figures = summary(job)
     for line in summary_lines(figures):
@@ -315,9 +327,11 @@ def finish(args: argparse.Namespace, job: Job, talk: Any) -> None:
     if _output(args) is None:
         talk("The predictions were not kept: add --out FILE, or a pipe.")
     if args.summary:
-        Path(args.summary).write_text(json.dumps(figures, indent=2) + "\n")
-    if args.save and job.predictor is not None:
-        write_atomically(args.save, [pack(job.predictor.model, job.state())])
+        write_atomically(args.summary, [json.dumps(figures, indent=2).encode() + b"\n"])
+    if job.predictor is None and job.warm_up is not None:
+        talk(f"{job.warm_up.constant()} in every row: there is nothing to learn, and no model")
+    elif args.save:
+        write_atomically(args.save, [job.model_file()])
         talk(f"model: {args.save}")
     if args.report and job.curves is not None:
         from onlinegp.streams.writing.report import write_report

@@ -10,10 +10,10 @@ import numpy as np
 from onlinegp.checks import Array
 from onlinegp.cli.options import EXIT_CODES, add_model, add_source, chosen_columns, given_parameters, opened, say
 from onlinegp.cli.parsing import parse_model
+from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
-from onlinegp.streams.errors import printable
+from onlinegp.streams.errors import BadData, printable
 from onlinegp.streams.reading.source import Source
-from onlinegp.streams.running.checkpoint import pack
 from onlinegp.streams.running.job import Job
 from onlinegp.streams.running.predictor import Embedding, Predictor, Scaling, WarmUp
 from onlinegp.streams.running.prepare import Preparation, described
@@ -27,6 +27,7 @@ Inputs and target are standardized first; length scales are in those units: the 
 matters. The file that --out writes holds scaling, columns and model, with nothing learned yet.
 
 {EXIT_CODES}"""
+PATHS = Paths(reads=("SOURCE",), replaces=("--out",), pipes=("SOURCE",))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,23 +56,22 @@ def main(args: argparse.Namespace) -> int:
         embedding.history.clear()
         predictor = Predictor(model, scaling, embedding)
         job = Job(source, NoSink(), predictor=predictor)
-        write_atomically(args.out, [pack(model, job.state())])
+        write_atomically(args.out, [job.model_file()])
         say(f"model: {args.out}")
     return 0
 
 
 def first_rows(source: Source, rows: int, embedding: Embedding) -> tuple[Array, Array, Embedding]:
-    """Return inputs and targets of the first rows of a source."""
-    warm = WarmUp(rows, embedding)
+    """Return inputs and targets of the first rows of a source; of more if the target is constant in those."""
+    warm = WarmUp(rows, embedding, say=say)
     for block in source:
-        n = min(len(block), warm.wanted)
-        warm.advance(block.X[:n], block.y[:n])
-        if block.error is not None and warm.wanted:
-            from onlinegp.streams.errors import BadData
-
-            raise BadData(block.error.message(source.path))
-        if warm.wanted == 0:
+        warm.advance(block.X, block.y)
+        if warm.done:
             break
+        if block.error is not None:
+            raise BadData(block.error.message(source.path))
+    if not warm.varied:
+        raise BadData(f"{warm.constant()} in every row of {source.path}: there is nothing to tune on.")
     return *warm.data(), embedding
 
 

@@ -12,6 +12,7 @@ from onlinegp.predictions import Predictions
 if TYPE_CHECKING:
     from onlinegp.learner import Learner
     from onlinegp.models.base import OnlineRegressor
+    from onlinegp.trace import Trace
 
 FAR = 1e3  # a mean beyond this many times the largest |y| is not explained by any data,
 SURE = 1e5  # and if the error is also beyond this many standard deviations, the model is wrong and sure of it
@@ -19,11 +20,18 @@ EVERY = 64  # rows learned between two checks, where learning does not predict
 
 
 class BreakdownError(ValueError):
-    """A model whose predictions are not finite, or absurd and certain; `row` counts from the start of its stream."""
+    """A model whose predictions are not finite, or absurd and certain.
+
+    Attributes
+    ----------
+    row : where it was noticed, counted from the start of the model's stream; None if it was asked without learning
+    trace : the predictions of the rows before, if they were made by `run`
+    """
 
     def __init__(self, message: str, row: int | None = None) -> None:
         super().__init__(message)
         self.row = row
+        self.trace: Trace | None = None
 
 
 class Health:

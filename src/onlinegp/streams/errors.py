@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 SHOWN = 20  # names in a message
 LONG = 200  # characters of one text in a message
@@ -19,6 +20,17 @@ class CheckpointError(ValueError):
     """A checkpoint that cannot be used, or that belongs to another run."""
 
     exit_code = 4
+
+
+class BrokeDown(ValueError):
+    """A model whose predictions mean nothing any more; `said` is what it said of the rows of a block before that."""
+
+    def __init__(self, model: object, reason: str, *, where: str = "", said: Any = ()) -> None:
+        super().__init__(
+            f"the model {model} broke down{where}: {reason}. "
+            f"Use a larger --noise, a smaller step, another --kernel or another --model."
+        )
+        self.model, self.reason, self.said = model, reason, said
 
 
 class Stopped(Exception):

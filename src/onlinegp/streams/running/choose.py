@@ -12,7 +12,7 @@ from onlinegp.checks import Array
 from onlinegp.kernels import RBF, Kernel, Matern52
 from onlinegp.metrics import log_density
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.streams.running.predictor import Embedding, Predictor, Scaling
+from onlinegp.streams.running.predictor import Embedding, Predictor, Scaling, sound_rows
 from onlinegp.streams.running.registry import algorithm
 
 FAMILIES: tuple[Callable[..., Kernel], ...] = (RBF, Matern52)
@@ -20,6 +20,7 @@ ROWS = 500  # for a likelihood: n^3 a step of the search
 NOISE_FLOOR = 1e-5  # a share of k(x, x): below it a tracked inverse loses its accuracy on noise-free data
 LARGEST_AMPLITUDE = 10.0  # of f, in variances of the target
 BUDGET = 300
+BLOCK = 1000  # rows between two chances to be interrupted
 FORGETTING = (0.999999, 0.9999, 0.999, 0.99)  # never 1: with a memory of a million rows rounding errors fade as well
 CANDIDATES = ("krlst", "swkrls", "qklms", "knlms")  # bounded cost on any stream, one of each kind
 
@@ -136,7 +137,10 @@ def _density(predictor: Predictor, Z: Array, t: Array) -> float:
     half = slice(len(t) // 2, None)
     with np.errstate(all="ignore"):
         try:
-            mean, std, _ = predictor.step(Z, t)
+            parts = [predictor.step(Z[i : i + BLOCK], t[i : i + BLOCK])[:2] for i in range(0, len(t), BLOCK)]
+            mean, std = np.hstack(parts)
+            if sound_rows(mean, std, predictor.largest) < len(t):
+                return -np.inf
             density = log_density(t[half], mean[half], std[half])
         except (ValueError, FloatingPointError):  # it broke down: not a model for these rows
             return -np.inf

@@ -51,13 +51,16 @@ class Preparation:
             robust=self.robust,
         )
         if trials[0].log_density == -float("inf"):
-            raise ValueError("no model can follow the tuning rows. Check the target for outliers, or use --robust.")
+            raise ValueError(
+                "no model can follow the tuning rows. Look for outliers, or use --robust or other parameters."
+            )
         self._explain(trials, len(t))
         return trials[0]
 
     def untuned(self, width: int, embedding: Embedding) -> Predictor:
         """Return a predictor with the parameters as given, in the units of the data."""
         model = algorithm(self.name or "krlst").estimator(**self.given)
+        model.check()  # refuses a wrong parameter before any file is opened
         return Predictor(model, Scaling.none(width), embedding, robust=self.robust)
 
     def _explain(self, trials: list[Trial], rows: int) -> None:

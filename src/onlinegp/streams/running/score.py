@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 from onlinegp.metrics import log_density
+from onlinegp.streams.running.predictor import CONSTANT
 
 LEVELS = (0.5, 0.68, 0.8, 0.9, 0.95, 0.99)
 LEVEL_ENDS = [NormalDist().inv_cdf((1.0 + level) / 2.0) for level in LEVELS]  # in standard deviations
@@ -86,7 +87,7 @@ class Score:
         if self.n == 0:
             return {"scored": 0, "nmse": None, "nmse_db": None, "rmse": None, "log_density": None, "coverage": None}
         mse, variance = self.squares / self.n, self.y_squares / self.n
-        nmse = mse / variance if variance > 0.0 else None
+        nmse = mse / variance if variance > (CONSTANT * self.y_mean) ** 2 else None
         return {
             "scored": self.n,
             "nmse": nmse,
