@@ -13,6 +13,8 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
+from onlinegp.batch.choice import BUDGET, recommend
+from onlinegp.batch.tuning import Hyperparameters
 from onlinegp.checks import count
 from onlinegp.cli.options import (
     EXIT_CODES,
@@ -26,14 +28,13 @@ from onlinegp.cli.options import (
 )
 from onlinegp.cli.parsing import parse_model, parse_models
 from onlinegp.cli.paths import Paths
-from onlinegp.cli.tune import first_rows
 from onlinegp.files.atomic import write_atomically
 from onlinegp.processes import worker_pool
 from onlinegp.streams.errors import printable
 from onlinegp.streams.reading.raw import file_of
-from onlinegp.streams.running.choose import BUDGET, Tuned, hyperparameters, recommend
 from onlinegp.streams.running.job import Job
 from onlinegp.streams.running.predictor import Embedding, Predictor, Scaling, WarmUp
+from onlinegp.streams.running.prepare import first_rows, hyperparameters, tuning_density
 from onlinegp.streams.running.registry import algorithms
 from onlinegp.streams.running.score import Curves
 from onlinegp.streams.writing.sinks import NoSink
@@ -107,12 +108,11 @@ def compared(args: argparse.Namespace) -> list[Result]:
     columns, lags = chosen_columns(args, source)
     source.select(columns)
     rows = args.tune or max(20 + 2 * lags, min(1000, source.rows_at_most(5000) // 5))
-    X, y, _ = first_rows(source, rows, Embedding(lags, args.horizon))
+    X, y, _ = first_rows(source, rows, Embedding(lags, args.horizon), say=say)
     source.close()
     given, scaling = given_parameters(args), Scaling.of(X, y)
     Z, t = scaling.x(X), scaling.y(y)
-    kernel = given.get("kernel")
-    tuned = hyperparameters(Z, t) if kernel is None else [Tuned(kernel, given.get("noise", 1e-2))]
+    tuned = hyperparameters(Z, t, given)
     say(f"{columns.target}: tuned on {len(y)} rows, the rest is scored")
     bounded = [one.name for one in algorithms().values() if one.estimator.bounded]
     names = parse_models(args.models) if args.models else bounded
@@ -134,7 +134,7 @@ def _shown(futures: Any, total: int) -> Any:
 def one_model(
     args: argparse.Namespace,
     name: str,
-    tuned: list[Tuned],
+    tuned: list[Hyperparameters],
     Z: Any,
     t: Any,
     scaling: Scaling,
@@ -146,8 +146,12 @@ def one_model(
     try:
         choice = parse_model(name)
         own = {key: value for key, value in given.items() if key in choice.algorithm.parameters} | choice.given
-        limit, own_name = own.get("budget", BUDGET), [choice.algorithm.name]
-        (trial,) = recommend(Z, t, tuned, names=own_name, budget=limit, given=own, horizon=args.horizon)
+        limit, candidates = own.get("budget", BUDGET), [choice.algorithm.estimator]
+
+        def density(model: Any) -> float:
+            return tuning_density(model, Z, t, horizon=args.horizon, robust=None)
+
+        (trial,) = recommend(tuned, density, candidates=candidates, budget=limit, given=own)
         source = source_of(args)
         source.select(chosen_columns(args, source)[0])
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from onlinegp.cli.options import EXIT_CODES, add_format, checked_level, opened, say
 from onlinegp.cli.paths import Paths
-from onlinegp.cli.run import columns_of, summary, summary_lines
 from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.streams.errors import Stopped
-from onlinegp.streams.reading.source import Columns, Source
+from onlinegp.streams.reading.source import Columns, Source, columns_of
 from onlinegp.streams.running.checkpoint import unpack
 from onlinegp.streams.running.job import Job, Rejects
 from onlinegp.streams.running.predictor import Embedding, Predictor, Scaling
+from onlinegp.streams.running.summary import summary, summary_lines
 from onlinegp.streams.writing.sinks import open_sink
 
 EPILOG = f"""examples:

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 from onlinegp.checks import positive
@@ -26,12 +25,13 @@ from onlinegp.cli.parsing import parse_every, parse_model
 from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
 from onlinegp.streams.errors import CheckpointError, Stopped, listed
-from onlinegp.streams.reading.source import ROWS, Columns, Source
+from onlinegp.streams.reading.source import ROWS, Columns, Source, columns_of
 from onlinegp.streams.running.checkpoint import Checkpoints, own_files, unpack
 from onlinegp.streams.running.job import Every, Job, Rejects, check_resumable, same_settings
 from onlinegp.streams.running.predictor import Embedding, Predictor, WarmUp
 from onlinegp.streams.running.prepare import Preparation, described
 from onlinegp.streams.running.score import Curves
+from onlinegp.streams.running.summary import summary, summary_lines
 from onlinegp.streams.writing.sinks import NoSink, open_sink, output_format
 
 EPILOG = f"""examples:
@@ -224,18 +224,6 @@ def _from_options(args: argparse.Namespace, source: Source, talk: Talk) -> tuple
     return columns, predictor.embedding, predictor
 
 
-def columns_of(stream: dict[str, Any], source: Source, *, target_needed: bool = True) -> Columns:
-    """Return the columns that a saved stream was about, as this source has them."""
-    target, features = stream["columns"]["target"], tuple(stream["columns"]["features"])
-    known = set(source.names)
-    for name in (*features, *([target] if target_needed else [])):
-        if name not in known:
-            raise ValueError(f"the model needs the column {name!r}. {source.path} has: {listed(source.names)}.")
-    taken = {target, *features}
-    keys = tuple(name for name in source.names if name not in taken)
-    return Columns(target if target in known else None, features, keys)
-
-
 def _settings(args: argparse.Namespace, columns: Columns, embedding: Embedding) -> dict[str, Any]:
     """Return the options on which the output depends, to be kept in checkpoints and shown in the report."""
     plain = (
@@ -345,32 +333,3 @@ def _command() -> str:
     import shlex
 
     return shlex.join(["onlinegp", *sys.argv[1:]])
-
-
-def summary(job: Job) -> dict[str, Any]:
-    """Return the figures of a run."""
-    seconds = monotonic() - job.began - job.idle
-    centers = 0 if job.predictor is None else job.predictor.size
-    return {
-        "rows": job.rows,
-        "rejected": job.rejects.count,
-        **job.score.summary(),
-        "centers": centers,
-        "tuning_seconds": job.idle,
-        "rows_per_second": (job.rows - job.start_rows) / max(seconds, 1e-9),
-    }
-
-
-def summary_lines(figures: dict[str, Any]) -> list[str]:
-    rejected = f", {figures['rejected']} rejected" if figures["rejected"] else ""
-    lines = [
-        f"{figures['rows']} rows{rejected}, {figures['rows_per_second']:,.0f} a second, {figures['centers']} centers"
-    ]
-    if not figures["scored"]:
-        return [*lines, "no row was scored: every one was used for tuning, or has no target"]
-    nmse = "none (the target is constant)" if figures["nmse_db"] is None else f"{figures['nmse_db']:.2f} dB"
-    return [
-        *lines,
-        f"scored {figures['scored']} rows: nMSE {nmse}, RMSE {figures['rmse']:.4g}, "
-        f"log density {figures['log_density']:.3f}, {figures['level']:.0%} intervals cover {figures['coverage']:.1%}",
-    ]

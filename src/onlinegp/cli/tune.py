@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.checks import Array
 from onlinegp.cli.options import EXIT_CODES, add_model, add_source, chosen_columns, given_parameters, opened, say
 from onlinegp.cli.parsing import parse_model
 from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
-from onlinegp.streams.errors import BadData, printable
-from onlinegp.streams.reading.source import Source
+from onlinegp.streams.errors import printable
 from onlinegp.streams.running.job import Job
-from onlinegp.streams.running.predictor import Embedding, Predictor, Scaling, WarmUp
-from onlinegp.streams.running.prepare import Preparation, described
+from onlinegp.streams.running.predictor import Embedding, Predictor, Scaling
+from onlinegp.streams.running.prepare import Preparation, described, first_rows
 from onlinegp.streams.writing.sinks import NoSink
 
 EPILOG = f"""examples:
@@ -43,7 +41,7 @@ def main(args: argparse.Namespace) -> int:
     columns, lags = chosen_columns(args, source)
     source.select(columns)
     rows = args.tune or source.rows_at_most(1000)
-    X, y, embedding = first_rows(source, rows, Embedding(lags, args.horizon))
+    X, y, embedding = first_rows(source, rows, Embedding(lags, args.horizon), say=say)
     choice = parse_model(args.model, given_parameters(args))
     scaling = Scaling.of(X, y)
     trial = Preparation(choice.algorithm.name, choice.given).choose(scaling.x(X), scaling.y(y), args.horizon)
@@ -59,20 +57,6 @@ def main(args: argparse.Namespace) -> int:
         write_atomically(args.out, [job.model_file()])
         say(f"model: {args.out}")
     return 0
-
-
-def first_rows(source: Source, rows: int, embedding: Embedding) -> tuple[Array, Array, Embedding]:
-    """Return inputs and targets of the first rows of a source; of more if the target is constant in those."""
-    warm = WarmUp(rows, embedding, say=say)
-    for block in source:
-        warm.advance(block.X, block.y)
-        if warm.done:
-            break
-        if block.error is not None:
-            raise BadData(block.error.message(source.path))
-    if not warm.varied:
-        raise BadData(f"{warm.constant()} in every row of {source.path}: there is nothing to tune on.")
-    return *warm.data(), embedding
 
 
 def _relevance(names: list[str], kernel: Any) -> list[str]:

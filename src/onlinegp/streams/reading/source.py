@@ -169,6 +169,18 @@ def _refuse_unknown(source: Source, target: str | None, features: tuple[str, ...
             )
 
 
+def columns_of(stream: dict[str, Any], source: Source, *, target_needed: bool = True) -> Columns:
+    """Return the columns that a saved stream was about, as this source has them."""
+    target, features = stream["columns"]["target"], tuple(stream["columns"]["features"])
+    known = set(source.names)
+    for name in (*features, *([target] if target_needed else [])):
+        if name not in known:
+            raise ValueError(f"the model needs the column {name!r}. {source.path} has: {listed(source.names)}.")
+    taken = {target, *features}
+    keys = tuple(name for name in source.names if name not in taken)
+    return Columns(target if target in known else None, features, keys)
+
+
 def infinite_or_missing(X: Array, y: Array) -> bool:
     """Whether some row needs a closer look: a feature is missing, or a number infinite or far too large."""
     return bool((X.size and not np.abs(X).max() < LARGEST) or (np.abs(y) >= LARGEST).any())
