@@ -194,8 +194,8 @@ def _numbers_from(array: NDArray[Any], name: str) -> Array:
             floats[where] = float(value)
         except OverflowError:
             raise ValueError(
-                f"{name} contains a number ({type(value).__name__}) of more than 300 digits at {list(where)}. Every value must be "
-                f"below 1e150 in magnitude; drop or rescale it."
+                f"{name} contains a number ({type(value).__name__}) of more than 300 digits at {list(where)}. "
+                f"Every value must be below 1e150 in magnitude; drop or rescale it."
             ) from None
     return floats
 

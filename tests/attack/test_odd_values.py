@@ -101,7 +101,7 @@ def test_refused_by_name_and_with_a_remedy(kind, engine):
 def test_a_target_that_no_double_holds(engine):
     model = ogp.KLMS(engine=engine).fit(np.zeros((1, 2)), [0.0])
     for target in (10**400, np.ma.masked, np.array(1, dtype="m8[s]")):
-        with pytest.raises((ValueError, TypeError), match="rescale|masked|times"):
+        with pytest.raises((ValueError, TypeError), match=r"rescale|masked|times"):
             model.learn_one([0.0, 1.0], target)
     assert model.n_samples_seen_ == 1
 
