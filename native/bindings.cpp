@@ -276,6 +276,7 @@ static void work(FleetEngine& fleet, const Indices& who, const Matrix& X, const 
                        [&] { return signals.came(); });
         } catch (const std::bad_alloc&) {
             memory = false;
+            fleet.spare();  // for the exception
         }
     }
     if (!memory) PyErr_SetString(PyExc_MemoryError, "there is no memory for more centers. Use a budget, or fewer models.");

@@ -4,7 +4,6 @@
 #include <condition_variable>
 #include <exception>
 #include <memory>
-#include <system_error>
 #include <vector>
 #include "api.hpp"
 #include "lock.hpp"
@@ -52,7 +51,7 @@ void in_parallel(int64_t n, int threads, const Work& work, const Meanwhile& mean
     for (int64_t i = 1; i < threads && i * share < n; i++, parts++) {
         try {
             others.emplace_back(part, i);
-        } catch (const std::system_error&) {  // no more threads to be had
+        } catch (const std::exception&) {  // no more threads to be had, or no memory for one
             part(i);
         }
     }
@@ -165,6 +164,9 @@ class FleetEngine {
             in_parallel(workers, workers, part, [] {});
         } while (!finished() && !interrupted());
     }
+    // Give back memory that only the next call needs
+    void spare() { std::vector<Event>().swap(sorted_); }
+
     // Which rows the last call worked off, and how many they are
     int64_t learned(bool* rows) const {
         int64_t count = 0;

@@ -1,4 +1,4 @@
-"""Scripts in a process of their own: what they do to themselves ends with them."""
+"""Scripts in a process of their own: what they do to themselves ends with them. And the counts of an attack, shown."""
 
 from __future__ import annotations
 
@@ -34,6 +34,11 @@ def same(one, two):
     np.testing.assert_array_equal(one.alpha_, two.alpha_)
     assert one.n_samples_seen_ == two.n_samples_seen_
 """
+
+
+def report(text: str) -> None:
+    """Show what an attack did; on the standard error, the only stream that processes of pytest pass on."""
+    print(f"\n{text.strip()}", file=sys.stderr, flush=True)
 
 
 def run_script(script: str) -> str:

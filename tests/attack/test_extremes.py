@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from processes import report
 
 from models import MODELS
 from onlinegp.engine import available
@@ -79,5 +80,5 @@ def test_extremes_predict_numbers(engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_more_extremes_predict_numbers(engine):
     count, found = attack(engine, n=200, seeds=range(1, 6 if engine == "native" else 3), block=50)
-    print(f"\n{engine}: {count} streams of 200 rows at the edges, {len(found)} with a prediction that is no number")
+    report(f"{engine}: {count} streams of 200 rows at the edges, {len(found)} with a prediction that is no number")
     assert not found, "\n".join(found)

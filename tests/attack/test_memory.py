@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from processes import run_script
+from processes import report, run_script
 
 from onlinegp.engine import available
 
@@ -103,7 +103,34 @@ def test_a_model_without_memory_keeps_the_rows_before(model, call):
             raise AssertionError("there was enough memory")
         twin = ogp.{model}.fit(X[:seen], y[:seen])
         same(model, twin)
-        next = slice(seen, seen + 50)
-        same(model.partial_fit(X[next], y[next]), twin.partial_fit(X[next], y[next]))
+        more = slice(seen, seen + 50)
+        same(model.partial_fit(X[more], y[more]), twin.partial_fit(X[more], y[more]))
         """
     )
+
+
+@pytest.mark.attack
+def test_ten_thousand_members_of_hundreds_of_sizes():
+    """Members that stop at sizes of their own, and go on: the same bits as alone, and no memory but what they need."""
+    out = run_script(
+        """
+        rng = np.random.default_rng(2026)
+        fleet = ogp.Fleet(ogp.KLMS(RBF(0.7)), threads=2)
+        models = {n: ogp.KLMS(RBF(0.7)).fit(*stream(n)) for n in rng.integers(1, 4000, 400).tolist()}
+        sizes = rng.choice(list(models), 10_000)
+        before = virtual_memory()
+        for key, n in enumerate(sizes):
+            fleet[key] = models[n]
+        needed, used = sum(5 * 8 * (n + 16) for n in sizes), virtual_memory() - before
+        assert used < 1.5 * needed, (used, needed)
+        keys = rng.integers(0, 10_000, 100_000)
+        X, y = stream(len(keys), seed=1)
+        fleet.learn(keys, X, y)
+        for key in range(0, 10_000, 100):
+            mine = keys == key
+            twin = ogp.KLMS(RBF(0.7)).fit(*stream(sizes[key]))
+            same(fleet[key], twin.partial_fit(X[mine], y[mine]) if mine.any() else twin)
+        print(f"10000 members of {len(set(sizes))} sizes: {used >> 20} MiB for {needed >> 20} MiB; 100000 events")
+        """
+    )
+    report(out)

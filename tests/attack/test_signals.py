@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from processes import run_script
+from processes import report, run_script
 
 import onlinegp as ogp
 from onlinegp.engine import available
@@ -236,4 +236,4 @@ def test_two_hundred_interruptions(data):
             interrupt_learning(model, call, X, y, after=float(rng.uniform(0.001, 0.15)))
             heard += 1
         assert_learned(model, model.n_samples_seen_, X, y)
-    print(f"\n{heard} interruptions of 200 models: none lost a row or moved a bit")
+    report(f"{heard} interruptions of 200 models: none lost a row or moved a bit")

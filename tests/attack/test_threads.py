@@ -1,4 +1,4 @@
-"""Eight threads on one model and on one fleet, forks in the middle of calls: no sample lost, none moved."""
+"""Eight threads on one model and on one fleet, forks in the middle of calls: none lost, none moved, nothing waits."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from processes import run_script
+from processes import report, run_script
 
 import onlinegp as ogp
 from onlinegp.engine import available
@@ -332,5 +332,4 @@ def test_a_million_samples_from_eight_threads(engine):
     share = 1 if engine == "native" else 10  # the Python engine is slower
     samples = eight_on_one_model(engine, passes=4000 // share)
     events = eight_on_one_fleet(engine, calls=500 // share, rows=125)
-    counts = f"{samples} samples on one model, {events} events on one fleet"
-    print(f"\n{engine}: {THREADS} threads, {counts}: none lost, none moved")
+    report(f"{engine}: {THREADS} threads, {samples} samples on a model, {events} on a fleet: none lost, none moved")

@@ -56,13 +56,17 @@ class Numbers:
         """Give numbers to those of the keys that have none yet."""
         with self._adding:
             for key in keys:
-                if key in self._of:
-                    continue
-                number = len(self._of)
-                small = key if isinstance(key, int) and type(key) is int and 0 <= key < 8 * number + 1024 else -1
-                if small >= len(self._table):  # room first, so that what fails leaves nothing behind
-                    more = np.full(max(small + 1 - len(self._table), len(self._table)), -1, dtype=np.int64)
-                    self._table = np.concatenate([self._table, more])
-                self._of[key] = number
-                if small >= 0:
-                    self._table[small] = number
+                if key not in self._of:
+                    self._give(key, len(self._of))
+
+    def _give(self, key: Hashable, number: int) -> None:
+        """Give a number to a key. Room is made first, so that what fails leaves nothing behind."""
+        if type(key) is not int or not 0 <= key < 8 * number + 1024:
+            self._of[key] = number
+            return
+        missing = key + 1 - len(self._table)
+        if missing > 0:
+            more = np.full(max(missing, len(self._table)), -1, dtype=np.int64)
+            self._table = np.concatenate([self._table, more])
+        self._of[key] = number
+        self._table[key] = number
