@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp import frames
-from onlinegp.checks import Array, check_X, check_Xy, count
+from onlinegp.checks import Array, check_X, check_Xy, count, no_features
 from onlinegp.engine import thread_count
 from onlinegp.engine.fleets import Numbers
 from onlinegp.engine.members import Members, Which
@@ -93,6 +93,8 @@ class Fleet:
     def predict_distribution(self, keys: Sequence[Hashable], X: ArrayLike) -> Predictions:
         """Return the predictive distributions of y at row i of X by the model of keys[i]."""
         values, _ = frames.read(X, self._names, owner="the fleet")
+        if values is None and self.model.features_optional:
+            values = no_features(keys)
         values = check_X(values, width=self._width, owner="the fleet")
         keys = _listed(keys, len(values))
         with self._lock:
@@ -181,7 +183,7 @@ class Fleet:
             keys = _checked_keys(header["keys"])
             learned = unstacked(header, arrays, len(keys))
             about = {name: header[name] for name in ("features", "outputs", "single", "names")} if keys else {}
-            if keys and not 1 <= about["features"] <= max(FEW, len(data) // 8):
+            if keys and not 0 <= about["features"] <= max(FEW, len(data) // 8):
                 raise ModelFileError(f"impossible sizes: features = {about['features']!r}.")
             for i in _shown(len(keys), "loading", progress):
                 fleet._put(keys[i], about | {"learned": next(learned)})
@@ -222,7 +224,10 @@ class Fleet:
     def _events(self, keys: Sequence[Hashable], X: Any, y: Any) -> tuple[Members, Which, Array, Array]:
         """Return the members and the checked events; new keys get new members."""
         values, names = frames.read(X, self._names, owner="the fleet")
-        values, y = check_Xy(values, frames.target(y), width=self._width, owner="the fleet")
+        y, width = frames.target(y), self._width
+        if values is None and self.model.features_optional:
+            values, width = no_features(y), width or 0
+        values, y = check_Xy(values, y, width=width, owner="the fleet")
         outputs = 1 if y.ndim == 1 else y.shape[1]
         if self._members is not None and ((y.ndim == 1) != self._single or outputs != self._members.outputs):
             expected = "(n,)" if self._single else f"(n, {self._members.outputs})"

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from onlinegp.checks import stored_array, stored_names, stored_number
 from onlinegp.recipes.state import MATRICES, State
 from onlinegp.recipes.update import Recipe
 
 NUMBERS = {f.name: int if f.type == "int" else float for f in fields(State) if f.type in ("int", "float")}
-LARGEST_COUNT = 1 << 62
 
 
 def dump_state(state: State) -> dict[str, Any]:
@@ -29,18 +29,15 @@ def dump_state(state: State) -> dict[str, Any]:
 def load_state(recipe: Recipe, features: int, outputs: int, contents: dict[str, Any]) -> State:
     """Return the state with these contents; whatever does not fit is refused with a ValueError."""
     state = recipe.start(features, outputs)
-    expected = {*NUMBERS, *state.arrays()}
-    if odd := sorted(expected ^ contents.keys()):
-        what = "lacks" if odd[0] in expected else "has the unknown entry"
-        raise ValueError(f"the state {what} {odd[0]!r}. It has: {', '.join(sorted(contents))}.")
+    stored_names(contents, {*NUMBERS, *state.arrays()}, "the state")
     for name, kind in NUMBERS.items():
-        setattr(state, name, _number(name, contents[name], kind))
+        setattr(state, name, stored_number(name, contents[name], kind))
     if recipe.budget is not None and state.size > recipe.budget:
         raise ValueError(f"{state.size} centers exceed the budget of {recipe.budget}.")
     m = state.size
     for name, buffer in state.arrays().items():  # all shapes before any memory
         wanted = (m * (m + 1) // 2,) if name in MATRICES else (m, *buffer.shape[1:])
-        _check_array(name, contents[name], wanted, buffer.dtype)
+        stored_array(name, contents[name], wanted, buffer.dtype)
     state.reserve(m, recipe.budget)
     for name, buffer in state.arrays().items():
         if name in MATRICES:
@@ -49,25 +46,6 @@ def load_state(recipe: Recipe, features: int, outputs: int, contents: dict[str, 
         else:
             buffer[:m] = contents[name]
     return state
-
-
-def _number(name: str, value: Any, kind: type) -> Any:
-    allowed = int if kind is int else (int, float)
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, allowed)
-        or not 0 <= value < (LARGEST_COUNT if kind is int else np.inf)
-    ):
-        raise ValueError(f"{name} must be a finite number of at least zero, got {value!r}.")
-    return kind(value)
-
-
-def _check_array(name: str, array: Any, shape: tuple[int, ...], dtype: Any) -> None:
-    if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != dtype:
-        found = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
-        raise ValueError(f"{name} must be {np.dtype(dtype)} of shape {shape}, got {found}.")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} holds a value that is not finite.")
 
 
 def _lower(m: int) -> tuple[np.ndarray, np.ndarray]:
