@@ -8,7 +8,7 @@ OUT    ?= out
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check lint types bench docs sanitize clean
+.PHONY: help demo test test-slow attack check lint types bench docs sanitize clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -19,8 +19,11 @@ demo: $(VENV)/installed ## Install, then run the demonstration: four filters on 
 test: $(VENV)/tested ## Install, then run every test but the slow ones
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2
 
-test-slow: $(VENV)/tested ## Run the slow tests too: millions of steps, whole experiments, fifty crashes
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m ""
+test-slow: $(VENV)/tested ## Run the slow tests too: millions of steps, whole experiments
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m "not attack"
+
+attack: $(VENV)/tested ## Run the long attacks: files, tables, threads, signals, kills, memory, extremes; with their counts
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m attack -s tests/attack tests/cli/test_crash.py
 
 check: lint types test ## Lint, types, tests
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include "engine.hpp"
 #include "sample.hpp"
+#include "signals.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -29,13 +30,6 @@ static const InstructionSet& instructions() {
     return *set;
 }
 
-// Works on a model alone, without the interpreter's lock
-struct Alone {
-    nb::gil_scoped_release release;
-    std::lock_guard<std::mutex> guard;
-    template <class E> explicit Alone(E& engine) : guard(engine.lock) {}
-};
-
 template <class E> static void check_width(const E& engine, const Matrix& X) {
     if (int64_t(X.shape(1)) != engine.d) throw nb::value_error("X has another number of columns than the model.");
 }
@@ -45,31 +39,54 @@ template <class E> static void check_rows(const E& engine, const Matrix& X, cons
         throw nb::value_error("Y must have a row for each of X, and a column for each output.");
 }
 
-// Plain numbers are learned at once; anything unusual is left to Python, which knows what to say of it
-static bool learn_one(Engine& engine, nb::handle x, nb::handle y) {
+// Plain numbers are learned at once, and the answer is whether their prediction made sense; anything unusual is left to
+// Python, which knows what to say of it: None
+static nb::object learn_one(Engine& engine, nb::handle x, nb::handle y) {
     const Sample sample(x.ptr(), engine.d), target(y.ptr(), engine.p, engine.p == 1);
-    if (!sample.data() || !target.data()) return false;
-    std::unique_lock<std::mutex> guard(engine.lock, std::try_to_lock);
-    if (!guard) return false;
-    engine.model().learn(1, sample.data(), target.data(), {});
-    return true;
+    if (!sample.data() || !target.data()) return nb::none();
+    const std::unique_lock<Lock> guard(engine.lock, std::try_to_lock);
+    if (!guard) return nb::none();
+    return nb::bool_(engine.learn_one(sample.data(), target.data()));
 }
 
 static nb::object predict_one(Engine& engine, nb::handle x) {
     if (engine.p != 1) return nb::none();
     const Sample sample(x.ptr(), engine.d);
     if (!sample.data()) return nb::none();
-    std::unique_lock<std::mutex> guard(engine.lock, std::try_to_lock);
+    const std::unique_lock<Lock> guard(engine.lock, std::try_to_lock);
     if (!guard) return nb::none();
     double mean, variance;
     engine.model().predict_next(sample.data(), &mean, &variance);
     return nb::make_tuple(mean, variance);
 }
 
+// Learn rows in order. What ends it early, a signal or a lack of memory, leaves the rows before it learned.
+static void learn_rows(Engine& engine, const Matrix& X, const Matrix& Y, const Steps& steps) {
+    const Held held(engine.lock, Use::Change);
+    const int64_t n = int64_t(X.shape(0)), before = engine.model().seen();
+    Signals signals;
+    bool memory = true;
+    {
+        nb::gil_scoped_release release;
+        StopIf interrupted([&] { return signals.came(); });
+        try {
+            engine.model().learn(n, X.data(), Y.data(), steps, interrupted);
+        } catch (const std::bad_alloc&) {
+            memory = false;
+        }
+    }
+    signals.raise();
+    if (memory) return;
+    PyErr_Format(PyExc_MemoryError,
+                 "there is no memory for more centers: %lld of %lld rows were learned, and the model is as they left it. "
+                 "Save it, and go on with a budget or a dictionary that admits fewer.",
+                 static_cast<long long>(engine.model().seen() - before), static_cast<long long>(n));
+    throw nb::python_error();
+}
+
 static void learn(Engine& engine, Matrix X, Matrix Y) {
     check_rows(engine, X, Y);
-    Alone alone(engine);
-    engine.model().learn(int64_t(X.shape(0)), X.data(), Y.data(), {});
+    learn_rows(engine, X, Y, {});
 }
 
 static nb::object run(Engine& engine, Matrix X, Matrix Y, bool decisions) {
@@ -80,10 +97,7 @@ static nb::object run(Engine& engine, Matrix X, Matrix Y, bool decisions) {
              left = fresh<int64_t>({wanted});
     Steps steps{mean.data(), variance.data(), size.data(), nullptr, nullptr, nullptr};
     if (decisions) steps.slot = slot.data(), steps.admitted = admitted.data(), steps.left = left.data();
-    {
-        Alone alone(engine);
-        engine.model().learn(int64_t(n), X.data(), Y.data(), steps);
-    }
+    learn_rows(engine, X, Y, steps);
     if (decisions) return nb::make_tuple(mean, variance, size, slot, admitted, left);
     return nb::make_tuple(mean, variance, size);
 }
@@ -92,17 +106,22 @@ static nb::object predict(Engine& engine, Matrix X, int threads) {
     check_width(engine, X);
     const size_t n = X.shape(0);
     Doubles mean = fresh<double>({n, size_t(engine.p)}), variance = fresh<double>({n});
+    const Held held(engine.lock, Use::Read);
+    Signals signals;
     {
-        Alone alone(engine);
-        engine.predict(int64_t(n), X.data(), mean.data(), variance.data(), threads < 1 ? 1 : threads);
+        nb::gil_scoped_release release;
+        engine.predict(int64_t(n), X.data(), mean.data(), variance.data(), threads < 1 ? 1 : threads,
+                       [&] { return signals.came(); });
     }
+    signals.raise();
     return nb::make_tuple(mean, variance);
 }
 
 static Doubles rows(Engine& engine, Matrix X) {
     check_width(engine, X);
+    const Held held(engine.lock, Use::Read);
     Doubles K = fresh<double>({X.shape(0), size_t(engine.model().size())});
-    Alone alone(engine);
+    nb::gil_scoped_release release;
     engine.model().rows(int64_t(X.shape(0)), X.data(), K.data());
     return K;
 }
@@ -131,7 +150,10 @@ template <class E, class Write> static nb::dict save(E& engine, int64_t size, co
     });
     Integers born = fresh<int64_t>({size_t(arrays.size)});
     arrays.born = born.data(), out["born"] = born;
-    write(arrays);
+    {
+        nb::gil_scoped_release release;
+        write(arrays);
+    }
     out["size"] = arrays.size, out["seen"] = arrays.seen, out["scale"] = arrays.scale, out["bound"] = arrays.bound;
     out["residual"] = arrays.residual, out["power"] = arrays.power, out["evidence"] = arrays.evidence;
     return out;
@@ -160,18 +182,18 @@ template <class E, class Read> static void load(E& engine, nb::dict in, const Re
 
 // The centers and their weights alone
 static nb::tuple weights(Engine& engine) {
-    std::lock_guard<std::mutex> guard(engine.lock);
+    const Held held(engine.lock, Use::Read);
     const size_t m = size_t(engine.model().size());
     Doubles centers = fresh<double>({m, size_t(engine.d)}), alpha = fresh<double>({m, size_t(engine.p)});
     engine.model().weights(centers.data(), alpha.data());
     return nb::make_tuple(centers, alpha);
 }
 static nb::dict save_one(Engine& engine) {
-    std::lock_guard<std::mutex> guard(engine.lock);
+    const Held held(engine.lock, Use::Read);
     return save(engine, engine.model().size(), [&](Arrays& arrays) { engine.model().save(arrays); });
 }
 static void load_one(Engine& engine, nb::dict in) {
-    std::lock_guard<std::mutex> guard(engine.lock);
+    const Held held(engine.lock, Use::Change);
     load(engine, in, [&](const Arrays& arrays) { engine.model().load(arrays); });
 }
 
@@ -183,12 +205,12 @@ static void check_index(FleetEngine& fleet, int64_t i) {
     if (i < 0 || i >= fleet.models().count()) throw nb::index_error("no such model in the fleet.");
 }
 static nb::dict save_member(FleetEngine& fleet, int64_t i) {
-    std::lock_guard<std::mutex> guard(fleet.lock);
+    const Held held(fleet.lock, Use::Read);
     check_index(fleet, i);
     return save(fleet, fleet.models().size(i), [&](Arrays& arrays) { fleet.models().save(i, arrays); });
 }
 static void load_member(FleetEngine& fleet, int64_t i, nb::dict in) {
-    std::lock_guard<std::mutex> guard(fleet.lock);
+    const Held held(fleet.lock, Use::Change);
     check_index(fleet, i);
     load(fleet, in, [&](const Arrays& arrays) { fleet.models().load(i, arrays); });
 }
@@ -199,8 +221,10 @@ static nb::object numbers(nb::dict index, Indices table, nb::handle keys) {
     if (!listed.is_valid()) throw nb::python_error();
     const size_t n = size_t(PySequence_Fast_GET_SIZE(listed.ptr()));
     Integers who = fresh<int64_t>({n});
-    for (size_t i = 0; i < n; i++) {
-        PyObject* key = PySequence_Fast_GET_ITEM(listed.ptr(), Py_ssize_t(i));
+    for (size_t i = 0; i < n; i++) {  // an odd key's comparison may run anything, even change the list
+        if (i >= size_t(PySequence_Fast_GET_SIZE(listed.ptr()))) throw nb::value_error("keys became fewer meanwhile.");
+        nb::object held = nb::borrow(PySequence_Fast_GET_ITEM(listed.ptr(), Py_ssize_t(i)));
+        PyObject* key = held.ptr();
         int64_t number = -1;
         if (PyLong_CheckExact(key)) {
             int overflow;
@@ -223,26 +247,60 @@ static void check_events(FleetEngine& fleet, const Indices& who, const Matrix& X
     if (who.shape(0) != X.shape(0)) throw nb::value_error("there must be one model for each row of X.");
     for (size_t i = 0; i < who.shape(0); i++) check_index(fleet, who.data()[i]);
 }
+
+// Raise the error that is set, with what it has left learned: a note, and the attribute `learned`, a bool for each event
+[[noreturn]] static void raise_with_learned(const FleetEngine& fleet, size_t n) {
+    nb::python_error error;
+    auto learned = fresh<bool>({n});
+    const long long count = fleet.learned(learned.data());
+    const std::string note = std::to_string(count) + " of " + std::to_string(n) +
+                             " events were learned: those where the attribute `learned` of this exception is True.";
+    try {
+        error.value().attr("learned") = learned;
+        error.value().attr("add_note")(note);
+    } catch (const nb::python_error&) {  // a signal handler may raise what takes no attributes
+    }
+    throw error;
+}
+// Predict, where there is room for it, and learn, where there is a Y. What ends it early, a signal or a lack of memory,
+// leaves each event learned or not.
+static void work(FleetEngine& fleet, const Indices& who, const Matrix& X, const double* Y, const Steps& steps, int threads) {
+    const size_t n = X.shape(0);
+    const Held held(fleet.lock, Use::Change);
+    Signals signals;
+    bool memory = true;
+    {
+        nb::gil_scoped_release release;
+        try {
+            fleet.work(int64_t(n), who.data(), X.data(), Y, steps, threads < 1 ? 1 : threads,
+                       [&] { return signals.came(); });
+        } catch (const std::bad_alloc&) {
+            memory = false;
+            fleet.spare();  // for the exception
+        }
+    }
+    if (!memory) PyErr_SetString(PyExc_MemoryError, "there is no memory for more centers. Use a budget, or fewer models.");
+    if (memory && !signals.raised()) return;
+    if (Y) raise_with_learned(fleet, n);
+    throw nb::python_error();
+}
 static void learn_events(FleetEngine& fleet, Indices who, Matrix X, Matrix Y, int threads) {
     check_events(fleet, who, X), check_rows(fleet, X, Y);
-    Alone alone(fleet);
-    fleet.work(int64_t(X.shape(0)), who.data(), X.data(), Y.data(), nullptr, nullptr, threads < 1 ? 1 : threads);
-}
-static nb::object predict_each(FleetEngine& fleet, const Indices& who, const Matrix& X, const double* Y, int threads) {
-    Doubles mean = fresh<double>({X.shape(0), size_t(fleet.p)}), variance = fresh<double>({X.shape(0)});
-    {
-        Alone alone(fleet);
-        fleet.work(int64_t(X.shape(0)), who.data(), X.data(), Y, mean.data(), variance.data(), threads < 1 ? 1 : threads);
-    }
-    return nb::make_tuple(mean, variance);
+    work(fleet, who, X, Y.data(), {}, threads);
 }
 static nb::object run_events(FleetEngine& fleet, Indices who, Matrix X, Matrix Y, int threads) {
     check_events(fleet, who, X), check_rows(fleet, X, Y);
-    return predict_each(fleet, who, X, Y.data(), threads);
+    const size_t n = X.shape(0);
+    Doubles mean = fresh<double>({n, size_t(fleet.p)}), variance = fresh<double>({n});
+    Integers size = fresh<int64_t>({n});
+    work(fleet, who, X, Y.data(), {mean.data(), variance.data(), size.data(), nullptr, nullptr, nullptr}, threads);
+    return nb::make_tuple(mean, variance, size);
 }
 static nb::object predict_events(FleetEngine& fleet, Indices who, Matrix X, int threads) {
     check_events(fleet, who, X);
-    return predict_each(fleet, who, X, nullptr, threads);
+    Doubles mean = fresh<double>({X.shape(0), size_t(fleet.p)}), variance = fresh<double>({X.shape(0)});
+    work(fleet, who, X, nullptr, {mean.data(), variance.data(), nullptr, nullptr, nullptr, nullptr}, threads);
+    return nb::make_tuple(mean, variance);
 }
 
 static Doubles exp2_minus(nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu> x) {
@@ -289,6 +347,10 @@ static void bind_recipe(nb::module_& m) {
 
 NB_MODULE(_native, m) {
     nb::set_leak_warnings(false);  // models that live until the interpreter ends are no leak
+    watch_processes();
+    const nb::module_ numpy = nb::module_::import_("numpy");
+    numpy_array = reinterpret_cast<PyTypeObject*>(nb::object(numpy.attr("ndarray")).release().ptr());  // kept for good
+    numpy_float = reinterpret_cast<PyTypeObject*>(nb::object(numpy.attr("float64")).release().ptr());
     bind_recipe(m);
     nb::class_<Engine>(m, "Engine")
         .def("__init__", [](Engine* self, const Recipe& recipe, int d, int p, bool single) {
@@ -306,7 +368,7 @@ NB_MODULE(_native, m) {
         }, "recipe"_a, "features"_a, "outputs"_a, "single"_a)
         .def("__len__", [](FleetEngine& fleet) { return fleet.models().count(); })
         .def("grow", [](FleetEngine& fleet, int64_t count) {
-            std::lock_guard<std::mutex> guard(fleet.lock);
+            const Held held(fleet.lock, Use::Change);
             fleet.models().grow(count);
         })
         .def("learn", learn_events).def("run", run_events).def("predict", predict_events)

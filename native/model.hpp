@@ -23,14 +23,15 @@ template <class T> class Filter final : public Model {
 
     void weights(double* centers, double* alpha) const override { state_.save_weights(centers, alpha); }
 
-    void learn(int64_t n, const double* X, const double* Y, const Steps& steps) override {
+    int64_t learn(int64_t n, const double* X, const double* Y, const Steps& steps, Stop& stop) override {
         int64_t i = 0;
-        if (is_klms(recipe_, state_)) i = learn_klms(n, X, Y, steps);
-        else if (appends() && n >= 2 * AHEAD) i = learn_ahead(n, X, Y, steps);
-        for (; i < n; i++) {
+        if (is_klms(recipe_, state_)) i = learn_klms(n, X, Y, steps, stop);
+        else if (appends() && n >= 2 * AHEAD) i = learn_ahead(n, X, Y, steps, stop);
+        for (; i < n && !stop.asked(work(recipe_, state_.size)); i++) {
             see(X + i * state_.d);
             learn_seen(i, Y, steps);
         }
+        return i;
     }
 
     void predict_next(const double* x, double* mean, double* variance) override {
@@ -41,9 +42,9 @@ template <class T> class Filter final : public Model {
 
     void flush() override { onlinegp::ONLINEGP_ISA::flush(state_, prediction_); }
 
-    void predict(int64_t n, const double* X, double* mean, double* variance) const override {
+    void predict(int64_t n, const double* X, double* mean, double* variance, Stop& stop) const override {
         auto& state = const_cast<State<T>&>(state_);  // a product with nothing pending leaves it as it is
-        onlinegp::ONLINEGP_ISA::predict(recipe_, kernel_, state, n, X, mean, variance);
+        onlinegp::ONLINEGP_ISA::predict(recipe_, kernel_, state, n, X, mean, variance, stop);
     }
 
     void rows(int64_t n, const double* X, double* K) const override {
@@ -68,6 +69,7 @@ template <class T> class Filter final : public Model {
             prediction_.x[j] = T(x[j]);
         }
         if (same) return;
+        prediction_.fresh = false;  // there may be no memory
         state_.reserve(state_.size + 1);
         prediction_.reserve(state_.capacity);
         predict_one(recipe_, kernel_, state_, prediction_);
@@ -85,12 +87,12 @@ template <class T> class Filter final : public Model {
     }
 
     // Up to a full tile one by one, then tile after tile; returns how many rows were learned
-    int64_t learn_klms(int64_t n, const double* X, const double* Y, const Steps& steps) {
+    int64_t learn_klms(int64_t n, const double* X, const double* Y, const Steps& steps, Stop& stop) {
         const int d = state_.d;
         int64_t i = 0;
         for (; i < n && state_.size % W<T>; i++) see(X + i * d), learn_seen(i, Y, steps);
         double mean[block_rows], kxx[block_rows];
-        for (; i + W<T> <= n; i += W<T>) {
+        for (; i + W<T> <= n && !stop.asked(W<T> * work(recipe_, state_.size)); i += W<T>) {
             prediction_.fresh = false;
             state_.reserve(state_.size + W<T>);
             for (int j = 0; j < W<T> * d; j++) ahead_x_[j] = T(X[i * d + j]);
@@ -107,10 +109,10 @@ template <class T> class Filter final : public Model {
     }
 
     // Kernel rows of four samples at a time
-    int64_t learn_ahead(int64_t n, const double* X, const double* Y, const Steps& steps) {
+    int64_t learn_ahead(int64_t n, const double* X, const double* Y, const Steps& steps, Stop& stop) {
         const int d = state_.d;
         int64_t i = 0;
-        for (; i + AHEAD <= n; i += AHEAD) {
+        for (; i + AHEAD <= n && !stop.asked(AHEAD * work(recipe_, state_.size)); i += AHEAD) {
             prediction_.fresh = false;
             for (int j = 0; j < AHEAD * d; j++) ahead_x_[j] = T(X[i * d + j]);
             state_.reserve(state_.size + AHEAD);

@@ -7,10 +7,10 @@ namespace onlinegp::ONLINEGP_ISA {
 // One row after the other; nothing may be pending
 template <class T>
 void predict_rows(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, int64_t n, const double* X,
-                  double* mean, double* variance) {
+                  double* mean, double* variance, Stop& stop) {
     Prediction<T> prediction(state.d, state.p);
     prediction.reserve(state.capacity);
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n && !stop.asked(work(recipe, state.size)); i++) {
         for (int j = 0; j < state.d; j++) prediction.x[j] = T(X[i * state.d + j]);
         predict_one(recipe, kernel, state, prediction);
         for (int o = 0; o < state.p; o++) mean[i * state.p + o] = prediction.mean[o];
@@ -21,11 +21,11 @@ void predict_rows(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state
 // Filters with a fixed covariance and one output: four rows share a pass over the centers
 template <class T>
 void predict_fixed(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state, int64_t n, const double* X,
-                   double* mean, double* variance) {
+                   double* mean, double* variance, Stop& stop) {
     Prediction<T> prediction(state.d, 1);
     Buffer<T> x(AHEAD * state.d);
     const int full = int(state.size / W<T>), rest = int(state.size % W<T>);
-    for (int64_t i = 0; i + AHEAD <= n; i += AHEAD) {
+    for (int64_t i = 0; i + AHEAD <= n && !stop.asked(AHEAD * work(recipe, state.size)); i += AHEAD) {
         for (int j = 0; j < AHEAD * state.d; j++) x[j] = T(X[i * state.d + j]);
         Sum<T> sums[AHEAD], norms[AHEAD];
         visit(kernel, [&](auto shape) {
@@ -94,7 +94,7 @@ template <class T> class QuadraticForms {
 // The tracked beliefs A alone, or A and Q, whose v is kxx - k A k: rows whose numbers are unsound are done one by one
 template <class T>
 void predict_tracked(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, int64_t n, const double* X,
-                     double* mean, double* variance) {
+                     double* mean, double* variance, Stop& stop) {
     constexpr int B = QuadraticForms<T>::B;
     const int m = int(state.size), d = state.d, p = state.p;
     const bool posterior = recipe.belief == Belief::Posterior;
@@ -105,7 +105,7 @@ void predict_tracked(const Recipe& recipe, const Kernel<T>& kernel, State<T>& st
         formQ.unpack(state.Q, m);
         state.Q.product(m, state.probe, check.data());  // K_row . Q k = (Q K_row) . k
     }
-    for (int64_t i = 0; i < n; i += B) {
+    for (int64_t i = 0; i < n && !stop.asked(B * work(recipe, m)); i += B) {
         const int rows = int(n - i < B ? n - i : B);
         double kxx[B], residual[B] = {};
         for (int b = 0; b < rows; b++) {
@@ -124,7 +124,7 @@ void predict_tracked(const Recipe& recipe, const Kernel<T>& kernel, State<T>& st
             double v = kxx[b] - state.scale * double(kAk[b]);
             const double gamma2 = kxx[b] - double(kQk[b]);
             const bool sound = max(residual[b], state.residual) <= REFINE_ABOVE && 0.0 <= gamma2 && gamma2 <= v;
-            if (posterior && !sound) predict_rows(recipe, kernel, state, 1, X + (i + b) * d, mean + (i + b) * p, &v);
+            if (posterior && !sound) predict_rows(recipe, kernel, state, 1, X + (i + b) * d, mean + (i + b) * p, &v, stop);
             variance[i + b] = posterior && !sound ? v : state.power * (max(v, 0.0) + recipe.noise);
         }
     }
@@ -132,19 +132,19 @@ void predict_tracked(const Recipe& recipe, const Kernel<T>& kernel, State<T>& st
 
 template <class T>
 void predict(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, int64_t n, const double* X, double* mean,
-             double* variance) {
+             double* variance, Stop& stop) {
     int64_t done = 0;
     if (recipe.has('A')) {
         const bool alarm = state.residual > REFINE_ABOVE;
         if (!alarm && n >= QuadraticForms<T>::B) {
-            predict_tracked(recipe, kernel, state, n, X, mean, variance);
+            predict_tracked(recipe, kernel, state, n, X, mean, variance, stop);
             done = n;
         }
     } else if (recipe.belief != Belief::LeastSquares && !recipe.automatic && state.p == 1) {
         done = n / AHEAD * AHEAD;
-        predict_fixed(recipe, kernel, state, done, X, mean, variance);
+        predict_fixed(recipe, kernel, state, done, X, mean, variance, stop);
     }
-    predict_rows(recipe, kernel, state, n - done, X + done * state.d, mean + done * state.p, variance + done);
+    predict_rows(recipe, kernel, state, n - done, X + done * state.d, mean + done * state.p, variance + done, stop);
 }
 
 }  // namespace onlinegp::ONLINEGP_ISA

@@ -151,6 +151,7 @@ def check_x(x: ArrayLike, *, width: int | None = None, name: str = "x") -> Array
 def _as_floats(values: ArrayLike, name: str) -> Array:
     if hasattr(values, "toarray"):  # scipy.sparse, recognized without importing it
         raise TypeError(f"{name} is a sparse matrix, and dense data is required. Pass {name}.toarray().")
+    _refuse_masked(values, name)
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -159,10 +160,31 @@ def _as_floats(values: ArrayLike, name: str) -> Array:
         raise ValueError(
             f"Complex data not supported: {name} has dtype {array.dtype}. Pass real and imaginary parts apart."
         )
+    if array.dtype.kind in "mM":
+        raise TypeError(
+            f"{name} must hold numbers, got times of dtype {array.dtype}, whose unit would be lost. Pass durations as "
+            f"numbers: ({name} - start) / np.timedelta64(1, 's')."
+        )
     if array.dtype.kind not in "fiub":
         array = _numbers_from(array, name)
-    floats = np.asarray(array, dtype=np.float64)
+    with np.errstate(over="ignore"):  # of a long double: it becomes infinity, which is refused by its place
+        floats = np.asarray(array, dtype=np.float64)
     return np.ascontiguousarray(floats) if floats.ndim else floats  # which would make a number a row
+
+
+def _refuse_masked(values: Any, name: str) -> None:
+    """Refuse a masked array, and a list of some, where a value is masked: NumPy would take what lies under the mask."""
+    if isinstance(values, (list, tuple)):
+        for i, row in enumerate(values):
+            if isinstance(row, np.ma.MaskedArray):
+                _refuse_masked(row, f"{name}[{i}]")
+    elif isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        where = np.argwhere(np.ma.getmaskarray(values))[0].tolist()
+        place = f" at {where}" if where else ""
+        raise ValueError(
+            f"{name} has a masked value{place}, and every value must be there. Drop its row, or fill it in: "
+            f"{name}.filled(value)."
+        )
 
 
 def _numbers_from(array: NDArray[Any], name: str) -> Array:
@@ -173,7 +195,16 @@ def _numbers_from(array: NDArray[Any], name: str) -> Array:
                 f"{name} must hold numbers, got {value!r} ({type(value).__name__}); "
                 f"the argument must be a string or a number only where it converts to one. Convert or drop that column."
             )
-    return array.astype(np.float64)
+    floats = np.empty(array.shape)
+    for where, value in np.ndenumerate(array):
+        try:
+            floats[where] = float(value)
+        except OverflowError:
+            raise ValueError(
+                f"{name} contains a number ({type(value).__name__}) of more than 300 digits at {list(where)}. "
+                f"Every value must be below 1e150 in magnitude; drop or rescale it."
+            ) from None
+    return floats
 
 
 def _refuse_non_finite(array: Array, name: str) -> Array:

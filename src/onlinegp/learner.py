@@ -59,8 +59,8 @@ class Learner(Protocol):
         """Continue from what `dump` returned, bit for bit; refuse what does not fit with a ValueError."""
         ...
 
-    def learn_one(self, x: object, y: object) -> bool:
-        """Learn one plain sample at once, if that can be: return whether it was learned."""
+    def learn_one(self, x: object, y: object) -> bool | None:
+        """Learn one plain sample at once, if that can be: return whether its prediction made sense, or None."""
         ...
 
     def predict_one(self, x: object) -> tuple[float, float] | None:
@@ -94,8 +94,8 @@ class RowLearner(ABC):
     def skip(self, X: Array) -> Predictions:
         return self.predict(X)
 
-    def learn_one(self, x: object, y: object) -> bool:
-        return False
+    def learn_one(self, x: object, y: object) -> bool | None:
+        return None
 
     def predict_one(self, x: object) -> tuple[float, float] | None:
         return None

@@ -113,10 +113,10 @@ def test_odd_samples_are_left_to_python(x):
     X, Y = stream(50)
     engine.learn(X, Y)
     before = engine.state
-    assert engine.learn_one(x, 0.5) is False
+    assert engine.learn_one(x, 0.5) is None
     assert engine.predict_one(x) is None
     for y in (np.nan, np.inf, "a", None, [0.5], 1e151, 10**400, True, np.array([0.5]), 0.5j):
-        assert engine.learn_one(PLAIN, y) is False
+        assert engine.learn_one(PLAIN, y) is None
     assert_same_state(engine.state, before)
 
 
@@ -152,7 +152,7 @@ def test_several_outputs_are_learned_at_once():
         assert single.learn_one(x, y.tolist()) is True
     assert_same_state(single.state, block.state)
     for y in (0.5, [0.5], [0.5, np.nan], [0.5, 0.5, 0.5], [0.5, "a"], None):
-        assert single.learn_one(X[0], y) is False
+        assert single.learn_one(X[0], y) is None
 
 
 WITH_ANOTHER_SET = """

@@ -12,9 +12,21 @@ from types import ModuleType
 from typing import Any
 
 from onlinegp.checks import count
+from onlinegp.cli.paths import Paths
+from onlinegp.files.atomic import write_atomically
 
 EXPERIMENTS = ("fig1", "fig2", "fig3", "beta")
 ON_THE_ARM = ("fig2", "beta")  # those that need KIN40K or its stand-in
+
+
+def written(folder: Path) -> list[Path]:
+    """Return the files that the command may write in its folder."""
+    return [folder / name for name in ("results.json", "report.html")] + [
+        folder / f"{name}.{kind}" for name in EXPERIMENTS for kind in ("png", "svg")
+    ]
+
+
+PATHS = Paths(reads=("--kin40k",), folders={"--out": written})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,8 +90,8 @@ def write(results: dict[str, Any], folder: Path) -> list[Path]:
         files += style.save(figure, folder, name)
         titles[name], pictures[name] = _module(name).TITLE, files[-1].read_bytes()
     numbers, page = folder / "results.json", folder / "report.html"
-    numbers.write_text(json.dumps(results, indent=1, allow_nan=False) + "\n", encoding="ascii")
-    page.write_text(report.page(results, titles, pictures), encoding="utf-8")
+    write_atomically(numbers, [json.dumps(results, indent=1, allow_nan=False).encode("ascii") + b"\n"])
+    write_atomically(page, [report.page(results, titles, pictures).encode()])
     return [*files, numbers, page]
 
 

@@ -39,9 +39,9 @@ class PythonEngine:
         for x, y in zip(X, Y, strict=True):
             learn(self.recipe, self.state, x, y)
 
-    def learn_one(self, x: object, y: object) -> bool:
-        """Learn one plain sample at once, if this engine can: it says whether it did."""
-        return False
+    def learn_one(self, x: object, y: object) -> bool | None:
+        """Learn one plain sample at once, if this engine can; it cannot."""
+        return None
 
     def predict_one(self, x: object) -> tuple[float, float] | None:
         """Return mean and variance for one plain sample, if this engine can do so at once."""

@@ -14,9 +14,9 @@ from onlinegp import frames
 from onlinegp.checks import Array, check_x
 from onlinegp.engine.members import LearnerMembers, Members
 from onlinegp.kernels import Kernel
-from onlinegp.learner import Contents, Learner, Sizes
+from onlinegp.learner import Contents, Learner
 from onlinegp.models.estimator import Estimator
-from onlinegp.models.health import Health
+from onlinegp.models.health import BreakdownError, Health
 from onlinegp.predictions import Predictions
 from onlinegp.trace import Trace
 
@@ -89,8 +89,11 @@ class OnlineRegressor(Estimator):
 
     def learn_one(self, x: ArrayLike, y: ArrayLike) -> Self:
         """Learn one sample: x of shape (d,), y a number, or (outputs,)."""
-        if self._learner is not None and self._learner.learn_one(x, y):  # plain numbers, at once
+        sound = None if self._learner is None else self._learner.learn_one(x, y)  # plain numbers, at once
+        if sound:
             return self
+        if sound is False:
+            raise self._health.error(self, self.n_samples_seen_ - 1)
         row = self._check_x(x)
         y = check_x(y, name="y") if np.ndim(y) else check_x(y, name="y")[0]
         return self.partial_fit(row, np.asarray(y)[None])
@@ -100,20 +103,17 @@ class OnlineRegressor(Estimator):
         origin = frames.origin(X)
         with self._lock:
             learner, X, Y = self._ready(X, y)
-            predictions, size = self._run(learner, X, Y, progress)
-            single = self._single
-        if single:
-            return Trace(predictions.output(0), Y[:, 0].copy(), size, origin)
-        return Trace(predictions, Y.copy(), size, origin)
-
-    def _run(self, learner: Learner, X: Array, Y: Array, progress: bool) -> tuple[Predictions, Sizes]:
-        before = learner.seen
-        block = BLOCK if progress else len(X)
-        parts = [learner.run(X[i : i + block], Y[i : i + block]) for i in _shown(len(X), block, self, progress)]
-        predictions = Predictions.joined([said for said, _ in parts])
-        size = np.concatenate([sizes for _, sizes in parts])
-        self._health.after_running(self, predictions, Y, before)
-        return predictions, size
+            before, block = learner.seen, BLOCK if progress else len(X)
+            parts = [learner.run(X[i : i + block], Y[i : i + block]) for i in _shown(len(X), block, self, progress)]
+            predictions = Predictions.joined([said for said, _ in parts])
+            trace = Trace(predictions, Y.copy(), np.concatenate([size for _, size in parts]), origin)
+            trace = trace.output(0) if self._single else trace
+            try:
+                self._health.after_running(self, predictions, Y, before)
+            except BreakdownError as error:
+                error.trace = trace.first(int(error.row or 0) - before)
+                raise
+        return trace
 
     def skip(self, X: ArrayLike) -> Predictions:
         """Predict rows whose y is not known and never will be, in order, and go on behind them.

@@ -36,7 +36,7 @@ def algorithms() -> dict[str, Algorithm]:
     """Return every algorithm by its name on the command line."""
     classes = [getattr(models, name) for name in models.__all__]
     found = [cls for cls in classes if issubclass(cls, OnlineRegressor) and cls is not OnlineRegressor]
-    return {_key(cls.__name__): Algorithm(_key(cls.__name__), cls) for cls in found}
+    return {named(cls): Algorithm(named(cls), cls) for cls in found}
 
 
 def algorithm(name: str) -> Algorithm:
@@ -46,6 +46,11 @@ def algorithm(name: str) -> Algorithm:
     if key not in known:
         raise ValueError(f"there is no model {name!r}. Models: {', '.join(known)}. See `onlinegp models`.")
     return known[key]
+
+
+def named(estimator: type[OnlineRegressor]) -> str:
+    """Return the name of a class on the command line."""
+    return _key(estimator.__name__)
 
 
 def _key(name: str) -> str:
