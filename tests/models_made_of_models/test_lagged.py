@@ -173,3 +173,37 @@ def test_contents_that_do_not_fit_are_refused(wrong, message):
     contents["learned"] |= wrong
     with pytest.raises(ValueError, match=message):
         ogp.Lagged(inner(), lags=2, horizon=3).restore(contents)
+
+
+@pytest.mark.parametrize("horizon", [1, 3])
+@pytest.mark.parametrize("learned", [0, 3, 50])
+def test_rows_with_known_values_can_be_skipped_too(horizon, learned):
+    """They are predicted in order from what came before, and not learned; in a block as one by one."""
+    X, y = stream(70)
+    model, other = (ogp.Lagged(ogp.Scaled(inner()), lags=3, horizon=horizon) for _ in range(2))
+    for one in (model, other) if learned else ():
+        one.partial_fit(X[:learned], y[:learned])
+    if not learned:  # nothing has started, and nothing is remembered
+        assert len(model.skip(X, y)) == 70
+        assert not model.__sklearn_is_fitted__()
+        return
+    said, size = model.skip(X[learned:], y[learned:]), model.size_
+    for i in range(learned, 70):
+        assert other.skip(X[i : i + 1], y[i : i + 1]).mean[0] == said.mean[i - learned]
+    assert (model.n_samples_seen_, model.size_) == (learned, size)
+    assert model.predict_one(X[0]) == other.predict_one(X[0])
+    if learned == 50:
+        after = ogp.Lagged(ogp.Scaled(inner()), lags=3, horizon=horizon).fit(X[:50], y[:50])
+        assert said.mean[0] == after.predict_one(X[50])
+        assert said.mean[5 + horizon] != after.predict_one(X[55 + horizon])
+
+
+def test_a_new_series_has_no_past():
+    model = ogp.Lagged(ogp.Scaled(ogp.Robust(inner())), lags=3).fit(None, 56.0 + SERIES)
+    model.begin_series()
+    model.skip(np.empty((3, 0)), [20.0, 21.0, 22.0])
+    learned = ogp.Lagged(ogp.Scaled(ogp.Robust(inner())), lags=3).fit(None, 56.0 + SERIES)
+    learned.skip(np.empty((3, 0)), [20.0, 21.0, 22.0])
+    assert model.predict_one(None) == learned.predict_one(None)
+    model.begin_series().skip(np.empty((2, 0)), [20.0, 22.0])
+    assert model.predict_one(None) == 21.0

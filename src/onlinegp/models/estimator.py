@@ -95,8 +95,9 @@ class Estimator:
         if type(X) is not np.ndarray:
             X, _ = frames.read(X, getattr(self, "feature_names_in_", None), owner=owner)
         if X is None and self.features_optional:
-            return check_X(no_features(None), width=getattr(self, "n_features_in_", 0), owner=owner)
-        return check_X(X, width=getattr(self, "n_features_in_", None), owner=owner)
+            X = no_features(None)
+        none = 0 if self.features_optional and np.shape(X)[1:] == (0,) else None
+        return check_X(X, width=getattr(self, "n_features_in_", none), owner=owner)
 
     def _check_Xy(self, X: ArrayLike, y: ArrayLike, *, anew: bool = False) -> tuple[Array, Array, Any]:
         """Return X as (n, d), y as (n,) or (n, p), and the names of the columns; `anew` for a first or new fit."""

@@ -109,10 +109,8 @@ class LaggedLearner(OuterLearner):
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
         early, inputs = self._inputs(X, Y)
-        known = np.concatenate([self._past, Y])
-        prior = self._rows_of_prior(early)  # known[: start + i] came before row i
-        start = len(self._past)
-        said = [self._prior(X[i : i + 1], self._recent(known[: start + i])) for i in range(min(prior, len(X)))]
+        prior = early if self.inner.seen else early + self.horizon - len(self._waiting[0])  # until a row is learned
+        said = self._by_prior(X, Y, min(prior, len(X)))
         size = np.full(len(X), self.inner.size, dtype=np.int64)
         if len(inputs):
             predictions, size[early:] = self._run(inputs, Y[early:])
@@ -139,16 +137,29 @@ class LaggedLearner(OuterLearner):
     def predict(self, X: Array) -> Predictions:
         return self._prior(X, self._past) if self._knows_little() else self.inner.predict(self._next(X))
 
-    def skip(self, X: Array) -> Predictions:
+    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
         if not self.lags:
-            return self.inner.skip(X)
-        said = []
-        for i in range(len(X)):
-            row = X[i : i + 1]
-            said.append(self._prior(row, self._past) if self._knows_little() else self.inner.skip(self._next(row)))
-            if len(self._past):
-                self._remember(said[-1].mean)
+            return self.inner.skip(X, Y)
+        if Y is None:
+            return Predictions.joined([self._skip(X[i : i + 1]) for i in range(len(X))])
+        early, inputs = self._inputs(X, Y)
+        prior = early if self.inner.seen else len(X)
+        said = self._by_prior(X, Y, prior)
+        if prior < len(X):
+            said.append(self.inner.skip(inputs, Y[early:]))
+        self._remember(Y)
         return Predictions.joined(said)
+
+    def _skip(self, x: Array) -> Predictions:
+        """Predict a row (1, d), whose prediction then stands in for its y; if there is any value to go by."""
+        said = self._prior(x, self._past) if self._knows_little() else self.inner.skip(self._next(x))
+        if len(self._past):
+            self._remember(said.mean)
+        return said
+
+    def begin_series(self) -> None:
+        self._past = self._past[:0]
+        self.inner.begin_series()
 
     def dump(self) -> Contents:
         inputs, targets = self._waiting
@@ -187,9 +198,10 @@ class LaggedLearner(OuterLearner):
         """Whether the next row is predicted by mean and spread: its lags or a first row to learn from are missing."""
         return len(self._past) < self.memory or not self.inner.seen
 
-    def _rows_of_prior(self, early: int) -> int:
-        """Return how many of the next rows are predicted so, `early` of which lack lags."""
-        return early if self.inner.seen else early + self.horizon - len(self._waiting[0])
+    def _by_prior(self, X: Array, Y: Array, n: int) -> list[Predictions]:
+        """Return the predictions of the first n rows, each by mean and spread of the values before it."""
+        values, start = np.concatenate([self._past, Y[:n]]), len(self._past)
+        return [self._prior(X[i : i + 1], self._recent(values[: start + i])) for i in range(n)]
 
     def _prior(self, X: Array, past: Array) -> Predictions:
         """Predict rows by mean and spread of past values, of which the last horizon - 1 are not known in time."""

@@ -122,8 +122,8 @@ class ScaledLearner(OuterLearner):
     def predict(self, X: Array) -> Predictions:
         return self._in_units(self.inner.predict(self._x(X)))
 
-    def skip(self, X: Array) -> Predictions:
-        return self._in_units(self.inner.skip(self._x(X)))
+    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
+        return self._in_units(self.inner.skip(self._x(X), None if Y is None else self._y(Y)))
 
     def dump(self) -> Contents:
         X, Y = self._rows_kept()
