@@ -77,3 +77,10 @@ def single(learner: Any, x: Array) -> tuple[Any, Any]:
         return quick
     said: Predictions = learner.predict(x[None, :])
     return said.mean[0], said.std[0]
+
+
+def innermost(model: OnlineRegressor) -> OnlineRegressor:
+    """Return what is inside a model made of models, at the end; the model itself if it is none."""
+    while isinstance(model, OuterRegressor):
+        model = model.model
+    return model

@@ -209,8 +209,7 @@ class ScaledLearner(OuterLearner):
         """Find the scales of the rows so far, and let the inner learner learn these anew."""
         X, Y = self._rows_kept()
         if not self._x_given:
-            center, std, varies = moments(X)
-            self._x = Scale(center, np.where(varies, std, 1.0))
+            self._x = Scale.of(X)
         if not self._y_given:
             center, std, self._varies = moments(Y)
             self._y = Scale(center, np.where(self._varies, std, own_size(center)))
