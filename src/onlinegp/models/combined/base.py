@@ -49,8 +49,8 @@ class OuterLearner:
     def size(self) -> int:
         return self.inner.size
 
-    def learn_one(self, x: object, y: object) -> bool:
-        return False
+    def learn_one(self, x: object, y: object) -> bool | None:
+        return None
 
     def predict_one(self, x: object) -> tuple[float, float] | None:
         return None

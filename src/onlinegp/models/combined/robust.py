@@ -86,7 +86,7 @@ class RobustLearner(OuterLearner):
         """Predict and learn one row, x (d,) and y (p,); return what was predicted."""
         mean, std = single(self.inner, x)
         target = self.believed(y.item() if isinstance(mean, float) else y, mean, std)
-        if not self.inner.learn_one(x, target):
+        if self.inner.learn_one(x, target) is None:
             self.inner.learn(x[None, :], np.reshape(target, (1, -1)))
         return mean, std
 
@@ -96,10 +96,10 @@ class RobustLearner(OuterLearner):
     def skip(self, X: Array) -> Predictions:
         return self.inner.skip(X)
 
-    def learn_one(self, x: object, y: object) -> bool:
+    def learn_one(self, x: object, y: object) -> bool | None:
         quick = self.inner.predict_one(x)
         if quick is None or not isinstance(y, float) or not abs(y) < LARGEST:
-            return False
+            return None
         return self.inner.learn_one(x, self.believed(y, *quick))
 
     def predict_one(self, x: object) -> tuple[float, float] | None:
