@@ -53,7 +53,7 @@ class Engine {
 
     void predict(int64_t n, const double* X, double* mean, double* variance, int threads) {
         model_->flush();
-        const int64_t m = model_->size() + 1, cost = n * (recipe_.has('A') || recipe_.has('Q') ? m * m / 16 + m : m);
+        const int64_t m = model_->size() + 1, cost = n * (recipe_.tracked() ? m * m / 16 + m : m);
         const int64_t useful = cost / PAIRS_A_THREAD + 1;
         in_parallel(n, int(useful < threads ? useful : threads), [&](int64_t begin, int64_t end) {
             model_->predict(end - begin, X + begin * d, mean + begin * p, variance + begin);

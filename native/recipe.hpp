@@ -1,6 +1,7 @@
 // A recipe as plain data: the parts of onlinegp.recipes.update.Recipe, in the same words. No instruction set, no Python.
 #pragma once
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace onlinegp {
@@ -42,23 +43,20 @@ struct Recipe {
     int64_t budget = 0;  // 0: none
     bool learn_power = false;
 
-    bool has(char matrix) const {  // what the belief tracks
-        switch (belief) {
-            case Belief::Posterior: return matrix == 'A' || matrix == 'Q' || matrix == 'K';
-            case Belief::Exact: return matrix == 'A';
-            case Belief::LeastSquares: return matrix == 'Q' || matrix == 'P';
-            default: return false;
-        }
-    }
     bool projects() const { return belief == Belief::Posterior || belief == Belief::LeastSquares; }
-    bool uses_diagonal_of_a() const {
-        return belief == Belief::Exact || forgetting == Forgetting::UncertaintyInjection;
+    bool tracked() const { return projects() || belief == Belief::Exact; }
+    bool scores() const { return tracked() && pruning == Pruning::LeastError; }
+    bool tracks(std::string_view name) const {  // whether a state keeps this field
+        if (name == "L") return tracked();
+        if (name == "S") return projects();
+        if (name == "dQ") return scores();
+        if (name == "rowsum") return belief == Belief::Beta && automatic;
+        return true;
     }
     bool compares() const {  // x with single centers
         return dictionary != Dictionary::Growing && dictionary != Dictionary::ALD;
     }
     bool uses_norm() const { return belief == Belief::Beta || belief == Belief::Isotropic; }  // |k|
-    bool sums_rows() const { return belief == Belief::Beta && automatic; }
 };
 
 constexpr int64_t NEW = -1, IGNORE = -2;  // a dictionary's answers, beside the slot of the center to reuse

@@ -15,6 +15,18 @@ template <class T> INLINE void get_center(const T* tiles, int d, int64_t i, T* x
     for (int j = 0; j < d; j++) x[j] = p[j * W<T>];
 }
 
+// Those after j, of m, move up by one; the last place becomes zero
+template <class T> INLINE void remove_center(T* tiles, int d, int64_t j, int64_t m) {
+    const int64_t step = int64_t(d) * W<T>, end = tile_count<T>(m);
+    for (int64_t t = j / W<T>, lane = j % W<T>; t < end; t++, lane = 0) {
+        T* p = tiles + t * step;
+        for (int f = 0; f < d; f++, p += W<T>) {
+            std::memmove(p + lane, p + lane + 1, size_t(W<T> - 1 - lane) * sizeof(T));
+            p[W<T> - 1] = t + 1 < end ? p[step] : T(0);
+        }
+    }
+}
+
 // A sum of products over tiles in four parts: tile t goes to part t mod 4 on every path, so that their bits agree
 template <class T> struct Sum {
     Vec<T> part[4] = {};

@@ -32,7 +32,7 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.recipes.state import State
 
 MAGIC = b"ogpfleet"
-VERSION = 1
+VERSION = 2
 PREFIX, CHECKSUM = struct.Struct("<8sHI"), struct.Struct("<I")
 RECORD = struct.Struct("<" + "".join("q" if name in INTEGERS else "d" for name in SCALARS))
 

@@ -24,7 +24,7 @@ from onlinegp.kernels import (
 from onlinegp.kernels.base import per_dimension
 from onlinegp.kernels.spec import BUILT_IN
 from onlinegp.recipes.beliefs import Beta, Exact, LeastSquares, Posterior
-from onlinegp.recipes.state import State
+from onlinegp.recipes.state import KINDS, State
 from onlinegp.recipes.update import Recipe
 
 
@@ -157,24 +157,17 @@ def _each(values: Array, d: int) -> list[float]:
 
 def packed_state(state: State) -> dict[str, Any]:
     """Return what is in use of a state, by name."""
-    m = state.size
-    contents: dict[str, Any] = {f.name: getattr(state, f.name) for f in fields(state)}
-    for name, buffer in state.arrays().items():
-        contents[name] = np.ascontiguousarray(state.square(name) if name in "AQKP" else buffer[:m])
-    return contents
+    contents: dict[str, Any] = {name: getattr(state, name) for name in KINDS}
+    return contents | {name: np.ascontiguousarray(state.used(name)) for name in state.arrays()}
 
 
 def unpacked_state(recipe: Recipe, features: int, outputs: int, contents: dict[str, Any]) -> State:
     """Return a state with these contents."""
     state = recipe.start(features, outputs)
-    m = contents["size"]
-    state.reserve(m, recipe.budget)
     for name, value in contents.items():
         if not isinstance(value, np.ndarray):
             setattr(state, name, value)
-    for name, buffer in state.arrays().items():
-        if name in "AQKP":
-            buffer[:m, :m] = contents[name]
-        else:
-            buffer[:m] = contents[name]
+    state.reserve(state.size, recipe.budget)
+    for name in state.arrays():
+        state.used(name)[:] = contents[name]
     return state

@@ -2,7 +2,7 @@
 
 Layout, little-endian: the magic, the version (u16), the length of the header (u32), the CRC-32 of all that follows
 (u32), the header (JSON: class, parameters, scalars of the state), then the arrays of the state one after the
-other, only the centers in use, of symmetric matrices the lower triangle. Nothing in a file is ever executed: classes
+other, only the centers in use, of matrices the lower triangle. Nothing in a file is ever executed: classes
 come from a fixed list, and whatever does not fit is refused.
 """
 
@@ -27,11 +27,11 @@ from onlinegp.kernels import Kernel
 from onlinegp.kernels.spec import from_spec, to_spec
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.recipes import dictionaries, forgetting
-from onlinegp.recipes.state import MATRICES, State
+from onlinegp.recipes.state import KINDS, MATRICES, State
 from onlinegp.recipes.update import Recipe
 
 MAGIC = b"onlinegp"
-VERSION = 1
+VERSION = 2
 PREFIX = struct.Struct("<8sHII")
 
 ESTIMATORS = {name: getattr(models, name) for name in models.__all__ if name != "OnlineRegressor"}
@@ -225,7 +225,9 @@ def _unpack(state: State, name: str, body: memoryview) -> memoryview:
         raise ModelFileError(f"{name} holds a value that is not finite.")
     if name in MATRICES:
         rows, columns = _lower(m)
-        buffer[rows, columns] = buffer[columns, rows] = values
+        buffer[rows, columns] = values
+        if KINDS[name] == "symmetric":
+            buffer[columns, rows] = values
     else:
         buffer[:m] = values.reshape(m, *buffer.shape[1:])
     return body[8 * items :]

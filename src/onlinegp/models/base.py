@@ -130,8 +130,7 @@ class OnlineRegressor(Estimator):
         return self._working.seen
 
     def _gram(self) -> Array:
-        state = self._state
-        return state.square("K") if state.K is not None else self._recipe.kernel(state.C)
+        return self._recipe.kernel(self._working.weights()[0])
 
     # Saving
 

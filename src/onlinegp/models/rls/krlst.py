@@ -6,13 +6,11 @@ from onlinegp.checks import choice, count, fraction, positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.recipes.beliefs import Posterior
-from onlinegp.recipes.dictionaries import ALD
 from onlinegp.recipes.forgetting import BackToPrior, Forgetting, Keep, UncertaintyInjection
 from onlinegp.recipes.pruning import LeastError
 from onlinegp.recipes.update import Recipe
 
-JITTER = 1e-6  # of k(x, x), on the diagonal of K
-NOVELTY = 4.0  # in units of the jitter: an exact duplicate of a center has twice the jitter
+JITTER = 1e-12  # of k(x, x), on the diagonal of K
 
 
 class KRLST(OnlineRegressor):
@@ -69,11 +67,9 @@ class KRLST(OnlineRegressor):
         self.dtype = dtype
 
     def recipe(self) -> Recipe:
-        jitter = positive(jitter=self.jitter)
         return Recipe(
             self._kernel(),
-            Posterior(positive(noise=self.noise), jitter),
-            dictionary=ALD(NOVELTY * jitter),
+            Posterior(positive(noise=self.noise), positive(jitter=self.jitter)),
             forgetting=self._forgetting(),
             pruning=LeastError(count("OnlineGP has budget=None to grow freely.", budget=self.budget)),
             learn_power=choice(("fixed", "learned"), power=self.power) == "learned",

@@ -5,9 +5,8 @@ from __future__ import annotations
 from onlinegp.checks import count, positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.rls.krlst import JITTER, NOVELTY
+from onlinegp.models.rls.krlst import JITTER
 from onlinegp.recipes.beliefs import Exact, Posterior
-from onlinegp.recipes.dictionaries import ALD
 from onlinegp.recipes.pruning import LeastError
 from onlinegp.recipes.update import Recipe
 
@@ -62,6 +61,5 @@ class OnlineGP(OnlineRegressor):
         return Recipe(
             self._kernel(),
             Posterior(noise, JITTER),
-            dictionary=ALD(NOVELTY * JITTER),
             pruning=LeastError(count(unbounded, budget=self.budget)),
         )

@@ -1,0 +1,253 @@
+// Lower triangles, packed row by row: L, which is solved with, and S, a symmetric matrix.
+//
+// A row is as long as the last of its block of PAD rows, and zero beyond the diagonal; so are the rows beyond the size in
+// use. Four rows are read at a time.
+#pragma once
+#include "memory.hpp"
+#include "turn.hpp"
+
+namespace onlinegp::ONLINEGP_ISA {
+
+template <class T> struct Triangle {
+    static constexpr int PAD = W<T> > 4 ? W<T> : 4;
+
+    T* s = nullptr;
+    const T* next = nullptr;  // another of the same capacity, which will be needed soon
+
+    static int length(int r) { return r / PAD * PAD + PAD; }  // of row r
+    static size_t offset(int r) { return (size_t(r / PAD) * PAD / 2 + r % PAD) * size_t(length(r)); }
+    static size_t entries(int capacity) { return offset((capacity + PAD - 1) / PAD * PAD); }
+    T* row(int r) { return s + offset(r); }
+    const T* row(int r) const { return s + offset(r); }
+
+    void append(int m, const T* x, T last) {  // the row [x, last], x zero from m on
+        T* p = row(m);
+        for (int j = 0; j < length(m); j += W<T>) store(p + j, j < m ? load(x + j) : Vec<T>{});
+        p[m] = last;
+    }
+    void clear(int r) { std::memset(row(r), 0, length(r) * sizeof(T)); }
+    void ahead(int r) const {  // rows r to r + 3 of the next one
+        if (next) fetch(next + offset(r), 4 * length(r));
+    }
+    void copy(const Triangle& old, int capacity) { std::memcpy(s, old.s, entries(capacity) * sizeof(T)); }
+};
+
+// L, with the inverse of its diagonal, which is zero beyond the size in use
+template <class T> struct Factor : Triangle<T> {
+    using Triangle<T>::row, Triangle<T>::length;
+    T* inverse = nullptr;
+
+    void carve(Carver& from, int capacity) {
+        this->s = from.take<T>(Triangle<T>::entries(capacity));
+        inverse = from.take<T>(capacity);
+    }
+    void copy(const Factor& old, int capacity) {
+        Triangle<T>::copy(old, capacity);
+        std::memcpy(inverse, old.inverse, capacity * sizeof(T));
+    }
+    void append(int m, const T* x, T last) {
+        Triangle<T>::append(m, x, last);
+        inverse[m] = 1 / last;
+    }
+
+    // x <- L^-1 x, where x is zero before `first`
+    void forward(int m, T* x, int first = 0) const {
+        const int begin = first / W<T> * W<T>;
+        for (int i = first / 4 * 4; i < m; i += 4) {
+            this->ahead(i);
+            const T *p = row(i), *p1 = p + length(i), *p2 = p1 + length(i), *p3 = p2 + length(i);
+            const Corner corner(p + i, length(i), inverse + i);
+            Vec<T> a[4] = {}, b[4] = {};
+            int j = begin;
+            for (; j + 2 * W<T> <= i; j += 2 * W<T>) {
+                const Vec<T> u = load(x + j), v = load(x + j + W<T>);
+                a[0] = fma(load(p + j), u, a[0]), b[0] = fma(load(p + j + W<T>), v, b[0]);
+                a[1] = fma(load(p1 + j), u, a[1]), b[1] = fma(load(p1 + j + W<T>), v, b[1]);
+                a[2] = fma(load(p2 + j), u, a[2]), b[2] = fma(load(p2 + j + W<T>), v, b[2]);
+                a[3] = fma(load(p3 + j), u, a[3]), b[3] = fma(load(p3 + j + W<T>), v, b[3]);
+            }
+            for (; j < i; j += W<T>) {
+                const Vec<T> u = keep<T>(load(x + j), first_lanes<T>(i - j));
+                a[0] = fma(load(p + j), u, a[0]), a[1] = fma(load(p1 + j), u, a[1]);
+                a[2] = fma(load(p2 + j), u, a[2]), a[3] = fma(load(p3 + j), u, a[3]);
+            }
+            T sums[4] = {};
+            add_sums<T>(sums, a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]);
+            EACH(r, 4) x[i + r] -= sums[r];
+            corner.forward(x + i);
+        }
+    }
+
+    // x <- L^-T x, of N vectors
+    template <int N> void backward(int m, T* const (&x)[N]) const {
+        for (int i = (m - 1) / 4 * 4; i >= 0; i -= 4) {
+            const T* p = row(i);
+            const int n = length(i);
+            const Corner corner(p + i, n, inverse + i);
+            Vec<T> c[N][4];
+            EACH(k, N) {
+                corner.backward(x[k] + i);
+                EACH(r, 4) c[k][r] = splat<T>(-x[k][i + r]);
+            }
+            const auto tile = [&](int j, Int<T> lanes) ALWAYS {
+                Vec<T> l[4];
+                EACH(r, 4) l[r] = keep<T>(load(p + r * n + j), lanes);
+                EACH(k, N) {
+                    const Vec<T> low = fma(l[1], c[k][1], fma(l[0], c[k][0], load(x[k] + j)));
+                    store(x[k] + j, low + fma(l[3], c[k][3], l[2] * c[k][2]));
+                }
+            };
+            int j = i / W<T> * W<T>;  // from the diagonal on, as the next four rows wait for it
+            if (j < i) tile(j, first_lanes<T>(i - j));
+            for (j -= W<T>; j >= 0; j -= W<T>) tile(j, ~Int<T>{});
+        }
+    }
+
+    // L without row j, in the basis that the turn describes
+    void turn(const Turn<T>& turn, int j, int m) {
+        for (int r = j + 1; r < m; r++) {
+            const T *from = row(r), own = from[r];
+            T* to = row(r - 1);
+            for (int i = 0; i < j; i += W<T>) store(to + i, load(from + i));
+            turn.apply(from, to, r);
+            if (!(to[r - 1] > own)) to[r - 1] = own;  // which no turn makes smaller
+            inverse[r - 1] = 1 / to[r - 1];
+        }
+        this->clear(m - 1);
+        inverse[m - 1] = 0;
+    }
+
+  private:
+    // The triangle of four rows on the diagonal. Rows are scaled first, so that a step waits for one multiplication only.
+    struct Corner {
+        T inv[4], low[4][4], up[4][4];  // L_rc / L_rr and L_rc / L_cc
+        INLINE Corner(const T* p, int n, const T* inverse) {
+            EACH(r, 4) inv[r] = inverse[r];
+            EACH(r, 4) EACH(c, 4) if (c < r) low[r][c] = p[r * n + c] * inv[r], up[r][c] = p[r * n + c] * inv[c];
+        }
+        INLINE void forward(T* x) const {
+            T y[4];
+            EACH(r, 4) y[r] = x[r] * inv[r];
+            EACH(c, 4) EACH(r, 4) if (c < r) y[r] -= low[r][c] * y[c];
+            EACH(r, 4) x[r] = y[r];
+        }
+        INLINE void backward(T* x) const {
+            T y[4];
+            EACH(r, 4) y[r] = x[r] * inv[r];
+            EACH(e, 4) EACH(c, 4) if (c < 3 - e) y[c] -= up[3 - e][c] * y[3 - e];
+            EACH(r, 4) x[r] = y[r];
+        }
+    };
+};
+
+// S. An update S <- S + c u u' waits for the next pass, which applies it on the way.
+template <class T> struct Symmetric : Triangle<T> {
+    using Triangle<T>::row, Triangle<T>::length;
+    T *u = nullptr, c = 0;
+    bool pending = false;
+
+    void carve(Carver& from, int capacity) {
+        this->s = from.take<T>(Triangle<T>::entries(capacity));
+        u = from.take<T>(capacity);
+    }
+    void copy(const Symmetric& old, int capacity) {
+        Triangle<T>::copy(old, capacity);
+        std::memcpy(u, old.u, capacity * sizeof(T));
+    }
+    void add_outer(T factor, const T* x, int m) {  // S <- S + factor x x', next time
+        for (int i = 0; i < length(m - 1); i += W<T>) store(u + i, keep<T>(load(x + i), first_lanes<T>(m - i)));
+        c = factor, pending = true;
+    }
+    // S <- factor S + more I, with nothing pending
+    void shrink(T factor, T more, int m) {
+        for (size_t i = 0, n = this->entries(m); i < n; i++) this->s[i] *= factor;
+        for (int r = 0; r < m; r++) row(r)[r] += more;
+    }
+
+    // out = S x, after what was pending
+    void multiply(int m, const T* x, T* out) {
+        if (pending) pass<true>(m, x, out);
+        else pass<false>(m, x, out);
+        if (pending) pending = false;  // several threads may come here with nothing
+    }
+
+    // E' S E without its column and row j, after what was pending. With T = S E and the sums Y = sum of n_k T_k over the
+    // rows so far, row r becomes e_r T_r - f_r Y. On the diagonal Y follows from what the rows have in common.
+    void turn(const Turn<T>& turn, int j, int m, T* Y, T* scratch) {
+        for (int i = 0; i < m; i += W<T>) store(Y + i, Vec<T>{});
+        double q = 0;  // sum of n_k S_kl n_l
+        for (int r = 0; r < m; r++) {
+            T* from = row(r);
+            if (pending) {
+                const Vec<T> cu = splat<T>(c * u[r]);
+                for (int i = 0; i <= r; i += W<T>)
+                    store(from + i, keep<T>(fma(cu, load(u + i), load(from + i)), first_lanes<T>(r + 1 - i)));
+            }
+            if (r < j) continue;
+            const T n = turn.n[r];
+            if (r == j) {
+                for (int i = 0; i < j; i += W<T>) store(Y + i, keep<T>(load(from + i), first_lanes<T>(j - i)) * n);
+                q = double(n) * double(n) * double(from[j]);
+                continue;
+            }
+            T* to = row(r - 1);
+            const T e = turn.e[r], f = turn.f[r], own = from[r];
+            for (int i = 0; i < j; i += W<T>) store(scratch + i, load(from + i));
+            const T sum = turn.apply(from, scratch, r);  // of n_k S_rk, k < r
+            const T last = scratch[r - 1], y = T(double(e) * double(sum) - double(f) * q);
+            for (int i = 0; i < r; i += W<T>) {  // Y is shifted like the columns
+                const Vec<T> t = load(scratch + i);
+                const Int<T> lanes = first_lanes<T>(r - 1 - i);
+                const Vec<T> old = load(Y + i);
+                store(to + i, keep<T>(t * e - old * f, lanes));
+                store(Y + i, keep<T>(fma(t, splat<T>(n), old), lanes));
+            }
+            to[r - 1] = e * last - f * y;
+            Y[r - 1] = y + n * last;
+            q += 2 * double(n) * double(sum) + double(n) * double(n) * double(own);
+        }
+        this->clear(m - 1);
+        pending = false;
+    }
+
+  private:
+    template <bool Update> __attribute__((noinline)) void pass(int m, const T* x, T* out) {
+        std::memset(out, 0, length(m - 1) * sizeof(T) * (m > 0));
+        const T *const from = u, factor = c;
+        for (int i = 0; i < m; i += 4) {
+            this->ahead(i);
+            T* p = row(i);
+            const int n = length(i);
+            Vec<T> xr[4], ur[4], acc[4] = {};
+            EACH(r, 4) xr[r] = splat<T>(x[i + r]), ur[r] = splat<T>(factor * from[i + r]);
+            int j = 0;
+            for (; j + W<T> <= i; j += W<T>) {
+                const Vec<T> xj = load(x + j), uj = load(from + j);
+                Vec<T> column = load(out + j);
+                EACH(r, 4) {
+                    Vec<T> t = load(p + r * n + j);
+                    if constexpr (Update) t = fma(ur[r], uj, t), store(p + r * n + j, t);
+                    acc[r] = fma(t, xj, acc[r]), column = fma(t, xr[r], column);
+                }
+                store(out + j, column);
+            }
+            for (; j < i + 4; j += W<T>) {  // across the diagonal
+                const Vec<T> xj = load(x + j), uj = load(from + j);
+                Vec<T> column = load(out + j);
+                EACH(r, 4) {
+                    Vec<T> t = load(p + r * n + j);
+                    if constexpr (Update) {
+                        t = keep<T>(fma(ur[r], uj, t), first_lanes<T>(i + r + 1 - j));
+                        store(p + r * n + j, t);
+                    }
+                    acc[r] = fma(t, xj, acc[r]);
+                    column = fma(keep<T>(t, first_lanes<T>(i + r - j)), xr[r], column);
+                }
+                store(out + j, column);
+            }
+            add_sums<T>(out + i, acc[0], acc[1], acc[2], acc[3]);
+        }
+    }
+};
+
+}  // namespace onlinegp::ONLINEGP_ISA
