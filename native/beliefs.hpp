@@ -207,13 +207,13 @@ template <class T> int64_t drop(const Kernel<T>& kernel, State<T>& state, Predic
         state.L.template backward<1>(m, {z});
         for (int i = 0; i < m; i += W<T>) store(state.dQ + i, load(state.dQ + i) - load(z + i) * load(z + i));
     }
-    const Turn<T> turn(n, int(j), m, prediction.e_turn.data(), prediction.f_turn.data());
-    if (state.S.s) state.S.turn(turn, int(j), m, prediction.h.data(), z);
+    const Turn<T> turn(n, int(j), m, prediction.e_turn.data(), prediction.f_turn.data(), int(prediction.room));
+    if (state.S.s) state.S.turn(turn, prediction.h.data());
     for (int o = 0; o < state.p; o++) {
-        turn.apply(state.weights(o), state.weights(o), m - 1);
+        turn.one(state.weights(o), state.weights(o), m - 1);
         state.weights(o)[m - 1] = 0;
     }
-    state.L.turn(turn, int(j), m);
+    state.L.turn(turn);
     state.close_gap(j);
     return state.size - 1;
 }

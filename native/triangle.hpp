@@ -104,20 +104,48 @@ template <class T> struct Factor : Triangle<T> {
     }
 
     // L without row j, in the basis that the turn describes
-    void turn(const Turn<T>& turn, int j, int m) {
-        for (int r = j + 1; r < m; r++) {
-            const T *from = row(r), own = from[r];
-            T* to = row(r - 1);
-            for (int i = 0; i < j; i += W<T>) store(to + i, load(from + i));
-            turn.apply(from, to, r);
-            if (!(to[r - 1] > own)) to[r - 1] = own;  // which no turn makes smaller
-            inverse[r - 1] = 1 / to[r - 1];
+    void turn(const Turn<T>& turn) {
+        const int j = turn.j, m = turn.m, first = (j + 4) / 4 * 4;
+        for (int r = j + 1; r < first && r < m; r++) {
+            const T own = row(r)[r];
+            for (int i = 0; i < j; i++) row(r - 1)[i] = row(r)[i];
+            turn.one(row(r), row(r - 1), r);
+            settle(r, own);
+        }
+        for (int r = first; r < m; r += 4) {
+            const T *from = row(r), own[4] = {from[r], row(r + 1)[r + 1], row(r + 2)[r + 2], row(r + 3)[r + 3]};
+            const int n = length(r);
+            T* to[4] = {row(r - 1), row(r), row(r + 1), row(r + 2)};
+            for (int c = 0; c + 4 <= j; c += 4) {
+                Four<T> x[4];
+                EACH(k, 4) x[k] = load4(from + k * n + c);
+                EACH(k, 4) store4(to[k] + c, x[k]);
+            }
+            Four<T> sum{};
+            for (int c = j / 4 * 4; c <= r; c += 4) {
+                Four<T> x[4], left[4];
+                EACH(k, 4) left[k] = x[k] = load4(from + k * n + c);
+                turn.tile(x, sum, c);
+                if (c == r) {  // the diagonal
+                    EACH(k, 4) EACH(i, 4) if (i <= k) to[k][c + i - 1] = x[k][i];
+                    break;
+                }
+                if (c <= j) EACH(i, 4) if (c + i < j) EACH(k, 4) x[k][i] = left[k][i];
+                EACH(k, 4) turn.put(to[k], c, x[k]);
+            }
+            for (int k = 0; k < 4 && r + k < m; k++) settle(r + k, own[k]);
         }
         this->clear(m - 1);
         inverse[m - 1] = 0;
     }
 
   private:
+    // Row r has moved up by one; its entry on the diagonal was `own`, which no turn makes smaller
+    void settle(int r, T own) {
+        T& now = row(r - 1)[r - 1];
+        if (!(now > own)) now = own;
+        inverse[r - 1] = 1 / now;
+    }
     // The triangle of four rows on the diagonal. Rows are scaled first, so that a step waits for one multiplication only.
     struct Corner {
         T inv[4], low[4][4], up[4][4];  // L_rc / L_rr and L_rc / L_cc
@@ -171,46 +199,85 @@ template <class T> struct Symmetric : Triangle<T> {
         if (pending) pending = false;  // several threads may come here with nothing
     }
 
-    // E' S E without its column and row j, after what was pending. With T = S E and the sums Y = sum of n_k T_k over the
-    // rows so far, row r becomes e_r T_r - f_r Y. On the diagonal Y follows from what the rows have in common.
-    void turn(const Turn<T>& turn, int j, int m, T* Y, T* scratch) {
-        for (int i = 0; i < m; i += W<T>) store(Y + i, Vec<T>{});
-        double q = 0;  // sum of n_k S_kl n_l
-        for (int r = 0; r < m; r++) {
-            T* from = row(r);
-            if (pending) {
-                const Vec<T> cu = splat<T>(c * u[r]);
-                for (int i = 0; i <= r; i += W<T>)
-                    store(from + i, keep<T>(fma(cu, load(u + i), load(from + i)), first_lanes<T>(r + 1 - i)));
-            }
-            if (r < j) continue;
-            const T n = turn.n[r];
-            if (r == j) {
-                for (int i = 0; i < j; i += W<T>) store(Y + i, keep<T>(load(from + i), first_lanes<T>(j - i)) * n);
-                q = double(n) * double(n) * double(from[j]);
-                continue;
-            }
-            T* to = row(r - 1);
-            const T e = turn.e[r], f = turn.f[r], own = from[r];
-            for (int i = 0; i < j; i += W<T>) store(scratch + i, load(from + i));
-            const T sum = turn.apply(from, scratch, r);  // of n_k S_rk, k < r
-            const T last = scratch[r - 1], y = T(double(e) * double(sum) - double(f) * q);
-            for (int i = 0; i < r; i += W<T>) {  // Y is shifted like the columns
-                const Vec<T> t = load(scratch + i);
-                const Int<T> lanes = first_lanes<T>(r - 1 - i);
-                const Vec<T> old = load(Y + i);
-                store(to + i, keep<T>(t * e - old * f, lanes));
-                store(Y + i, keep<T>(fma(t, splat<T>(n), old), lanes));
-            }
-            to[r - 1] = e * last - f * y;
-            Y[r - 1] = y + n * last;
-            q += 2 * double(n) * double(sum) + double(n) * double(n) * double(own);
+    // E' S E without its column and row j, after what was pending. With T = S E and Y = sum of n_k T_k over the rows so
+    // far, row r becomes e_r T_r - f_r Y; Y starts, on the diagonal, with what symmetry tells of the rows before. Y: (m,)
+    void turn(const Turn<T>& turn, T* Y) {
+        const int j = turn.j, m = turn.m, first = (j + 4) / 4 * 4;
+        for (int i = 0; i < length(m - 1); i += W<T>) store(Y + i, Vec<T>{});
+        T q = 0;  // sum of n_k S_kl n_l over the rows so far
+        for (int r = 0; r < first && r < m; r++) {
+            T* x = row(r);
+            for (int i = 0; pending && i <= r; i++) x[i] += c * u[r] * u[i];
+            if (r == j) start(x, turn, Y, q);
+            if (r > j) turn_row(x, turn, r, Y, q);
         }
+        for (int r = first; r < m; r += 4) turn_four(turn, r, Y, q);
         this->clear(m - 1);
         pending = false;
     }
 
   private:
+    static void start(const T* x, const Turn<T>& turn, T* Y, T& q) {
+        const T n = turn.n[turn.j];
+        for (int i = 0; i < turn.j; i++) Y[i] = n * x[i];
+        q = n * n * x[turn.j];
+    }
+    void turn_row(const T* x, const Turn<T>& turn, int r, T* Y, T& q) {
+        const int j = turn.j;
+        const T n = turn.n[r], e = turn.e[r], f = turn.f[r], own = x[r];
+        T* to = row(r - 1);
+        for (int i = 0; i < j; i++) to[i] = x[i];
+        const T sum = turn.one(x, to, r);  // of n_k S_rk, k < r
+        Y[r] = e * sum - f * q;
+        for (int i = 0; i < r; i++) {
+            T& y = Y[i < j ? i : i + 1];
+            const T t = to[i];
+            to[i] = e * t - f * y, y += n * t;
+        }
+        q += n * (2 * sum + n * own);
+    }
+    INLINE void turn_four(const Turn<T>& turn, int r, T* Y, T& q) {
+        const T *from = row(r), *n = turn.n + r, *e = turn.e + r, *f = turn.f + r;
+        const int size = length(r), j = turn.j;
+        T* to[4] = {row(r - 1), row(r), row(r + 1), row(r + 2)};
+        Four<T> sum{}, x[4], cu[4];
+        EACH(k, 4) cu[k] = Four<T>{} + c * u[r + k];
+        const auto take = [&](int i) ALWAYS {
+            EACH(k, 4) x[k] = load4(from + k * size + i);
+            if (pending) EACH(k, 4) x[k] = fma4<T>(cu[k], load4(u + i), x[k]);
+        };
+        const auto give = [&](int i) ALWAYS {
+            Four<T> y = load4(Y + i);
+            EACH(k, 4) {
+                turn.put(to[k], i, fma4<T>(y, Four<T>{} - f[k], x[k] * e[k]));
+                y = fma4<T>(x[k], Four<T>{} + n[k], y);
+            }
+            store4(Y + i, y);
+        };
+        int i = 0;
+        for (; i + 4 <= j; i += 4) take(i), give(i);
+        for (; i < r; i += 4) {
+            take(i);
+            Four<T> left[4];
+            EACH(k, 4) left[k] = x[k];
+            turn.tile(x, sum, i);
+            if (i <= j) EACH(l, 4) if (i + l < j) EACH(k, 4) x[k][l] = left[k][l];
+            give(i);
+        }
+        take(r);  // the diagonal
+        EACH(k, 4) {
+            T own[4], t[4], before = sum[k];
+            EACH(l, 4) own[l] = x[k][l];
+            EACH(l, 4) if (l <= k) {
+                t[l] = own[l] * e[l] - before * f[l];
+                if (l < k) before += n[l] * own[l];
+            }
+            Y[r + k] = e[k] * before - f[k] * q;
+            EACH(l, 4) if (l <= k) to[k][r + l - 1] = e[k] * t[l] - f[k] * Y[r + l], Y[r + l] += n[k] * t[l];
+            q += n[k] * (2 * before + n[k] * own[k]);
+        }
+    }
+
     template <bool Update> __attribute__((noinline)) void pass(int m, const T* x, T* out) {
         std::memset(out, 0, length(m - 1) * sizeof(T) * (m > 0));
         const T *const from = u, factor = c;
