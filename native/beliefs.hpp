@@ -42,7 +42,12 @@ template <class T> void whiten(State<T>& state, Prediction<T>& prediction) {
     const int m = int(state.size);
     T *t = prediction.t.data(), *h = prediction.h.data();
     copy(prediction.k.data(), t, m);
-    state.L.forward(m, t);
+    prediction.leaves = state.full() && state.recipe.pruning == Pruning::Oldest ? state.oldest() : NEW;
+    if (prediction.leaves == NEW) state.L.template forward<1>(m, {t});
+    else {  // known in advance: n = L^-1 e_j on the way
+        clear(prediction.n.data(), m), prediction.n[prediction.leaves] = 1;
+        state.L.template forward<2>(m, {t, prediction.n.data()});
+    }
     for (int o = 0; o < state.p; o++) prediction.mean[o] = double(dot(t, state.weights(o), m));
     prediction.t2 = double(dot(t, t, m));
     if (!state.S.s) return;
@@ -173,7 +178,7 @@ template <class T> void project(const State<T>& state, Prediction<T>& prediction
 template <class T> void solve_unit(const State<T>& state, int j, T* n) {
     clear(n, state.size);
     n[j] = 1;
-    state.L.forward(int(state.size), n, j);
+    state.L.template forward<1>(int(state.size), {n}, j);
 }
 
 // After a correction; an admitted sample is the last center already
@@ -184,7 +189,7 @@ template <class T> void track(const Recipe& recipe, State<T>& state, Prediction<
     T* h = prediction.h.data();
     if (admitted) extend(state, prediction);
     if (recipe.belief == Belief::Posterior) {
-        if (admitted) clear(prediction.n.data(), m), state.S.append(m - 1, prediction.n.data(), T(1)), h[m - 1] = gain.last;
+        if (admitted) state.S.append(m - 1, nullptr, T(1)), h[m - 1] = gain.last;
         state.S.add_outer(T(-1.0 / (gain.s * state.scale)), h, m);
         if (!(prediction.th > LEAST_DOUBT * prediction.t2)) state.scale *= 1.0 - LEAST_DOUBT;
     }
@@ -201,13 +206,14 @@ template <class T> int64_t drop(const Kernel<T>& kernel, State<T>& state, Predic
     if (!state.L.s) return state.move_last_to(j, prediction.x.data());
     const int m = int(state.size);
     T *n = prediction.n.data(), *z = prediction.q.data();
-    solve_unit(state, int(j), n);
+    if (prediction.leaves == NEW) solve_unit(state, int(j), n);
+    else n[m - 1] = 0, n[m - 1] = -dot(prediction.t.data(), n, m - 1) * state.L.inverse[m - 1];
     if (state.dQ) {  // Q_ii - Q_ij^2 / Q_jj
         scaled(T(1.0 / std::sqrt(double(dot(n, n, m)))), n, z, m);
         state.L.template backward<1>(m, {z});
         for (int i = 0; i < m; i += W<T>) store(state.dQ + i, load(state.dQ + i) - load(z + i) * load(z + i));
     }
-    const Turn<T> turn(n, int(j), m, prediction.e_turn.data(), prediction.f_turn.data(), int(prediction.room));
+    const Turn<T> turn(n, int(j), m, prediction.e_turn.data(), prediction.f_turn.data(), prediction.a.data(), state.L.length(m - 1));
     if (state.S.s) state.S.turn(turn, prediction.h.data());
     for (int o = 0; o < state.p; o++) {
         turn.one(state.weights(o), state.weights(o), m - 1);

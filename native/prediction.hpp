@@ -11,11 +11,12 @@ template <class T> struct Prediction {
     Buffer<T> c;           // (p,), e / s, scratch
     Buffer<T> k, t, h;     // (m,), the kernel row, L^-1 k, S t
     Buffer<T> q;           // (m,), L^-T t, where it was asked for (`projected`)
-    Buffer<T> n, a, e_turn, f_turn;  // (m,), scratch
+    Buffer<T> n, a, e_turn, f_turn;  // (m,), the direction that leaves; scratch
     double kxx = 0, v = 0, s = 0, gamma2 = 0, beta = 0;
     double k2 = 0;           // |k|^2, Beta and Isotropic
     double t2 = 0, th = 0;   // t . t, t . h
     T largest = 0;           // of |k|, where the dictionary compares
+    int64_t leaves = NEW;    // the center that will leave if x is learned, where that is known, with its n = L^-1 e_j
     bool projected = false;  // q belongs to t
     bool fresh = false;      // it belongs to x and the state as they are
     int64_t room = 0;

@@ -4,13 +4,6 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
-template <class T> int64_t oldest(const State<T>& state) {
-    int64_t first = 0;
-    for (int64_t i = 1; i < state.size; i++)
-        if (state.born[i] < state.born[first]) first = i;
-    return first;
-}
-
 // The weights of the centers of now as they would be with x admitted, a (m,) for output o, and dQ's q = L^-T t with it
 template <class T> void foretell(const State<T>& state, Prediction<T>& prediction, const Gain<T>& gained, int o, T* a) {
     const int m = int(state.size);
@@ -35,7 +28,7 @@ template <class T> void foretell(const State<T>& state, Prediction<T>& predictio
 
 // The slot whose center leaves a full dictionary for x; m is x itself
 template <class T> int64_t center_to_remove(const Recipe& recipe, State<T>& state, Prediction<T>& prediction) {
-    if (recipe.pruning == Pruning::Oldest) return oldest(state);
+    if (recipe.pruning == Pruning::Oldest) return state.oldest();
     const Gain<T> gained = gain(recipe, prediction, NEW);
     const double share = double(gained.last) / (state.L.s ? std::sqrt(prediction.gamma2) : 1.0);
     T *a = prediction.a.data(), *scores = prediction.n.data();

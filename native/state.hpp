@@ -35,6 +35,14 @@ template <class T> struct State {
     T* weights(int o) { return alpha + o * capacity; }
     const T* weights(int o) const { return alpha + o * capacity; }
 
+    bool full() const { return recipe.budget && size == recipe.budget; }
+    int64_t oldest() const {
+        int64_t first = 0;
+        for (int64_t i = 1; i < size; i++)
+            if (born[i] < born[first]) first = i;
+        return first;
+    }
+
     // Make room for this many rows by doubling; from half of the budget on, for all of it and the sample to come, so
     // that a fleet which grows together leaves little behind
     void reserve(int64_t rows) {

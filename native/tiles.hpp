@@ -17,12 +17,15 @@ template <class T> INLINE void get_center(const T* tiles, int d, int64_t i, T* x
 
 // Those after j, of m, move up by one; the last place becomes zero
 template <class T> INLINE void remove_center(T* tiles, int d, int64_t j, int64_t m) {
-    const int64_t step = int64_t(d) * W<T>, end = tile_count<T>(m);
-    for (int64_t t = j / W<T>, lane = j % W<T>; t < end; t++, lane = 0) {
+    const int64_t step = int64_t(d) * W<T>, last = (m - 1) / W<T>;
+    Int<T> moved = ~first_lanes<T>(int(j % W<T>));
+    for (int64_t t = j / W<T>; t <= last; t++, moved = ~Int<T>{}) {
         T* p = tiles + t * step;
         for (int f = 0; f < d; f++, p += W<T>) {
-            std::memmove(p + lane, p + lane + 1, size_t(W<T> - 1 - lane) * sizeof(T));
-            p[W<T> - 1] = t + 1 < end ? p[step] : T(0);
+            Vec<T> up{};
+            EACH(i, W<T> - 1) up[i] = p[i + 1];
+            up[W<T> - 1] = t < last ? p[step] : T(0);
+            store(p, moved ? up : load(p));
         }
     }
 }

@@ -20,9 +20,9 @@ template <class T> struct Triangle {
     T* row(int r) { return s + offset(r); }
     const T* row(int r) const { return s + offset(r); }
 
-    void append(int m, const T* x, T last) {  // the row [x, last], x zero from m on
+    void append(int m, const T* x, T last) {  // the row [x, last]; x is zero from m on, or null for all zero
         T* p = row(m);
-        for (int j = 0; j < length(m); j += W<T>) store(p + j, j < m ? load(x + j) : Vec<T>{});
+        for (int j = 0; j < length(m); j += W<T>) store(p + j, x && j < m ? load(x + j) : Vec<T>{});
         p[m] = last;
     }
     void clear(int r) { std::memset(row(r), 0, length(r) * sizeof(T)); }
@@ -50,31 +50,34 @@ template <class T> struct Factor : Triangle<T> {
         inverse[m] = 1 / last;
     }
 
-    // x <- L^-1 x, where x is zero before `first`
-    void forward(int m, T* x, int first = 0) const {
+    // x <- L^-1 x, of N vectors, which are zero before `first`
+    template <int N> void forward(int m, T* const (&x)[N], int first = 0) const {
         const int begin = first / W<T> * W<T>;
         for (int i = first / 4 * 4; i < m; i += 4) {
             this->ahead(i);
-            const T *p = row(i), *p1 = p + length(i), *p2 = p1 + length(i), *p3 = p2 + length(i);
-            const Corner corner(p + i, length(i), inverse + i);
-            Vec<T> a[4] = {}, b[4] = {};
+            const T* p = row(i);
+            const int n = length(i);
+            const Corner corner(p + i, n, inverse + i);
+            Vec<T> a[N][4] = {}, b[N][4] = {};
+            const auto tile = [&](int j, Vec<T> (&sums)[N][4], Int<T> lanes) ALWAYS {
+                Vec<T> v[N];
+                EACH(k, N) v[k] = keep<T>(load(x[k] + j), lanes);
+                EACH(r, 4) {
+                    const Vec<T> l = load(p + r * n + j);
+                    EACH(k, N) sums[k][r] = fma(l, v[k], sums[k][r]);
+                }
+            };
             int j = begin;
-            for (; j + 2 * W<T> <= i; j += 2 * W<T>) {
-                const Vec<T> u = load(x + j), v = load(x + j + W<T>);
-                a[0] = fma(load(p + j), u, a[0]), b[0] = fma(load(p + j + W<T>), v, b[0]);
-                a[1] = fma(load(p1 + j), u, a[1]), b[1] = fma(load(p1 + j + W<T>), v, b[1]);
-                a[2] = fma(load(p2 + j), u, a[2]), b[2] = fma(load(p2 + j + W<T>), v, b[2]);
-                a[3] = fma(load(p3 + j), u, a[3]), b[3] = fma(load(p3 + j + W<T>), v, b[3]);
+            if constexpr (N == 1)
+                for (; j + 2 * W<T> <= i; j += 2 * W<T>) tile(j, a, ~Int<T>{}), tile(j + W<T>, b, ~Int<T>{});
+            for (; j + W<T> <= i; j += W<T>) tile(j, a, ~Int<T>{});
+            if (j < i) tile(j, a, first_lanes<T>(i - j));
+            EACH(k, N) {
+                T sums[4] = {};
+                add_sums<T>(sums, a[k][0] + b[k][0], a[k][1] + b[k][1], a[k][2] + b[k][2], a[k][3] + b[k][3]);
+                EACH(r, 4) x[k][i + r] -= sums[r];
+                corner.forward(x[k] + i);
             }
-            for (; j < i; j += W<T>) {
-                const Vec<T> u = keep<T>(load(x + j), first_lanes<T>(i - j));
-                a[0] = fma(load(p + j), u, a[0]), a[1] = fma(load(p1 + j), u, a[1]);
-                a[2] = fma(load(p2 + j), u, a[2]), a[3] = fma(load(p3 + j), u, a[3]);
-            }
-            T sums[4] = {};
-            add_sums<T>(sums, a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]);
-            EACH(r, 4) x[i + r] -= sums[r];
-            corner.forward(x + i);
         }
     }
 
@@ -112,34 +115,28 @@ template <class T> struct Factor : Triangle<T> {
             turn.one(row(r), row(r - 1), r);
             settle(r, own);
         }
-        for (int r = first; r < m; r += 4) {
-            const T *from = row(r), own[4] = {from[r], row(r + 1)[r + 1], row(r + 2)[r + 2], row(r + 3)[r + 3]};
-            const int n = length(r);
-            T* to[4] = {row(r - 1), row(r), row(r + 1), row(r + 2)};
-            for (int c = 0; c + 4 <= j; c += 4) {
-                Four<T> x[4];
-                EACH(k, 4) x[k] = load4(from + k * n + c);
-                EACH(k, 4) store4(to[k] + c, x[k]);
-            }
-            Four<T> sum{};
-            for (int c = j / 4 * 4; c <= r; c += 4) {
-                Four<T> x[4], left[4];
-                EACH(k, 4) left[k] = x[k] = load4(from + k * n + c);
-                turn.tile(x, sum, c);
-                if (c == r) {  // the diagonal
-                    EACH(k, 4) EACH(i, 4) if (i <= k) to[k][c + i - 1] = x[k][i];
-                    break;
-                }
-                if (c <= j) EACH(i, 4) if (c + i < j) EACH(k, 4) x[k][i] = left[k][i];
-                EACH(k, 4) turn.put(to[k], c, x[k]);
-            }
-            for (int k = 0; k < 4 && r + k < m; k++) settle(r + k, own[k]);
-        }
+        for (int r = first; r < m; r += 4) turn_four(turn, r);
         this->clear(m - 1);
         inverse[m - 1] = 0;
     }
 
   private:
+    INLINE void turn_four(const Turn<T>& turn, int r) {  // r and the next three
+        const T *const from = row(r), own[4] = {from[r], row(r + 1)[r + 1], row(r + 2)[r + 2], row(r + 3)[r + 3]};
+        const int n = length(r), j = turn.j, m = turn.m;
+        T* const to[4] = {row(r - 1), row(r), row(r + 1), row(r + 2)};
+        typename Turn<T>::Rows rows(turn);
+        Four<T> x[4];
+        const auto take = [&](int c) ALWAYS { EACH(k, 4) x[k] = load4(from + k * n + c); };
+        const auto put = [&](int c) ALWAYS { EACH(k, 4) store4(to[k] + c, x[k]); };
+        int c = 0;
+        for (; c + 4 <= j; c += 4) take(c), put(c);
+        take(c), rows.first(x);
+        for (c += 4; c <= r; c += 4) take(c), rows.next(x, c), put(c - 4);
+        rows.finish(x);
+        EACH(k, 3) store4(to[k + 1] + r, x[k + 1]);
+        for (int k = 0; k < 4 && r + k < m; k++) settle(r + k, own[k]);
+    }
     // Row r has moved up by one; its entry on the diagonal was `own`, which no turn makes smaller
     void settle(int r, T own) {
         T& now = row(r - 1)[r - 1];
@@ -200,7 +197,7 @@ template <class T> struct Symmetric : Triangle<T> {
     }
 
     // E' S E without its column and row j, after what was pending. With T = S E and Y = sum of n_k T_k over the rows so
-    // far, row r becomes e_r T_r - f_r Y; Y starts, on the diagonal, with what symmetry tells of the rows before. Y: (m,)
+    // far, row r becomes e_r T_r + f_r Y; Y starts, on the diagonal, with what symmetry tells of the rows before. Y: (m,)
     void turn(const Turn<T>& turn, T* Y) {
         const int j = turn.j, m = turn.m, first = (j + 4) / 4 * 4;
         for (int i = 0; i < length(m - 1); i += W<T>) store(Y + i, Vec<T>{});
@@ -228,53 +225,54 @@ template <class T> struct Symmetric : Triangle<T> {
         T* to = row(r - 1);
         for (int i = 0; i < j; i++) to[i] = x[i];
         const T sum = turn.one(x, to, r);  // of n_k S_rk, k < r
-        Y[r] = e * sum - f * q;
+        Y[r - 1] = e * sum + f * q;
         for (int i = 0; i < r; i++) {
-            T& y = Y[i < j ? i : i + 1];
             const T t = to[i];
-            to[i] = e * t - f * y, y += n * t;
+            to[i] = e * t + f * Y[i], Y[i] += n * t;
         }
         q += n * (2 * sum + n * own);
     }
-    INLINE void turn_four(const Turn<T>& turn, int r, T* Y, T& q) {
-        const T *from = row(r), *n = turn.n + r, *e = turn.e + r, *f = turn.f + r;
+    INLINE void turn_four(const Turn<T>& turn, int r, T* Y, T& q) {  // r and the next three
+        const T *const from = row(r), *const v = u;
         const int size = length(r), j = turn.j;
-        T* to[4] = {row(r - 1), row(r), row(r + 1), row(r + 2)};
-        Four<T> sum{}, x[4], cu[4];
-        EACH(k, 4) cu[k] = Four<T>{} + c * u[r + k];
+        T* const to[4] = {row(r - 1), row(r), row(r + 1), row(r + 2)};
+        T n[4], e[4], f[4];
+        EACH(k, 4) n[k] = turn.n[r + k], e[k] = turn.e[r + k], f[k] = turn.f[r + k];
+        typename Turn<T>::Rows rows(turn);
+        Four<T> x[4], cu[4];
+        EACH(k, 4) cu[k] = splat4(pending ? c * v[r + k] : T(0));
         const auto take = [&](int i) ALWAYS {
-            EACH(k, 4) x[k] = load4(from + k * size + i);
-            if (pending) EACH(k, 4) x[k] = fma4<T>(cu[k], load4(u + i), x[k]);
+            const Four<T> ui = load4(v + i);
+            EACH(k, 4) x[k] = fma4<T>(cu[k], ui, load4(from + k * size + i));
         };
-        const auto give = [&](int i) ALWAYS {
+        const auto combine = [&](int i) ALWAYS {
             Four<T> y = load4(Y + i);
             EACH(k, 4) {
-                turn.put(to[k], i, fma4<T>(y, Four<T>{} - f[k], x[k] * e[k]));
-                y = fma4<T>(x[k], Four<T>{} + n[k], y);
+                store4(to[k] + i, fma4<T>(y, splat4(f[k]), x[k] * splat4(e[k])));
+                y = fma4<T>(x[k], splat4(n[k]), y);
             }
             store4(Y + i, y);
         };
         int i = 0;
-        for (; i + 4 <= j; i += 4) take(i), give(i);
-        for (; i < r; i += 4) {
-            take(i);
-            Four<T> left[4];
-            EACH(k, 4) left[k] = x[k];
-            turn.tile(x, sum, i);
-            if (i <= j) EACH(l, 4) if (i + l < j) EACH(k, 4) x[k][l] = left[k][l];
-            give(i);
-        }
-        take(r);  // the diagonal
+        for (; i + 4 <= j; i += 4) take(i), combine(i);
+        take(i), rows.first(x);
+        for (i += 4; i < r; i += 4) take(i), rows.next(x, i), combine(i - 4);
+        // Across the diagonal: before[k] is the sum of n_i S_ki over i < k
+        take(r);
+        T before[4];
+        Four<T> own[4];
         EACH(k, 4) {
-            T own[4], t[4], before = sum[k];
-            EACH(l, 4) own[l] = x[k][l];
-            EACH(l, 4) if (l <= k) {
-                t[l] = own[l] * e[l] - before * f[l];
-                if (l < k) before += n[l] * own[l];
-            }
-            Y[r + k] = e[k] * before - f[k] * q;
-            EACH(l, 4) if (l <= k) to[k][r + l - 1] = e[k] * t[l] - f[k] * Y[r + l], Y[r + l] += n[k] * t[l];
-            q += n[k] * (2 * before + n[k] * own[k]);
+            own[k] = x[k], before[k] = rows.sum[k];
+            EACH(l, 4) if (l < k) before[k] += n[l] * x[k][l];
+        }
+        Y[r - 1] = e[0] * before[0] + f[0] * q;
+        rows.next(x, r), combine(r - 4);
+        rows.finish(x);
+        EACH(k, 4) {
+            T* const out = to[k] + r;
+            if (k > 0) Y[r + k - 1] = e[k] * before[k] + f[k] * q;
+            EACH(l, 4) if (l < k) out[l] = e[k] * x[k][l] + f[k] * Y[r + l], Y[r + l] += n[k] * x[k][l];
+            q += n[k] * (2 * before[k] + n[k] * own[k][k]);
         }
     }
 
