@@ -9,7 +9,7 @@ constexpr int64_t RENEWED_EVERY = 4;
 
 template <class T> void predict_prior(const Recipe& recipe, Prediction<T>& prediction) {
     prediction.v = prediction.kxx;
-    prediction.s = max(1.0 / recipe.step, prediction.kxx);
+    prediction.s = max(1.0 / recipe.belief.step, prediction.kxx);
 }
 
 // R, the running maximum of the row sums of |k|, with x as one more row
@@ -27,14 +27,14 @@ template <class T> double row_bound(const State<T>& state, const T* k, double kx
 
 template <class T> void predict_beta(const Recipe& recipe, const State<T>& state, Prediction<T>& prediction) {
     const T* k = prediction.k.data();
-    prediction.beta = recipe.automatic ? -1.0 / (row_bound(state, k, prediction.kxx) + recipe.noise) : recipe.beta;
+    prediction.beta = recipe.belief.automatic ? -1.0 / (row_bound(state, k, prediction.kxx) + recipe.belief.noise) : recipe.belief.beta;
     prediction.v = max(prediction.kxx + prediction.beta * prediction.k2, 0.0);
-    prediction.s = prediction.v + recipe.noise;
+    prediction.s = prediction.v + recipe.belief.noise;
 }
 
 template <class T> void predict_isotropic(const Recipe& recipe, Prediction<T>& prediction) {
     prediction.v = prediction.kxx + prediction.k2;
-    prediction.s = max((recipe.epsilon + prediction.k2 + square(prediction.kxx)) / recipe.step, prediction.v);
+    prediction.s = max((recipe.belief.epsilon + prediction.k2 + square(prediction.kxx)) / recipe.belief.step, prediction.v);
 }
 
 // t = L^-1 k, the mean t . b, and h = S t where S is kept: scale S + (1 - scale) I
@@ -57,15 +57,15 @@ template <class T> void whiten(State<T>& state, Prediction<T>& prediction) {
 }
 
 template <class T> void predict_posterior(const Recipe& recipe, Prediction<T>& prediction) {
-    prediction.kxx *= 1.0 + recipe.jitter;
+    prediction.kxx *= 1.0 + recipe.belief.jitter;
     prediction.gamma2 = max(prediction.kxx - prediction.t2, 0.0);
     prediction.v = prediction.gamma2 + max(prediction.th, LEAST_DOUBT * prediction.t2);
-    prediction.s = prediction.v + recipe.noise;
+    prediction.s = prediction.v + recipe.belief.noise;
 }
 
 template <class T> void predict_exact(const Recipe& recipe, Prediction<T>& prediction) {
     prediction.v = max(prediction.kxx - prediction.t2, LEAST_DOUBT * prediction.kxx);
-    prediction.s = prediction.gamma2 = prediction.v + recipe.noise;
+    prediction.s = prediction.gamma2 = prediction.v + recipe.belief.noise;
 }
 
 template <class T> void predict_least_squares(Prediction<T>& prediction) {
@@ -95,8 +95,8 @@ template <class T> void predict_belief(const Recipe& recipe, State<T>& state, Pr
 template <class T> bool expresses(const Recipe& recipe, const Prediction<T>& prediction) {
     if (!recipe.projects()) return false;
     const bool posterior = recipe.belief == Belief::Posterior;
-    const double share = posterior ? max(SMALLEST_NOVELTY, 4.0 * recipe.jitter) : SMALLEST_NOVELTY;
-    return prediction.gamma2 <= max(share * prediction.kxx, posterior ? WORTH_A_CENTER * recipe.noise : 0.0);
+    const double share = posterior ? max(SMALLEST_NOVELTY, 4.0 * recipe.belief.jitter) : SMALLEST_NOVELTY;
+    return prediction.gamma2 <= max(share * prediction.kxx, posterior ? WORTH_A_CENTER * recipe.belief.noise : 0.0);
 }
 
 // The gain g and the innovation variance s of a sample that goes to `slot`
@@ -104,11 +104,11 @@ template <class T> Gain<T> gain(const Recipe& recipe, const Prediction<T>& predi
     const T *k = prediction.k.data(), *h = prediction.h.data();
     const double r = std::sqrt(prediction.gamma2);
     switch (recipe.belief) {
-        case Belief::Prior: return {nullptr, T(1), 1.0 / recipe.step, T(0), T(1)};
+        case Belief::Prior: return {nullptr, T(1), 1.0 / recipe.belief.step, T(0), T(1)};
         case Belief::Beta: return {k, T(1), prediction.s, T(prediction.beta), T(1)};
         case Belief::Isotropic: {
             const double g2 = prediction.k2 + (slot == NEW ? square(prediction.kxx) : 0.0);
-            return {k, T(prediction.kxx), (recipe.epsilon + g2) / recipe.step};
+            return {k, T(prediction.kxx), (recipe.belief.epsilon + g2) / recipe.belief.step};
         }
         case Belief::Posterior: return {h, T(r), prediction.s};
         case Belief::Exact: return {nullptr, T(r), prediction.s};

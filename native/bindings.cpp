@@ -266,21 +266,29 @@ static void bind_recipe(nb::module_& m) {
         {"Surprise", Dictionary::Surprise}});
     enumerate<Forgetting>(m, "Forgetting", {{"Keep", Forgetting::Keep}, {"Leak", Forgetting::Leak},
         {"BackToPrior", Forgetting::BackToPrior}, {"UncertaintyInjection", Forgetting::UncertaintyInjection}});
-    enumerate<Pruning>(m, "Pruning", {{"NoneType", Pruning::None}, {"Oldest", Pruning::Oldest},
+    enumerate<Pruning>(m, "Pruning", {{"None", Pruning::None}, {"Oldest", Pruning::Oldest},
         {"LeastWeight", Pruning::LeastWeight}, {"LeastError", Pruning::LeastError}});
     enumerate<Op>(m, "Op", {{"RBF", Op::RBF}, {"Matern12", Op::Matern12}, {"Matern32", Op::Matern32},
         {"Matern52", Op::Matern52}, {"RationalQuadratic", Op::RationalQuadratic}, {"Periodic", Op::Periodic},
         {"Linear", Op::Linear}, {"Polynomial", Op::Polynomial}, {"Constant", Op::Constant}, {"Add", Op::Add},
         {"Multiply", Op::Multiply}, {"Scale", Op::Scale}});
+    nb::class_<BeliefPart>(m, "BeliefPart")
+        .def_rw("kind", &BeliefPart::kind).def_rw("step", &BeliefPart::step).def_rw("beta", &BeliefPart::beta)
+        .def_rw("automatic", &BeliefPart::automatic).def_rw("noise", &BeliefPart::noise)
+        .def_rw("epsilon", &BeliefPart::epsilon).def_rw("jitter", &BeliefPart::jitter);
+    nb::class_<DictionaryPart>(m, "DictionaryPart")
+        .def_rw("kind", &DictionaryPart::kind).def_rw("radius", &DictionaryPart::radius)
+        .def_rw("threshold", &DictionaryPart::threshold).def_rw("error", &DictionaryPart::error)
+        .def_rw("redundant", &DictionaryPart::redundant).def_rw("abnormal", &DictionaryPart::abnormal);
+    nb::class_<ForgettingPart>(m, "ForgettingPart")
+        .def_rw("kind", &ForgettingPart::kind).def_rw("rate", &ForgettingPart::rate)
+        .def_rw("factor", &ForgettingPart::factor);
+    nb::class_<PruningPart>(m, "PruningPart")
+        .def_rw("kind", &PruningPart::kind).def_rw("budget", &PruningPart::budget);
     nb::class_<Recipe>(m, "Recipe")
         .def(nb::init<>())
         .def_rw("belief", &Recipe::belief).def_rw("dictionary", &Recipe::dictionary)
         .def_rw("forgetting", &Recipe::forgetting).def_rw("pruning", &Recipe::pruning)
-        .def_rw("step", &Recipe::step).def_rw("beta", &Recipe::beta).def_rw("automatic", &Recipe::automatic)
-        .def_rw("noise", &Recipe::noise).def_rw("epsilon", &Recipe::epsilon).def_rw("jitter", &Recipe::jitter)
-        .def_rw("radius", &Recipe::radius).def_rw("threshold", &Recipe::threshold).def_rw("error", &Recipe::error)
-        .def_rw("redundant", &Recipe::redundant).def_rw("abnormal", &Recipe::abnormal).def_rw("rate", &Recipe::rate)
-        .def_rw("factor", &Recipe::factor).def_rw("budget", &Recipe::budget)
         .def_rw("learn_power", &Recipe::learn_power)
         .def("add", [](Recipe& recipe, Op op, const std::vector<double>& values, bool each, double a, double b, double c) {
             Program& program = recipe.kernel;

@@ -56,7 +56,7 @@ void learn_klms_tile(const Recipe& recipe, const Kernel<T>& kernel, State<T>& st
         mean[b] = double(acc[b].total());
         kxx[b] = diagonal(kernel, xb);
         state.push(xb, kxx[b]);
-        alpha[b] = T((y[b] - mean[b]) / (1.0 / recipe.step));
+        alpha[b] = T((y[b] - mean[b]) / (1.0 / recipe.belief.step));
         if (state.seen < INT64_MAX) state.seen++;
     }
 }

@@ -12,7 +12,7 @@ int64_t place_coherence(const Recipe& recipe, const Kernel<T>& kernel, const Sta
     const T* k = prediction.k.data();
     if (kernel.constant_diagonal) {  // one norm for all
         const double norm = std::sqrt(prediction.kxx * double(state.kcc[0]));
-        if (double(T(double(prediction.largest) / norm)) <= recipe.threshold) return NEW;
+        if (double(T(double(prediction.largest) / norm)) <= recipe.dictionary.threshold) return NEW;
         return smallest<T>(state.size, [&](int t) { return -magnitude<T>(load(k + t * W<T>)); }).slot;
     }
     const Best<T> best = smallest<T>(state.size, [&](int t) {
@@ -20,7 +20,7 @@ int64_t place_coherence(const Recipe& recipe, const Kernel<T>& kernel, const Sta
         const Vec<T> coherence = magnitude<T>(load(k + t * W<T>)) / norm;
         return norm > Vec<T>{} ? -coherence : Vec<T>{};
     });
-    return -double(best.value) <= recipe.threshold ? NEW : best.slot;
+    return -double(best.value) <= recipe.dictionary.threshold ? NEW : best.slot;
 }
 
 template <class T> Best<T> nearest(const State<T>& state, const Prediction<T>& prediction) {
@@ -37,7 +37,7 @@ template <class T>
 int64_t place_quantized(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state, const Prediction<T>& prediction) {
     if (double(prediction.largest) > kernel.inside) return nearest_slot(kernel, state, prediction);
     const Best<T> near = nearest(state, prediction);
-    return double(near.value) <= square(recipe.radius) ? near.slot : NEW;
+    return double(near.value) <= square(recipe.dictionary.radius) ? near.slot : NEW;
 }
 
 template <class T>
@@ -45,8 +45,8 @@ int64_t place_surprise(const Recipe& recipe, const Kernel<T>& kernel, const Stat
     double e2 = 0;
     for (int o = 0; o < state.p; o++) e2 += square(prediction.e[o]);
     const double surprise = 0.5 * (std::log(2 * PI * prediction.s) + e2 / state.p / prediction.s);
-    if (surprise > recipe.abnormal) return IGNORE;
-    if (state.size == 0 || surprise >= recipe.redundant) return NEW;
+    if (surprise > recipe.dictionary.abnormal) return IGNORE;
+    if (state.size == 0 || surprise >= recipe.dictionary.redundant) return NEW;
     return nearest_slot(kernel, state, prediction);
 }
 
@@ -54,14 +54,14 @@ template <class T>
 int64_t place_novelty(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state, const Prediction<T>& prediction) {
     double error = 0;
     for (int o = 0; o < state.p; o++) error = max(error, std::fabs(prediction.e[o]));
-    if (error <= recipe.error || double(prediction.largest) > kernel.inside) return nearest_slot(kernel, state, prediction);
+    if (error <= recipe.dictionary.error || double(prediction.largest) > kernel.inside) return nearest_slot(kernel, state, prediction);
     const Best<T> near = nearest(state, prediction);
-    return double(near.value) > square(recipe.radius) ? NEW : near.slot;
+    return double(near.value) > square(recipe.dictionary.radius) ? NEW : near.slot;
 }
 
 template <class T> int64_t place(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state, const Prediction<T>& prediction) {
     if (recipe.dictionary == Dictionary::Growing) return NEW;
-    if (recipe.dictionary == Dictionary::ALD) return prediction.gamma2 > recipe.threshold * prediction.kxx ? NEW : 0;
+    if (recipe.dictionary == Dictionary::ALD) return prediction.gamma2 > recipe.dictionary.threshold * prediction.kxx ? NEW : 0;
     if (recipe.dictionary == Dictionary::Surprise) return place_surprise(recipe, kernel, state, prediction);
     if (state.size == 0) return NEW;
     switch (recipe.dictionary) {

@@ -15,7 +15,7 @@ template <class T> void shrink(State<T>& state, Prediction<T>& prediction, doubl
 
 // Sigma <- lambda Sigma + (1 - lambda) K:  S <- lambda S + (1 - lambda) I, b <- sqrt(lambda) b
 template <class T> void back_to_prior(const Recipe& recipe, State<T>& state, Prediction<T>& prediction) {
-    const double factor = recipe.factor;
+    const double factor = recipe.forgetting.factor;
     shrink(state, prediction, std::sqrt(factor));
     if (!state.S.s) return;
     state.scale *= factor;
@@ -31,7 +31,7 @@ template <class T> void back_to_prior(const Recipe& recipe, State<T>& state, Pre
 
 // Sigma <- Sigma / lambda
 template <class T> void inject_uncertainty(const Recipe& recipe, State<T>& state, Prediction<T>& prediction) {
-    const double inverse = 1.0 / recipe.factor;
+    const double inverse = 1.0 / recipe.forgetting.factor;
     for (int i = 0; i < state.size; i++)
         if (state.S.row(i)[i] > T(LARGEST_INFLATION)) return;
     state.S.shrink(T(inverse), T((1.0 - state.scale) / state.scale * (inverse - 1.0)), int(state.size));
@@ -44,7 +44,7 @@ template <class T> void inject_uncertainty(const Recipe& recipe, State<T>& state
 template <class T> void forget(const Recipe& recipe, State<T>& state, Prediction<T>& prediction) {
     switch (recipe.forgetting) {
         case Forgetting::Keep: return;
-        case Forgetting::Leak: return shrink(state, prediction, 1.0 - recipe.rate);
+        case Forgetting::Leak: return shrink(state, prediction, 1.0 - recipe.forgetting.rate);
         case Forgetting::BackToPrior: return back_to_prior(recipe, state, prediction);
         case Forgetting::UncertaintyInjection: return inject_uncertainty(recipe, state, prediction);
     }

@@ -71,7 +71,7 @@ template <class T> class Filter final : public Model {
     static constexpr int block_rows = W<T> < AHEAD ? AHEAD : W<T>;
 
     // Centers are only ever added, and a row is all that a belief needs of them
-    bool appends() const { return !recipe_.budget && !recipe_.tracked(); }
+    bool appends() const { return !recipe_.pruning.budget && !recipe_.tracked(); }
 
     void see(const double* x) {
         bool same = prediction_.fresh;
@@ -110,7 +110,7 @@ template <class T> class Filter final : public Model {
             for (int b = 0; b < W<T>; b++) {
                 const int64_t slot = state_.size - W<T> + b;
                 if (steps.mean) steps.mean[i + b] = mean[b];
-                if (steps.variance) steps.variance[i + b] = state_.power * max(1.0 / recipe_.step, kxx[b]);
+                if (steps.variance) steps.variance[i + b] = state_.power * max(1.0 / recipe_.belief.step, kxx[b]);
                 if (steps.size) steps.size[i + b] = slot + 1;
                 if (steps.slot) steps.slot[i + b] = slot, steps.admitted[i + b] = 1, steps.left[i + b] = NEW;
             }

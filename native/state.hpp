@@ -35,7 +35,7 @@ template <class T> struct State {
     T* weights(int o) { return alpha + o * capacity; }
     const T* weights(int o) const { return alpha + o * capacity; }
 
-    bool full() const { return recipe.budget && size == recipe.budget; }
+    bool full() const { return recipe.pruning.budget && size == recipe.pruning.budget; }
     int64_t oldest() const {
         int64_t first = 0;
         for (int64_t i = 1; i < size; i++)
@@ -48,8 +48,8 @@ template <class T> struct State {
     void reserve(int64_t rows) {
         if (rows <= capacity) return;
         int64_t wanted = 2 * capacity > rows ? 2 * capacity : rows;
-        if (recipe.budget && 2 * wanted > recipe.budget) wanted = rows > recipe.budget + 1 ? rows : recipe.budget + 1;
-        if (wanted < 16) wanted = recipe.budget && recipe.budget < 15 ? recipe.budget + 1 : 16;
+        if (recipe.pruning.budget && 2 * wanted > recipe.pruning.budget) wanted = rows > recipe.pruning.budget + 1 ? rows : recipe.pruning.budget + 1;
+        if (wanted < 16) wanted = recipe.pruning.budget && recipe.pruning.budget < 15 ? recipe.pruning.budget + 1 : 16;
         wanted = (wanted + PAD - 1) / PAD * PAD;
 
         Carver count;

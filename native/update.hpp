@@ -43,7 +43,7 @@ template <class T> void correct(State<T>& state, const Prediction<T>& prediction
 template <class T> void learn_power(const Recipe& recipe, State<T>& state, const Prediction<T>& prediction) {
     double e2 = 0;
     for (int o = 0; o < state.p; o++) e2 += square(prediction.e[o]);
-    state.evidence = recipe.factor * state.evidence + 1.0;
+    state.evidence = recipe.forgetting.factor * state.evidence + 1.0;
     state.power += (e2 / state.p / prediction.s - state.power) / state.evidence;
 }
 
