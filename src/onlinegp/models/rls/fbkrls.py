@@ -27,7 +27,7 @@ class FBKRLS(OnlineRegressor):
     engine : {"auto", "native", "python"}
         What runs the update; see :mod:`onlinegp.engine`.
     dtype : {"float64"}
-        A tracked covariance loses its positive definiteness in float32, which is refused.
+        float32 keeps too few digits for a tracked covariance, and is refused.
 
     References
     ----------

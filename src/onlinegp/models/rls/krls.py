@@ -18,7 +18,7 @@ class KRLS(OnlineRegressor):
     does not forget: with noisy data prefer KRLST, and OnlineGP for small ones.
 
     As an online GP it has a flat prior at the centers. The noise that goes with it is learned from the innovations,
-    and scales the variance of y, gamma2 + q . P q + 1.
+    and scales the variance of y, gamma2 + t . S t + 1 (see :class:`~onlinegp.recipes.beliefs.LeastSquares`).
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class KRLS(OnlineRegressor):
     engine : {"auto", "native", "python"}
         What runs the update; see :mod:`onlinegp.engine`.
     dtype : {"float64"}
-        A tracked covariance loses its positive definiteness in float32, which is refused.
+        float32 keeps too few digits for a tracked covariance, and is refused.
 
     References
     ----------

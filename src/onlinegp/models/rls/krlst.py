@@ -24,7 +24,8 @@ class KRLST(OnlineRegressor):
     kernel : Kernel, optional
         The covariance function; ``RBF()`` if None.
     noise : float
-        The variance of the noise in y.
+        The variance of the noise in y. Samples that differ from the span of the centers by less than a thousandth of
+        it do not become centers.
     budget : int
         The largest number of centers M; the one that matters least to the mean leaves.
     forgetting : float or Forgetting
@@ -33,11 +34,11 @@ class KRLST(OnlineRegressor):
     power : {"fixed", "learned"}
         Whether the signal power, a factor of all variances, is taken from the kernel or learned from the innovations.
     jitter : float
-        Added to the diagonal of K, as a share of k(x, x).
+        Added to the diagonal of K, as a share of k(x, x); the default guards the last digits only.
     engine : {"auto", "native", "python"}
         What runs the update; see :mod:`onlinegp.engine`.
     dtype : {"float64"}
-        A tracked covariance loses its positive definiteness in float32, which is refused.
+        float32 keeps too few digits for a tracked covariance, and is refused.
 
     References
     ----------

@@ -17,10 +17,10 @@ from onlinegp.streams.running.registry import algorithm
 
 FAMILIES: tuple[Callable[..., Kernel], ...] = (RBF, Matern52)
 ROWS = 500  # for a likelihood: n^3 a step of the search
-NOISE_FLOOR = 1e-5  # a share of k(x, x): below it a tracked inverse loses its accuracy on noise-free data
+NOISE_FLOOR = 1e-7  # a share of k(x, x): on noise-free data the likelihood asks for ever less
 LARGEST_AMPLITUDE = 10.0  # of f, in variances of the target
 BUDGET = 300
-FORGETTING = (0.999999, 0.9999, 0.999, 0.99)  # never 1: with a memory of a million rows rounding errors fade as well
+FORGETTING = (0.999999, 0.9999, 0.999, 0.99)  # the first: a memory of a million rows
 CANDIDATES = ("krlst", "swkrls", "qklms", "knlms")  # bounded cost on any stream, one of each kind
 
 
