@@ -27,9 +27,10 @@ attack: $(VENV)/tested ## Run the long attacks: files, tables, threads, signals,
 
 check: lint types test ## Lint, types, tests
 
-lint: $(VENV)/developed ## Check style and format
+lint: $(VENV)/developed ## Check style, format and the direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 
 types: $(VENV)/developed ## Check types
 	$(BIN)/mypy

@@ -8,7 +8,7 @@ namespace onlinegp {
 
 // About how much work a sample is with m centers, in kernel evaluations
 inline int64_t work(const Recipe& recipe, int64_t m) {
-    return m + 1 + (recipe.has('A') || recipe.has('Q') ? m * m / 16 : 0);
+    return m + 1 + (recipe.tracked() ? m * m / 16 : 0);
 }
 
 // A long call asks it between two samples whether to stop. It looks every two milliseconds, which it measures in work,
@@ -33,13 +33,23 @@ class Stop {
     std::chrono::steady_clock::time_point last_{};
 };
 
-// A state as arrays without padding: centers (size, d), alpha (size, p), matrices (size, size); absent ones are null
+// onlinegp.recipes.state.State without padding: centers (size, d), alpha (size, p), matrices (size, size); absent ones are
+// null
 struct Arrays {
-    int64_t size = 0, seen = 0;
-    double scale = 1, bound = 0, residual = 0, power = 1, evidence = 1;
-    double *centers = nullptr, *alpha = nullptr, *kcc = nullptr, *rowsum = nullptr;
-    double *A = nullptr, *Q = nullptr, *K = nullptr, *P = nullptr;
+    double *centers = nullptr, *alpha = nullptr, *kcc = nullptr;
     int64_t* born = nullptr;
+    double *L = nullptr, *S = nullptr, *dQ = nullptr, *rowsum = nullptr;
+    int64_t size = 0, seen = 0;
+    double scale = 1, bound = 0, power = 1, evidence = 1;
+
+    // Call visit(name, kind, field) for each of them, in the order and with the kinds that Python has
+    template <class Visit> void each(const Visit& visit) {
+        visit("centers", "points", centers), visit("alpha", "outputs", alpha), visit("kcc", "vector", kcc);
+        visit("born", "counts", born), visit("L", "triangular", L), visit("S", "symmetric", S);
+        visit("dQ", "vector", dQ), visit("rowsum", "vector", rowsum);
+        visit("size", "integer", size), visit("seen", "integer", seen), visit("scale", "number", scale);
+        visit("bound", "number", bound), visit("power", "number", power), visit("evidence", "number", evidence);
+    }
 };
 
 // What happened, a row a sample; whatever is null is not wanted

@@ -16,12 +16,12 @@ using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::
 using Doubles = nb::ndarray<nb::numpy, double>;
 using Integers = nb::ndarray<nb::numpy, int64_t>;
 
-template <class T> static nb::ndarray<nb::numpy, T> fresh(std::initializer_list<size_t> shape) {
+template <class T> static nb::ndarray<nb::numpy, T> fresh(const std::vector<size_t>& shape) {
     size_t n = 1;
     for (size_t k : shape) n *= k;
     T* data = new T[n ? n : 1]();
     nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
-    return nb::ndarray<nb::numpy, T>(data, shape, owner);
+    return nb::ndarray<nb::numpy, T>(data, shape.size(), shape.data(), owner);
 }
 
 static const InstructionSet& instructions() {
@@ -126,58 +126,60 @@ static Doubles rows(Engine& engine, Matrix X) {
     return K;
 }
 
-constexpr size_t NONE = size_t(-1);  // a vector has no columns
-
-// The names and shapes of a state's arrays
-template <class E, class Visit> static void each_array(const E& engine, Arrays& arrays, const Visit& visit) {
-    const size_t m = size_t(arrays.size), d = size_t(engine.d), p = size_t(engine.p);
-    visit("centers", arrays.centers, m, d);
-    visit("alpha", arrays.alpha, m, p);
-    visit("kcc", arrays.kcc, m, NONE);
-    if (engine.recipe().sums_rows()) visit("rowsum", arrays.rowsum, m, NONE);
-    for (auto& [name, matrix] : {std::pair{"A", &arrays.A}, {"Q", &arrays.Q}, {"K", &arrays.K}, {"P", &arrays.P}})
-        if (engine.recipe().has(name[0])) visit(name, *matrix, m, m);
+// The shape of a state's array of this kind
+template <class E> static std::vector<size_t> shape_of(const E& engine, std::string_view kind, size_t m) {
+    if (kind == "points") return {m, size_t(engine.d)};
+    if (kind == "outputs") return {m, size_t(engine.p)};
+    if (kind == "triangular" || kind == "symmetric") return {m, m};
+    return {m};
 }
 
 // What `write` fills in, as a dictionary
 template <class E, class Write> static nb::dict save(E& engine, int64_t size, const Write& write) {
     nb::dict out;
     Arrays arrays;
-    arrays.size = size;
-    each_array(engine, arrays, [&](const char* name, double*& data, size_t rows, size_t columns) {
-        Doubles array = columns != NONE ? fresh<double>({rows, columns}) : fresh<double>({rows});
-        data = array.data(), out[name] = array;
+    arrays.each([&](const char* name, const char* kind, auto& field) {
+        if constexpr (std::is_pointer_v<std::remove_reference_t<decltype(field)>>) {
+            if (!engine.recipe().tracks(name)) return;
+            auto array = fresh<std::remove_pointer_t<std::remove_reference_t<decltype(field)>>>(shape_of(engine, kind, size_t(size)));
+            field = array.data(), out[name] = array;
+        }
     });
-    Integers born = fresh<int64_t>({size_t(arrays.size)});
-    arrays.born = born.data(), out["born"] = born;
     {
         nb::gil_scoped_release release;
         write(arrays);
     }
-    out["size"] = arrays.size, out["seen"] = arrays.seen, out["scale"] = arrays.scale, out["bound"] = arrays.bound;
-    out["residual"] = arrays.residual, out["power"] = arrays.power, out["evidence"] = arrays.evidence;
+    arrays.each([&](const char* name, const char*, auto& field) {
+        if constexpr (!std::is_pointer_v<std::remove_reference_t<decltype(field)>>) out[name] = field;
+    });
     return out;
 }
 
 // Give `read` what a dictionary holds
 template <class E, class Read> static void load(E& engine, nb::dict in, const Read& read) {
-    using Given = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
     Arrays arrays;
-    arrays.size = nb::cast<int64_t>(in["size"]), arrays.seen = nb::cast<int64_t>(in["seen"]);
-    arrays.scale = nb::cast<double>(in["scale"]), arrays.bound = nb::cast<double>(in["bound"]);
-    arrays.residual = nb::cast<double>(in["residual"]), arrays.power = nb::cast<double>(in["power"]);
-    arrays.evidence = nb::cast<double>(in["evidence"]);
-    std::vector<Given> held;
-    each_array(engine, arrays, [&](const char* name, double*& data, size_t rows, size_t columns) {
-        held.push_back(nb::cast<Given>(in[name]));
-        if (held.back().size() != rows * (columns != NONE ? columns : 1))
-            throw nb::value_error("an array of the state has the wrong shape.");
-        data = held.back().data();
+    const size_t m = nb::cast<size_t>(in["size"]);
+    std::vector<nb::object> held;
+    arrays.each([&](const char* name, const char* kind, auto& field) {
+        using Field = std::remove_reference_t<decltype(field)>;
+        if constexpr (!std::is_pointer_v<Field>) field = nb::cast<Field>(in[name]);
+        else if (engine.recipe().tracks(name)) {
+            auto array = nb::cast<nb::ndarray<std::remove_pointer_t<Field>, nb::c_contig, nb::device::cpu>>(in[name]);
+            const std::vector<size_t> shape = shape_of(engine, kind, m);
+            bool same = array.ndim() == shape.size();
+            for (size_t i = 0; same && i < shape.size(); i++) same = array.shape(i) == shape[i];
+            if (!same) throw nb::value_error((std::string(name) + " of the state has the wrong shape.").c_str());
+            field = array.data(), held.push_back(in[name]);
+        }
     });
-    auto born = nb::cast<nb::ndarray<int64_t, nb::c_contig, nb::device::cpu>>(in["born"]);
-    if (int64_t(born.size()) != arrays.size) throw nb::value_error("born has the wrong shape.");
-    arrays.born = born.data();
     read(arrays);
+}
+
+// The names and kinds of a state's fields
+static nb::dict state_fields() {
+    nb::dict out;
+    Arrays().each([&](const char* name, const char* kind, auto&) { out[name] = kind; });
+    return out;
 }
 
 // The centers and their weights alone
@@ -322,21 +324,29 @@ static void bind_recipe(nb::module_& m) {
         {"Surprise", Dictionary::Surprise}});
     enumerate<Forgetting>(m, "Forgetting", {{"Keep", Forgetting::Keep}, {"Leak", Forgetting::Leak},
         {"BackToPrior", Forgetting::BackToPrior}, {"UncertaintyInjection", Forgetting::UncertaintyInjection}});
-    enumerate<Pruning>(m, "Pruning", {{"NoneType", Pruning::None}, {"Oldest", Pruning::Oldest},
+    enumerate<Pruning>(m, "Pruning", {{"None", Pruning::None}, {"Oldest", Pruning::Oldest},
         {"LeastWeight", Pruning::LeastWeight}, {"LeastError", Pruning::LeastError}});
     enumerate<Op>(m, "Op", {{"RBF", Op::RBF}, {"Matern12", Op::Matern12}, {"Matern32", Op::Matern32},
         {"Matern52", Op::Matern52}, {"RationalQuadratic", Op::RationalQuadratic}, {"Periodic", Op::Periodic},
         {"Linear", Op::Linear}, {"Polynomial", Op::Polynomial}, {"Constant", Op::Constant}, {"Add", Op::Add},
         {"Multiply", Op::Multiply}, {"Scale", Op::Scale}});
+    nb::class_<BeliefPart>(m, "BeliefPart")
+        .def_rw("kind", &BeliefPart::kind).def_rw("step", &BeliefPart::step).def_rw("beta", &BeliefPart::beta)
+        .def_rw("automatic", &BeliefPart::automatic).def_rw("noise", &BeliefPart::noise)
+        .def_rw("epsilon", &BeliefPart::epsilon).def_rw("jitter", &BeliefPart::jitter);
+    nb::class_<DictionaryPart>(m, "DictionaryPart")
+        .def_rw("kind", &DictionaryPart::kind).def_rw("radius", &DictionaryPart::radius)
+        .def_rw("threshold", &DictionaryPart::threshold).def_rw("error", &DictionaryPart::error)
+        .def_rw("redundant", &DictionaryPart::redundant).def_rw("abnormal", &DictionaryPart::abnormal);
+    nb::class_<ForgettingPart>(m, "ForgettingPart")
+        .def_rw("kind", &ForgettingPart::kind).def_rw("rate", &ForgettingPart::rate)
+        .def_rw("factor", &ForgettingPart::factor);
+    nb::class_<PruningPart>(m, "PruningPart")
+        .def_rw("kind", &PruningPart::kind).def_rw("budget", &PruningPart::budget);
     nb::class_<Recipe>(m, "Recipe")
         .def(nb::init<>())
         .def_rw("belief", &Recipe::belief).def_rw("dictionary", &Recipe::dictionary)
         .def_rw("forgetting", &Recipe::forgetting).def_rw("pruning", &Recipe::pruning)
-        .def_rw("step", &Recipe::step).def_rw("beta", &Recipe::beta).def_rw("automatic", &Recipe::automatic)
-        .def_rw("noise", &Recipe::noise).def_rw("epsilon", &Recipe::epsilon).def_rw("jitter", &Recipe::jitter)
-        .def_rw("radius", &Recipe::radius).def_rw("threshold", &Recipe::threshold).def_rw("error", &Recipe::error)
-        .def_rw("redundant", &Recipe::redundant).def_rw("abnormal", &Recipe::abnormal).def_rw("rate", &Recipe::rate)
-        .def_rw("factor", &Recipe::factor).def_rw("budget", &Recipe::budget)
         .def_rw("learn_power", &Recipe::learn_power)
         .def("add", [](Recipe& recipe, Op op, const std::vector<double>& values, bool each, double a, double b, double c) {
             Program& program = recipe.kernel;
@@ -377,4 +387,5 @@ NB_MODULE(_native, m) {
     m.attr("instruction_set") = instructions().name;
     m.attr("compiler") = ONLINEGP_COMPILER;
     m.attr("DEEPEST") = DEEPEST;
+    m.attr("STATE") = state_fields();
 }

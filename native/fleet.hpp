@@ -1,6 +1,6 @@
 // Many filters of one recipe, in slabs of memory: what a step needs for a moment is shared, what a filter keeps is not.
 #pragma once
-#include "filter.hpp"
+#include "update.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
 
@@ -46,10 +46,11 @@ template <class T> class Fleet final : public Models {
     int64_t size(int64_t i) const override { return states_[i].size; }
     void load(int64_t i, const Arrays& in) override {
         states_[i].pool = &workers_[0].pool;
-        onlinegp::ONLINEGP_ISA::load(kernel_, states_[i], workers_[0].prediction, in);
+        states_[i].load(in);
     }
     void save(int64_t i, Arrays& out) override {
-        onlinegp::ONLINEGP_ISA::save(kernel_, states_[i], workers_[0].prediction, out);
+        flush(states_[i], workers_[0].prediction);
+        states_[i].save(out);
     }
 
     void work(int worker, const Event*& next, const Event* end, const double* X, const double* Y, const Steps& steps,

@@ -93,7 +93,7 @@ class Pool {
         std::memset(static_cast<void*>(block), 0, aligned(bytes));
         return reinterpret_cast<char*>(block);
     }
-    void give(char* p, size_t bytes) noexcept { give(p, kind_of(bytes).index); }
+    void give(char* p, size_t bytes) noexcept { put(p, kind_of(bytes).index); }
 
   private:
     struct Block { Block* next; };
@@ -111,7 +111,7 @@ class Pool {
     }
     static_assert(ALIGNMENT == 1 << 6);
 
-    void give(char* p, int kind) noexcept { free_[kind] = new (p) Block{free_[kind]}; }
+    void put(char* p, int kind) noexcept { free_[kind] = new (p) Block{free_[kind]}; }
 
     Block* carve(size_t bytes) {
         if (size_t(end_ - at_) < bytes) open(bytes);
@@ -130,7 +130,7 @@ class Pool {
         if (room % SLAB == 0) madvise(slab, room, MADV_HUGEPAGE);  // a hint: fewer address translations
 #endif
         const size_t rest = size_t(end_ - at_);  // of the slab before: it becomes a block of the next smaller kind
-        if (rest) give(at_, kind_of(rest + 1).index - 1);
+        if (rest) put(at_, kind_of(rest + 1).index - 1);
         slabs_ = new (slab) Slab{slabs_};
         at_ = slab + ALIGNMENT, end_ = slab + room, total_ += room;
     }

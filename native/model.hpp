@@ -15,13 +15,25 @@ template <class T> class Filter final : public Model {
     int64_t seen() const override { return state_.seen; }
     void load(const Arrays& in) override {
         prediction_.fresh = false;
-        onlinegp::ONLINEGP_ISA::load(kernel_, state_, prediction_, in);
+        state_.load(in);
     }
     void save(Arrays& out) override {
-        onlinegp::ONLINEGP_ISA::save(kernel_, state_, prediction_, out);
+        flush();
+        state_.save(out);
     }
 
-    void weights(double* centers, double* alpha) const override { state_.save_weights(centers, alpha); }
+    void weights(double* centers, double* alpha) const override {
+        Buffer<T> x(state_.d), a(state_.capacity);
+        for (int64_t i = 0; i < state_.size; i++) {
+            get_center(state_.tiles, state_.d, i, x.data());
+            for (int j = 0; j < state_.d; j++) centers[i * state_.d + j] = double(x[j]);
+        }
+        for (int o = 0; o < state_.p; o++) {
+            copy(state_.weights(o), a.data(), state_.size);
+            if (state_.L.s) state_.L.template backward<1>(int(state_.size), {a.data()});
+            for (int64_t i = 0; i < state_.size; i++) alpha[i * state_.p + o] = double(a[i]);
+        }
+    }
 
     int64_t learn(int64_t n, const double* X, const double* Y, const Steps& steps, Stop& stop) override {
         int64_t i = 0;
@@ -60,7 +72,7 @@ template <class T> class Filter final : public Model {
     static constexpr int block_rows = W<T> < AHEAD ? AHEAD : W<T>;
 
     // Centers are only ever added, and a row is all that a belief needs of them
-    bool appends() const { return !recipe_.budget && !recipe_.has('A') && !recipe_.has('Q'); }
+    bool appends() const { return !recipe_.pruning.budget && !recipe_.tracked(); }
 
     void see(const double* x) {
         bool same = prediction_.fresh;
@@ -100,7 +112,7 @@ template <class T> class Filter final : public Model {
             for (int b = 0; b < W<T>; b++) {
                 const int64_t slot = state_.size - W<T> + b;
                 if (steps.mean) steps.mean[i + b] = mean[b];
-                if (steps.variance) steps.variance[i + b] = state_.power * max(1.0 / recipe_.step, kxx[b]);
+                if (steps.variance) steps.variance[i + b] = state_.power * max(1.0 / recipe_.belief.step, kxx[b]);
                 if (steps.size) steps.size[i + b] = slot + 1;
                 if (steps.slot) steps.slot[i + b] = slot, steps.admitted[i + b] = 1, steps.left[i + b] = NEW;
             }
@@ -125,7 +137,7 @@ template <class T> class Filter final : public Model {
                 for (int o = 1; o < state_.p; o++)
                     prediction_.mean[o] = double(dot(prediction_.k.data(), state_.weights(o), state_.size));
                 prediction_.kxx = diagonal(kernel_, prediction_.x.data());
-                predict_belief(recipe_, kernel_, state_, prediction_);
+                predict_belief(recipe_, state_, prediction_);
                 learn_seen(i + b, Y, steps);
             }
         }

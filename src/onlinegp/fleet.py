@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
-from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +19,7 @@ from onlinegp.files.atomic import write_atomically
 from onlinegp.files.container import ModelFileError, as_model_file_error, pack, unpack
 from onlinegp.files.stacks import stacked, unstacked
 from onlinegp.learner import Contents
+from onlinegp.locks import ModelLock
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.description import describe, rebuild
 from onlinegp.models.saving import FEW
@@ -60,7 +60,7 @@ class Fleet:
         self.model = copy.deepcopy(model)
         self.threads = None if threads is None else count("Use None for as many as there are cores.", threads=threads)
         self.model.check()
-        self._lock = RLock()
+        self._lock = ModelLock()
         self._numbers = Numbers()
         self._members: Members | None = None
         self._single = True
@@ -199,7 +199,7 @@ class Fleet:
     def __setstate__(self, own: dict[str, Any]) -> None:
         keys, shape, learned = own.pop("contents")
         vars(self).update(own)
-        self._lock, self._numbers, self._members = RLock(), Numbers(), None
+        self._lock, self._numbers, self._members = ModelLock(), Numbers(), None
         for key, contents in zip(keys, learned, strict=True):
             about = {"features": shape[0], "outputs": shape[1], "single": self._single, "names": None}
             self._put(key, about | {"learned": contents, "names": [] if self._names is None else list(self._names)})

@@ -333,3 +333,33 @@ def test_a_million_samples_from_eight_threads(engine):
     samples = eight_on_one_model(engine, passes=4000 // share)
     events = eight_on_one_fleet(engine, calls=500 // share, rows=125)
     report(f"{engine}: {THREADS} threads, {samples} samples on a model, {events} on a fleet: none lost, none moved")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_a_fork_in_the_middle_of_a_call_is_said_at_the_border():
+    """The child has the lock of the model, and not the thread that would release it: an error, no deadlock."""
+    said = run_script(
+        """
+        model, inside = ogp.KLMS(engine="python").fit(np.zeros((1, 1)), [0.0]), threading.Event()
+        learner = model._learner
+
+        def slowly(X, Y, learn=learner.learn):
+            inside.set()
+            time.sleep(3.0)
+            learn(X, Y)
+
+        learner.learn = slowly
+        threading.Thread(target=model.partial_fit, args=([[1.0]], [1.0]), daemon=True).start()
+        inside.wait()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            try:
+                model.predict([[0.0]])
+            except RuntimeError as error:
+                os._exit(7 if "forked" in str(error) else 8)
+            os._exit(9)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """
+    )
+    assert said.split() == ["7"]

@@ -13,7 +13,7 @@ from onlinegp.checks import Array
 from onlinegp.models import KNLMS, KRLST, QKLMS, SWKRLS, OnlineRegressor
 
 BUDGET = 300
-FORGETTING = (0.999999, 0.9999, 0.999, 0.99)  # never 1: with a memory of a million rows rounding errors fade as well
+FORGETTING = (0.999999, 0.9999, 0.999, 0.99)  # the first: a memory of a million rows
 CANDIDATES: tuple[type[OnlineRegressor], ...] = (KRLST, SWKRLS, QKLMS, KNLMS)  # bounded cost, one of each kind
 
 Density = Callable[[OnlineRegressor], float]

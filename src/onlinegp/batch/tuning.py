@@ -25,7 +25,7 @@ from onlinegp.kernels import RBF, Kernel, Matern12, Matern52
 from onlinegp.models.rls.krlst import KRLST
 
 FAMILIES: tuple[Callable[..., Kernel], ...] = (RBF, Matern52)
-NOISE_FLOOR = 1e-5  # a share of k(x, x): below it a tracked inverse loses its accuracy on noise-free data
+NOISE_FLOOR = 1e-7  # a share of k(x, x): on noise-free data the likelihood asks for ever less
 LARGEST_AMPLITUDE = 10.0  # of f, in variances of the target
 SMALLEST_FORGETTING = 1e-6  # a KRLS-T below it forgets everything at once
 

@@ -32,7 +32,7 @@ class PythonEngine:
 
     def weights(self) -> tuple[Array, Array]:
         """Return copies of the centers (m, d) and of their weights (m, p)."""
-        return self.state.C.copy(), self.state.a.copy()
+        return self.state.C.copy(), self.recipe.belief.weights(self.state)
 
     def learn(self, X: Array, Y: Array) -> None:
         """Learn the rows of X (n, d) and Y (n, p) in order."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from pathlib import Path
-from threading import RLock
+from threading import Lock
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,13 +14,14 @@ from onlinegp.checks import Array, check_x
 from onlinegp.engine.members import LearnerMembers, Members
 from onlinegp.kernels import Kernel
 from onlinegp.learner import Contents, Learner
+from onlinegp.locks import ModelLock
 from onlinegp.models.estimator import Estimator
 from onlinegp.models.health import BreakdownError, Health
 from onlinegp.predictions import Predictions
 from onlinegp.trace import Trace
 
 BLOCK = 1000  # rows between two updates of a progress bar
-_MAKING_A_LOCK = RLock()
+_MAKING_A_LOCK = Lock()
 
 
 class OnlineRegressor(Estimator):
@@ -95,8 +95,8 @@ class OnlineRegressor(Estimator):
         if sound is False:
             raise self._health.error(self, self.n_samples_seen_ - 1)
         row = self._check_x(x)
-        y = check_x(y, name="y") if np.ndim(y) else check_x(y, name="y")[0]
-        return self.partial_fit(row, np.asarray(y)[None])
+        target = check_x(y, name="y")
+        return self.partial_fit(row, target if np.ndim(y) == 0 else target[None, :])
 
     def run(self, X: ArrayLike, y: ArrayLike, *, progress: bool = False) -> Trace:
         """Predict each row of X, then learn it with its y, and return what was predicted. See `onlinegp.run`."""
@@ -260,13 +260,13 @@ class OnlineRegressor(Estimator):
         return self._learned_with if self.__sklearn_is_fitted__() else self.unfitted().get_params(deep=False)
 
     @property
-    def _lock(self) -> AbstractContextManager[Any]:
+    def _lock(self) -> ModelLock:
         try:
             return self._lock_of_its_own
         except AttributeError:
             with _MAKING_A_LOCK:
                 if not hasattr(self, "_lock_of_its_own"):
-                    self._lock_of_its_own = RLock()
+                    self._lock_of_its_own = ModelLock()
             return self._lock_of_its_own
 
     @property

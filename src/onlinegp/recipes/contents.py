@@ -5,17 +5,16 @@ Only the centers in use are there, and of a symmetric or triangular matrix only 
 
 from __future__ import annotations
 
-from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from onlinegp.checks import stored_array, stored_names, stored_number
-from onlinegp.recipes.state import MATRICES, State
+from onlinegp.recipes.state import KINDS, MATRICES, State
 from onlinegp.recipes.update import Recipe
 
-NUMBERS = {f.name: int if f.type == "int" else float for f in fields(State) if f.type in ("int", "float")}
+NUMBERS = {name: int if kind == "integer" else float for name, kind in KINDS.items() if kind in ("integer", "number")}
 
 
 def dump_state(state: State) -> dict[str, Any]:
@@ -42,7 +41,9 @@ def load_state(recipe: Recipe, features: int, outputs: int, contents: dict[str, 
     for name, buffer in state.arrays().items():
         if name in MATRICES:
             rows, columns = _lower(m)
-            buffer[rows, columns] = buffer[columns, rows] = contents[name]
+            buffer[rows, columns] = contents[name]
+            if KINDS[name] == "symmetric":
+                buffer[columns, rows] = contents[name]
         else:
             buffer[:m] = contents[name]
     return state
