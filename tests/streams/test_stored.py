@@ -82,6 +82,7 @@ WRONG = [
     (("columns", "features"), ["x0"]),
     (("columns", "target"), 5),
     (("level",), 1.0),
+    (("predictor",), {"scaling": {}}),  # of a version whose models had other units
     (("position", "offset"), -1),
     (("position", "offset"), 1.5),
     (("rows",), True),

@@ -11,10 +11,10 @@ from onlinegp.checks import Array, count, stored_array, stored_number
 from onlinegp.lags import windows
 from onlinegp.learner import Contents, Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.base import OuterLearner, OuterRegressor
+from onlinegp.models.combined.base import OuterLearner, OuterRegressor, is_gaussian, learn_single, single
 from onlinegp.models.combined.moments import like_so_far
 from onlinegp.models.recipe import parameters
-from onlinegp.predictions import Predictions
+from onlinegp.predictions import Gaussian, Predictions
 
 WIDEST = 100_000  # inputs of the model inside
 
@@ -123,16 +123,20 @@ class LaggedLearner(OuterLearner):
             return self.inner.run(inputs, Y)
         first = len(self._waiting[0])
         inputs, targets = self._with_waiting(inputs, Y)
+        gaussian, done = is_gaussian(self.inner, inputs), 0
         said, size = [], np.empty(len(Y), dtype=np.int64)
-        done = 0
+        mean, std = np.empty(Y.shape), np.empty(Y.shape)
         for i in range(first, len(inputs)):
-            said.append(self.inner.predict(inputs[i : i + 1]))
+            if gaussian:
+                mean[i - first], std[i - first] = single(self.inner, inputs[i])
+            else:
+                said.append(self.inner.predict(inputs[i : i + 1]))
             if i + 1 - done == self.horizon:
-                self.inner.learn(inputs[done : done + 1], targets[done : done + 1])
+                learn_single(self.inner, inputs[done], _plain(targets[done]))
                 done += 1
             size[i - first] = self.inner.size
         self._waiting = inputs[done:].copy(), targets[done:].copy()
-        return Predictions.joined(said), size
+        return Gaussian(mean, std) if gaussian else Predictions.joined(said), size
 
     def predict(self, X: Array) -> Predictions:
         return self._prior(X, self._past) if self._knows_little() else self.inner.predict(self._next(X))
@@ -223,6 +227,11 @@ class LaggedLearner(OuterLearner):
 
     def _recent(self, values: Array) -> Array:
         return values[max(0, len(values) - self.memory) :]
+
+
+def _plain(y: Array) -> Any:
+    """Return the value of one output as a number."""
+    return y.item() if len(y) == 1 else y
 
 
 def _length(array: Any, most: int) -> int:

@@ -39,7 +39,8 @@ class Scale:
         """Return the columns in units of the scale, of a magnitude that the model inside can square."""
         Z = X - self.center
         Z /= self.scale
-        return np.clip(Z, -0.5 * LARGEST, 0.5 * LARGEST, out=Z)
+        np.minimum(Z, 0.5 * LARGEST, out=Z)  # np.clip takes five times as long for one row
+        return np.maximum(Z, -0.5 * LARGEST, out=Z)
 
 
 def moments(values: Array) -> tuple[Array, Array, NDArray[np.bool_]]:

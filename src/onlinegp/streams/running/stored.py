@@ -14,6 +14,8 @@ from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.streams.running.score import BINS, BUCKETS, HIGH, LEVELS, LOW, SUMS, TAIL, TAILED
 
+SAVED = ("columns", "level", "settings")
+PLACE = ("position", "output", "rejects", "rows", "score", "curves")
 COUNT = 1 << 62  # more than anything that is counted
 
 
@@ -25,6 +27,7 @@ def checked(stream: Any, model: OnlineRegressor) -> dict[str, Any]:
     _need(isinstance(stream, dict), "stream", "an object")
     if not stream:
         return {}
+    _only(stream, (*SAVED, *(PLACE if "position" in stream else ())), "stream")
     _columns(_object(stream, "columns"))
     inputs, features = len(stream["columns"]["features"]), getattr(model, "n_features_in_", None)
     _need(features in (None, inputs), "columns", f"as many as the model's {features} inputs")
@@ -37,9 +40,8 @@ def checked(stream: Any, model: OnlineRegressor) -> dict[str, Any]:
         _whole(stream, "output")
         _whole(stream, "rows")
         _score(_object(stream, "score"))
-        if stream.get("curves") is not None:
+        if stream["curves"] is not None:
             _curves(_object(stream, "curves"))
-        stream.setdefault("curves", None)
     return stream
 
 
