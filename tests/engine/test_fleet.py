@@ -1,5 +1,7 @@
 """A fleet is its members, each on its own: the same bits, whatever the threads and the engine."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -110,9 +112,15 @@ def test_damaged_files_are_refused(engine, tmp_path):
             Fleet.load(path)
 
 
+def renamed(keys) -> dict:
+    """Return the array that holds these keys in a file."""
+    return {"keys:": np.frombuffer(json.dumps(keys).encode(), dtype=np.uint8)}
+
+
 def forged(data: bytes, change) -> bytes:
     """Return a fleet file with its header and arrays changed and its checksum right again."""
     header, arrays = unpack(data)
+    arrays = {name: array.copy() for name, array in arrays.items()}
     change(header, arrays)
     return pack(header, arrays)
 
@@ -120,23 +128,33 @@ def forged(data: bytes, change) -> bytes:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda header, arrays: header["keys"].append("more"), "how many rows"),
-        (lambda header, arrays: header["keys"].pop(), "how many rows"),
-        (lambda header, arrays: header.update(keys=["a"] * 5), "twice"),
-        (lambda header, arrays: header.update(keys=[[]] * 5), "strings and whole numbers"),
-        (lambda header, arrays: header.update(keys=None), "strings and whole numbers"),
+        (lambda header, arrays: arrays.update(renamed([*"abcdef"])), "there are 6 models"),
+        (lambda header, arrays: arrays.update(renamed([*"abcd"])), "there are 4 models"),
+        (lambda header, arrays: arrays.update(renamed(["a"] * 5)), "twice"),
+        (lambda header, arrays: arrays.update(renamed([[]] * 5)), "strings and whole numbers"),
+        (lambda header, arrays: arrays.update(renamed({})), "strings and whole numbers"),
+        (lambda header, arrays: arrays.pop("keys:"), "strings and whole numbers"),
+        (lambda header, arrays: arrays.update({"keys:": np.frombuffer(b"[" * 10**5, np.uint8)}), "does not describe"),
         (lambda header, arrays: header.update(features=10**9), "impossible"),
-        (lambda header, arrays: header.update(features="2"), "does not describe"),
+        (lambda header, arrays: header.update(features="2"), "impossible"),
+        (lambda header, arrays: header.update(outputs=10**9), "impossible"),
+        (lambda header, arrays: header.update(outputs=2), "single must be"),
+        (lambda header, arrays: header.update(names=["a"]), "1 names for 2 columns"),
+        (lambda header, arrays: header.update(more=1), "unknown entry 'more'"),
         (lambda header, arrays: header.update(kind="model"), "not a fleet"),
         (lambda header, arrays: header["model"].update({"class": "eval"}), "no model is called"),
         (lambda header, arrays: header["model"]["params"].update(budget=2), "exceed"),
         (lambda header, arrays: header["model"]["params"].update(budget=-1), "budget must be at least 1"),
         (lambda header, arrays: arrays.update(alpha=arrays["alpha"][:-1]), "alpha has"),
         (lambda header, arrays: arrays.pop("alpha"), "lacks 'alpha'"),
-        (lambda header, arrays: arrays.pop("number:size"), "lacks 'size'"),
-        (lambda header, arrays: arrays["rows:alpha"].__setitem__(0, 2**62), "alpha has"),
-        (lambda header, arrays: arrays["number:size"].__setitem__(0, 2**61), "exceed"),
-        (lambda header, arrays: arrays["centers"].__setitem__((0, 0), np.nan), "not finite"),
+        (lambda header, arrays: arrays.pop("numbers:size"), "lacks 'size'"),
+        (lambda header, arrays: arrays.pop("shapes:alpha"), "which shape"),
+        (lambda header, arrays: arrays["shapes:alpha"].__setitem__((0, 0), 2**62), "alpha has"),
+        (lambda header, arrays: arrays["shapes:alpha"].__setitem__((0, slice(None)), 2**32), "alpha has"),
+        (lambda header, arrays: arrays["shapes:alpha"].__setitem__((0, 0), -1), "which shape"),
+        (lambda header, arrays: arrays["numbers:size"].__setitem__(0, 2**61), "exceed"),
+        (lambda header, arrays: arrays["numbers:size"].__setitem__(0, 3), "must be float64 of shape"),
+        (lambda header, arrays: arrays["centers"].__setitem__(0, np.nan), "not finite"),
     ],
 )
 def test_forged_files_are_refused(change, message, tmp_path):

@@ -24,7 +24,6 @@ def model():
 def forged(data: bytes, change) -> bytes:
     """Return the file with its header changed and its checksum right again."""
     header, arrays = unpack(data)
-    del header["format"]
     answer = change(header)
     return pack(answer if isinstance(answer, dict) else header, arrays)
 
@@ -113,7 +112,7 @@ def test_others_may_read_what_is_saved(model, tmp_path):
         (lambda data: forged(data, lambda h: h["model"]["params"].update(nonsense=1)), "nonsense"),
         (lambda data: forged(data, lambda h: h["model"]["params"].pop("budget")), "lacks 'budget'"),
         (
-            lambda data: forged(data, lambda h: h["model"]["params"].update(kernel={"kernel": {"kernel": "eval"}})),
+            lambda data: forged(data, lambda h: h["model"]["params"].update(kernel={"kernel": [{"kernel": "eval"}]})),
             "eval",
         ),
         (

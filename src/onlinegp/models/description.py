@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from dataclasses import fields
 from typing import Any
 
@@ -33,7 +34,8 @@ def rebuild(description: Any) -> OnlineRegressor:
     cls = known_model(description.get("class"), description.get("module"))
     if cls is None:
         raise ModelFileError(
-            f"no model is called {description.get('class')!r} in {description.get('module')!r}. "
+            f"no model is called {reprlib.repr(description.get('class'))} in "
+            f"{reprlib.repr(description.get('module'))}. "
             f"Import the module that defines it before the file is opened."
         )
     params = {name: _decoded(value) for name, value in description["params"].items()}
