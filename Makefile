@@ -8,7 +8,7 @@ OUT    ?= out
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check lint types bench docs sanitize clean
+.PHONY: help demo test test-slow attack check lint types bench docs sanitize clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -20,7 +20,10 @@ test: $(VENV)/tested ## Install, then run every test but the slow ones
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2
 
 test-slow: $(VENV)/tested ## Run the slow tests too: millions of steps, whole experiments, fifty crashes
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m ""
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m "not attack"
+
+attack: $(VENV)/tested ## Attack files, tables, threads and kills by the thousand
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m attack -s tests/attack
 
 check: lint types test ## Lint, types, tests
 

@@ -31,13 +31,17 @@ class ModelFileError(ValueError):
 
 def pack(header: dict[str, Any], arrays: Arrays) -> bytes:
     """Return header and arrays as the bytes of a file."""
+    from safetensors import SafetensorError
     from safetensors.numpy import save
 
     text = json.dumps({"crc32": NO_CRC.decode(), "format": FORMAT, **header}, allow_nan=False)
-    data = save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, metadata={"onlinegp": text})
+    try:
+        data = save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, metadata={"onlinegp": text})
+    except SafetensorError as error:
+        raise ModelFileError(f"the model cannot be written ({error}).") from None
     place = data.index(BEFORE_CRC) + len(BEFORE_CRC)
     view = memoryview(data)
-    return b"".join([view[:place], _checksum(data, place), view[place + len(NO_CRC) :]])
+    return b"".join([view[:place], checksum(data, place), view[place + len(NO_CRC) :]])
 
 
 def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
@@ -55,7 +59,7 @@ def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
         )
     arrays = _arrays(data)
     place = data.find(BEFORE_CRC, 8, 8 + length) + len(BEFORE_CRC)
-    if data[place : place + len(NO_CRC)] != _checksum(data, place):
+    if data[place : place + len(NO_CRC)] != checksum(data, place):
         raise ModelFileError("the file is damaged (its checksum does not match).")
     return {name: value for name, value in header.items() if name not in ("crc32", "format")}, arrays
 
@@ -115,7 +119,7 @@ def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not a number")
 
 
-def _checksum(data: bytes, place: int) -> bytes:
+def checksum(data: bytes, place: int) -> bytes:
     """Return the digits that belong at a place of the file."""
     view = memoryview(data)
     crc = zlib.crc32(view[place + len(NO_CRC) :], zlib.crc32(NO_CRC, zlib.crc32(view[:place])))

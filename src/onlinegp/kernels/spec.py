@@ -68,6 +68,12 @@ def postfix(kernel: Kernel) -> list[Kernel]:
     return found[::-1]
 
 
+def columns(kernel: Kernel) -> int:
+    """Return the number of columns that a kernel has parameters for, one if any number will do."""
+    values = (getattr(part, field.name) for part in postfix(kernel) for field in dataclasses.fields(part))
+    return next((np.size(value) for value in values if isinstance(value, list | tuple | np.ndarray)), 1)
+
+
 def _object(kernel: Kernel) -> dict[str, Any]:
     """Return the name of a kernel and its numbers."""
     name = type(kernel).__name__

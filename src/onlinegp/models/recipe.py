@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, TypeVar, dataclass_transform
-
-import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.engine.learner import RecipeLearner
 from onlinegp.engine.members import Members, recipe_members
 from onlinegp.kernels import Kernel, kernel_or_default
-from onlinegp.kernels.spec import postfix
+from onlinegp.kernels.spec import columns
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.recipes.state import State
 from onlinegp.recipes.update import Recipe
@@ -44,12 +42,6 @@ def _plain(annotation: Any) -> Any:
     return ClassVar[Any] if str(annotation).startswith("ClassVar") else annotation
 
 
-def _columns(kernel: Kernel) -> int:
-    """Return the number of columns that a kernel has parameters for, one if any number will do."""
-    values = (getattr(part, field.name) for part in postfix(kernel) for field in fields(part))
-    return next((np.size(value) for value in values if isinstance(value, list | tuple | np.ndarray)), 1)
-
-
 class RecipeRegressor(OnlineRegressor):
     """Base class of the models made of parts: kernel x dictionary x belief x forgetting x pruning.
 
@@ -76,7 +68,7 @@ class RecipeRegressor(OnlineRegressor):
         raise TypeError(f"{type(self).__name__} must define recipe().")
 
     def check(self) -> None:
-        self.start(_columns(self._kernel()), 1)
+        self.start(columns(self._kernel()), 1)
 
     def start(self, features: int, outputs: int) -> RecipeLearner:
         return RecipeLearner(self.engine, self.recipe(), features, outputs, self.dtype)
