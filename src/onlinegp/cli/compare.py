@@ -16,7 +16,16 @@ from time import process_time
 from typing import Any
 
 from onlinegp.checks import count
-from onlinegp.cli.options import EXIT_CODES, add_model, add_source, chosen_columns, given_parameters, opened, say
+from onlinegp.cli.options import (
+    EXIT_CODES,
+    add_model,
+    add_source,
+    chosen_columns,
+    given_parameters,
+    imported,
+    opened,
+    say,
+)
 from onlinegp.cli.parsing import parse_model, parse_models
 from onlinegp.cli.tune import first_rows
 from onlinegp.streams.running.choose import BUDGET, Tuned, hyperparameters, recommend
@@ -129,6 +138,8 @@ def one_model(
 ) -> Result:
     """Put the stream through one model; runs in its own process."""
     try:
+        for module in args.imports:
+            imported(module)
         choice = parse_model(name)
         own = {key: value for key, value in given.items() if key in choice.algorithm.parameters} | choice.given
         limit, own_name = own.get("budget", BUDGET), [choice.algorithm.name]

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from onlinegp.cli.options import add_import
 from onlinegp.files.container import ModelFileError
 from onlinegp.streams.running.checkpoint import unpack
 from onlinegp.streams.running.prepare import shown
@@ -15,6 +16,7 @@ from onlinegp.streams.running.prepare import shown
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="FILE", help="a model (.ogp) or a checkpoint of a run")
     parser.add_argument("--json", action="store_true", help="for programs")
+    add_import(parser)
 
 
 def main(args: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from onlinegp.cli.options import EXIT_CODES, opened, say
+from onlinegp.cli.options import EXIT_CODES, add_import, opened, say
 from onlinegp.cli.run import columns_of, summary, summary_lines
 from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
@@ -39,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--delimiter", default="auto", metavar="C", help="of CSV: a character, tab or space (auto)")
     parser.add_argument("--encoding", default="utf-8", metavar="E", help="of CSV, such as latin-1 (utf-8)")
     parser.add_argument("--quiet", action="store_true", help="say nothing but errors")
+    add_import(parser)
 
 
 def main(args: argparse.Namespace) -> int:
