@@ -92,4 +92,5 @@ def _part(name: str, numbers: dict[str, Any]) -> Any:
     for key, number in numbers.items():
         if isinstance(number, bool) or not isinstance(number, int | float):
             raise ModelFileError(f"{key} of {name} must be a number, got {reprlib.repr(number)}.")
+        float(number)  # which fails for whole numbers that no double can hold
     return PARTS[name](**numbers)
