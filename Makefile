@@ -19,17 +19,18 @@ demo: $(VENV)/installed ## Install, then run the demonstration: four filters on 
 test: $(VENV)/tested ## Install, then run every test but the slow ones
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2
 
-test-slow: $(VENV)/tested ## Run the slow tests too: millions of steps, whole experiments, fifty crashes
+test-slow: $(VENV)/tested ## Run the slow tests too: millions of steps, whole experiments
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m "not attack"
 
-attack: $(VENV)/tested ## Attack files, tables, threads and kills by the thousand
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m attack -s tests/attack
+attack: $(VENV)/tested ## Run the long attacks: files, tables, threads, signals, kills, memory, extremes; with their counts
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m attack -s tests/attack tests/cli/test_crash.py
 
 check: lint types test ## Lint, types, tests
 
-lint: $(VENV)/developed ## Check style and format
+lint: $(VENV)/developed ## Check style, format and the direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 
 types: $(VENV)/developed ## Check types
 	$(BIN)/mypy

@@ -64,7 +64,7 @@ def qklms_naive(X, y, *, step, radius):
     return out
 
 
-def krlst_naive(X, y, *, noise, budget, forgetting, jitter=1e-6):
+def krlst_naive(X, y, *, noise, budget, forgetting, jitter=1e-12):
     """The classical variables mu, Sigma, Q, with K cached."""
     out = np.zeros(len(y))
     C, mu, Sigma, Q, K = X[:0], np.empty(0), np.empty((0, 0)), np.empty((0, 0)), np.empty((0, 0))
@@ -172,7 +172,7 @@ def qklms_tuned(X, y, *, step, radius):
     return out
 
 
-def krlst_tuned(X, y, *, noise, budget, forgetting, jitter=1e-6):
+def krlst_tuned(X, y, *, noise, budget, forgetting, jitter=1e-12):
     """The variables a, A, Q with slots replaced in place and symmetric rank-one updates of BLAS."""
     from scipy.linalg.blas import dsymv, dsyr, dsyr2
 

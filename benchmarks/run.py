@@ -15,6 +15,7 @@ import limits
 import numpy as np
 from cases import CASES, Case
 from fleet import fleet
+from interrupts import interrupts, lines
 
 import onlinegp as ogp
 
@@ -71,7 +72,7 @@ def measure(case: Case, engine: str, repeats: int) -> dict:
         "centers": centers,
         "us": {name: 1e6 * value for name, value in best.items()} | {"limit": 1e6 * limit},
         "bound": case.bound,
-        "times naive": best["naive"] / best["onlinegp"],
+        "times naive": best["naive"] / best["onlinegp"],  # infinite without a twin
         "times tuned": best["tuned"] / best["onlinegp"],
         "share of limit": limit / best["onlinegp"],
         "targets": case.targets,
@@ -169,6 +170,9 @@ def main() -> None:
         if r.get("speed-up", 1.0) != 1.0:
             print(f"\n{r['case']}: {r['speed-up']:.2f} times one thread; memory alone {r['speed-up of memory']:.2f}.")
     report = {"machine": machine, "engine": ogp.engine.info(), "results": results}
+    if args.only in "interrupts":
+        report["interrupts"] = interrupts(args.repeats)
+        print("\n" + lines(report["interrupts"]))
     if args.peers:
         from peers import peers
 

@@ -1,17 +1,55 @@
 // What each instruction set offers to the rest of the program. Plain types; neither Python nor vectors.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include "recipe.hpp"
 
 namespace onlinegp {
 
-// A state as arrays without padding: centers (size, d), alpha (size, p), matrices (size, size); absent ones are null
+// About how much work a sample is with m centers, in kernel evaluations
+inline int64_t work(const Recipe& recipe, int64_t m) {
+    return m + 1 + (recipe.tracked() ? m * m / 16 : 0);
+}
+
+// A long call asks it between two samples whether to stop. It looks every two milliseconds, which it measures in work,
+// since a look at the clock costs as much as a small sample. This one never says stop.
+class Stop {
+  public:
+    Stop() = default;
+    virtual ~Stop();
+    bool asked(int64_t work) {
+        left_ -= work;
+        return left_ <= 0 && look_now();
+    }
+
+  protected:
+    explicit Stop(int64_t first) : every_(first), left_(first) {}
+    virtual bool look();
+
+  private:
+    bool look_now();
+    int64_t every_ = INT64_MAX, left_ = INT64_MAX;
+    bool stopped_ = false;
+    std::chrono::steady_clock::time_point last_{};
+};
+
+// onlinegp.recipes.state.State without padding: centers (size, d), alpha (size, p), matrices (size, size); absent ones are
+// null
 struct Arrays {
-    int64_t size = 0, seen = 0;
-    double scale = 1, bound = 0, residual = 0, power = 1, evidence = 1;
-    double *centers = nullptr, *alpha = nullptr, *kcc = nullptr, *rowsum = nullptr;
-    double *A = nullptr, *Q = nullptr, *K = nullptr, *P = nullptr;
+    double *centers = nullptr, *alpha = nullptr, *kcc = nullptr;
     int64_t* born = nullptr;
+    double *L = nullptr, *S = nullptr, *dQ = nullptr, *rowsum = nullptr;
+    int64_t size = 0, seen = 0;
+    double scale = 1, bound = 0, power = 1, evidence = 1;
+
+    // Call visit(name, kind, field) for each of them, in the order and with the kinds that Python has
+    template <class Visit> void each(const Visit& visit) {
+        visit("centers", "points", centers), visit("alpha", "outputs", alpha), visit("kcc", "vector", kcc);
+        visit("born", "counts", born), visit("L", "triangular", L), visit("S", "symmetric", S);
+        visit("dQ", "vector", dQ), visit("rowsum", "vector", rowsum);
+        visit("size", "integer", size), visit("seen", "integer", seen), visit("scale", "number", scale);
+        visit("bound", "number", bound), visit("power", "number", power), visit("evidence", "number", evidence);
+    }
 };
 
 // What happened, a row a sample; whatever is null is not wanted
@@ -29,10 +67,11 @@ class Model {
     virtual void load(const Arrays& in) = 0;
     virtual void save(Arrays& out) = 0;
     virtual void weights(double* centers, double* alpha) const = 0;
-    virtual void learn(int64_t n, const double* X, const double* Y, const Steps& steps) = 0;
+    // Returns how many rows were learned: n, unless it was stopped
+    virtual int64_t learn(int64_t n, const double* X, const double* Y, const Steps& steps, Stop& stop) = 0;
     virtual void predict_next(const double* x, double* mean, double* variance) = 0;  // one sample, which may be learned next
     virtual void flush() = 0;                                                 // finish what waits, before `predict`
-    virtual void predict(int64_t n, const double* X, double* mean, double* variance) const = 0;  // by several threads
+    virtual void predict(int64_t n, const double* X, double* mean, double* variance, Stop& stop) const = 0;  // by several threads
     virtual void rows(int64_t n, const double* X, double* K) const = 0;       // kernel rows, (n, size)
 };
 
@@ -51,9 +90,10 @@ class Models {
     virtual int64_t size(int64_t i) const = 0;
     virtual void load(int64_t i, const Arrays& in) = 0;
     virtual void save(int64_t i, Arrays& out) = 0;
-    // For each of n events predict (where mean and variance are wanted) and then learn (where Y is given)
-    virtual void work(int worker, int64_t n, const Event* events, const double* X, const double* Y, double* mean,
-                      double* variance) = 0;
+    // For each event predict and then learn (where Y is given); `next` is the first that was not worked off, whatever
+    // happens
+    virtual void work(int worker, const Event*& next, const Event* end, const double* X, const double* Y,
+                      const Steps& steps, Stop& stop) = 0;
 };
 
 struct InstructionSet {

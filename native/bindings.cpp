@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include "engine.hpp"
 #include "sample.hpp"
+#include "signals.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -15,12 +16,12 @@ using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::
 using Doubles = nb::ndarray<nb::numpy, double>;
 using Integers = nb::ndarray<nb::numpy, int64_t>;
 
-template <class T> static nb::ndarray<nb::numpy, T> fresh(std::initializer_list<size_t> shape) {
+template <class T> static nb::ndarray<nb::numpy, T> fresh(const std::vector<size_t>& shape) {
     size_t n = 1;
     for (size_t k : shape) n *= k;
     T* data = new T[n ? n : 1]();
     nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
-    return nb::ndarray<nb::numpy, T>(data, shape, owner);
+    return nb::ndarray<nb::numpy, T>(data, shape.size(), shape.data(), owner);
 }
 
 static const InstructionSet& instructions() {
@@ -28,13 +29,6 @@ static const InstructionSet& instructions() {
     if (!set) throw std::runtime_error("ONLINEGP_ISA names no instruction set of this build; unset it.");
     return *set;
 }
-
-// Works on a model alone, without the interpreter's lock
-struct Alone {
-    nb::gil_scoped_release release;
-    std::lock_guard<std::mutex> guard;
-    template <class E> explicit Alone(E& engine) : guard(engine.lock) {}
-};
 
 template <class E> static void check_width(const E& engine, const Matrix& X) {
     if (int64_t(X.shape(1)) != engine.d) throw nb::value_error("X has another number of columns than the model.");
@@ -45,31 +39,54 @@ template <class E> static void check_rows(const E& engine, const Matrix& X, cons
         throw nb::value_error("Y must have a row for each of X, and a column for each output.");
 }
 
-// Plain numbers are learned at once; anything unusual is left to Python, which knows what to say of it
-static bool learn_one(Engine& engine, nb::handle x, nb::handle y) {
+// Plain numbers are learned at once, and the answer is whether their prediction made sense; anything unusual is left to
+// Python, which knows what to say of it: None
+static nb::object learn_one(Engine& engine, nb::handle x, nb::handle y) {
     const Sample sample(x.ptr(), engine.d), target(y.ptr(), engine.p, engine.p == 1);
-    if (!sample.data() || !target.data()) return false;
-    std::unique_lock<std::mutex> guard(engine.lock, std::try_to_lock);
-    if (!guard) return false;
-    engine.model().learn(1, sample.data(), target.data(), {});
-    return true;
+    if (!sample.data() || !target.data()) return nb::none();
+    const std::unique_lock<Lock> guard(engine.lock, std::try_to_lock);
+    if (!guard) return nb::none();
+    return nb::bool_(engine.learn_one(sample.data(), target.data()));
 }
 
 static nb::object predict_one(Engine& engine, nb::handle x) {
     if (engine.p != 1) return nb::none();
     const Sample sample(x.ptr(), engine.d);
     if (!sample.data()) return nb::none();
-    std::unique_lock<std::mutex> guard(engine.lock, std::try_to_lock);
+    const std::unique_lock<Lock> guard(engine.lock, std::try_to_lock);
     if (!guard) return nb::none();
     double mean, variance;
     engine.model().predict_next(sample.data(), &mean, &variance);
     return nb::make_tuple(mean, variance);
 }
 
+// Learn rows in order. What ends it early, a signal or a lack of memory, leaves the rows before it learned.
+static void learn_rows(Engine& engine, const Matrix& X, const Matrix& Y, const Steps& steps) {
+    const Held held(engine.lock, Use::Change);
+    const int64_t n = int64_t(X.shape(0)), before = engine.model().seen();
+    Signals signals;
+    bool memory = true;
+    {
+        nb::gil_scoped_release release;
+        StopIf interrupted([&] { return signals.came(); });
+        try {
+            engine.model().learn(n, X.data(), Y.data(), steps, interrupted);
+        } catch (const std::bad_alloc&) {
+            memory = false;
+        }
+    }
+    signals.raise();
+    if (memory) return;
+    PyErr_Format(PyExc_MemoryError,
+                 "there is no memory for more centers: %lld of %lld rows were learned, and the model is as they left it. "
+                 "Save it, and go on with a budget or a dictionary that admits fewer.",
+                 static_cast<long long>(engine.model().seen() - before), static_cast<long long>(n));
+    throw nb::python_error();
+}
+
 static void learn(Engine& engine, Matrix X, Matrix Y) {
     check_rows(engine, X, Y);
-    Alone alone(engine);
-    engine.model().learn(int64_t(X.shape(0)), X.data(), Y.data(), {});
+    learn_rows(engine, X, Y, {});
 }
 
 static nb::object run(Engine& engine, Matrix X, Matrix Y, bool decisions) {
@@ -80,10 +97,7 @@ static nb::object run(Engine& engine, Matrix X, Matrix Y, bool decisions) {
              left = fresh<int64_t>({wanted});
     Steps steps{mean.data(), variance.data(), size.data(), nullptr, nullptr, nullptr};
     if (decisions) steps.slot = slot.data(), steps.admitted = admitted.data(), steps.left = left.data();
-    {
-        Alone alone(engine);
-        engine.model().learn(int64_t(n), X.data(), Y.data(), steps);
-    }
+    learn_rows(engine, X, Y, steps);
     if (decisions) return nb::make_tuple(mean, variance, size, slot, admitted, left);
     return nb::make_tuple(mean, variance, size);
 }
@@ -92,86 +106,96 @@ static nb::object predict(Engine& engine, Matrix X, int threads) {
     check_width(engine, X);
     const size_t n = X.shape(0);
     Doubles mean = fresh<double>({n, size_t(engine.p)}), variance = fresh<double>({n});
+    const Held held(engine.lock, Use::Read);
+    Signals signals;
     {
-        Alone alone(engine);
-        engine.predict(int64_t(n), X.data(), mean.data(), variance.data(), threads < 1 ? 1 : threads);
+        nb::gil_scoped_release release;
+        engine.predict(int64_t(n), X.data(), mean.data(), variance.data(), threads < 1 ? 1 : threads,
+                       [&] { return signals.came(); });
     }
+    signals.raise();
     return nb::make_tuple(mean, variance);
 }
 
 static Doubles rows(Engine& engine, Matrix X) {
     check_width(engine, X);
+    const Held held(engine.lock, Use::Read);
     Doubles K = fresh<double>({X.shape(0), size_t(engine.model().size())});
-    Alone alone(engine);
+    nb::gil_scoped_release release;
     engine.model().rows(int64_t(X.shape(0)), X.data(), K.data());
     return K;
 }
 
-constexpr size_t NONE = size_t(-1);  // a vector has no columns
-
-// The names and shapes of a state's arrays
-template <class E, class Visit> static void each_array(const E& engine, Arrays& arrays, const Visit& visit) {
-    const size_t m = size_t(arrays.size), d = size_t(engine.d), p = size_t(engine.p);
-    visit("centers", arrays.centers, m, d);
-    visit("alpha", arrays.alpha, m, p);
-    visit("kcc", arrays.kcc, m, NONE);
-    if (engine.recipe().sums_rows()) visit("rowsum", arrays.rowsum, m, NONE);
-    for (auto& [name, matrix] : {std::pair{"A", &arrays.A}, {"Q", &arrays.Q}, {"K", &arrays.K}, {"P", &arrays.P}})
-        if (engine.recipe().has(name[0])) visit(name, *matrix, m, m);
+// The shape of a state's array of this kind
+template <class E> static std::vector<size_t> shape_of(const E& engine, std::string_view kind, size_t m) {
+    if (kind == "points") return {m, size_t(engine.d)};
+    if (kind == "outputs") return {m, size_t(engine.p)};
+    if (kind == "triangular" || kind == "symmetric") return {m, m};
+    return {m};
 }
 
 // What `write` fills in, as a dictionary
 template <class E, class Write> static nb::dict save(E& engine, int64_t size, const Write& write) {
     nb::dict out;
     Arrays arrays;
-    arrays.size = size;
-    each_array(engine, arrays, [&](const char* name, double*& data, size_t rows, size_t columns) {
-        Doubles array = columns != NONE ? fresh<double>({rows, columns}) : fresh<double>({rows});
-        data = array.data(), out[name] = array;
+    arrays.each([&](const char* name, const char* kind, auto& field) {
+        if constexpr (std::is_pointer_v<std::remove_reference_t<decltype(field)>>) {
+            if (!engine.recipe().tracks(name)) return;
+            auto array = fresh<std::remove_pointer_t<std::remove_reference_t<decltype(field)>>>(shape_of(engine, kind, size_t(size)));
+            field = array.data(), out[name] = array;
+        }
     });
-    Integers born = fresh<int64_t>({size_t(arrays.size)});
-    arrays.born = born.data(), out["born"] = born;
-    write(arrays);
-    out["size"] = arrays.size, out["seen"] = arrays.seen, out["scale"] = arrays.scale, out["bound"] = arrays.bound;
-    out["residual"] = arrays.residual, out["power"] = arrays.power, out["evidence"] = arrays.evidence;
+    {
+        nb::gil_scoped_release release;
+        write(arrays);
+    }
+    arrays.each([&](const char* name, const char*, auto& field) {
+        if constexpr (!std::is_pointer_v<std::remove_reference_t<decltype(field)>>) out[name] = field;
+    });
     return out;
 }
 
 // Give `read` what a dictionary holds
 template <class E, class Read> static void load(E& engine, nb::dict in, const Read& read) {
-    using Given = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
     Arrays arrays;
-    arrays.size = nb::cast<int64_t>(in["size"]), arrays.seen = nb::cast<int64_t>(in["seen"]);
-    arrays.scale = nb::cast<double>(in["scale"]), arrays.bound = nb::cast<double>(in["bound"]);
-    arrays.residual = nb::cast<double>(in["residual"]), arrays.power = nb::cast<double>(in["power"]);
-    arrays.evidence = nb::cast<double>(in["evidence"]);
-    std::vector<Given> held;
-    each_array(engine, arrays, [&](const char* name, double*& data, size_t rows, size_t columns) {
-        held.push_back(nb::cast<Given>(in[name]));
-        if (held.back().size() != rows * (columns != NONE ? columns : 1))
-            throw nb::value_error("an array of the state has the wrong shape.");
-        data = held.back().data();
+    const size_t m = nb::cast<size_t>(in["size"]);
+    std::vector<nb::object> held;
+    arrays.each([&](const char* name, const char* kind, auto& field) {
+        using Field = std::remove_reference_t<decltype(field)>;
+        if constexpr (!std::is_pointer_v<Field>) field = nb::cast<Field>(in[name]);
+        else if (engine.recipe().tracks(name)) {
+            auto array = nb::cast<nb::ndarray<std::remove_pointer_t<Field>, nb::c_contig, nb::device::cpu>>(in[name]);
+            const std::vector<size_t> shape = shape_of(engine, kind, m);
+            bool same = array.ndim() == shape.size();
+            for (size_t i = 0; same && i < shape.size(); i++) same = array.shape(i) == shape[i];
+            if (!same) throw nb::value_error((std::string(name) + " of the state has the wrong shape.").c_str());
+            field = array.data(), held.push_back(in[name]);
+        }
     });
-    auto born = nb::cast<nb::ndarray<int64_t, nb::c_contig, nb::device::cpu>>(in["born"]);
-    if (int64_t(born.size()) != arrays.size) throw nb::value_error("born has the wrong shape.");
-    arrays.born = born.data();
     read(arrays);
+}
+
+// The names and kinds of a state's fields
+static nb::dict state_fields() {
+    nb::dict out;
+    Arrays().each([&](const char* name, const char* kind, auto&) { out[name] = kind; });
+    return out;
 }
 
 // The centers and their weights alone
 static nb::tuple weights(Engine& engine) {
-    std::lock_guard<std::mutex> guard(engine.lock);
+    const Held held(engine.lock, Use::Read);
     const size_t m = size_t(engine.model().size());
     Doubles centers = fresh<double>({m, size_t(engine.d)}), alpha = fresh<double>({m, size_t(engine.p)});
     engine.model().weights(centers.data(), alpha.data());
     return nb::make_tuple(centers, alpha);
 }
 static nb::dict save_one(Engine& engine) {
-    std::lock_guard<std::mutex> guard(engine.lock);
+    const Held held(engine.lock, Use::Read);
     return save(engine, engine.model().size(), [&](Arrays& arrays) { engine.model().save(arrays); });
 }
 static void load_one(Engine& engine, nb::dict in) {
-    std::lock_guard<std::mutex> guard(engine.lock);
+    const Held held(engine.lock, Use::Change);
     load(engine, in, [&](const Arrays& arrays) { engine.model().load(arrays); });
 }
 
@@ -183,12 +207,12 @@ static void check_index(FleetEngine& fleet, int64_t i) {
     if (i < 0 || i >= fleet.models().count()) throw nb::index_error("no such model in the fleet.");
 }
 static nb::dict save_member(FleetEngine& fleet, int64_t i) {
-    std::lock_guard<std::mutex> guard(fleet.lock);
+    const Held held(fleet.lock, Use::Read);
     check_index(fleet, i);
     return save(fleet, fleet.models().size(i), [&](Arrays& arrays) { fleet.models().save(i, arrays); });
 }
 static void load_member(FleetEngine& fleet, int64_t i, nb::dict in) {
-    std::lock_guard<std::mutex> guard(fleet.lock);
+    const Held held(fleet.lock, Use::Change);
     check_index(fleet, i);
     load(fleet, in, [&](const Arrays& arrays) { fleet.models().load(i, arrays); });
 }
@@ -199,8 +223,10 @@ static nb::object numbers(nb::dict index, Indices table, nb::handle keys) {
     if (!listed.is_valid()) throw nb::python_error();
     const size_t n = size_t(PySequence_Fast_GET_SIZE(listed.ptr()));
     Integers who = fresh<int64_t>({n});
-    for (size_t i = 0; i < n; i++) {
-        PyObject* key = PySequence_Fast_GET_ITEM(listed.ptr(), Py_ssize_t(i));
+    for (size_t i = 0; i < n; i++) {  // an odd key's comparison may run anything, even change the list
+        if (i >= size_t(PySequence_Fast_GET_SIZE(listed.ptr()))) throw nb::value_error("keys became fewer meanwhile.");
+        nb::object held = nb::borrow(PySequence_Fast_GET_ITEM(listed.ptr(), Py_ssize_t(i)));
+        PyObject* key = held.ptr();
         int64_t number = -1;
         if (PyLong_CheckExact(key)) {
             int overflow;
@@ -223,26 +249,60 @@ static void check_events(FleetEngine& fleet, const Indices& who, const Matrix& X
     if (who.shape(0) != X.shape(0)) throw nb::value_error("there must be one model for each row of X.");
     for (size_t i = 0; i < who.shape(0); i++) check_index(fleet, who.data()[i]);
 }
+
+// Raise the error that is set, with what it has left learned: a note, and the attribute `learned`, a bool for each event
+[[noreturn]] static void raise_with_learned(const FleetEngine& fleet, size_t n) {
+    nb::python_error error;
+    auto learned = fresh<bool>({n});
+    const long long count = fleet.learned(learned.data());
+    const std::string note = std::to_string(count) + " of " + std::to_string(n) +
+                             " events were learned: those where the attribute `learned` of this exception is True.";
+    try {
+        error.value().attr("learned") = learned;
+        error.value().attr("add_note")(note);
+    } catch (const nb::python_error&) {  // a signal handler may raise what takes no attributes
+    }
+    throw error;
+}
+// Predict, where there is room for it, and learn, where there is a Y. What ends it early, a signal or a lack of memory,
+// leaves each event learned or not.
+static void work(FleetEngine& fleet, const Indices& who, const Matrix& X, const double* Y, const Steps& steps, int threads) {
+    const size_t n = X.shape(0);
+    const Held held(fleet.lock, Use::Change);
+    Signals signals;
+    bool memory = true;
+    {
+        nb::gil_scoped_release release;
+        try {
+            fleet.work(int64_t(n), who.data(), X.data(), Y, steps, threads < 1 ? 1 : threads,
+                       [&] { return signals.came(); });
+        } catch (const std::bad_alloc&) {
+            memory = false;
+            fleet.spare();  // for the exception
+        }
+    }
+    if (!memory) PyErr_SetString(PyExc_MemoryError, "there is no memory for more centers. Use a budget, or fewer models.");
+    if (memory && !signals.raised()) return;
+    if (Y) raise_with_learned(fleet, n);
+    throw nb::python_error();
+}
 static void learn_events(FleetEngine& fleet, Indices who, Matrix X, Matrix Y, int threads) {
     check_events(fleet, who, X), check_rows(fleet, X, Y);
-    Alone alone(fleet);
-    fleet.work(int64_t(X.shape(0)), who.data(), X.data(), Y.data(), nullptr, nullptr, threads < 1 ? 1 : threads);
-}
-static nb::object predict_each(FleetEngine& fleet, const Indices& who, const Matrix& X, const double* Y, int threads) {
-    Doubles mean = fresh<double>({X.shape(0), size_t(fleet.p)}), variance = fresh<double>({X.shape(0)});
-    {
-        Alone alone(fleet);
-        fleet.work(int64_t(X.shape(0)), who.data(), X.data(), Y, mean.data(), variance.data(), threads < 1 ? 1 : threads);
-    }
-    return nb::make_tuple(mean, variance);
+    work(fleet, who, X, Y.data(), {}, threads);
 }
 static nb::object run_events(FleetEngine& fleet, Indices who, Matrix X, Matrix Y, int threads) {
     check_events(fleet, who, X), check_rows(fleet, X, Y);
-    return predict_each(fleet, who, X, Y.data(), threads);
+    const size_t n = X.shape(0);
+    Doubles mean = fresh<double>({n, size_t(fleet.p)}), variance = fresh<double>({n});
+    Integers size = fresh<int64_t>({n});
+    work(fleet, who, X, Y.data(), {mean.data(), variance.data(), size.data(), nullptr, nullptr, nullptr}, threads);
+    return nb::make_tuple(mean, variance, size);
 }
 static nb::object predict_events(FleetEngine& fleet, Indices who, Matrix X, int threads) {
     check_events(fleet, who, X);
-    return predict_each(fleet, who, X, nullptr, threads);
+    Doubles mean = fresh<double>({X.shape(0), size_t(fleet.p)}), variance = fresh<double>({X.shape(0)});
+    work(fleet, who, X, nullptr, {mean.data(), variance.data(), nullptr, nullptr, nullptr, nullptr}, threads);
+    return nb::make_tuple(mean, variance);
 }
 
 static Doubles exp2_minus(nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu> x) {
@@ -264,21 +324,29 @@ static void bind_recipe(nb::module_& m) {
         {"Surprise", Dictionary::Surprise}});
     enumerate<Forgetting>(m, "Forgetting", {{"Keep", Forgetting::Keep}, {"Leak", Forgetting::Leak},
         {"BackToPrior", Forgetting::BackToPrior}, {"UncertaintyInjection", Forgetting::UncertaintyInjection}});
-    enumerate<Pruning>(m, "Pruning", {{"NoneType", Pruning::None}, {"Oldest", Pruning::Oldest},
+    enumerate<Pruning>(m, "Pruning", {{"None", Pruning::None}, {"Oldest", Pruning::Oldest},
         {"LeastWeight", Pruning::LeastWeight}, {"LeastError", Pruning::LeastError}});
     enumerate<Op>(m, "Op", {{"RBF", Op::RBF}, {"Matern12", Op::Matern12}, {"Matern32", Op::Matern32},
         {"Matern52", Op::Matern52}, {"RationalQuadratic", Op::RationalQuadratic}, {"Periodic", Op::Periodic},
         {"Linear", Op::Linear}, {"Polynomial", Op::Polynomial}, {"Constant", Op::Constant}, {"Add", Op::Add},
         {"Multiply", Op::Multiply}, {"Scale", Op::Scale}});
+    nb::class_<BeliefPart>(m, "BeliefPart")
+        .def_rw("kind", &BeliefPart::kind).def_rw("step", &BeliefPart::step).def_rw("beta", &BeliefPart::beta)
+        .def_rw("automatic", &BeliefPart::automatic).def_rw("noise", &BeliefPart::noise)
+        .def_rw("epsilon", &BeliefPart::epsilon).def_rw("jitter", &BeliefPart::jitter);
+    nb::class_<DictionaryPart>(m, "DictionaryPart")
+        .def_rw("kind", &DictionaryPart::kind).def_rw("radius", &DictionaryPart::radius)
+        .def_rw("threshold", &DictionaryPart::threshold).def_rw("error", &DictionaryPart::error)
+        .def_rw("redundant", &DictionaryPart::redundant).def_rw("abnormal", &DictionaryPart::abnormal);
+    nb::class_<ForgettingPart>(m, "ForgettingPart")
+        .def_rw("kind", &ForgettingPart::kind).def_rw("rate", &ForgettingPart::rate)
+        .def_rw("factor", &ForgettingPart::factor);
+    nb::class_<PruningPart>(m, "PruningPart")
+        .def_rw("kind", &PruningPart::kind).def_rw("budget", &PruningPart::budget);
     nb::class_<Recipe>(m, "Recipe")
         .def(nb::init<>())
         .def_rw("belief", &Recipe::belief).def_rw("dictionary", &Recipe::dictionary)
         .def_rw("forgetting", &Recipe::forgetting).def_rw("pruning", &Recipe::pruning)
-        .def_rw("step", &Recipe::step).def_rw("beta", &Recipe::beta).def_rw("automatic", &Recipe::automatic)
-        .def_rw("noise", &Recipe::noise).def_rw("epsilon", &Recipe::epsilon).def_rw("jitter", &Recipe::jitter)
-        .def_rw("radius", &Recipe::radius).def_rw("threshold", &Recipe::threshold).def_rw("error", &Recipe::error)
-        .def_rw("redundant", &Recipe::redundant).def_rw("abnormal", &Recipe::abnormal).def_rw("rate", &Recipe::rate)
-        .def_rw("factor", &Recipe::factor).def_rw("budget", &Recipe::budget)
         .def_rw("learn_power", &Recipe::learn_power)
         .def("add", [](Recipe& recipe, Op op, const std::vector<double>& values, bool each, double a, double b, double c) {
             Program& program = recipe.kernel;
@@ -289,6 +357,10 @@ static void bind_recipe(nb::module_& m) {
 
 NB_MODULE(_native, m) {
     nb::set_leak_warnings(false);  // models that live until the interpreter ends are no leak
+    watch_processes();
+    const nb::module_ numpy = nb::module_::import_("numpy");
+    numpy_array = reinterpret_cast<PyTypeObject*>(nb::object(numpy.attr("ndarray")).release().ptr());  // kept for good
+    numpy_float = reinterpret_cast<PyTypeObject*>(nb::object(numpy.attr("float64")).release().ptr());
     bind_recipe(m);
     nb::class_<Engine>(m, "Engine")
         .def("__init__", [](Engine* self, const Recipe& recipe, int d, int p, bool single) {
@@ -306,7 +378,7 @@ NB_MODULE(_native, m) {
         }, "recipe"_a, "features"_a, "outputs"_a, "single"_a)
         .def("__len__", [](FleetEngine& fleet) { return fleet.models().count(); })
         .def("grow", [](FleetEngine& fleet, int64_t count) {
-            std::lock_guard<std::mutex> guard(fleet.lock);
+            const Held held(fleet.lock, Use::Change);
             fleet.models().grow(count);
         })
         .def("learn", learn_events).def("run", run_events).def("predict", predict_events)
@@ -315,4 +387,5 @@ NB_MODULE(_native, m) {
     m.attr("instruction_set") = instructions().name;
     m.attr("compiler") = ONLINEGP_COMPILER;
     m.attr("DEEPEST") = DEEPEST;
+    m.attr("STATE") = state_fields();
 }

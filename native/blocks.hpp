@@ -1,7 +1,7 @@
 // Blocks of samples for filters that only ever append centers: what can be shared between samples is shared, and every
 // rounding is that of one sample at a time.
 #pragma once
-#include "filter.hpp"
+#include "update.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
 
@@ -56,8 +56,8 @@ void learn_klms_tile(const Recipe& recipe, const Kernel<T>& kernel, State<T>& st
         mean[b] = double(acc[b].total());
         kxx[b] = diagonal(kernel, xb);
         state.push(xb, kxx[b]);
-        alpha[b] = T((y[b] - mean[b]) / (1.0 / recipe.step));
-        state.seen++;
+        alpha[b] = T((y[b] - mean[b]) / (1.0 / recipe.belief.step));
+        if (state.seen < INT64_MAX) state.seen++;
     }
 }
 

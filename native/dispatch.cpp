@@ -1,4 +1,4 @@
-// Which instruction set this machine runs.
+// Which instruction set this machine runs, and what is compiled only once.
 #include "api.hpp"
 #include <cstring>
 
@@ -6,6 +6,21 @@ namespace onlinegp {
 
 Model::~Model() = default;
 Models::~Models() = default;
+Stop::~Stop() = default;
+
+bool Stop::look() { return false; }
+
+// The work until the next look is that of the last two milliseconds, and at most twice what it was
+bool Stop::look_now() {
+    constexpr double LOOK = 2e-3;  // seconds
+    const auto now = std::chrono::steady_clock::now();
+    const double elapsed = std::chrono::duration<double>(now - last_).count(), done = double(every_ - left_);
+    every_ = int64_t(elapsed < LOOK / 2 ? 2 * done : done * LOOK / elapsed) + 1;
+    stopped_ = stopped_ || look();
+    left_ = stopped_ ? 0 : every_;
+    last_ = now;
+    return stopped_;
+}
 
 #ifdef ONLINEGP_X86
 namespace avx512 { extern const InstructionSet table; }

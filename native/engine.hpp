@@ -1,41 +1,67 @@
 // A model that several threads may use: who learns has it alone, and many rows are predicted on many cores.
 #pragma once
 #include <cmath>
+#include <condition_variable>
 #include <exception>
 #include <memory>
-#include <mutex>
-#include <system_error>
-#include <thread>
 #include <vector>
 #include "api.hpp"
+#include "lock.hpp"
 
 namespace onlinegp {
 
 constexpr double LARGEST = 1e150;           // the square of anything larger overflows a double
+constexpr double FAR = 1e3, SURE = 1e5;     // as in onlinegp.models.health
 constexpr int64_t PAIRS_A_THREAD = 200000;  // kernel evaluations below which a thread costs more than it brings
 
-// Call work(begin, end) over [0, n), split evenly between threads; what one of them throws is thrown here
-template <class Work> void in_parallel(int64_t n, int threads, const Work& work) {
+// Stops when look() says so
+template <class Look> class StopIf final : public Stop {
+  public:
+    explicit StopIf(const Look& look) : Stop(1), look_(look) {}
+
+  private:
+    bool look() override { return look_(); }
+    const Look look_;
+};
+
+// Call work(begin, end) over [0, n), split evenly between threads, and meanwhile() now and then while this one waits for
+// the others; what one of them throws is thrown here
+template <class Work, class Meanwhile>
+void in_parallel(int64_t n, int threads, const Work& work, const Meanwhile& meanwhile) {
     const int64_t share = (n + threads - 1) / threads;
     std::vector<std::thread> others;
+    others.reserve(size_t(threads));
+    std::mutex mutex;  // of the three below
+    std::condition_variable ended;
     std::exception_ptr failure;
-    std::mutex failing;
+    size_t done = 0;
     const auto part = [&](int64_t i) {
+        std::exception_ptr thrown;
         try {
             work(i * share, (i + 1) * share < n ? (i + 1) * share : n);
         } catch (...) {
-            std::lock_guard<std::mutex> guard(failing);
-            failure = std::current_exception();
+            thrown = std::current_exception();
         }
+        std::lock_guard<std::mutex> guard(mutex);
+        if (thrown) failure = thrown;
+        done++;
+        ended.notify_one();
     };
-    for (int64_t i = 1; i < threads && i * share < n; i++) {
+    size_t parts = 1;
+    for (int64_t i = 1; i < threads && i * share < n; i++, parts++) {
         try {
             others.emplace_back(part, i);
-        } catch (const std::system_error&) {  // no more threads to be had
+        } catch (const std::exception&) {  // no more threads to be had, or no memory for one
             part(i);
         }
     }
     part(0);
+    for (std::unique_lock<std::mutex> guard(mutex); done < parts;) {
+        if (ended.wait_for(guard, std::chrono::milliseconds(10)) == std::cv_status::no_timeout) continue;
+        guard.unlock();
+        meanwhile();
+        guard.lock();
+    }
     for (auto& thread : others) thread.join();
     if (failure) std::rethrow_exception(failure);
 }
@@ -44,20 +70,47 @@ class Engine {
   public:
     Engine(const InstructionSet& set, const Recipe& recipe, int d, int p, bool single)
         : d(d), p(p), recipe_(recipe), model_(set.make(recipe_, d, p, single)) {}
+    ~Engine() {
+        if (lock.lost()) (void)model_.release();  // it was left in the middle of a change
+    }
 
     const int d, p;
-    std::mutex lock;
+    Lock lock;
 
     Model& model() { return *model_; }
     const Recipe& recipe() const { return recipe_; }
 
-    void predict(int64_t n, const double* X, double* mean, double* variance, int threads) {
+    // Learn one sample. Returns whether what was predicted of it made sense: onlinegp.models.health has the rule.
+    bool learn_one(const double* x, const double* y) {
+        Stop never;
+        double variance = 0;
+        model_->learn(1, x, y, {said_.data(), &variance, nullptr, nullptr, nullptr, nullptr}, never);
+        bool sound = std::isfinite(variance);
+        const double std = std::sqrt(variance);
+        for (int o = 0; o < p; o++) {
+            if (std::fabs(y[o]) > largest_) largest_ = std::fabs(y[o]);
+            const double mean = said_[o];
+            sound = sound && std::isfinite(mean) && (std::fabs(y[o] - mean) <= SURE * std || std::fabs(mean) <= FAR * largest_);
+        }
+        return sound;
+    }
+
+    // Until `interrupted`, which only the calling thread asks
+    template <class Interrupted>
+    void predict(int64_t n, const double* X, double* mean, double* variance, int threads, const Interrupted& interrupted) {
         model_->flush();
-        const int64_t m = model_->size() + 1, cost = n * (recipe_.has('A') || recipe_.has('Q') ? m * m / 16 + m : m);
-        const int64_t useful = cost / PAIRS_A_THREAD + 1;
-        in_parallel(n, int(useful < threads ? useful : threads), [&](int64_t begin, int64_t end) {
-            model_->predict(end - begin, X + begin * d, mean + begin * p, variance + begin);
-        });
+        const int64_t useful = n * work(recipe_, model_->size() + 1) / PAIRS_A_THREAD + 1;
+        const auto here = std::this_thread::get_id();
+        std::atomic<bool> stop{false};
+        const auto ask = [&] {
+            if (std::this_thread::get_id() == here && interrupted()) stop = true;
+            return stop.load();
+        };
+        const auto part = [&](int64_t begin, int64_t end) {
+            StopIf asked(ask);
+            model_->predict(end - begin, X + begin * d, mean + begin * p, variance + begin, asked);
+        };
+        in_parallel(n, int(useful < threads ? useful : threads), part, ask);
     }
 
     static bool sound(const double* x, int64_t n) {  // NaN fails the comparison too
@@ -69,6 +122,8 @@ class Engine {
   private:
     const Recipe recipe_;
     std::unique_ptr<Model> model_;
+    std::vector<double> said_ = std::vector<double>(size_t(p));
+    double largest_ = 0;  // |y| of the samples that were learned one by one
 };
 
 // The same for a fleet. Events are worked off filter by filter, so that memory is walked through once and in order, and
@@ -77,25 +132,58 @@ class FleetEngine {
   public:
     FleetEngine(const InstructionSet& set, const Recipe& recipe, int d, int p, bool single)
         : d(d), p(p), recipe_(recipe), models_(set.make_many(recipe_, d, p, single)) {}
+    ~FleetEngine() {
+        if (lock.lost()) (void)models_.release();  // they were left in the middle of a change
+    }
 
     const int d, p;
-    std::mutex lock;
+    Lock lock;
 
     Models& models() { return *models_; }
     const Recipe& recipe() const { return recipe_; }
 
-    void work(int64_t n, const int64_t* who, const double* X, const double* Y, double* mean, double* variance,
-              int threads) {
+    // In rounds: between two of them all threads rest, and this one asks whether it is `interrupted`
+    template <class Interrupted>
+    void work(int64_t n, const int64_t* who, const double* X, const double* Y, const Steps& steps, int threads,
+              const Interrupted& interrupted) {
+        shares_.clear();
         sort(n, who);
         const int workers = n < EVENTS_A_THREAD * threads ? int(n / EVENTS_A_THREAD) + 1 : threads;
         models_->employ(workers);
-        in_parallel(workers, workers, [&](int64_t worker, int64_t) {
-            const int64_t begin = border(n * worker / workers), end = border(n * (worker + 1) / workers);
-            models_->work(int(worker), end - begin, events_.data() + begin, X, Y, mean, variance);
-        });
+        for (int64_t i = 0; i < workers; i++) {
+            const Event* begin = events_.data() + border(n * i / workers);
+            shares_.push_back({begin, begin, events_.data() + border(n * (i + 1) / workers)});
+        }
+        do {
+            const auto until = std::chrono::steady_clock::now() + ROUND;
+            const auto part = [&](int64_t worker, int64_t) {
+                StopIf late([&] { return std::chrono::steady_clock::now() >= until; });
+                Share& share = shares_[size_t(worker)];
+                models_->work(int(worker), share.next, share.end, X, Y, steps, late);
+            };
+            in_parallel(workers, workers, part, [] {});
+        } while (!finished() && !interrupted());
+    }
+    // Give back memory that only the next call needs
+    void spare() { std::vector<Event>().swap(sorted_); }
+
+    // Which rows the last call worked off, and how many they are
+    int64_t learned(bool* rows) const {
+        int64_t count = 0;
+        for (const Share& share : shares_)
+            for (const Event* event = share.begin; event < share.next; event++, count++) rows[event->row] = true;
+        return count;
     }
 
   private:
+    struct Share {
+        const Event *begin, *next, *end;
+    };
+    bool finished() const {
+        for (const Share& share : shares_)
+            if (share.next < share.end) return false;
+        return true;
+    }
     // By filter, and by row within it: digit after digit, from the last to the first
     void sort(int64_t n, const int64_t* who) {
         events_.resize(n), sorted_.resize(n);
@@ -117,8 +205,10 @@ class FleetEngine {
     }
 
     static constexpr int64_t EVENTS_A_THREAD = 64;
+    static constexpr auto ROUND = std::chrono::milliseconds(25);
     static constexpr int DIGIT = 8;
     std::vector<Event> events_, sorted_;
+    std::vector<Share> shares_;
     const Recipe recipe_;
     std::unique_ptr<Models> models_;
 };

@@ -1,6 +1,6 @@
 // Many filters of one recipe, in slabs of memory: what a step needs for a moment is shared, what a filter keeps is not.
 #pragma once
-#include "filter.hpp"
+#include "update.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
 
@@ -16,14 +16,15 @@ template <class P> class List {
     }
     int64_t count() const { return count_; }
     P& operator[](int64_t i) const { return *items_[i]; }
-    void push(P* item) {
+    template <class... From> void add(From&&... from) {
         if (count_ == room_) {
             const int64_t room = room_ ? 2 * room_ : 16;
             void* bigger = std::realloc(items_, size_t(room) * sizeof(P*));
             if (!bigger) throw std::bad_alloc();
             items_ = static_cast<P**>(bigger), room_ = room;
         }
-        items_[count_++] = item;
+        items_[count_] = new P(from...);
+        count_++;
     }
 
   private:
@@ -37,30 +38,31 @@ template <class T> class Fleet final : public Models {
 
     int64_t count() const override { return states_.count(); }
     void grow(int64_t count) override {
-        while (states_.count() < count) states_.push(new State<T>(recipe_, d_, p_));
+        while (states_.count() < count) states_.add(recipe_, d_, p_);
     }
     void employ(int workers) override {
-        while (workers_.count() < workers) workers_.push(new Worker(d_, p_));
+        while (workers_.count() < workers) workers_.add(d_, p_);
     }
     int64_t size(int64_t i) const override { return states_[i].size; }
     void load(int64_t i, const Arrays& in) override {
         states_[i].pool = &workers_[0].pool;
-        onlinegp::ONLINEGP_ISA::load(kernel_, states_[i], workers_[0].prediction, in);
+        states_[i].load(in);
     }
     void save(int64_t i, Arrays& out) override {
-        onlinegp::ONLINEGP_ISA::save(kernel_, states_[i], workers_[0].prediction, out);
+        flush(states_[i], workers_[0].prediction);
+        states_[i].save(out);
     }
 
-    void work(int worker, int64_t n, const Event* events, const double* X, const double* Y, double* mean,
-              double* variance) override {
-        for (int64_t i = 0; i < n; i++) {
-            if (i + 2 < n) fetch_early(events[i + 2], X, Y);
-            State<T>& state = states_[events[i].who];
-            state.fetch_meanwhile(i + 1 < n ? &states_[events[i + 1].who] : nullptr);
-            const int64_t row = events[i].row;
-            event(workers_[worker], state, X + row * d_, Y ? Y + row * p_ : nullptr,
-                  mean ? mean + row * p_ : nullptr, variance ? variance + row : nullptr);
+    void work(int worker, const Event*& next, const Event* end, const double* X, const double* Y, const Steps& steps,
+              Stop& stop) override {
+        for (bool stopped = false; next < end && !stopped; next++) {
+            if (next + 2 < end) fetch_early(next[2], X, Y);
+            State<T>& state = states_[next->who];
+            state.fetch_meanwhile(next + 1 < end ? &states_[next[1].who] : nullptr);
+            const int64_t row = next->row;
+            event(workers_[worker], state, X + row * d_, Y ? Y + row * p_ : nullptr, steps, row);
             state.fetch_meanwhile(nullptr);
+            stopped = stop.asked(onlinegp::work(recipe_, state.size));
         }
     }
 
@@ -76,17 +78,18 @@ template <class T> class Fleet final : public Models {
         fetch(X + next.row * d_, d_);
         if (Y) fetch(Y + next.row * p_, p_);
     }
-    void event(Worker& worker, State<T>& state, const double* x, const double* y, double* mean, double* variance) {
+    void event(Worker& worker, State<T>& state, const double* x, const double* y, const Steps& steps, int64_t row) {
         Prediction<T>& prediction = worker.prediction;
         state.pool = &worker.pool;
         state.reserve(state.size + 1);
         prediction.reserve(state.capacity);
         for (int j = 0; j < d_; j++) prediction.x[j] = T(x[j]);
         predict_one(recipe_, kernel_, state, prediction);
-        if (mean)
-            for (int o = 0; o < p_; o++) mean[o] = prediction.mean[o];
-        if (variance) *variance = state.power * prediction.s;
+        if (steps.mean)
+            for (int o = 0; o < p_; o++) steps.mean[row * p_ + o] = prediction.mean[o];
+        if (steps.variance) steps.variance[row] = state.power * prediction.s;
         if (y) learn(recipe_, kernel_, state, prediction, y);
+        if (steps.size) steps.size[row] = state.size;
     }
 
     const Recipe& recipe_;

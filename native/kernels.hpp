@@ -47,7 +47,7 @@ template <class T> struct Kernel {
             if (in.op == Op::Linear || in.op == Op::Polynomial) constant_diagonal = false;
         }
         if (constant_diagonal) everywhere = diagonal_of(*this, static_cast<const T*>(nullptr));
-        if (tells_distance()) inside = at_distance(*this, T(recipe.radius)) * (1.0 + CLOSE);
+        if (tells_distance()) inside = at_distance(*this, T(recipe.dictionary.radius)) * (1.0 + CLOSE);
     }
     bool tells_distance() const { return stationary_leaf() && !code[0].each && d <= WIDEST; }  // Euclidean, by falling
     bool scaled() const { return length == 2 && code[1].op == Op::Scale; }

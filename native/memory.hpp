@@ -69,7 +69,10 @@ class Carver {
     size_t used_ = 0;
 };
 
-// Blocks of a few sizes, side by side in large slabs; a block that is given back is handed out again. One thread's own.
+// Blocks of all sizes, side by side in large slabs; a block that is given back is handed out again. One thread's own.
+//
+// Sizes are rounded up to sixteen steps per doubling, so that at most a sixteenth is wasted, the lists of free blocks are
+// of a fixed number, and giving back cannot fail.
 class Pool {
   public:
     Pool() = default;
@@ -83,49 +86,60 @@ class Pool {
         }
     }
     char* take(size_t bytes) {  // zeros
-        bytes = aligned(bytes);
-        Size& size = of(bytes);
-        if (!size.free) carve(size);
-        Block* block = size.free;
-        size.free = block->next;
-        std::memset(block, 0, bytes);
+        const Kind kind = kind_of(bytes);
+        Block* block = free_[kind.index];
+        if (block) free_[kind.index] = block->next;
+        else block = carve(kind.bytes);
+        std::memset(static_cast<void*>(block), 0, aligned(bytes));
         return reinterpret_cast<char*>(block);
     }
-    void give(char* p, size_t bytes) {
-        Block* block = reinterpret_cast<Block*>(p);
-        Size& size = of(aligned(bytes));
-        block->next = size.free;
-        size.free = block;
-    }
+    void give(char* p, size_t bytes) noexcept { put(p, kind_of(bytes).index); }
 
   private:
     struct Block { Block* next; };
     struct Slab { Slab* next; };
-    struct Size { size_t bytes; Block* free; };
-    static constexpr int SIZES = 64;  // capacities double, so there are never more
+    struct Kind { int index; size_t bytes; };
+    static constexpr int STEPS = 16, KINDS = 1024;  // more than a 64-bit size has
     static constexpr size_t SLAB = size_t(1) << 21;
 
-    Size& of(size_t bytes) {
-        for (int i = 0; i < used_; i++)
-            if (sizes_[i].bytes == bytes) return sizes_[i];
-        if (used_ == SIZES) throw std::bad_alloc();
-        sizes_[used_] = {bytes, nullptr};
-        return sizes_[used_++];
+    // With n + 1 units, n = 1xxxx yyy... in binary: kinds differ in the position of the first one and in the xxxx
+    static Kind kind_of(size_t bytes) noexcept {
+        const size_t n = bytes ? (bytes - 1) / ALIGNMENT : 0;
+        int shift = 0;
+        while (n >> shift >= 2 * STEPS) shift++;
+        return {shift * STEPS + int(n >> shift), ((n >> shift) + 1) << shift << 6};
     }
-    void carve(Size& size) {
-        const size_t blocks = size.bytes > SLAB / 8 ? 8 : (SLAB - ALIGNMENT) / size.bytes;
-        const size_t bytes = (ALIGNMENT + blocks * size.bytes + SLAB - 1) / SLAB * SLAB;
-        char* slab = static_cast<char*>(std::aligned_alloc(SLAB, bytes));
+    static_assert(ALIGNMENT == 1 << 6);
+
+    void put(char* p, int kind) noexcept { free_[kind] = new (p) Block{free_[kind]}; }
+
+    Block* carve(size_t bytes) {
+        if (size_t(end_ - at_) < bytes) open(bytes);
+        char* p = at_;
+        at_ += bytes;
+        return reinterpret_cast<Block*>(p);
+    }
+    // A new slab: a quarter of what there is already, so that there are few; where memory is short, what is needed
+    void open(size_t bytes) {
+        const size_t least = slabs(bytes), most = slabs(total_ / 4);
+        size_t room = least < most ? most : least;
+        char* slab = static_cast<char*>(std::aligned_alloc(SLAB, room));
+        if (!slab) slab = static_cast<char*>(std::aligned_alloc(ALIGNMENT, room = ALIGNMENT + bytes));
         if (!slab) throw std::bad_alloc();
 #ifdef MADV_HUGEPAGE
-        madvise(slab, bytes, MADV_HUGEPAGE);  // a hint: fewer address translations
+        if (room % SLAB == 0) madvise(slab, room, MADV_HUGEPAGE);  // a hint: fewer address translations
 #endif
+        const size_t rest = size_t(end_ - at_);  // of the slab before: it becomes a block of the next smaller kind
+        if (rest) put(at_, kind_of(rest + 1).index - 1);
         slabs_ = new (slab) Slab{slabs_};
-        for (size_t i = blocks; i-- > 0;) give(slab + ALIGNMENT + i * size.bytes, size.bytes);
+        at_ = slab + ALIGNMENT, end_ = slab + room, total_ += room;
     }
+    static size_t slabs(size_t bytes) { return (ALIGNMENT + bytes + SLAB - 1) / SLAB * SLAB; }
+
     Slab* slabs_ = nullptr;
-    Size sizes_[SIZES];
-    int used_ = 0;
+    Block* free_[KINDS] = {};
+    char *at_ = nullptr, *end_ = nullptr;  // what is left of the newest slab
+    size_t total_ = 0;
 };
 
 }  // namespace onlinegp::ONLINEGP_ISA

@@ -15,22 +15,35 @@ template <class T> class Filter final : public Model {
     int64_t seen() const override { return state_.seen; }
     void load(const Arrays& in) override {
         prediction_.fresh = false;
-        onlinegp::ONLINEGP_ISA::load(kernel_, state_, prediction_, in);
+        state_.load(in);
     }
     void save(Arrays& out) override {
-        onlinegp::ONLINEGP_ISA::save(kernel_, state_, prediction_, out);
+        flush();
+        state_.save(out);
     }
 
-    void weights(double* centers, double* alpha) const override { state_.save_weights(centers, alpha); }
+    void weights(double* centers, double* alpha) const override {
+        Buffer<T> x(state_.d), a(state_.capacity);
+        for (int64_t i = 0; i < state_.size; i++) {
+            get_center(state_.tiles, state_.d, i, x.data());
+            for (int j = 0; j < state_.d; j++) centers[i * state_.d + j] = double(x[j]);
+        }
+        for (int o = 0; o < state_.p; o++) {
+            copy(state_.weights(o), a.data(), state_.size);
+            if (state_.L.s) state_.L.template backward<1>(int(state_.size), {a.data()});
+            for (int64_t i = 0; i < state_.size; i++) alpha[i * state_.p + o] = double(a[i]);
+        }
+    }
 
-    void learn(int64_t n, const double* X, const double* Y, const Steps& steps) override {
+    int64_t learn(int64_t n, const double* X, const double* Y, const Steps& steps, Stop& stop) override {
         int64_t i = 0;
-        if (is_klms(recipe_, state_)) i = learn_klms(n, X, Y, steps);
-        else if (appends() && n >= 2 * AHEAD) i = learn_ahead(n, X, Y, steps);
-        for (; i < n; i++) {
+        if (is_klms(recipe_, state_)) i = learn_klms(n, X, Y, steps, stop);
+        else if (appends() && n >= 2 * AHEAD) i = learn_ahead(n, X, Y, steps, stop);
+        for (; i < n && !stop.asked(work(recipe_, state_.size)); i++) {
             see(X + i * state_.d);
             learn_seen(i, Y, steps);
         }
+        return i;
     }
 
     void predict_next(const double* x, double* mean, double* variance) override {
@@ -41,9 +54,9 @@ template <class T> class Filter final : public Model {
 
     void flush() override { onlinegp::ONLINEGP_ISA::flush(state_, prediction_); }
 
-    void predict(int64_t n, const double* X, double* mean, double* variance) const override {
+    void predict(int64_t n, const double* X, double* mean, double* variance, Stop& stop) const override {
         auto& state = const_cast<State<T>&>(state_);  // a product with nothing pending leaves it as it is
-        onlinegp::ONLINEGP_ISA::predict(recipe_, kernel_, state, n, X, mean, variance);
+        onlinegp::ONLINEGP_ISA::predict(recipe_, kernel_, state, n, X, mean, variance, stop);
     }
 
     void rows(int64_t n, const double* X, double* K) const override {
@@ -59,7 +72,7 @@ template <class T> class Filter final : public Model {
     static constexpr int block_rows = W<T> < AHEAD ? AHEAD : W<T>;
 
     // Centers are only ever added, and a row is all that a belief needs of them
-    bool appends() const { return !recipe_.budget && !recipe_.has('A') && !recipe_.has('Q'); }
+    bool appends() const { return !recipe_.pruning.budget && !recipe_.tracked(); }
 
     void see(const double* x) {
         bool same = prediction_.fresh;
@@ -68,6 +81,7 @@ template <class T> class Filter final : public Model {
             prediction_.x[j] = T(x[j]);
         }
         if (same) return;
+        prediction_.fresh = false;  // there may be no memory
         state_.reserve(state_.size + 1);
         prediction_.reserve(state_.capacity);
         predict_one(recipe_, kernel_, state_, prediction_);
@@ -85,12 +99,12 @@ template <class T> class Filter final : public Model {
     }
 
     // Up to a full tile one by one, then tile after tile; returns how many rows were learned
-    int64_t learn_klms(int64_t n, const double* X, const double* Y, const Steps& steps) {
+    int64_t learn_klms(int64_t n, const double* X, const double* Y, const Steps& steps, Stop& stop) {
         const int d = state_.d;
         int64_t i = 0;
         for (; i < n && state_.size % W<T>; i++) see(X + i * d), learn_seen(i, Y, steps);
         double mean[block_rows], kxx[block_rows];
-        for (; i + W<T> <= n; i += W<T>) {
+        for (; i + W<T> <= n && !stop.asked(W<T> * work(recipe_, state_.size)); i += W<T>) {
             prediction_.fresh = false;
             state_.reserve(state_.size + W<T>);
             for (int j = 0; j < W<T> * d; j++) ahead_x_[j] = T(X[i * d + j]);
@@ -98,7 +112,7 @@ template <class T> class Filter final : public Model {
             for (int b = 0; b < W<T>; b++) {
                 const int64_t slot = state_.size - W<T> + b;
                 if (steps.mean) steps.mean[i + b] = mean[b];
-                if (steps.variance) steps.variance[i + b] = state_.power * max(1.0 / recipe_.step, kxx[b]);
+                if (steps.variance) steps.variance[i + b] = state_.power * max(1.0 / recipe_.belief.step, kxx[b]);
                 if (steps.size) steps.size[i + b] = slot + 1;
                 if (steps.slot) steps.slot[i + b] = slot, steps.admitted[i + b] = 1, steps.left[i + b] = NEW;
             }
@@ -107,10 +121,10 @@ template <class T> class Filter final : public Model {
     }
 
     // Kernel rows of four samples at a time
-    int64_t learn_ahead(int64_t n, const double* X, const double* Y, const Steps& steps) {
+    int64_t learn_ahead(int64_t n, const double* X, const double* Y, const Steps& steps, Stop& stop) {
         const int d = state_.d;
         int64_t i = 0;
-        for (; i + AHEAD <= n; i += AHEAD) {
+        for (; i + AHEAD <= n && !stop.asked(AHEAD * work(recipe_, state_.size)); i += AHEAD) {
             prediction_.fresh = false;
             for (int j = 0; j < AHEAD * d; j++) ahead_x_[j] = T(X[i * d + j]);
             state_.reserve(state_.size + AHEAD);
@@ -123,7 +137,7 @@ template <class T> class Filter final : public Model {
                 for (int o = 1; o < state_.p; o++)
                     prediction_.mean[o] = double(dot(prediction_.k.data(), state_.weights(o), state_.size));
                 prediction_.kxx = diagonal(kernel_, prediction_.x.data());
-                predict_belief(recipe_, kernel_, state_, prediction_);
+                predict_belief(recipe_, state_, prediction_);
                 learn_seen(i + b, Y, steps);
             }
         }

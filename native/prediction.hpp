@@ -5,25 +5,26 @@
 namespace onlinegp::ONLINEGP_ISA {
 
 template <class T> struct Prediction {
-    Buffer<T> x, center;   // (d,), the input; scratch
-    Buffer<double> mean;   // (p,), k . alpha
+    Buffer<T> x;           // (d,), the input
+    Buffer<double> mean;   // (p,)
     Buffer<double> e;      // (p,), y - mean after forgetting
     Buffer<T> c;           // (p,), e / s, scratch
-    Buffer<T> k, w, q;     // (m,), the kernel row, A k (or P q), Q k
-    Buffer<T> dA, dQ;      // (m,), the diagonals of A and Q
-    Buffer<T> g, z, b, r;  // (m,), scratch
-    double kxx = 0, v = 0, s = 0, gamma2 = 0, beta = 0, residual = 0;
-    double k2 = 0;                  // |k|^2, Beta and Isotropic
-    T largest = 0;                  // of |k|, where the dictionary compares
-    double kw = 0, kq = 0, kr = 0;  // k . w, k . q, k . (q - w), Posterior
-    bool refined = false;  // q is the refined one, Posterior
-    bool fresh = false;    // it belongs to x and the state as they are
+    Buffer<T> k, t, h;     // (m,), the kernel row, L^-1 k, S t
+    Buffer<T> q;           // (m,), L^-T t, where it was asked for (`projected`)
+    Buffer<T> n, a, e_turn, f_turn;  // (m,), the direction that leaves; scratch
+    double kxx = 0, v = 0, s = 0, gamma2 = 0, beta = 0;
+    double k2 = 0;           // |k|^2, Beta and Isotropic
+    double t2 = 0, th = 0;   // t . t, t . h
+    T largest = 0;           // of |k|, where the dictionary compares
+    int64_t leaves = NEW;    // the center that will leave if x is learned, where that is known, with its n = L^-1 e_j
+    bool projected = false;  // q belongs to t
+    bool fresh = false;      // it belongs to x and the state as they are
     int64_t room = 0;
 
-    Prediction(int d, int p) : x(d), center(d), mean(p), e(p), c(p) {}
+    Prediction(int d, int p) : x(d), mean(p), e(p), c(p) {}
     void reserve(int64_t capacity) {
         if (capacity <= room) return;
-        for (Buffer<T>* buffer : {&k, &w, &q, &dA, &dQ, &g, &z, &b, &r}) buffer->resize(capacity);
+        for (Buffer<T>* buffer : {&k, &t, &h, &q, &n, &a, &e_turn, &f_turn}) buffer->resize(capacity);
         room = capacity, fresh = false;
     }
 };
@@ -46,6 +47,15 @@ template <class T> INLINE void scale(T a, T* y, int64_t m) {
 }
 template <class T> INLINE void scaled(T a, const T* x, T* y, int64_t m) {
     for (int64_t i = 0; i < m; i += W<T>) store(y + i, load(x + i) * a);
+}
+template <class T> INLINE void copy(const T* x, T* y, int64_t m) {
+    for (int64_t i = 0; i < m; i += W<T>) store(y + i, load(x + i));
+}
+template <class T> INLINE void clear(T* y, int64_t m) {
+    for (int64_t i = 0; i < m; i += W<T>) store(y + i, Vec<T>{});
+}
+template <class T> INLINE void mix(T a, T* y, T b, const T* x, int64_t m) {  // y <- a y + b x
+    for (int64_t i = 0; i < m; i += W<T>) store(y + i, fma(splat<T>(b), load(x + i), load(y + i) * a));
 }
 template <class T> INLINE double square(T a) { return double(a) * double(a); }
 INLINE double max(double a, double b) { return a > b ? a : b; }

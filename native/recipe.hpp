@@ -1,6 +1,7 @@
 // A recipe as plain data: the parts of onlinegp.recipes.update.Recipe, in the same words. No instruction set, no Python.
 #pragma once
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace onlinegp {
@@ -29,36 +30,51 @@ struct Program {
 
 constexpr int DEEPEST = 32;  // operands that a program may hold at a time
 
-struct Recipe {
-    Program kernel;
-    Belief belief = Belief::Prior;
+// A part: what it is, and the parameters of any of its kind; each has those of its own, so that none can collide
+struct BeliefPart {
+    Belief kind = Belief::Prior;
     double step = 1, beta = 0, noise = 0, epsilon = 0, jitter = 0;
     bool automatic = false;  // beta="auto"
-    Dictionary dictionary = Dictionary::Growing;
+    operator Belief() const { return kind; }
+};
+struct DictionaryPart {
+    Dictionary kind = Dictionary::Growing;
     double radius = 0, threshold = 0, error = 0, redundant = 0, abnormal = 0;
-    Forgetting forgetting = Forgetting::Keep;
+    operator Dictionary() const { return kind; }
+};
+struct ForgettingPart {
+    Forgetting kind = Forgetting::Keep;
     double rate = 0, factor = 1;
-    Pruning pruning = Pruning::None;
+    operator Forgetting() const { return kind; }
+};
+struct PruningPart {
+    Pruning kind = Pruning::None;
     int64_t budget = 0;  // 0: none
+    operator Pruning() const { return kind; }
+};
+
+struct Recipe {
+    Program kernel;
+    BeliefPart belief;
+    DictionaryPart dictionary;
+    ForgettingPart forgetting;
+    PruningPart pruning;
     bool learn_power = false;
 
-    bool has(char matrix) const {  // what the belief tracks
-        switch (belief) {
-            case Belief::Posterior: return matrix == 'A' || matrix == 'Q' || matrix == 'K';
-            case Belief::Exact: return matrix == 'A';
-            case Belief::LeastSquares: return matrix == 'Q' || matrix == 'P';
-            default: return false;
-        }
-    }
     bool projects() const { return belief == Belief::Posterior || belief == Belief::LeastSquares; }
-    bool uses_diagonal_of_a() const {
-        return belief == Belief::Exact || forgetting == Forgetting::UncertaintyInjection;
+    bool tracked() const { return projects() || belief == Belief::Exact; }
+    bool scores() const { return tracked() && pruning == Pruning::LeastError; }
+    bool tracks(std::string_view name) const {  // whether a state keeps this field
+        if (name == "L") return tracked();
+        if (name == "S") return projects();
+        if (name == "dQ") return scores();
+        if (name == "rowsum") return belief == Belief::Beta && belief.automatic;
+        return true;
     }
     bool compares() const {  // x with single centers
         return dictionary != Dictionary::Growing && dictionary != Dictionary::ALD;
     }
     bool uses_norm() const { return belief == Belief::Beta || belief == Belief::Isotropic; }  // |k|
-    bool sums_rows() const { return belief == Belief::Beta && automatic; }
 };
 
 constexpr int64_t NEW = -1, IGNORE = -2;  // a dictionary's answers, beside the slot of the center to reuse

@@ -6,10 +6,15 @@
 
 namespace onlinegp {
 
+// NumPy's own types, which the module finds when it is loaded. What is derived from them may mean something else by its
+// contents, as a masked array does, and is left to Python.
+inline PyTypeObject *numpy_array = nullptr, *numpy_float = nullptr;
+
 // What an object with a buffer shows of it, while this lives
 class View {
   public:
     explicit View(PyObject* o) {
+        if (Py_TYPE(o) != numpy_array && PyObject_TypeCheck(o, numpy_array)) return;
         held_ = PyObject_CheckBuffer(o) && PyObject_GetBuffer(o, &view_, PyBUF_RECORDS_RO) == 0;
         if (!held_) PyErr_Clear();
         const char* format = held_ && view_.format && view_.format[0] && !view_.format[1] ? view_.format : "";
@@ -42,9 +47,9 @@ class View {
     Py_buffer view_;
 };
 
-// A Python float or int, or a NumPy scalar of float32; false if it is none that a double holds
+// A Python float or int, or a NumPy scalar of float64 or float32; false if it is none that a double holds
 inline bool number(PyObject* o, double& value) {
-    if (PyFloat_Check(o)) {
+    if (PyFloat_CheckExact(o) || Py_TYPE(o) == numpy_float) {
         value = PyFloat_AS_DOUBLE(o);
         return true;
     }

@@ -1,87 +1,79 @@
 // What a filter carries from one sample to the next: onlinegp.recipes.state.State, in one block of memory.
 #pragma once
 #include "api.hpp"
-#include "symmetric.hpp"
 #include "tiles.hpp"
+#include "triangle.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
 
 template <class T> struct State {
-    static constexpr int PAD = W<T> > 4 ? W<T> : 4;
+    static constexpr int PAD = Triangle<T>::PAD;
 
     const Recipe& recipe;
     int d, p;
     int64_t size = 0, capacity = 0, seen = 0;
-    double scale = 1, bound = 0, residual = 0, power = 1, evidence = 1;
-    T *tiles = nullptr, *alpha = nullptr, *kcc = nullptr, *rowsum = nullptr;  // alpha: (p, capacity)
+    double scale = 1, bound = 0, power = 1, evidence = 1;
+    T *tiles = nullptr, *alpha = nullptr, *kcc = nullptr, *dQ = nullptr, *rowsum = nullptr;  // alpha: (p, capacity)
     int64_t* born = nullptr;
-    T* probe = nullptr;  // the row `probed` of K, which the next sample checks (gram.hpp)
-    int64_t probed = -1;
-    Symmetric<T> A, Q, P;
-    Symmetric<T> K;  // apart, and only once it is needed (gram.hpp)
+    Factor<T> L;
+    Symmetric<T> S;
     Pool* pool = nullptr;  // where memory comes from; null: the heap
 
     State(const Recipe& recipe, int d, int p) : recipe(recipe), d(d), p(p) {}
     State(const State&) = delete;
     State& operator=(const State&) = delete;
-    ~State() { release(block), release(gram); }
+    ~State() { release(block); }
 
     // While this filter is at work, bring into the cache what `next` will need: its matrices tile by tile, on the way
     // through those of this one, and the rest at once. Null: nothing.
     void fetch_meanwhile(const State* next) {
         const bool alike = next && next->capacity == capacity;
-        A.next = alike ? next->A.s : nullptr, Q.next = alike ? next->Q.s : nullptr;
-        if (!alike) return;
-        fetch(next->tiles, next->size * d), fetch(next->alpha, next->size);
-        if (probe) fetch(next->probe, next->size);
+        L.next = alike ? next->L.s : nullptr, S.next = alike ? next->S.s : nullptr;
+        if (alike) fetch(next->tiles, next->size * d), fetch(next->alpha, next->size);
     }
 
     T* weights(int o) { return alpha + o * capacity; }
     const T* weights(int o) const { return alpha + o * capacity; }
+
+    bool full() const { return recipe.pruning.budget && size == recipe.pruning.budget; }
+    int64_t oldest() const {
+        int64_t first = 0;
+        for (int64_t i = 1; i < size; i++)
+            if (born[i] < born[first]) first = i;
+        return first;
+    }
 
     // Make room for this many rows by doubling; from half of the budget on, for all of it and the sample to come, so
     // that a fleet which grows together leaves little behind
     void reserve(int64_t rows) {
         if (rows <= capacity) return;
         int64_t wanted = 2 * capacity > rows ? 2 * capacity : rows;
-        if (recipe.budget && 2 * wanted > recipe.budget) wanted = rows > recipe.budget + 1 ? rows : recipe.budget + 1;
-        if (wanted < 16) wanted = recipe.budget && recipe.budget < 15 ? recipe.budget + 1 : 16;
+        if (recipe.pruning.budget && 2 * wanted > recipe.pruning.budget) wanted = rows > recipe.pruning.budget + 1 ? rows : recipe.pruning.budget + 1;
+        if (wanted < 16) wanted = recipe.pruning.budget && recipe.pruning.budget < 15 ? recipe.pruning.budget + 1 : 16;
         wanted = (wanted + PAD - 1) / PAD * PAD;
 
         Carver count;
         State(recipe, d, p).carve(count, wanted);
         const Block fresh = take(count.used());  // where there is none, nothing has changed
-        const Layout old{tiles, alpha, kcc, rowsum, probe, born, A, Q, P};
+        const Layout old{tiles, alpha, kcc, dQ, rowsum, born, L, S};
         const int64_t before = capacity;
         Carver carver(fresh.p);
         carve(carver, wanted);
         if (before) move(old, before, wanted);
-        release(block), release_gram();
+        release(block);
         block = fresh, capacity = wanted;
     }
-    void reserve_gram() {
-        gram = take(Symmetric<T>::entries(int(capacity)) * sizeof(T));
-        K.s = reinterpret_cast<T*>(gram.p);
-    }
-    void release_gram() {
-        release(gram);
-        K.s = nullptr;
-    }
-
     // Make x the last center, with weight zero
     void push(const T* x, double kxx) {
         reserve(size + 1);
-        put(size, x, kxx);
+        set_center(tiles, d, size, x);
+        kcc[size] = T(kxx), born[size] = seen;
         for (int o = 0; o < p; o++) weights(o)[size] = 0;
         size++;
     }
-    void put(int64_t slot, const T* x, double kxx) {
-        set_center(tiles, d, slot, x);
-        kcc[slot] = T(kxx), born[slot] = seen;
-    }
 
-    // Let the last center take the slot j of one that has left; only for beliefs that track no matrix
-    void move_last_to(int64_t j, T* x) {
+    // Let the last center take the slot j of one that has left, and return j; only for beliefs that keep no matrix
+    int64_t move_last_to(int64_t j, T* x) {
         const int64_t last = size - 1;
         get_center(tiles, d, last, x);
         set_center(tiles, d, j, x);
@@ -89,61 +81,64 @@ template <class T> struct State {
         if (rowsum) rowsum[j] = rowsum[last], rowsum[last] = 0;
         for (int o = 0; o < p; o++) weights(o)[j] = weights(o)[last], weights(o)[last] = 0;
         size = last;
+        return j;
     }
 
-    // Exchange with the outside: rows and columns in full, no padding
+    // Let the centers after j, which has left, move up by one; weights and matrices are turned instead
+    void close_gap(int64_t j) {
+        const int64_t last = size - 1, rest = last - j;
+        remove_center(tiles, d, j, size);
+        std::memmove(kcc + j, kcc + j + 1, rest * sizeof(T)), std::memmove(born + j, born + j + 1, rest * sizeof(int64_t));
+        kcc[last] = 0;
+        if (dQ) std::memmove(dQ + j, dQ + j + 1, rest * sizeof(T)), dQ[last] = 0;
+        size = last;
+    }
 
-    void load_from(const Arrays& in) {
+    // Exchange with the outside: rows and columns in full, no padding. Nothing may be pending.
+
+    void load(const Arrays& in) {
         reserve(in.size > 0 ? in.size : 1);
-        release_gram();
+        std::memset(block.p, 0, block.bytes);
+        S.pending = false;
         Buffer<T> x(d);
         for (int64_t i = 0; i < in.size; i++) {
             for (int j = 0; j < d; j++) x[j] = T(in.centers[i * d + j]);
             set_center(tiles, d, i, x.data());
             for (int o = 0; o < p; o++) weights(o)[i] = T(in.alpha[i * p + o]);
-            kcc[i] = T(in.kcc[i]), born[i] = in.born[i];
-            if (rowsum) rowsum[i] = T(in.rowsum[i]);
+            born[i] = in.born[i];
         }
-        size = in.size, seen = in.seen, scale = in.scale, bound = in.bound;
-        residual = in.residual, power = in.power, evidence = in.evidence;
-        const double* sources[] = {in.A, in.Q, in.P};
-        Symmetric<T>* matrices[] = {&A, &Q, &P};
-        for (int i = 0; i < 3; i++)
-            if (matrices[i]->s) load_matrix(*matrices[i], sources[i]);
+        size = in.size, seen = in.seen, scale = in.scale, bound = in.bound, power = in.power, evidence = in.evidence;
+        load_vector(kcc, in.kcc), load_vector(dQ, in.dQ), load_vector(rowsum, in.rowsum);
+        if (L.s) load_matrix(L, in.L);
+        if (S.s) load_matrix(S, in.S);
+        for (int64_t i = 0; L.s && i < size; i++) L.inverse[i] = 1 / L.row(int(i))[i];
     }
-    void save_weights(double* to_centers, double* to_alpha) const {
+    void save(Arrays& out) const {
         Buffer<T> x(d);
         for (int64_t i = 0; i < size; i++) {
             get_center(tiles, d, i, x.data());
-            for (int j = 0; j < d; j++) to_centers[i * d + j] = double(x[j]);
-            for (int o = 0; o < p; o++) to_alpha[i * p + o] = double(weights(o)[i]);
+            for (int j = 0; j < d; j++) out.centers[i * d + j] = double(x[j]);
+            for (int o = 0; o < p; o++) out.alpha[i * p + o] = double(weights(o)[i]);
+            out.born[i] = born[i];
         }
-    }
-    void save_to(Arrays& out) const {  // all but K
-        save_weights(out.centers, out.alpha);
-        for (int64_t i = 0; i < size; i++) {
-            out.kcc[i] = double(kcc[i]), out.born[i] = born[i];
-            if (rowsum) out.rowsum[i] = double(rowsum[i]);
-        }
-        out.size = size, out.seen = seen, out.scale = scale, out.bound = bound;
-        out.residual = residual, out.power = power, out.evidence = evidence;
-        double* targets[] = {out.A, out.Q, out.P};
-        const Symmetric<T>* matrices[] = {&A, &Q, &P};
-        for (int i = 0; i < 3; i++)
-            if (matrices[i]->s) save_matrix(*matrices[i], targets[i]);
+        out.size = size, out.seen = seen, out.scale = scale, out.bound = bound, out.power = power, out.evidence = evidence;
+        save_vector(kcc, out.kcc), save_vector(dQ, out.dQ), save_vector(rowsum, out.rowsum);
+        if (L.s) save_matrix(L, out.L, false);
+        if (S.s) save_matrix(S, out.S, true);
     }
 
   private:
     struct Layout {
-        T *tiles, *alpha, *kcc, *rowsum, *probe;
+        T *tiles, *alpha, *kcc, *dQ, *rowsum;
         int64_t* born;
-        Symmetric<T> A, Q, P;
+        Factor<T> L;
+        Symmetric<T> S;
     };
     struct Block {
         char* p = nullptr;
         size_t bytes = 0;
     };
-    Block block, gram;
+    Block block;
 
     Block take(size_t bytes) { return {pool ? pool->take(bytes) : static_cast<char*>(allocate(bytes)), bytes}; }
     void release(Block& old) {
@@ -154,35 +149,36 @@ template <class T> struct State {
     void carve(Carver& from, int64_t rows) {
         tiles = from.take<T>(rows * d), alpha = from.take<T>(rows * p), kcc = from.take<T>(rows);
         born = from.take<int64_t>(rows);
-        rowsum = recipe.sums_rows() ? from.take<T>(rows) : nullptr;
-        probe = recipe.has('K') ? from.take<T>(rows) : nullptr;
-        if (recipe.has('A')) A.carve(from, int(rows), recipe.has('Q'));
-        if (recipe.has('Q')) Q.carve(from, int(rows));
-        if (recipe.has('P')) P.carve(from, int(rows));
+        dQ = recipe.tracks("dQ") ? from.take<T>(rows) : nullptr;
+        rowsum = recipe.tracks("rowsum") ? from.take<T>(rows) : nullptr;
+        if (recipe.tracks("L")) L.carve(from, int(rows));
+        if (recipe.tracks("S")) S.carve(from, int(rows));
     }
     void move(const Layout& old, int64_t rows, int64_t wanted) {
         std::memcpy(tiles, old.tiles, rows * d * sizeof(T));
         std::memcpy(kcc, old.kcc, rows * sizeof(T));
         std::memcpy(born, old.born, rows * sizeof(int64_t));
+        if (dQ) std::memcpy(dQ, old.dQ, rows * sizeof(T));
         if (rowsum) std::memcpy(rowsum, old.rowsum, rows * sizeof(T));
-        if (probe) std::memcpy(probe, old.probe, rows * sizeof(T));
         for (int o = 0; o < p; o++) std::memcpy(alpha + o * wanted, old.alpha + o * rows, rows * sizeof(T));
-        if (A.s) A.copy(old.A, int(rows));
-        if (Q.s) Q.copy(old.Q, int(rows));
-        if (P.s) P.copy(old.P, int(rows));
+        if (L.s) L.copy(old.L, int(rows));
+        if (S.s) S.copy(old.S, int(rows));
     }
-    void load_matrix(Symmetric<T>& S, const double* full) {
-        Buffer<T> row(capacity);
-        for (int64_t i = 0; i < size; i++) {
-            for (int64_t j = 0; j < size; j++) row[j] = T(full[i > j ? i * size + j : j * size + i]);
-            S.set_row(int(i), int(size), row.data());
-        }
+    void load_vector(T* to, const double* from) {
+        for (int64_t i = 0; to && i < size; i++) to[i] = T(from[i]);
     }
-    void save_matrix(const Symmetric<T>& S, double* full) const {
-        Buffer<T> row(capacity);
+    void save_vector(const T* from, double* to) const {
+        for (int64_t i = 0; from && i < size; i++) to[i] = double(from[i]);
+    }
+    void load_matrix(Triangle<T>& to, const double* full) {
+        for (int64_t i = 0; i < size; i++)
+            for (int64_t j = 0; j <= i; j++) to.row(int(i))[j] = T(full[i * size + j]);
+    }
+    void save_matrix(const Triangle<T>& from, double* full, bool mirrored) const {
         for (int64_t i = 0; i < size; i++) {
-            S.get_row(int(i), int(size), row.data());
-            for (int64_t j = 0; j < size; j++) full[i * size + j] = double(row[j]);
+            const T* row = from.row(int(i));
+            for (int64_t j = 0; j <= i; j++) full[i * size + j] = double(row[j]);
+            for (int64_t j = 0; mirrored && j < i; j++) full[j * size + i] = double(row[j]);
         }
     }
 };

@@ -15,6 +15,21 @@ template <class T> INLINE void get_center(const T* tiles, int d, int64_t i, T* x
     for (int j = 0; j < d; j++) x[j] = p[j * W<T>];
 }
 
+// Those after j, of m, move up by one; the last place becomes zero
+template <class T> INLINE void remove_center(T* tiles, int d, int64_t j, int64_t m) {
+    const int64_t step = int64_t(d) * W<T>, last = (m - 1) / W<T>;
+    Int<T> moved = ~first_lanes<T>(int(j % W<T>));
+    for (int64_t t = j / W<T>; t <= last; t++, moved = ~Int<T>{}) {
+        T* p = tiles + t * step;
+        for (int f = 0; f < d; f++, p += W<T>) {
+            Vec<T> up{};
+            EACH(i, W<T> - 1) up[i] = p[i + 1];
+            up[W<T> - 1] = t < last ? p[step] : T(0);
+            store(p, moved ? up : load(p));
+        }
+    }
+}
+
 // A sum of products over tiles in four parts: tile t goes to part t mod 4 on every path, so that their bits agree
 template <class T> struct Sum {
     Vec<T> part[4] = {};

@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))  # so that every test finds `models`
+for folder in (HERE, HERE / "cli", HERE / "streams"):  # so that every test finds `models`, `shell` and `outcomes`
+    sys.path.insert(0, str(folder))
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""One of each estimator, small enough that every path is taken within some hundred samples."""
+"""One of each estimator, small enough that every path is taken within some hundred samples; and models made of them."""
 
 from __future__ import annotations
 
@@ -31,6 +31,22 @@ MODELS = {
     "SWKRLS": ogp.SWKRLS(RBF(0.7), noise=0.01, budget=25),
     "FBKRLS": ogp.FBKRLS(RBF(0.7), noise=0.01, budget=25),
 }
+
+WRAPPED = {
+    "Scaled": ogp.Scaled(MODELS["KRLST"], rows=40),
+    "Scaled-given": ogp.Scaled(MODELS["KLMS"], x_center=0.1, x_scale=(1.1, 0.9), y_center=0.2, y_scale=0.7),
+    "Lagged": ogp.Lagged(MODELS["BetaKLMS-auto"], lags=3),
+    "Lagged-horizon": ogp.Lagged(MODELS["KRLST"], lags=2, horizon=4),
+    "Lagged-none": ogp.Lagged(MODELS["QKLMS"], lags=0, horizon=2),
+    "Robust": ogp.Robust(MODELS["SWKRLS"], bound=2.0),
+    "Robust-python": ogp.Robust(ogp.KNLMS(RBF(0.7), epsilon=1e-2, engine="python"), bound=1.5),
+    "Lagged-Scaled-Robust": ogp.Lagged(ogp.Scaled(ogp.Robust(MODELS["KRLST"])), lags=3),
+    "Lagged-Scaled-Robust-horizon": ogp.Lagged(ogp.Scaled(ogp.Robust(MODELS["KRLST"]), rows=30), lags=3, horizon=3),
+    "Scaled-Robust-Lagged": ogp.Scaled(ogp.Robust(ogp.Lagged(MODELS["KRLS"], lags=2)), rows=50),
+    "Scaled-Scaled": ogp.Scaled(ogp.Scaled(MODELS["FBKRLS"], rows=20), rows=60),
+}
+
+EVERY = MODELS | WRAPPED
 
 
 def stream(n: int = 120, *, features: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -22,6 +22,7 @@ from onlinegp.models import (
     OnlineGP,
     OnlineRegressor,
 )
+from onlinegp.models.combined import Lagged, Robust, Scaled
 from onlinegp.models.health import BreakdownError
 from onlinegp.models.saving import from_bytes, load
 from onlinegp.predictions import Gaussian, Predictions
@@ -46,6 +47,7 @@ __all__ = [
     "KNLMS",
     "KRLS",
     "KRLST",
+    "Lagged",
     "load",
     "ModelFileError",
     "NORMA",
@@ -53,7 +55,9 @@ __all__ = [
     "OnlineRegressor",
     "Predictions",
     "QKLMS",
+    "Robust",
     "run",
+    "Scaled",
     "SWKRLS",
     "Trace",
 ]

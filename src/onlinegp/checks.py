@@ -9,6 +9,7 @@ name in the message is the name the caller wrote::
 from __future__ import annotations
 
 import numbers
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -92,14 +93,14 @@ LARGEST = 1e150  # the square of anything larger overflows a double
 
 
 def check_X(X: ArrayLike, *, width: int | None = None, owner: str = "the model", name: str = "X") -> Array:
-    """Return `X` as an (n, d) array of finite float64, C-ordered, with at least one row."""
+    """Return `X` as an (n, d) array of finite float64, C-ordered, with at least one row; d = 0 only if width = 0."""
     array = _as_floats(X, name)
     if array.ndim != 2:
         raise ValueError(
             f"{name} must have two dimensions (samples, features), got shape {array.shape}. "
             f"Reshape your data: {name}.reshape(-1, 1) for one feature, {name}.reshape(1, -1) for one sample."
         )
-    if array.shape[1] == 0:
+    if array.shape[1] == 0 and width is None:
         raise ValueError(f"{name} has 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
     if width is not None and array.shape[1] != width:
         raise ValueError(
@@ -124,6 +125,12 @@ def check_Xy(X: ArrayLike, y: ArrayLike, *, width: int | None = None, owner: str
     return X, _refuse_non_finite(y, "y")
 
 
+def no_features(y: Any) -> Array:
+    """Return the X of a series without features, for a row of each of y: (n, 0)."""
+    shape = np.shape(y)
+    return np.empty((shape[0] if shape else 1, 0))
+
+
 def check_x(x: ArrayLike, *, width: int | None = None, name: str = "x") -> Array:
     """Return one input as a (d,) array of finite float64; a number counts as one feature."""
     array = _as_floats(x, name)
@@ -144,6 +151,7 @@ def check_x(x: ArrayLike, *, width: int | None = None, name: str = "x") -> Array
 def _as_floats(values: ArrayLike, name: str) -> Array:
     if hasattr(values, "toarray"):  # scipy.sparse, recognized without importing it
         raise TypeError(f"{name} is a sparse matrix, and dense data is required. Pass {name}.toarray().")
+    _refuse_masked(values, name)
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -152,10 +160,31 @@ def _as_floats(values: ArrayLike, name: str) -> Array:
         raise ValueError(
             f"Complex data not supported: {name} has dtype {array.dtype}. Pass real and imaginary parts apart."
         )
+    if array.dtype.kind in "mM":
+        raise TypeError(
+            f"{name} must hold numbers, got times of dtype {array.dtype}, whose unit would be lost. Pass durations as "
+            f"numbers: ({name} - start) / np.timedelta64(1, 's')."
+        )
     if array.dtype.kind not in "fiub":
         array = _numbers_from(array, name)
-    floats = np.asarray(array, dtype=np.float64)
+    with np.errstate(over="ignore"):  # of a long double: it becomes infinity, which is refused by its place
+        floats = np.asarray(array, dtype=np.float64)
     return np.ascontiguousarray(floats) if floats.ndim else floats  # which would make a number a row
+
+
+def _refuse_masked(values: Any, name: str) -> None:
+    """Refuse a masked array, and a list of some, where a value is masked: NumPy would take what lies under the mask."""
+    if isinstance(values, (list, tuple)):
+        for i, row in enumerate(values):
+            if isinstance(row, np.ma.MaskedArray):
+                _refuse_masked(row, f"{name}[{i}]")
+    elif isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        where = np.argwhere(np.ma.getmaskarray(values))[0].tolist()
+        place = f" at {where}" if where else ""
+        raise ValueError(
+            f"{name} has a masked value{place}, and every value must be there. Drop its row, or fill it in: "
+            f"{name}.filled(value)."
+        )
 
 
 def _numbers_from(array: NDArray[Any], name: str) -> Array:
@@ -166,7 +195,16 @@ def _numbers_from(array: NDArray[Any], name: str) -> Array:
                 f"{name} must hold numbers, got {value!r} ({type(value).__name__}); "
                 f"the argument must be a string or a number only where it converts to one. Convert or drop that column."
             )
-    return array.astype(np.float64)
+    floats = np.empty(array.shape)
+    for where, value in np.ndenumerate(array):
+        try:
+            floats[where] = float(value)
+        except OverflowError:
+            raise ValueError(
+                f"{name} contains a number ({type(value).__name__}) of more than 300 digits at {list(where)}. "
+                f"Every value must be below 1e150 in magnitude; drop or rescale it."
+            ) from None
+    return floats
 
 
 def _refuse_non_finite(array: Array, name: str) -> Array:
@@ -178,4 +216,36 @@ def _refuse_non_finite(array: Array, name: str) -> Array:
             f"{name} contains {what} at {list(where)}: {value}. Every value must be finite (no NaN, no inf) and "
             f"below 1e150 in magnitude; drop, impute or rescale it."
         )
+    return array
+
+
+# What was stored: contents of a learner that come back from a file, a copy or a fleet
+
+LARGEST_COUNT = 1 << 62
+
+
+def stored_names(contents: dict[str, Any], expected: Iterable[str], owner: str = "the model") -> None:
+    """Refuse contents that lack a name or have one that is not expected."""
+    expected = set(expected)
+    if odd := sorted(expected ^ contents.keys()):
+        what = "lacks" if odd[0] in expected else "has the unknown entry"
+        raise ValueError(f"{owner} {what} {odd[0]!r}. It has: {', '.join(sorted(contents))}.")
+
+
+def stored_number(name: str, value: Any, kind: type) -> Any:
+    """Return a stored number as int or float, if it is finite and at least zero."""
+    allowed = int if kind is int else (int, float)
+    largest = LARGEST_COUNT if kind is int else np.inf
+    if isinstance(value, bool) or not isinstance(value, allowed) or not 0 <= value < largest:
+        raise ValueError(f"{name} must be a finite number of at least zero, got {value!r}.")
+    return kind(value)
+
+
+def stored_array(name: str, array: Any, shape: tuple[int, ...], dtype: Any = np.float64) -> Any:
+    """Return a stored array if it is finite and has this shape and type."""
+    if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != dtype:
+        found = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
+        raise ValueError(f"{name} must be {np.dtype(dtype)} of shape {shape}, got {found}.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} holds a value that is not finite.")
     return array

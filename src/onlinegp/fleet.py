@@ -7,14 +7,13 @@ import json
 import reprlib
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from pathlib import Path
-from threading import RLock
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp import frames
-from onlinegp.checks import Array, check_X, check_Xy, count
+from onlinegp.checks import Array, check_X, check_Xy, count, no_features
 from onlinegp.engine import thread_count
 from onlinegp.engine.fleets import Numbers
 from onlinegp.engine.members import Members, Which
@@ -22,6 +21,7 @@ from onlinegp.files.atomic import write_atomically
 from onlinegp.files.container import ModelFileError, as_model_file_error, pack, unpack
 from onlinegp.files.stacks import stacked, unstacked
 from onlinegp.learner import Contents
+from onlinegp.locks import ModelLock
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.description import describe, rebuild
 from onlinegp.models.health import BreakdownError
@@ -65,7 +65,7 @@ class Fleet:
         self.model = copy.deepcopy(model)
         self.threads = None if threads is None else count("Use None for as many as there are cores.", threads=threads)
         self.model.check()
-        self._lock = RLock()
+        self._lock = ModelLock()
         self._numbers = Numbers()
         self._members: Members | None = None
         self._single = True
@@ -101,6 +101,8 @@ class Fleet:
         """Return the predictive distributions of y at row i of X by the model of keys[i]."""
         with self._lock:
             values, _ = frames.read(X, self._names, owner="the fleet")
+            if values is None and self.model.features_optional:
+                values = no_features(keys)
             values = check_X(values, width=self._width, owner="the fleet")
             keys = _listed(keys, len(values))
             which = self._numbers.find(keys)
@@ -213,7 +215,7 @@ class Fleet:
     def __setstate__(self, own: dict[str, Any]) -> None:
         contents = own.pop("contents")
         vars(self).update(own)
-        self._lock, self._numbers, self._members = RLock(), Numbers(), None
+        self._lock, self._numbers, self._members = ModelLock(), Numbers(), None
         self._put(*contents)
 
     # Inside
@@ -233,7 +235,10 @@ class Fleet:
     def _events(self, keys: Sequence[Hashable], X: Any, y: Any) -> tuple[Members, Which, Array, Array]:
         """Return the members and the checked events; new keys get new members."""
         values, names = frames.read(X, self._names, owner="the fleet")
-        values, y = check_Xy(values, frames.target(y), width=self._width, owner="the fleet")
+        y, width = frames.target(y), self._width
+        if values is None and self.model.features_optional:
+            values, width = no_features(y), width or 0
+        values, y = check_Xy(values, y, width=width, owner="the fleet")
         outputs = 1 if y.ndim == 1 else y.shape[1]
         if self._members is not None and ((y.ndim == 1) != self._single or outputs != self._members.outputs):
             expected = "(n,)" if self._single else f"(n, {self._members.outputs})"

@@ -47,6 +47,10 @@ class Learner(Protocol):
         """Return the distributions of y at the rows of X; nothing changes."""
         ...
 
+    def skip(self, X: Array) -> Predictions:
+        """Predict rows whose y is never known, in order, and go on behind them: `predict`, for most."""
+        ...
+
     def dump(self) -> Contents:
         """Return all that the next step needs, by name: arrays, numbers and strings."""
         ...
@@ -55,8 +59,8 @@ class Learner(Protocol):
         """Continue from what `dump` returned, bit for bit; refuse what does not fit with a ValueError."""
         ...
 
-    def learn_one(self, x: object, y: object) -> bool:
-        """Learn one plain sample at once, if that can be: return whether it was learned."""
+    def learn_one(self, x: object, y: object) -> bool | None:
+        """Learn one plain sample at once, if that can be: return whether its prediction made sense, or None."""
         ...
 
     def predict_one(self, x: object) -> tuple[float, float] | None:
@@ -85,19 +89,27 @@ class RowLearner(ABC):
     def load(self, contents: Contents) -> None: ...
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
-        said, size = [], np.empty(len(X), dtype=np.int64)
-        for i in range(len(X)):
-            row = slice(i, i + 1)
-            said.append(self.predict(X[row]))
-            self.learn(X[row], Y[row])
-            size[i] = self.size
-        return Predictions.joined(said), size
+        return run_by_row(self, X, Y)
 
-    def learn_one(self, x: object, y: object) -> bool:
-        return False
+    def skip(self, X: Array) -> Predictions:
+        return self.predict(X)
+
+    def learn_one(self, x: object, y: object) -> bool | None:
+        return None
 
     def predict_one(self, x: object) -> tuple[float, float] | None:
         return None
+
+
+def run_by_row(learner: Learner, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
+    """Predict each row, then learn it: what `run` means."""
+    said, size = [], np.empty(len(X), dtype=np.int64)
+    for i in range(len(X)):
+        row = slice(i, i + 1)
+        said.append(learner.predict(X[row]))
+        learner.learn(X[row], Y[row])
+        size[i] = learner.size
+    return Predictions.joined(said), size
 
 
 def nested(name: str, contents: Contents) -> Contents:

@@ -38,7 +38,7 @@ class RiverRegressor(base.MiniBatchRegressor):
         if not isinstance(model, OnlineRegressor):
             raise TypeError(f"model must be one of onlinegp's filters, such as KRLST(), got {model!r}.")
         self.model = model
-        self.learner: OnlineRegressor = type(model)(**model.get_params(deep=False))
+        self.learner: OnlineRegressor = model.unfitted()
         self.features: list[Any] = []
 
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -53,6 +53,16 @@ class Trace:
     def output(self, i: int) -> Trace:
         """Return the trace of one of several outputs."""
         return Trace(self.predictions.output(i), self.y[:, i], self.size, self.origin)
+
+    def first(self, rows: int) -> Trace:
+        """Return the beginning of the trace."""
+        part = slice(0, rows)
+        origin = (
+            None
+            if self.origin is None or self.origin.index is None
+            else replace(self.origin, index=self.origin.index[part])
+        )
+        return Trace(self.predictions.rows(part), self.y[part], self.size[part], origin or self.origin)
 
     def to_frame(self, *, level: float = 0.95, kind: str | None = None) -> Any:
         """Return a data frame with the columns mean, std, lower, upper, log_density and size.

@@ -8,7 +8,9 @@ import io
 import os
 import subprocess
 import sys
+import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +39,7 @@ def onlinegp(*args: Any, stdin: str | bytes = b"", code: int | None = 0, cwd: Pa
     return done
 
 
-def inside(*args: Any, code: int = 0, cwd: Path | None = None) -> Any:
+def inside(*args: Any, code: int | None = 0, cwd: Path | None = None) -> Any:
     """Run a command in this process, which is quicker; files only. Returns what `onlinegp` returns."""
     out, errors = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
     folder = contextlib.chdir(cwd or ".")
@@ -49,14 +51,22 @@ def inside(*args: Any, code: int = 0, cwd: Path | None = None) -> Any:
             got = end.code
         out.flush()
         stdout = out.buffer.getvalue()
-    assert got == code, errors.getvalue()
+    assert code is None or got == code, errors.getvalue()
     return subprocess.CompletedProcess(args, got, stdout, errors.getvalue().encode())
 
 
 def started(*args: Any, **kwargs: Any) -> subprocess.Popen[bytes]:
     """Start a command and return its process."""
-    pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
-    return subprocess.Popen([*COMMAND, *map(str, args)], env=environment(), **(pipes | kwargs))
+    usual: dict[str, Any] = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
+    return subprocess.Popen([*COMMAND, *map(str, args)], **(usual | {"env": environment()} | kwargs))
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 30.0) -> None:
+    """Wait until something is so; fail if it takes longer."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def rows_of(text: str | bytes | Path) -> list[dict[str, str]]:

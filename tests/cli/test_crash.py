@@ -2,78 +2,119 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import random
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
-from shell import FIXED, inside, onlinegp, started, write_csv
+from shell import FIXED, inside, onlinegp, rows_of, started, wait_for, write_csv
 
 
 def run_args(data: Path, out: Path, folder: Path, *more: object) -> list[object]:
     return ["run", data, *FIXED, "--out", out, "--checkpoint", folder, "--resume", "--quiet", *more]
 
 
-def killed_on_the_way(args: list[object], out: Path, length: int, *, kills: int, seed: int) -> int:
-    """Start, kill -9 when the output has grown to a random length, resume; return how often it was killed in time."""
-    rng, done = random.Random(seed), 0
-    for target in sorted(rng.uniform(0.0, 0.8 * length) for _ in range(kills)):
-        process = started(*args, stdin=subprocess.DEVNULL)
-        while process.poll() is None and (not out.exists() or out.stat().st_size < target):
+class Crashing:
+    """A run that is killed again and again, each time between its first row and its last, and resumed."""
+
+    def __init__(self, args: list[object], out: Path, length: int, *, cwd: Path, seed: str = "") -> None:
+        self.args, self.out, self.length, self.cwd = [*args, "--resume"], out, length, cwd
+        self.folder = cwd / str(args[args.index("--checkpoint") + 1])
+        self.rng = random.Random(seed)
+        self.landed: list[int] = []  # rows in the output at each kill
+
+    def kill(self, times: int) -> None:
+        """Kill it so many times, further on each time; begin anew where it was too quick for that."""
+        for target in sorted(self.rng.uniform(0.05, 0.8) * self.length for _ in range(times)):
+            wait_for(lambda target=target: self._killed(target), 120.0)
+
+    def _killed(self, target: float) -> bool:
+        """Kill it when its output has so many bytes, and return whether it was in time."""
+        process = started(*self.args, stdin=subprocess.DEVNULL, cwd=self.cwd)
+        while process.poll() is None and (not self.out.exists() or self.out.stat().st_size < target):
             time.sleep(0.0005)
+        time.sleep(self.rng.uniform(0.0, 0.03))  # while it predicts, writes, or makes a checkpoint
         process.kill()
-        done += process.wait() != 0
-        process.communicate()
-    inside(*args)
-    return done
+        _, errors = process.communicate()
+        text = self.out.read_bytes()
+        rows = text.count(b"\n") - (self.out.suffix == ".csv")  # without the header
+        if process.returncode == -signal.SIGKILL and rows > 0 and len(text) < self.length:
+            self.landed.append(rows)
+            return True
+        assert process.returncode in (0, -signal.SIGKILL), errors.decode()
+        self.out.unlink()
+        shutil.rmtree(self.folder)
+        return False
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
-def test_killed_runs_give_the_same_bytes(tmp_path, suffix):
-    data = write_csv(tmp_path / "data.csv", 12_000)
-    whole, resumed = tmp_path / f"whole{suffix}", tmp_path / f"resumed{suffix}"
-    inside("run", data, *FIXED, "--out", whole, "--quiet")
-    args = run_args(data, resumed, tmp_path / "safe", "--every", "300")
-    kills = killed_on_the_way(args, resumed, whole.stat().st_size, kills=4, seed=len(suffix))
-    assert kills >= 1
-    assert resumed.read_bytes() == whole.read_bytes()
+BAD_JSON = "not an object\n"
+MODES: dict[str, tuple[str, str, list[str]]] = {  # input, output, options
+    "blocks": ("data.csv", "out.csv", []),
+    "row by row": ("data.csv", "out.csv", ["--robust"]),
+    "lags and a horizon": ("data.csv", "out.csv", ["--lags", "3", "--horizon", "2"]),
+    "JSON lines with rejects": (
+        "data.jsonl",
+        "out.jsonl",
+        ["--on-bad-row", "skip", "--rejects", "rejects.csv", "--robust"],
+    ),
+    "gz": ("data.csv.gz", "out.csv", ["--robust"]),
+}
 
 
-@pytest.mark.slow
-def test_fifty_kills(tmp_path):
-    """Fifty kill -9 at random moments of a run over 200,000 rows. One that ends before is compared and begun again."""
-    data, whole = write_csv(tmp_path / "data.csv", 200_000), tmp_path / "whole.csv"
-    more = ["--budget", "100", "--robust"]
-    began = time.monotonic()
-    onlinegp_long("run", data, *FIXED, *more, "--out", whole, "--quiet")
-    longest = 1.0 + (time.monotonic() - began) / 20
-    rng, kills, runs = random.Random(1), 0, 0
-    while kills < 50:
-        runs += 1
-        out = tmp_path / f"resumed{runs}.csv"
-        args = run_args(data, out, tmp_path / f"safe{runs}", "--every", "1000", *more)
-        ended = False
-        while kills < 50 and not ended:
-            process = started(*args, stdin=subprocess.DEVNULL)
-            time.sleep(rng.uniform(0.0, longest))
-            process.kill()
-            ended = process.wait() == 0
-            process.communicate()
-            kills += not ended
-        if not ended:
-            onlinegp_long(*args)
-        assert out.read_bytes() == whole.read_bytes()
-    print(f"{kills} kills in {runs} runs, the last moment after {longest:.1f} s")
+def write_input(path: Path, rows: int) -> None:
+    """Write the table as the name of the file says; JSON lines hold some that are none."""
+    table = write_csv(path.with_name("table.csv"), rows)
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(table.read_bytes()))
+    elif path.suffix == ".jsonl":
+        lines = [json.dumps({"x0": float(r["x0"]), "x1": float(r["x1"]), "y": float(r["y"])}) for r in rows_of(table)]
+        path.write_text("".join(line + "\n" + (BAD_JSON if i % 997 == 500 else "") for i, line in enumerate(lines)))
+    else:
+        table.rename(path)
 
 
-def onlinegp_long(*args: object) -> None:
-    process = started(*args, stdin=subprocess.DEVNULL)
-    _, errors = process.communicate(timeout=1200)
-    assert process.returncode == 0, errors.decode()
+def crash(folder: Path, mode: str, *, rows: int, kills: int, every: int) -> list[int]:
+    """Compare a run that is killed so many times with one that is not; return the rows at which it was."""
+    source, name, more = MODES[mode]
+    write_input(folder / source, rows)
+    args = ["run", source, *FIXED, "--budget", "60", *more, "--out", name, "--quiet"]
+    onlinegp(*args, cwd=folder)
+    outputs = [folder / name, *([folder / "rejects.csv"] if "--rejects" in more else [])]
+    whole = [path.read_bytes() for path in outputs]
+    args += ["--checkpoint", "safe", "--every", str(every)]
+    outputs[0].unlink()
+    crashing = Crashing(args, outputs[0], len(whole[0]), cwd=folder, seed=mode)
+    crashing.kill(kills)
+    onlinegp(*crashing.args, cwd=folder)
+    assert [path.read_bytes() for path in outputs] == whole
+    assert "--rejects" not in more or whole[1].count(b"\n") > 2
+    where = ", ".join(map(str, crashing.landed))
+    print(f"\n{mode}: {len(crashing.landed)} kills of {rows} rows, at row {where}", file=sys.stderr)
+    return crashing.landed
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_killed_runs_give_the_same_bytes(tmp_path, mode):
+    landed = crash(tmp_path, mode, rows=9_000, kills=2, every=300)
+    assert len(landed) == 2
+    assert all(0 < row < 9_000 for row in landed)
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("mode", MODES)
+def test_fifty_kills(tmp_path, mode):
+    """Ten kill -9 at random moments of each mode, fifty in all."""
+    landed = crash(tmp_path, mode, rows=60_000, kills=10, every=1000)
+    assert len(landed) == 10
+    assert all(0 < row < 60_000 for row in landed)
+    assert len(set(landed)) > 5
 
 
 def test_tuned_run_with_lags_rejects_and_a_missing_target(tmp_path):
@@ -90,14 +131,12 @@ def test_tuned_run_with_lags_rejects_and_a_missing_target(tmp_path):
     for name in ("whole", "resumed"):
         out, rejects, folder = (tmp_path / f"{name}{end}" for end in (".csv", ".rejects.csv", ".safe"))
         args = ["run", "data.csv", *more, *skip, "--out", out.name, "--rejects", rejects.name]
-        args += ["--checkpoint", folder.name, "--resume", "--summary", f"{name}.json"]
+        args += ["--checkpoint", folder.name, "--summary", f"{name}.json"]
         if name == "resumed":
-            for delay in (1.0, 1.3):
-                process = started(*args, stdin=subprocess.DEVNULL, cwd=tmp_path)
-                time.sleep(delay)
-                process.kill()
-                process.communicate()
-        inside(*args, cwd=tmp_path)
+            crashing = Crashing(args, out, len(results[0][0]), cwd=tmp_path)
+            crashing.kill(2)
+            assert len(crashing.landed) == 2
+        inside(*args, "--resume", cwd=tmp_path)
         results.append((out.read_bytes(), rejects.read_bytes()))
     assert results[0] == results[1]
     figures = [(tmp_path / f"{name}.json").read_text().split('"centers"')[0] for name in ("whole", "resumed")]
@@ -148,7 +187,7 @@ def test_damaged_checkpoint_is_refused_and_the_previous_one_used(interrupted, da
 def test_no_good_checkpoint_left(interrupted):
     for path in (interrupted / "safe").glob("*.ogp"):
         path.write_bytes(path.read_bytes()[:-1])
-    assert b"damaged or cut short" in inside(*RESUMED, code=4, cwd=interrupted).stderr
+    assert b"do not fit the file" in inside(*RESUMED, code=4, cwd=interrupted).stderr
 
 
 def test_latest_checkpoint_vanished_between_two_renames(interrupted):
@@ -165,7 +204,7 @@ def test_lost_output_is_noticed(interrupted):
 def test_other_input_or_options_are_noticed(interrupted):
     assert b"--level" in inside(*RESUMED, "--level", "0.5", code=4, cwd=interrupted).stderr
     write_csv(interrupted / "data.csv", 400, seed=1)
-    assert b"its beginning differs" in inside(*RESUMED, code=4, cwd=interrupted).stderr
+    assert b"bytes differ" in inside(*RESUMED, code=4, cwd=interrupted).stderr
 
 
 def test_existing_checkpoint_is_not_overwritten(interrupted):
@@ -251,10 +290,3 @@ def test_vanished_files(tmp_path):
     data = write_csv(tmp_path / "data.csv", 30)
     done = inside("run", data, *FIXED, "--out", tmp_path / "no" / "out.csv", code=1)
     assert b"folder does not exist" in done.stderr
-
-
-def wait_for(condition, seconds: float = 30.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)

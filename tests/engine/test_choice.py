@@ -16,6 +16,7 @@ import onlinegp.engine
 from onlinegp.engine import available, info, make_engine
 from onlinegp.kernels import RBF, Kernel
 from onlinegp.recipes.beliefs import Posterior, Prior
+from onlinegp.recipes.state import NEW
 from onlinegp.recipes.update import Recipe
 
 needs_native = pytest.mark.skipif(not available(), reason="the compiled engine was not built")
@@ -58,6 +59,41 @@ def test_native_refuses_a_kernel_of_your_own():
     recipe = Recipe(RBF() * Brownian(), Prior(0.5))
     with pytest.raises(TypeError, match="Brownian"):
         make_engine("native", recipe, recipe.start(1))
+
+
+@dataclass(frozen=True)
+class Novelty:
+    """Has the name and the parameters of a part of ours, and decides otherwise."""
+
+    radius: float
+    error: float
+
+    def place(self, state, x, prediction, e):
+        return NEW if state.size < 3 else 0
+
+
+@needs_native
+def test_parts_are_known_by_what_they_are_and_not_by_their_names():
+    X, Y = stream(60)
+    recipe = Recipe(RBF(0.5), Prior(0.5), dictionary=Novelty(0.5, 0.0))
+    engine = make_engine("auto", recipe, recipe.start(FEATURES))
+    engine.learn(X, Y)
+    assert (engine.name, engine.size) == ("python", 3)
+    with pytest.raises(TypeError, match="no dictionary Novelty"):
+        make_engine("native", recipe, recipe.start(FEATURES))
+
+
+@needs_native
+def test_a_state_of_the_wrong_shape_is_named():
+    recipe = recipes(KERNELS["RBF"])["Posterior-ALD-Keep-LeastError"]
+    engine = native(recipe, recipe.start(FEATURES))
+    engine.learn(*stream(50))
+    contents = engine._core.save()
+    for name in ("L", "S", "dQ", "centers", "born"):
+        with pytest.raises(ValueError, match=name):
+            engine._core.load({**contents, name: contents[name][:-1].copy()})
+    with pytest.raises(KeyError, match="evidence"):
+        engine._core.load({name: value for name, value in contents.items() if name != "evidence"})
 
 
 @needs_native
@@ -113,10 +149,10 @@ def test_odd_samples_are_left_to_python(x):
     X, Y = stream(50)
     engine.learn(X, Y)
     before = engine.state
-    assert engine.learn_one(x, 0.5) is False
+    assert engine.learn_one(x, 0.5) is None
     assert engine.predict_one(x) is None
     for y in (np.nan, np.inf, "a", None, [0.5], 1e151, 10**400, True, np.array([0.5]), 0.5j):
-        assert engine.learn_one(PLAIN, y) is False
+        assert engine.learn_one(PLAIN, y) is None
     assert_same_state(engine.state, before)
 
 
@@ -152,7 +188,7 @@ def test_several_outputs_are_learned_at_once():
         assert single.learn_one(x, y.tolist()) is True
     assert_same_state(single.state, block.state)
     for y in (0.5, [0.5], [0.5, np.nan], [0.5, 0.5, 0.5], [0.5, "a"], None):
-        assert single.learn_one(X[0], y) is False
+        assert single.learn_one(X[0], y) is None
 
 
 WITH_ANOTHER_SET = """

@@ -24,10 +24,10 @@ CASES = {
     "krls_def": (ogp.KRLS(K, threshold=1e-4), 1e-2),
     "swkrls": (ogp.SWKRLS(K, noise=0.01, budget=50), 1e-8),
     "fbkrls": (ogp.FBKRLS(K, noise=0.01, budget=100), 1e-8),
-    "krlst_l1": (ogp.KRLST(K, noise=0.01, budget=100), 1e-8),
+    "krlst_l1": (ogp.KRLST(K, noise=0.01, budget=100, jitter=1e-6), 1e-8),
     # KAFBOX forgets towards K without the jitter that Q inverts, which shows from 1e-12 to 1e-6
-    "krlst": (ogp.KRLST(K, noise=0.01, budget=50, forgetting=0.999), 1e-6),
-    "krlst_l99": (ogp.KRLST(K, noise=0.01, budget=100, forgetting=0.99), 1e-6),
+    "krlst": (ogp.KRLST(K, noise=0.01, budget=50, forgetting=0.999, jitter=1e-6), 1e-6),
+    "krlst_l99": (ogp.KRLST(K, noise=0.01, budget=100, forgetting=0.99, jitter=1e-6), 1e-6),
 }
 
 
@@ -70,8 +70,8 @@ def test_krlst_variances(name, golden, traces):
 def test_learned_power_forgets_where_kafbox_does_not(golden):
     """With forgetting 1 both are the mean of e^2 / s; ours starts from one sample of power one, and fades."""
     X, y = golden["x"], golden["y"]
-    fixed = ogp.run(ogp.KRLST(K, noise=0.01, budget=50, forgetting=0.999), X, y)
-    learned = ogp.run(ogp.KRLST(K, noise=0.01, budget=50, forgetting=0.999, power="learned"), X, y)
+    fixed = ogp.run(ogp.KRLST(K, noise=0.01, budget=50, forgetting=0.999, jitter=1e-6), X, y)
+    learned = ogp.run(ogp.KRLST(K, noise=0.01, budget=50, forgetting=0.999, jitter=1e-6, power="learned"), X, y)
     np.testing.assert_allclose(learned.mean, fixed.mean, rtol=0, atol=1e-12)
     power, evidence = 1.0, 1.0
     kxx, s = 1 + 1e-6, fixed.std**2

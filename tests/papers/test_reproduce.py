@@ -15,7 +15,6 @@ import pytest
 
 import onlinegp as ogp
 from onlinegp.cli import main
-from onlinegp.cli.reproduce import reproduce, write
 from onlinegp.kernels import RBF
 from onlinegp.papers.vanvaerenbergh2016relationship import beta, fig1, fig2, fig3
 from onlinegp.papers.vanvaerenbergh2016relationship.algorithms import growing, tracker
@@ -23,6 +22,7 @@ from onlinegp.papers.vanvaerenbergh2016relationship.arm import Arm
 from onlinegp.papers.vanvaerenbergh2016relationship.channel import Channel, identification
 from onlinegp.papers.vanvaerenbergh2016relationship.common import decimals, run_jobs
 from onlinegp.papers.vanvaerenbergh2016relationship.heldout import HeldOut
+from onlinegp.papers.vanvaerenbergh2016relationship.reproduction import reproduce, write
 
 FOLDER = Path(ogp.__file__).parent / "papers" / "vanvaerenbergh2016relationship"
 SLACK = 0.05  # dB: rounding differs between engines and machines

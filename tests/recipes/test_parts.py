@@ -100,15 +100,15 @@ def test_the_least_weight_leaves():
 def test_the_least_error_is_the_leave_one_out_error():
     """|alpha_i| / A_ii is what the others get wrong at i: the definition, by leaving each one out."""
     X, y = stream(15, seed=5)
-    state, _ = run(Recipe(K, Exact(0.05)), X, y)
+    state, _ = run(Recipe(K, Exact(0.05), pruning=LeastError(15)), X, y)
+    alpha = Exact(0.05).weights(state)
     errors = [
         abs(y[i] - K.row(rest, X[i]) @ np.linalg.solve(K(rest) + 0.05 * np.eye(14), np.delete(y, i)))
         for i in range(15)
         for rest in [np.delete(X, i, axis=0)]
     ]
-    score = np.abs(state.a[:, 0]) / state.square("A").diagonal()
-    np.testing.assert_allclose(score, errors, rtol=1e-8)
-    assert LeastError(15).candidate(state.a, state.square("A").diagonal(), state.born) == np.argmin(errors)
+    np.testing.assert_allclose(np.abs(alpha[:, 0]) / state.dQ[:15], errors, rtol=1e-8)
+    assert LeastError(15).candidate(alpha, state.dQ[:15], state.born) == np.argmin(errors)
 
 
 def test_leaking_weights():
@@ -133,8 +133,8 @@ def test_keep_returns_what_it_was_given():
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"belief": Prior(0.5), "dictionary": ALD(0.1)}, "ALD needs the inverse"),
-        ({"belief": Beta(0.1, 0.1), "dictionary": ALD(0.1)}, "ALD needs the inverse"),
+        ({"belief": Prior(0.5), "dictionary": ALD(0.1)}, "ALD needs the projection"),
+        ({"belief": Beta(0.1, 0.1), "dictionary": ALD(0.1)}, "ALD needs the projection"),
         ({"belief": Exact(0.1), "dictionary": Quantized(0.1)}, "Exact keeps every sample"),
         ({"belief": Prior(0.5), "forgetting": UncertaintyInjection(0.9)}, "UncertaintyInjection"),
         ({"belief": Exact(0.1), "forgetting": BackToPrior(0.9)}, "not defined"),

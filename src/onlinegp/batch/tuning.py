@@ -1,4 +1,4 @@
-"""Hyperparameters of a filter that tracks, by maximum likelihood.
+"""Hyperparameters by maximum likelihood: `estimate_hyperparameters` of a function that changes, `likely_kernels` else.
 
 A filter that forgets expects the function itself to change. Its model is a Gaussian process over inputs and time,
 
@@ -13,7 +13,7 @@ squares", MLSP 2012.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,9 +21,12 @@ from numpy.typing import ArrayLike
 
 from onlinegp.batch.gp import MaximumLikelihood, log_marginal_likelihood, maximum_likelihood
 from onlinegp.checks import Array, check_Xy, count, fraction, positive
-from onlinegp.kernels import RBF, Kernel, Matern12
-from onlinegp.models import KRLST
+from onlinegp.kernels import RBF, Kernel, Matern12, Matern52
+from onlinegp.models.rls.krlst import KRLST
 
+FAMILIES: tuple[Callable[..., Kernel], ...] = (RBF, Matern52)
+NOISE_FLOOR = 1e-7  # a share of k(x, x): on noise-free data the likelihood asks for ever less
+LARGEST_AMPLITUDE = 10.0  # of f, in variances of the target
 SMALLEST_FORGETTING = 1e-6  # a KRLS-T below it forgets everything at once
 
 
@@ -139,6 +142,40 @@ def estimate_hyperparameters(
     rows_in_time = np.column_stack([X, np.arange(n, dtype=np.float64)])
     moving = maximum_likelihood(start, noise, rows_in_time, y, restarts=restarts, seed=seed, subset=n)
     return _better(moving, _at_rest(moving, X, y))
+
+
+def likely_kernels(X: Array, y: Array, *, rows: int = 500) -> list[Hyperparameters]:
+    """Return the most likely kernel of each family, with one length scale for each column, and its noise; best first.
+
+    X (n, d) and y (n,) are standardized. More than `rows` rows are thinned evenly: a step of the search costs rows^3.
+    The function is taken to stay as it is.
+    """
+    pick = np.unique(np.linspace(0, len(X) - 1, min(rows, len(X))).astype(int))
+    X, y = X[pick], y[pick]
+    start = tuple([2.0 * float(np.sqrt(X.shape[1]))] * X.shape[1])
+    found = []
+    for family in FAMILIES:
+        try:
+            found.append(_most_likely(family(start), X, y))
+        except np.linalg.LinAlgError:
+            continue
+    if not found:
+        found = [Hyperparameters(RBF(start), 0.1, 1.0, np.nan)]
+    return sorted(found, key=lambda one: -one.log_likelihood)
+
+
+def _most_likely(shape: Kernel, X: Array, y: Array) -> Hyperparameters:
+    """Return the most likely amplitude, length scales and noise, the amplitude at most LARGEST_AMPLITUDE.
+
+    On data without noise the likelihood has no end: ever smoother, ever larger. The noise floor goes with it.
+    """
+    best = maximum_likelihood(1.0 * shape, 1e-2, X, y, restarts=0)
+    kernel, noise = best.kernel, best.noise
+    if kernel.diag(X[:1])[0] > (v := LARGEST_AMPLITUDE):
+        best = maximum_likelihood(shape, 1e-2 / v, X, y / np.sqrt(v), restarts=0)
+        kernel, noise = v * best.kernel, v * best.noise
+    noise = max(noise, NOISE_FLOOR * float(kernel.diag(X[:1])[0]))
+    return Hyperparameters(kernel, noise, 1.0, log_marginal_likelihood(kernel, noise, X, y))
 
 
 def _spread(X: Array) -> tuple[float, ...]:

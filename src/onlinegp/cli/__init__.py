@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
+
+from onlinegp.cli.process import Terminated, drop_output, interruptible, one_blas_thread, stand_in_for_closed_streams
+from onlinegp.streams.errors import printable
 
 # command: the line that --help shows. The module of that name has add_arguments(parser) and main(args) -> exit code.
 COMMANDS = {
@@ -23,15 +25,39 @@ COMMANDS = {
 }
 
 
-BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code: 0 done, 1 failed, 2 not understood, 130 interrupted, 141 output closed.
 
     An error may carry another one as its `exit_code`: 3 for bad data, 4 for a checkpoint that cannot be used.
     """
-    argv = sys.argv[1:] if argv is None else list(argv)
+    stand_in_for_closed_streams()
+    try:
+        with warnings.catch_warnings(), interruptible():
+            warnings.showwarning = _tell
+            code = _command(sys.argv[1:] if argv is None else list(argv))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # whoever read the output has gone; there is nobody to tell
+        drop_output()
+        return 141
+    except KeyboardInterrupt:
+        print("onlinegp: interrupted.", file=sys.stderr)
+        return 130
+    except Terminated:
+        print("onlinegp: terminated.", file=sys.stderr)
+        return 143
+    except MemoryError:
+        _tell("there is not enough memory. Use a smaller --budget, --lags or --tune.")
+        drop_output()
+        return 1
+    except (ValueError, TypeError, OSError, ArithmeticError) as error:
+        _tell(_told(error))
+        drop_output()
+        return getattr(error, "exit_code", 1)
+
+
+def _command(argv: list[str]) -> int:
+    """Run a command and return its exit code, or raise what ended it."""
     parser = argparse.ArgumentParser(
         prog="onlinegp",
         description="Regression on streams with honest uncertainty.",
@@ -44,40 +70,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         if name in argv[:1]:
             module = import_module(f"onlinegp.cli.{name}")
             module.add_arguments(command)
-            command.set_defaults(main=module.main)
-    args = parser.parse_args(argv)
-    _one_blas_thread()
+            command.set_defaults(main=module.main, paths=getattr(module, "PATHS", None))
     try:
-        with warnings.catch_warnings():
-            warnings.showwarning = _tell
-            code = args.main(args)
-        sys.stdout.flush()
-        return code
-    except BrokenPipeError:  # whoever read the output has gone; there is nobody to tell
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
-    except KeyboardInterrupt:
-        print("onlinegp: interrupted.", file=sys.stderr)
-        return 130
-    except (ValueError, TypeError, OSError) as error:
-        print(f"onlinegp: {error}", file=sys.stderr)
-        return getattr(error, "exit_code", 1)
+        args = parser.parse_args(argv)
+    except SystemExit:
+        sys.stdout.flush()  # the help, which may have lost its reader too
+        raise
+    one_blas_thread()
+    if args.paths is not None:
+        args.paths.check(args)
+    return args.main(args)
+
+
+def _told(error: Exception) -> str:
+    """Return the message of an error, of the system's ones with the file and without the number."""
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error)
+    return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
 
 
 def _tell(message: Warning | str, *_: object, **__: object) -> None:
     """Show a warning as the command line speaks, without a place in the source."""
-    print(f"onlinegp: {message}", file=sys.stderr)
-
-
-def _one_blas_thread() -> None:
-    """Keep BLAS to one thread, unless the user said otherwise: here models run side by side, and threads that wait for
-    each other on busy cores take longer than one alone."""
-    if any(name in os.environ for name in BLAS_THREADS):
-        return
-    from threadpoolctl import threadpool_limits
-
-    os.environ.update(dict.fromkeys(BLAS_THREADS, "1"))  # for what is loaded later, and for processes of our own
-    threadpool_limits(1, user_api="blas")
+    print(f"onlinegp: {printable(str(message))}", file=sys.stderr)
 
 
 def _version() -> str:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
-import shutil
-import sys
 import tempfile
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from time import process_time
 from typing import Any
 
+from onlinegp.batch.choice import BUDGET, recommend
+from onlinegp.batch.tuning import Hyperparameters
 from onlinegp.checks import count
 from onlinegp.cli.options import (
     EXIT_CODES,
@@ -25,12 +25,17 @@ from onlinegp.cli.options import (
     imported,
     opened,
     say,
+    source_of,
 )
 from onlinegp.cli.parsing import parse_model, parse_models
-from onlinegp.cli.tune import first_rows
-from onlinegp.streams.running.choose import BUDGET, Tuned, hyperparameters, recommend
+from onlinegp.cli.paths import Paths
+from onlinegp.files.atomic import write_atomically
+from onlinegp.processes import worker_pool
+from onlinegp.streams.errors import printable
+from onlinegp.streams.reading.raw import file_of
 from onlinegp.streams.running.job import Job
 from onlinegp.streams.running.predictor import Embedding, Predictor, Scaling, WarmUp
+from onlinegp.streams.running.prepare import first_rows, hyperparameters, tuning_density
 from onlinegp.streams.running.registry import algorithms
 from onlinegp.streams.running.score import Curves
 from onlinegp.streams.writing.sinks import NoSink
@@ -44,6 +49,7 @@ rows after those, which rewards small errors and honest intervals alike; --by er
 processor time a row, reading included.
 
 {EXIT_CODES}"""
+PATHS = Paths(reads=("SOURCE",), replaces=("--out", "--json"), pipes=("SOURCE",))
 
 
 @dataclass
@@ -71,25 +77,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    count(jobs=args.jobs)
+    if args.out:
+        _check_picture(args.out)
     with tempfile.TemporaryDirectory() as folder:
-        if args.source == "-":  # every model reads it
-            args.source = str(Path(folder) / "input")
-            with open(args.source, "wb") as file:
-                shutil.copyfileobj(sys.stdin.buffer, file)
+        args.source = file_of(args.source, Path(folder) / "input")  # every model reads it
         results = compared(args)
     good = sorted((r for r in results if not r.wrong), key=lambda r: _rank(r, args.by))
     print(table(good))
     for result in results:
         if result.wrong:
-            print(f"{result.name}: {result.wrong}")
+            print(f"{result.name}: {printable(result.wrong)}")
     if not good:
         raise ValueError("no model came through. Use a larger --noise, or another --kernel.")
     what = "log density" if args.by == "density" else "error"
     print(f"\nRecommended: {good[0].name}, the best {what}.")
     if args.json:
-        Path(args.json).write_text(json.dumps([{"model": r.name} | r.figures for r in good], indent=2) + "\n")
+        table_of = [{"model": r.name} | r.figures for r in good]
+        write_atomically(args.json, [json.dumps(table_of, indent=2).encode() + b"\n"])
     if args.out:
-        draw(good).savefig(args.out, dpi=150)
+        picture = io.BytesIO()
+        draw(good).savefig(picture, format=Path(args.out).suffix[1:], dpi=150)
+        write_atomically(args.out, [picture.getvalue()])
         say(f"plot: {args.out}")
     return 0
 
@@ -100,21 +109,19 @@ def compared(args: argparse.Namespace) -> list[Result]:
     columns, lags = chosen_columns(args, source)
     source.select(columns)
     rows = args.tune or max(20 + 2 * lags, min(1000, source.rows_at_most(5000) // 5))
-    X, y, _ = first_rows(source, rows, Embedding(lags, args.horizon))
+    X, y, _ = first_rows(source, rows, Embedding(lags, args.horizon), say=say)
     source.close()
     given, scaling = given_parameters(args), Scaling.of(X, y)
     Z, t = scaling.x(X), scaling.y(y)
-    kernel = given.get("kernel")
-    tuned = hyperparameters(Z, t) if kernel is None else [Tuned(kernel, given.get("noise", 1e-2))]
+    tuned = hyperparameters(Z, t, given)
     say(f"{columns.target}: tuned on {len(y)} rows, the rest is scored")
-    names = (
-        parse_models(args.models)
-        if args.models
-        else [one.name for one in algorithms().values() if one.estimator.bounded]
-    )
+    bounded = [one.name for one in algorithms().values() if one.estimator.bounded]
+    names = parse_models(args.models) if args.models else bounded
+    if not names:
+        raise ValueError(f"--models must name at least one model, got {args.models!r}. See `onlinegp models`.")
     for name in names:
         parse_model(name)  # refuses a wrong one before any work
-    with ProcessPoolExecutor(count(jobs=args.jobs), mp_context=get_context("spawn")) as pool:
+    with worker_pool(min(args.jobs, len(names))) as pool:
         waiting = [pool.submit(one_model, args, name, tuned, Z, t, scaling, rows, lags, given) for name in names]
         return [future.result() for future in _shown(as_completed(waiting), len(waiting))]
 
@@ -128,7 +135,7 @@ def _shown(futures: Any, total: int) -> Any:
 def one_model(
     args: argparse.Namespace,
     name: str,
-    tuned: list[Tuned],
+    tuned: list[Hyperparameters],
     Z: Any,
     t: Any,
     scaling: Scaling,
@@ -142,9 +149,13 @@ def one_model(
             imported(module)
         choice = parse_model(name)
         own = {key: value for key, value in given.items() if key in choice.algorithm.parameters} | choice.given
-        limit, own_name = own.get("budget", BUDGET), [choice.algorithm.name]
-        (trial,) = recommend(Z, t, tuned, names=own_name, budget=limit, given=own, horizon=args.horizon)
-        source = opened(args)
+        limit, candidates = own.get("budget", BUDGET), [choice.algorithm.estimator]
+
+        def density(model: Any) -> float:
+            return tuning_density(model, Z, t, horizon=args.horizon, robust=None)
+
+        (trial,) = recommend(tuned, density, candidates=candidates, budget=limit, given=own)
+        source = source_of(args)
         source.select(chosen_columns(args, source)[0])
 
         def prepare(X: Any, y: Any, warm: WarmUp) -> Predictor:
@@ -192,14 +203,22 @@ def table(results: list[Result]) -> str:
     return "\n".join(lines)
 
 
-def draw(results: list[Result]) -> Any:
-    """Return the figure: everybody's error along the stream, and what a row costs against the error."""
-    from onlinegp.streams.writing.report import error_curve
-
+def _check_picture(path: str) -> None:
+    """Refuse a picture that could not be drawn, before the work and not after it."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise ValueError("--out needs matplotlib. Install it with: pip install 'onlinegp[plots]'") from None
+    if Path(path).suffix[1:].lower() not in Figure().canvas.get_supported_filetypes():
+        raise ValueError(f"--out must end in .png or .svg, got {path}.")
+
+
+def draw(results: list[Result]) -> Any:
+    """Return the figure: everybody's error along the stream, and what a row costs against the error."""
+    from matplotlib.figure import Figure
+
+    from onlinegp.streams.writing.report import error_curve
+
     figure = Figure(figsize=(10.0, 4.6), layout="constrained")
     over_time, cost = figure.subplots(1, 2, width_ratios=[3, 2])
     for i, r in enumerate(results):

@@ -11,6 +11,7 @@ import numpy as np
 
 from onlinegp import KLMS, KRLST, QKLMS, BetaKLMS, Trace, run
 from onlinegp.checks import Array
+from onlinegp.cli.paths import Paths
 from onlinegp.datasets import channel_switch
 from onlinegp.kernels import RBF
 from onlinegp.metrics import coverage, mse, to_db
@@ -18,6 +19,7 @@ from onlinegp.models import OnlineRegressor
 
 ROWS, SWITCH, NOISE = 1500, 750, 0.01
 SETTLED = 250  # rows after the start and after the switch that do not count: the filters are converging
+PATHS = Paths(folders={"--out": lambda folder: [folder / "demo.png"]})
 
 
 @dataclass

@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from onlinegp.cli.options import add_import
+from onlinegp.cli.paths import Paths
 from onlinegp.files.container import ModelFileError
+from onlinegp.streams.errors import printable
 from onlinegp.streams.running.checkpoint import unpack
 from onlinegp.streams.running.prepare import shown
+
+PATHS = Paths(reads=("MODEL",))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +31,7 @@ def main(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(facts, indent=2))
     else:
-        print("\n".join(_lines(facts)))
+        print("\n".join(map(printable, _lines(facts))))
     return 0
 
 

@@ -9,17 +9,21 @@ from importlib import import_module
 from typing import Any
 
 from onlinegp.cli.parsing import parse_columns, parse_kernel, parse_setting
+from onlinegp.streams.errors import printable
 from onlinegp.streams.reading.source import ROWS, Columns, Source, choose_columns, open_source
+from onlinegp.streams.running.predictor import FARTHEST
 
 EXIT_CODES = """exit codes:
   0    done
-  1    failed: a file that vanished or cannot be written, a full disk, a model that broke down
+  1    failed: a file that vanished, cannot be written or is named twice, a full disk, a model that broke down
   2    the command was not understood
   3    bad data: the message names file, line, column and value
   4    a checkpoint is damaged, missing or of another run
   130  interrupted by Ctrl-C (143: by SIGTERM); output and checkpoint are complete up to there
-  141  the reader of the output closed the pipe
+  141  the reader of the output closed the pipe, or there was no standard output
 """
+
+MOST_TUNING = 1_000_000  # rows, which are kept in memory
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:
@@ -30,8 +34,14 @@ def add_source(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--keys", metavar="A,B", help="the columns to copy to the output (text, times, ids)")
     group.add_argument("--lags", type=int, metavar="N", help="predict from the last N values of the target")
     group.add_argument("--horizon", type=int, default=1, metavar="H", help="with --lags: so many rows ahead (1)")
+    add_format(group)
+
+
+def add_format(group: Any) -> None:
+    """Let a parser, or a group of its options, know how SOURCE is written."""
     group.add_argument("--format", choices=("auto", "csv", "jsonl", "parquet"), default="auto", help="of SOURCE (auto)")
     group.add_argument("--delimiter", default="auto", metavar="C", help="of CSV: a character, tab or space (auto)")
+    group.add_argument("--decimal", choices=(".", ","), default=".", help="of numbers in CSV: point or comma (.)")
     group.add_argument("--encoding", default="utf-8", metavar="E", help="of CSV, such as latin-1 (utf-8)")
 
 
@@ -86,16 +96,34 @@ def given_parameters(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def opened(args: argparse.Namespace, *, rows: int = ROWS) -> Source:
+    """Return the source that the options describe, and say what is to be known of it."""
+    source = source_of(args, rows=rows)
+    for note in [] if getattr(args, "quiet", False) else source.notes:
+        say(note)
+    return source
+
+
+def source_of(args: argparse.Namespace, *, rows: int = ROWS) -> Source:
     return open_source(
-        args.source, format=args.format, delimiter=args.delimiter, encoding=args.encoding, rows=max(1, min(rows, ROWS))
+        args.source,
+        format=args.format,
+        delimiter=args.delimiter,
+        encoding=args.encoding,
+        decimal=args.decimal,
+        rows=max(1, min(rows, ROWS)),
+        resumable=getattr(args, "checkpoint", None) is not None,
     )
 
 
 def chosen_columns(args: argparse.Namespace, source: Source) -> tuple[Columns, int]:
     """Return the columns, and the lags: those asked for, or ten if there is nothing else to predict from."""
     lags = 0 if args.lags is None else args.lags
-    if lags < 0 or args.horizon < 1:
-        raise ValueError(f"--lags must be 0 or more and --horizon 1 or more, got {args.lags} and {args.horizon}.")
+    if not 0 <= lags <= FARTHEST:
+        raise ValueError(f"--lags must be from 0 to {FARTHEST}, got {lags}. 10 is a usual choice.")
+    if not 1 <= args.horizon <= FARTHEST:
+        raise ValueError(f"--horizon must be from 1 to {FARTHEST} rows, got {args.horizon}.")
+    if args.tune is not None and not 0 <= args.tune <= MOST_TUNING:
+        raise ValueError(f"--tune must be from 0 to {MOST_TUNING} rows, got {args.tune}. 1000 is a usual choice.")
     columns = choose_columns(
         source,
         target=args.target,
@@ -110,6 +138,12 @@ def chosen_columns(args: argparse.Namespace, source: Source) -> tuple[Columns, i
     return columns, lags
 
 
+def checked_level(level: float) -> float:
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"--level must be greater than 0 and less than 1, got {level}. Use 0.99 for a wide interval.")
+    return level
+
+
 def say(*parts: object) -> None:
     """Tell the user, beside the output."""
-    print(*parts, file=sys.stderr, flush=True)
+    print(*(printable(str(part)) for part in parts), file=sys.stderr, flush=True)

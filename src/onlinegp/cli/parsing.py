@@ -94,7 +94,7 @@ def parse_every(text: str) -> tuple[int | None, float | None]:
         number = float(digits)
     except ValueError:
         number = 0.0
-    if number <= 0.0 or not (unit in ("", "rows") or unit in seconds):
+    if not 0.0 < number < 1e15 or not (unit in ("", "rows") or unit in seconds):
         raise ValueError(f"--every must be a number of rows or of seconds, such as 10000 or '30 s', got {text!r}.")
     return (None, number * seconds[unit]) if unit in seconds else (max(1, int(number)), None)
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from onlinegp.cli.options import EXIT_CODES, add_import, opened, say
-from onlinegp.cli.run import columns_of, summary, summary_lines
+from onlinegp.cli.options import EXIT_CODES, add_format, add_import, checked_level, opened, say
+from onlinegp.cli.paths import Paths
 from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.streams.errors import Stopped
-from onlinegp.streams.reading.source import Columns, Source
+from onlinegp.streams.reading.source import Columns, Source, columns_of
 from onlinegp.streams.running.checkpoint import unpack
 from onlinegp.streams.running.job import Job, Rejects
 from onlinegp.streams.running.predictor import Embedding, Predictor, Scaling
+from onlinegp.streams.running.summary import summary, summary_lines
 from onlinegp.streams.writing.sinks import open_sink
 
 EPILOG = f"""examples:
@@ -23,6 +24,7 @@ EPILOG = f"""examples:
 The file needs the columns that the model was trained with; the target may be missing, unless lags are made from it.
 
 {EXIT_CODES}"""
+PATHS = Paths(reads=("MODEL", "SOURCE"), appends=("--out", "--rejects"), pipes=("SOURCE", "--out"))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,16 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--level", type=float, default=0.95, metavar="P", help="probability of the interval (0.95)")
     parser.add_argument("--on-bad-row", choices=("stop", "skip"), default="stop", help="(stop)")
     parser.add_argument("--rejects", metavar="FILE", help="with skip: where to write such rows and why, CSV")
-    parser.add_argument(
-        "--format", choices=("auto", "csv", "jsonl", "parquet"), default="auto", help="of SOURCE (auto)"
-    )
-    parser.add_argument("--delimiter", default="auto", metavar="C", help="of CSV: a character, tab or space (auto)")
-    parser.add_argument("--encoding", default="utf-8", metavar="E", help="of CSV, such as latin-1 (utf-8)")
+    add_format(parser)
     parser.add_argument("--quiet", action="store_true", help="say nothing but errors")
     add_import(parser)
 
 
 def main(args: argparse.Namespace) -> int:
+    checked_level(args.level)
     try:
         model, stream = unpack(Path(args.model).read_bytes())
     except ModelFileError as error:
@@ -78,5 +77,6 @@ def _plain(model: OnlineRegressor, source: Source) -> tuple[Predictor, Columns]:
     if len(numbers) < width:
         raise ValueError(f"the model has {width} inputs, and {source.path} {len(numbers)} columns of numbers.")
     features, target = tuple(numbers[:width]), numbers[width] if len(numbers) > width else None
-    keys = tuple(name for name in source.names if name not in (*features, target))
+    taken = {*features, target}
+    keys = tuple(name for name in source.names if name not in taken)
     return Predictor(model, Scaling.none(width), Embedding(), learn=False), Columns(target, features, keys)

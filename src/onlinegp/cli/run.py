@@ -5,23 +5,34 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
-from onlinegp.checks import fraction, positive
-from onlinegp.cli.options import EXIT_CODES, add_model, add_source, chosen_columns, given_parameters, opened, say
+from onlinegp.checks import positive
+from onlinegp.cli.options import (
+    EXIT_CODES,
+    add_model,
+    add_source,
+    checked_level,
+    chosen_columns,
+    given_parameters,
+    opened,
+    say,
+)
 from onlinegp.cli.parsing import parse_every, parse_model
+from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
-from onlinegp.streams.errors import CheckpointError, Stopped
-from onlinegp.streams.reading.source import ROWS, Columns, Source
-from onlinegp.streams.running.checkpoint import Checkpoints, pack, unpack
+from onlinegp.streams.errors import CheckpointError, Stopped, listed
+from onlinegp.streams.reading.source import ROWS, Columns, Source, columns_of
+from onlinegp.streams.running.checkpoint import Checkpoints, own_files, unpack
 from onlinegp.streams.running.job import Every, Job, Rejects, check_resumable, same_settings
 from onlinegp.streams.running.predictor import Embedding, Predictor, WarmUp
 from onlinegp.streams.running.prepare import Preparation, described
 from onlinegp.streams.running.score import Curves
-from onlinegp.streams.writing.sinks import open_sink, output_format
+from onlinegp.streams.running.summary import summary, summary_lines
+from onlinegp.streams.writing.sinks import NoSink, open_sink, output_format
 
 EPILOG = f"""examples:
   onlinegp run data.csv                                   choose everything, print predictions
@@ -35,10 +46,20 @@ included), lower, upper and log_density of the prediction made before the target
 predicted by the mean of those before them and are not scored. A missing target is predicted and not learned.
 
 After a crash, repeat the command with --resume: the output becomes what an uninterrupted run gives. A pipe must then
-be sent again from its beginning; what was done is skipped.
+be sent again from its beginning; what was done is skipped. With --checkpoint, a last line of a file that has no end yet
+is left unread, as it may still become longer.
 
 {EXIT_CODES}"""
 PIPE_ROWS = 200  # for tuning, where nobody knows how many rows will come
+PATHS = Paths(
+    reads=("SOURCE", "--start"),
+    appends=("--out", "--rejects"),
+    replaces=("--summary", "--save", "--report"),
+    folders={"--checkpoint": own_files},
+    pipes=("SOURCE", "--out"),
+    renewed=("--start", "--save"),
+)
+Talk = Callable[[str], None]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -79,10 +100,10 @@ def main(args: argparse.Namespace) -> int:
         assert job is not None
         say(f"onlinegp: {stopped} after {job.rows} rows. {_how_to_go_on(args, job)}")
         return stopped.exit_code
-    except OSError as error:
+    except OSError:
         if job is not None and job.checkpoints is not None:
             say(f"onlinegp: {_how_to_go_on(args, job)}")
-        raise OSError(error.strerror or str(error)) from error
+        raise
     finally:
         if job is not None:
             _close(job)
@@ -106,11 +127,9 @@ def _how_to_go_on(args: argparse.Namespace, job: Job) -> str:
 # Before
 
 
-def set_up(args: argparse.Namespace, talk: Any) -> Job:
+def set_up(args: argparse.Namespace, talk: Talk) -> Job:
     """Return the job that the options describe, at its beginning or where its checkpoint says."""
-    fraction(level=args.level)
-    if args.level == 1.0:
-        raise ValueError("--level must be less than 1, got 1.0. Use 0.99 or 0.999 for a wide interval.")
+    checked_level(args.level)
     if args.robust is not None:
         positive("3 is a usual choice.", robust=args.robust)
     every = Every(*parse_every(args.every))
@@ -125,19 +144,19 @@ def set_up(args: argparse.Namespace, talk: Any) -> Job:
     return _job(args, source, checkpoints, every, talk)
 
 
-def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | None, every: Every, talk: Any) -> Job:
+def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | None, every: Every, talk: Talk) -> Job:
+    """Return the job. Its outputs are opened last, so that nothing that is refused before has touched them."""
     columns, embedding, predictor = _from_options(args, source, talk)
     source.select(columns)
     settings = _settings(args, columns, embedding)
     saved = _saved(args, checkpoints, settings, talk)
-    sink = open_sink(_output(args), columns.keys, str(columns.target), keep=saved[1]["output"] if saved else 0)
-    rejected = saved[1]["rejects"] if saved else {"count": 0, "length": 0}
+    if saved:
+        source.seek(saved[1]["position"])  # before the output is cut: it refuses another input
     job = Job(
         source=source,
-        sink=sink,
+        sink=NoSink(),
         level=args.level,
         predictor=predictor,
-        rejects=Rejects(args.rejects, count=rejected["count"], keep=rejected["length"]),
         checkpoints=checkpoints,
         every=every,
         settings=settings,
@@ -148,10 +167,13 @@ def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | No
         job.resume(*saved)
     elif predictor is None:
         _tune_first(args, job, embedding, talk)
+    rejected = saved[1]["rejects"] if saved else {"count": 0, "length": 0}
+    job.sink = open_sink(_output(args), columns.keys, str(columns.target), keep=saved[1]["output"] if saved else 0)
+    job.rejects = Rejects(args.rejects, count=rejected["count"], keep=rejected["length"])
     return job
 
 
-def _tune_first(args: argparse.Namespace, job: Job, embedding: Embedding, talk: Any) -> None:
+def _tune_first(args: argparse.Namespace, job: Job, embedding: Embedding, talk: Talk) -> None:
     """Let the job tune on its first rows, or not at all."""
     choice = None if args.model is None else parse_model(args.model, given_parameters(args))
     preparation = Preparation(
@@ -168,7 +190,7 @@ def _tune_first(args: argparse.Namespace, job: Job, embedding: Embedding, talk: 
     if embedding.lags and rows <= embedding.memory + 1:
         raise ValueError(f"--tune {rows} leaves no row to tune on with --lags {embedding.lags}. Use more rows.")
     talk(f"tuning on the first {rows} rows")
-    job.warm_up, job.prepare = WarmUp(rows, embedding), preparation.tuned
+    job.warm_up, job.prepare = WarmUp(rows, embedding, say=talk), preparation.tuned
 
 
 def _tuning_rows(args: argparse.Namespace, source: Source) -> int:
@@ -184,12 +206,12 @@ def _tuning_rows(args: argparse.Namespace, source: Source) -> int:
     return max(min(1000, source.rows_at_most(5000) // 5), min(50, 5 + 2 * lags))
 
 
-def _from_options(args: argparse.Namespace, source: Source, talk: Any) -> tuple[Columns, Embedding, Predictor | None]:
+def _from_options(args: argparse.Namespace, source: Source, talk: Talk) -> tuple[Columns, Embedding, Predictor | None]:
     """Return the columns, the lags, and with --start the predictor."""
     if args.start is None:
         columns, lags = chosen_columns(args, source)
         past = f"its last {lags} values" + (f", {args.horizon} rows ahead" if args.horizon > 1 else "")
-        from_what = [*([", ".join(columns.features)] if columns.features else []), *([past] if lags else [])]
+        from_what = [*([listed(columns.features)] if columns.features else []), *([past] if lags else [])]
         talk(f"target: {columns.target}, predicted from {' and '.join(from_what)}")
         return columns, Embedding(lags, args.horizon), None
     model, stream = unpack(Path(args.start).read_bytes())
@@ -200,17 +222,6 @@ def _from_options(args: argparse.Namespace, source: Source, talk: Any) -> tuple[
     predictor.embedding.history.clear()  # another stream has another past
     talk(f"model: {type(model).__name__} from {args.start}, {predictor.size} centers")
     return columns, predictor.embedding, predictor
-
-
-def columns_of(stream: dict[str, Any], source: Source, *, target_needed: bool = True) -> Columns:
-    """Return the columns that a saved stream was about, as this source has them."""
-    target, features = stream["columns"]["target"], tuple(stream["columns"]["features"])
-    for name in (*features, *([target] if target_needed else [])):
-        if name not in source.names:
-            raise ValueError(f"the model needs the column {name!r}. {source.path} has: {', '.join(source.names)}.")
-    taken = {target, *features}
-    keys = tuple(name for name in source.names if name not in taken)
-    return Columns(target if target in source.names else None, features, keys)
 
 
 def _settings(args: argparse.Namespace, columns: Columns, embedding: Embedding) -> dict[str, Any]:
@@ -228,13 +239,17 @@ def _settings(args: argparse.Namespace, columns: Columns, embedding: Embedding) 
         "robust",
         "level",
         "start",
+        "format",
+        "delimiter",
+        "encoding",
+        "decimal",
     )
     settings = {name: getattr(args, name) for name in (*plain, "on_bad_row", "rejects")}
     lists = {name: ",".join(value) for name, value in asdict(columns).items() if isinstance(value, tuple)}
     return settings | {"target": columns.target} | lists | {"lags": embedding.lags, "horizon": embedding.horizon}
 
 
-def _saved(args: argparse.Namespace, checkpoints: Checkpoints | None, settings: dict[str, Any], talk: Any) -> Any:
+def _saved(args: argparse.Namespace, checkpoints: Checkpoints | None, settings: dict[str, Any], talk: Talk) -> Any:
     """Return model and stream of the checkpoint to go on from, or None."""
     if checkpoints is None:
         return None
@@ -290,17 +305,21 @@ class Progress:
             self._hidden = True
 
 
-def finish(args: argparse.Namespace, job: Job, talk: Any) -> None:
+def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
     """Tell how it went, and write what else was asked for."""
     figures = summary(job)
     for line in summary_lines(figures):
         talk(line)
+    if job.source.unfinished:
+        say(f"onlinegp: the last line of {job.source.path} has no end yet and was left unread: resume when it has one.")
     if _output(args) is None:
         talk("The predictions were not kept: add --out FILE, or a pipe.")
     if args.summary:
-        Path(args.summary).write_text(json.dumps(figures, indent=2) + "\n")
-    if args.save and job.predictor is not None:
-        write_atomically(args.save, [pack(job.predictor.model, job.state())])
+        write_atomically(args.summary, [json.dumps(figures, indent=2).encode() + b"\n"])
+    if job.predictor is None and job.warm_up is not None:
+        talk(f"{job.warm_up.constant()} in every row: there is nothing to learn, and no model")
+    elif args.save:
+        write_atomically(args.save, [job.model_file()])
         talk(f"model: {args.save}")
     if args.report and job.curves is not None:
         from onlinegp.streams.writing.report import write_report
@@ -314,32 +333,3 @@ def _command() -> str:
     import shlex
 
     return shlex.join(["onlinegp", *sys.argv[1:]])
-
-
-def summary(job: Job) -> dict[str, Any]:
-    """Return the figures of a run."""
-    seconds = monotonic() - job.began - job.idle
-    centers = 0 if job.predictor is None else job.predictor.size
-    return {
-        "rows": job.rows,
-        "rejected": job.rejects.count,
-        **job.score.summary(),
-        "centers": centers,
-        "tuning_seconds": job.idle,
-        "rows_per_second": (job.rows - job.start_rows) / max(seconds, 1e-9),
-    }
-
-
-def summary_lines(figures: dict[str, Any]) -> list[str]:
-    rejected = f", {figures['rejected']} rejected" if figures["rejected"] else ""
-    lines = [
-        f"{figures['rows']} rows{rejected}, {figures['rows_per_second']:,.0f} a second, {figures['centers']} centers"
-    ]
-    if not figures["scored"]:
-        return [*lines, "no row was scored: every one was used for tuning, or has no target"]
-    nmse = "none (the target is constant)" if figures["nmse_db"] is None else f"{figures['nmse_db']:.2f} dB"
-    return [
-        *lines,
-        f"scored {figures['scored']} rows: nMSE {nmse}, RMSE {figures['rmse']:.4g}, "
-        f"log density {figures['log_density']:.3f}, {figures['level']:.0%} intervals cover {figures['coverage']:.1%}",
-    ]

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.checks import Array
 from onlinegp.cli.options import EXIT_CODES, add_model, add_source, chosen_columns, given_parameters, opened, say
 from onlinegp.cli.parsing import parse_model
+from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
-from onlinegp.streams.reading.source import Source
-from onlinegp.streams.running.checkpoint import pack
+from onlinegp.streams.errors import printable
 from onlinegp.streams.running.job import Job
-from onlinegp.streams.running.predictor import Embedding, Predictor, Scaling, WarmUp
-from onlinegp.streams.running.prepare import Preparation, described
+from onlinegp.streams.running.predictor import Embedding, Predictor, Scaling
+from onlinegp.streams.running.prepare import Preparation, described, first_rows
 from onlinegp.streams.writing.sinks import NoSink
 
 EPILOG = f"""examples:
@@ -26,6 +25,7 @@ Inputs and target are standardized first; length scales are in those units: the 
 matters. The file that --out writes holds scaling, columns and model, with nothing learned yet.
 
 {EXIT_CODES}"""
+PATHS = Paths(reads=("SOURCE",), replaces=("--out",), pipes=("SOURCE",))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +41,7 @@ def main(args: argparse.Namespace) -> int:
     columns, lags = chosen_columns(args, source)
     source.select(columns)
     rows = args.tune or source.rows_at_most(1000)
-    X, y, embedding = first_rows(source, rows, Embedding(lags, args.horizon))
+    X, y, embedding = first_rows(source, rows, Embedding(lags, args.horizon), say=say)
     choice = parse_model(args.model, given_parameters(args))
     scaling = Scaling.of(X, y)
     trial = Preparation(choice.algorithm.name, choice.given).choose(scaling.x(X), scaling.y(y), args.horizon)
@@ -49,29 +49,14 @@ def main(args: argparse.Namespace) -> int:
     names = [*columns.features, *(f"{columns.target}[-{lag + args.horizon - 1}]" for lag in range(lags, 0, -1))]
     print(f"{choice.algorithm.name} on {len(y)} rows, log density {trial.log_density:.3f} a row in the second half")
     for line in (*described(model), *_relevance(names, trial.params.get("kernel"))):
-        print(f"  {line}")
+        print(f"  {printable(line)}")
     if args.out:
         embedding.history.clear()
         predictor = Predictor(model, scaling, embedding)
         job = Job(source, NoSink(), predictor=predictor)
-        write_atomically(args.out, [pack(model, job.state())])
+        write_atomically(args.out, [job.model_file()])
         say(f"model: {args.out}")
     return 0
-
-
-def first_rows(source: Source, rows: int, embedding: Embedding) -> tuple[Array, Array, Embedding]:
-    """Return inputs and targets of the first rows of a source."""
-    warm = WarmUp(rows, embedding)
-    for block in source:
-        n = min(len(block), warm.wanted)
-        warm.advance(block.X[:n], block.y[:n])
-        if block.error is not None and warm.wanted:
-            from onlinegp.streams.errors import BadData
-
-            raise BadData(block.error.message(source.path))
-        if warm.wanted == 0:
-            break
-    return *warm.data(), embedding
 
 
 def _relevance(names: list[str], kernel: Any) -> list[str]:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from onlinegp.checks import Array, choice, count, finite, non_negative
-from onlinegp.datasets.embedding import embed, windows
+from onlinegp.datasets.embedding import embed
+from onlinegp.lags import windows
 
 
 def channel_switch(

@@ -6,18 +6,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp.checks import Array, check_X, count
+from onlinegp.lags import windows
 
 
 def embed(series: ArrayLike, lags: int, *, horizon: int = 1) -> tuple[Array, Array]:
     """Pair every target with the `lags` samples that end `horizon` steps before it.
 
     ``X[i] = (s[t], s[t-1], ..., s[t-lags+1])`` and ``y[i] = s[t+horizon]`` with ``t = i + lags - 1``:
-    the newest sample comes first.
+    the newest sample comes first, as in :class:`onlinegp.Lagged`.
 
     Parameters
     ----------
     series : array_like of shape (n,)
-        One sample a time step.
+        One sample per time step.
     lags : int
         Width of the embedding.
     horizon : int, default 1
@@ -39,9 +40,3 @@ def embed(series: ArrayLike, lags: int, *, horizon: int = 1) -> tuple[Array, Arr
             f"Pass a longer series or fewer lags."
         )
     return windows(s[:-horizon], lags), s[lags + horizon - 1 :]
-
-
-def windows(s: Array, width: int) -> Array:
-    """Every run of `width` samples of `s`, newest first, one a row: (n - width + 1, width)."""
-    view = np.lib.stride_tricks.sliding_window_view(s, width)
-    return np.ascontiguousarray(view[:, ::-1])

@@ -1,5 +1,93 @@
 """The compiled module, where it was built: native/bindings.cpp says what is in it."""
 
+from collections.abc import Sequence
 from typing import Any
 
-def __getattr__(name: str) -> Any: ...
+import numpy as np
+from numpy.typing import NDArray
+
+Doubles = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+instruction_set: str
+compiler: str
+DEEPEST: int
+STATE: dict[str, str]
+
+# The names of the parts and of the kernels
+Belief: Any
+Dictionary: Any
+Forgetting: Any
+Pruning: Any
+Op: Any
+
+class BeliefPart:
+    kind: Any
+    step: float
+    beta: float
+    automatic: bool
+    noise: float
+    epsilon: float
+    jitter: float
+
+class DictionaryPart:
+    kind: Any
+    radius: float
+    threshold: float
+    error: float
+    redundant: float
+    abnormal: float
+
+class ForgettingPart:
+    kind: Any
+    rate: float
+    factor: float
+
+class PruningPart:
+    kind: Any
+    budget: int
+
+class Recipe:
+    belief: BeliefPart
+    dictionary: DictionaryPart
+    forgetting: ForgettingPart
+    pruning: PruningPart
+    learn_power: bool
+    def add(
+        self,
+        op: Any,
+        values: Sequence[float] = ...,
+        each: bool = ...,
+        a: float = ...,
+        b: float = ...,
+        c: float = ...,
+    ) -> None: ...
+
+class Engine:
+    def __init__(self, recipe: Recipe, features: int, outputs: int, single: bool) -> None: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def seen(self) -> int: ...
+    def learn(self, X: Doubles, Y: Doubles) -> None: ...
+    def run(self, X: Doubles, Y: Doubles, decisions: bool = ...) -> Any: ...
+    def predict(self, X: Doubles, threads: int) -> tuple[Doubles, Doubles]: ...
+    def rows(self, X: Doubles) -> Doubles: ...
+    def learn_one(self, x: object, y: object) -> bool: ...
+    def predict_one(self, x: object) -> tuple[float, float] | None: ...
+    def weights(self) -> tuple[Doubles, Doubles]: ...
+    def save(self) -> dict[str, Any]: ...
+    def load(self, state: dict[str, Any]) -> None: ...
+
+class Fleet:
+    def __init__(self, recipe: Recipe, features: int, outputs: int, single: bool) -> None: ...
+    def __len__(self) -> int: ...
+    def grow(self, count: int) -> None: ...
+    def learn(self, who: Integers, X: Doubles, Y: Doubles, threads: int) -> None: ...
+    def run(self, who: Integers, X: Doubles, Y: Doubles, threads: int) -> tuple[Doubles, Doubles, Integers]: ...
+    def predict(self, who: Integers, X: Doubles, threads: int) -> tuple[Doubles, Doubles]: ...
+    def save(self, member: int) -> dict[str, Any]: ...
+    def load(self, member: int, state: dict[str, Any]) -> None: ...
+
+def exp2_minus(x: Doubles) -> Doubles: ...
+def numbers(index: dict[Any, int], table: Integers, keys: Sequence[Any]) -> Integers | None: ...

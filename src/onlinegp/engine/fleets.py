@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,11 @@ class Numbers:
     """Which number each key has, in the order in which they came.
 
     A dictionary knows them all; whole numbers that are not large are looked up in a table, which a cache holds longer.
+    Several threads may add keys and find them: a number belongs to one key, for good.
     """
 
     def __init__(self) -> None:
+        self._adding = Lock()
         self._of: dict[Hashable, int] = {}
         self._table: Who = np.empty(0, dtype=np.int64)  # -1: not there
         self._native: Any = None
@@ -50,12 +53,20 @@ class Numbers:
             return None
 
     def add(self, keys: Iterable[Hashable]) -> None:
-        """Give numbers to these keys, which have none yet."""
-        for number, key in enumerate(keys, start=len(self)):
+        """Give numbers to those of the keys that have none yet."""
+        with self._adding:
+            for key in keys:
+                if key not in self._of:
+                    self._give(key, len(self._of))
+
+    def _give(self, key: Hashable, number: int) -> None:
+        """Give a number to a key. Room is made first, so that what fails leaves nothing behind."""
+        if type(key) is not int or not 0 <= key < 8 * number + 1024:
             self._of[key] = number
-            if type(key) is int and 0 <= key < 8 * number + 1024:
-                missing = key + 1 - len(self._table)
-                if missing > 0:
-                    more = np.full(max(missing, len(self._table)), -1, dtype=np.int64)
-                    self._table = np.concatenate([self._table, more])
-                self._table[key] = number
+            return
+        missing = key + 1 - len(self._table)
+        if missing > 0:
+            more = np.full(max(missing, len(self._table)), -1, dtype=np.int64)
+            self._table = np.concatenate([self._table, more])
+        self._of[key] = number
+        self._table[key] = number

@@ -103,8 +103,8 @@ class NativeMembers:
         self._core.learn(which, X, Y, threads)
 
     def run(self, which: Which, X: Array, Y: Array, threads: int) -> tuple[Predictions, NDArray[np.int64]]:
-        mean, variance = self._core.run(which, X, Y, threads)
-        return gaussian(mean, variance), np.zeros(len(X), dtype=np.int64)
+        mean, variance, size = self._core.run(which, X, Y, threads)
+        return gaussian(mean, variance), size
 
     def predict(self, which: Which, X: Array, threads: int) -> Predictions:
         return gaussian(*self._core.predict(which, X, threads))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -23,9 +23,16 @@ from onlinegp.kernels import (
 )
 from onlinegp.kernels.base import per_dimension
 from onlinegp.kernels.spec import BUILT_IN
-from onlinegp.recipes.beliefs import Beta, Exact, LeastSquares, Posterior
-from onlinegp.recipes.state import State
+from onlinegp.recipes.beliefs import Belief, Beta
+from onlinegp.recipes.dictionaries import Dictionary
+from onlinegp.recipes.forgetting import Forgetting
+from onlinegp.recipes.pruning import Pruning
+from onlinegp.recipes.state import KINDS, State
 from onlinegp.recipes.update import Recipe
+
+PARTS = {"belief": get_args(Belief), "dictionary": get_args(Dictionary), "forgetting": get_args(Forgetting)}
+PARTS["pruning"] = get_args(Pruning)
+assert dict(_native.STATE) == KINDS, "the compiled engine was built for another State. Install onlinegp again."
 
 
 class UnsupportedError(TypeError):
@@ -39,10 +46,10 @@ class NativeEngine:
 
     def __init__(self, recipe: Recipe, state: State, *, dtype: str = "float64") -> None:
         single = choice(("float64", "float32"), dtype=dtype) == "float32"
-        if single and isinstance(recipe.belief, (Posterior, Exact, LeastSquares)):
+        if single and "L" in recipe.tracks:
             raise ValueError(
-                f"dtype must be 'float64' for the belief {type(recipe.belief).__name__}, got 'float32': a tracked "
-                f"covariance loses its positive definiteness in it. Use float64, or a filter of the KLMS family."
+                f"dtype must be 'float64' for the belief {type(recipe.belief).__name__}, got 'float32': it keeps too "
+                f"few digits for a tracked covariance. Use float64, or a filter of the KLMS family."
             )
         self.recipe = recipe
         self.dtype = dtype
@@ -90,22 +97,26 @@ def _rows(X: Array) -> Array:
 # Recipes
 
 
-def packed(recipe: Recipe, features: int) -> Any:
+def packed(recipe: Recipe, features: int) -> _native.Recipe:
     """Return a recipe as the compiled engine reads it: the same parts, by the same names."""
     core = _native.Recipe()
-    for part in ("belief", "dictionary", "forgetting", "pruning"):
-        value = getattr(recipe, part)
-        kinds = getattr(_native, part.capitalize())
-        name = type(value).__name__
-        if not hasattr(kinds, name):
-            raise UnsupportedError(f"engine 'native' has no {part} {name}. Use engine='python' for parts of your own.")
-        setattr(core, part, getattr(kinds, name))
-        for field in fields(value) if value is not None else ():
-            number = getattr(value, field.name)
-            if isinstance(value, Beta) and number == "auto":
-                core.automatic = True
+    for axis, known in PARTS.items():
+        part = getattr(recipe, axis)
+        if part is None:
+            continue
+        name = type(part).__name__
+        if type(part) not in known:  # one of your own may have the name of ours
+            raise UnsupportedError(
+                f"engine 'native' has no {axis} {part!r}. Use engine='python' for parts of your own."
+            )
+        twin = getattr(core, axis)
+        twin.kind = getattr(getattr(_native, axis.capitalize()), name)
+        for field in fields(part):
+            value = getattr(part, field.name)
+            if isinstance(part, Beta) and value == "auto":
+                twin.automatic = True
             else:
-                setattr(core, field.name, number)
+                setattr(twin, field.name, value)
     core.learn_power = recipe.learn_power
     if _add_kernel(core, recipe.kernel, features) > _native.DEEPEST:
         raise UnsupportedError(
@@ -114,7 +125,7 @@ def packed(recipe: Recipe, features: int) -> Any:
     return core
 
 
-def _add_kernel(core: Any, kernel: Kernel, d: int) -> int:
+def _add_kernel(core: _native.Recipe, kernel: Kernel, d: int) -> int:
     """Append a kernel to the postfix program; return how many operands it holds at a time."""
     name = type(kernel).__name__
     if BUILT_IN.get(name) is not type(kernel):
@@ -157,24 +168,17 @@ def _each(values: Array, d: int) -> list[float]:
 
 def packed_state(state: State) -> dict[str, Any]:
     """Return what is in use of a state, by name."""
-    m = state.size
-    contents: dict[str, Any] = {f.name: getattr(state, f.name) for f in fields(state)}
-    for name, buffer in state.arrays().items():
-        contents[name] = np.ascontiguousarray(state.square(name) if name in "AQKP" else buffer[:m])
-    return contents
+    contents: dict[str, Any] = {name: getattr(state, name) for name in KINDS}
+    return contents | {name: np.ascontiguousarray(state.used(name)) for name in state.arrays()}
 
 
 def unpacked_state(recipe: Recipe, features: int, outputs: int, contents: dict[str, Any]) -> State:
     """Return a state with these contents."""
     state = recipe.start(features, outputs)
-    m = contents["size"]
-    state.reserve(m, recipe.budget)
     for name, value in contents.items():
         if not isinstance(value, np.ndarray):
             setattr(state, name, value)
-    for name, buffer in state.arrays().items():
-        if name in "AQKP":
-            buffer[:m, :m] = contents[name]
-        else:
-            buffer[:m] = contents[name]
+    state.reserve(state.size, recipe.budget)
+    for name in state.arrays():
+        state.used(name)[:] = contents[name]
     return state

@@ -32,16 +32,16 @@ class PythonEngine:
 
     def weights(self) -> tuple[Array, Array]:
         """Return copies of the centers (m, d) and of their weights (m, p)."""
-        return self.state.C.copy(), self.state.a.copy()
+        return self.state.C.copy(), self.recipe.belief.weights(self.state)
 
     def learn(self, X: Array, Y: Array) -> None:
         """Learn the rows of X (n, d) and Y (n, p) in order."""
         for x, y in zip(X, Y, strict=True):
             learn(self.recipe, self.state, x, y)
 
-    def learn_one(self, x: object, y: object) -> bool:
-        """Learn one plain sample at once, if this engine can: it says whether it did."""
-        return False
+    def learn_one(self, x: object, y: object) -> bool | None:
+        """Learn one plain sample at once, if this engine can; it cannot."""
+        return None
 
     def predict_one(self, x: object) -> tuple[float, float] | None:
         """Return mean and variance for one plain sample, if this engine can do so at once."""

@@ -3,9 +3,106 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
+import stat
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
+
+LONGEST_NAME = 255  # bytes that a file's name may have, on every common file system
+ENDING = ".{}.part"  # of a file that is being written, with eight random hexadecimal digits
+PART = re.compile(r"(.+)\.[0-9a-f]{8}\.part")
+STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}  # opened by their names, files that they lead to would be cut to nothing
+
+
+def is_special(path: str | Path) -> bool:
+    """Whether a path is a device, a pipe, a socket or a standard stream: written to as it is, and not renamed."""
+    if str(path) in STREAMS:
+        return True
+    try:
+        mode = os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def check_writable(path: str | Path, *, beside: bool = True) -> None:
+    """Refuse a path that cannot be written: a folder, a read-only file, or one without a folder to be in.
+
+    With `beside` its folder must be writable too, as the new file is made beside the old one.
+    """
+    if is_special(path):
+        return
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"cannot write {path}: it is a folder. Name a file in it.")
+    if not target.parent.exists():
+        raise FileNotFoundError(f"cannot write {path}: its folder does not exist. Create it first.")
+    if not target.parent.is_dir():
+        raise NotADirectoryError(f"cannot write {path}: {target.parent} is a file, not a folder. Use another path.")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(f"cannot write {path}: it is read-only. Use another path, or change its permissions.")
+    if (beside or not target.exists()) and not os.access(target.parent, os.W_OK | os.X_OK):
+        raise PermissionError(f"cannot write {path}: its folder is read-only. Use another one.")
+
+
+def check_folder(path: str | Path) -> None:
+    """Refuse a folder that cannot be made or written in."""
+    there = Path(os.path.realpath(path))
+    while not there.exists():
+        there = there.parent
+    if not there.is_dir():
+        raise NotADirectoryError(f"cannot use {path} as a folder: {there} is a file. Use another path.")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise PermissionError(f"cannot write in {path}: {there} is read-only. Use another folder.")
+
+
+class Replacement:
+    """A file written beside another, whose place it takes when it is complete; until then the old one is untouched.
+
+    A link stays a link: what it points to is replaced. The permissions of the old file are kept. A device is written
+    to directly.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        check_writable(path)
+        self.path, self.part = Path(path), None
+        if is_special(path):
+            stream = STREAMS.get(str(path))
+            self.file: BinaryIO = open(path if stream is None else os.dup(stream), "wb")  # noqa: SIM115
+            return
+        self.path = Path(os.path.realpath(path))
+        self.part = self.path.with_name(_part_name(self.path.name))
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        known = os.stat(self.path).st_mode & 0o777 if self.path.exists() else None
+        try:
+            self.file = open(os.open(self.part, flags, 0o666 if known is None else 0o600), "wb")  # noqa: SIM115
+        except OSError as error:
+            raise OSError(error.errno, f"cannot write {path}: {error.strerror}") from None
+        if known is not None:
+            os.chmod(self.part, known)
+
+    def complete(self, *, previous: str | Path | None = None) -> None:
+        """Let it take the old one's place; with `previous`, the old one is kept under that name."""
+        self.file.flush()
+        if self.part is None:
+            self.file.close()
+            return
+        os.fsync(self.file.fileno())
+        self.file.close()
+        if previous is not None and self.path.exists():
+            os.replace(self.path, previous)
+        os.replace(self.part, self.path)
+        _sync_folder(self.path.parent)
+
+    def discard(self) -> None:
+        """Remove what was written so far."""
+        with suppress(OSError):
+            self.file.close()
+        if self.part is not None:
+            self.part.unlink(missing_ok=True)
 
 
 def write_atomically(path: str | Path, chunks: Iterable[bytes], *, previous: str | Path | None = None) -> None:
@@ -14,32 +111,38 @@ def write_atomically(path: str | Path, chunks: Iterable[bytes], *, previous: str
     Parameters
     ----------
     path : str or Path
+        A link is followed; the permissions of an old file are kept.
     chunks : iterable of bytes
         Written one after the other.
     previous : str or Path, optional
         Where to leave what was at `path`.
     """
-    path = Path(path)
-    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
+    new = Replacement(path)
     try:
-        with open(part, "xb") as file:
-            file.writelines(chunks)
-            file.flush()
-            os.fsync(file.fileno())
-        if previous is not None and path.exists():
-            os.replace(path, previous)
-        os.replace(part, path)
-    except BaseException:
-        part.unlink(missing_ok=True)
+        new.file.writelines(chunks)
+        new.complete(previous=previous)
+    except BaseException as error:
+        new.discard()
+        if isinstance(error, OSError) and error.errno is not None:
+            raise OSError(error.errno, f"cannot write {path}: {error.strerror}") from error
         raise
-    _sync_folder(path.parent)
+
+
+def _part_name(name: str) -> str:
+    """Return a name for the file beside: that of the file, shortened if it must be, and an ending of its own."""
+    ending = ENDING.format(secrets.token_hex(4))
+    room = LONGEST_NAME - len(ending)
+    return os.fsencode(name)[:room].decode(errors="ignore") + ending
 
 
 def _sync_folder(folder: Path) -> None:
     """Let the new name reach the disk too, where folders can be opened for that."""
     if not hasattr(os, "O_DIRECTORY"):
         return
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except PermissionError:  # a folder that may be written but not listed
+        return
     try:
         os.fsync(handle)
     finally:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from pathlib import Path
-from threading import RLock
+from threading import Lock
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,14 +13,15 @@ from onlinegp import frames
 from onlinegp.checks import Array, check_x
 from onlinegp.engine.members import LearnerMembers, Members
 from onlinegp.kernels import Kernel
-from onlinegp.learner import Contents, Learner, Sizes
+from onlinegp.learner import Contents, Learner
+from onlinegp.locks import ModelLock
 from onlinegp.models.estimator import Estimator
-from onlinegp.models.health import Health
+from onlinegp.models.health import BreakdownError, Health
 from onlinegp.predictions import Predictions
 from onlinegp.trace import Trace
 
 BLOCK = 1000  # rows between two updates of a progress bar
-_MAKING_A_LOCK = RLock()
+_MAKING_A_LOCK = Lock()
 
 
 class OnlineRegressor(Estimator):
@@ -89,31 +89,31 @@ class OnlineRegressor(Estimator):
 
     def learn_one(self, x: ArrayLike, y: ArrayLike) -> Self:
         """Learn one sample: x of shape (d,), y a number, or (outputs,)."""
-        if self._learner is not None and self._learner.learn_one(x, y):  # plain numbers, at once
+        sound = None if self._learner is None else self._learner.learn_one(x, y)  # plain numbers, at once
+        if sound:
             return self
-        x = check_x(x, width=self._width)
-        y = check_x(y, name="y") if np.ndim(y) else check_x(y, name="y")[0]
-        return self.partial_fit(x[None, :], np.asarray(y)[None])
+        if sound is False:
+            raise self._health.error(self, self.n_samples_seen_ - 1)
+        row = self._check_x(x)
+        target = check_x(y, name="y")
+        return self.partial_fit(row, target if np.ndim(y) == 0 else target[None, :])
 
     def run(self, X: ArrayLike, y: ArrayLike, *, progress: bool = False) -> Trace:
         """Predict each row of X, then learn it with its y, and return what was predicted. See `onlinegp.run`."""
         origin = frames.origin(X)
         with self._lock:
             learner, X, Y = self._ready(X, y)
-            predictions, size = self._run(learner, X, Y, progress)
-            single = self._single
-        if single:
-            return Trace(predictions.output(0), Y[:, 0].copy(), size, origin)
-        return Trace(predictions, Y.copy(), size, origin)
-
-    def _run(self, learner: Learner, X: Array, Y: Array, progress: bool) -> tuple[Predictions, Sizes]:
-        before = learner.seen
-        block = BLOCK if progress else len(X)
-        parts = [learner.run(X[i : i + block], Y[i : i + block]) for i in _shown(len(X), block, self, progress)]
-        predictions = Predictions.joined([said for said, _ in parts])
-        size = np.concatenate([sizes for _, sizes in parts])
-        self._health.after_running(self, predictions, Y, before)
-        return predictions, size
+            before, block = learner.seen, BLOCK if progress else len(X)
+            parts = [learner.run(X[i : i + block], Y[i : i + block]) for i in _shown(len(X), block, self, progress)]
+            predictions = Predictions.joined([said for said, _ in parts])
+            trace = Trace(predictions, Y.copy(), np.concatenate([size for _, size in parts]), origin)
+            trace = trace.output(0) if self._single else trace
+            try:
+                self._health.after_running(self, predictions, Y, before)
+            except BreakdownError as error:
+                error.trace = trace.first(int(error.row or 0) - before)
+                raise
+        return trace
 
     def skip(self, X: ArrayLike) -> Predictions:
         """Predict rows whose y is not known and never will be, in order, and go on behind them.
@@ -121,7 +121,10 @@ class OnlineRegressor(Estimator):
         For most models this is `predict_distribution`; one that feeds on past values of y takes its own predictions
         in their place.
         """
-        return self.predict_distribution(X)
+        with self._lock:
+            if self._learner is None:  # nothing to go on from
+                return self.predict_distribution(X)
+            return self._said(self._learner.skip(self._check_X(X)))
 
     # Predicting
 
@@ -147,9 +150,11 @@ class OnlineRegressor(Estimator):
         X = self._check_X(X)
         with self._lock:
             learner = self.start(X.shape[1], 1) if self._learner is None else self._learner
-            said = learner.predict(X)
-            self._health.after_predicting(self, said)
-            return said.output(0) if self._single else said
+            return self._said(learner.predict(X))
+
+    def _said(self, predictions: Predictions) -> Predictions:
+        self._health.after_predicting(self, predictions)
+        return predictions.output(0) if self._single else predictions
 
     def predict_interval(self, X: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
         """Return the ends of the intervals that hold y with probability `level`, at the rows of X."""
@@ -162,7 +167,7 @@ class OnlineRegressor(Estimator):
             if not self._health.sound(quick[0], quick[1]):
                 raise self._health.error(self, None)
             return quick if return_std else quick[0]
-        answer = self.predict(check_x(x, width=self._width)[None, :], return_std)
+        answer = self.predict(self._check_x(x), return_std)
         if return_std:
             return tuple(float(part[0]) if part.ndim == 1 else part[0] for part in answer)
         return float(answer[0]) if answer.ndim == 1 else answer[0]
@@ -241,21 +246,17 @@ class OnlineRegressor(Estimator):
     @property
     def learned_with(self) -> dict[str, Any]:
         """The parameters that learning started with; those of now if it has not."""
-        return self._learned_with if self.__sklearn_is_fitted__() else self.get_params(deep=False)
+        return self._learned_with if self.__sklearn_is_fitted__() else self.unfitted().get_params(deep=False)
 
     @property
-    def _lock(self) -> AbstractContextManager[Any]:
+    def _lock(self) -> ModelLock:
         try:
             return self._lock_of_its_own
         except AttributeError:
             with _MAKING_A_LOCK:
                 if not hasattr(self, "_lock_of_its_own"):
-                    self._lock_of_its_own = RLock()
+                    self._lock_of_its_own = ModelLock()
             return self._lock_of_its_own
-
-    @property
-    def _width(self) -> int | None:
-        return None if self._learner is None else self.n_features_in_
 
     @property
     def _working(self) -> Learner:
@@ -270,7 +271,7 @@ class OnlineRegressor(Estimator):
         self._adopt(self.start(features, 1 if y.ndim == 1 else y.shape[1]), y.ndim == 1, names)
 
     def _adopt(self, learner: Learner, single: bool, names: Any) -> None:
-        self._learned_with = self.get_params(deep=False)
+        self._learned_with = self.unfitted().get_params(deep=False)  # whatever is set on a model inside later
         self._health = Health()
         self._single = single
         self.n_features_in_ = learner.features

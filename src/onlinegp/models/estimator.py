@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp import frames
-from onlinegp.checks import Array, check_X, check_Xy
+from onlinegp.checks import Array, check_X, check_x, check_Xy, no_features
 
 
 class Estimator:
@@ -54,6 +54,16 @@ class Estimator:
             setattr(self, own, _replaced(getattr(self, own), inner, value) if inner else value)
         return self
 
+    def unfitted(self) -> Self:
+        """Return a copy with the same parameters that has learned nothing; so are the estimators inside it."""
+        params = self.get_params(deep=False)
+        return type(self)(**{n: v.unfitted() if isinstance(v, Estimator) else v for n, v in params.items()})
+
+    @property
+    def features_optional(self) -> bool:
+        """Whether X may be None: a series without features, predicted from its own past."""
+        return False
+
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self).__init__).parameters
         shown = [
@@ -82,6 +92,8 @@ class Estimator:
         owner = type(self).__name__
         if type(X) is not np.ndarray:
             X, _ = frames.read(X, getattr(self, "feature_names_in_", None), owner=owner)
+        if X is None and self.features_optional:
+            return check_X(no_features(None), width=getattr(self, "n_features_in_", 0), owner=owner)
         return check_X(X, width=getattr(self, "n_features_in_", None), owner=owner)
 
     def _check_Xy(self, X: ArrayLike, y: ArrayLike, *, anew: bool = False) -> tuple[Array, Array, Any]:
@@ -91,8 +103,17 @@ class Estimator:
             X, names = frames.read(X, None if anew else getattr(self, "feature_names_in_", None), owner=owner)
         if type(y) is not np.ndarray:
             y = frames.target(y)
-        X, y = check_Xy(X, y, width=None if anew else getattr(self, "n_features_in_", None), owner=owner)
+        width = None if anew else getattr(self, "n_features_in_", None)
+        if X is None and self.features_optional:
+            X, width = no_features(y), width or 0
+        X, y = check_Xy(X, y, width=width, owner=owner)
         return X, y, names
+
+    def _check_x(self, x: Any) -> Any:
+        """Return one sample as a row, (1, d), or None for one of a series without features."""
+        if self.features_optional and (x is None or (hasattr(x, "__len__") and len(x) == 0)):
+            return None
+        return check_x(x, width=getattr(self, "n_features_in_", None))[None, :]
 
     def _remember(self, names: Any) -> None:
         """Set `feature_names_in_` when learning starts; without names there is none."""

@@ -12,6 +12,7 @@ from onlinegp.predictions import Predictions
 if TYPE_CHECKING:
     from onlinegp.learner import Learner
     from onlinegp.models.base import OnlineRegressor
+    from onlinegp.trace import Trace
 
 FAR = 1e3  # a mean beyond this many times the largest |y| is not explained by any data,
 SURE = 1e5  # and if the error is also beyond this many standard deviations, the model is wrong and sure of it
@@ -19,11 +20,18 @@ EVERY = 64  # rows learned between two checks, where learning does not predict
 
 
 class BreakdownError(ValueError):
-    """A model whose predictions are not finite, or absurd and certain; `row` counts from the start of its stream."""
+    """A model whose predictions are not finite, or absurd and certain.
+
+    Attributes
+    ----------
+    row : where it was noticed, counted from the start of the model's stream; None if it was asked without learning
+    trace : the predictions of the rows before, if they were made by `run`
+    """
 
     def __init__(self, message: str, row: int | None = None) -> None:
         super().__init__(message)
         self.row = row
+        self.trace: Trace | None = None
 
 
 class Health:
@@ -32,10 +40,12 @@ class Health:
     Attributes
     ----------
     largest : the largest |y| learned so far
+    broken : what was raised when the model broke down; it is not saved any more
     """
 
     def __init__(self) -> None:
         self.largest = 0.0
+        self.broken: BreakdownError | None = None
         self._last: tuple[Array, Array] | None = None  # the row learned last
 
     def after_running(self, model: OnlineRegressor, said: Predictions, Y: Array, before: int) -> None:
@@ -59,6 +69,8 @@ class Health:
 
     def before_saving(self, model: OnlineRegressor, learner: Learner) -> None:
         """Refuse to keep a model that has broken down."""
+        if self.broken is not None:
+            raise self.broken
         if self._last is not None:
             X, Y = self._last
             self.after_running(model, learner.predict(X), Y, learner.seen - 1)
@@ -74,10 +86,11 @@ class Health:
     def error(
         self, model: OnlineRegressor, row: int | None, mean: Array | None = None, std: Array | None = None
     ) -> BreakdownError:
-        """Return the error that names the model, the row and the remedy."""
+        """Note that the model has broken down; return the error that names it, the row and the remedy."""
         where = "" if row is None else f" at row {row} of its stream"
-        what = "its prediction is not finite"
+        what = "its prediction is not finite, or absurd and certain"
         if mean is not None and np.isfinite(mean).all() and std is not None and np.isfinite(std).all():
             j = int(np.abs(mean).argmax())
             what = f"it predicts {mean[j]:.3g} +- {std[j]:.3g}, and no |y| so far exceeds {self.largest:.3g}"
-        return BreakdownError(f"{model!r} broke down{where}: {what}. {model.remedy}", row)
+        self.broken = BreakdownError(f"{model!r} broke down{where}: {what}. {model.remedy}", row)
+        return self.broken

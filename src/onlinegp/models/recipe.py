@@ -104,8 +104,7 @@ class RecipeRegressor(OnlineRegressor):
         return state.power * self._recipe.belief.covariance(state, self._gram())
 
     def _gram(self) -> Array:
-        state = self._state
-        return state.square("K") if state.K is not None else self._recipe.kernel(state.C)
+        return self._recipe.kernel(self.centers_)
 
     @property
     def _recipe_learner(self) -> RecipeLearner:

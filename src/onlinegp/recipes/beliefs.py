@@ -1,4 +1,4 @@
-"""What a filter thinks of its posterior covariance.
+"""What a filter takes its posterior covariance to be.
 
 With B = Q Sigma Q - Q (Q the inverse kernel matrix of the centers), every filter corrects its weights by
 
@@ -10,18 +10,20 @@ nearest center if it was quantized, Q k if it was projected. A belief is a choic
     Prior          B = 0           the covariance stays the prior's                      O(m)
     Beta           B = beta I      Sigma = K (beta K + I)                                O(m)
     Isotropic      B = I - Q       Sigma = K K, so that g = k                            O(m)
-    Posterior      B = -A          tracked, over centers that stand for all the data     O(m^2)
-    Exact          B = -A          tracked, over centers that are the data               O(m^2)
-    LeastSquares   B = Q P Q - Q   tracked, with a flat prior at the centers             O(m^2)
+    Posterior      tracked, over centers that stand for all the data                     O(m^2)
+    Exact          tracked, over centers that are the data                               O(m^2)
+    LeastSquares   tracked, with a flat prior at the centers                             O(m^2)
 
-A belief predicts a sample (`predict`), steadies itself against rounding (`steady`), gives the gain g and the innovation
-variance s (`gain`), follows the correction with what it tracks (`track`), and lets a center go (`drop`), whose cost it
-can foretell (`significance`).
+Those that track it do so in whitened coordinates, without an inverse (`_Tracked`). A belief predicts a sample
+(`predict`), says whether the centers express it already (`expresses`), gives the gain g and the innovation variance s
+(`gain`), follows the correction with what it tracks (`track`), foretells the weights with one center more and what
+each of them matters (`candidates`), and lets a center go (`drop`, which returns the slot of the newest one).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from math import sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -30,10 +32,10 @@ from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
 from onlinegp.recipes.state import NEW, Prediction, State
 
-REFINE_ABOVE = 1e-12  # a residual |K q - k| / kxx beyond it calls for a step of iterative refinement
-LEAST_DOUBT = 1e-14  # over the jitter: the share of the prior variance that rounding cannot tell from none
-PROBED_FOR = 16  # samples that check the same row of K, before the turn of the next: one row is cheap to keep
-RESIDUAL_MEMORY = 0.98  # how slowly the running residual forgets: some hundred samples after the last alarm
+LEAST_DOUBT = 1e-15  # a share of the prior variance: rounding cannot tell less of it from none
+SMALLEST_NOVELTY = 1e-12  # the same of what the centers do not express, where x is to become one of them
+WORTH_A_CENTER = 1e-3  # a share of the noise: what differs by less from the span of the centers is not worth a slot
+RENEWED_EVERY = 4  # corrections until the next entry of dQ is made anew
 
 
 def unit(m: int, slot: int) -> Array:
@@ -43,39 +45,52 @@ def unit(m: int, slot: int) -> Array:
     return e
 
 
-def add_outer(S: Array, u: Array, c: float) -> None:
-    """S <- S + c u u', symmetric to the last bit."""
-    S += c * np.multiply.outer(u, u)
+def solve(L: Array, x: Array, *, transposed: bool = False) -> Array:
+    """Return L^-1 x, or L^-T x; x (m,) or (m, p)."""
+    from scipy.linalg.lapack import dtrtrs
+
+    return dtrtrs(L.T, x, lower=0, trans=0 if transposed else 1)[0] if len(L) else x.copy()  # LAPACK sees L'
 
 
-def extend_inverse(state: State, q: Array, gamma2: float) -> None:
-    """Q <- [Q 0; 0 0] + p p' / gamma2,   p = [q; -1]        (paper, eq. q_update)."""
-    Q = state.square("Q")
-    Q[-1, :] = Q[:, -1] = 0.0
-    add_outer(Q, np.append(q, -1.0), 1.0 / gamma2)
+def turned(X: Array, n: Array, j: int) -> Array:
+    """Return X E, where E (m, m - 1) is an orthonormal basis of all that is orthogonal to n, and n is 0 before j.
 
-
-class _Belief:
-    def steady(self, state: State, prediction: Prediction) -> Prediction:
-        """Return the prediction as it is after whatever rounding calls for; as a rule, nothing."""
-        return prediction
+    The columns of E are e_i for i < j, and (nu_{i-1} e_i - n_i / nu_{i-1} n_{<i}) / nu_i for i > j, with nu_i the
+    length of n up to i. Where every row of X but j is orthogonal to n, as in L, X E without row j is a triangle again.
+    """
+    nu = np.sqrt(np.cumsum(n[j:] ** 2))
+    sums = np.cumsum(X[..., j:-1] * n[j:-1], axis=-1)
+    rest = (nu[:-1] * X[..., j + 1 :] - n[j + 1 :] / nu[:-1] * sums) / nu[1:]
+    return np.concatenate([X[..., :j], rest], axis=-1)
 
 
 @dataclass(frozen=True)
-class _Fixed(_Belief):
+class _Fixed:
     """The parts that beliefs with a fixed covariance share: nothing to track, a leaving center is truncated."""
 
     tracks: ClassVar[tuple[str, ...]] = ()
     projects: ClassVar[bool] = False
 
+    def gain(self, state: State, prediction: Prediction, slot: int) -> tuple[Array, float]:
+        raise NotImplementedError
+
+    def expresses(self, prediction: Prediction) -> bool:
+        return False
+
     def track(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:
         pass
 
-    def significance(self, state: State, prediction: Prediction, s: float) -> Array:
-        return np.ones(state.size + 1)
+    def candidates(self, state: State, prediction: Prediction, e: Array) -> tuple[Array, Array]:
+        g, s = self.gain(state, prediction, NEW)
+        alpha = np.multiply.outer(g, e / s)
+        alpha[:-1] += state.a
+        return alpha, np.ones(len(g))
 
-    def drop(self, state: State, j: int, kernel: Kernel) -> None:
-        pass
+    def drop(self, state: State, j: int, kernel: Kernel) -> int:
+        return state.move_last_to(j)
+
+    def weights(self, state: State) -> Array:
+        return state.a.copy()
 
 
 @dataclass(frozen=True)
@@ -141,9 +156,10 @@ class Beta(_Fixed):
             state.rowsum[: len(prediction.k)] += np.abs(prediction.k)
             state.rowsum[len(prediction.k)] = np.abs(prediction.k).sum() + prediction.kxx
 
-    def drop(self, state: State, j: int, kernel: Kernel) -> None:
+    def drop(self, state: State, j: int, kernel: Kernel) -> int:
         if state.rowsum is not None:
             state.rowsum[: state.size] -= np.abs(kernel.row(state.C, state.C[j]))
+        return state.move_last_to(j)
 
     def covariance(self, state: State, K: Array) -> Array:
         return K @ (self.value(state.bound) * K + np.eye(len(K)))
@@ -174,175 +190,184 @@ class Isotropic(_Fixed):
         return K @ K
 
 
+class _Tracked:
+    """What the tracked beliefs share: f at the centers is L u, with L lower triangular and u ~ N(b, S).
+
+    With t = L^-1 k the mean is t . b. A new center gives L one more row, [t, sqrt(gamma2)]. A center j that leaves
+    takes along the direction n = L^-1 e_j, to which all rows of L but its own are orthogonal: in a basis E of what
+    remains, L <- L E without row j, b <- E' b, S <- E' S E. Every move is orthogonal, so that L L' stays K to the last
+    digits. The kernel weights are alpha = L^-T b, and dQ is the diagonal of (L L')^-1 = L^-T L^-1.
+    """
+
+    def extend(self, state: State, prediction: Prediction) -> None:
+        """Append the row of L, and what dQ becomes with it; one entry of dQ in turn is made anew."""
+        L, m = state.square("L"), state.size
+        L[-1] = np.append(prediction.t, sqrt(prediction.gamma2))
+        if state.dQ is not None:
+            state.dQ[:m] = self._dQ(state, prediction)
+            if state.seen % RENEWED_EVERY == 0:
+                i = state.seen // RENEWED_EVERY % m
+                state.dQ[i] = (solve(L[i:, i:], unit(m - i, 0)) ** 2).sum()
+
+    def _dQ(self, state: State, prediction: Prediction) -> Array:
+        """Return dQ as it is with x admitted: dQ + q^2 / gamma2 with q = L^-T t, and 1 / gamma2 for x itself."""
+        old = len(prediction.t)
+        if state.dQ is None:
+            return np.ones(old + 1)
+        assert state.L is not None
+        q = solve(state.L[:old, :old], prediction.t, transposed=True)
+        return np.append(state.dQ[:old] + q**2 / prediction.gamma2, 1.0 / prediction.gamma2)
+
+    def gain(self, state: State, prediction: Prediction, slot: int) -> tuple[Array, float]:
+        raise NotImplementedError
+
+    def candidates(self, state: State, prediction: Prediction, e: Array) -> tuple[Array, Array]:
+        """Return alpha and dQ as they would be with x admitted: b + g e / s is solved from below."""
+        g, s = self.gain(state, prediction, NEW)
+        b = np.multiply.outer(g, e / s)
+        b[:-1] += state.b
+        last = b[-1:] / sqrt(prediction.gamma2)
+        others = solve(state.square("L"), b[:-1] - np.outer(prediction.t, last), transposed=True)
+        return np.concatenate([others, last]), self._dQ(state, prediction)
+
+    def drop(self, state: State, j: int, kernel: Kernel) -> int:
+        L, last = state.square("L"), state.size - 1
+        n = solve(L, unit(len(L), j))
+        if state.dQ is not None:  # Q_ii - Q_ij^2 / Q_jj
+            state.dQ[: len(L)] -= solve(L, n / np.linalg.norm(n), transposed=True) ** 2
+        if state.S is not None:
+            S = turned(turned(state.square("S"), n, j).T, n, j)
+            state.S[:last, :last] = 0.5 * (S + S.T)  # symmetric to the last bit
+        b = turned(state.b.T, n, j).T
+        L[:last, :last] = turned(np.delete(L, j, axis=0), n, j)
+        L[:last, :last][np.triu_indices(last, 1)] = 0.0  # but for rounding
+        state.close_gap(j)
+        state.b[:] = b
+        return last - 1
+
+    def weights(self, state: State) -> Array:
+        return solve(state.square("L"), state.b, transposed=True)
+
+
 @dataclass(frozen=True)
-class Posterior(_Belief):
-    """B = -A with A = Q - Q Sigma Q and Q tracked: the online GP over a dictionary that stands for all the data.
+class Posterior(_Tracked):
+    """The online GP over centers that stand for all the data: L L' = K, and S is the posterior covariance of u.
 
-    A center that leaves is projected onto the others: with T = [I, -Q_rj / Q_jj], alpha <- T alpha, A <- T A T',
-    Q <- T Q T', so the posterior of f at the remaining centers stays as it was.
+    Before any data S = I, and it only shrinks from there: with h = S t,
 
-    K carries `jitter` times k(x, x) on its diagonal. Where the running residual of K q = k says that Q has lost
-    accuracy, q is refined by one step, q <- q + Q (k - K q); v >= gamma2 >= 0 always, as Sigma is positive definite.
+        gamma2 = kxx - t . t,    v = gamma2 + t . h,    b <- b + h e / s,    S <- S - h h' / s
+
+    with one entry more in h and S, sqrt(gamma2) and 1, if x is admitted. S is kept up to a share of the prior that is
+    added when it is used, scale S + (1 - scale) I. K carries `jitter` times k(x, x) on its diagonal.
     """
 
     noise: float
-    jitter: float = 1e-6
-    tracks: ClassVar[tuple[str, ...]] = ("A", "Q", "K")
+    jitter: float = 1e-12
+    tracks: ClassVar[tuple[str, ...]] = ("L", "S")
     projects: ClassVar[bool] = True
 
     def predict(self, state: State, k: Array, kxx: float) -> Prediction:
         kxx *= 1.0 + self.jitter
-        w = state.scale * (state.square("A") @ k)
-        q = state.square("Q") @ k
-        gamma2, v = kxx - float(k @ q), kxx - float(k @ w)
-        residual = self.residual(state, k, kxx, q)
-        if max(residual, state.residual) > REFINE_ABOVE or not 0.0 <= gamma2 <= v:
-            q = q + state.square("Q") @ (k - state.square("K") @ q)
-            gamma2 = kxx - float(k @ q)
-        gamma2 = max(gamma2, 0.0)
-        v = max(v, gamma2)
-        return Prediction(k, kxx, k @ state.a, v, v + self.noise, w, q, gamma2, residual=residual)
+        t = solve(state.square("L"), k)
+        h = state.scale * (state.square("S") @ t) + (1.0 - state.scale) * t
+        t2 = float(t @ t)
+        gamma2 = max(kxx - t2, 0.0)
+        v = gamma2 + max(float(t @ h), LEAST_DOUBT * t2)
+        return Prediction(k, kxx, t @ state.b, v, v + self.noise, t, h, gamma2)
 
-    def residual(self, state: State, k: Array, kxx: float, q: Array) -> float:
-        """Return |K q - k| / kxx in one row, another one every PROBED_FOR samples."""
-        if state.size == 0 or kxx == 0.0:
-            return 0.0
-        row = state.seen // PROBED_FOR % state.size
-        return abs(float(state.square("K")[row] @ q) - float(k[row])) / kxx
-
-    def steady(self, state: State, prediction: Prediction) -> Prediction:
-        """Return to the prior what rounding has made too sure of itself.
-
-        S = Q - A is positive definite, but a difference: with little noise and no forgetting, k S k sinks below the
-        rounding errors of its parts, and what is negative then grows without end. Where k S k is less than a share
-        LEAST_DOUBT / jitter of k Q k, some 1e-8, A shrinks by the factor that restores it; elsewhere nothing changes.
-        """
-        kAk, kQk = float(prediction.k @ prediction.w), float(prediction.k @ prediction.q)
-        missing = LEAST_DOUBT / self.jitter * kQk - float(prediction.k @ (prediction.q - prediction.w))
-        if not missing > 0.0:
-            return prediction
-        kept = 1.0 - min(missing / kAk, 0.5)
-        state.scale *= kept
-        v = max(prediction.kxx - kept * kAk, prediction.gamma2)
-        return replace(prediction, w=kept * prediction.w, v=v, s=v + self.noise)
+    def expresses(self, prediction: Prediction) -> bool:
+        share = max(SMALLEST_NOVELTY, 4.0 * self.jitter)  # an exact duplicate has twice the jitter
+        return prediction.gamma2 <= max(share * prediction.kxx, WORTH_A_CENTER * self.noise)
 
     def gain(self, state: State, prediction: Prediction, slot: int) -> tuple[Array, float]:
-        return (np.append(-prediction.w, 1.0) if slot == NEW else prediction.q - prediction.w), prediction.s
+        h = prediction.h
+        return np.append(h, sqrt(prediction.gamma2)) if slot == NEW else h, prediction.s
 
     def track(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:
-        state.residual = max(prediction.residual, RESIDUAL_MEMORY * state.residual)
-        A = state.square("A")
+        S = state.square("S")
         if admitted:
-            A[-1, :] = A[:, -1] = 0.0
-            extend_inverse(state, prediction.q, prediction.gamma2)
-            K = state.square("K")
-            K[-1, :] = K[:, -1] = np.append(prediction.k, prediction.kxx)
-        add_outer(A, g, 1.0 / (s * state.scale))
-
-    def significance(self, state: State, prediction: Prediction, s: float) -> Array:
-        """Return the diagonal of Q as it is with x admitted."""
-        return np.append(state.square("Q").diagonal() + prediction.q**2 / prediction.gamma2, 1.0 / prediction.gamma2)
-
-    def drop(self, state: State, j: int, kernel: Kernel) -> None:
-        A, Q = state.square("A"), state.square("Q")
-        z = Q[:, j] / Q[j, j]
-        # T A T' = A - z b' - b z'   with   b = A_rj - A_jj z / 2
-        b = A[:, j] - 0.5 * A[j, j] * z
-        zb = np.multiply.outer(z, b)
-        A -= zb + zb.T
-        add_outer(Q, z, -float(Q[j, j]))
-        state.a[:] -= np.outer(z, state.a[j])
+            self.extend(state, prediction)
+            S[-1, :] = S[:, -1] = 0.0
+            S[-1, -1] = 1.0
+        S -= np.multiply.outer(g, g) / (s * state.scale)
+        if not prediction.t @ prediction.h > LEAST_DOUBT * (prediction.t @ prediction.t):
+            state.scale *= 1.0 - LEAST_DOUBT  # what rounding has made too sure of itself
 
     def covariance(self, state: State, K: Array) -> Array:
-        K = state.square("K")
-        return K - state.scale * (K @ state.square("A") @ K)
+        L, S = state.square("L"), state.square("S")
+        return L @ (state.scale * S + (1.0 - state.scale) * np.eye(len(S))) @ L.T
 
 
 @dataclass(frozen=True)
-class Exact(_Belief):
-    """B = -A with A = (K + noise I)^-1 tracked: the online GP whose centers are the data themselves.
+class Exact(_Tracked):
+    """The online GP whose centers are the data themselves: L L' = K + noise I, so that b = L^-1 y, and no S.
 
-    It needs no inverse of K, so duplicates do no harm. A center that leaves takes its datum along: what remains is the
-    GP on the remaining data, alpha <- T alpha and A <- T A T' with T = [I, -A_rj / A_jj].
+    Here gamma2 = s = kxx - t . t + noise. A center that leaves takes its datum along: what remains is the GP on the
+    remaining data.
     """
 
     noise: float
-    tracks: ClassVar[tuple[str, ...]] = ("A",)
+    tracks: ClassVar[tuple[str, ...]] = ("L",)
     projects: ClassVar[bool] = False
 
     def predict(self, state: State, k: Array, kxx: float) -> Prediction:
-        w = state.scale * (state.square("A") @ k)
-        v = max(kxx - float(k @ w), 0.0)
-        return Prediction(k, kxx, k @ state.a, v, v + self.noise, w)
+        t = solve(state.square("L"), k)
+        v = max(kxx - float(t @ t), LEAST_DOUBT * kxx)
+        return Prediction(k, kxx, t @ state.b, v, v + self.noise, t, gamma2=v + self.noise)
+
+    def expresses(self, prediction: Prediction) -> bool:
+        return False
 
     def gain(self, state: State, prediction: Prediction, slot: int) -> tuple[Array, float]:
-        return np.append(-prediction.w, 1.0), prediction.s
+        return sqrt(prediction.s) * unit(state.size, NEW), prediction.s
 
     def track(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:
-        A = state.square("A")
-        A[-1, :] = A[:, -1] = 0.0
-        add_outer(A, g, 1.0 / (s * state.scale))
-
-    def significance(self, state: State, prediction: Prediction, s: float) -> Array:
-        """Return the diagonal of A as it is with x admitted."""
-        A_ii = state.scale * state.square("A").diagonal()
-        return np.append(A_ii + prediction.w**2 / s, 1.0 / s)
-
-    def drop(self, state: State, j: int, kernel: Kernel) -> None:
-        A = state.square("A")
-        z = A[:, j] / A[j, j]
-        add_outer(A, z, -float(A[j, j]))
-        state.a[:] -= np.outer(z, state.a[j])
+        self.extend(state, prediction)
 
     def covariance(self, state: State, K: Array) -> Array:
-        return K - state.scale * (K @ state.square("A") @ K)
+        T = solve(state.square("L"), K)
+        return K - T.T @ T
 
 
 @dataclass(frozen=True)
-class LeastSquares(_Belief):
-    """Sigma = P (noise 1): recursive least squares on f at the centers, the online GP in the limit of a flat prior.
+class LeastSquares(_Tracked):
+    """Recursive least squares on f at the centers (noise 1): the online GP in the limit of a flat prior.
 
-    An admitted point is interpolated, with the noise as its variance: mu <- [mu; y], P <- diag(P, 1), hence
-    g = [-q; 1] / gamma2 and s = 1. Any other is taken to be where its projection is: g = Q P q, s = 1 + q . P q.
+    An admitted point is interpolated, with the noise as its variance: f(x) ~ N(y, 1), apart from the others. Any
+    other is taken to be where its projection is, with h = S t and s = 1 + t . h.
     Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", 2004.
     """
 
-    tracks: ClassVar[tuple[str, ...]] = ("Q", "P")
+    tracks: ClassVar[tuple[str, ...]] = ("L", "S")
     projects: ClassVar[bool] = True
 
     def predict(self, state: State, k: Array, kxx: float) -> Prediction:
-        q = state.square("Q") @ k
-        w = state.square("P") @ q
-        gamma2 = max(kxx - float(k @ q), 0.0)
-        v = gamma2 + max(float(q @ w), 0.0)
-        return Prediction(k, kxx, k @ state.a, v, v + 1.0, w, q, gamma2)
+        t = solve(state.square("L"), k)
+        h = state.square("S") @ t
+        gamma2 = max(kxx - float(t @ t), 0.0)
+        v = gamma2 + max(float(t @ h), 0.0)
+        return Prediction(k, kxx, t @ state.b, v, v + 1.0, t, h, gamma2)
+
+    def expresses(self, prediction: Prediction) -> bool:
+        return prediction.gamma2 <= SMALLEST_NOVELTY * prediction.kxx
 
     def gain(self, state: State, prediction: Prediction, slot: int) -> tuple[Array, float]:
         if slot == NEW:
-            return np.append(-prediction.q, 1.0) / prediction.gamma2, 1.0
-        return state.square("Q") @ prediction.w, 1.0 + prediction.v - prediction.gamma2
+            return unit(state.size, NEW) / sqrt(prediction.gamma2), 1.0
+        return prediction.h, 1.0 + prediction.v - prediction.gamma2
 
     def track(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:
-        P = state.square("P")
-        if admitted:
-            extend_inverse(state, prediction.q, prediction.gamma2)
-            P[-1, :] = P[:, -1] = 0.0
-            P[-1, -1] = 1.0
+        S, h = state.square("S"), prediction.h
+        if admitted:  # the last u is (f(x) - t . u) / sqrt(gamma2)
+            self.extend(state, prediction)
+            S[-1, :-1] = S[:-1, -1] = -h / sqrt(prediction.gamma2)
+            S[-1, -1] = (1.0 + float(prediction.t @ h)) / prediction.gamma2
         else:
-            add_outer(P, prediction.w, -1.0 / s)
-
-    def significance(self, state: State, prediction: Prediction, s: float) -> Array:
-        """Return the diagonal of Q as it is with x admitted."""
-        return np.append(state.square("Q").diagonal() + prediction.q**2 / prediction.gamma2, 1.0 / prediction.gamma2)
-
-    def drop(self, state: State, j: int, kernel: Kernel) -> None:
-        Q = state.square("Q")
-        z = Q[:, j] / Q[j, j]
-        add_outer(Q, z, -float(Q[j, j]))
-        state.a[:] -= np.outer(z, state.a[j])
+            S -= np.multiply.outer(h, h) / s
 
     def covariance(self, state: State, K: Array) -> Array:
-        return state.square("P")
+        L = state.square("L")
+        return L @ state.square("S") @ L.T
 
 
 Belief = Prior | Beta | Isotropic | Posterior | Exact | LeastSquares

@@ -2,7 +2,7 @@
 
 A dictionary looks at a sample and answers NEW (make it a center), the slot of the center that stands for it, or
 IGNORE. What a reused slot means is the belief's affair: the prior belief corrects that center's weight alone, a
-tracked posterior corrects all of them through the projection Q k.
+tracked posterior corrects all of them through the projection onto the centers.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Coherence:
 
 @dataclass(frozen=True)
 class ALD:
-    """Admit x only if gamma2 = k(x, x) - k Q k exceeds `threshold` times k(x, x): approximate linear dependence.
+    """Admit x only if gamma2 = k(x, x) - k K^-1 k exceeds `threshold` times k(x, x): approximate linear dependence.
 
     Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", 2004. Their threshold is absolute; this one
     is relative, which is the same for a kernel with k(x, x) = 1 and does not change with the unit of y.

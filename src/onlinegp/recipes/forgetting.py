@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import sqrt
 
+import numpy as np
+
 from onlinegp.recipes.state import Prediction, State
 
-SMALLEST_SCALE = 1e-100  # below it, the lazy factor of A is multiplied in
+SMALLEST_SCALE = 1e-100  # below it, the lazy share of S is multiplied in
 LARGEST_INFLATION = 1e12  # uncertainty injection stops where Sigma exceeds the prior by this factor
 
 
@@ -46,9 +48,9 @@ class Leak:
 class BackToPrior:
     """Sigma <- lambda Sigma + (1 - lambda) K and mu <- sqrt(lambda) mu: what is not confirmed returns to the prior.
 
-    In the variables of the tracked posterior, A <- lambda A and alpha <- sqrt(lambda) alpha, so that one lazy scalar
-    does it. A belief with a fixed covariance forgets its mean only. Van Vaerenbergh, Lazaro-Gredilla and Santamaria,
-    "Kernel recursive least-squares tracker for time-varying regression", 2012.
+    In the variables of the tracked posterior, S <- lambda S + (1 - lambda) I and b <- sqrt(lambda) b, so that one lazy
+    scalar does it. A belief with a fixed covariance forgets its mean only. Van Vaerenbergh, Lazaro-Gredilla and
+    Santamaria, "Kernel recursive least-squares tracker for time-varying regression", 2012.
     """
 
     factor: float
@@ -56,17 +58,19 @@ class BackToPrior:
     def forget(self, state: State, prediction: Prediction) -> Prediction:
         root = sqrt(self.factor)
         state.alpha[: state.size] *= root
-        if state.A is None:
+        if state.S is None:
             return replace(prediction, mean=root * prediction.mean)
         state.scale *= self.factor
         if state.scale < SMALLEST_SCALE:
-            state.A *= state.scale
+            S = state.square("S")
+            S *= state.scale
+            S[np.diag_indices(state.size)] += 1.0 - state.scale
             state.scale = 1.0
         v = prediction.kxx - self.factor * (prediction.kxx - prediction.v)
         return replace(
             prediction,
             mean=root * prediction.mean,
-            w=self.factor * prediction.w,
+            h=self.factor * prediction.h + (1.0 - self.factor) * prediction.t,
             v=v,
             s=prediction.s + (v - prediction.v),
         )
@@ -76,23 +80,20 @@ class BackToPrior:
 class UncertaintyInjection:
     """Sigma <- Sigma / lambda: the mean stays, confidence in it decays without end, as in recursive least squares.
 
-    A = Q - Q Sigma Q becomes A / lambda + (1 - 1 / lambda) Q. Where nothing confirms a center its variance would grow
-    without bound; the injection pauses once it exceeds the prior's by a factor of 1e12.
+    Where nothing confirms a center its variance would grow without bound; the injection pauses once one of the S_ii
+    exceeds the prior's, which is 1, by a factor of 1e12.
     """
 
     factor: float
 
     def forget(self, state: State, prediction: Prediction) -> Prediction:
-        m, inverse = state.size, 1.0 / self.factor
-        A, Q = state.square("A"), state.square("Q")
-        S_ii = Q.diagonal() - state.scale * A.diagonal()
-        if m == 0 or (S_ii > LARGEST_INFLATION * Q.diagonal()).any():
+        S, scale, inverse = state.square("S"), state.scale, 1.0 / self.factor
+        if (S.diagonal() > LARGEST_INFLATION).any():
             return prediction
-        A *= inverse
-        A += (1.0 - inverse) / state.scale * Q
-        w = inverse * prediction.w + (1.0 - inverse) * prediction.q
-        v = max(prediction.kxx - float(prediction.k @ w), prediction.gamma2)
-        return replace(prediction, w=w, v=v, s=prediction.s + (v - prediction.v))
+        S *= inverse  # scale S + (1 - scale) I, divided by lambda, is of the same form
+        S[np.diag_indices(state.size)] += (1.0 - scale) / scale * (inverse - 1.0)
+        v = prediction.gamma2 + inverse * (prediction.v - prediction.gamma2)
+        return replace(prediction, h=inverse * prediction.h, v=v, s=prediction.s + (v - prediction.v))
 
 
 Forgetting = Keep | Leak | BackToPrior | UncertaintyInjection

@@ -38,9 +38,10 @@ class LeastWeight:
 class LeastError:
     """The center whose leaving changes the mean least, by the score |alpha_i| / d_i, leaves.
 
-    d is the diagonal of the matrix that carries the removal: Q for a posterior over centers, where the score is the
-    error that removing i causes at i; (K + noise I)^-1 for a posterior over data, where it is the leave-one-out
-    error. de Kruif and de Vries, "Pruning error minimization in least squares support vector machines", 2003.
+    d is the diagonal of (L L')^-1: of K^-1 for a posterior over centers, where the score is the error that removing i
+    causes at i; of (K + noise I)^-1 for a posterior over data, where it is the leave-one-out error.
+
+    de Kruif and de Vries, "Pruning error minimization in least squares support vector machines", 2003.
     """
 
     budget: int

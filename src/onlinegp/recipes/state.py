@@ -10,45 +10,50 @@ from numpy.typing import NDArray
 from onlinegp.checks import Array
 
 NEW, IGNORE = -1, -2  # a dictionary's answers, beside the slot of the center to reuse
-MATRICES = ("A", "Q", "K", "P")
+MOST_SEEN = 2**63 - 1  # the count of samples stays there
+
+
+# The kinds of a state's fields, by which packing, the compiled engine and files go
+POINTS, OUTPUTS = {"kind": "points"}, {"kind": "outputs"}  # (m, d), (m, p)
+VECTOR, COUNTS = {"kind": "vector"}, {"kind": "counts"}  # (m,), the latter of whole numbers
+TRIANGULAR, SYMMETRIC = {"kind": "triangular"}, {"kind": "symmetric"}  # (m, m), the former zero above the diagonal
+INTEGER, NUMBER = {"kind": "integer"}, {"kind": "number"}
 
 
 @dataclass
 class State:
     """What the next step needs. Buffers have `capacity` rows, of which the first `size` are in use.
 
-    Matrices exist only where the belief tracks them. Nothing here grows with the number of samples seen, and no
-    buffer is reallocated while a filter is at its budget; a dictionary without a budget doubles.
+    L, S, dQ and rowsum exist only where the recipe tracks them. Nothing here grows with the number of samples seen, and
+    no buffer is reallocated while a filter is at its budget; a dictionary without a budget doubles.
 
     Attributes
     ----------
     centers : (capacity, d)
-    alpha : (capacity, p), the kernel weights, one column an output
+    alpha : (capacity, p), the weights of the mean, one column an output: of the kernel row k; where L is tracked, of
+        t = L^-1 k, and called b
     kcc : (capacity,), the prior variance k(c, c) of each center
     born : (capacity,), the number of the sample that became the center
-    A : (capacity, capacity), Q - Q Sigma Q up to the factor `scale`
-    Q : (capacity, capacity), the inverse of K
-    K : (capacity, capacity), the kernel matrix of the centers, which checks and refines Q
-    P : (capacity, capacity), the posterior covariance of f at the centers over the noise (least squares)
+    L : (capacity, capacity), lower triangular, L L' = K
+    S : (capacity, capacity), the covariance of u = L^-1 f(C), up to the lazy share `scale` (beliefs.Posterior)
+    dQ : (capacity,), the diagonal of (L L')^-1, which tells what a removal costs
     rowsum : (capacity,), sums of |k(c, c')| over the centers c', which bound the eigenvalues of K
     """
 
-    centers: Array
-    alpha: Array
-    kcc: Array
-    born: NDArray[np.int64]
-    A: Array | None = None
-    Q: Array | None = None
-    K: Array | None = None
-    P: Array | None = None
-    rowsum: Array | None = None
-    size: int = 0
-    seen: int = 0
-    scale: float = 1.0
-    bound: float = 0.0
-    residual: float = 0.0
-    power: float = 1.0
-    evidence: float = 1.0
+    centers: Array = field(metadata=POINTS)
+    alpha: Array = field(metadata=OUTPUTS)
+    kcc: Array = field(metadata=VECTOR)
+    born: NDArray[np.int64] = field(metadata=COUNTS)
+    L: Array | None = field(default=None, metadata=TRIANGULAR)
+    S: Array | None = field(default=None, metadata=SYMMETRIC)
+    dQ: Array | None = field(default=None, metadata=VECTOR)
+    rowsum: Array | None = field(default=None, metadata=VECTOR)
+    size: int = field(default=0, metadata=INTEGER)
+    seen: int = field(default=0, metadata=INTEGER)
+    scale: float = field(default=1.0, metadata=NUMBER)
+    bound: float = field(default=0.0, metadata=NUMBER)
+    power: float = field(default=1.0, metadata=NUMBER)
+    evidence: float = field(default=1.0, metadata=NUMBER)
 
     @classmethod
     def empty(cls, features: int, outputs: int, capacity: int, *, tracks: tuple[str, ...] = ()) -> State:
@@ -77,10 +82,15 @@ class State:
         """The weights in use, (m, p)."""
         return self.alpha[: self.size]
 
-    def square(self, name: str, size: int | None = None) -> Array:
+    b = a  # their name where L is tracked
+
+    def square(self, name: str) -> Array:
         """Return the part of a matrix that is in use, (m, m), as a view."""
-        m = self.size if size is None else size
-        return getattr(self, name)[:m, :m]
+        return getattr(self, name)[: self.size, : self.size]
+
+    def used(self, name: str) -> Array:
+        """Return the part of a buffer that is in use, as a view."""
+        return self.square(name) if name in MATRICES else getattr(self, name)[: self.size]
 
     def arrays(self) -> dict[str, NDArray]:
         """Return the buffers that exist, by name."""
@@ -107,16 +117,25 @@ class State:
         self.centers[m], self.alpha[m], self.kcc[m], self.born[m] = x, 0.0, kxx, self.seen
         self.size = m + 1
 
-    def move_last_to(self, j: int) -> None:
-        """Let the last center take the slot j of one that has left."""
+    def move_last_to(self, j: int) -> int:
+        """Let the last center take the slot j of one that has left, and return j; for beliefs that keep no matrix."""
+        last = self.size - 1
+        for buffer in self.arrays().values():
+            buffer[j] = buffer[last]
+        self.size = last
+        return j
+
+    def close_gap(self, j: int) -> None:
+        """Let the centers after j, which has left, move up by one; matrices are the belief's affair."""
         last = self.size - 1
         for name, buffer in self.arrays().items():
-            if name in MATRICES:  # row, then column: the diagonal element ends in its place
-                buffer[j, :] = buffer[last, :]
-                buffer[:, j] = buffer[:, last]
-            else:
-                buffer[j] = buffer[last]
+            if name not in MATRICES:
+                buffer[j:last] = buffer[j + 1 : last + 1]
         self.size = last
+
+
+KINDS: dict[str, str] = {f.name: f.metadata["kind"] for f in fields(State)}
+MATRICES = tuple(name for name, kind in KINDS.items() if kind in ("triangular", "symmetric"))
 
 
 @dataclass(slots=True)
@@ -127,14 +146,13 @@ class Prediction:
     ----------
     k : (m,), the kernel row k(C, x)
     kxx : k(x, x), with the jitter of the belief
-    mean : (p,), the prediction k . alpha
+    mean : (p,), the prediction of y
     v : the variance of f at x
     s : the variance of y at x, s = v + noise
-    w : (m,), A k where A is tracked
-    q : (m,), Q k, the coordinates of x in the dictionary, where Q is tracked
-    gamma2 : kxx - k . q, what the dictionary cannot express of x
+    t : (m,), L^-1 k, where L is tracked
+    h : (m,), S t, where S is tracked
+    gamma2 : what the centers cannot express of x: the square of the last entry of L's next row
     beta : the multiplier of k in the gain, for the beta belief
-    residual : |K q - k| in one row, relative to kxx
     """
 
     k: Array
@@ -142,11 +160,10 @@ class Prediction:
     mean: Array
     v: float
     s: float
-    w: Array = field(default_factory=lambda: np.empty(0))
-    q: Array = field(default_factory=lambda: np.empty(0))
+    t: Array = field(default_factory=lambda: np.empty(0))
+    h: Array = field(default_factory=lambda: np.empty(0))
     gamma2: float = 0.0
     beta: float = 0.0
-    residual: float = 0.0
 
 
 @dataclass(slots=True)

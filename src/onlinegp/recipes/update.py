@@ -19,11 +19,10 @@ from onlinegp.kernels import Kernel
 from onlinegp.recipes.beliefs import Belief, Exact, LeastSquares, Posterior
 from onlinegp.recipes.dictionaries import ALD, Dictionary, Growing
 from onlinegp.recipes.forgetting import BackToPrior, Forgetting, Keep, UncertaintyInjection
-from onlinegp.recipes.pruning import Pruning
-from onlinegp.recipes.state import IGNORE, NEW, Prediction, State, Step
+from onlinegp.recipes.pruning import LeastError, Pruning
+from onlinegp.recipes.state import IGNORE, MOST_SEEN, NEW, Prediction, State, Step
 
 FIRST_CAPACITY = 16
-SMALLEST_NOVELTY = 1e-12  # a share of k(x, x): what is nearer than this to the span of the centers cannot be inverted
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class Recipe:
         belief = type(self.belief).__name__
         if isinstance(self.dictionary, ALD) and not self.belief.projects:
             raise ValueError(
-                f"ALD needs the inverse kernel matrix, which the belief {belief} does not track. "
+                f"ALD needs the projection onto the centers, which the belief {belief} does not track. "
                 f"Use Coherence, or the belief Posterior."
             )
         if isinstance(self.belief, Exact) and not isinstance(self.dictionary, Growing):
@@ -65,9 +64,15 @@ class Recipe:
     def budget(self) -> int | None:
         return None if self.pruning is None else self.pruning.budget
 
+    @property
+    def tracks(self) -> tuple[str, ...]:
+        """The names of what the state keeps beside centers and weights."""
+        scores = "L" in self.belief.tracks and isinstance(self.pruning, LeastError)
+        return (*self.belief.tracks, "dQ") if scores else self.belief.tracks
+
     def start(self, features: int, outputs: int = 1) -> State:
         """Return the state before the first sample: the prior."""
-        return State.empty(features, outputs, FIRST_CAPACITY, tracks=self.belief.tracks)
+        return State.empty(features, outputs, FIRST_CAPACITY, tracks=self.tracks)
 
 
 def predict(recipe: Recipe, state: State, x: Array) -> Prediction:
@@ -81,11 +86,11 @@ def learn(recipe: Recipe, state: State, x: Array, y: Array) -> Step:
     """Learn one sample, x (d,) and y (p,), in place, and return what happened."""
     before = predict(recipe, state, x)
     variance = state.power * before.s
-    now = recipe.forgetting.forget(state, recipe.belief.steady(state, before))
+    now = recipe.forgetting.forget(state, before)
     e = y - now.mean
 
     slot = recipe.dictionary.place(state, x, now, e)
-    if slot == NEW and recipe.belief.projects and now.gamma2 <= SMALLEST_NOVELTY * now.kxx:
+    if slot == NEW and recipe.belief.expresses(now):
         slot = 0
     left = NEW
     if slot == NEW and state.size == recipe.budget:
@@ -99,27 +104,21 @@ def learn(recipe: Recipe, state: State, x: Array, y: Array) -> Step:
             state.push(x, now.kxx, recipe.budget)
         state.a[:] += np.multiply.outer(g, e / s)
         recipe.belief.track(state, now, g, s, slot == NEW)
-    if left != NEW:
-        recipe.belief.drop(state, left, recipe.kernel)
-        state.move_last_to(left)
+    admitted = slot == NEW
+    if admitted:
+        slot = state.size - 1 if left == NEW else recipe.belief.drop(state, left, recipe.kernel)
 
     if recipe.learn_power:
         fade = recipe.forgetting.factor * state.evidence
         state.evidence = fade + 1.0
         state.power += (float((e**2).mean()) / now.s - state.power) / state.evidence
-    state.seen += 1
-    admitted = slot == NEW
-    if admitted:
-        slot = state.size - 1 if left == NEW else left
+    state.seen = min(state.seen + 1, MOST_SEEN)
     return Step(before.mean, variance, e, slot, admitted, left)
 
 
 def center_to_remove(recipe: Recipe, state: State, now: Prediction, e: Array) -> int:
     """Return the slot that leaves a full dictionary for x; the one after the last is x itself."""
     assert recipe.pruning is not None
-    g, s = recipe.belief.gain(state, now, NEW)
-    alpha = np.multiply.outer(g, e / s)
-    alpha[:-1] += state.a
-    d = recipe.belief.significance(state, now, s)
+    alpha, d = recipe.belief.candidates(state, now, e)
     born = np.append(state.born[: state.size], state.seen)
     return recipe.pruning.candidate(alpha, d, born)

@@ -11,6 +11,7 @@ import numpy as np
 from onlinegp.checks import LARGEST, Array
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NAN", "-nan", "null", "NULL", "None")
+MARKS = {mark: f"0123456789+-eE{mark}" for mark in ".,"}  # what a number is made of, by its decimal mark
 
 
 @cache
@@ -31,14 +32,39 @@ def need_arrow(what: str) -> Any:
     return arrow()
 
 
-def number(text: str) -> float:
-    """Return the number in a text field, NaN if it is missing, or raise a ValueError."""
-    text = text.strip()
+def number(text: str, decimal: str = ".") -> float:
+    """Return the number in a text field, NaN if it is missing, or raise a ValueError.
+
+    The rule, whoever reads: blanks and tabs around it do not count; then one of MISSING, or digits with a sign, a
+    decimal mark and an exponent, or infinity in words, which is a number to be refused by its value. Nothing else that
+    `float` would take: no underscores, no digits of other scripts, no other spelling of NaN.
+    """
+    text = text.strip(" \t")
     if text in MISSING:
         return np.nan
-    if "_" in text or not text.isascii():  # Python alone would take 1_000
+    if text.strip(MARKS[decimal]):  # empty if every character is one of these
+        if text.lower().lstrip("+-") in ("inf", "infinity"):
+            return np.inf
         raise ValueError(text)
-    return float(text)
+    return float(text.replace(",", "."))
+
+
+def not_a_number(field: Any) -> str:
+    """Return why a field is no number, with a remedy where one is known."""
+    if isinstance(field, str):
+        for decimal, other in ((",", "."), (".", ",")):
+            if other not in field and is_number(field, decimal):
+                return f"is not a number. If it means {number(field, decimal):g}, add --decimal {decimal}"
+    return "is not a number"
+
+
+def is_number(field: str, decimal: str = ".") -> bool:
+    """Whether `number` would take the field, which may be missing."""
+    try:
+        number(field, decimal)
+    except ValueError:
+        return False
+    return True
 
 
 def complaint(value: float) -> str | None:

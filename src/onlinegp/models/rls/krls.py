@@ -22,7 +22,7 @@ class KRLS(RecipeRegressor):
     does not forget: with noisy data prefer KRLST, and OnlineGP for small ones.
 
     As an online GP it has a flat prior at the centers. The noise that goes with it is learned from the innovations,
-    and scales the variance of y, gamma2 + q . P q + 1.
+    and scales the variance of y, gamma2 + t . S t + 1 (see :class:`~onlinegp.recipes.beliefs.LeastSquares`).
 
     Parameters
     ----------

@@ -9,13 +9,11 @@ from onlinegp.checks import choice, count, fraction, positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.recipe import RecipeRegressor, parameters
 from onlinegp.recipes.beliefs import Posterior
-from onlinegp.recipes.dictionaries import ALD
 from onlinegp.recipes.forgetting import BackToPrior, Forgetting, Keep, UncertaintyInjection
 from onlinegp.recipes.pruning import LeastError
 from onlinegp.recipes.update import Recipe
 
-JITTER = 1e-6  # of k(x, x), on the diagonal of K
-NOVELTY = 4.0  # in units of the jitter: an exact duplicate of a center has twice the jitter
+JITTER = 1e-12  # of k(x, x), on the diagonal of K
 
 
 @parameters
@@ -30,7 +28,8 @@ class KRLST(RecipeRegressor):
     kernel : Kernel, optional
         The covariance function; ``RBF()`` if None.
     noise : float
-        The variance of the noise in y.
+        The variance of the noise in y. Samples that differ from the span of the centers by less than a thousandth of
+        it do not become centers.
     budget : int
         The largest number of centers M; the one that matters least to the mean leaves.
     forgetting : float or Forgetting
@@ -39,7 +38,7 @@ class KRLST(RecipeRegressor):
     power : {"fixed", "learned"}
         Whether the signal power, a factor of all variances, is taken from the kernel or learned from the innovations.
     jitter : float
-        Added to the diagonal of K, as a share of k(x, x).
+        Added to the diagonal of K, as a share of k(x, x); the default guards the last digits only.
     engine : str
         See :class:`~onlinegp.models.recipe.RecipeRegressor`.
     """
@@ -59,11 +58,9 @@ class KRLST(RecipeRegressor):
     )
 
     def recipe(self) -> Recipe:
-        jitter = positive(jitter=self.jitter)
         return Recipe(
             self._kernel(),
-            Posterior(positive(noise=self.noise), jitter),
-            dictionary=ALD(NOVELTY * jitter),
+            Posterior(positive(noise=self.noise), positive(jitter=self.jitter)),
             forgetting=self._forgetting(),
             pruning=LeastError(count("OnlineGP has budget=None to grow freely.", budget=self.budget)),
             learn_power=choice(("fixed", "learned"), power=self.power) == "learned",

@@ -8,9 +8,8 @@ from typing import ClassVar
 from onlinegp.checks import count, positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.recipe import RecipeRegressor, parameters
-from onlinegp.models.rls.krlst import JITTER, NOVELTY
+from onlinegp.models.rls.krlst import JITTER
 from onlinegp.recipes.beliefs import Exact, Posterior
-from onlinegp.recipes.dictionaries import ALD
 from onlinegp.recipes.pruning import LeastError
 from onlinegp.recipes.update import Recipe
 
@@ -56,6 +55,5 @@ class OnlineGP(RecipeRegressor):
         return Recipe(
             self._kernel(),
             Posterior(noise, JITTER),
-            dictionary=ALD(NOVELTY * JITTER),
             pruning=LeastError(count(unbounded, budget=self.budget)),
         )

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp.metrics import to_db
+from onlinegp.processes import worker_pool
 
 Job = Callable[[], Any]  # a functools.partial of a module's function, so that it can travel to another process
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -49,20 +50,15 @@ def run_jobs(jobs: Sequence[Job], *, workers: int = 1, progress: bool = False) -
     if workers < 2:
         return [job() for job in tqdm(jobs, disable=quiet, leave=False, unit="job")]
 
-    from concurrent.futures import ProcessPoolExecutor, as_completed
-    from multiprocessing import get_context
+    from concurrent.futures import as_completed
 
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, "1"))  # the workers inherit it; here numpy has long been loaded
     try:
-        with ProcessPoolExecutor(workers, get_context("spawn"), _settle_in) as pool:
+        with worker_pool(workers) as pool:
             futures = [pool.submit(job) for job in jobs]
-            try:
-                for future in tqdm(as_completed(futures), total=len(jobs), disable=quiet, leave=False, unit="job"):
-                    future.result()
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+            for future in tqdm(as_completed(futures), total=len(jobs), disable=quiet, leave=False, unit="job"):
+                future.result()
             return [future.result() for future in futures]
     finally:
         for name, value in before.items():
@@ -70,16 +66,6 @@ def run_jobs(jobs: Sequence[Job], *, workers: int = 1, progress: bool = False) -
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-
-def _settle_in() -> None:
-    """Make a worker end without a word when the user interrupts, and leave warnings to the main process."""
-    import signal
-    import warnings
-
-    warnings.simplefilter("ignore", UserWarning)
-
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def decimals(values: ArrayLike, places: int = 4) -> list[Any]:

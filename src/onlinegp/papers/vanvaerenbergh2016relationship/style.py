@@ -6,6 +6,8 @@ import io
 from pathlib import Path
 from typing import Any
 
+from onlinegp.files.atomic import write_atomically
+
 WIDTH = 3.5  # inches: one column
 # Okabe and Ito, "Color universal design", 2008; without the yellow, which white paper swallows
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
@@ -85,5 +87,5 @@ def save(figure: Any, folder: Path, name: str) -> list[Path]:
     """Write the figure as PNG and SVG, and return their paths."""
     paths = [folder / f"{name}.{kind}" for kind in ("png", "svg")]
     for path in paths:
-        path.write_bytes(render(figure, path.suffix[1:]))
+        write_atomically(path, [render(figure, path.suffix[1:])])
     return paths

@@ -2,106 +2,50 @@
 
 from __future__ import annotations
 
-import contextlib
-import csv
-import re
-import zlib
-from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
-from onlinegp.streams.errors import BadData, BadRow
-from onlinegp.streams.numbers import MISSING, arrow, number
-from onlinegp.streams.reading.lines import Lines
+from onlinegp.streams.errors import BadData, BadRow, short
+from onlinegp.streams.numbers import MISSING, arrow, is_number, number
+from onlinegp.streams.reading.lines import BOM, Lines, Part
+from onlinegp.streams.reading.quoting import SPAN, Quoting
 from onlinegp.streams.reading.rows import RowCollector
-from onlinegp.streams.reading.source import PROBE, Block, Columns, Source, infinite_or_missing
+from onlinegp.streams.reading.source import PROBE, Block, Columns, infinite_or_missing
+from onlinegp.streams.reading.text_source import TextSource
 
 SMALL = 32  # rows below which Python is quicker than a call of pyarrow's reader
-COUNTED = 1 << 22  # bytes of a file that are read ahead to count its rows
-BOM = b"\xef\xbb\xbf"
-
-
-class TextSource(Source):
-    """What CSV and JSON lines share: a place in the input is a byte and a line."""
-
-    def __init__(self, lines: Lines) -> None:
-        self._lines = lines
-        self.path = "standard input" if lines.pipe else lines.path
-        self.live = lines.pipe
-        self._start = self.position
-
-    @property
-    def position(self) -> dict[str, int]:
-        return {"offset": self._lines.offset, "line": self._lines.line}
-
-    def seek(self, position: dict[str, int]) -> None:
-        self._lines.seek(position["offset"], position["line"])
-
-    def rows_at_most(self, limit: int) -> int:
-        if self._lines.pipe:
-            return limit
-        ahead = Lines(self._lines.path)
-        rows, read = 0, 0
-        for raw, _ in ahead:
-            rows += raw.count(b"\n")
-            read += len(raw)
-            if rows > limit or read > COUNTED:
-                return limit
-        return min(limit, rows - self._lines.line)
-
-    def fingerprint(self, size: int) -> int:
-        if self._lines.pipe:
-            return 0
-        again = Lines(self._lines.path)
-        head = again.peek(1)[: min(size, 1 << 16)]
-        again.close()
-        return zlib.crc32(head)
-
-    def close(self) -> None:
-        self._lines.close()
-
-    def __iter__(self) -> Iterator[Block]:
-        for raw, line in self._lines:
-            block = self.parse(raw, line)
-            if len(block) or block.rejected or block.error:
-                yield block
-
-    @abstractmethod
-    def parse(self, raw: bytes, line: int) -> Block:
-        """Return the rows of some whole lines, the first of which has this number."""
+OTHER = {".": ",", ",": "."}  # decimal marks
+COMMA = {".": "point", ",": "comma"}
+NAMED = {"tab": "\t", "space": " "}
+ASCII = '\r\n",;\t |0123456789+-.eE'  # what every encoding must write as ASCII does, for lines to be found
 
 
 class CsvSource(TextSource):
     """Comma, semicolon, tab or space separated lines, with a header or, if the first line is all numbers, without."""
 
-    def __init__(self, lines: Lines, *, delimiter: str = "auto", encoding: str = "utf-8") -> None:
+    def __init__(self, lines: Lines, *, delimiter: str = "auto", encoding: str = "utf-8", decimal: str = ".") -> None:
         super().__init__(lines)
-        self._encoding = encoding
-        first = lines.peek(1).split(b"\n", 1)[0]
-        if not lines.peek(1):
-            raise BadData(f"{self.path} is empty. There is nothing to predict.")
-        if first[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            raise BadData(f"{self.path} is encoded in UTF-16. Convert it to UTF-8, such as with iconv.")
-        if first.startswith(BOM):
-            lines.skip(len(BOM))
-            first = first[len(BOM) :]
-        head = self._decoded_header(first)
-        self.delimiter = (
-            _delimiter(head) if delimiter == "auto" else {"tab": "\t", "space": " "}.get(delimiter, delimiter)
-        )
-        fields = self._fields(head)
-        if _all_numbers(fields):
+        self._encoding, self._decimal = _checked_encoding(encoding), decimal
+        first = self._first_line()
+        head = self._decoded(first)
+        mark = detected(head, decimal) if delimiter == "auto" else NAMED.get(delimiter, delimiter)
+        self.delimiter = _checked_delimiter(mark, decimal)
+        self._quoting = lines.quoting = Quoting(self.delimiter)
+        fields = self._quoting.fields(head) or [""]
+        if _all_numbers(fields, decimal):
             self.names = ["value"] if len(fields) == 1 else [f"column{i + 1}" for i in range(len(fields))]
         else:
-            self.names = _checked_header(self.path, fields)
-            lines.skip(len(first) + 1)
-            lines.peek(1)
-        self._start = self.position
+            self._refuse_other_decimal(fields)
+            self.names = _checked_header(self.path, fields, lines, self._quoting)
+            lines.skip(lines.peek(1).find(b"\n") + 1 or len(lines.peek(1)))
         self.numeric = self._probe()
 
     def select(self, columns: Columns) -> None:
         super().select(columns)
+        self._both = not set(columns.numbers).isdisjoint(columns.keys)  # to be read as number and as text
         pa = arrow()
         if pa is None:
             return
@@ -116,133 +60,199 @@ class CsvSource(TextSource):
             include_columns=[*columns.numbers, *columns.keys],
             null_values=list(MISSING),
             strings_can_be_null=False,
+            decimal_point=self._decimal,
         )
 
-    def parse(self, raw: bytes, line: int) -> Block:
-        rows = self._lines.line - line
-        if arrow() is not None and rows >= SMALL and self._encoding == "utf-8" and self.delimiter != " ":
-            block = self._parse_fast(raw, rows)
+    def parse(self, part: Part) -> Block:
+        if arrow() is not None and part.lines >= SMALL and self._plain(part):
+            block = self._parse_fast(part)
             if block is not None:
                 return block
-        return self._parse_rows(raw, line)
+        return self._parse_rows(part)
 
-    def _parse_fast(self, raw: bytes, rows: int) -> Block | None:
+    def _plain(self, part: Part) -> bool:
+        """Whether pyarrow takes these lines as `_parse_rows` does, unless it refuses them.
+
+        Beyond what is asked here, pyarrow would take a carriage return for a line end, a blank line for a row, a byte
+        order mark for nothing; and it looks neither at quotes within fields nor into columns that nobody wants.
+        """
+        data = part.data
+        if not part.neat or self._both or self._encoding != "utf-8" or self.delimiter == " ":
+            return False
+        if data.count(b"\r") != data.count(b"\r\n") or data.startswith((BOM, b"\n", b"\r\n")):
+            return False
+        if b"\n\n" in data or b"\n\r\n" in data:
+            return False
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            return False
+        return True
+
+    def _parse_fast(self, part: Part) -> Block | None:
         """Return the block, or None if anything in it needs a closer look."""
         import pyarrow
         from pyarrow import csv as arrow_csv
 
-        read_options = arrow_csv.ReadOptions(column_names=self.names, use_threads=False, block_size=len(raw) + 1)
+        rows, data = part.lines, part.data
+        read_options = arrow_csv.ReadOptions(column_names=self.names, use_threads=False, block_size=len(data) + 1)
         try:
             table = arrow_csv.read_csv(
-                pyarrow.BufferReader(raw), read_options, self._parse_options, self._convert_options
+                pyarrow.BufferReader(data), read_options, self._parse_options, self._convert_options
             )
         except pyarrow.ArrowInvalid:
             return None
         if table.num_rows != rows:
             return None
         columns = self.columns
-        X = np.empty((rows, len(columns.features)))
+        X, y = np.empty((rows, len(columns.features))), np.full(rows, np.nan)
         for j, name in enumerate(columns.features):
             X[:, j] = table[name].to_numpy()
-        y = np.full(rows, np.nan) if columns.target is None else np.array(table[columns.target].to_numpy())
+        if columns.target is not None:
+            y[:] = table[columns.target].to_numpy()
+            if np.count_nonzero(np.isnan(y)) != table[columns.target].null_count:  # another spelling of NaN
+                return None
         if infinite_or_missing(X, y):
             return None
         return Block(X, y, [table[name].combine_chunks() for name in columns.keys])
 
-    def _parse_rows(self, raw: bytes, line: int) -> Block:
-        rows = RowCollector(self.columns, number, skip_bad=self.skip_bad)
-        texts = raw.decode(self._encoding, errors="surrogateescape").removesuffix("\n").split("\n")
-        reader = csv.reader((self._tidy(text) + "\n" for text in texts), delimiter=self.delimiter)
-        width, before = len(self.names), 0
-        while True:
-            wrong = None
+    def _parse_rows(self, part: Part) -> Block:
+        rows = RowCollector(self.columns, partial(number, decimal=self._decimal), skip_bad=self.skip_bad)
+        width = len(self.names)
+        for row, line, closed in self._rows(part):
+            bad: BadRow | None
             try:
-                fields = next(reader)
-            except StopIteration:
-                return rows.block()
-            except csv.Error as error:
-                fields, wrong = [], f"is not valid CSV ({error})"
-            text = "\n".join(texts[before : reader.line_num])
-            place, before = line + before + 1, reader.line_num
-            if not wrong and not any(fields) and len(fields) <= 1 < width:
-                continue  # a blank line
-            fields = fields or [""]
-            bad = self._misshapen(fields, place, text, wrong)
-            if not (rows.refuse(bad) if bad else rows.add(dict(zip(self.names, fields, strict=True)), place, text)):
-                return rows.block()
+                text = row.decode(self._encoding)
+            except UnicodeDecodeError:
+                bad = self._misspelled(row, line)
+            else:
+                fields = self._quoting.fields(text)
+                if not fields and width > 1:
+                    continue  # a blank line
+                fields = fields or [""]
+                bad = self._misshapen(fields, line, text, closed)
+            if not (rows.refuse(bad) if bad else rows.add(dict(zip(self.names, fields, strict=True)), line, text)):
+                break
+        return rows.block()
 
-    def _misshapen(self, fields: list[str], line: int, text: str, wrong: str | None) -> BadRow | None:
+    def _rows(self, part: Part) -> Iterator[tuple[bytes, int, bool]]:
+        """Yield each row of a block without its line end, its line, and whether its quotes are closed."""
+        start, line, data = 0, part.before + 1, part.data
+        while start < len(data):
+            end, closed, _ = self._quoting.row_end(data, start)
+            end = end if end > 0 else len(data)
+            row = data[start:end]
+            yield row.removesuffix(b"\n").removesuffix(b"\r"), line, closed
+            start, line = end, line + row.count(b"\n")
+
+    def _misshapen(self, fields: list[str], line: int, text: str, closed: bool) -> BadRow | None:
         """Return what is wrong with the row as a whole, if anything."""
-        text = text.rstrip("\r")
-        readable = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-        if wrong:
-            return BadRow(line, "", "", wrong, readable)
-        for i, field in enumerate(fields):
-            if any("\udc80" <= letter <= "\udcff" for letter in field):
-                shown = field.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-                name = self.names[i] if i < len(self.names) else f"column{i + 1}"
-                return BadRow(line, name, shown, f"is not {self._encoding}; try --encoding latin-1", readable)
+        if not closed:
+            return BadRow(line, "", "", f"a quote is not closed within {SPAN >> 20} MiB or before the end", text)
+        if "\r" in text and "\r" in self._quoting.unquoted(text):
+            return BadRow(line, "", "", "the row holds a carriage return that is not part of a line end", text)
         if len(fields) != len(self.names):
             found = f"has {len(fields)} fields, and the first line {len(self.names)}"
-            return BadRow(line, "", "", f"the row {found}", readable)
+            return BadRow(line, "", "", f"the row {found}", text)
         return None
 
-    def _tidy(self, text: str) -> str:
-        return re.sub(" +", " ", text.strip()) if self.delimiter == " " else text
+    def _misspelled(self, row: bytes, line: int) -> BadRow:
+        """Return the complaint about a row that is not in the encoding: its first field with a mark of replacement."""
+        text = row.decode(self._encoding, "backslashreplace")
+        marked = self._quoting.fields(row.decode(self._encoding, "replace"))
+        i = next((i for i, field in enumerate(marked) if "\ufffd" in field), 0)
+        name = self.names[i] if i < len(self.names) else f"column{i + 1}"
+        shown = dict(enumerate(self._quoting.fields(text))).get(i, "")
+        return BadRow(line, name, shown, f"is not {self._encoding}; try --encoding latin-1", text)
 
-    def _fields(self, text: str) -> list[str]:
-        return next(csv.reader([self._tidy(text)], delimiter=self.delimiter), [""])
-
-    def _decoded_header(self, first: bytes) -> str:
+    def _decoded(self, first: bytes) -> str:
         try:
-            return first.decode(self._encoding).rstrip("\r")
-        except (UnicodeDecodeError, LookupError) as error:
+            return first.decode(self._encoding)
+        except UnicodeDecodeError as error:
             raise BadData(
                 f"{self.path}, line 1: {error}. Try --encoding latin-1, or convert the file to UTF-8."
             ) from None
 
+    def _refuse_other_decimal(self, fields: list[str]) -> None:
+        """Numbers with another decimal mark in the first line are not the names of columns."""
+        other = OTHER[self._decimal]
+        if _all_numbers(fields, other):
+            raise BadData(
+                f"{self.path}, line 1: {short(fields[0])!r} is a number with a decimal {COMMA[other]}. "
+                f"Read such numbers with --decimal {other}"
+            )
+
     def _probe(self) -> dict[str, bool]:
-        """Return which columns hold numbers, by the rows in hand."""
-        text = self._lines.peek(1 if self._lines.pipe else PROBE).decode(self._encoding, "replace")
-        whole = text[: text.rfind("\n") + 1] or text
-        reader = csv.reader((self._tidy(line) + "\n" for line in whole.split("\n")[:PROBE]), delimiter=self.delimiter)
-        rows = _readable(reader)
-        rows = [row for row in rows if len(row) == len(self.names)]
-        seen = {name: [row[i] for row in rows] for i, name in enumerate(self.names)}
-        return {name: sum(map(_is_number, values)) * 2 > len(values) or not rows for name, values in seen.items()}
+        """Return which columns hold numbers, by the rows in hand; note those with another decimal mark."""
+        data = self._lines.peek(1 if self._lines.pipe else PROBE)
+        data = data[: data.rfind(b"\n") + 1] or data
+        texts = [row.decode(self._encoding, "replace") for row, _, _ in _first(self._rows(Part(data, 0, 0, False)))]
+        rows = [fields for fields in map(self._quoting.fields, texts) if len(fields) == len(self.names)]
+        columns = dict(zip(self.names, zip(*rows, strict=True) if rows else [()] * len(self.names), strict=True))
+        numeric = {name: not values or _mostly(values, self._decimal) for name, values in columns.items()}
+        other = OTHER[self._decimal]
+        odd = [name for name, yes in numeric.items() if not yes and _mostly(columns[name], other)]
+        if odd:
+            self.notes.append(
+                f"the column {short(odd[0])!r} holds numbers with a decimal {COMMA[other]}, "
+                f"which are taken as text. Read them as numbers with --decimal {other}"
+            )
+        return numeric
 
 
-def _delimiter(head: str) -> str:
-    counts = {mark: head.count(mark) for mark in ",\t;"}
-    best = max(counts, key=lambda mark: counts[mark])
-    if counts[best]:
-        return best
-    return " " if " " in head.strip() and _all_numbers(head.split()) else ","
+def detected(head: str, decimal: str) -> str:
+    """Return the delimiter of a first line: one between numbers only, or else the one that is there most often."""
+    marks = [mark for mark in ("\t", ";", ",", " ") if mark != decimal and mark in head.strip()]
+    for point in (decimal, OTHER[decimal]):
+        for mark in marks:
+            if mark != point and _all_numbers(Quoting(mark).fields(head), point):
+                return mark
+    marks = [mark for mark in marks if mark != " "] or [";" if decimal == "," else ","]
+    return max(marks, key=lambda mark: len(Quoting(mark).fields(head)))
 
 
-def _readable(reader: Iterator[list[str]]) -> list[list[str]]:
-    """Return the rows up to the first that is not valid CSV."""
-    rows: list[list[str]] = []
-    with contextlib.suppress(csv.Error):
-        rows.extend(reader)
-    return rows
+def _first(rows: Iterator[tuple[bytes, int, bool]]) -> list[tuple[bytes, int, bool]]:
+    return [row for row, _ in zip(rows, range(PROBE), strict=False)]
 
 
-def _is_number(field: str) -> bool:
+def _mostly(values: tuple[str, ...], decimal: str) -> bool:
+    return sum(is_number(value, decimal) for value in values) * 2 > len(values)
+
+
+def _all_numbers(fields: list[str], decimal: str) -> bool:
+    return all(is_number(field, decimal) for field in fields) and any(field.strip() not in MISSING for field in fields)
+
+
+def _checked_encoding(encoding: str) -> str:
+    import codecs
+
     try:
-        number(field)
-    except ValueError:
-        return False
-    return True
+        if ASCII.encode(encoding) != ASCII.encode():
+            raise LookupError
+        return codecs.lookup(encoding).name
+    except (LookupError, UnicodeError):
+        raise ValueError(
+            f"--encoding must be one that contains ASCII, such as utf-8 or latin-1, got {encoding!r}. "
+            f"Convert the file to UTF-8, such as with iconv."
+        ) from None
 
 
-def _all_numbers(fields: list[str]) -> bool:
-    return all(map(_is_number, fields)) and any(field.strip() not in MISSING for field in fields)
+def _checked_delimiter(mark: str, decimal: str) -> str:
+    if len(mark) != 1 or not mark.isascii() or mark.isalnum() or mark in '\r\n"+-.' or mark == decimal:
+        raise ValueError(
+            f"--delimiter must be one character, tab or space, that is no letter, digit, quote, sign, point or the "
+            f"--decimal mark, got {mark!r}. Use auto to let it be found."
+        )
+    return mark
 
 
-def _checked_header(path: str, fields: list[str]) -> list[str]:
+def _checked_header(path: str, fields: list[str], lines: Lines, quoting: Quoting) -> list[str]:
+    if not quoting.row_end(lines.peek(1).split(b"\n", 1)[0] + b"\n", 0)[1]:
+        raise BadData(f"{path}, line 1: a quote in the header is not closed on its line. Close it.")
     names = [field.strip() or f"column{i + 1}" for i, field in enumerate(fields)]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
-        raise BadData(f"{path}, line 1: the header names the column {twice[0]!r} more than once. Rename one of them.")
+        raise BadData(
+            f"{path}, line 1: the header names the column {short(twice[0])!r} more than once. Rename one of them."
+        )
     return names

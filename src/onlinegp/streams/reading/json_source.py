@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from onlinegp.streams.errors import BadData, BadRow
-from onlinegp.streams.reading.csv_source import TextSource
-from onlinegp.streams.reading.lines import Lines
+from onlinegp.streams.reading.lines import Lines, Part
 from onlinegp.streams.reading.rows import RowCollector
 from onlinegp.streams.reading.source import PROBE, Block
+from onlinegp.streams.reading.text_source import TextSource
 
 
 class JsonSource(TextSource):
@@ -19,7 +19,7 @@ class JsonSource(TextSource):
 
     def __init__(self, lines: Lines) -> None:
         super().__init__(lines)
-        lines.quotes = False  # a line is a row, whatever it holds
+        self._first_line()
         head = lines.peek(1 if lines.pipe else PROBE).split(b"\n")[:PROBE]
         rows = [row for row in map(_object, head) if row is not None]
         if not rows:
@@ -27,25 +27,35 @@ class JsonSource(TextSource):
         self.names = list(rows[0])
         self.numeric = {name: sum(_is_number(row.get(name)) for row in rows) * 2 > len(rows) for name in self.names}
 
-    def parse(self, raw: bytes, line: int) -> Block:
+    def parse(self, part: Part) -> Block:
         rows = RowCollector(self.columns, _number, skip_bad=self.skip_bad)
-        for i, text in enumerate(raw.removesuffix(b"\n").split(b"\n")):
+        for line, text in enumerate(part.data.removesuffix(b"\n").split(b"\n"), start=part.before + 1):
             if not text.strip():
                 continue
             shown = text.decode("utf-8", "backslashreplace")
             row = _object(text)
-            bad = BadRow(line + i + 1, "", "", "the line is not a JSON object", shown) if row is None else None
-            if not (rows.refuse(bad) if bad else rows.add(row or {}, line + i + 1, shown)):
+            bad = BadRow(line, "", "", "the line is not a JSON object of Unicode text", shown) if row is None else None
+            if not (rows.refuse(bad) if bad else rows.add(row or {}, line, shown)):
                 break
         return rows.block()
 
 
 def _object(text: bytes) -> dict[str, Any] | None:
+    """Return the object of a line, or None if it is none, names a field twice, or holds half a character."""
     try:
-        row = json.loads(text)
+        row = json.loads(text.decode(), object_pairs_hook=_fields)
+        if b"\\u" in text:
+            json.dumps(row, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None
     return row if isinstance(row, dict) else None
+
+
+def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(pairs)
+    if len(row) != len(pairs):
+        raise ValueError(pairs)
+    return row
 
 
 def _number(value: Any) -> float:

@@ -2,110 +2,177 @@
 
 from __future__ import annotations
 
-import gzip
 import os
-import sys
+import zlib
 from collections.abc import Iterator
-from pathlib import Path
-from typing import IO
+from typing import NamedTuple
 
 import numpy as np
 
-CHUNK = 1 << 18  # bytes asked for at once
-LONGEST = 1 << 22  # bytes that one quoted field may span before its quote counts as a stray one
+from onlinegp.streams.errors import BadData, other_input
+from onlinegp.streams.reading.quoting import SPAN, Quoting
+from onlinegp.streams.reading.raw import Raw
+
+LONGEST = 1 << 24  # bytes of a line
+BOM = b"\xef\xbb\xbf"
+
+
+class Part(NamedTuple):
+    """Some whole lines: their bytes, the number of the line before them, how many they are, the quotes in order."""
+
+    data: bytes
+    before: int
+    lines: int
+    neat: bool
 
 
 class Lines:
     """The lines of `path` ("-" is standard input) from where it stands; `offset` is the byte after the last block.
 
     From a pipe a block is what has come so far, so nobody waits for a prediction until more input arrives. From a file
-    it is up to `rows` lines. A quoted field may hold line ends: a block never ends within one.
+    it is up to `rows` lines. A quoted field may hold line ends: with `quoting`, a block never ends within one.
+
+    The end of a pipe is final. A file may grow: with `resumable`, a last line without its end is left unread, and
+    `unfinished` says so; otherwise it is a line like any other.
     """
 
-    def __init__(self, path: str, *, rows: int = 4096, quotes: bool = True) -> None:
-        self.path, self.rows, self.quotes = path, rows, quotes
-        self.pipe = path == "-"
-        self.offset = self.line = 0
-        self._buffer = b""
+    def __init__(self, path: str, *, rows: int = 4096, resumable: bool = False) -> None:
+        self.path, self.rows = path, rows
+        self.name = "standard input" if path == "-" else path
+        self.quoting: Quoting | None = None
+        self.offset = self.line = self.checksum = 0
+        self.unfinished = False
+        self._raw = Raw(path)
+        self.pipe = self._raw.pipe
+        self._grows = resumable and not self.pipe
+        self._buffer = bytearray()
+        self._ends = 0  # line ends in the buffer
+        self._tail = 0  # bytes after the last of them
         self._ended = False
-        self._file: IO[bytes] = _open(path)
+        self._failed: BadData | None = None  # what ended it, if it was not the end
 
     def peek(self, lines: int) -> bytes:
         """Return what is in hand, at least so many lines of it if there are any, and consume nothing."""
-        while not self._ended and self._buffer.count(b"\n") < lines:
+        while not self._ended and self._ends < lines:
             self._read()
-        return self._buffer
+        if self._failed and not self._ends:
+            raise self._failed
+        return bytes(self._buffer)
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether the line in hand has no end, and may get one."""
+        return self._grows and self._ends == 0
 
     def skip(self, size: int, lines: int | None = None) -> bytes:
         """Consume so many bytes that peek showed; `lines` saves counting theirs."""
-        head, self._buffer = self._buffer[:size], self._buffer[size:]
-        self.offset += size
-        self.line += head.count(b"\n") if lines is None else lines
+        head = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        lines = head.count(b"\n") if lines is None else lines
+        self.offset += len(head)
+        self.line += lines
+        self._ends -= lines
+        self.checksum = zlib.crc32(head, self.checksum)
         return head
 
-    def seek(self, offset: int, line: int) -> None:
-        """Go on from a byte that an earlier run reached; a pipe is read again up to there."""
-        if self.pipe:
-            while not self._ended and len(self._buffer) + self.offset < offset:
-                self.skip(len(self._buffer))
-                self._read()
-            self.skip(offset - self.offset)
-        else:
-            self._file.seek(offset)
-            self._buffer, self._ended = b"", False
-        self.offset, self.line = offset, line
+    def seek(self, offset: int, line: int, checksum: int) -> None:
+        """Go on from a byte that an earlier run reached: read the input again up to there, and see that it is the same.
 
-    def __iter__(self) -> Iterator[tuple[bytes, int]]:
-        """Yield blocks of whole lines, each with the number of the line before it."""
-        while True:
-            size, lines = self._complete()
-            if size == 0 and not self._ended:
+        If the earlier run took a last line without its end, that line must not have become longer.
+        """
+        last = b""
+        while self.offset < offset and (self._buffer or not self._ended):
+            last = self.skip(min(len(self._buffer), offset - self.offset))[-1:] or last
+            if not self._buffer:
                 self._read()
-                continue
-            if size == 0 and not self._buffer:
-                return
+        if (self.offset, self.line, self.checksum) != (offset, line, checksum):
+            found = f"it has {self.offset} bytes only" if self.offset < offset else f"its first {offset} bytes differ"
+            raise other_input(self.name, found)
+        if last not in (b"", b"\n"):
+            self._end_line()
+
+    def __iter__(self) -> Iterator[Part]:
+        """Yield blocks of whole lines."""
+        while True:
+            size, lines, neat = self._complete()
             before = self.line
-            yield self.skip(size or len(self._buffer), lines), before  # the last line may lack its end
+            if size:
+                yield Part(self.skip(size, lines), before, lines, neat)
+            elif not self._ended:
+                self._read()
+            elif self._failed:
+                raise self._failed
+            else:
+                self.unfinished = bool(self._buffer) and self._grows
+                if self._buffer and not self._grows:
+                    yield Part(self.skip(len(self._buffer)), before, 0, False)  # the last line lacks its end
+                return
 
     def close(self) -> None:
-        if not self.pipe:
-            self._file.close()
+        self._raw.close()
 
     def _read(self) -> None:
-        chunk = os.read(self._file.fileno(), CHUNK) if self.pipe else self._file.read(CHUNK)
+        try:
+            chunk = self._raw.read()
+        except BadData as error:
+            chunk, self._failed = b"", error
         self._ended = not chunk
+        first = chunk.find(b"\n")
+        if self._tail + (first if first >= 0 else len(chunk)) > LONGEST:
+            self._ended, chunk = True, b""
+            self._failed = BadData(
+                f"{self.name}, line {self.line + self._ends + 1}: is longer than {LONGEST >> 20} MiB, which no row is. "
+                f"Check that this is a table with line ends, and its --format."
+            )
         self._buffer += chunk
-        if self._ended and not self.pipe:
-            self._refuse_shrunk()
-
-    def _refuse_shrunk(self) -> None:
-        if not isinstance(self._file, gzip.GzipFile) and os.fstat(self._file.fileno()).st_size < self.offset:
+        self._ends += chunk.count(b"\n")
+        self._tail = self._tail + len(chunk) if first < 0 else len(chunk) - 1 - chunk.rfind(b"\n")
+        if self._ended and not (self.pipe or self._raw.packed or self._failed) and self._raw.size < self.offset:
             raise OSError(
                 f"{self.path} became shorter while it was read, at byte {self.offset}. Restore it and resume."
             )
 
-    def _complete(self) -> tuple[int, int]:
-        """Return bytes and lines of the next block: up to `rows` lines, quotes closed; 0 if there is none yet."""
-        ends = np.flatnonzero(np.frombuffer(self._buffer, dtype=np.uint8) == ord("\n"))
-        if len(ends) == 0 or (not self._ended and not self.pipe and len(ends) < self.rows):
-            return 0, 0
-        lines = min(self.rows, len(ends))
-        size = int(ends[lines - 1]) + 1
-        if not self.quotes or self._buffer.count(b'"', 0, size) % 2 == 0:
-            return size, lines
-        end = size
-        for i in range(lines, len(ends)):  # within a quoted field: on to where it is closed
-            start, end = end, int(ends[i]) + 1
-            if self._buffer.count(b'"', start, end) % 2:
-                return end, i + 1
-        return (0, 0) if not self._ended and end < LONGEST else (size, lines)
+    def _end_line(self) -> None:
+        """Consume the end of the line that an earlier run took without it."""
+        while not self._ended and len(self._buffer) < 2:
+            self._read()
+        rest = bytes(self._buffer[:2])
+        if rest and not rest.startswith((b"\n", b"\r\n")):
+            raise other_input(self.name, f"line {self.line + 1} had no end when it was learned, and has become longer")
+        self.skip(rest.find(b"\n") + 1)
+
+    def _complete(self) -> tuple[int, int, bool]:
+        """Return bytes and lines of the next block, and whether its quotes are in order; no bytes if there is none yet.
+
+        It has up to `rows` lines, or more if the last row has.
+        """
+        if self._ends == 0 or (self._ends < self.rows and not self._ended and not self.pipe):
+            return 0, 0, True
+        lines = min(self.rows, self._ends)
+        found = np.flatnonzero(np.frombuffer(self._buffer, dtype=np.uint8) == ord("\n"))
+        size = int(found[lines - 1]) + 1
+        if self.quoting is None or self.quoting.neat(self._buffer, size):
+            return size, lines, True
+        return *self._whole_rows(lines), False
+
+    def _whole_rows(self, wanted: int) -> tuple[int, int]:
+        """Return bytes and lines of whole rows, row by row, until there are so many lines."""
+        assert self.quoting is not None
+        size = lines = 0
+        final = self._ended and not self._failed and not self._grows
+        while lines < wanted:
+            end, closed, opened = self.quoting.row_end(self._buffer, size)
+            if end < 0 or not (closed or final or len(self._buffer) - opened >= SPAN):
+                break  # it may go on
+            lines += self._buffer.count(b"\n", size, end)
+            size = end
+        return (size, lines) if lines >= wanted or self.pipe or self._ended else (0, 0)
 
 
-def _open(path: str) -> IO[bytes]:
-    if path == "-":
-        return sys.stdin.buffer
-    if not Path(path).exists():
-        raise FileNotFoundError(f"there is no file {path}. Check the name, or use - for standard input.")
-    if Path(path).is_dir():
-        raise IsADirectoryError(f"{path} is a folder. Pass a file, or - for standard input.")
-    return gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb")  # type: ignore[return-value]
+def file_checksum(path: str) -> int:
+    """Return a checksum of a whole file."""
+    checksum = os.path.getsize(path)
+    with open(path, "rb") as file:
+        while chunk := file.read(1 << 20):
+            checksum = zlib.crc32(chunk, checksum)
+    return checksum

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.streams.errors import BadRow
-from onlinegp.streams.numbers import complaint, outsized
+from onlinegp.streams.errors import BadRow, short
+from onlinegp.streams.numbers import complaint, not_a_number, outsized
 from onlinegp.streams.reading.source import Block, Columns
 
 
@@ -57,9 +57,9 @@ class RowCollector:
         try:
             value = self.read(field)
         except (ValueError, TypeError, OverflowError):
-            return np.nan, "is not a number"
+            return np.nan, not_a_number(field)
         return value, judge(value)
 
 
 def _shown(field: Any) -> str:
-    return "" if field is None else str(field)[:200]
+    return "" if field is None else short(str(field))

@@ -8,16 +8,29 @@ shorter than the checkpoint says; on resuming, what is longer is cut off and mad
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from onlinegp.files.atomic import write_atomically
+from onlinegp.files.atomic import PART, check_folder, write_atomically
 from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.saving import to_bytes, with_extra
 from onlinegp.streams.errors import CheckpointError
+from onlinegp.streams.running.stored import checked
 
-LATEST, PREVIOUS = "checkpoint.ogp", "checkpoint-previous.ogp"
+LATEST, PREVIOUS, LOCK = "checkpoint.ogp", "checkpoint-previous.ogp", "checkpoint.lock"
+
+
+def own_files(folder: Path) -> list[Path]:
+    """Return the files that a run keeps in its folder; everything else in there is somebody else's."""
+    return [*(folder / name for name in (LATEST, PREVIOUS, LOCK)), *_unfinished(folder)]
+
+
+def _unfinished(folder: Path) -> list[Path]:
+    """Return what a killed run left of a checkpoint that it was writing: by its name, and no link."""
+    parts = [path for path in folder.glob(f"{LATEST}.*") if PART.fullmatch(path.name)]
+    return [path for path in parts if path.is_file() and not path.is_symlink()]
 
 
 def pack(model: OnlineRegressor, stream: dict[str, Any]) -> bytes:
@@ -28,10 +41,7 @@ def pack(model: OnlineRegressor, stream: dict[str, Any]) -> bytes:
 def unpack(data: bytes) -> tuple[OnlineRegressor, dict[str, Any]]:
     """Return a model and its stream's entry, which is empty for a plain model file; or raise a ModelFileError."""
     model, extra = with_extra(data)
-    stream = extra.get("stream", {})
-    if not isinstance(stream, dict):
-        raise ModelFileError("the stream's entry is not an object.")
-    return model, stream
+    return model, checked(extra.get("stream", {}), model)
 
 
 class Checkpoints:
@@ -39,10 +49,14 @@ class Checkpoints:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
+        check_folder(self.folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock = _locked(self.folder)
-        for part in self.folder.glob("*.part"):  # of a run that was killed
-            part.unlink()
+        for path in own_files(self.folder):
+            if path.is_symlink() or (path.exists() and not path.is_file()):
+                raise CheckpointError(f"{path} is no plain file, so it is not of a run. Use another folder.")
+        self._lock = _locked(self.folder / LOCK)
+        for path in _unfinished(self.folder):
+            path.unlink()
 
     def write(self, data: bytes) -> None:
         write_atomically(self.folder / LATEST, [data], previous=self.folder / PREVIOUS)
@@ -81,18 +95,22 @@ class Checkpoints:
         return None
 
 
-def _locked(folder: Path) -> Any:
-    """Hold the folder for this process; a killed one lets go by itself."""
+def _locked(path: Path) -> BinaryIO | None:
+    """Hold the folder for this process by its lock, an empty file; a killed process lets go by itself."""
     try:
         import fcntl
     except ImportError:  # no such locks here
         return None
-    lock = open(folder / "lock", "w")  # noqa: SIM115
+    lock = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "rb")
+    if size := os.fstat(lock.fileno()).st_size:
+        raise CheckpointError(
+            f"{path} has {size} bytes, but the lock of a run is empty: it is another program's. Use another folder."
+        )
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         lock.close()
         raise CheckpointError(
-            f"another run is using the checkpoints in {folder}. Wait for it, or use another folder."
+            f"another run is using the checkpoints in {path.parent}. Wait for it, or use another folder."
         ) from None
     return lock

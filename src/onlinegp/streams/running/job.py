@@ -13,8 +13,9 @@ from time import monotonic
 from typing import Any
 
 from onlinegp.checks import Array
+from onlinegp.files.atomic import is_special
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.streams.errors import BadData, BadRow, CheckpointError, Stopped
+from onlinegp.streams.errors import BadData, BadRow, BrokeDown, CheckpointError, Stopped
 from onlinegp.streams.reading.source import Block, Source
 from onlinegp.streams.running.checkpoint import Checkpoints, pack
 from onlinegp.streams.running.predictor import Predicted, Predictor, WarmUp
@@ -138,15 +139,13 @@ class Job:
         self.rejects.write(block.rejected)
         start = 0
         if self.warm_up is not None and self.predictor is None:
-            start = min(len(block), self.warm_up.wanted)
-            part = slice(0, start)
-            self._emit(block, part, self.warm_up.advance(block.X[part], block.y[part]), counts=False)
-            if self.warm_up.wanted == 0:
+            said = self.warm_up.advance(block.X, block.y)
+            start = len(said)
+            self._emit(block, 0, said, counts=False)
+            if self.warm_up.done:
                 self._tune()
         if start < len(block):
-            assert self.predictor is not None
-            part = slice(start, len(block))
-            self._emit(block, part, self.predictor.advance(block.X[part], block.y[part]), counts=True)
+            self._predict(block, start)
         if block.error is not None:
             raise BadData(block.error.message(self.source.path))
         self.position = position
@@ -154,7 +153,18 @@ class Job:
             self.save_checkpoint()
         self.watch(self)
 
-    def _emit(self, block: Block, part: slice, said: Predicted, *, counts: bool) -> None:
+    def _predict(self, block: Block, start: int) -> None:
+        """Predict and learn the rows of a block from `start` on; if the model breaks down, write those before that."""
+        assert self.predictor is not None
+        try:
+            said = self.predictor.advance(block.X[start:], block.y[start:])
+        except BrokeDown as error:
+            self._emit(block, start, error.said, counts=True)
+            raise BrokeDown(error.model, error.reason, where=self._row(self.rows + 1)) from None
+        self._emit(block, start, said, counts=True)
+
+    def _emit(self, block: Block, start: int, said: Predicted, *, counts: bool) -> None:
+        part = slice(start, start + len(said))
         rows = Rows.of(block.y[part], said.mean, said.std, said.size, level=self.level, counts=counts)
         keys = [key[part] for key in block.keys]
         self.sink.write(keys, [rows.y, rows.mean, rows.std, rows.lower, rows.upper, rows.density])
@@ -162,6 +172,9 @@ class Job:
         if self.curves is not None:
             self.curves.add(rows)
         self.rows += len(rows.y)
+
+    def _row(self, number: int) -> str:
+        return f" at row {number} of {self.source.path}"
 
     def _tune(self) -> None:
         assert self.warm_up is not None
@@ -174,7 +187,7 @@ class Job:
         self.idle += monotonic() - before
 
     def _finish(self) -> None:
-        if self.predictor is None and self.warm_up is not None and self.warm_up.seen:
+        if self.predictor is None and self.warm_up is not None and self.warm_up.varied:
             self._tune()  # the input was shorter than the tuning: there is a model, but nothing was scored
         self.save_checkpoint()
 
@@ -191,21 +204,27 @@ class Job:
             return
         self.sink.sync()
         self.rejects.sync()
-        self.checkpoints.write(pack(self.predictor.model, self.state() | self._place()))
+        self.checkpoints.write(self.model_file(self._place()))
         self.saved_rows, self._saved_at = self.rows, monotonic()
 
-    def state(self) -> dict[str, Any]:
-        """What a saved model needs to be used on another stream."""
+    def model_file(self, place: dict[str, Any] | None = None) -> bytes:
+        """Return the model with what it needs to be used on another stream, and the place in this one if it is given.
+
+        Raises
+        ------
+        BrokeDown
+            If the last row broke the model.
+        """
         assert self.predictor is not None
-        columns = asdict(self.source.columns)
-        return {"columns": columns, "predictor": self.predictor.state(), "level": self.level, "settings": self.settings}
+        self.predictor.refuse_broken(self._row(self.rows))
+        columns, predictor = asdict(self.source.columns), self.predictor.state()
+        stream = {"columns": columns, "predictor": predictor, "level": self.level, "settings": self.settings}
+        return pack(self.predictor.model, stream | (place or {}))
 
     def _place(self) -> dict[str, Any]:
         length = getattr(getattr(self.sink, "file", None), "length", 0)
-        size = self.position.get("offset", 1)
         return {
             "position": self.position,
-            "input": {"size": size, "crc": self.source.fingerprint(size)},
             "output": length,
             "rejects": {"count": self.rejects.count, "length": self.rejects.length},
             "rows": self.rows,
@@ -214,22 +233,12 @@ class Job:
         }
 
     def resume(self, model: OnlineRegressor, stream: dict[str, Any]) -> None:
-        """Go on from a checkpoint; sink and rejects were opened at its lengths."""
-        self._refuse_other_input(stream["input"])
+        """Go on from a checkpoint; source, sink and rejects stand where it says."""
         self.predictor = Predictor.restored(model, stream["predictor"])
         self.rows = self.saved_rows = self.start_rows = stream["rows"]
         self.score = Score.restored(stream["score"])
         if self.curves is not None and stream["curves"] is not None:
             self.curves = Curves.restored(stream["curves"])
-        self.source.seek(stream["position"])
-        self.position = stream["position"]
-
-    def _refuse_other_input(self, known: dict[str, int]) -> None:
-        if not self.source.live and self.source.fingerprint(known["size"]) != known["crc"]:
-            raise CheckpointError(
-                f"{self.source.path} is not the input that the checkpoint belongs to: its beginning differs. "
-                f"Restore it, or start anew with an empty checkpoint folder."
-            )
 
 
 def _ahead(source: Source) -> Generator[tuple[Block, dict[str, int]], None, None]:
@@ -253,7 +262,7 @@ def _ahead(source: Source) -> Generator[tuple[Block, dict[str, int]], None, None
 
 def check_resumable(sink_path: str | None, format: str) -> None:
     """Refuse outputs that a resumed run could not go on with."""
-    if sink_path in (None, "-"):
+    if sink_path in (None, "-") or is_special(str(sink_path)):
         raise CheckpointError("--checkpoint needs --out FILE: what went down a pipe cannot be taken back.")
     if format == "parquet":
         ParquetSink.sync(None)  # type: ignore[arg-type]

@@ -37,7 +37,7 @@ def algorithms() -> dict[str, Algorithm]:
     """Return every algorithm by its name on the command line."""
     classes = [getattr(models, name) for name in models.__all__]
     found = [cls for cls in classes if issubclass(cls, OnlineRegressor) and cls is not OnlineRegressor]
-    return {_key(cls.__name__): Algorithm(_key(cls.__name__), cls) for cls in found}
+    return {named(cls): Algorithm(named(cls), cls) for cls in found}
 
 
 def algorithm(name: str) -> Algorithm:
@@ -55,6 +55,11 @@ def algorithm(name: str) -> Algorithm:
     if key in known and own:
         raise ValueError(f"{own[0].__module__} and onlinegp have a model {name!r} each. Rename your class.")
     return known[key] if key in known else Algorithm(key, own[0])
+
+
+def named(estimator: type[OnlineRegressor]) -> str:
+    """Return the name of a class on the command line."""
+    return _key(estimator.__name__)
 
 
 def _key(name: str) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 from onlinegp.metrics import log_density
+from onlinegp.streams.running.predictor import CONSTANT
 
 LEVELS = (0.5, 0.68, 0.8, 0.9, 0.95, 0.99)
 LEVEL_ENDS = [NormalDist().inv_cdf((1.0 + level) / 2.0) for level in LEVELS]  # in standard deviations
@@ -19,6 +20,7 @@ PIT_EDGES = [NormalDist().inv_cdf(i / BINS) for i in range(1, BINS)]
 BUCKETS = 800  # points of a curve; twice as wide whenever there are twice as many
 TAIL = 400  # last rows kept in full
 SUMS = ("rows", "scored", "squares", "density", "covered")  # added when two buckets become one
+TAILED = ("y", "mean", "lower", "upper", "size")  # of which the last rows are kept
 LOW, HIGH = ("y_low", "mean_low", "lower"), ("y_high", "mean_high", "upper", "size")
 
 
@@ -85,7 +87,7 @@ class Score:
         if self.n == 0:
             return {"scored": 0, "nmse": None, "nmse_db": None, "rmse": None, "log_density": None, "coverage": None}
         mse, variance = self.squares / self.n, self.y_squares / self.n
-        nmse = mse / variance if variance > 0.0 else None
+        nmse = mse / variance if variance > (CONSTANT * self.y_mean) ** 2 else None
         return {
             "scored": self.n,
             "nmse": nmse,
@@ -112,7 +114,7 @@ class Curves:
     def __init__(self) -> None:
         self.width = 1
         self.buckets: dict[str, list[float]] = {name: [] for name in (*SUMS, *LOW, *HIGH)}
-        self.tail: dict[str, list[float]] = {name: [] for name in ("y", "mean", "lower", "upper", "size")}
+        self.tail: dict[str, list[float]] = {name: [] for name in TAILED}
         self.rows = 0
 
     def add(self, rows: Rows) -> None:

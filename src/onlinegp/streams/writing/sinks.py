@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from onlinegp.checks import Array
+from onlinegp.files.atomic import Replacement
 from onlinegp.streams.errors import CheckpointError
 from onlinegp.streams.numbers import arrow, floats, joined, need_arrow, texts
 
@@ -22,8 +23,8 @@ class Appended:
     """A file that only grows: unbuffered, its length known, cut to a known length when a run goes on."""
 
     def __init__(self, path: str, *, keep: int = 0) -> None:
-        self.path, self.length = path, keep
-        if path == "-":
+        self.path, self.length = "-" if path == "/dev/stdout" else path, keep
+        if self.path == "-":
             self._file = cast(BinaryIO, sys.stdout.buffer)
             return
         mode = "r+b" if keep else "wb"
@@ -102,7 +103,7 @@ class JsonSink(CsvSink):
 
 
 class ParquetSink:
-    """Row groups, readable once it is closed. It cannot go on after a crash."""
+    """Row groups, written beside the file and renamed when closed. It cannot go on after a crash."""
 
     ROWS = 1 << 16  # in a row group
 
@@ -110,6 +111,7 @@ class ParquetSink:
         need_arrow("writing Parquet")
         self._path, self._names = path, names
         self._writer: Any = None
+        self._new: Replacement | None = None
         self._waiting: list[Any] = []
 
     def write(self, keys: list[Any], numbers: list[Array]) -> None:
@@ -128,8 +130,9 @@ class ParquetSink:
         if not self._waiting:
             return
         table = pa.concat_tables(self._waiting, promote_options="permissive")
-        if self._writer is None:
-            self._writer = parquet.ParquetWriter(self._path, table.schema)
+        if self._new is None:
+            self._new = Replacement(self._path)
+            self._writer = parquet.ParquetWriter(self._new.file, table.schema)
         self._writer.write_table(table)
         self._waiting = []
 
@@ -137,9 +140,15 @@ class ParquetSink:
         raise CheckpointError("Parquet output cannot be checkpointed. Write .csv or .jsonl, and convert it afterwards.")
 
     def close(self) -> None:
-        self._flush()
-        if self._writer is not None:
-            self._writer.close()
+        try:
+            self._flush()
+            if self._new is not None:
+                self._writer.close()
+                self._new.complete()
+        except BaseException:
+            if self._new is not None:
+                self._new.discard()
+            raise
 
 
 class NoSink:
@@ -180,13 +189,26 @@ def open_sink(
     path: str | None, keys: tuple[str, ...], target: str, *, format: str | None = None, keep: int = 0
 ) -> Sink:
     """Return the sink for a path; with `keep`, the file goes on after so many bytes."""
-    names = [f"{name}_input" if name in ADDED else name for name in (*keys, target)] + list(ADDED)
+    names = _distinct((*keys, target))
     if path is None:
         return NoSink()
     format = format or output_format(path)
     if format == "parquet":
         return ParquetSink(path, names)
     return {"csv": CsvSink, "jsonl": JsonSink}[format](Appended(path, keep=keep), names)
+
+
+def _distinct(inputs: tuple[str, ...]) -> list[str]:
+    """Return the names of the output's columns, each once: an input that is called like another gets a longer name."""
+    taken, given, names = {*inputs, *ADDED}, set(ADDED), []
+    for name in inputs:
+        if name in given:
+            while name in taken:
+                name = f"{name}_input"
+            taken.add(name)
+        given.add(name)
+        names.append(name)
+    return [*names, *ADDED]
 
 
 def _plain(value: Any) -> str | None:

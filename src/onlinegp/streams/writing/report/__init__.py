@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import Array
+from onlinegp.files.atomic import write_atomically
 from onlinegp.streams.running.score import LEVELS, Curves, Score
 
 POINTS = 120  # of the error curve: fewer than the buckets, so that each is a mean of many rows
@@ -32,8 +33,7 @@ def write_report(
     page = files("onlinegp.streams.writing.report").joinpath("page.html").read_text(encoding="utf-8")
     data = json.dumps(report_data(figures, score, curves), separators=(",", ":"), allow_nan=False)
     page = page.replace("@COMMAND@", html.escape(command)).replace("@MODEL@", html.escape("\n".join(model)))
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(page.replace("@DATA@", data.replace("<", "\\u003c")))
+    write_atomically(path, [page.replace("@DATA@", data.replace("<", "\\u003c")).encode()])
 
 
 def report_data(figures: dict[str, Any], score: Score, curves: Curves) -> dict[str, Any]:

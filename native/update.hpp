@@ -1,11 +1,10 @@
 // The one update: forget, predict the row, admit or not, gain, correct, prune. The twin of onlinegp.recipes.update.
 #pragma once
-#include "parts.hpp"
-#include "tracking.hpp"
+#include "dictionaries.hpp"
+#include "forgetting.hpp"
+#include "pruning.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
-
-constexpr double SMALLEST_NOVELTY = 1e-12;
 
 struct Step {
     int64_t slot, left;
@@ -19,30 +18,14 @@ template <class T> void predict_one(const Recipe& recipe, const Kernel<T>& kerne
     prediction.kxx = diagonal(kernel, prediction.x.data());
     if (recipe.compares()) prediction.largest = largest(k, state.size);
     if (recipe.uses_norm()) prediction.k2 = double(dot(k, k, state.size));
-    predict_belief(recipe, kernel, state, prediction);
+    predict_belief(recipe, state, prediction);
+    prediction.projected = false;
 }
 
-// Apply the updates that wait for a product: one with anything does
+// Apply the update that waits for a product: one with anything does
 template <class T> void flush(State<T>& state, Prediction<T>& prediction) {
     prediction.reserve(state.capacity);
-    for (Symmetric<T>* S : {&state.A, &state.Q, &state.P})
-        if (S->pending != Pending::Nothing) S->multiply(int(state.size), prediction.k.data(), prediction.r.data());
-}
-
-template <class T> void load(const Kernel<T>& kernel, State<T>& state, Prediction<T>& prediction, const Arrays& in) {
-    state.load_from(in);
-    if (!state.recipe.has('K')) return;
-    probe_anew(kernel, state, prediction);
-    if (state.residual > REFINE_ABOVE) keep_gram(kernel, state);
-}
-template <class T> void save(const Kernel<T>& kernel, State<T>& state, Prediction<T>& prediction, Arrays& out) {
-    flush(state, prediction);
-    state.save_to(out);
-    if (!state.recipe.has('K')) return;
-    for (int64_t i = 0; i < state.size; i++) {
-        gram_row(kernel, state, i, prediction.center.data(), prediction.r.data());
-        for (int64_t j = 0; j < state.size; j++) out.K[i * state.size + j] = double(prediction.r[j]);
-    }
+    if (state.S.pending) state.S.multiply(int(state.size), prediction.k.data(), prediction.n.data());
 }
 
 // alpha <- alpha + g e / s; the weight of an admitted sample is its own
@@ -60,45 +43,34 @@ template <class T> void correct(State<T>& state, const Prediction<T>& prediction
 template <class T> void learn_power(const Recipe& recipe, State<T>& state, const Prediction<T>& prediction) {
     double e2 = 0;
     for (int o = 0; o < state.p; o++) e2 += square(prediction.e[o]);
-    state.evidence = recipe.factor * state.evidence + 1.0;
+    state.evidence = recipe.forgetting.factor * state.evidence + 1.0;
     state.power += (e2 / state.p / prediction.s - state.power) / state.evidence;
 }
 
 // Learn the sample that was predicted; y (p,)
 template <class T> Step learn(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, Prediction<T>& prediction, const double* y) {
-    if (recipe.belief == Belief::Posterior) steady(recipe, state, prediction);
     forget(recipe, state, prediction);
     for (int o = 0; o < state.p; o++) prediction.e[o] = y[o] - prediction.mean[o];
 
     int64_t slot = place(recipe, kernel, state, prediction), left = NEW;
-    if (slot == NEW && recipe.projects() && prediction.gamma2 <= SMALLEST_NOVELTY * prediction.kxx) slot = 0;
-    if (slot == NEW && recipe.budget && state.size == recipe.budget) {
+    if (slot == NEW && expresses(recipe, prediction)) slot = 0;
+    if (slot == NEW && state.full()) {
         left = center_to_remove(recipe, state, prediction);
         if (left == state.size) {  // x itself: what it says is projected onto the centers, or lost
             slot = recipe.projects() ? 0 : IGNORE;
             left = NEW;
         }
     }
-    const bool admitted = slot == NEW, tracked = state.A.s || state.Q.s;
+    const bool admitted = slot == NEW;
     if (slot != IGNORE) {
-        const Gain<T> gained = gain(recipe, state, prediction, slot);
-        const bool grown = admitted && !(left != NEW && tracked);
-        if (grown) state.push(prediction.x.data(), prediction.kxx);
-        correct(state, prediction, gained, slot, grown);
-        if (left != NEW && tracked) replace(recipe, state, prediction, gained, left);
-        else track(recipe, state, prediction, gained, admitted);
+        const Gain<T> gained = gain(recipe, prediction, slot);
+        if (admitted) state.push(prediction.x.data(), prediction.kxx);
+        correct(state, prediction, gained, slot, admitted);
+        track(recipe, state, prediction, gained, admitted);
     }
-    if (left != NEW && !tracked) {
-        drop(recipe, kernel, state, prediction, left);
-        state.move_last_to(left, prediction.x.data());
-    }
+    if (admitted) slot = left == NEW ? state.size - 1 : drop(kernel, state, prediction, left);
     if (recipe.learn_power) learn_power(recipe, state, prediction);
-    state.seen++;
-    if (admitted) slot = left == NEW ? state.size - 1 : left;
-    if (recipe.has('K')) {
-        keep_probe(kernel, state, prediction, admitted ? slot : NEW);
-        if (prediction.refined) keep_gram(kernel, state);
-    }
+    if (state.seen < INT64_MAX) state.seen++;
     return {slot, left, admitted};
 }
 

@@ -1,0 +1,102 @@
+"""The files of a command: no two options may name the same one, and what is to be written can be written."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+
+from onlinegp.files.atomic import check_folder, check_writable
+
+Identity = tuple[object, ...] | None  # of a file; None for what is none: a device, a pipe, nothing at all
+
+
+@dataclass(frozen=True)
+class Paths:
+    """The options of a command that name files, spelled as the user types them.
+
+    Attributes
+    ----------
+    reads : tuple of str
+        What is read.
+    appends : tuple of str
+        What grows in place, row by row.
+    replaces : tuple of str
+        What is written beside and renamed when it is complete.
+    folders : mapping from str to callable
+        Folders, each with a function that returns the files which the command keeps in it.
+    pipes : tuple of str
+        Those of them for which - is standard input or output.
+    renewed : tuple of str
+        Two of them that may name the same file: it is read at the beginning and replaced at the end.
+    """
+
+    reads: tuple[str, ...] = ()
+    appends: tuple[str, ...] = ()
+    replaces: tuple[str, ...] = ()
+    folders: Mapping[str, Callable[[Path], list[Path]]] = field(default_factory=dict)
+    pipes: tuple[str, ...] = ()
+    renewed: tuple[str, ...] = ()
+
+    def check(self, args: argparse.Namespace) -> None:
+        """Refuse two options that name the same file, and outputs that cannot be written; open and change nothing."""
+        files = list(self._files(args))
+        for (one, path, mine), (other, second, its) in combinations(files, 2):
+            harmless = one == other or (one in self.reads and other in self.reads) or {one, other} == {*self.renewed}
+            if mine is not None and mine == its and not harmless:
+                raise ValueError(
+                    f"{one} {path} and {other} {second} are the same file, and one would destroy the other. "
+                    f"Use another name for {other}."
+                )
+        for option, path, _ in files:
+            if option in (*self.appends, *self.replaces) and path != "-":
+                check_writable(path, beside=option in self.replaces)
+        for option in self.folders:
+            if (folder := _value(args, option)) is not None:
+                check_folder(folder)
+
+    def _files(self, args: argparse.Namespace) -> Iterator[tuple[str, str, Identity]]:
+        """Yield option, path and identity of every file in use."""
+        for option in (*self.reads, *self.appends, *self.replaces):
+            path = _value(args, option)
+            if option in self.pipes and path in (None, "-"):
+                yield option, "-", _stream(0 if option in self.reads else 1)
+            elif path == "-":
+                raise ValueError(f"{option} - is not possible: it needs a file. Use ./- for a file of that name.")
+            elif path is not None:
+                yield option, path, identity(path)
+        for option, kept in self.folders.items():
+            folder = _value(args, option)
+            if folder is not None:
+                for file in (Path(folder), *kept(Path(folder))):
+                    yield option, str(file), identity(file)
+
+
+def identity(path: str | Path) -> Identity:
+    """Return the same for all names of a file: links and spellings; None for a device or a pipe."""
+    try:
+        return _of(os.stat(path))
+    except (FileNotFoundError, NotADirectoryError):
+        return (os.path.realpath(path),)
+
+
+def _stream(number: int) -> Identity:
+    """Return the identity of the file that standard input (0) or output (1) was redirected to."""
+    try:
+        return _of(os.fstat(number))
+    except OSError:  # closed
+        return None
+
+
+def _of(found: os.stat_result) -> Identity:
+    mode = found.st_mode
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else None
+
+
+def _value(args: argparse.Namespace, option: str) -> str | None:
+    value = getattr(args, option.lstrip("-").lower())
+    return None if value is None else str(value)

@@ -1,0 +1,92 @@
+"""A command in its process: standard streams, signals, threads."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
+AGAIN = 0.05  # seconds until a signal that came at a bad moment is looked at again
+
+
+class Terminated(BaseException):
+    """SIGTERM, as Ctrl-C is a KeyboardInterrupt: what is open is closed, what was started is ended."""
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Turn SIGTERM into an exception, as Ctrl-C is one, and raise neither within an import.
+
+    There libraries catch whatever is raised and go on, so that the signal would be lost.
+    """
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+    asked: list[type[BaseException]] = []
+
+    def on(number: int, frame: FrameType | None) -> None:
+        if number != signal.SIGALRM:
+            asked.append(KeyboardInterrupt if number == signal.SIGINT else Terminated)
+        if _importing(frame):
+            signal.setitimer(signal.ITIMER_REAL, AGAIN)
+        else:
+            raise asked[0]
+
+    numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGALRM]
+    heeded = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, on) for number in heeded}
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def stand_in_for_closed_streams() -> None:
+    """Stand in for standard streams that were closed: nothing to read, nobody who reads, nobody to tell.
+
+    Otherwise the next file that is opened would take their number, and receive what is meant for them.
+    """
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)  # noqa: SIM115
+    if sys.stdout is None:
+        reader, writer = os.pipe()
+        os.dup2(writer, 1)
+        for handle in {reader, writer} - {1}:
+            os.close(handle)
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+
+
+def drop_output() -> None:
+    """Write out what standard output still holds, or drop it where that fails: nothing is left to fail at the end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def one_blas_thread() -> None:
+    """Keep BLAS to one thread, unless the user said otherwise: here models run side by side, and threads that wait for
+    each other on busy cores take longer than one alone."""
+    if any(name in os.environ for name in BLAS_THREADS):
+        return
+    from threadpoolctl import threadpool_limits
+
+    os.environ.update(dict.fromkeys(BLAS_THREADS, "1"))  # for what is loaded later, and for processes of our own
+    threadpool_limits(1, user_api="blas")

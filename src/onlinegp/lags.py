@@ -1,0 +1,17 @@
+"""Past values as inputs, in the one order that the whole library has: the newest first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onlinegp.checks import Array
+
+
+def windows(values: Array, width: int) -> Array:
+    """Return every run of `width` rows of a series (n,) or of several (n, p) as one row, newest first.
+
+    The result is (n - width + 1, p width): all values of the first series, then those of the second, ...
+    """
+    series = values.reshape(len(values), -1)
+    view = np.lib.stride_tricks.sliding_window_view(series, width, axis=0)  # (n - width + 1, p, width), oldest first
+    return np.ascontiguousarray(view[:, :, ::-1]).reshape(len(view), -1)

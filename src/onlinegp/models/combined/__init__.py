@@ -1,0 +1,7 @@
+"""Models made of models: each takes a model, changes what it is given or what it says, and is a model itself."""
+
+from onlinegp.models.combined.lagged import Lagged
+from onlinegp.models.combined.robust import Robust
+from onlinegp.models.combined.scaled import Scaled
+
+__all__ = ["Lagged", "Robust", "Scaled"]

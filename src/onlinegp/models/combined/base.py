@@ -1,0 +1,76 @@
+"""What the models made of one other model share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onlinegp.checks import Array, stored_names
+from onlinegp.learner import Contents, Learner, inside, nested
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.predictions import Predictions
+
+NAME = "model"  # of what is inside, in parameters and contents
+
+
+class OuterRegressor(OnlineRegressor):
+    """Base class of the models made of one other model.
+
+    Parameters
+    ----------
+    model : OnlineRegressor
+        The model inside. Its parameters are used, and it stays as it is: what learns is a copy.
+    """
+
+    model: OnlineRegressor
+
+    def check(self) -> None:
+        self._inside().check()
+
+    @property
+    def features_optional(self) -> bool:
+        return self._inside().features_optional
+
+    def _inside(self) -> OnlineRegressor:
+        """Return a copy of the model inside, which later changes of parameters do not reach."""
+        if isinstance(self.model, OnlineRegressor):
+            return self.model.unfitted()
+        remedy = f"Make one: {self.model.__name__}()." if isinstance(self.model, type) else "Try onlinegp.KRLST()."
+        raise TypeError(f"model must be an estimator of onlinegp, got {self.model!r}. {remedy}")
+
+
+class OuterLearner:
+    """A learner that holds another one, `inner`."""
+
+    inner: Learner
+    features: int
+    outputs: int
+
+    @property
+    def size(self) -> int:
+        return self.inner.size
+
+    def learn_one(self, x: object, y: object) -> bool | None:
+        return None
+
+    def predict_one(self, x: object) -> tuple[float, float] | None:
+        return None
+
+    def _dump(self, own: Contents) -> Contents:
+        """Return contents with those of the inner learner."""
+        return own | nested(NAME, self.inner.dump())
+
+    def _own(self, contents: Contents, names: tuple[str, ...]) -> Contents:
+        """Let the inner learner continue from its part of the contents; return the others, which have these names."""
+        own = {name: value for name, value in contents.items() if not name.startswith(f"{NAME}.")}
+        stored_names(own, names, type(self).__name__)
+        self.inner.load(inside(NAME, contents))
+        return own
+
+
+def single(learner: Any, x: Array) -> tuple[Any, Any]:
+    """Return mean and standard deviation at one row x (d,): two numbers at once if that can be, else of shape (p,)."""
+    quick = learner.predict_one(x)
+    if quick is not None:
+        return quick
+    said: Predictions = learner.predict(x[None, :])
+    return said.mean[0], said.std[0]

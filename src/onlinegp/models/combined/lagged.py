@@ -1,0 +1,217 @@
+"""Past values of y as inputs: a series predicts itself."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar
+
+import numpy as np
+
+from onlinegp.checks import Array, count, stored_array, stored_number
+from onlinegp.lags import windows
+from onlinegp.learner import Contents, Sizes
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined.base import OuterLearner, OuterRegressor
+from onlinegp.models.combined.moments import like_so_far
+from onlinegp.models.recipe import parameters
+from onlinegp.predictions import Predictions
+
+WIDEST = 100_000  # inputs of the model inside
+
+
+@parameters
+class Lagged(OuterRegressor):
+    """A model whose inputs are its features and the last values of y, for series.
+
+    The input of a row is its features, then ``y[i - horizon], ..., y[i - horizon - lags + 1]``: the newest first, as
+    in `onlinegp.datasets.embed`; with several outputs, those of the first, then those of the second, ... A series
+    without features has ``X=None``. Rows that come before there are enough values are predicted by mean and spread of
+    those, and not learned.
+
+    `predict` takes each of its rows for the next one of the stream. `skip` goes on over rows without y: each prediction
+    stands in for the value that it predicts.
+
+    Parameters
+    ----------
+    model : OnlineRegressor
+        The model inside. Its parameters are used, and it stays as it is: what learns is a copy.
+    lags : int
+        How many past values; zero for none.
+    horizon : int
+        How many rows ahead: row i is predicted from values up to row i - horizon, by a model that has learned rows
+        up to i - horizon. With more than one, `run` goes row by row.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> series = np.sin(0.3 * np.arange(300))
+    >>> model = ogp.Lagged(ogp.Scaled(ogp.KRLST(noise=1e-4)), lags=4).fit(None, series)
+    >>> model.skip(np.empty((3, 0))).mean.round(2), np.sin(0.3 * np.arange(300, 303)).round(2)
+    """
+
+    model: OnlineRegressor
+    _: KW_ONLY
+    lags: int = 10
+    horizon: int = 1
+
+    cost: ClassVar[str] = "that of the model inside, with lags more inputs"
+    citation: ClassVar[str] = 'Takens, "Detecting strange attractors in turbulence", 1981.'
+
+    def check(self) -> None:
+        self._sizes()
+        super().check()
+
+    @property
+    def features_optional(self) -> bool:
+        return self._sizes()[0] > 0 or super().features_optional
+
+    def start(self, features: int, outputs: int) -> LaggedLearner:
+        lags, horizon = self._sizes()
+        width = features + lags * outputs
+        if width > WIDEST:
+            raise ValueError(f"features + lags x outputs must be at most {WIDEST}, got {width}. Use fewer lags.")
+        return LaggedLearner(self._inside(), features, outputs, lags, horizon)
+
+    def _sizes(self) -> tuple[int, int]:
+        none = self.lags == 0 and type(self.lags) is int
+        lags = 0 if none else count("Use 0 for no past values.", lags=self.lags)
+        if lags > WIDEST:
+            raise ValueError(f"lags must be at most {WIDEST}, got {lags}.")
+        return lags, count(horizon=self.horizon)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # scikit-learn scores rows out of their order
+        return tags
+
+
+class LaggedLearner(OuterLearner):
+    """Holds the last values of y, and the rows that a longer horizon does not let the inner learner know yet."""
+
+    def __init__(self, model: OnlineRegressor, features: int, outputs: int, lags: int, horizon: int) -> None:
+        self.features, self.outputs, self.lags, self.horizon = features, outputs, lags, horizon
+        self.width, self.seen = features + lags * outputs, 0
+        self.inner = model.start(self.width, outputs)
+        self.memory = lags + horizon - 1 if lags else 0  # values that the next row may need
+        self._past = np.empty((0, outputs))  # the last of them, oldest first
+        self._waiting = np.empty((0, self.width)), np.empty((0, outputs))
+
+    def learn(self, X: Array, Y: Array) -> None:
+        early, inputs = self._inputs(X, Y)
+        if len(inputs):
+            inputs, targets = self._with_waiting(inputs, Y[early:])
+            done = max(0, len(inputs) - self.horizon + 1)
+            if done:
+                self.inner.learn(inputs[:done], targets[:done])
+            self._waiting = inputs[done:].copy(), targets[done:].copy()
+        self._move_on(Y)
+
+    def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
+        early, inputs = self._inputs(X, Y)
+        known = np.concatenate([self._past, Y])
+        prior = self._rows_of_prior(early)  # known[: start + i] came before row i
+        start = len(self._past)
+        said = [self._prior(X[i : i + 1], self._recent(known[: start + i])) for i in range(min(prior, len(X)))]
+        size = np.full(len(X), self.inner.size, dtype=np.int64)
+        if len(inputs):
+            predictions, size[early:] = self._run(inputs, Y[early:])
+            said.append(predictions.rows(slice(max(0, prior - early), None)))
+        self._move_on(Y)
+        return Predictions.joined(said), size
+
+    def _run(self, inputs: Array, Y: Array) -> tuple[Predictions, Sizes]:
+        if self.horizon == 1:
+            return self.inner.run(inputs, Y)
+        first = len(self._waiting[0])
+        inputs, targets = self._with_waiting(inputs, Y)
+        said, size = [], np.empty(len(Y), dtype=np.int64)
+        done = 0
+        for i in range(first, len(inputs)):
+            said.append(self.inner.predict(inputs[i : i + 1]))
+            if i + 1 - done == self.horizon:
+                self.inner.learn(inputs[done : done + 1], targets[done : done + 1])
+                done += 1
+            size[i - first] = self.inner.size
+        self._waiting = inputs[done:].copy(), targets[done:].copy()
+        return Predictions.joined(said), size
+
+    def predict(self, X: Array) -> Predictions:
+        return self._prior(X, self._past) if self._knows_little() else self.inner.predict(self._next(X))
+
+    def skip(self, X: Array) -> Predictions:
+        if not self.lags:
+            return self.inner.skip(X)
+        said = []
+        for i in range(len(X)):
+            row = X[i : i + 1]
+            said.append(self._prior(row, self._past) if self._knows_little() else self.inner.skip(self._next(row)))
+            if len(self._past):
+                self._remember(said[-1].mean)
+        return Predictions.joined(said)
+
+    def dump(self) -> Contents:
+        inputs, targets = self._waiting
+        own = {"past": self._past.copy(), "waiting_x": inputs.copy(), "waiting_y": targets.copy(), "seen": self.seen}
+        return self._dump(own)
+
+    def load(self, contents: Contents) -> None:
+        own = self._own(contents, ("past", "waiting_x", "waiting_y", "seen"))
+        self.seen = stored_number("seen", own["seen"], int)
+        self._past = stored_array("past", own["past"], (_length(own["past"], self.memory), self.outputs)).copy()
+        waiting = _length(own["waiting_y"], self.horizon - 1)
+        inputs = stored_array("waiting_x", own["waiting_x"], (waiting, self.width))
+        self._waiting = inputs.copy(), stored_array("waiting_y", own["waiting_y"], (waiting, self.outputs)).copy()
+
+    # Inside
+
+    def _inputs(self, X: Array, Y: Array) -> tuple[int, Array]:
+        """Return how many of the rows come too early, and the inputs of the others."""
+        if not self.lags:
+            return 0, X
+        values = np.concatenate([self._past, Y])
+        early = min(len(X), max(0, self.memory - len(self._past)))
+        if early == len(X):
+            return early, np.empty((0, self.width))
+        oldest = len(self._past) + early - self.memory  # value of the first row that has all of them
+        return early, np.hstack([X[early:], windows(values[oldest:], self.lags)[: len(X) - early]])
+
+    def _next(self, X: Array) -> Array:
+        """Return the inputs of rows that all take the place of the next one."""
+        if not self.lags:
+            return X
+        lags = windows(self._past[: self.lags], self.lags)
+        return np.hstack([X, np.repeat(lags, len(X), axis=0)])
+
+    def _knows_little(self) -> bool:
+        """Whether the next row is predicted by mean and spread: its lags or a first row to learn from are missing."""
+        return len(self._past) < self.memory or not self.inner.seen
+
+    def _rows_of_prior(self, early: int) -> int:
+        """Return how many of the next rows are predicted so, `early` of which lack lags."""
+        return early if self.inner.seen else early + self.horizon - len(self._waiting[0])
+
+    def _prior(self, X: Array, past: Array) -> Predictions:
+        """Predict rows by mean and spread of past values, of which the last horizon - 1 are not known in time."""
+        prior = self.inner.predict(np.hstack([X, np.zeros((len(X), self.width - self.features))]))
+        return like_so_far(prior, past[: max(0, len(past) - self.horizon + 1)])
+
+    def _with_waiting(self, inputs: Array, Y: Array) -> tuple[Array, Array]:
+        if self.horizon == 1:
+            return inputs, Y
+        return np.concatenate([self._waiting[0], inputs]), np.concatenate([self._waiting[1], Y])
+
+    def _move_on(self, Y: Array) -> None:
+        self.seen += len(Y)
+        self._remember(Y)
+
+    def _remember(self, Y: Array) -> None:
+        if self.memory:
+            self._past = self._recent(np.concatenate([self._past, Y])).copy()
+
+    def _recent(self, values: Array) -> Array:
+        return values[max(0, len(values) - self.memory) :]
+
+
+def _length(array: Any, most: int) -> int:
+    """Return the length of a stored array, or `most` for one that is longer, which then does not fit."""
+    return min(len(array), most) if isinstance(array, np.ndarray) and array.ndim else most

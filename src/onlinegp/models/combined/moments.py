@@ -1,0 +1,62 @@
+"""Centers and scales of columns, also where there is little to go by; never zero, never infinite."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinegp.checks import LARGEST, Array
+from onlinegp.predictions import Predictions
+
+CONSTANT = 1e-12  # a column whose deviation is a smaller share of its largest magnitude is constant up to rounding
+TINY = 1e-140  # deviations below this are taken for none: dividing by them would overflow
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """Columns in other units: (x - center) / scale, one center and one positive scale for each column."""
+
+    center: Array
+    scale: Array
+
+    @classmethod
+    def none(cls, width: int) -> Scale:
+        return cls(np.zeros(width), np.ones(width))
+
+    def __call__(self, X: Array) -> Array:
+        """Return the columns in units of the scale, of a magnitude that the model inside can square."""
+        Z = X - self.center
+        Z /= self.scale
+        return np.clip(Z, -0.5 * LARGEST, 0.5 * LARGEST, out=Z)
+
+
+def moments(values: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Return mean and standard deviation of the columns (n, k), and which of them vary; a constant is its own mean."""
+    largest = np.abs(values).max(axis=0)
+    unit = np.where(largest > TINY, largest, 1.0)
+    share = values / unit  # whose squares neither overflow nor vanish
+    std = share.std(axis=0)
+    varies = (std > CONSTANT) & (unit * std > TINY)
+    return np.where(varies, unit * share.mean(axis=0), values[0]), unit * std, varies
+
+
+def own_size(center: Array) -> Array:
+    """Return the scale of columns that never varied: their magnitude, or one for zero."""
+    return np.where(np.abs(center) > TINY, np.abs(center), 1.0)
+
+
+def like_so_far(prior: Predictions, Y: Array) -> Predictions:
+    """Return the prior moved to the mean of the values Y (n, p) so far, and stretched to the spread around it.
+
+    With no value it is the prior; where all values are the same, the spread is their magnitude.
+    """
+    n = len(Y)
+    if n == 0:
+        return prior
+    center, std, varies = moments(Y)
+    # the next of n values around their mean: s^2 (1 + 1 / n) with s^2 = n std^2 / (n - 1)
+    spread = np.where(varies, std * np.sqrt((n + 1) / max(n - 1, 1)), own_size(center))
+    stretch = spread / np.maximum(prior.std, TINY)
+    return prior.affine(center - stretch * prior.mean, stretch)

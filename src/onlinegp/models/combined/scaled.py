@@ -1,0 +1,238 @@
+"""Standardized x and y: the model inside works with numbers of size one, and predictions have the units of the data."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onlinegp.checks import LARGEST, Array, count, stored_array, stored_number
+from onlinegp.learner import Contents, Sizes
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined.base import OuterLearner, OuterRegressor
+from onlinegp.models.combined.moments import CONSTANT, TINY, Scale, like_so_far, moments, own_size
+from onlinegp.models.recipe import parameters
+from onlinegp.predictions import Predictions
+
+FEW = 5  # rows before the first scale
+
+
+@parameters
+class Scaled(OuterRegressor):
+    """A model that sees standardized data, and predicts in the units of the data: (x - center) / scale, and y likewise.
+
+    What is not given is learned from the first `rows` rows. After 5 rows, and whenever there are twice as many, mean
+    and standard deviation are found anew, and the model inside learns the rows so far again in the new units; after
+    `rows` rows they are fixed. Each row is predicted from the rows before it alone: the first 5 by mean and spread.
+
+    A column that never varied keeps the scale 1. A y that never varied is centered, and its scale is found when it
+    first varies: the size of that first deviation. (This is no kernel: `onlinegp.kernels.Scaled` multiplies one by a
+    number.)
+
+    Parameters
+    ----------
+    model : OnlineRegressor
+        The model inside. Its parameters are used, and it stays as it is: what learns is a copy.
+    rows : int
+        How many rows the scales are learned from. They are kept that long.
+    x_center, x_scale : array-like of shape (d,), or float, optional
+        Given together, they are used from the start.
+    y_center, y_scale : array-like of shape (outputs,), or float, optional
+        Likewise.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.linspace(0, 5000, 200)[:, None]
+    >>> y = 1e6 + 1e5 * np.sin(X[:, 0] / 500)
+    >>> ogp.Scaled(ogp.KRLST()).fit(X, y).score(X, y) > 0.9
+    True
+    """
+
+    model: OnlineRegressor
+    _: KW_ONLY
+    rows: int = 100
+    x_center: ArrayLike | None = None
+    x_scale: ArrayLike | None = None
+    y_center: ArrayLike | None = None
+    y_scale: ArrayLike | None = None
+
+    cost: ClassVar[str] = "that of the model inside"
+
+    def check(self) -> None:
+        count(rows=self.rows)
+        super().check()
+
+    def start(self, features: int, outputs: int) -> ScaledLearner:
+        x = _given("x", self.x_center, self.x_scale, features, "feature")
+        y = _given("y", self.y_center, self.y_scale, outputs, "output")
+        return ScaledLearner(self._inside(), features, outputs, count(rows=self.rows), x, y)
+
+
+def _given(name: str, center: Any, scale: Any, width: int, what: str) -> Scale | None:
+    """Return the scale that the parameters describe, None if they do not."""
+    if center is None and scale is None:
+        return None
+    if center is None or scale is None:
+        raise ValueError(f"{name}_center and {name}_scale must be given together, or neither of them.")
+    columns = {}
+    for label, value in ((f"{name}_center", center), (f"{name}_scale", scale)):
+        array = np.asarray(value)
+        if array.dtype.kind not in "fiu" or array.shape not in ((), (width,)) or not np.all(np.abs(array) < LARGEST):
+            raise ValueError(f"{label} must be one finite number, or one for each {what} ({width}), got {value!r}.")
+        columns[label] = np.full(width, array, dtype=np.float64)
+    if not np.all(columns[f"{name}_scale"] > TINY):
+        raise ValueError(f"{name}_scale must be positive, got {scale!r}. Use 1.0 for a column that never varies.")
+    return Scale(*columns.values())
+
+
+class ScaledLearner(OuterLearner):
+    """Scales, an inner learner in their units, and the rows that they are found from."""
+
+    def __init__(
+        self, model: OnlineRegressor, features: int, outputs: int, rows: int, x: Scale | None, y: Scale | None
+    ) -> None:
+        self.features, self.outputs, self.rows, self.seen = features, outputs, rows, 0
+        self._start = lambda: model.start(features, outputs)
+        self.inner = self._start()
+        self._x_given, self._y_given = x is not None, y is not None
+        self._x, self._y = x or Scale.none(features), y or Scale.none(outputs)
+        self._varies = np.full(outputs, self._y_given)  # outputs whose scale is known
+        self._kept: list[tuple[Array, Array]] = []
+
+    def learn(self, X: Array, Y: Array) -> None:
+        if self._final():
+            self.inner.learn(self._x(X), self._y(Y))
+            self.seen += len(X)
+        else:
+            self.run(X, Y)
+
+    def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
+        said, size, start = [], np.empty(len(X), dtype=np.int64), 0
+        while start < len(X):
+            part = slice(start, start + self._unchanged(Y[start:]))
+            predictions, size[part] = self._run(X[part], Y[part])
+            said.append(predictions)
+            start = part.stop
+        return Predictions.joined(said), size
+
+    def predict(self, X: Array) -> Predictions:
+        return self._in_units(self.inner.predict(self._x(X)))
+
+    def skip(self, X: Array) -> Predictions:
+        return self._in_units(self.inner.skip(self._x(X)))
+
+    def dump(self) -> Contents:
+        X, Y = self._rows_kept()
+        own = {"seen": self.seen, "varies": self._varies.copy(), "x": X.copy(), "y": Y.copy()}
+        for name, scale in (("x", self._x), ("y", self._y)):
+            own |= {f"{name}_center": scale.center.copy(), f"{name}_scale": scale.scale.copy()}
+        return self._dump(own)
+
+    def load(self, contents: Contents) -> None:
+        names = ("seen", "varies", "x", "y", "x_center", "x_scale", "y_center", "y_scale")
+        own = self._own(contents, names)
+        self.seen = stored_number("seen", own["seen"], int)
+        self._varies = stored_array("varies", own["varies"], (self.outputs,), np.bool_).copy()
+        self._x, self._y = _stored("x", own, self.features), _stored("y", own, self.outputs)
+        kept = 0 if self._fixed() else self.seen
+        X = stored_array("x", own["x"], (kept, self.features))
+        self._kept = [(X.copy(), stored_array("y", own["y"], (kept, self.outputs)).copy())]
+
+    # Which rows share a scale
+
+    def _fixed(self) -> bool:
+        """Whether no row is kept any more."""
+        return self.seen >= self.rows or (self._x_given and self._y_given)
+
+    def _final(self) -> bool:
+        """Whether nothing about the scales can change any more."""
+        return self._fixed() and bool(self._varies.all())
+
+    def _due(self) -> int:
+        """Return the number of rows after which the scales are found next: each of the first 5, 10, 20, ..., `rows`."""
+        n = FEW if self.seen >= FEW else self.seen + 1
+        while n <= self.seen:
+            n *= 2
+        return min(n, self.rows)
+
+    def _unchanged(self, Y: Array) -> int:
+        """Return how many rows from here on go together; at least one. A scale may change in the last of them."""
+        if self._final():
+            return len(Y)
+        if not self._fixed():
+            return min(len(Y), self._due() - self.seen)
+        new = self._deviates(Y).any(axis=1)  # a row in which an output first varies goes alone
+        return max(1, int(new.argmax())) if new.any() else len(Y)
+
+    def _deviates(self, Y: Array) -> Any:
+        """Return where an output that never varied does, (n, p)."""
+        away = np.abs(Y - self._y.center)
+        return (away > np.maximum(CONSTANT * np.abs(self._y.center), TINY)) & ~self._varies
+
+    # Rows that share a scale
+
+    def _run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
+        """Predict and learn rows that `_unchanged` put together."""
+        if not self._fixed():
+            return self._run_and_keep(X, Y)
+        self.seen += len(X)
+        new = self._deviates(Y[:1])[0]
+        if not new.any():
+            said, size = self.inner.run(self._x(X), self._y(Y))
+            return self._in_units(said), size
+        # what was learned of such an output so far is zero, which is zero on any scale
+        said = self.predict(X)
+        self._y = Scale(self._y.center, np.where(new, np.abs(Y[0] - self._y.center), self._y.scale))
+        self._varies = self._varies | new
+        self.inner.learn(self._x(X), self._y(Y))
+        return said, np.array([self.inner.size])
+
+    def _run_and_keep(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
+        due = self._due()
+        if self.inner.seen:
+            said, size = self.inner.run(self._x(X), self._y(Y))
+            said, size = self._in_units(said), size.copy()
+        else:
+            said, size = self.predict(X), np.zeros(len(X), dtype=np.int64)
+        self.seen += len(X)
+        self._kept.append((X.copy(), Y.copy()))
+        if self.seen == due:
+            self._find()
+        size[-1] = self.inner.size
+        return said, size
+
+    def _find(self) -> None:
+        """Find the scales of the rows so far, and let the inner learner learn these anew."""
+        X, Y = self._rows_kept()
+        if not self._x_given:
+            center, std, varies = moments(X)
+            self._x = Scale(center, np.where(varies, std, 1.0))
+        if not self._y_given:
+            center, std, self._varies = moments(Y)
+            self._y = Scale(center, np.where(self._varies, std, own_size(center)))
+        if self.seen >= min(FEW, self.rows):
+            self.inner = self._start()
+            self.inner.learn(self._x(X), self._y(Y))
+        self._kept = [] if self._fixed() else [(X, Y)]
+
+    def _in_units(self, said: Predictions) -> Predictions:
+        """Return predictions of the inner learner in the units of the data."""
+        if self.inner.seen or self._y_given:
+            return said.affine(self._y.center, self._y.scale)
+        return like_so_far(said, self._rows_kept()[1])
+
+    def _rows_kept(self) -> tuple[Array, Array]:
+        nothing = np.empty((0, self.features)), np.empty((0, self.outputs))
+        X, Y = zip(nothing, *self._kept, strict=True)
+        return np.concatenate(X), np.concatenate(Y)
+
+
+def _stored(name: str, contents: Contents, width: int) -> Scale:
+    center = stored_array(f"{name}_center", contents[f"{name}_center"], (width,))
+    scale = stored_array(f"{name}_scale", contents[f"{name}_scale"], (width,))
+    if not np.all((scale > TINY) & (scale < LARGEST) & (np.abs(center) < LARGEST)):
+        raise ValueError(f"{name}_scale must be positive and below 1e150, got {scale!r}.")
+    return Scale(center.copy(), scale.copy())

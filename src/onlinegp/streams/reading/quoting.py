@@ -1,0 +1,72 @@
+"""Where a row of CSV ends, and its fields: the one grammar, whoever reads and however the bytes come in blocks.
+
+A field that begins with a quote goes on to the next quote that is not doubled, line ends included; what follows it up
+to the delimiter is taken as it is. A quote anywhere else is a character like any other. A quote that is not closed
+within SPAN bytes, or before the end of the input, spoils its line and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+SPAN = 1 << 20  # bytes
+QUOTED = '"[^"]*+(?:""[^"]*+)*+"'  # possessive: no way back, so a quote that is not closed costs one look
+
+
+class Quoting:
+    """Rows and fields for one delimiter."""
+
+    def __init__(self, delimiter: str) -> None:
+        self.delimiter = delimiter
+        mark = re.escape(delimiter)
+        begun = QUOTED.replace('"', rf'"(?<=[{mark}\n]")', 1)  # a pattern that begins with a letter is found quickly
+        self._neat = re.compile(rf"{begun}(?=[{mark}\r\n]|\Z)".encode())
+        self._opened = re.compile(QUOTED.encode())
+        self._rest = re.compile(rf"[^{mark}\n]*+".encode())
+        self._field = re.compile(rf"({QUOTED})?+([^{mark}]*+)({mark}|\Z)")
+
+    def neat(self, data: bytes | bytearray, size: int) -> bool:
+        """Whether every quote in so many bytes of lines encloses a whole field: then no field goes on after them."""
+        return data.find(b'"', 0, size) < 0 or b'"' not in self._neat.sub(b"", b"\n" + data[:size])
+
+    def row_end(self, data: bytes | bytearray, start: int) -> tuple[int, bool, int]:
+        """Return where the row that starts here ends, whether its quotes are closed, and if not where one opens.
+
+        The end of a row whose quotes are not closed is that of its line; -1 if the line has no end either.
+        """
+        line = data.find(b"\n", start)
+        if data.find(b'"', start, line if line >= 0 else len(data)) < 0:
+            return line + 1 or -1, True, start
+        at = start
+        while True:
+            if data[at : at + 1] == b'"':
+                quoted = self._opened.match(data, at, at + SPAN)
+                if quoted is None:
+                    return line + 1 or -1, False, at
+                at = quoted.end()
+            at = self._rest.match(data, at).end()  # type: ignore[union-attr]
+            if data[at : at + 1] != self.delimiter.encode():
+                return (at + 1 if at < len(data) else -1), True, start
+            at += 1
+
+    def fields(self, text: str) -> list[str]:
+        """Return the fields of a row without its line end."""
+        if '"' not in text:
+            fields = text.split(self.delimiter) if text else []
+        else:
+            fields = [(quoted[1:-1].replace('""', '"') if quoted else "") + rest for quoted, rest in self._pieces(text)]
+        return [field for field in fields if field] if self.delimiter == " " else fields  # there may be several spaces
+
+    def unquoted(self, text: str) -> str:
+        """Return what of a row is not within quotes, delimiters aside."""
+        return text if '"' not in text else "".join(rest for _, rest in self._pieces(text))
+
+    def _pieces(self, text: str) -> Iterator[tuple[str | None, str]]:
+        """Yield the part of each field that is quoted, if any, and what comes after it."""
+        at, more = 0, True
+        while more:
+            found = self._field.match(text, at)
+            assert found is not None
+            yield found[1], found[2]
+            at, more = found.end(), bool(found[3])

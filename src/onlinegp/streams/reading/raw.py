@@ -1,0 +1,102 @@
+"""Bytes of a file or a pipe, as they come; what is compressed by gzip is unpacked on the way."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from onlinegp.streams.errors import BadData
+
+CHUNK = 1 << 18  # bytes asked for at once
+GZIP = b"\x1f\x8b"  # how gzip begins, and no text does
+
+
+class Raw:
+    """The bytes of `path` ("-" is standard input), in chunks.
+
+    What cannot be read twice is a pipe, whatever its name: a FIFO, a process substitution, a device. A chunk is what
+    there is, as soon as there is anything.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._descriptor = _descriptor(path)
+        self.pipe = path == "-" or not stat.S_ISREG(os.fstat(self._descriptor).st_mode)
+        self.packed = False
+        self._chunks = self._unpacked()
+
+    def read(self) -> bytes:
+        """Return the next bytes; none at the end."""
+        return next(self._chunks, b"")
+
+    @property
+    def size(self) -> int:
+        """The bytes of the file now."""
+        return os.fstat(self._descriptor).st_size
+
+    def close(self) -> None:
+        if self.path != "-" and self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _unpacked(self) -> Iterator[bytes]:
+        head = self._ask()
+        while len(head) < len(GZIP) and (more := self._ask()):
+            head += more
+        self.packed = head.startswith(GZIP)
+        if self.packed:
+            yield from _inflated(head, self._ask, self.path)
+            return
+        while head:
+            yield head
+            head = self._ask()
+
+    def _ask(self) -> bytes:
+        return os.read(self._descriptor, CHUNK)
+
+
+def file_of(path: str, copy: Path) -> str:
+    """Return a path that can be read many times: this one, or for a pipe that of a copy."""
+    raw = Raw(path)
+    try:
+        if not raw.pipe:
+            return path
+        with open(copy, "wb") as file:
+            while chunk := raw.read():
+                file.write(chunk)
+        return str(copy)
+    finally:
+        raw.close()
+
+
+def _inflated(data: bytes, ask: Callable[[], bytes], path: str) -> Iterator[bytes]:
+    """Yield what gzip packed, one member after the other, never more than CHUNK at once."""
+    try:
+        while data := (data or ask()).lstrip(b"\0"):  # some pad with zeros
+            member = zlib.decompressobj(wbits=31)
+            while not member.eof:
+                piece = member.decompress(data, CHUNK)
+                data = member.unused_data if member.eof else member.unconsumed_tail
+                if piece:
+                    yield piece
+                if not (member.eof or data or len(piece) == CHUNK) and not (data := ask()):
+                    raise BadData(f"{path} is cut short: its compressed data have no end. Restore it.")
+    except zlib.error as error:
+        raise BadData(f"{path} is damaged: its compressed data cannot be read ({error}). Restore it.") from None
+
+
+def _descriptor(path: str) -> int:
+    if path == "-":
+        if sys.stdin is None:
+            raise OSError("standard input is closed. Pass a file, or send data to it.")
+        return sys.stdin.fileno()
+    try:
+        if Path(path).is_dir():
+            raise IsADirectoryError(f"{path} is a folder. Pass a file, or - for standard input.")
+        return os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {path}. Check the name, or use - for standard input.") from None

@@ -1,0 +1,81 @@
+"""What CSV and JSON lines share: a place in the input is a byte and a line, and the bytes before it are known again."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+
+from onlinegp.streams.errors import BadData, other_input
+from onlinegp.streams.reading.lines import Lines, Part
+from onlinegp.streams.reading.source import Block, Source
+
+COUNTED = 1 << 22  # bytes of a file that are read ahead to count its rows
+
+
+class TextSource(Source):
+    """Blocks from the lines of a file or a pipe."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+        self.path, self.live = lines.name, lines.pipe
+        self.notes = []
+
+    @property
+    def position(self) -> dict[str, int]:
+        return {"offset": self._lines.offset, "line": self._lines.line, "checksum": self._lines.checksum}
+
+    def seek(self, position: dict[str, int]) -> None:
+        if "offset" not in position:
+            raise other_input(self.path, "that was a table of rows, this is text")
+        self._lines.seek(**position)
+
+    @property
+    def unfinished(self) -> bool:
+        return self._lines.unfinished
+
+    def rows_at_most(self, limit: int) -> int:
+        if self._lines.pipe:
+            return limit
+        ahead = Lines(self._lines.path)
+        rows, read = 0, 0
+        try:
+            for part in ahead:
+                rows += part.lines or 1
+                read += len(part.data)
+                if rows > limit or read > COUNTED:
+                    return limit
+        except BadData:  # it will be found again where it is
+            return limit
+        finally:
+            ahead.close()
+        return max(0, min(limit, rows - self._lines.line))
+
+    def close(self) -> None:
+        self._lines.close()
+
+    def __iter__(self) -> Iterator[Block]:
+        for part in self._lines:
+            block = self.parse(part)
+            if len(block) or block.rejected or block.error:
+                yield block
+
+    @abstractmethod
+    def parse(self, part: Part) -> Block:
+        """Return the rows of some whole lines."""
+
+    def _first_line(self) -> bytes:
+        """Return the first line without its end, and refuse what cannot be one."""
+        head = self._lines.peek(1)
+        first = head.split(b"\n", 1)[0].removesuffix(b"\r")
+        if not head:
+            raise BadData(f"{self.path} is empty. There is nothing to predict.")
+        if self._lines.incomplete:
+            raise BadData(f"{self.path}, line 1: has no end yet, and may become longer. Wait, or add a line end.")
+        if first.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise BadData(f"{self.path} is encoded in UTF-16. Convert it to UTF-8, such as with iconv.")
+        if b"\r" in first:
+            raise BadData(
+                f"{self.path}, line 1: ends in a carriage return alone, as on old Macs. "
+                f"Convert the line ends, such as with: tr '\\r' '\\n'"
+            )
+        return first

@@ -1,0 +1,156 @@
+"""What a checkpoint or a saved model says of its stream is checked here, before anybody believes it.
+
+A file may come from anywhere, and its checksum can be made right. Whatever does not fit is refused by name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onlinegp.checks import LARGEST
+from onlinegp.files.container import ModelFileError
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.streams.running.predictor import FARTHEST
+from onlinegp.streams.running.score import BINS, BUCKETS, HIGH, LEVELS, LOW, SUMS, TAIL, TAILED
+
+COUNT = 1 << 62  # more than anything that is counted
+
+
+def checked(stream: Any, model: OnlineRegressor) -> dict[str, Any]:
+    """Return the stream's entry of a model file, or raise a ModelFileError; it is empty for a plain model file.
+
+    A saved model has columns, predictor, level and settings; a checkpoint has its place besides.
+    """
+    _need(isinstance(stream, dict), "stream", "an object")
+    if not stream:
+        return {}
+    _columns(_object(stream, "columns"))
+    _predictor(_object(stream, "predictor"), len(stream["columns"]["features"]), model)
+    _level(stream)
+    _object(stream, "settings")
+    if "position" in stream:
+        _position(_object(stream, "position"))
+        for name in ("count", "length"):
+            _whole(_object(stream, "rejects"), name)
+        _whole(stream, "output")
+        _whole(stream, "rows")
+        _score(_object(stream, "score"))
+        if stream.get("curves") is not None:
+            _curves(_object(stream, "curves"))
+        stream.setdefault("curves", None)
+    return stream
+
+
+def _position(position: dict[str, Any]) -> None:
+    _only(position, ("row", "checksum") if "row" in position else ("offset", "line", "checksum"), "position")
+    for name in position:
+        _whole(position, name)
+
+
+def _columns(columns: dict[str, Any]) -> None:
+    _only(columns, ("target", "features", "keys"), "columns")
+    target = [] if columns["target"] is None else [columns["target"]]
+    for names in (_list(columns, "features") + target, _list(columns, "keys")):
+        _need(all(isinstance(name, str) for name in names), "columns", "made of names")
+        _need(len(set(names)) == len(names), "columns", "without a name twice")
+
+
+def _predictor(predictor: dict[str, Any], features: int, model: OnlineRegressor) -> None:
+    scaling, embedding = _object(predictor, "scaling"), _object(predictor, "embedding")
+    lags, horizon = _whole(embedding, "lags", 0, FARTHEST), _whole(embedding, "horizon", 1, FARTHEST)
+    width = features + lags
+    learned = model.n_features_in_ if model.__sklearn_is_fitted__() else width
+    _need(width == learned, "columns", f"as many as the model's {learned} inputs, features and lags together")
+    _only(scaling, ("x_center", "x_scale", "y_center", "y_scale"), "scaling")
+    _only(embedding, ("lags", "horizon", "history"), "embedding")
+    for name in ("x_center", "x_scale"):
+        _need(len(_numbers(scaling, name)) == width, name, f"of {width} numbers")
+    _need(all(scale > 0.0 for scale in (*scaling["x_scale"], _number(scaling, "y_scale"))), "scaling", "positive")
+    _number(scaling, "y_center")
+    most = lags + horizon - 1 if lags else 0
+    _need(len(_numbers(embedding, "history")) <= most, "history", f"of at most {most} numbers")
+    robust = predictor.setdefault("robust", None)
+    _need(robust is None or _number(predictor, "robust") > 0.0, "robust", "a positive number or null")
+    waiting = _list(predictor, "waiting")
+    _need(len(waiting) < horizon, "waiting", "shorter than the horizon")
+    for pair in waiting:
+        _need(isinstance(pair, list) and len(pair) == 2, "waiting", "made of pairs")
+        inputs = _numbers({"waiting": pair[0]}, "waiting")
+        _need(len(inputs) == width, "waiting", f"made of {width} inputs and a target")
+        _number({"waiting": pair[1]}, "waiting")
+
+
+def _score(score: dict[str, Any]) -> None:
+    _level(score)
+    _only(score, ("level", "n", "covered", "squares", "density", "y_mean", "y_squares", "within", "pit"), "score")
+    for name in ("n", "covered"):
+        _whole(score, name)
+    for name in ("squares", "density", "y_mean", "y_squares"):
+        _number(score, name, np.inf)
+    for name, length in (("within", len(LEVELS)), ("pit", BINS)):
+        counts = _list(score, name)
+        _need(len(counts) == length, name, f"of {length} numbers")
+        for i in range(length):
+            _whole({name: counts[i]}, name)
+
+
+def _curves(curves: dict[str, Any]) -> None:
+    width, rows = _whole(curves, "width", 1), _whole(curves, "rows")
+    for name, columns, most in (("buckets", (*SUMS, *LOW, *HIGH), 2 * BUCKETS), ("tail", TAILED, TAIL)):
+        table = _object(curves, name)
+        _only(table, columns, name)
+        lengths = {len(_numbers_or_null(table, column)) for column in columns}
+        _need(len(lengths) == 1 and max(lengths) <= most, name, f"of at most {most} points each")
+    _need(len(curves["buckets"]["rows"]) == -(-rows // width), "buckets", "as many as rows and width make")
+
+
+# One value, by its name
+
+
+def _need(good: bool, name: str, what: str) -> None:
+    if not good:
+        raise ModelFileError(f"the stream's entry is not valid: {name} must be {what}.")
+
+
+def _object(of: dict[str, Any], name: str) -> dict[str, Any]:
+    value = of.get(name)
+    _need(isinstance(value, dict), name, "an object")
+    return value  # type: ignore[return-value]
+
+
+def _only(of: dict[str, Any], names: tuple[str, ...], name: str) -> None:
+    _need(set(of) == set(names), name, f"made of {', '.join(names)}")
+
+
+def _list(of: dict[str, Any], name: str) -> list[Any]:
+    value = of.get(name)
+    _need(isinstance(value, list), name, "a list")
+    return value  # type: ignore[return-value]
+
+
+def _whole(of: dict[str, Any], name: str, least: int = 0, most: int = COUNT) -> int:
+    value = of.get(name)
+    good = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+    _need(good, name, f"a whole number from {least}" + (f" to {most}" if most < COUNT else ""))
+    return value  # type: ignore[return-value]
+
+
+def _number(of: dict[str, Any], name: str, most: float = LARGEST) -> float:
+    value = of.get(name)
+    good = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < most
+    _need(good, name, "a finite number" + (f" below {most:g}" if most < np.inf else ""))
+    return value  # type: ignore[return-value]
+
+
+def _numbers(of: dict[str, Any], name: str) -> list[float]:
+    return [_number({name: value}, name) for value in _list(of, name)]
+
+
+def _numbers_or_null(of: dict[str, Any], name: str) -> list[float]:
+    return [0.0 if value is None else _number({name: value}, name, np.inf) for value in _list(of, name)]
+
+
+def _level(of: dict[str, Any]) -> None:
+    _need(0.0 < _number(of, "level") < 1.0, "level", "between 0 and 1")

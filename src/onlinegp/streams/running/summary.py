@@ -1,0 +1,37 @@
+"""The figures of a run, for programs and for people."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import Any
+
+from onlinegp.streams.running.job import Job
+
+
+def summary(job: Job) -> dict[str, Any]:
+    """Return the figures of a run."""
+    seconds = monotonic() - job.began - job.idle
+    centers = 0 if job.predictor is None else job.predictor.size
+    return {
+        "rows": job.rows,
+        "rejected": job.rejects.count,
+        **job.score.summary(),
+        "centers": centers,
+        "tuning_seconds": job.idle,
+        "rows_per_second": (job.rows - job.start_rows) / max(seconds, 1e-9),
+    }
+
+
+def summary_lines(figures: dict[str, Any]) -> list[str]:
+    rejected = f", {figures['rejected']} rejected" if figures["rejected"] else ""
+    lines = [
+        f"{figures['rows']} rows{rejected}, {figures['rows_per_second']:,.0f} per second, {figures['centers']} centers"
+    ]
+    if not figures["scored"]:
+        return [*lines, "no row was scored: every one was used for tuning, or has no target"]
+    nmse = "none (the target is constant)" if figures["nmse_db"] is None else f"{figures['nmse_db']:.2f} dB"
+    return [
+        *lines,
+        f"scored {figures['scored']} rows: nMSE {nmse}, RMSE {figures['rmse']:.4g}, "
+        f"log density {figures['log_density']:.3f}, {figures['level']:.0%} intervals cover {figures['coverage']:.1%}",
+    ]

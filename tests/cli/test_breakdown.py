@@ -1,0 +1,231 @@
+"""Models that break down, and columns that do not vary: never a confident answer without a reason."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from shell import inside, onlinegp, rows_of, write_csv
+
+from onlinegp import KLMS, KRLST
+from onlinegp.kernels import RBF, Linear
+from onlinegp.streams.errors import BrokeDown
+from onlinegp.streams.running.predictor import (
+    BEYOND,
+    Embedding,
+    Predictor,
+    Scaling,
+    WarmUp,
+    sound_rows,
+)
+
+UNSTABLE = ["--model", "klms", "--kernel", "rbf(1.0)", "--set", "step=2.5", "--tune", "0"]  # stable below 2
+
+
+def numbers(rows, name):
+    return np.array([float(row[name]) if row[name] else np.nan for row in rows])
+
+
+@pytest.mark.parametrize("more", [[], ["--lags", "2"], ["--lags", "2", "--horizon", "3"]])
+def test_a_model_that_diverges_is_named_with_its_row_and_not_saved(tmp_path, more):
+    data, out = write_csv(tmp_path / "data.csv", 3000), tmp_path / "out.csv"
+    done = inside("run", data, *UNSTABLE, *more, "--out", out, "--save", tmp_path / "m.ogp", "--quiet", code=1)
+    told, said = done.stderr.decode(), rows_of(out)
+    assert told.count("broke down") == 1
+    assert "KLMS" in told
+    assert "smaller step" in told
+    assert f"at row {len(said) + 1} of {data}" in told
+    largest = np.abs(numbers(said, "y")).max()
+    mean, std = numbers(said, "mean"), numbers(said, "std")
+    known = ~np.isnan(mean)
+    assert 0 < known.sum() < 2900
+    assert np.abs(mean[known]).max() <= BEYOND * max(largest, std[known].max())
+    assert not (tmp_path / "m.ogp").exists()
+
+
+def test_the_rows_before_a_breakdown_are_those_of_a_shorter_stream(tmp_path):
+    data, out = write_csv(tmp_path / "data.csv", 3000), tmp_path / "out.csv"
+    inside("run", data, *UNSTABLE, "--out", out, "--quiet", code=1)
+    text = out.read_bytes()
+    lines = data.read_bytes().splitlines(keepends=True)
+    data.write_bytes(b"".join(lines[: text.count(b"\n")]))
+    inside("run", data, *UNSTABLE, "--out", out, "--quiet")
+    assert out.read_bytes() == text
+
+
+def test_a_checkpoint_is_never_of_a_broken_model(tmp_path):
+    data, out = write_csv(tmp_path / "data.csv", 3000), tmp_path / "out.csv"
+    args = ["run", data, *UNSTABLE, "--out", out, "--checkpoint", tmp_path / "safe", "--every", "7"]
+    assert b"broke down" in inside(*args, code=1).stderr
+    facts = json.loads(inside("inspect", tmp_path / "safe" / "checkpoint.ogp", "--json").stdout)
+    assert facts["rows done"] <= len(rows_of(out))
+    assert facts["rows done"] % 7 == 0
+    assert b"broke down" in inside(*args, "--resume", code=1).stderr
+
+
+def test_the_last_row_may_break_a_model_too(tmp_path):
+    """What is learned after the last prediction shows in no prediction: saving looks once more."""
+    rows = "".join(f"0.5,{(-1) ** i}\n" for i in range(200))  # at one place, where the mean grows by half each row
+    data, out, model = tmp_path / "data.csv", tmp_path / "out.csv", tmp_path / "m.ogp"
+    data.write_text("x,y\n" + rows)
+    inside("run", data, *UNSTABLE, "--out", out, code=1)
+    n = len(rows_of(out))
+    for end, code in ((n, 1), (n - 1, 0)):  # the row before the one that could not be predicted broke it
+        data.write_text("x,y\n" + "".join(rows.splitlines(keepends=True)[:end]))
+        done = inside("run", data, *UNSTABLE, "--out", out, "--save", model, code=code)
+        assert len(rows_of(out)) == end
+        assert model.exists() == (code == 0)
+        assert (f"broke down at row {n} of {data}".encode() in done.stderr) == (code == 1)
+
+
+class Breaking(KLMS):
+    """A KLMS that answers NaN from its fifth sample on."""
+
+    def run(self, X, y):
+        mean, variance, size = super().run(X, y)
+        mean[5 - self.n_samples_seen_ + len(y) :] = np.nan
+        return mean, variance, size
+
+    def predict_one(self, x, return_std=False):
+        mean, std = super().predict_one(x, return_std=True)
+        return (np.nan if self._engine is not None and self.n_samples_seen_ >= 5 else mean), std
+
+
+@pytest.mark.parametrize("robust", [None, 3.0])
+def test_what_is_not_finite_ends_at_that_row(robust):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 1)), rng.standard_normal(20)
+    predictor = Predictor(Breaking(RBF(1.0)), Scaling.none(1), Embedding(), robust=robust)
+    with pytest.raises(BrokeDown, match="not finite") as caught:
+        predictor.advance(X, y)
+    assert len(caught.value.said) == 5
+    assert np.isfinite(caught.value.said.mean).all()
+
+
+class Refusing(KLMS):
+    """A KLMS that breaks down by itself when it meets its sixth sample."""
+
+    def run(self, X, y):
+        if self._engine is not None and self.n_samples_seen_ + len(y) > 5:
+            raise ValueError("it lost its balance")
+        return super().run(X, y)
+
+
+def test_a_model_that_gives_up_by_itself():
+    predictor = Predictor(Refusing(RBF(1.0)), Scaling.none(1), Embedding())
+    y = np.array([0.0, 1.0, 2.0, np.nan, 4.0, 5.0, 6.0, 7.0])  # three, a missing one, four
+    with pytest.raises(BrokeDown, match="it lost its balance") as caught:
+        predictor.advance(np.zeros((8, 1)), y)
+    assert len(caught.value.said) == 4
+
+
+def test_soundness_by_hand():
+    one = np.ones(4)
+    assert sound_rows(0 * one, one, 0 * one) == 4
+    assert sound_rows(np.array([0, 1, np.nan, 1]), one, one) == 2
+    assert sound_rows(one, np.array([1, np.inf, 1, 1]), one) == 1
+    assert sound_rows(np.array([1, 1, 1, 2.1e6]), one, 2 * one) == 3
+    assert sound_rows(np.array([1, 1, 1, 1.9e6]), one, 2 * one) == 4
+    assert sound_rows(np.array([1, 1, 1, 2.1e6]), 3 * one, 2 * one) == 4  # a wide interval: it does not claim to know
+
+
+def test_an_honest_extrapolation_is_not_broken():
+    """A straight line, far from its data: a huge mean with an interval to match."""
+    model = KRLST(Linear(), noise=0.1)
+    predictor = Predictor(model, Scaling.none(1), Embedding())
+    predictor.advance(np.array([[0.1], [0.2]]), np.array([0.1, 0.2]))
+    said = predictor.advance(np.array([[1e9]]), np.array([np.nan]))
+    assert abs(said.mean[0]) > BEYOND
+    assert said.std[0] > abs(said.mean[0]) / 100
+
+
+def test_the_largest_target_is_kept_in_checkpoints():
+    predictor = Predictor(KLMS(RBF(1.0), step=0.5), Scaling.none(1), Embedding())
+    predictor.advance(np.zeros((2, 1)), np.array([-3.0, 2.0]))
+    assert Predictor.restored(predictor.model, predictor.state()).largest == 3.0
+
+
+# Columns that do not vary
+
+
+@pytest.mark.parametrize("value", [0.0, 5.1, -1e-9, 1e15])
+def test_rounding_is_no_spread(value):
+    rng = np.random.default_rng(0)
+    jitter = value * (1.0 + 1e-15 * rng.standard_normal(50))
+    scaling = Scaling.of(np.column_stack([jitter, np.full(50, value), rng.standard_normal(50)]), jitter)
+    assert scaling.x_scale[:2] == (1.0, 1.0)
+    assert scaling.x_scale[2] == pytest.approx(1.0, abs=0.3)
+    assert scaling.y_scale == 1.0
+
+
+def stream(tmp_path, target):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2.0, 2.0, len(target))
+    path = tmp_path / "data.csv"
+    path.write_text("x,y\n" + "".join(f"{a!r},{b!r}\n" for a, b in zip(x.tolist(), target.tolist(), strict=True)))
+    return path
+
+
+@pytest.mark.parametrize("target", [np.full(400, 5.1), np.where(np.arange(400) % 2, 0.1 + 0.2, 0.3)])
+def test_a_constant_target_is_said_and_nothing_is_made_up(tmp_path, target):
+    data = stream(tmp_path, target)
+    files = ["--out", tmp_path / "out.csv", "--summary", tmp_path / "s.json", "--report", tmp_path / "r.html"]
+    told = inside("run", data, *files, "--save", tmp_path / "m.ogp", "--tune", "50").stderr.decode()
+    assert told.count("in the first 50 rows: tuning waits") == 1
+    assert "in every row: there is nothing to learn, and no model" in told
+    assert not (tmp_path / "m.ogp").exists()
+    assert json.loads((tmp_path / "s.json").read_text())["log_density"] is None
+    said = rows_of(tmp_path / "out.csv")
+    assert len(said) == 400
+    assert {row["mean"] for row in said} == {""}
+    for command in ("tune", "compare"):
+        assert b"nothing to tune on" in inside(command, data, code=3).stderr
+
+
+def test_a_constant_target_without_tuning_has_no_absurd_figures(tmp_path):
+    files = ["--out", tmp_path / "out.csv", "--summary", tmp_path / "s.json"]
+    inside("run", stream(tmp_path, np.full(400, 5.1)), "--kernel", "rbf(1.0)", "--noise", "0.01", *files)
+    figures = json.loads((tmp_path / "s.json").read_text())
+    assert figures["nmse"] is None
+    assert -10.0 < figures["log_density"] < 10.0
+
+
+def test_a_target_that_is_constant_at_first(tmp_path):
+    """Tuning waits for the change and takes as many rows after it; from a pipe, a file or in small blocks alike."""
+    rng = np.random.default_rng(1)
+    target = 5.1 + 0.1 * rng.standard_normal(600)
+    target[:230] = 5.1
+    data = stream(tmp_path, target)
+    args = ["--model", "krlst", "--budget", "20", "--tune", "40", "--quiet"]
+    inside("run", data, *args, "--out", tmp_path / "out.csv", "--summary", tmp_path / "s.json")
+    said = rows_of(tmp_path / "out.csv")
+    figures = json.loads((tmp_path / "s.json").read_text())
+    assert figures["scored"] == 600 - 230 - 40 == sum(row["mean"] != "" for row in said[270:])
+    assert all(row["mean"] == "" for row in said[:231])
+    assert figures["log_density"] > -2.0
+    assert 0.8 < figures["coverage"] <= 1.0
+    piped = onlinegp("run", "-", *args, stdin=data.read_bytes()).stdout
+    small = tmp_path / "small.csv"
+    inside("run", data, *args, "--out", small, "--checkpoint", tmp_path / "safe", "--every", "7")
+    assert piped == small.read_bytes() == (tmp_path / "out.csv").read_bytes()
+
+
+def test_waiting_for_a_change_takes_no_more_memory():
+    warm = WarmUp(10, Embedding())
+    for _ in range(100):
+        warm.advance(np.ones((10, 1)), np.ones(10))
+    assert not warm.done
+    assert len(warm.data()[1]) == 10
+    assert sum(map(len, warm._y)) <= 20
+
+
+def test_warm_up_with_missing_targets_knows_nothing_that_comes_later():
+    """In lags, a missing target is the average of those before it: whatever block the rows come in."""
+    y = np.array([1.0, 2.0, np.nan, 4.0, 8.0, 16.0])
+    whole, single = WarmUp(6, Embedding(2)), WarmUp(6, Embedding(2))
+    whole.advance(np.empty((6, 0)), y)
+    for i in range(6):
+        single.advance(np.empty((1, 0)), y[i : i + 1])
+    for warm in (whole, single):
+        np.testing.assert_array_equal(warm.data()[0], [[2.0, 1.5], [1.5, 4.0], [4.0, 8.0]])

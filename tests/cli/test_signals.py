@@ -1,0 +1,280 @@
+"""Ctrl-C, SIGTERM, and standard streams that are closed, full or left by their reader."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from shell import COMMAND, FIXED, environment, rows_of, started, wait_for, write_csv
+
+from onlinegp.papers.vanvaerenbergh2016relationship.common import cores
+
+linux = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are looked up in /proc")
+SIGNALS = pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+
+
+def children(pid: int) -> set[int]:
+    """Return the processes that a process has started and that live, and theirs."""
+    try:
+        found = {int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+    except (FileNotFoundError, ProcessLookupError):
+        return set()
+    return found.union(*map(children, found))
+
+
+def alive(pids: set[int]) -> set[int]:
+    def state(pid: int) -> str:
+        try:
+            return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return "X"
+
+    return {pid for pid in pids if state(pid) not in "XZ"}
+
+
+def busy(pids: set[int]) -> int:
+    """Return how many of these processes have worked for half a second: they are beyond their start."""
+
+    def ticks(pid: int) -> int:
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        except (FileNotFoundError, ProcessLookupError):
+            return 0
+        return int(fields[11]) + int(fields[12])
+
+    return sum(ticks(pid) > 0.5 * os.sysconf("SC_CLK_TCK") for pid in pids)
+
+
+@contextmanager
+def ended(process: subprocess.Popen[bytes], workers: set[int]) -> Iterator[None]:
+    """Leave nobody behind if the test fails, either."""
+    try:
+        yield
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+        for pid in alive(workers):
+            os.kill(pid, signal.SIGKILL)
+
+
+def assert_all_end(process: subprocess.Popen[bytes], number: int, code: int) -> None:
+    """Send a process a signal when it has two busy workers, and look for them when it has ended."""
+    workers: set[int] = set()
+    with ended(process, workers):
+        wait_for(lambda: busy(children(process.pid)) >= 2, 90.0)
+        workers |= children(process.pid)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=30)
+        assert process.returncode == code
+        assert b"Traceback" not in errors
+        wait_for(lambda: not alive(workers), 10.0)
+
+
+@linux
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)]
+)
+def test_compare_leaves_nobody_behind(tmp_path, number, code):
+    data = write_csv(tmp_path / "data.csv", 60_000)
+    places = {"TMPDIR": str(tmp_path / "tmp")}
+    (tmp_path / "tmp").mkdir()
+    args = ["--models", "krlst,swkrls,fbkrls", "--kernel", "rbf(1.0)", "--noise", "0.1", "--tune", "50", "--jobs", "2"]
+    with open(data, "rb") as file:
+        process = started("compare", "-", *args, stdin=file, env=environment() | places)
+    assert_all_end(process, number, code)
+    assert code < 0 or os.listdir(tmp_path / "tmp") == []
+
+
+@linux
+@pytest.mark.skipif(cores() < 2, reason="with one processor there are no workers")
+def test_reproduce_leaves_nobody_behind(tmp_path):
+    process = started("reproduce", "fig3", "--out", tmp_path / "out", stdin=subprocess.DEVNULL)
+    assert_all_end(process, signal.SIGTERM, 143)
+    assert os.listdir(tmp_path / "out") == []
+
+
+@SIGNALS
+def test_tune_and_run_end_while_tuning(tmp_path, number, code):
+    """There is much to try, and a signal does not wait for the end of it."""
+    data = write_csv(tmp_path / "data.csv", 20_000, features=8)
+    for command in (["tune", data], ["run", data, "--checkpoint", tmp_path / "safe"]):
+        args = [*command, "--tune", "20000", "--out", tmp_path / f"{command[0]}.csv"]
+        process = started(*args, stdin=subprocess.DEVNULL)
+        if command[0] == "run":
+            wait_for(lambda: (tmp_path / "run.csv").exists() and (tmp_path / "run.csv").stat().st_size > 1_500_000)
+        time.sleep(2.0)
+        process.send_signal(number)
+        with ended(process, set()):
+            _, errors = process.communicate(timeout=20)
+        assert process.returncode == code, errors
+        assert b"interrupted" in errors or b"terminated" in errors
+        assert b"Traceback" not in errors
+    assert not (tmp_path / "tune.csv").exists()
+    assert len(rows_of(tmp_path / "run.csv")) == 20_000
+    assert b"tuning" in errors
+
+
+@SIGNALS
+def test_signals_while_writing_end_after_a_whole_row(tmp_path, number, code):
+    data, out = write_csv(tmp_path / "data.csv", 100_000), tmp_path / "out.csv"
+    process = started("run", data, *FIXED, "--out", out, "--robust", stdin=subprocess.DEVNULL)
+    wait_for(lambda: out.exists() and out.stat().st_size > 100_000)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == code
+    text = out.read_bytes()
+    assert text.endswith(b"\n")
+    rows = text.count(b"\n") - 1
+    assert 0 < rows < 100_000
+    assert f"after {rows} rows".encode() in errors
+
+
+def shell(command: str, **files: Path) -> subprocess.CompletedProcess[bytes]:
+    """Run a command line with $onlinegp and these files in the shell."""
+    import shlex
+
+    names = {"onlinegp": shlex.join(COMMAND), **{name: shlex.quote(str(path)) for name, path in files.items()}}
+    for name, text in names.items():
+        command = command.replace(f"${name}", text)
+    return subprocess.run(["sh", "-c", command], capture_output=True, env=environment(), timeout=60)
+
+
+RUN = "$onlinegp run $data --quiet --kernel 'rbf(1.0)' --noise 0.1"
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "told"),
+    [
+        (f"{RUN} >&-", 141, b""),
+        (f"{RUN} --out $out >&-", 0, b""),
+        ("$onlinegp models >&-", 141, b""),
+        ("$onlinegp run - --kernel 'rbf(1.0)' <&-", 3, b"onlinegp: standard input is empty"),
+        (f"{RUN} --out $out 2>&- >&- <&-", 0, b""),
+    ],
+)
+def test_closed_streams(tmp_path, command, code, told):
+    data, out = write_csv(tmp_path / "data.csv", 50), tmp_path / "out.csv"
+    before = data.read_bytes()
+    done = shell(command, data=data, out=out)
+    assert done.returncode == code, done.stderr
+    assert done.stderr.startswith(told)
+    assert told or done.stderr == b""
+    assert data.read_bytes() == before  # no file took the number of a closed stream
+    assert "$out" not in command or len(rows_of(out)) == 50
+
+
+def test_closed_messages_do_not_go_to_the_output(tmp_path):
+    data = write_csv(tmp_path / "data.csv", 50)
+    loud = RUN.replace("--quiet ", "")
+    assert shell(f"{loud} 2>&-", data=data).stdout == shell(RUN, data=data).stdout
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+@pytest.mark.parametrize("command", [f"{RUN} > /dev/full", "$onlinegp models > /dev/full"])
+def test_full_output(tmp_path, command):
+    done = shell(command, data=write_csv(tmp_path / "data.csv", 50))
+    assert done.returncode == 1
+    assert b"No space left" in done.stderr
+    assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "codes"),
+    [(["run", *FIXED, "data.csv"], {141}), (["models"], {141}), (["run", "--help"], {0, 141})],  # argparse may not mind
+)
+def test_a_reader_that_has_gone(tmp_path, command, codes):
+    write_csv(tmp_path / "data.csv", 20_000)
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = started(*command, stdin=subprocess.DEVNULL, stdout=writer, cwd=tmp_path)
+    os.close(writer)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode in codes
+    assert b"Error" not in errors
+
+
+def test_workers_do_not_outlive_a_failing_block():
+    from onlinegp.processes import worker_pool
+
+    with pytest.raises(KeyboardInterrupt), worker_pool(2) as pool:  # noqa: PT012
+        future = pool.submit(os.getpid)
+        pid = future.result()
+        pool.submit(time.sleep, 60.0)
+        raise KeyboardInterrupt
+    wait_for(lambda: not alive({pid}) if sys.platform == "linux" else True, 5.0)
+
+
+def test_a_worker_that_is_killed_is_said():
+    from onlinegp.processes import worker_pool
+
+    with pytest.raises(OSError, match="was killed"), worker_pool(1) as pool:
+        pool.submit(os._exit, 1).result()
+
+
+def test_terminated_in_the_middle_of_a_write_leaves_the_old_file(tmp_path):
+    """SIGTERM becomes an exception: what was written beside is removed."""
+    code = (
+        "import os, signal, sys, onlinegp.cli as cli\n"
+        "from onlinegp.files.atomic import write_atomically\n"
+        "def chunks():\n"
+        "    yield b'half'\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    yield b'whole'\n"
+        "cli._command = lambda argv: write_atomically(sys.argv[1], chunks())\n"
+        "sys.exit(cli.main([]))\n"
+    )
+    path = tmp_path / "model.ogp"
+    path.write_bytes(b"old")
+    done = subprocess.run([sys.executable, "-c", code, str(path)], env=environment(), capture_output=True, timeout=60)
+    assert done.returncode == 143
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["model.ogp"]
+
+
+def test_parquet_is_there_in_full_or_not_at_all(tmp_path):
+    """Killed while it writes: the old file stays. Ended by a bad row: the rows before it are there."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    data, out = write_csv(tmp_path / "data.csv", 200_000), tmp_path / "out.parquet"
+    out.write_bytes(b"precious")
+    out.chmod(0o600)
+    process = started("run", data, *FIXED, "--out", out, "--quiet", stdin=subprocess.DEVNULL)
+    with ended(process, set()):
+        wait_for(lambda: any(path.name.endswith(".part") and path.stat().st_size for path in tmp_path.iterdir()))
+    assert out.read_bytes() == b"precious"
+    lines = data.read_text().splitlines()[:301]
+    data.write_text("\n".join([*lines, "1,2"]) + "\n")
+    done = subprocess.run([*COMMAND, "run", str(data), *FIXED, "--out", str(out)], env=environment())
+    assert done.returncode == 3
+    np.testing.assert_equal(parquet.read_table(out).num_rows, 300)
+    assert out.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_signal_within_an_import_is_not_lost(tmp_path):
+    """Libraries catch everything while they import others."""
+    (tmp_path / "library.py").write_text(
+        "import os, signal\ntry:\n    import part\nexcept BaseException:\n    pass\nloaded = True\n"
+    )
+    (tmp_path / "part.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\nfor i in range(9): i\n")
+    code = (
+        "import sys, time, onlinegp.cli as cli\n"
+        "def command(argv):\n"
+        "    import library\n"
+        "    print('loaded', flush=True)\n"
+        "    time.sleep(30.0)\n"
+        "cli._command = command\n"
+        "sys.exit(cli.main([]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), cwd=tmp_path, capture_output=True, timeout=60
+    )
+    assert done.returncode == 143, done.stderr
+    assert done.stdout == b"loaded\n"

@@ -1,0 +1,168 @@
+"""How accurate the tracked beliefs are where there is little noise: beside batch Cholesky, and in long double."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import onlinegp as ogp
+from onlinegp.datasets import embed, lorenz
+from onlinegp.engine import available
+from onlinegp.kernels import RBF, Linear, Matern12, Matern32, Matern52
+
+needs_native = pytest.mark.skipif(not available(), reason="the compiled engine was not built")
+ENGINES = [pytest.param("native", marks=needs_native), "python"]
+engines = pytest.mark.parametrize("engine", ENGINES)
+NOISES = [1e-2, 1e-4, 1e-6, 1e-8, 1e-10]
+
+
+def decibels(e) -> float:
+    return 10.0 * np.log10(np.mean(np.asarray(e, dtype=float) ** 2))
+
+
+def factor(K):
+    """Return L with L L' = K, in the precision of K."""
+    L = np.zeros_like(K)
+    for j in range(len(K)):
+        c = K[j:, j] - L[j:, :j] @ L[j, :j]
+        L[j:, j] = c / np.sqrt(c[0])
+    return L
+
+
+def substitute(L, x):
+    """Return L^-1 x, in the precision of L."""
+    x = np.array(x, dtype=L.dtype)
+    for i in range(len(L)):
+        x[i] = (x[i] - L[i, :i] @ x[:i]) / L[i, i]
+    return x
+
+
+def batch(kernel, noise, C, y, X) -> tuple[np.ndarray, np.ndarray]:
+    """Return means and variances of y at X for the GP on C and y, in long double."""
+    K = kernel(C).astype(np.longdouble) + np.longdouble(noise) * np.eye(len(C))
+    L = factor(K)
+    T = substitute(L, kernel(C, X))
+    return T.T @ substitute(L, y), kernel.diag(X) - (T**2).sum(axis=0) + np.longdouble(noise)
+
+
+@pytest.fixture(scope="module")
+def chaos():
+    """Lorenz without noise, six lags, and what batch regression on all rows before predicts for each."""
+    X, y = embed(lorenz(396)[:, 0], 6)
+    kernel = RBF(32.0)
+    exact = {}
+    for noise in NOISES:
+        L = factor(kernel(X).astype(np.longdouble) + np.longdouble(noise) * np.eye(len(X)))
+        b = substitute(L, y)
+        exact[noise] = (L * b).sum(axis=1) - L.diagonal() * b  # L_i . b, of the rows before i
+    return X, y, exact
+
+
+@engines
+@pytest.mark.parametrize("noise", NOISES)
+def test_the_exact_posterior_is_as_good_as_batch_cholesky(chaos, engine, noise):
+    X, y, exact = chaos
+    trace = ogp.run(ogp.OnlineGP(RBF(32.0), noise=noise, engine=engine), X, y)
+    expected = decibels((y - exact[noise])[195:])
+    assert decibels((y - trace.mean)[195:]) == pytest.approx(expected, abs=0.05)
+    assert (trace.std**2 >= noise).all()
+
+
+@engines
+@pytest.mark.parametrize(("noise", "allowed"), [(1e-4, 0.2), (1e-6, 0.2), (1e-8, 0.4), (1e-10, 4.0)])
+def test_a_budget_costs_next_to_nothing(chaos, engine, noise, allowed):
+    """A hundred centers instead of all, with nothing to tune."""
+    X, y, exact = chaos
+    trace = ogp.run(ogp.KRLST(RBF(32.0), noise=noise, budget=100, engine=engine), X, y)
+    assert decibels((y - trace.mean)[195:]) < decibels((y - exact[noise])[195:]) + allowed
+
+
+@engines
+@pytest.mark.parametrize("noise", [1e-2, 1e-8])
+@pytest.mark.parametrize("model", [ogp.SWKRLS, ogp.FBKRLS])
+def test_a_set_of_data_is_the_batch_posterior_on_it(chaos, engine, noise, model):
+    X, y, _ = chaos
+    filter = model(RBF(32.0), noise=noise, budget=50, engine=engine).fit(X[:300], y[:300])
+    kept = filter._state.born[:50]
+    mean, std = filter.predict(X[300:], return_std=True)
+    expected, variance = batch(RBF(32.0), noise, X[kept], y[kept], X[300:])
+    np.testing.assert_allclose(mean, expected.astype(float), rtol=0, atol=1e-6 * np.abs(y).max())
+    np.testing.assert_allclose(std**2, variance.astype(float), rtol=1e-6)
+
+
+@engines
+def test_the_variance_of_a_tracker_covers(engine):
+    """y drawn from the model itself: 95 of 100 within the interval."""
+    inside = []
+    for seed in range(4 if engine == "python" else 40):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-1.0, 1.0, (400, 1))
+        L = np.linalg.cholesky(RBF(0.2)(X) + 1e-10 * np.eye(400))
+        y = L @ rng.standard_normal(400) + np.sqrt(1e-3) * rng.standard_normal(400)
+        trace = ogp.run(ogp.KRLST(RBF(0.2), noise=1e-3, budget=60, engine=engine), X, y)
+        inside.append(np.abs(y - trace.mean) < 1.959964 * trace.std)
+    assert np.mean(inside) == pytest.approx(0.95, abs=0.02 if engine == "python" else 0.01)
+
+
+KERNELS = [RBF(1.0), 7.0 * Matern12(0.5), Matern32(2.0), Matern52(1.0) + Linear(), RBF(0.3) * Matern32(3.0)]
+
+
+@st.composite
+def streams(draw):
+    """A kernel, up to sixty samples with duplicates and near duplicates, on any scale, and a noise."""
+    kernel = draw(st.sampled_from(KERNELS))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n = draw(st.integers(1, 60))
+    X = 10.0 ** draw(st.integers(-6, 6)) * rng.standard_normal((n, 2))
+    again = rng.integers(0, n, n)
+    near = rng.choice([0.0, 1e-12, 1e-8, 1e-4], n)[:, None]
+    repeat = rng.random(n) < draw(st.floats(0.0, 0.9))
+    X[repeat] = (X[again] * (1.0 + near * rng.standard_normal((n, 2))))[repeat]
+    y = 10.0 ** draw(st.integers(-6, 6)) * rng.standard_normal(n)
+    return kernel, kernel.diag(X).max() * 10.0 ** draw(st.floats(-12.0, 0.0)), X, y
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@settings(max_examples=150, deadline=None)
+@given(streams(), st.integers(1, 60))
+def test_windows_agree_with_long_double(engine, stream, budget):
+    """Within what rounding K by some m units in its last place costs: that much, times k(x, x) over the noise."""
+    kernel, noise, X, y = stream
+    model = ogp.SWKRLS(kernel, noise=noise, budget=budget, engine=engine).fit(X, y)
+    mean, std = model.predict(X, return_std=True)
+    C, targets = X[-budget:], y[-budget:]
+    expected, variance = batch(kernel, noise, C, targets, X)
+    m, kxx = len(C), kernel.diag(X).max()
+    rounding = 1e-15 * m * (1.0 + kxx / noise)
+    scale = np.sqrt(m * (1.0 + kxx / noise)) * np.abs(y).max()  # of k . alpha before anything cancels
+    assert np.abs(mean - expected.astype(float)).max() <= rounding * scale
+    assert np.abs(std**2 - variance.astype(float)).max() <= rounding * (kxx + noise)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda **all: ogp.KRLST(**all),
+        lambda **all: ogp.KRLST(forgetting=0.9, **all),
+        lambda **all: ogp.KRLST(forgetting=ogp.forgetting.UncertaintyInjection(0.9), **all),
+        lambda **all: ogp.FBKRLS(**all),
+    ],
+    ids=["keep", "back to prior", "injection", "data"],
+)
+@settings(max_examples=60, deadline=None)
+@given(stream=streams(), budget=st.integers(1, 60))
+def test_never_non_finite(engine, model, stream, budget):
+    kernel, noise, X, y = stream
+    tracker = model(kernel=kernel, noise=noise, budget=budget, engine=engine)
+    for _ in range(3):  # and all of it again
+        trace = ogp.run(tracker, X, y)
+        assert np.isfinite(trace.mean).all()
+        assert np.isfinite(trace.std).all()
+        assert (trace.std**2 >= noise * (1.0 - 1e-12)).all()
+    state, belief = tracker._state, tracker._recipe.belief
+    K, L = kernel(state.C), state.square("L")
+    extra = belief.jitter * K.diagonal() if hasattr(belief, "jitter") else np.full(len(K), noise)
+    assert np.abs(L @ L.T - K - np.diag(extra)).max(initial=0.0) <= 1e-13 * K.diagonal().max(initial=1.0)

@@ -1,0 +1,146 @@
+"""A model file or a checkpoint whose checksum is right and whose contents are not: refused by name, never believed."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import random
+
+import pytest
+from safetensors.numpy import save
+from shell import FIXED, inside, write_csv
+
+from onlinegp.files import container
+from onlinegp.files.container import ModelFileError
+from onlinegp.streams.running.checkpoint import unpack
+from onlinegp.streams.running.stored import checked
+
+ODD = [None, True, -1, 0, 1, 2**70, 1.5, math.nan, math.inf, -1e300, "", "x", [], [1], ["x"], [[]], {}, {"x": 1}]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Checkpoints and saved models: with lags and a horizon, with features, with curves."""
+    folder = tmp_path_factory.mktemp("stored")
+    write_csv(folder / "data.csv", 150)
+    lags = ["--lags", "3", "--horizon", "2", "--robust"]
+    for name, options in (("a", ["--report", "report.html"]), ("b", lags)):
+        places = ["--out", f"{name}.csv", "--checkpoint", name, "--save", f"{name}.ogp"]
+        inside("run", "data.csv", *FIXED, *options, *places, cwd=folder)
+    return folder
+
+
+def forged(data: bytes, stream: object) -> bytes:
+    """Return the file with another stream's entry, and the checksum made right."""
+    header, arrays = container.unpack(data)
+    header["extra"]["stream"] = stream
+    text = json.dumps({"crc32": container._checksum(header, arrays), **header})
+    return save(arrays, metadata={"onlinegp": text})
+
+
+def stream_of(data: bytes) -> dict:
+    return container.unpack(data)[0]["extra"]["stream"]
+
+
+def places(value: object, path: tuple = ()) -> list[tuple]:
+    """Return the path to every value within a value; of long lists the first and the last."""
+    found = [path] if path else []
+    if isinstance(value, dict):
+        for key in value:
+            found += places(value[key], (*path, key))
+    elif isinstance(value, list) and value:
+        for i in {0, len(value) - 1}:
+            found += places(value[i], (*path, i))
+    return found
+
+
+def changed(stream: dict, path: tuple, value: object, *, remove: bool = False) -> dict:
+    stream = copy.deepcopy(stream)
+    inner = stream
+    for key in path[:-1]:
+        inner = inner[key]
+    if remove:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = value
+    return stream
+
+
+@pytest.mark.parametrize("name", ["a/checkpoint.ogp", "b/checkpoint.ogp", "a.ogp", "b.ogp"])
+def test_what_was_written_is_accepted(folder, name):
+    data = (folder / name).read_bytes()
+    assert unpack(data)[1] == stream_of(data)
+    assert unpack(forged(data, stream_of(data)))[1] == stream_of(data)
+
+
+WRONG = [
+    (("columns",), None),
+    (("columns", "features"), ["x0", "x0"]),
+    (("columns", "features"), ["x0"]),
+    (("columns", "target"), 5),
+    (("predictor", "scaling", "x_scale"), [1.0, 0.0]),
+    (("predictor", "scaling", "y_scale"), -1.0),
+    (("predictor", "scaling", "y_center"), math.nan),
+    (("predictor", "embedding", "lags"), -1),
+    (("predictor", "embedding", "lags"), 10**9),
+    (("predictor", "embedding", "horizon"), 0),
+    (("predictor", "embedding", "history"), [1.0]),
+    (("predictor", "embedding", "other"), 1),
+    (("predictor", "robust"), 0.0),
+    (("predictor", "waiting"), [[[1.0, 2.0], 3.0]]),
+    (("level",), 1.0),
+    (("position", "offset"), -1),
+    (("position", "offset"), 1.5),
+    (("rows",), True),
+    (("output",), "x"),
+    (("rejects", "length"), None),
+    (("score", "within"), [1]),
+    (("score", "pit", 0), -1),
+    (("score", "squares"), math.inf),
+    (("score", "add"), 1),
+    (("curves", "width"), 0),
+    (("curves", "buckets", "rows"), []),
+    (("curves", "tail", "y"), [1.0]),
+]
+
+
+@pytest.mark.parametrize(("path", "value"), WRONG, ids=lambda value: str(value)[:50])
+def test_wrong_entries_are_refused(folder, path, value):
+    data = (folder / "a" / "checkpoint.ogp").read_bytes()
+    with pytest.raises(ModelFileError, match="stream's entry is not valid"):
+        unpack(forged(data, changed(stream_of(data), path, value)))
+
+
+def test_no_value_of_another_kind_gives_a_traceback(folder):
+    """Every value of the entry replaced by odd ones, or left out: refused, or the commands work with it."""
+    rng, refused, accepted = random.Random(0), 0, []
+    for name in ("a/checkpoint.ogp", "b/checkpoint.ogp"):
+        data = (folder / name).read_bytes()
+        model, stream = unpack(data)
+        for path in places(stream):
+            for value in [*rng.sample(ODD, 2), ...]:
+                odd = changed(stream, path, value, remove=value is ...)
+                try:
+                    accepted.append((data, checked(odd, model)))
+                except ModelFileError:
+                    refused += 1
+    for data, odd in rng.sample(accepted, 12):
+        (folder / "forged.ogp").write_bytes(forged(data, odd))
+        for args in (["inspect", "forged.ogp"], ["predict", "forged.ogp", "data.csv", "--out", "o.csv", "--quiet"]):
+            done = inside(*args, code=None, cwd=folder)
+            assert done.returncode == 0 or b"onlinegp: " in done.stderr
+    assert refused > 250
+
+
+def test_a_forged_checkpoint_is_not_resumed(folder):
+    data = (folder / "a" / "checkpoint.ogp").read_bytes()
+    kept = (folder / "a.csv").read_bytes()
+    args = ["run", "data.csv", *FIXED, "--out", "a.csv", "--checkpoint", "c", "--resume"]
+    (folder / "c").mkdir()
+    for path, value in ((("score", "n"), "x"), (("position",), {}), (("position",), {"row": 5}), (("settings",), [])):
+        for file in ("checkpoint.ogp", "checkpoint-previous.ogp"):
+            (folder / "c" / file).write_bytes(forged(data, changed(stream_of(data), path, value)))
+        told = inside(*args, code=4, cwd=folder).stderr.decode()
+        assert "onlinegp: " in told
+        assert (folder / "a.csv").read_bytes() == kept

@@ -1,0 +1,73 @@
+"""A model that has broken down says so, whichever way it is used, and is not saved."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import onlinegp as ogp
+from models import MODELS, stream
+from onlinegp.engine import available
+from onlinegp.kernels import RBF, Linear
+
+ENGINES = ["python", *(["native"] if available() else [])]
+every_engine = pytest.mark.parametrize("engine", ENGINES)
+
+
+def diverging(engine: str) -> ogp.KLMS:
+    """KLMS with a step beyond its stable range, 2 / k(x, x)."""
+    return ogp.KLMS(RBF(5.0), step=2.5, engine=engine)
+
+
+@every_engine
+def test_a_step_that_is_too_long_is_noticed_by_run(engine):
+    X, y = stream(300)
+    with pytest.raises(ogp.BreakdownError, match=r"KLMS.*step=2.5.* broke down at row \d+ .*Lower the step") as caught:
+        ogp.run(diverging(engine), X, y)
+    before = ogp.run(diverging(engine), X[: caught.value.row], y[: caught.value.row])  # no alarm before that row
+    assert np.abs(before.mean).max() > 1e3
+
+
+@every_engine
+def test_a_step_that_is_too_long_is_noticed_while_learning(engine):
+    X, y = stream(500)
+    with pytest.raises(ogp.BreakdownError, match="broke down at row"):
+        diverging(engine).fit(X, y)
+    model = diverging(engine)
+
+    def one_by_one():
+        for x, value in zip(X, y, strict=True):
+            model.learn_one(x, value)
+
+    with pytest.raises(ogp.BreakdownError, match="broke down at row"):
+        one_by_one()
+
+
+@every_engine
+def test_a_broken_model_is_not_saved(engine, tmp_path):
+    X, y = stream(300)
+    model = diverging(engine)
+    with pytest.raises(ogp.BreakdownError):
+        ogp.run(model, X, y)
+    with pytest.raises(ogp.BreakdownError):
+        model.save(tmp_path / "model.ogp")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_no_false_alarm_on_ordinary_streams(name):
+    X, y = stream(400)
+    for scale in (1e-6, 1.0, 1e6):
+        model = type(MODELS[name])(**MODELS[name].get_params(deep=False))
+        ogp.run(model, X, scale * y)
+        model.to_bytes()
+
+
+def test_no_false_alarm_on_outliers_and_on_lines_that_go_far():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (300, 1))
+    y = 2.0 * X[:, 0]
+    X[250], y[250] = 1e9, 2e9  # a straight line, far out
+    ogp.run(ogp.OnlineGP(Linear(), noise=1e-6), X, y)
+    y[251] = 1e12
+    ogp.run(ogp.KRLST(RBF(1.0), noise=1e-2), X, y)
