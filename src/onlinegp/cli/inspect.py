@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from onlinegp.cli.options import add_import
 from onlinegp.cli.paths import Paths
 from onlinegp.files.container import ModelFileError
 from onlinegp.streams.errors import printable
@@ -19,6 +20,7 @@ PATHS = Paths(reads=("MODEL",))
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="FILE", help="a model (.ogp) or a checkpoint of a run")
     parser.add_argument("--json", action="store_true", help="for programs")
+    add_import(parser)
 
 
 def main(args: argparse.Namespace) -> int:
