@@ -28,6 +28,8 @@ def folder(tmp_path_factory):
     for name, options in (("a", ["--report", "report.html"]), ("b", lags)):
         places = ["--out", f"{name}.csv", "--checkpoint", name, "--save", f"{name}.ogp"]
         inside("run", "data.csv", *FIXED, *options, *places, cwd=folder)
+    tuned = ["--model", "krlst", "--budget", "10", "--tune", "50", "--out", "c.csv", "--save", "c.ogp"]
+    inside("run", "data.csv", *lags, *tuned, cwd=folder)
     return folder
 
 
@@ -79,16 +81,6 @@ WRONG = [
     (("columns", "features"), ["x0", "x0"]),
     (("columns", "features"), ["x0"]),
     (("columns", "target"), 5),
-    (("predictor", "scaling", "x_scale"), [1.0, 0.0]),
-    (("predictor", "scaling", "y_scale"), -1.0),
-    (("predictor", "scaling", "y_center"), math.nan),
-    (("predictor", "embedding", "lags"), -1),
-    (("predictor", "embedding", "lags"), 10**9),
-    (("predictor", "embedding", "horizon"), 0),
-    (("predictor", "embedding", "history"), [1.0]),
-    (("predictor", "embedding", "other"), 1),
-    (("predictor", "robust"), 0.0),
-    (("predictor", "waiting"), [[[1.0, 2.0], 3.0]]),
     (("level",), 1.0),
     (("position", "offset"), -1),
     (("position", "offset"), 1.5),
@@ -103,6 +95,29 @@ WRONG = [
     (("curves", "buckets", "rows"), []),
     (("curves", "tail", "y"), [1.0]),
 ]
+
+
+WRONG_MODELS = [
+    (("lags",), -1, "lags must be at least 1"),
+    (("lags",), 10**9, "lags must be at most"),
+    (("lags",), 4, "must be float64 of shape|one for each feature"),
+    (("horizon",), 0, "horizon must be at least 1"),
+    (("model", "model", "params", "x_scale"), [1.0, 0.0], "one for each feature"),
+    (("model", "model", "params", "y_scale"), [-1.0], "y_scale must be positive"),
+    (("model", "model", "params", "y_center"), {"number": "nan"}, "y_center must be one finite number"),
+    (("model", "model", "params", "model", "model", "params", "bound"), 0.0, "bound must be positive"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "message"), WRONG_MODELS, ids=lambda value: str(value)[:50])
+def test_a_wrong_model_of_a_stream_is_refused(folder, path, value, message):
+    """Lags, scales and bounds are parameters of the model, which checks them itself."""
+    header, arrays = container.unpack((folder / "c.ogp").read_bytes())
+    del header["format"]
+    assert header["model"]["class"] == "Lagged"
+    header["model"]["params"] = changed(header["model"]["params"], path, value)
+    with pytest.raises(ModelFileError, match=message):
+        unpack(container.pack(header, arrays))
 
 
 @pytest.mark.parametrize(("path", "value"), WRONG, ids=lambda value: str(value)[:50])
@@ -130,7 +145,7 @@ def test_no_value_of_another_kind_gives_a_traceback(folder):
         for args in (["inspect", "forged.ogp"], ["predict", "forged.ogp", "data.csv", "--out", "o.csv", "--quiet"]):
             done = inside(*args, code=None, cwd=folder)
             assert done.returncode == 0 or b"onlinegp: " in done.stderr
-    assert refused > 250
+    assert refused > 200
 
 
 def test_a_forged_checkpoint_is_not_resumed(folder):

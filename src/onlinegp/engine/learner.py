@@ -59,8 +59,11 @@ class RecipeLearner:
     def predict(self, X: Array) -> Gaussian:
         return gaussian(*self._engine.predict(X))
 
-    def skip(self, X: Array) -> Gaussian:
+    def skip(self, X: Array, Y: Array | None = None) -> Gaussian:
         return self.predict(X)
+
+    def begin_series(self) -> None:
+        pass
 
     def predict_one(self, x: object) -> tuple[float, float] | None:
         quick = self._engine.predict_one(x)

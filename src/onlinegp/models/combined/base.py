@@ -31,9 +31,9 @@ class OuterRegressor(OnlineRegressor):
         return self._inside().features_optional
 
     def _inside(self) -> OnlineRegressor:
-        """Return a copy of the model inside, which later changes of parameters do not reach."""
+        """Return the model inside, if it is one."""
         if isinstance(self.model, OnlineRegressor):
-            return self.model.unfitted()
+            return self.model
         remedy = f"Make one: {self.model.__name__}()." if isinstance(self.model, type) else "Try onlinegp.KRLST()."
         raise TypeError(f"model must be an estimator of onlinegp, got {self.model!r}. {remedy}")
 
@@ -48,6 +48,9 @@ class OuterLearner:
     @property
     def size(self) -> int:
         return self.inner.size
+
+    def begin_series(self) -> None:
+        self.inner.begin_series()
 
     def learn_one(self, x: object, y: object) -> bool | None:
         return None
@@ -74,3 +77,10 @@ def single(learner: Any, x: Array) -> tuple[Any, Any]:
         return quick
     said: Predictions = learner.predict(x[None, :])
     return said.mean[0], said.std[0]
+
+
+def innermost(model: OnlineRegressor) -> OnlineRegressor:
+    """Return what is inside a model made of models, at the end; the model itself if it is none."""
+    while isinstance(model, OuterRegressor):
+        model = model.model
+    return model

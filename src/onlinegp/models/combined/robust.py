@@ -93,8 +93,8 @@ class RobustLearner(OuterLearner):
     def predict(self, X: Array) -> Predictions:
         return self.inner.predict(X)
 
-    def skip(self, X: Array) -> Predictions:
-        return self.inner.skip(X)
+    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
+        return self.inner.skip(X, Y)
 
     def learn_one(self, x: object, y: object) -> bool | None:
         quick = self.inner.predict_one(x)

@@ -68,7 +68,8 @@ class Scaled(OuterRegressor):
     def start(self, features: int, outputs: int) -> ScaledLearner:
         x = _given("x", self.x_center, self.x_scale, features, "feature")
         y = _given("y", self.y_center, self.y_scale, outputs, "output")
-        return ScaledLearner(self._inside(), features, outputs, count(rows=self.rows), x, y)
+        model = self._inside().unfitted()  # which later changes of parameters do not reach
+        return ScaledLearner(model, features, outputs, count(rows=self.rows), x, y)
 
 
 def _given(name: str, center: Any, scale: Any, width: int, what: str) -> Scale | None:
@@ -121,8 +122,8 @@ class ScaledLearner(OuterLearner):
     def predict(self, X: Array) -> Predictions:
         return self._in_units(self.inner.predict(self._x(X)))
 
-    def skip(self, X: Array) -> Predictions:
-        return self._in_units(self.inner.skip(self._x(X)))
+    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
+        return self._in_units(self.inner.skip(self._x(X), None if Y is None else self._y(Y)))
 
     def dump(self) -> Contents:
         X, Y = self._rows_kept()
@@ -208,8 +209,7 @@ class ScaledLearner(OuterLearner):
         """Find the scales of the rows so far, and let the inner learner learn these anew."""
         X, Y = self._rows_kept()
         if not self._x_given:
-            center, std, varies = moments(X)
-            self._x = Scale(center, np.where(varies, std, 1.0))
+            self._x = Scale.of(X)
         if not self._y_given:
             center, std, self._varies = moments(Y)
             self._y = Scale(center, np.where(self._varies, std, own_size(center)))
