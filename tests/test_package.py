@@ -25,7 +25,7 @@ def test_the_readmes_example_runs():
     text = (ROOT / "README.md").read_text()
     names: dict = {}
     exec(re.search(r"```python\n(.*?)```", text, re.DOTALL).group(1), names)
-    assert 20 <= names["model"].size_ <= 30
+    assert 15 <= names["model"].size_ <= 30
     near, far = names["std"][200], names["std"][0]
     assert near < 0.5 < far
     late = slice(100, None)

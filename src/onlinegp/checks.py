@@ -221,7 +221,7 @@ def _refuse_non_finite(array: Array, name: str) -> Array:
 
 # What was stored: contents of a learner that come back from a file, a copy or a fleet
 
-LARGEST_COUNT = 1 << 62
+LARGEST_COUNT = 1 << 63  # as many as an int64 counts
 
 
 def stored_names(contents: dict[str, Any], expected: Iterable[str], owner: str = "the model") -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Iterator, Sequence
+import json
+import reprlib
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,9 +24,12 @@ from onlinegp.learner import Contents
 from onlinegp.locks import ModelLock
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.description import describe, rebuild
-from onlinegp.models.saving import FEW
+from onlinegp.models.health import BreakdownError
+from onlinegp.models.saving import ABOUT, check_about, only
 from onlinegp.predictions import Predictions
 from onlinegp.trace import Trace
+
+KEYS = "keys:"  # the name of the array that holds the keys, as JSON
 
 
 class Fleet:
@@ -81,7 +86,9 @@ class Fleet:
         with self._lock:
             members, which, X, Y = self._events(keys, X, y)
             predictions, size = members.run(which, X, Y, self._threads())
-        if self._single:
+            self._check(predictions, which)
+            single = self._single
+        if single:
             return Trace(predictions.output(0), Y[:, 0].copy(), size, origin)
         return Trace(predictions, Y.copy(), size, origin)
 
@@ -92,19 +99,20 @@ class Fleet:
 
     def predict_distribution(self, keys: Sequence[Hashable], X: ArrayLike) -> Predictions:
         """Return the predictive distributions of y at row i of X by the model of keys[i]."""
-        values, _ = frames.read(X, self._names, owner="the fleet")
-        if values is None and self.model.features_optional:
-            values = no_features(keys)
-        values = check_X(values, width=self._width, owner="the fleet")
-        keys = _listed(keys, len(values))
         with self._lock:
+            values, _ = frames.read(X, self._names, owner="the fleet")
+            if values is None and self.model.features_optional:
+                values = no_features(keys)
+            values = check_X(values, width=self._width, owner="the fleet")
+            keys = _listed(keys, len(values))
             which = self._numbers.find(keys)
             if which is None:
                 unknown = next(key for key in keys if key not in self._numbers)
                 raise KeyError(f"no model has the key {unknown!r}. A key gets its model when it is first learned.")
             assert self._members is not None
             said = self._members.predict(which, values, self._threads())
-        return said.output(0) if self._single else said
+            self._check(said, which)
+            return said.output(0) if self._single else said
 
     # Members
 
@@ -112,7 +120,8 @@ class Fleet:
         return len(self._numbers)
 
     def __iter__(self) -> Iterator[Hashable]:
-        return iter(self._numbers)
+        with self._lock:
+            return iter(list(self._numbers))  # those of now, whatever other threads add
 
     def __contains__(self, key: object) -> bool:
         return key in self._numbers
@@ -133,10 +142,14 @@ class Fleet:
         if contents is None:
             raise ValueError(f"model must be a {self.model!r} that has learned something, got {model!r}.")
         with self._lock:
-            if self._members is not None and self._shape() != (contents["features"], contents["outputs"]):
-                d, p = self._shape()
-                raise ValueError(f"model must have {d} features and {p} outputs, as the others of the fleet have.")
-            self._put(key, contents)
+            mine = self._about()
+            odd = [name for name in ("features", "outputs", "names") if mine[name] != contents[name]]
+            if self._members is not None and odd:
+                raise ValueError(
+                    f"model must have {odd[0]} = {mine[odd[0]]}, as the others of the fleet have, got "
+                    f"{contents[odd[0]]}."
+                )
+            self._put([key], contents, [contents["learned"]])
 
     def items(self) -> Iterator[tuple[Hashable, OnlineRegressor]]:
         """Yield each key with a copy of its model."""
@@ -149,11 +162,7 @@ class Fleet:
 
     def save(self, path: str | Path, *, progress: bool = False) -> None:
         """Write all models to one file, beside it first and then renamed. Keys must be strings or whole numbers."""
-        with self._lock:
-            odd = next((key for key in self if type(key) not in (str, int)), None)
-            if odd is not None:
-                raise ValueError(f"keys must be strings or whole numbers to be saved, got {odd!r}. Rename that one.")
-            write_atomically(path, [self.to_bytes(progress=progress)])
+        write_atomically(path, [self.to_bytes(progress=progress)])
 
     @classmethod
     def load(cls, path: str | Path, *, threads: int | None = None, progress: bool = False) -> Self:
@@ -166,27 +175,34 @@ class Fleet:
     def to_bytes(self, *, progress: bool = False) -> bytes:
         """Return what `save` writes: the arrays of all models, one after the other."""
         with self._lock:
+            odd = next((key for key in self if type(key) not in (str, int)), None)
+            if odd is not None:
+                raise ValueError(f"keys must be strings or whole numbers to be saved, got {odd!r}. Rename that one.")
             members = self._members
             parts = [] if members is None else [members.dump(i) for i in _shown(len(self), "saving", progress)]
             header, arrays = stacked(parts)
-            about = {} if members is None else self._about()
-            return pack({"kind": "fleet", "model": describe(self.model), "keys": list(self)} | about | header, arrays)
+            keys = np.frombuffer(json.dumps(list(self)).encode(), dtype=np.uint8)
+            about = {"kind": "fleet", "model": describe(self.model)} | (self._about() if parts else {})
+            return pack(about | header, arrays | {KEYS: keys})
 
     @classmethod
     def from_bytes(cls, data: bytes, *, threads: int | None = None, progress: bool = False) -> Self:
         """Return the fleet that `to_bytes` wrote, or raise a ModelFileError."""
         header, arrays = unpack(data)
         if header.get("kind") != "fleet":
-            raise ModelFileError(f"the file holds a {header.get('kind')}, not a fleet. Use onlinegp.load for a model.")
+            what = reprlib.repr(header.get("kind"))
+            raise ModelFileError(f"the file holds a {what}, not a fleet. Use onlinegp.load for a model.")
+        only(header, "kind", "model", "texts", *ABOUT)
         with as_model_file_error():
-            fleet = cls(rebuild(header["model"]), threads=threads)
-            keys = _checked_keys(header["keys"])
+            model = rebuild(header["model"])
+            model.check()
+            keys = _checked_keys(arrays.pop(KEYS, None))
             learned = unstacked(header, arrays, len(keys))
-            about = {name: header[name] for name in ("features", "outputs", "single", "names")} if keys else {}
-            if keys and not 0 <= about["features"] <= max(FEW, len(data) // 8):
-                raise ModelFileError(f"impossible sizes: features = {about['features']!r}.")
-            for i in _shown(len(keys), "loading", progress):
-                fleet._put(keys[i], about | {"learned": next(learned)})
+            if keys:
+                check_about(header, arrays)
+        fleet = cls(model, threads=threads)
+        with as_model_file_error():
+            fleet._put(keys, header, (next(learned) for _ in _shown(len(keys), "loading", progress)))
         return fleet
 
     def __getstate__(self) -> dict[str, Any]:
@@ -194,15 +210,13 @@ class Fleet:
         with self._lock:
             own = {name: value for name, value in vars(self).items() if name not in ("_lock", "_numbers", "_members")}
             learned = [] if self._members is None else [self._members.dump(i) for i in range(len(self))]
-            return own | {"contents": (list(self), self._shape(), learned)}
+            return own | {"contents": (list(self), self._about(), learned)}
 
     def __setstate__(self, own: dict[str, Any]) -> None:
-        keys, shape, learned = own.pop("contents")
+        contents = own.pop("contents")
         vars(self).update(own)
         self._lock, self._numbers, self._members = ModelLock(), Numbers(), None
-        for key, contents in zip(keys, learned, strict=True):
-            about = {"features": shape[0], "outputs": shape[1], "single": self._single, "names": None}
-            self._put(key, about | {"learned": contents, "names": [] if self._names is None else list(self._names)})
+        self._put(*contents)
 
     # Inside
 
@@ -210,12 +224,9 @@ class Fleet:
     def _width(self) -> int | None:
         return None if self._members is None else self._members.features
 
-    def _shape(self) -> tuple[int, int]:
-        return (0, 0) if self._members is None else (self._members.features, self._members.outputs)
-
     def _about(self) -> Contents:
-        features, outputs = self._shape()
-        names = [] if self._names is None else [str(name) for name in self._names]
+        members, names = self._members, [] if self._names is None else [str(name) for name in self._names]
+        features, outputs = (0, 0) if members is None else (members.features, members.outputs)
         return {"features": features, "outputs": outputs, "single": self._single, "names": names, "largest": 0.0}
 
     def _threads(self) -> int:
@@ -234,29 +245,44 @@ class Fleet:
             raise ValueError(f"y must have shape {expected} as before, got {y.shape}.")
         keys = _listed(keys, len(values))
         which = self._numbers.find(keys)
-        new = dict.fromkeys(key for key in keys if key not in self._numbers) if which is None else {}
-        if self._members is None:
-            self._members = self.model.start_many(values.shape[1], outputs)
-            self._single, self._names = y.ndim == 1, names
+        members = self._members
+        if members is None:
+            members = self.model.start_many(values.shape[1], outputs)
         if which is None:
-            self._members.grow(len(self._numbers) + len(new))
+            new = dict.fromkeys(key for key in keys if key not in self._numbers)
+            members.grow(len(self._numbers) + len(new))
+            if self._members is None:
+                self._members, self._single, self._names = members, y.ndim == 1, names
             self._numbers.add(new)
             which = self._numbers.find(keys)
         assert which is not None
-        return self._members, which, values, y.reshape(len(y), outputs)
+        return members, which, values, y.reshape(len(y), outputs)
 
-    def _put(self, key: Hashable, contents: Contents) -> None:
-        """Let the model of a key continue from these contents; a key that cannot is not added."""
-        hash(key)
+    def _put(self, keys: Sequence[Hashable], about: Contents, learned: Iterable[Contents]) -> None:
+        """Let the models of these keys continue from what they had learned; if one cannot, no key is added."""
+        if not keys:
+            return
+        members = self._members
+        if members is None:
+            members = self.model.start_many(about["features"], about["outputs"])
+        new = dict.fromkeys(key for key in keys if key not in self._numbers)
+        number = dict(zip(new, range(len(self._numbers), len(self._numbers) + len(new)), strict=True))
+        members.grow(len(self._numbers) + len(new))
+        for key, contents in zip(keys, learned, strict=True):
+            members.load(number[key] if key in number else self._numbers[key], contents)
         if self._members is None:
-            self._members = self.model.start_many(contents["features"], contents["outputs"])
-            self._single = bool(contents["single"])
-            self._names = np.array(contents["names"], dtype=object) if contents["names"] else None
-        number = self._numbers[key] if key in self._numbers else len(self._numbers)
-        self._members.grow(number + 1)
-        self._members.load(number, contents["learned"])
-        if key not in self._numbers:
-            self._numbers.add([key])
+            names = np.array(about["names"], dtype=object) if about["names"] else None
+            self._members, self._single, self._names = members, about["single"], names
+        self._numbers.add(new)
+
+    def _check(self, said: Predictions, which: Which) -> None:
+        """Raise a BreakdownError if a prediction is not finite."""
+        good = (np.isfinite(said.mean) & np.isfinite(said.std)).all(axis=1)
+        if not good.all():
+            key = list(self._numbers)[which[np.argmin(good)]]
+            raise BreakdownError(
+                f"the model of the key {key!r} broke down: its prediction is not finite. {self.model.remedy}"
+            )
 
 
 def _shown(n: int, what: str, progress: bool) -> Any:
@@ -275,8 +301,9 @@ def _listed(keys: Sequence[Hashable], n: int) -> Sequence[Hashable]:
     return keys
 
 
-def _checked_keys(keys: Any) -> list[Hashable]:
-    if not isinstance(keys, list) or not all(type(key) in (str, int) for key in keys):
+def _checked_keys(text: np.ndarray | None) -> list[Hashable]:
+    keys = [] if text is None else json.loads(text.tobytes())
+    if text is None or not isinstance(keys, list) or not all(type(key) in (str, int) for key in keys):
         raise ModelFileError("the keys are not strings and whole numbers.")
     if len(set(keys)) < len(keys):
         raise ModelFileError("a key is there twice.")

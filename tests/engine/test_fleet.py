@@ -1,5 +1,9 @@
 """A fleet is its members, each on its own: the same bits, whatever the threads and the engine."""
 
+import copy
+import json
+import pickle
+
 import numpy as np
 import pytest
 
@@ -8,6 +12,7 @@ from onlinegp.engine import available
 from onlinegp.files.container import ModelFileError, pack, unpack
 from onlinegp.fleet import Fleet
 from onlinegp.kernels import RBF, Matern32
+from onlinegp.learner import RowLearner
 
 ENGINES = [
     "python",
@@ -110,9 +115,15 @@ def test_damaged_files_are_refused(engine, tmp_path):
             Fleet.load(path)
 
 
+def renamed(keys) -> dict:
+    """Return the array that holds these keys in a file."""
+    return {"keys:": np.frombuffer(json.dumps(keys).encode(), dtype=np.uint8)}
+
+
 def forged(data: bytes, change) -> bytes:
     """Return a fleet file with its header and arrays changed and its checksum right again."""
     header, arrays = unpack(data)
+    arrays = {name: array.copy() for name, array in arrays.items()}
     change(header, arrays)
     return pack(header, arrays)
 
@@ -120,23 +131,33 @@ def forged(data: bytes, change) -> bytes:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda header, arrays: header["keys"].append("more"), "how many rows"),
-        (lambda header, arrays: header["keys"].pop(), "how many rows"),
-        (lambda header, arrays: header.update(keys=["a"] * 5), "twice"),
-        (lambda header, arrays: header.update(keys=[[]] * 5), "strings and whole numbers"),
-        (lambda header, arrays: header.update(keys=None), "strings and whole numbers"),
+        (lambda header, arrays: arrays.update(renamed([*"abcdef"])), "there are 6 models"),
+        (lambda header, arrays: arrays.update(renamed([*"abcd"])), "there are 4 models"),
+        (lambda header, arrays: arrays.update(renamed(["a"] * 5)), "twice"),
+        (lambda header, arrays: arrays.update(renamed([[]] * 5)), "strings and whole numbers"),
+        (lambda header, arrays: arrays.update(renamed({})), "strings and whole numbers"),
+        (lambda header, arrays: arrays.pop("keys:"), "strings and whole numbers"),
+        (lambda header, arrays: arrays.update({"keys:": np.frombuffer(b"[" * 10**5, np.uint8)}), "does not describe"),
         (lambda header, arrays: header.update(features=10**9), "impossible"),
-        (lambda header, arrays: header.update(features="2"), "does not describe"),
+        (lambda header, arrays: header.update(features="2"), "impossible"),
+        (lambda header, arrays: header.update(outputs=10**9), "impossible"),
+        (lambda header, arrays: header.update(outputs=2), "single must be"),
+        (lambda header, arrays: header.update(names=["a"]), "1 names for 2 columns"),
+        (lambda header, arrays: header.update(more=1), "unknown entry 'more'"),
         (lambda header, arrays: header.update(kind="model"), "not a fleet"),
         (lambda header, arrays: header["model"].update({"class": "eval"}), "no model is called"),
         (lambda header, arrays: header["model"]["params"].update(budget=2), "exceed"),
         (lambda header, arrays: header["model"]["params"].update(budget=-1), "budget must be at least 1"),
         (lambda header, arrays: arrays.update(alpha=arrays["alpha"][:-1]), "alpha has"),
         (lambda header, arrays: arrays.pop("alpha"), "lacks 'alpha'"),
-        (lambda header, arrays: arrays.pop("number:size"), "lacks 'size'"),
-        (lambda header, arrays: arrays["rows:alpha"].__setitem__(0, 2**62), "alpha has"),
-        (lambda header, arrays: arrays["number:size"].__setitem__(0, 2**61), "exceed"),
-        (lambda header, arrays: arrays["centers"].__setitem__((0, 0), np.nan), "not finite"),
+        (lambda header, arrays: arrays.pop("numbers:size"), "lacks 'size'"),
+        (lambda header, arrays: arrays.pop("shapes:alpha"), "which shape"),
+        (lambda header, arrays: arrays["shapes:alpha"].__setitem__((0, 0), 2**62), "alpha has"),
+        (lambda header, arrays: arrays["shapes:alpha"].__setitem__((0, slice(None)), 2**32), "alpha has"),
+        (lambda header, arrays: arrays["shapes:alpha"].__setitem__((0, 0), -1), "which shape"),
+        (lambda header, arrays: arrays["numbers:size"].__setitem__(0, 2**61), "exceed"),
+        (lambda header, arrays: arrays["numbers:size"].__setitem__(0, 3), "must be float64 of shape"),
+        (lambda header, arrays: arrays["centers"].__setitem__(0, np.nan), "not finite"),
     ],
 )
 def test_forged_files_are_refused(change, message, tmp_path):
@@ -197,3 +218,119 @@ def test_engines_agree():
         one, two = Fleet(python).run(keys, X, y), Fleet(native).run(keys, X, y)
         np.testing.assert_allclose(two.mean, one.mean, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(two.std, one.std, rtol=1e-9)
+
+
+def test_dtype_and_engine_are_refused_at_once():
+    with pytest.raises(ValueError, match="dtype must be 'float64' for the Python engine"):
+        Fleet(ogp.KLMS(engine="python", dtype="float32"))
+    with pytest.raises(ValueError, match="dtype must be one of"):
+        Fleet(ogp.KLMS(dtype="float16"))
+    with pytest.raises(TypeError, match="dtype"):
+        ogp.KRLST(dtype="float32")
+    with pytest.raises(ValueError, match="3 value"):
+        Fleet(ogp.KLMS(RBF([1.0, 2.0]) + RBF([1.0, 2.0, 3.0]), engine="auto"))
+
+
+@pytest.mark.skipif(not available(), reason="the compiled engine was not built")
+def test_float32_members_are_float32_models(tmp_path):
+    keys, X, y = events(100, 3)
+    fleet = Fleet(ogp.QKLMS(RBF(0.7), dtype="float32")).learn(keys, X, y)
+    mine = np.array(keys) == "key1"
+    alone = ogp.QKLMS(RBF(0.7), dtype="float32").fit(X[mine], y[mine])
+    fleet.save(tmp_path / "fleet.ogp")
+    for each in (fleet, Fleet.load(tmp_path / "fleet.ogp")):
+        np.testing.assert_array_equal(each["key1"].predict(X, True), alone.predict(X, True))
+
+
+@every
+def test_frames_by_name_and_several_outputs(engine, tmp_path):
+    pd = pytest.importorskip("pandas")
+    keys, X, y = events(60, 3)
+    frame, Y = pd.DataFrame(X, columns=["a", "b"]), np.stack([y, -2.0 * y], axis=1)
+    fleet = Fleet(models(engine)[0]).learn(keys, frame, Y)
+    plain = Fleet(models(engine)[0]).learn(keys, X, Y)
+    fleet.save(tmp_path / "fleet.ogp")
+    for each in (fleet, Fleet.load(tmp_path / "fleet.ogp"), pickle.loads(pickle.dumps(fleet)), copy.deepcopy(fleet)):
+        mean, std = each.predict(keys, frame[["b", "a"]], return_std=True)
+        np.testing.assert_array_equal((mean, std), plain.predict(keys, X, return_std=True))
+        assert mean.shape == (60, 2)
+        assert list(each["key0"].feature_names_in_) == ["a", "b"]
+        with pytest.raises(ValueError, match="lacks 'a'"):
+            each.predict(keys, frame.rename(columns={"a": "c"}))
+        with pytest.raises(ValueError, match=r"shape \(n, 2\)"):
+            each.learn(keys, frame, y)
+    other = models(engine)[0].fit(frame[["b", "a"]], Y)
+    with pytest.raises(ValueError, match="names"):
+        fleet["other"] = other
+    assert "other" not in fleet
+
+
+@every
+def test_what_fails_leaves_nothing_behind(engine, monkeypatch):
+    keys, X, y = events(20, 2)
+    fleet = Fleet(models(engine)[0])
+    model = models(engine)[0].fit(X, y)
+    good = model.dump()
+    bad = good | {"learned": good["learned"] | {"size": 3}}
+    monkeypatch.setattr(model, "dump", lambda: bad)
+    with pytest.raises(ValueError, match="must be"):
+        fleet["joined"] = model
+    assert len(fleet) == 0
+    fleet.learn(keys, np.hstack([X, X]), y)  # nor is the number of columns fixed
+    with pytest.raises(TypeError, match="unhashable"):
+        fleet.learn(["new", []], np.zeros((2, 4)), np.ones(2))
+    assert list(fleet) == list(dict.fromkeys(keys))
+    assert sum(model.n_samples_seen_ for _, model in fleet.items()) == 20
+
+
+@every
+def test_a_model_that_broke_down_is_named(engine):
+    keys, X, y = events(30, 2)
+    fleet = Fleet(models(engine)[0]).learn(keys, X, y)
+    model = fleet["key1"]
+    contents = model.dump()
+    contents["learned"]["alpha"] = np.full_like(contents["learned"]["alpha"], 1e308)
+    fleet["key1"] = model.restore(contents)
+    with pytest.raises(ogp.BreakdownError, match="key 'key1' broke down"), np.errstate(all="ignore"):
+        fleet.predict(keys, X)
+    with pytest.raises(ogp.BreakdownError, match="key 'key1' broke down"), np.errstate(all="ignore"):
+        fleet.run(keys, X, y)
+    only = [key == "key0" for key in keys]
+    assert np.isfinite(fleet.predict(["key0"] * sum(only), X[only])).all()
+
+
+def test_learners_with_matrices_of_any_size_are_saved():
+    class Past(RowLearner):
+        """All rows so far, and their products."""
+
+        def __init__(self, features, outputs):
+            self.features, self.outputs = features, outputs
+            self.rows = np.empty((0, features))
+
+        def learn(self, X, Y):
+            self.rows = np.vstack([self.rows, X])
+            self.seen = len(self.rows)
+
+        def predict(self, X):
+            return ogp.Gaussian(np.full((len(X), self.outputs), float(self.seen)), np.ones((len(X), self.outputs)))
+
+        def dump(self):
+            return {"rows": self.rows, "products": self.rows @ self.rows.T, "last": np.array(self.seen), "word": "w"}
+
+        def load(self, contents):
+            self.rows, self.seen = contents["rows"].copy(), int(contents["last"])
+            np.testing.assert_array_equal(contents["products"], self.rows @ self.rows.T)
+            assert contents["word"] == "w"
+
+    class Keeping(ogp.OnlineRegressor):
+        def __init__(self):
+            pass
+
+        def start(self, features, outputs):
+            return Past(features, outputs)
+
+    keys, X, y = events(50, 4)
+    fleet = Fleet(Keeping()).learn(keys, X, y)
+    again = Fleet.from_bytes(fleet.to_bytes())
+    np.testing.assert_array_equal(again.predict(keys, X), fleet.predict(keys, X))
+    assert [model.n_samples_seen_ for _, model in again.items()] == [keys.count(key) for key in again]

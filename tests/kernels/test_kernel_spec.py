@@ -58,13 +58,6 @@ def test_a_kernel_of_ones_own_is_not_written():
         to_spec(1.0 + RBF())
 
 
-def nested(depth: int) -> dict:
-    spec = {"kernel": "RBF"}
-    for _ in range(depth):
-        spec = {"kernel": "Scaled", "of": spec}
-    return spec
-
-
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
@@ -88,10 +81,15 @@ def nested(depth: int) -> dict:
         ({"kernel": "RBF", "length_scale": 10**400}, "kernel RBF is not valid"),
         ({"kernel": "RBF", "length_scale": [1, [2, 3]]}, r"length_scale\[1\] must be a number"),
         ({"kernel": "RBF", "length_scale": {"kernel": "RBF"}}, "length_scale must be a number"),
-        ({"kernel": "Sum", "left": {"kernel": "RBF"}}, "lacks the field right"),
-        ({"kernel": "Sum", "left": {"kernel": "RBF"}, "right": 1}, "right of Sum must be a kernel"),
-        ({"kernel": "Scaled", "of": {"kernel": "X"}}, "unknown kernel 'X'"),
-        (nested(1000), "nested more than 64 deep"),
+        ({"kernel": "Sum"}, "takes 2 kernels, and there are 0 before it"),
+        ([{"kernel": "RBF"}, {"kernel": "Sum"}], "takes 2 kernels, and there are 1 before it"),
+        ([{"kernel": "RBF"}, {"kernel": "Scaled", "kernel_": 1}], "has no field 'kernel_'. Its fields: variance"),
+        ([{"kernel": "RBF"}, {"kernel": "Sum", "left": {"kernel": "RBF"}}], "has no field 'left'"),
+        ([{"kernel": "RBF"}, {"kernel": "RBF"}], "must end in one kernel, got 2"),
+        ([], "must end in one kernel, got 0"),
+        ([[{"kernel": "RBF"}]], "must be an object with a name"),
+        ([{"kernel": "X"}, {"kernel": "Scaled"}], "unknown kernel 'X'"),
+        ([{"kernel": "RBF"}] + 10**5 * [{"kernel": "Scaled"}] + [{"kernel": "Scaled", "variance": 0}], "positive"),
     ],
 )
 def test_a_bad_spec_is_refused(spec, message):
@@ -100,9 +98,19 @@ def test_a_bad_spec_is_refused(spec, message):
 
 
 def test_a_spec_reads_well():
-    assert to_spec(2.0 * RBF(np.array([0.5, 1.0]))) == {
-        "kernel": "Scaled",
-        "of": {"kernel": "RBF", "length_scale": [0.5, 1.0]},
-        "variance": 2.0,
-    }
+    assert to_spec(2.0 * RBF(np.array([0.5, 1.0])) + Linear()) == [
+        {"kernel": "RBF", "length_scale": [0.5, 1.0]},
+        {"kernel": "Scaled", "variance": 2.0},
+        {"kernel": "Linear", "variance": 1.0},
+        {"kernel": "Sum"},
+    ]
     assert from_spec({"kernel": "Matern32"}) == Matern32()
+
+
+@pytest.mark.parametrize("deeper", [lambda k: k + 1.0, lambda k: 1.0 + k, lambda k: 2.0 * k])
+def test_no_kernel_is_too_deep(deeper):
+    kernel = RBF(0.5)
+    for _ in range(20_000):
+        kernel = deeper(kernel)
+    spec = to_spec(kernel)
+    assert to_spec(from_spec(json.loads(json.dumps(spec)))) == spec

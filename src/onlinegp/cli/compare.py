@@ -22,6 +22,7 @@ from onlinegp.cli.options import (
     add_source,
     chosen_columns,
     given_parameters,
+    imported,
     opened,
     say,
     source_of,
@@ -146,6 +147,8 @@ def one_model(
 ) -> Result:
     """Put the stream through one model; runs in its own process."""
     try:
+        for module in args.imports:
+            imported(module)
         choice = parse_model(name)
         own = {key: value for key, value in given.items() if key in choice.algorithm.parameters} | choice.given
         limit, candidates = own.get("budget", BUDGET), [choice.algorithm.estimator]

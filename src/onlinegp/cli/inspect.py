@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from onlinegp.cli.options import add_import
 from onlinegp.cli.paths import Paths
 from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
@@ -22,6 +23,7 @@ PATHS = Paths(reads=("MODEL",))
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="FILE", help="a model (.ogp) or a checkpoint of a run")
     parser.add_argument("--json", action="store_true", help="for programs")
+    add_import(parser)
 
 
 def main(args: argparse.Namespace) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from importlib import import_module
 from typing import Any
 
 from onlinegp.cli.parsing import parse_columns, parse_kernel, parse_setting
@@ -43,8 +45,32 @@ def add_format(group: Any) -> None:
     group.add_argument("--encoding", default="utf-8", metavar="E", help="of CSV, such as latin-1 (utf-8)")
 
 
+def add_import(parser: Any) -> None:
+    parser.add_argument(
+        "--import",
+        dest="imports",
+        action="append",
+        default=[],
+        type=imported,
+        metavar="MODULE",
+        help="a Python module with models of your own, from this folder or installed",
+    )
+
+
+def imported(name: str) -> str:
+    """Import a module that the user names, which makes its models known, and return its name."""
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # last: nothing of the same name is hidden by it
+    try:
+        import_module(name)
+    except ImportError as error:
+        raise argparse.ArgumentTypeError(f"cannot import {name!r}: {error}") from None
+    return name
+
+
 def add_model(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     group = parser.add_argument_group("model")
+    add_import(group)
     group.add_argument("--kernel", metavar="K", help="such as 'rbf(0.7)' or '2.0 * matern52(1.5) + linear()' (tuned)")
     group.add_argument("--noise", type=float, metavar="V", help="variance of the noise on the target (tuned)")
     group.add_argument("--budget", type=int, metavar="M", help="largest number of centers (300)")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from onlinegp.cli.options import EXIT_CODES, add_format, checked_level, opened, say
+from onlinegp.cli.options import EXIT_CODES, add_format, add_import, checked_level, opened, say
 from onlinegp.cli.paths import Paths
 from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
@@ -36,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rejects", metavar="FILE", help="with skip: where to write such rows and why, CSV")
     add_format(parser)
     parser.add_argument("--quiet", action="store_true", help="say nothing but errors")
+    add_import(parser)
 
 
 def main(args: argparse.Namespace) -> int:

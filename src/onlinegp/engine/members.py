@@ -12,7 +12,7 @@ from onlinegp.checks import Array
 from onlinegp.engine.learner import RecipeLearner, gaussian
 from onlinegp.learner import Contents, Learner
 from onlinegp.predictions import Predictions
-from onlinegp.recipes.contents import dump_state, load_state
+from onlinegp.recipes.contents import folded, unfolded
 from onlinegp.recipes.update import Recipe
 
 Which = NDArray[np.int64]
@@ -93,6 +93,7 @@ class NativeMembers:
         from onlinegp.engine.native import packed
 
         self.recipe, self.features, self.outputs = recipe, features, outputs
+        self._buffers = recipe.start(features, outputs).arrays()
         self._core = _native.Fleet(packed(recipe, features), features, outputs, dtype == "float32")
 
     def grow(self, count: int) -> None:
@@ -109,14 +110,10 @@ class NativeMembers:
         return gaussian(*self._core.predict(which, X, threads))
 
     def dump(self, member: int) -> Contents:
-        from onlinegp.engine.native import unpacked_state
-
-        return dump_state(unpacked_state(self.recipe, self.features, self.outputs, self._core.save(member)))
+        return folded(self._core.save(member))
 
     def load(self, member: int, contents: Contents) -> None:
-        from onlinegp.engine.native import packed_state
-
-        self._core.load(member, packed_state(load_state(self.recipe, self.features, self.outputs, contents)))
+        self._core.load(member, unfolded(contents, self._buffers, self.recipe.budget))
 
 
 def recipe_members(engine: str, recipe: Recipe, features: int, outputs: int, dtype: str) -> Members:

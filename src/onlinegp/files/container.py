@@ -1,13 +1,15 @@
 """Named arrays and a header in one safetensors file, with a checksum: what model files and fleet files are made of.
 
-The header is a JSON object in the file's metadata, under "onlinegp"; its entry "crc32" is the CRC-32 of the rest of it
-and of every array. Any reader of safetensors can open such a file. Nothing in it is ever executed, and nothing is
-allocated before the sizes that it states were compared with the size of the file.
+The header is a JSON object, as a text in the file's metadata under "onlinegp". Its first entry, "crc32", holds the
+eight hexadecimal digits of the CRC-32 of the whole file with zeros in their place. Any reader of safetensors can open
+such a file. Nothing in it is ever executed, and nothing is allocated before the sizes that it states were compared with
+the size of the file.
 """
 
 from __future__ import annotations
 
 import json
+import reprlib
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +19,8 @@ import numpy as np
 
 FORMAT = 2
 OLD_MAGIC = (b"onlinegp", b"ogpfleet")  # of format 1, before the first release
+BEFORE_CRC = rb"\"crc32\": \""  # as it stands in the file: JSON within JSON
+NO_CRC = b"00000000"
 
 Arrays = dict[str, np.ndarray]
 
@@ -27,33 +31,37 @@ class ModelFileError(ValueError):
 
 def pack(header: dict[str, Any], arrays: Arrays) -> bytes:
     """Return header and arrays as the bytes of a file."""
+    from safetensors import SafetensorError
     from safetensors.numpy import save
 
-    header = {"format": FORMAT, **header}
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    text = json.dumps({"crc32": _checksum(header, arrays), **header}, allow_nan=False)
-    return save(arrays, metadata={"onlinegp": text})
+    text = json.dumps({"crc32": NO_CRC.decode(), "format": FORMAT, **header}, allow_nan=False)
+    try:
+        data = save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, metadata={"onlinegp": text})
+    except SafetensorError as error:
+        raise ModelFileError(f"the model cannot be written ({error}).") from None
+    place = data.index(BEFORE_CRC) + len(BEFORE_CRC)
+    view = memoryview(data)
+    return b"".join([view[:place], checksum(data, place), view[place + len(NO_CRC) :]])
 
 
 def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
     """Return header and arrays of a file, or raise a ModelFileError."""
-    header = _json(_metadata(data)["onlinegp"])
-    checksum = header.pop("crc32", None)
-    if header.get("format") != FORMAT:
+    length = _header_length(data)
+    metadata = _json(data[8 : 8 + length]).get("__metadata__")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("onlinegp"), str):
+        raise ModelFileError("this is a safetensors file, but not one of onlinegp.")
+    header = _json(metadata["onlinegp"])
+    found = header.get("format")
+    if found != FORMAT or isinstance(found, bool):
         raise ModelFileError(
-            f"the file has format {header.get('format')!r}, and this onlinegp reads format {FORMAT}. "
+            f"the file has format {reprlib.repr(found)}, and this onlinegp reads format {FORMAT}. "
             f"Upgrade onlinegp, or save the model again."
         )
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
-    try:
-        arrays = load(data)
-    except (SafetensorError, ValueError, KeyError) as error:
-        raise ModelFileError(f"the arrays do not fit the file ({error}).") from None
-    if _checksum(header, arrays) != checksum:
+    arrays = _arrays(data)
+    place = data.find(BEFORE_CRC, 8, 8 + length) + len(BEFORE_CRC)
+    if data[place : place + len(NO_CRC)] != checksum(data, place):
         raise ModelFileError("the file is damaged (its checksum does not match).")
-    return header, arrays
+    return {name: value for name, value in header.items() if name not in ("crc32", "format")}, arrays
 
 
 @contextmanager
@@ -70,34 +78,49 @@ def as_model_file_error() -> Iterator[None]:
         raise ModelFileError(f"the file does not describe a model ({reason[:500]}).") from None
 
 
-def _metadata(data: bytes) -> dict[str, str]:
-    """Return the metadata, once the length of the header was compared with that of the file."""
+def _header_length(data: bytes) -> int:
+    """Return the length of safetensors' own header, once it was compared with that of the file."""
     if data.startswith(OLD_MAGIC):
         raise ModelFileError("the file has format 1, of a version before the first release. Save the model again.")
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or length > len(data) - 8 or data[8:9] != b"{":
         raise ModelFileError("this is not an onlinegp model file, or it is cut short.")
-    metadata = _json(data[8 : 8 + length]).get("__metadata__")
-    if not isinstance(metadata, dict) or not isinstance(metadata.get("onlinegp"), str):
-        raise ModelFileError("this is a safetensors file, but not one of onlinegp.")
-    return metadata
+    return length
+
+
+def _arrays(data: bytes) -> Arrays:
+    from safetensors.numpy import load
+
+    try:
+        return load(data)
+    except Exception as error:  # safetensors has errors of its own, and NumPy's for types that it does not know
+        reason = f"{type(error).__name__}: {error}"
+        raise ModelFileError(f"the arrays do not fit the file ({reason[:500]}).") from None
 
 
 def _json(text: str | bytes) -> dict[str, Any]:
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        raise ModelFileError("the header is not valid JSON.") from None
+        found = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"the header is not valid JSON ({str(error)[:200]}).") from None
     if not isinstance(found, dict):
         raise ModelFileError("the header is not an object.")
     return found
 
 
-def _checksum(header: dict[str, Any], arrays: Arrays) -> str:
-    crc = zlib.crc32(json.dumps(header, sort_keys=True).encode())
-    for name in sorted(arrays):
-        array = arrays[name]
-        crc = zlib.crc32(f"{name} {array.dtype} {array.shape}".encode(), crc)
-        if array.size:  # a view without entries has no bytes
-            crc = zlib.crc32(array.data.cast("B"), crc)
-    return f"{crc:08x}"
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("an entry is there twice")
+    return found
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number")
+
+
+def checksum(data: bytes, place: int) -> bytes:
+    """Return the digits that belong at a place of the file."""
+    view = memoryview(data)
+    crc = zlib.crc32(view[place + len(NO_CRC) :], zlib.crc32(NO_CRC, zlib.crc32(view[:place])))
+    return b"%08x" % crc

@@ -147,6 +147,9 @@ class Kernel:
         names = [f.name for f in dataclasses.fields(self)]
         return all(_same(getattr(self, name), getattr(other, name)) for name in names)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # nothing in it changes, and it may be deep
+
     __hash__ = None  # type: ignore[assignment]  # length scales may be lists or arrays
 
 

@@ -33,59 +33,86 @@ BUILT_IN: dict[str, type[Kernel]] = {
     )
 }
 
-DEEPEST = 64  # sums within products within sums ...; a file that nests deeper means harm
 
+def to_spec(kernel: Kernel) -> list[dict[str, Any]]:
+    """Return a built-in kernel as a list that JSON can hold, each part after its operands; floats survive exactly.
 
-def to_spec(kernel: Kernel) -> dict[str, Any]:
-    """Return a built-in kernel as a dictionary that JSON can hold; floats survive exactly.
+    A list and not a tree, so that no kernel is too deep to be written or read.
 
     >>> to_spec(2.0 * RBF([0.5, 1.0]))
-    {'kernel': 'Scaled', 'of': {'kernel': 'RBF', 'length_scale': [0.5, 1.0]}, 'variance': 2.0}
+    [{'kernel': 'RBF', 'length_scale': [0.5, 1.0]}, {'kernel': 'Scaled', 'variance': 2.0}]
     """
+    return [_object(part) for part in postfix(kernel)]
+
+
+def from_spec(spec: Any) -> Kernel:
+    """Return the kernel that `to_spec` described; anything else is refused with a ValueError."""
+    waiting: list[Kernel] = []  # for the part that takes them as operands
+    for part in spec if isinstance(spec, list) else [spec]:
+        waiting.append(_kernel(part, waiting))
+    if len(waiting) != 1:
+        raise ValueError(
+            f"the parts of a kernel must end in one kernel, got {len(waiting)}. "
+            f"Sum and Product take the two before them, Scaled the one before it."
+        )
+    return waiting[0]
+
+
+def postfix(kernel: Kernel) -> list[Kernel]:
+    """Return all kernels within a kernel, each after its operands, and itself last."""
+    found, waiting = [], [kernel]
+    while waiting:
+        found.append(waiting.pop())
+        values = [getattr(found[-1], f.name) for f in dataclasses.fields(found[-1])]
+        waiting += [value for value in values if isinstance(value, Kernel)]
+    return found[::-1]
+
+
+def columns(kernel: Kernel) -> int:
+    """Return the number of columns that a kernel has parameters for, one if any number will do."""
+    values = (getattr(part, field.name) for part in postfix(kernel) for field in dataclasses.fields(part))
+    return next((np.size(value) for value in values if isinstance(value, list | tuple | np.ndarray)), 1)
+
+
+def _object(kernel: Kernel) -> dict[str, Any]:
+    """Return the name of a kernel and its numbers."""
     name = type(kernel).__name__
     if BUILT_IN.get(name) is not type(kernel):
         raise TypeError(
             f"kernel must be built in to be written to a file, got {name}. Files hold no code: "
             f"build a kernel from {', '.join(BUILT_IN)}, or keep this model in memory."
         )
-    fields = [f.name for f in dataclasses.fields(kernel)]
-    return {"kernel": name} | {_key(field): _plain(getattr(kernel, field)) for field in fields}
+    _, numbers = _fields(type(kernel))
+    return {"kernel": name} | {field.name: np.asarray(getattr(kernel, field.name)).tolist() for field in numbers}
 
 
-def from_spec(spec: Any, *, _depth: int = 0) -> Kernel:
-    """Return the kernel that `to_spec` described; anything else is refused with a ValueError."""
-    if not isinstance(spec, Mapping) or not isinstance(spec.get("kernel"), str):
+def _kernel(part: Any, waiting: list[Kernel]) -> Kernel:
+    """Return the kernel of a name and its numbers; its operands are taken from the end of those that wait."""
+    if not isinstance(part, Mapping) or not isinstance(part.get("kernel"), str):
         raise ValueError(
-            f"a kernel must be an object with a name, got {reprlib.repr(spec)}. "
+            f"a kernel must be an object with a name, got {reprlib.repr(part)}. "
             f'The simplest one is {{"kernel": "RBF"}}.'
         )
-    if _depth > DEEPEST:
-        raise ValueError(f"kernels are nested more than {DEEPEST} deep. Write the sum or product flatter.")
-    name = spec["kernel"]
+    name = part["kernel"]
     if name not in BUILT_IN:
         raise ValueError(f"unknown kernel {reprlib.repr(name)}. Built in are: {', '.join(BUILT_IN)}.")
-    fields = {_key(f.name): f for f in dataclasses.fields(BUILT_IN[name])}
-    params: dict[str, Any] = {}
-    for key, value in spec.items():
-        if key == "kernel":
-            continue
-        if key not in fields:
-            raise ValueError(f"kernel {name} has no field {reprlib.repr(key)}. Its fields: {', '.join(fields)}.")
-        params[fields[key].name] = from_spec(value, _depth=_depth + 1) if isinstance(value, Mapping) else value
-    missing = [k for k, f in fields.items() if f.default is dataclasses.MISSING and f.name not in params]
-    if missing:
-        raise ValueError(f"kernel {name} lacks the field {missing[0]}. Its fields: {', '.join(fields)}.")
+    operands, numbers = _fields(BUILT_IN[name])
+    names = [field.name for field in numbers]
+    params = {key: value for key, value in part.items() if key != "kernel"}
+    for key in params:
+        if key not in names:
+            raise ValueError(f"kernel {name} has no field {reprlib.repr(key)}. Its fields: {', '.join(names)}.")
+    if len(waiting) < len(operands):
+        raise ValueError(f"kernel {name} takes {len(operands)} kernels, and there are {len(waiting)} before it.")
+    for field in reversed(operands):
+        params[field.name] = waiting.pop()
     try:
         return BUILT_IN[name](**params)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"kernel {name} is not valid: {error}") from error
 
 
-def _key(field: str) -> str:
-    return "of" if field == "kernel" else field  # "kernel" is taken: it holds the name
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Kernel):
-        return to_spec(value)
-    return np.asarray(value).tolist()
+def _fields(kind: type[Kernel]) -> tuple[list[Any], list[Any]]:
+    """Return the fields of a kernel that are kernels, and those that are numbers."""
+    fields = dataclasses.fields(kind)
+    return [f for f in fields if f.type == "Kernel"], [f for f in fields if f.type != "Kernel"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from dataclasses import fields
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from onlinegp.files.container import ModelFileError
 from onlinegp.kernels import Kernel
-from onlinegp.kernels.spec import from_spec, to_spec
+from onlinegp.kernels.spec import columns, from_spec, to_spec
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.known import known_model
 from onlinegp.recipes import dictionaries, forgetting
@@ -33,7 +34,8 @@ def rebuild(description: Any) -> OnlineRegressor:
     cls = known_model(description.get("class"), description.get("module"))
     if cls is None:
         raise ModelFileError(
-            f"no model is called {description.get('class')!r} in {description.get('module')!r}. "
+            f"no model is called {reprlib.repr(description.get('class'))} in "
+            f"{reprlib.repr(description.get('module'))}. "
             f"Import the module that defines it before the file is opened."
         )
     params = {name: _decoded(value) for name, value in description["params"].items()}
@@ -73,7 +75,22 @@ def _decoded(value: Any) -> Any:
     if "model" in value:
         return rebuild(value["model"])
     if "kernel" in value:
-        return from_spec(value["kernel"])
+        return _kernel(value["kernel"])
     if "number" in value:
         return float(value["number"])
-    return PARTS[value["part"]](**{name: _decoded(inner) for name, inner in value["fields"].items()})
+    return _part(value["part"], {name: _decoded(inner) for name, inner in value["fields"].items()})
+
+
+def _kernel(spec: Any) -> Kernel:
+    kernel = from_spec(spec)
+    with np.errstate(all="ignore"):
+        kernel(np.zeros((1, columns(kernel))))  # one that is too deep to be evaluated fails now
+    return kernel
+
+
+def _part(name: str, numbers: dict[str, Any]) -> Any:
+    for key, number in numbers.items():
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise ModelFileError(f"{key} of {name} must be a number, got {reprlib.repr(number)}.")
+        float(number)  # which fails for whole numbers that no double can hold
+    return PARTS[name](**numbers)

@@ -21,6 +21,11 @@ def known_model(name: Any, module: Any) -> type[OnlineRegressor] | None:
     return None
 
 
+def models_of_users() -> list[type[OnlineRegressor]]:
+    """Return the classes that were defined outside of the library, the latest first."""
+    return [cls for cls in _subclasses(OnlineRegressor) if not cls.__module__.startswith(f"{LIBRARY}.")]
+
+
 def _subclasses(cls: type[OnlineRegressor]) -> list[type[OnlineRegressor]]:
     """Return all classes derived from this one, the latest first: a class that was defined again counts once."""
     found = [deeper for sub in cls.__subclasses__() for deeper in (sub, *_subclasses(sub))]

@@ -9,6 +9,7 @@ from onlinegp.checks import Array
 from onlinegp.engine.learner import RecipeLearner
 from onlinegp.engine.members import Members, recipe_members
 from onlinegp.kernels import Kernel, kernel_or_default
+from onlinegp.kernels.spec import columns
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.recipes.state import State
 from onlinegp.recipes.update import Recipe
@@ -67,7 +68,7 @@ class RecipeRegressor(OnlineRegressor):
         raise TypeError(f"{type(self).__name__} must define recipe().")
 
     def check(self) -> None:
-        self.recipe()
+        self.start(columns(self._kernel()), 1)
 
     def start(self, features: int, outputs: int) -> RecipeLearner:
         return RecipeLearner(self.engine, self.recipe(), features, outputs, self.dtype)

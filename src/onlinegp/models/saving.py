@@ -6,11 +6,13 @@ does not fit is refused by name.
 
 from __future__ import annotations
 
+import reprlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from onlinegp.checks import LARGEST
 from onlinegp.files.atomic import write_atomically
 from onlinegp.files.container import ModelFileError, as_model_file_error, pack, unpack
 from onlinegp.learner import Contents
@@ -18,6 +20,7 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.description import describe, rebuild
 
 FEW = 10_000  # columns that a file need not prove by its arrays
+ABOUT = ("features", "outputs", "single", "names", "largest")
 
 
 def save(model: OnlineRegressor, path: str | Path, *, extra: dict[str, Any] | None = None) -> None:
@@ -40,8 +43,10 @@ def load_with_extra(path: str | Path) -> tuple[OnlineRegressor, dict[str, Any]]:
 
 def to_bytes(model: OnlineRegressor, *, extra: dict[str, Any] | None = None) -> bytes:
     """Return a model as bytes, with more that JSON can hold beside it."""
-    header: dict[str, Any] = {"kind": "model", "model": describe(model)} | ({"extra": extra} if extra else {})
     contents = model.dump()
+    if contents is None:
+        model.check()
+    header: dict[str, Any] = {"kind": "model", "model": describe(model)} | ({"extra": extra} if extra else {})
     arrays: dict[str, np.ndarray] = {}
     if contents is not None:
         header["learned"], arrays = split(contents)
@@ -57,7 +62,9 @@ def with_extra(data: bytes) -> tuple[OnlineRegressor, dict[str, Any]]:
     """Return the model that `to_bytes` wrote and what was beside it, or raise a ModelFileError."""
     header, arrays = unpack(data)
     if header.get("kind") != "model":
-        raise ModelFileError(f"the file holds a {header.get('kind')}, not a model. Use Fleet.load for a fleet.")
+        what = reprlib.repr(header.get("kind"))
+        raise ModelFileError(f"the file holds a {what}, not a model. Use Fleet.load for a fleet.")
+    only(header, "kind", "model", "learned", "extra")
     extra = header.get("extra", {})
     if not isinstance(extra, dict):
         raise ModelFileError("what was saved beside the model is not an object.")
@@ -67,6 +74,8 @@ def with_extra(data: bytes) -> tuple[OnlineRegressor, dict[str, Any]]:
             model.restore(joined(header["learned"], arrays))
         elif arrays:
             raise ModelFileError(f"the file has the array {min(arrays)!r}, and a model that has learned nothing.")
+        else:
+            model.check()
     return model, extra
 
 
@@ -80,29 +89,49 @@ def split(contents: Contents) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     for name, array in arrays.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ModelFileError(f"{name} holds a value that is not finite: the model has broken down. Start anew.")
-    numbers = {name: _plain(value) for name, value in learned.items() if name not in arrays}
+    numbers = {name: _plain(name, value) for name, value in learned.items() if name not in arrays}
     return {**contents, "learned": numbers}, arrays
 
 
 def joined(header: Any, arrays: dict[str, np.ndarray]) -> Contents:
     """Return the contents of a model again; sizes that the arrays do not prove are refused."""
-    if not isinstance(header, dict):
+    if not isinstance(header, dict) or not isinstance(header.get("learned"), dict):
         raise ModelFileError("what was learned is not an object.")
+    only(header, *ABOUT, "learned")
+    check_about(header, arrays)
+    if twice := header["learned"].keys() & arrays.keys():
+        raise ModelFileError(f"{min(twice)!r} is there twice.")
+    return {**header, "learned": {**header["learned"], **arrays}}
+
+
+def check_about(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Refuse a header whose entries about features and outputs are not there or make no sense."""
     proven = sum(array.nbytes for array in arrays.values()) // 8
-    for name in ("features", "outputs"):
+    for name, least in (("features", 0), ("outputs", 1)):
         value = header.get(name)
-        if type(value) is not int or not (0 if name == "features" else 1) <= value <= max(FEW, proven):
-            raise ModelFileError(f"impossible sizes: {name} = {value!r}.")
-    names = header.get("names")
+        if type(value) is not int or not least <= value <= max(FEW, proven):
+            raise ModelFileError(f"impossible sizes: {name} = {reprlib.repr(value)}.")
+    single, names, largest = (header.get(name) for name in ("single", "names", "largest"))
+    if not isinstance(single, bool) or (single and header["outputs"] != 1):
+        raise ModelFileError(
+            f"single must be true or false, and false for several outputs, got {reprlib.repr(single)}."
+        )
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ModelFileError("the names of the columns are not names.")
     if names and len(names) != header["features"]:
         raise ModelFileError(f"{len(names)} names for {header['features']} columns.")
-    largest = header.get("largest")
-    if isinstance(largest, bool) or not isinstance(largest, int | float) or not 0.0 <= largest < np.inf:
-        raise ModelFileError(f"largest must be a number of at least zero, got {largest!r}.")
-    return {**header, "learned": {**header["learned"], **arrays}}
+    if isinstance(largest, bool) or not isinstance(largest, int | float) or not 0.0 <= largest <= LARGEST:
+        raise ModelFileError(f"largest must be a number of at least zero, got {reprlib.repr(largest)}.")
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+def only(header: dict[str, Any], *names: str) -> None:
+    """Refuse a header that has other entries than these."""
+    if odd := sorted(header.keys() - set(names)):
+        raise ModelFileError(f"the file has the unknown entry {odd[0]!r}.")
+
+
+def _plain(name: str, value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not np.isfinite(value):
+        raise ModelFileError(f"{name} is not finite: the model has broken down. Start anew.")
+    return value

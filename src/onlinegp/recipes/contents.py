@@ -19,41 +19,55 @@ NUMBERS = {name: int if kind == "integer" else float for name, kind in KINDS.ite
 
 def dump_state(state: State) -> dict[str, Any]:
     """Return what is in use of a state, by name."""
-    contents: dict[str, Any] = {name: getattr(state, name) for name in NUMBERS}
-    for name, buffer in state.arrays().items():
-        contents[name] = state.square(name)[_lower(state.size)] if name in MATRICES else buffer[: state.size].copy()
-    return contents
+    numbers = {name: getattr(state, name) for name in NUMBERS}
+    return folded(numbers | {name: state.used(name).copy() for name in state.arrays()})
 
 
 def load_state(recipe: Recipe, features: int, outputs: int, contents: dict[str, Any]) -> State:
     """Return the state with these contents; whatever does not fit is refused with a ValueError."""
     state = recipe.start(features, outputs)
-    stored_names(contents, {*NUMBERS, *state.arrays()}, "the state")
-    for name, kind in NUMBERS.items():
-        setattr(state, name, stored_number(name, contents[name], kind))
-    if recipe.budget is not None and state.size > recipe.budget:
-        raise ValueError(f"{state.size} centers exceed the budget of {recipe.budget}.")
-    m = state.size
-    for name, buffer in state.arrays().items():  # all shapes before any memory
-        wanted = (m * (m + 1) // 2,) if name in MATRICES else (m, *buffer.shape[1:])
-        stored_array(name, contents[name], wanted, buffer.dtype)
-    state.reserve(m, recipe.budget)
-    for name, buffer in state.arrays().items():
-        if name in MATRICES:
-            rows, columns = _lower(m)
-            buffer[rows, columns] = contents[name]
-            if KINDS[name] == "symmetric":
-                buffer[columns, rows] = contents[name]
-        else:
-            buffer[:m] = contents[name]
+    contents = unfolded(contents, state.arrays(), recipe.budget)
+    for name in NUMBERS:
+        setattr(state, name, contents[name])
+    state.reserve(state.size, recipe.budget)
+    for name in state.arrays():
+        state.used(name)[...] = contents[name]
     return state
 
 
-def _lower(m: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices of a lower triangle; small ones are kept, for fleets."""
-    return _small_lower(m) if m <= 200 else np.tril_indices(m)
+def folded(contents: dict[str, Any]) -> dict[str, Any]:
+    """Return contents with the lower triangles of the matrices in place of these."""
+    lower = _lower(contents["size"])
+    return {name: value[lower] if name in MATRICES else value for name, value in contents.items()}
 
 
-@lru_cache(maxsize=16)
-def _small_lower(m: int) -> tuple[np.ndarray, np.ndarray]:
-    return np.tril_indices(m)
+def unfolded(contents: dict[str, Any], buffers: dict[str, np.ndarray], budget: int | None) -> dict[str, Any]:
+    """Return contents with whole matrices again, for a state with these buffers; refuse what does not fit."""
+    stored_names(contents, NUMBERS.keys() | buffers.keys(), "the state")
+    found = {name: stored_number(name, contents[name], kind) for name, kind in NUMBERS.items()}
+    m = found["size"]
+    if budget is not None and m > budget:
+        raise ValueError(f"{m} centers exceed the budget of {budget}.")
+    for name, buffer in buffers.items():  # all shapes before any memory
+        wanted = (m * (m + 1) // 2,) if name in MATRICES else (m, *buffer.shape[1:])
+        stored_array(name, contents[name], wanted, buffer.dtype)
+    return found | {name: _square(name, contents[name], m) if name in MATRICES else contents[name] for name in buffers}
+
+
+def _square(name: str, triangle: np.ndarray, m: int) -> np.ndarray:
+    """Return the matrix of a lower triangle: symmetric, or zero above the diagonal."""
+    square, lower = np.zeros((m, m)), _lower(m)
+    square[lower] = triangle
+    if KINDS[name] == "symmetric":
+        square.T[lower] = triangle
+    return square
+
+
+def _lower(m: int) -> np.ndarray:
+    """Return which entries of a square matrix are in its lower triangle; small answers are kept, for fleets."""
+    return _small_lower(m) if m <= 200 else np.tri(m, dtype=bool)
+
+
+@lru_cache(maxsize=200)
+def _small_lower(m: int) -> np.ndarray:
+    return np.tri(m, dtype=bool)

@@ -58,8 +58,15 @@ class BetaKLMS(LMSRegressor):
         return Recipe(
             self._kernel(),
             Beta(self._beta(), positive(noise=self.noise)),
-            dictionary=self.dictionary or Growing(),
+            dictionary=self._dictionary(),
         )
+
+    def _dictionary(self) -> Dictionary:
+        if self.dictionary is None:
+            return Growing()
+        if not hasattr(self.dictionary, "place"):
+            raise TypeError(f"dictionary must be a part such as Quantized(0.1), or None, got {self.dictionary!r}.")
+        return self.dictionary
 
     def _beta(self) -> float | str:
         if isinstance(self.beta, str):

@@ -9,6 +9,7 @@ from typing import Any
 
 from onlinegp import models
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.known import models_of_users
 
 HIDDEN = ("engine", "dtype")  # parameters that change no result
 
@@ -40,12 +41,20 @@ def algorithms() -> dict[str, Algorithm]:
 
 
 def algorithm(name: str) -> Algorithm:
-    """Return the algorithm of that name; case, hyphens and underscores do not matter."""
-    known = algorithms()
-    key = _key(name)
-    if key not in known:
-        raise ValueError(f"there is no model {name!r}. Models: {', '.join(known)}. See `onlinegp models`.")
-    return known[key]
+    """Return the algorithm of that name; case, hyphens and underscores do not matter.
+
+    Models that a user has defined, in a module that was imported, are found too.
+    """
+    known, key = algorithms(), _key(name)
+    own = [cls for cls in models_of_users() if _key(cls.__name__) == key]
+    if key not in known and not own:
+        raise ValueError(
+            f"there is no model {name!r}. Models: {', '.join(known)}. See `onlinegp models`; one of your own needs "
+            f"--import MODULE."
+        )
+    if key in known and own:
+        raise ValueError(f"{own[0].__module__} and onlinegp have a model {name!r} each. Rename your class.")
+    return known[key] if key in known else Algorithm(key, own[0])
 
 
 def named(estimator: type[OnlineRegressor]) -> str:

@@ -1,0 +1,139 @@
+"""Forged model and fleet files, by the thousand: refused, or opened as a model that predicts; nothing else."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import forge
+import numpy as np
+import pytest
+
+import onlinegp as ogp
+from models import stream
+from onlinegp.files.container import pack, unpack
+from onlinegp.kernels import RBF
+
+FORGE = Path(forge.__file__)
+ANSWERS = {"files", "refused", "predicts", "raises", "MB of growth"}
+
+
+def attacked(seed: int, count: int) -> dict[str, int]:
+    """Open forged files in a process of its own; it must come to its end."""
+    done = subprocess.run([sys.executable, FORGE, str(seed), str(count)], capture_output=True, text=True, timeout=1800)
+    assert done.returncode == 0, f"seed {seed} ended with {done.returncode}: {done.stderr[-2000:]}"
+    found = json.loads(done.stdout)
+    print(f"\nforged files, seed {seed}: {found}")
+    assert found.keys() <= ANSWERS, done.stderr[-2000:]
+    assert found["files"] == count
+    return found
+
+
+def test_forged_files():
+    found = attacked(1, 500)
+    assert found["refused"] > 250
+    assert found["predicts"] > 10
+    assert found["MB of growth"] < 50
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("seed", range(10, 20))
+def test_a_hundred_thousand_forged_files(seed):
+    assert attacked(seed, 10_000)["MB of growth"] < 50
+
+
+# Small files that ask for much
+
+
+def small(change) -> bytes:
+    """Return a file of some hundred bytes with its header or arrays changed."""
+    entries, arrays = unpack(ogp.KLMS(RBF(0.7)).fit(*stream(1)).to_bytes())
+    return pack(entries, change(entries, arrays) or arrays)
+
+
+def params(**values):
+    return lambda header, arrays: header["model"]["params"].update(values)
+
+
+def learned(**values):
+    return lambda header, arrays: header["learned"].update(values)
+
+
+def nested(header, arrays):
+    model = header["model"]
+    for _ in range(300):
+        model = {"class": "KLMS", "module": "onlinegp", "params": {"kernel": {"model": model}}}
+    header["model"] = model
+
+
+SMALL = {
+    "features": learned(features=10**9),
+    "outputs": learned(outputs=10**9, single=False),
+    "both": learned(features=10_000, outputs=10_000, single=False),
+    "size": lambda header, arrays: header["learned"]["learned"].update(size=10**6),
+    "seen": lambda header, arrays: header["learned"]["learned"].update(seen=10**300),
+    "largest": learned(largest=10**400),
+    "names": learned(names=["\ud800", "b"]),
+    "step": params(step=10**400),
+    "degree": params(kernel={"kernel": [{"kernel": "Polynomial", "degree": 10**9}]}),
+    "huge degree": params(kernel={"kernel": [{"kernel": "Polynomial", "degree": 10**300}]}),
+    "empty array": lambda header, arrays: arrays | {"centers": np.empty((0, 2**40))},
+    "halves": lambda header, arrays: arrays | {"centers": arrays["centers"].astype(np.float16)},
+    "nested": nested,
+    "engine": params(engine="native", dtype="float32"),
+}
+
+
+def test_small_files_take_little_memory(tmp_path):
+    """With 50 MB more than the process had before them, none of them needs more."""
+    for name, change in SMALL.items():
+        (tmp_path / name).write_bytes(small(change))
+    code = f"""
+import resource, sys
+sys.path.insert(0, {str(FORGE.parent)!r})
+import forge
+from pathlib import Path
+forge.attack(0, 50)
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (50 << 20),) * 2)
+for path in sorted(Path({str(tmp_path)!r}).iterdir()):
+    print(path.name, forge.fate(path.read_bytes()), sep=": ")
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    fates = dict(line.split(": ") for line in done.stdout.splitlines())
+    assert fates.keys() == SMALL.keys()
+    assert set(fates.values()) <= {"refused", "predicts", "raises"}, fates
+    refused = {name for name, what in fates.items() if what == "refused"}
+    assert refused >= {"features", "outputs", "size", "seen", "largest", "step", "empty array", "halves", "nested"}
+
+
+# Files that deserve a reason
+
+
+def spoiled(entry: str) -> bytes:
+    """Return a small file whose header text has one more entry at its end."""
+    data = ogp.KLMS(RBF(0.7)).to_bytes()
+    length = int.from_bytes(data[:8], "little")
+    own = json.loads(data[8 : 8 + length])
+    own["__metadata__"]["onlinegp"] = own["__metadata__"]["onlinegp"][:-1] + f", {entry}}}"
+    text = json.dumps(own).encode()
+    return forge.mended(len(text).to_bytes(8, "little") + text + data[8 + length :])
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ('"kind": "model"', "there twice"),
+        ('"more": NaN', "NaN is not a number"),
+        ('"more": -Infinity', "-Infinity is not a number"),
+        ('"more": 1', "unknown entry 'more'"),
+        ('"more": ' + "[" * 10_000 + "]" * 10_000, "not valid JSON"),
+        ('"more": ' + "1" * 10_000, "not valid JSON"),
+    ],
+)
+def test_odd_json_is_refused(entry, message):
+    with pytest.raises(ogp.ModelFileError, match=message):
+        ogp.from_bytes(spoiled(entry))
