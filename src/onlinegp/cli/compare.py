@@ -48,7 +48,7 @@ EPILOG = f"""examples:
 
 All models share the kernel and the noise, tuned on the first rows. The table is ranked by the mean log density of the
 rows after those, which rewards small errors and honest intervals alike; --by error ranks by the error alone. Cost is
-processor time a row, reading included.
+processor time per row, reading included.
 
 {EXIT_CODES}"""
 PATHS = Paths(reads=("SOURCE",), replaces=("--out", "--json"), pipes=("SOURCE",))
@@ -232,6 +232,6 @@ def draw(results: list[Result]) -> Any:
             cost.annotate(r.name, point, xytext=(5, 3), textcoords="offset points", fontsize=8)
     over_time.set(xlabel="row", ylabel="mean squared error [dB]", title="Error along the stream")
     over_time.legend(fontsize=8, ncols=2)
-    cost.set(xscale="log", xlabel="processor time a row [us]", ylabel="nMSE [dB]", title="Cost against error")
+    cost.set(xscale="log", xlabel="processor time per row [us]", ylabel="nMSE [dB]", title="Cost against error")
     cost.margins(x=0.25)
     return figure

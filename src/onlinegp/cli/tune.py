@@ -48,7 +48,7 @@ def main(args: argparse.Namespace) -> int:
     trial = preparation.choose(*scaling(X, y))
     model = trial.build()
     names = [*columns.features, *(f"{columns.target}[-{lag + args.horizon}]" for lag in range(lags))]
-    print(f"{choice.algorithm.name} on {len(y)} rows, log density {trial.log_density:.3f} a row in the second half")
+    print(f"{choice.algorithm.name} on {len(y)} rows, log density {trial.log_density:.3f} per row in the second half")
     for line in (*described(model), *_relevance(names, trial.params.get("kernel"))):
         print(f"  {printable(line)}")
     if args.out:

@@ -162,7 +162,7 @@ def tuning_density(model: OnlineRegressor, Z: Array, t: Array, *, horizon: int, 
 
 
 def described(model: OnlineRegressor) -> list[str]:
-    """Return the parameters of a model, one a line, kernels in words."""
+    """Return the parameters of a model, one per line, kernels in words."""
     params = {name: value for name, value in model.get_params(deep=False).items() if name != "engine"}
     return [f"{name} = {shown(value)}" for name, value in params.items()]
 
