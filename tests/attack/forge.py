@@ -22,7 +22,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import onlinegp as ogp
-from models import MODELS, stream
+from models import MODELS, WRAPPED, stream
 from onlinegp.files.container import BEFORE_CRC, NO_CRC, checksum, pack, unpack
 
 MEMORY, SECONDS = 1 << 30, 2.0
@@ -74,6 +74,10 @@ def originals() -> list[bytes]:
         good.append(slow.fit(X[:12], y[:12]).to_bytes())
         for fleet in (ogp.Fleet(model), ogp.Fleet(slow.__class__(**slow.get_params(deep=False)))):
             good += [fleet.to_bytes(), fleet.learn(list("abcab") * 8, X, y).to_bytes()]
+    for model in WRAPPED.values():
+        fresh = ogp.from_bytes(model.to_bytes())
+        good += [fresh.to_bytes(), fresh.fit(X, y).to_bytes()]
+        good.append(ogp.Fleet(model).learn(list("abcab") * 8, X, y).to_bytes())
     return good
 
 
@@ -170,7 +174,8 @@ def array(rng: np.random.Generator, data: bytes) -> bytes:
             arrays[name] = values.astype(rng.choice(["f8", "f4", "f2", "i8", "i4", "u1", "?", "c8"]))
         elif what == 3:
             shape = [(-1,), (1, -1), (-1, 1), (0, 2**40), (0,), ()][rng.integers(6)]
-            arrays[name] = (values if 0 not in shape and shape else values.ravel()[: len(shape) == 0]).reshape(shape)
+            with contextlib.suppress(ValueError):
+                arrays[name] = (values if shape and 0 not in shape else values.ravel()[: not shape]).reshape(shape)
         elif what == 4:
             arrays[name] = np.concatenate([values.ravel()] * int(rng.integers(2, 4)))
         elif what == 5:

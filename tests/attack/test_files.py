@@ -113,14 +113,20 @@ for path in sorted(Path({str(tmp_path)!r}).iterdir()):
 # Files that deserve a reason
 
 
-def spoiled(entry: str) -> bytes:
-    """Return a small file whose header text has one more entry at its end."""
+def spoiled(entry: str, *, without: str = "") -> bytes:
+    """Return a small file whose header text has one more entry at its end, and lacks another."""
     data = ogp.KLMS(RBF(0.7)).to_bytes()
     length = int.from_bytes(data[:8], "little")
+    header = {name: value for name, value in json.loads(header_text(data)).items() if name != without}
     own = json.loads(data[8 : 8 + length])
-    own["__metadata__"]["onlinegp"] = own["__metadata__"]["onlinegp"][:-1] + f", {entry}}}"
+    own["__metadata__"]["onlinegp"] = json.dumps(header)[:-1] + f", {entry}}}"
     text = json.dumps(own).encode()
     return forge.mended(len(text).to_bytes(8, "little") + text + data[8 + length :])
+
+
+def header_text(data: bytes) -> str:
+    """Return the header as it stands in a file."""
+    return json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]["onlinegp"]
 
 
 @pytest.mark.parametrize(
@@ -137,3 +143,24 @@ def spoiled(entry: str) -> bytes:
 def test_odd_json_is_refused(entry, message):
     with pytest.raises(ogp.ModelFileError, match=message):
         ogp.from_bytes(spoiled(entry))
+
+
+@pytest.mark.parametrize("depth", [3, 51, 300, 1000, 100_000])
+def test_models_within_models_without_end_are_refused(depth):
+    inner, outer = (
+        json.loads(header_text(model.to_bytes()))["model"] for model in (ogp.KLMS(), ogp.Scaled(ogp.KLMS()))
+    )
+    before, after = json.dumps(outer).split(json.dumps(inner))
+    data = spoiled('"model": ' + before * depth + json.dumps(inner) + after * depth, without="model")
+    if depth == 3:
+        assert repr(ogp.from_bytes(data)) == "Scaled(model=Scaled(model=Scaled(model=KLMS())))"
+    else:
+        with pytest.raises(ogp.ModelFileError, match=r"more than 50 deep|not valid JSON"):
+            ogp.from_bytes(data)
+
+
+@pytest.mark.parametrize("engine", ["auto", "python"])
+def test_a_kernel_beyond_all_numbers_breaks_down_by_name(engine):
+    model = ogp.from_bytes(ogp.KNLMS(1e308 * RBF(), engine=engine).to_bytes())
+    with pytest.raises(ogp.BreakdownError, match="not finite"), np.errstate(all="ignore"):
+        model.predict(np.zeros((1, 2)))

@@ -17,18 +17,21 @@ from onlinegp.recipes import dictionaries, forgetting
 
 PARTS = {part.__name__: part for union in (dictionaries.Dictionary, forgetting.Forgetting) for part in union.__args__}
 LIBRARY = "onlinegp"
+DEEPEST = 50  # models within models, in a file
 
 
-def describe(model: OnlineRegressor) -> dict[str, Any]:
+def describe(model: OnlineRegressor, *, depth: int = 0) -> dict[str, Any]:
     """Return the class of a model and the parameters that it learned with, or those of now if it has not learned."""
+    _not_too_deep(depth)
     cls = type(model)
     module = LIBRARY if cls.__module__.startswith(f"{LIBRARY}.") else cls.__module__
-    params = {name: _encoded(name, value) for name, value in model.learned_with.items()}
+    params = {name: _encoded(name, value, depth) for name, value in model.learned_with.items()}
     return {"class": cls.__name__, "module": module, "params": params}
 
 
-def rebuild(description: Any) -> OnlineRegressor:
+def rebuild(description: Any, *, depth: int = 0) -> OnlineRegressor:
     """Return the model that `describe` described, before it learned anything; its class must be known already."""
+    _not_too_deep(depth)
     if not isinstance(description, dict) or not isinstance(description.get("params"), dict):
         raise ModelFileError("a model must be an object with a class and parameters.")
     cls = known_model(description.get("class"), description.get("module"))
@@ -38,25 +41,30 @@ def rebuild(description: Any) -> OnlineRegressor:
             f"{reprlib.repr(description.get('module'))}. "
             f"Import the module that defines it before the file is opened."
         )
-    params = {name: _decoded(value) for name, value in description["params"].items()}
+    params = {name: _decoded(value, depth) for name, value in description["params"].items()}
     if odd := sorted(set(cls.parameter_names()) ^ params.keys()):
         what = "lacks" if odd[0] in cls.parameter_names() else "has the unknown parameter"
         raise ModelFileError(f"the description of {cls.__name__} {what} {odd[0]!r}.")
     return cls(**params)
 
 
-def _encoded(name: str, value: Any) -> Any:
+def _not_too_deep(depth: int) -> None:
+    if depth > DEEPEST:
+        raise ModelFileError(f"models are nested more than {DEEPEST} deep, which files do not hold. Nest fewer.")
+
+
+def _encoded(name: str, value: Any, depth: int) -> Any:
     if isinstance(value, OnlineRegressor):
-        return {"model": describe(value)}
+        return {"model": describe(value, depth=depth + 1)}
     if isinstance(value, Kernel):
         return {"kernel": to_spec(value)}
     if type(value) in PARTS.values():
-        inner = {f.name: _encoded(f.name, getattr(value, f.name)) for f in fields(value)}
+        inner = {f.name: _encoded(f.name, getattr(value, f.name), depth) for f in fields(value)}
         return {"part": type(value).__name__, "fields": inner}
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, list | tuple):
-        return [_encoded(name, item) for item in value]
+        return [_encoded(name, item, depth) for item in value]
     if isinstance(value, float) and not np.isfinite(value):
         return {"number": repr(value)}  # which JSON does not have
     if value is None or isinstance(value, bool | int | float | str):
@@ -67,18 +75,18 @@ def _encoded(name: str, value: Any) -> Any:
     )
 
 
-def _decoded(value: Any) -> Any:
+def _decoded(value: Any, depth: int) -> Any:
     if isinstance(value, list):
-        return tuple(_decoded(item) for item in value)
+        return tuple(_decoded(item, depth) for item in value)
     if not isinstance(value, dict):
         return value
     if "model" in value:
-        return rebuild(value["model"])
+        return rebuild(value["model"], depth=depth + 1)
     if "kernel" in value:
         return _kernel(value["kernel"])
     if "number" in value:
         return float(value["number"])
-    return _part(value["part"], {name: _decoded(inner) for name, inner in value["fields"].items()})
+    return _part(value["part"], {name: _decoded(inner, depth) for name, inner in value["fields"].items()})
 
 
 def _kernel(spec: Any) -> Kernel:

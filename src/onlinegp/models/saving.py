@@ -23,20 +23,15 @@ FEW = 10_000  # columns that a file need not prove by its arrays
 ABOUT = ("features", "outputs", "single", "names", "largest")
 
 
-def save(model: OnlineRegressor, path: str | Path, *, extra: dict[str, Any] | None = None) -> None:
+def save(model: OnlineRegressor, path: str | Path) -> None:
     """Write a model to a file: beside it first, then renamed, so that a crash leaves the old file or the new one."""
-    write_atomically(path, [to_bytes(model, extra=extra)])
+    write_atomically(path, [to_bytes(model)])
 
 
 def load(path: str | Path) -> OnlineRegressor:
     """Read a model from a file that `save` wrote."""
-    return load_with_extra(path)[0]
-
-
-def load_with_extra(path: str | Path) -> tuple[OnlineRegressor, dict[str, Any]]:
-    """Read a model and what else was saved with it."""
     try:
-        return with_extra(Path(path).read_bytes())
+        return from_bytes(Path(path).read_bytes())
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from None
 

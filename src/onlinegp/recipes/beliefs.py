@@ -179,7 +179,7 @@ class Isotropic(_Fixed):
 
     def predict(self, state: State, k: Array, kxx: float) -> Prediction:
         k2 = float(k @ k)
-        s = (self.epsilon + k2 + kxx**2) / self.step
+        s = (self.epsilon + k2 + kxx * kxx) / self.step
         return Prediction(k, kxx, mean=k @ state.a, v=kxx + k2, s=max(s, kxx + k2))
 
     def gain(self, state: State, prediction: Prediction, slot: int) -> tuple[Array, float]:
