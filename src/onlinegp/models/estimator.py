@@ -96,7 +96,7 @@ class Estimator:
             X, _ = frames.read(X, getattr(self, "feature_names_in_", None), owner=owner)
         if X is None and self.features_optional:
             X = no_features(None)
-        none = 0 if self.features_optional and np.shape(X)[1:] == (0,) else None
+        none = 0 if self.features_optional and isinstance(X, np.ndarray) and X.shape[1:] == (0,) else None
         return check_X(X, width=getattr(self, "n_features_in_", none), owner=owner)
 
     def _check_Xy(self, X: ArrayLike, y: ArrayLike, *, anew: bool = False) -> tuple[Array, Array, Any]:
