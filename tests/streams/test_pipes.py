@@ -110,21 +110,6 @@ def test_cut_gzip_says_so(tmp_path):
     raw.close()
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
-@pytest.mark.parametrize("command", ["run -", "compare -", "tune -"])
-def test_closed_standard_input(tmp_path, command):
-    assert b"standard input is closed" in shell(f"onlinegp {command} <&-", tmp_path, code=1).stderr
-
-
-@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
-@pytest.mark.parametrize("command", ["run data.csv", "models"])
-def test_closed_standard_output_and_error(tmp_path, command):
-    (tmp_path / "data.csv").write_text("\n".join(TABLE.splitlines()[:60]) + "\n")
-    assert b"standard output is closed" in shell(f"onlinegp {command} >&-", tmp_path, code=1).stderr
-    quiet = shell(f"onlinegp {command} 2>&-", tmp_path).stdout  # messages do not go to the output instead
-    assert quiet == shell(f"onlinegp {command} 2>/dev/null", tmp_path).stdout
-
-
 def test_empty_and_devices(tmp_path):
     (tmp_path / "empty.csv").write_bytes(b"")
     for path in (tmp_path / "empty.csv", "/dev/null"):
