@@ -1,4 +1,4 @@
-"""Other libraries on the same stream, where they are installed: microseconds a sample, and the error they reach."""
+"""Other libraries on the same stream, where they are installed: microseconds per sample, and the error they reach."""
 
 from __future__ import annotations
 

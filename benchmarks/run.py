@@ -127,7 +127,7 @@ def _cell(value: float | None, width: int) -> str:
 
 
 def picture(results: list[dict], path: Path) -> None:
-    """Draw microseconds a sample, a bar a contender."""
+    """Draw microseconds per sample, a bar per contender."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8.0, 0.5 * len(results) + 1.2), layout="constrained")
@@ -140,7 +140,7 @@ def picture(results: list[dict], path: Path) -> None:
         axes.barh(where + 0.2 * (i - 1.5), values, height=0.18, color=color, label=label)
     axes.set_yticks(range(len(results)), [r["case"] for r in results])
     axes.set_ylim(len(results) - 0.4, -0.6)
-    axes.set(xscale="log", xlabel="microseconds a sample (float64; d = 8 unless said)")
+    axes.set(xscale="log", xlabel="microseconds per sample (float64; d = 8 unless said)")
     figure.legend(fontsize=8, ncols=4, loc="outside upper center")
     figure.savefig(path, dpi=130)
 

@@ -1,4 +1,4 @@
-"""Measure what docs/guide/choosing.md says: CPU time a sample, errors and coverage of every filter on two tasks.
+"""Measure what docs/guide/choosing.md says: CPU time per sample, errors and coverage of every filter on two tasks.
 
     OPENBLAS_NUM_THREADS=1 python docs/costs.py [engine]
 

@@ -372,7 +372,7 @@ NB_MODULE(_native, m) {
         .def("predict", predict, "X"_a, "threads"_a).def("rows", rows)
         .def("learn_one", learn_one, nb::arg().none(), nb::arg().none()).def("predict_one", predict_one, nb::arg().none())
         .def("weights", weights).def("save", save_one).def("load", load_one);
-    nb::class_<FleetEngine>(m, "Fleet")
+    nb::class_<FleetEngine>(m, "Members")
         .def("__init__", [](FleetEngine* self, const Recipe& recipe, int d, int p, bool single) {
             new (self) FleetEngine(instructions(), recipe, d, p, single);
         }, "recipe"_a, "features"_a, "outputs"_a, "single"_a)

@@ -31,7 +31,7 @@ def torques(q, dq, ddq, load):
 
 
 rng = np.random.default_rng(0)
-t = np.arange(2400) / 50  # 50 samples a second
+t = np.arange(2400) / 50  # 50 samples per second
 waves = [(0.6, 0.31, 0.0), (0.4, 0.83, 1.0), (0.8, 0.47, 2.0), (0.3, 1.13, 0.5)]
 
 

@@ -119,7 +119,7 @@ def check_Xy(X: ArrayLike, y: ArrayLike, *, width: int | None = None, owner: str
         raise ValueError("y must be given: this regressor requires y to be passed, but the target y is None.")
     y = _as_floats(y, "y")
     if y.ndim not in (1, 2) or (y.ndim == 2 and y.shape[1] == 0):
-        raise ValueError(f"y must have shape (n,) or (n, outputs), got {y.shape}. Pass one target a row.")
+        raise ValueError(f"y must have shape (n,) or (n, outputs), got {y.shape}. Pass one target per row.")
     if len(X) != len(y):
         raise ValueError(f"X and y must have the same number of rows, got {len(X)} and {len(y)}.")
     return X, _refuse_non_finite(y, "y")
@@ -221,7 +221,7 @@ def _refuse_non_finite(array: Array, name: str) -> Array:
 
 # What was stored: contents of a learner that come back from a file, a copy or a fleet
 
-LARGEST_COUNT = 1 << 62
+LARGEST_COUNT = 1 << 63  # as many as an int64 counts
 
 
 def stored_names(contents: dict[str, Any], expected: Iterable[str], owner: str = "the model") -> None:

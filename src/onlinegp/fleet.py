@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from onlinegp import frames
 from onlinegp.checks import Array, check_X, check_Xy, count, no_features
 from onlinegp.engine import thread_count
-from onlinegp.engine.fleets import Numbers
+from onlinegp.engine.keys import Numbers
 from onlinegp.engine.members import Members, Which
 from onlinegp.files.atomic import write_atomically
 from onlinegp.files.container import ModelFileError, as_model_file_error, chunks, unpack

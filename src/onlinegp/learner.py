@@ -47,9 +47,15 @@ class Learner(Protocol):
         """Return the distributions of y at the rows of X; nothing changes."""
         ...
 
-    def skip(self, X: Array) -> Predictions:
-        """Predict rows whose y is never known, in order, and go on behind them: `predict`, for most."""
+    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
+        """Predict rows in order, without learning them, and go on behind them: `predict`, for most.
+
+        Y is what came there, None if that is not known: one that feeds on past values takes its predictions instead.
+        """
         ...
+
+    def begin_series(self) -> None:
+        """Let go of past values: the next row does not follow the last. Nothing happens to most."""
 
     def dump(self) -> Contents:
         """Return all that the next step needs, by name: arrays, numbers and strings."""
@@ -91,8 +97,11 @@ class RowLearner(ABC):
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
         return run_by_row(self, X, Y)
 
-    def skip(self, X: Array) -> Predictions:
+    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
         return self.predict(X)
+
+    def begin_series(self) -> None:  # noqa: B027
+        pass
 
     def learn_one(self, x: object, y: object) -> bool | None:
         return None

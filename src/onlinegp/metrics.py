@@ -42,7 +42,7 @@ def to_db(ratio: ArrayLike) -> Array:
 
 
 def log_density(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
-    """Log of the Gaussian predictive density at y, one value a sample.
+    """Log of the Gaussian predictive density at y, one value per sample.
 
     ::
 

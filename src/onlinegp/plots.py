@@ -137,7 +137,7 @@ def learning_curves(
     window: int = 50,
     ax: Axes | None = None,
 ) -> list[Line2D]:
-    """Draw the squared error along a stream in dB, as a trailing mean of `window` samples, one curve a trace."""
+    """Draw the squared error along a stream in dB, as a trailing mean of `window` samples, one curve per trace."""
     window = count("50 smooths well; 1 smooths nothing.", window=window)
     ax = _axes(ax, "sample", f"squared error [dB], mean of {window}")
 
@@ -153,7 +153,7 @@ def calibration(
     *,
     ax: Axes | None = None,
 ) -> list[Line2D]:
-    """Draw how often y was inside its intervals against how often it should have been, one curve a trace.
+    """Draw how often y was inside its intervals against how often it should have been, one curve per trace.
 
     On the diagonal the intervals are right; above it they are too wide, below it too narrow.
     """
@@ -175,7 +175,7 @@ def calibration(
 
 
 def dictionary(traces: Trace | Mapping[str, Trace], *, ax: Axes | None = None) -> list[Line2D]:
-    """Draw the number of centers along a stream, one curve a trace."""
+    """Draw the number of centers along a stream, one curve per trace."""
     ax = _axes(ax, "sample", "centers")
     lines = _curves(ax, traces, lambda trace: trace.size)
     ax.set_ylim(bottom=0)

@@ -10,7 +10,7 @@ from processes import report, run_script
 
 import onlinegp as ogp
 from onlinegp.engine import available
-from onlinegp.engine.fleets import Numbers
+from onlinegp.engine.keys import Numbers
 from onlinegp.kernels import RBF
 
 native = pytest.mark.skipif(not available(), reason="the compiled engine was not built")
@@ -136,7 +136,7 @@ def native_fleet():
     from onlinegp.engine import _native
     from onlinegp.engine.native import packed
 
-    fleet = _native.Fleet(packed(ogp.KRLST(RBF(0.7), budget=6).recipe(), 2), 2, 1, False)
+    fleet = _native.Members(packed(ogp.KRLST(RBF(0.7), budget=6).recipe(), 2), 2, 1, False)
     fleet.grow(4 * THREADS)
     return fleet
 
@@ -266,7 +266,7 @@ def test_a_fork_in_the_middle_of_a_call():
         Y, which = y[:, None], np.arange(len(X)) % 3
         recipe = ogp.KRLST(RBF(0.7), budget=100).recipe()
         engine, other = (make_engine("native", recipe, recipe.start(8)) for _ in range(2))
-        fleet = _native.Fleet(packed(recipe, 8), 8, 1, False)
+        fleet = _native.Members(packed(recipe, 8), 8, 1, False)
         fleet.grow(3)
         done = []
 

@@ -41,12 +41,32 @@ def test_models_lists_every_algorithm():
     assert b"there is no model" in inside("models", "none", code=1).stderr
 
 
+def test_a_saved_model_opens_in_python_and_has_the_units_of_the_data(tmp_path):
+    """What the command does, three lines of Python do."""
+    t = np.arange(400)
+    series = 56.0 + 4.0 * np.sin(0.2 * t) + 0.05 * np.random.default_rng(0).standard_normal(400)
+    (tmp_path / "series.txt").write_text("".join(f"{value!r}\n" for value in series.tolist()))
+    args = [tmp_path / "series.txt", "--lags", "6", "--model", "krlst", "--budget", "40", "--tune", "100", "--robust"]
+    inside("run", *args, "--save", tmp_path / "m.ogp", "--out", tmp_path / "out.csv", "--quiet")
+    model = ogp.load(tmp_path / "m.ogp")
+    assert isinstance(model, ogp.Lagged)
+    assert abs(model.predict_one(None) - (56.0 + 4.0 * np.sin(0.2 * 400))) < 0.5
+    again = model.unfitted()
+    again.partial_fit(None, series[:100])
+    trace = again.run(None, series[100:])
+    said = np.array([float(row["mean"]) for row in rows_of(tmp_path / "out.csv")[100:]])
+    np.testing.assert_allclose(trace.mean, said, rtol=1e-6)
+
+
 def test_inspect(folder):
     told = onlinegp("inspect", folder / "model.ogp").stdout.decode()
     assert "model: KRLST" in told
     assert "features: x0, x1" in told
     facts = json.loads(inside("inspect", folder / "model.ogp", "--json").stdout)
     assert facts["learned"] == 300
+    assert facts["inside"] == ["Scaled"]
+    assert "y_center" in facts["parameters"]
+    assert "noise" in facts["parameters"]
     (folder / "bad.ogp").write_bytes((folder / "model.ogp").read_bytes()[:-3])
     assert b"bad.ogp: the arrays do not fit the file" in inside("inspect", folder / "bad.ogp", code=1).stderr
 

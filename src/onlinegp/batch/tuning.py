@@ -96,7 +96,7 @@ def estimate_hyperparameters(
 ) -> Hyperparameters:
     """Return the kernel, the noise and the forgetting factor under which a stream is most likely.
 
-    The rows must be in the order in which they came, one a time step. The prior mean is zero, as that of the filters:
+    The rows must be in the order in which they came, one per time step. The prior mean is zero, as that of the filters:
     center y if it is not.
 
     Parameters
@@ -104,7 +104,7 @@ def estimate_hyperparameters(
     X : array-like of shape (n, d)
     y : array-like of shape (n,) or (n, outputs)
     kernel : Kernel, optional
-        Where to start; an RBF with one length scale a column and an amplitude if None.
+        Where to start; an RBF with one length scale per column and an amplitude if None.
     noise : float, optional
         Where to start; a tenth of the mean square of y if None.
     forgetting : float

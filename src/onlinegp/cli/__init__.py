@@ -1,4 +1,4 @@
-"""The command line: `onlinegp COMMAND`. One module a command, no maths; each is imported only when it is called."""
+"""The command line: `onlinegp COMMAND`. One module per command, no maths; each is imported only when it is called."""
 
 from __future__ import annotations
 

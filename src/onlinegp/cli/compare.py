@@ -30,14 +30,16 @@ from onlinegp.cli.options import (
 from onlinegp.cli.parsing import parse_model, parse_models
 from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
+from onlinegp.models.base import OnlineRegressor
 from onlinegp.processes import worker_pool
 from onlinegp.streams.errors import printable
 from onlinegp.streams.reading.raw import file_of
+from onlinegp.streams.running.advance import size_of
 from onlinegp.streams.running.job import Job
-from onlinegp.streams.running.predictor import Embedding, Predictor, Scaling, WarmUp
-from onlinegp.streams.running.prepare import first_rows, hyperparameters, tuning_density
+from onlinegp.streams.running.prepare import Scaling, first_rows, hyperparameters, teach, tuning_density, wrapped
 from onlinegp.streams.running.registry import algorithms
 from onlinegp.streams.running.score import Curves
+from onlinegp.streams.running.warm_up import WarmUp
 from onlinegp.streams.writing.sinks import NoSink
 
 EPILOG = f"""examples:
@@ -46,7 +48,7 @@ EPILOG = f"""examples:
 
 All models share the kernel and the noise, tuned on the first rows. The table is ranked by the mean log density of the
 rows after those, which rewards small errors and honest intervals alike; --by error ranks by the error alone. Cost is
-processor time a row, reading included.
+processor time per row, reading included.
 
 {EXIT_CODES}"""
 PATHS = Paths(reads=("SOURCE",), replaces=("--out", "--json"), pipes=("SOURCE",))
@@ -109,10 +111,10 @@ def compared(args: argparse.Namespace) -> list[Result]:
     columns, lags = chosen_columns(args, source)
     source.select(columns)
     rows = args.tune or max(20 + 2 * lags, min(1000, source.rows_at_most(5000) // 5))
-    X, y, _ = first_rows(source, rows, Embedding(lags, args.horizon), say=say)
+    X, y = first_rows(source, WarmUp(rows, lags=lags, horizon=args.horizon, say=say)).data()
     source.close()
     given, scaling = given_parameters(args), Scaling.of(X, y)
-    Z, t = scaling.x(X), scaling.y(y)
+    Z, t = scaling(X, y)
     tuned = hyperparameters(Z, t, given)
     say(f"{columns.target}: tuned on {len(y)} rows, the rest is scored")
     bounded = [one.name for one in algorithms().values() if one.estimator.bounded]
@@ -158,18 +160,17 @@ def one_model(
         source = source_of(args)
         source.select(chosen_columns(args, source)[0])
 
-        def prepare(X: Any, y: Any, warm: WarmUp) -> Predictor:
-            predictor = Predictor(trial.build(), scaling, warm.embedding)
-            predictor.teach(X, y)
-            return predictor
+        def prepare(warm: WarmUp) -> OnlineRegressor:
+            model = wrapped(trial.build(), scaling, lags=lags, horizon=args.horizon)
+            teach(model, *warm.rows_for_learning())
+            return model
 
-        warm = WarmUp(rows, Embedding(lags, args.horizon))
+        warm = WarmUp(rows, lags=lags, horizon=args.horizon)
         job = Job(source, NoSink(), warm_up=warm, prepare=prepare, curves=Curves())
         began = process_time()
         job.run()
         seconds = process_time() - began
-        centers = 0 if job.predictor is None else job.predictor.size
-        figures = job.score.summary() | {"centers": centers, "us_per_row": 1e6 * seconds / max(1, job.rows)}
+        figures = job.score.summary() | {"centers": size_of(job.model), "us_per_row": 1e6 * seconds / max(1, job.rows)}
         return Result(name, figures, job.curves, seconds)
     except (ValueError, FloatingPointError) as error:
         return Result(name, {}, None, wrong=str(error))
@@ -231,6 +232,6 @@ def draw(results: list[Result]) -> Any:
             cost.annotate(r.name, point, xytext=(5, 3), textcoords="offset points", fontsize=8)
     over_time.set(xlabel="row", ylabel="mean squared error [dB]", title="Error along the stream")
     over_time.legend(fontsize=8, ncols=2)
-    cost.set(xscale="log", xlabel="processor time a row [us]", ylabel="nMSE [dB]", title="Cost against error")
+    cost.set(xscale="log", xlabel="processor time per row [us]", ylabel="nMSE [dB]", title="Cost against error")
     cost.margins(x=0.25)
     return figure

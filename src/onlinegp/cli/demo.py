@@ -49,7 +49,7 @@ def main(args: argparse.Namespace) -> int:
     X, y = channel_switch(ROWS, switch=SWITCH, noise=NOISE, seed=args.seed)
     results = stream(X, y)
     print(f"A nonlinear channel of 5 taps, {ROWS} samples, which changes at sample {SWITCH}. Each value is predicted,")
-    print("then learned. Errors are mean squares in dB, log density in nats a sample.\n")
+    print("then learned. Errors are mean squares in dB, log density in nats per sample.\n")
     print(table(y, results))
     args.out.mkdir(parents=True, exist_ok=True)
     path = args.out / "demo.png"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from onlinegp.cli.options import add_import
 from onlinegp.cli.paths import Paths
 from onlinegp.files.container import ModelFileError
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined.base import OuterRegressor
 from onlinegp.streams.errors import printable
 from onlinegp.streams.running.checkpoint import unpack
 from onlinegp.streams.running.prepare import shown
@@ -39,27 +42,36 @@ def inspected(data: bytes) -> dict[str, Any]:
     """Return what a file says of its model and of the stream that it comes from."""
     model, stream = unpack(data)
     trained = model.__sklearn_is_fitted__()
+    parts = list(_layers(model))
     facts: dict[str, Any] = {
-        "model": type(model).__name__,
+        "model": type(parts[-1]).__name__,
+        "inside": [type(part).__name__ for part in parts[:-1]],
         "bytes": len(data),
-        "parameters": {name: shown(value) for name, value in model.get_params(deep=False).items() if name != "engine"},
+        "parameters": {k: shown(v) for part in parts for k, v in _parameters(part)},
         "centers": model.size_ if trained else 0,
         "learned": model.n_samples_seen_ if trained else 0,
         "inputs": model.n_features_in_ if trained else None,
     }
-    if "predictor" in stream:
-        embedding, scaling = stream["predictor"]["embedding"], stream["predictor"]["scaling"]
-        facts |= {
-            "target": stream["columns"]["target"],
-            "features": stream["columns"]["features"],
-            "lags": embedding["lags"],
-            "horizon": embedding["horizon"],
-            "target center and scale": [scaling["y_center"], scaling["y_scale"]],
-            "robust": stream["predictor"]["robust"],
-        }
+    if stream:
+        facts |= {name: stream["columns"][name] for name in ("target", "features")}
     if "position" in stream:
         facts |= {"rows done": stream["rows"], "position": stream["position"], "output bytes": stream["output"]}
     return facts
+
+
+def _layers(model: OnlineRegressor) -> Iterator[OnlineRegressor]:
+    """Yield a model made of models from the outside in."""
+    while isinstance(model, OuterRegressor):
+        yield model
+        model = model.model
+    yield model
+
+
+def _parameters(model: OnlineRegressor) -> Iterator[tuple[str, Any]]:
+    """Yield the parameters of one layer that say something."""
+    for name, value in model.get_params(deep=False).items():
+        if name not in ("engine", "model") and not (isinstance(model, OuterRegressor) and value is None):
+            yield name, value
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 from onlinegp.cli.parsing import parse_columns, parse_kernel, parse_setting
 from onlinegp.streams.errors import printable
 from onlinegp.streams.reading.source import ROWS, Columns, Source, choose_columns, open_source
-from onlinegp.streams.running.predictor import FARTHEST
+from onlinegp.streams.running.prepare import FARTHEST
 
 EXIT_CODES = """exit codes:
   0    done

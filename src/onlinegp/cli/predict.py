@@ -13,7 +13,6 @@ from onlinegp.streams.errors import Stopped
 from onlinegp.streams.reading.source import Columns, Source, columns_of
 from onlinegp.streams.running.checkpoint import unpack
 from onlinegp.streams.running.job import Job, Rejects
-from onlinegp.streams.running.predictor import Embedding, Predictor, Scaling
 from onlinegp.streams.running.summary import summary, summary_lines
 from onlinegp.streams.writing.sinks import open_sink
 
@@ -48,15 +47,11 @@ def main(args: argparse.Namespace) -> int:
         raise ModelFileError(f"{args.model}: {error}") from None
     source = opened(args)
     source.skip_bad = args.on_bad_row == "skip"
-    if "predictor" in stream:
-        predictor = Predictor.restored(model, stream["predictor"], learn=False)
-        predictor.embedding.history.clear()
-        columns = columns_of(stream, source, target_needed=predictor.embedding.lags > 0)
-    else:
-        predictor, columns = _plain(model, source)
+    model.begin_series()  # another stream has another past
+    columns = columns_of(stream, source, target_needed=model.features_optional) if stream else _first(model, source)
     source.select(columns)
     sink = open_sink(args.out, columns.keys, columns.target or "target")
-    job = Job(source, sink, level=args.level, predictor=predictor, rejects=Rejects(args.rejects))
+    job = Job(source, sink, level=args.level, model=model, learn=False, rejects=Rejects(args.rejects))
     try:
         job.run()
     except Stopped as stopped:
@@ -69,8 +64,8 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def _plain(model: OnlineRegressor, source: Source) -> tuple[Predictor, Columns]:
-    """Return a predictor for a model that knows no columns: its inputs are the first columns of numbers."""
+def _first(model: OnlineRegressor, source: Source) -> Columns:
+    """Return the columns of a model that knows none: its inputs are the first columns of numbers."""
     if not model.__sklearn_is_fitted__():
         raise ValueError("the model has not learned anything yet, so its inputs are not known. Train it first.")
     width, numbers = model.n_features_in_, [name for name in source.names if source.numeric[name]]
@@ -79,4 +74,4 @@ def _plain(model: OnlineRegressor, source: Source) -> tuple[Predictor, Columns]:
     features, target = tuple(numbers[:width]), numbers[width] if len(numbers) > width else None
     taken = {*features, target}
     keys = tuple(name for name in source.names if name not in taken)
-    return Predictor(model, Scaling.none(width), Embedding(), learn=False), Columns(target, features, keys)
+    return Columns(target, features, keys)

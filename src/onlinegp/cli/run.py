@@ -24,14 +24,17 @@ from onlinegp.cli.options import (
 from onlinegp.cli.parsing import parse_every, parse_model
 from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined.base import innermost
 from onlinegp.streams.errors import CheckpointError, Stopped, listed
 from onlinegp.streams.reading.source import ROWS, Columns, Source, columns_of
+from onlinegp.streams.running.advance import size_of
 from onlinegp.streams.running.checkpoint import Checkpoints, own_files, unpack
 from onlinegp.streams.running.job import Every, Job, Rejects, check_resumable, same_settings
-from onlinegp.streams.running.predictor import Embedding, Predictor, WarmUp
-from onlinegp.streams.running.prepare import Preparation, described
+from onlinegp.streams.running.prepare import Preparation, described, past_of
 from onlinegp.streams.running.score import Curves
 from onlinegp.streams.running.summary import summary, summary_lines
+from onlinegp.streams.running.warm_up import WarmUp
 from onlinegp.streams.writing.sinks import NoSink, open_sink, output_format
 
 EPILOG = f"""examples:
@@ -119,7 +122,7 @@ def _close(job: Job) -> None:
 def _how_to_go_on(args: argparse.Namespace, job: Job) -> str:
     if job.checkpoints is None:
         return "Without --checkpoint there is nothing to go on from."
-    if job.predictor is None:
+    if job.model is None:
         return "It was still tuning: repeat the command with --resume to start again."
     return f"The checkpoint at row {job.saved_rows} is safe: repeat the command with --resume."
 
@@ -146,9 +149,9 @@ def set_up(args: argparse.Namespace, talk: Talk) -> Job:
 
 def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | None, every: Every, talk: Talk) -> Job:
     """Return the job. Its outputs are opened last, so that nothing that is refused before has touched them."""
-    columns, embedding, predictor = _from_options(args, source, talk)
+    columns, past, model = _from_options(args, source, talk)
     source.select(columns)
-    settings = _settings(args, columns, embedding)
+    settings = _settings(args, columns, past)
     saved = _saved(args, checkpoints, settings, talk)
     if saved:
         source.seek(saved[1]["position"])  # before the output is cut: it refuses another input
@@ -156,7 +159,7 @@ def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | No
         source=source,
         sink=NoSink(),
         level=args.level,
-        predictor=predictor,
+        model=model,
         checkpoints=checkpoints,
         every=every,
         settings=settings,
@@ -165,32 +168,34 @@ def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | No
     )
     if saved:
         job.resume(*saved)
-    elif predictor is None:
-        _tune_first(args, job, embedding, talk)
+    elif model is None:
+        _tune_first(args, job, past, talk)
     rejected = saved[1]["rejects"] if saved else {"count": 0, "length": 0}
     job.sink = open_sink(_output(args), columns.keys, str(columns.target), keep=saved[1]["output"] if saved else 0)
     job.rejects = Rejects(args.rejects, count=rejected["count"], keep=rejected["length"])
     return job
 
 
-def _tune_first(args: argparse.Namespace, job: Job, embedding: Embedding, talk: Talk) -> None:
+def _tune_first(args: argparse.Namespace, job: Job, past: dict[str, int], talk: Talk) -> None:
     """Let the job tune on its first rows, or not at all."""
     choice = None if args.model is None else parse_model(args.model, given_parameters(args))
     preparation = Preparation(
         None if choice is None else choice.algorithm.name,
         given_parameters(args) if choice is None else choice.given,
         args.robust,
-        talk,
+        **past,
+        say=talk,
     )
     rows = _tuning_rows(args, job.source)
     if rows == 0:
-        job.predictor = preparation.untuned(len(job.source.columns.features) + embedding.lags, embedding)
-        talk("model: " + "; ".join(described(job.predictor.model)) + " (no tuning: inputs and target as they are)")
+        job.model = preparation.untuned()
+        talk("model: " + "; ".join(described(innermost(job.model))) + " (no tuning: inputs and target as they are)")
         return
-    if embedding.lags and rows <= embedding.memory + 1:
-        raise ValueError(f"--tune {rows} leaves no row to tune on with --lags {embedding.lags}. Use more rows.")
+    warm_up = WarmUp(rows, **past, say=talk)
+    if past["lags"] and rows <= warm_up.memory + 1:
+        raise ValueError(f"--tune {rows} leaves no row to tune on with --lags {past['lags']}. Use more rows.")
     talk(f"tuning on the first {rows} rows")
-    job.warm_up, job.prepare = WarmUp(rows, embedding, say=talk), preparation.tuned
+    job.warm_up, job.prepare = warm_up, preparation.tuned
 
 
 def _tuning_rows(args: argparse.Namespace, source: Source) -> int:
@@ -206,25 +211,26 @@ def _tuning_rows(args: argparse.Namespace, source: Source) -> int:
     return max(min(1000, source.rows_at_most(5000) // 5), min(50, 5 + 2 * lags))
 
 
-def _from_options(args: argparse.Namespace, source: Source, talk: Talk) -> tuple[Columns, Embedding, Predictor | None]:
-    """Return the columns, the lags, and with --start the predictor."""
+def _from_options(
+    args: argparse.Namespace, source: Source, talk: Talk
+) -> tuple[Columns, dict[str, int], OnlineRegressor | None]:
+    """Return the columns, lags and horizon, and with --start the model."""
     if args.start is None:
         columns, lags = chosen_columns(args, source)
         past = f"its last {lags} values" + (f", {args.horizon} rows ahead" if args.horizon > 1 else "")
         from_what = [*([listed(columns.features)] if columns.features else []), *([past] if lags else [])]
         talk(f"target: {columns.target}, predicted from {' and '.join(from_what)}")
-        return columns, Embedding(lags, args.horizon), None
+        return columns, {"lags": lags, "horizon": args.horizon}, None
     model, stream = unpack(Path(args.start).read_bytes())
-    if "predictor" not in stream:
+    if not stream:
         raise ValueError(f"{args.start} does not say which columns it was made for. Use a file that --save wrote.")
     columns = columns_of(stream, source)
-    predictor = Predictor.restored(model, stream["predictor"])
-    predictor.embedding.history.clear()  # another stream has another past
-    talk(f"model: {type(model).__name__} from {args.start}, {predictor.size} centers")
-    return columns, predictor.embedding, predictor
+    model.begin_series()  # another stream has another past
+    talk(f"model: {type(innermost(model)).__name__} from {args.start}, {size_of(model)} centers")
+    return columns, past_of(model), model
 
 
-def _settings(args: argparse.Namespace, columns: Columns, embedding: Embedding) -> dict[str, Any]:
+def _settings(args: argparse.Namespace, columns: Columns, past: dict[str, int]) -> dict[str, Any]:
     """Return the options on which the output depends, to be kept in checkpoints and shown in the report."""
     plain = (
         "source",
@@ -246,7 +252,7 @@ def _settings(args: argparse.Namespace, columns: Columns, embedding: Embedding) 
     )
     settings = {name: getattr(args, name) for name in (*plain, "on_bad_row", "rejects")}
     lists = {name: ",".join(value) for name, value in asdict(columns).items() if isinstance(value, tuple)}
-    return settings | {"target": columns.target} | lists | {"lags": embedding.lags, "horizon": embedding.horizon}
+    return settings | {"target": columns.target} | lists | past
 
 
 def _saved(args: argparse.Namespace, checkpoints: Checkpoints | None, settings: dict[str, Any], talk: Talk) -> Any:
@@ -296,8 +302,7 @@ class Progress:
             self._bar = tqdm(initial=job.start_rows, unit=" rows", leave=False)
         self._bar.update(job.rows - self._bar.n)
         error = job.score.summary()["nmse_db"]
-        centers = 0 if job.predictor is None else job.predictor.size
-        self._bar.set_postfix_str(f"{'' if error is None else f'{error:.1f} dB, '}{centers} centers")
+        self._bar.set_postfix_str(f"{'' if error is None else f'{error:.1f} dB, '}{size_of(job.model)} centers")
 
     def close(self) -> None:
         if self._bar is not None:
@@ -316,7 +321,7 @@ def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
         talk("The predictions were not kept: add --out FILE, or a pipe.")
     if args.summary:
         write_atomically(args.summary, [json.dumps(figures, indent=2).encode() + b"\n"])
-    if job.predictor is None and job.warm_up is not None:
+    if job.model is None and job.warm_up is not None:
         talk(f"{job.warm_up.constant()} in every row: there is nothing to learn, and no model")
     elif args.save:
         write_atomically(args.save, [job.model_file()])
@@ -324,7 +329,7 @@ def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
     if args.report and job.curves is not None:
         from onlinegp.streams.writing.report import write_report
 
-        chosen = [] if job.predictor is None else described(job.predictor.model)
+        chosen = [] if job.model is None else described(innermost(job.model))
         write_report(args.report, figures, job.score, job.curves, command=_command(), model=chosen)
         talk(f"report: {args.report}")
 

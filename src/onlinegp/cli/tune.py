@@ -13,8 +13,8 @@ from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
 from onlinegp.streams.errors import printable
 from onlinegp.streams.running.job import Job
-from onlinegp.streams.running.predictor import Embedding, Predictor, Scaling
-from onlinegp.streams.running.prepare import Preparation, described, first_rows
+from onlinegp.streams.running.prepare import Preparation, Scaling, described, first_rows
+from onlinegp.streams.running.warm_up import WarmUp
 from onlinegp.streams.writing.sinks import NoSink
 
 EPILOG = f"""examples:
@@ -41,19 +41,18 @@ def main(args: argparse.Namespace) -> int:
     columns, lags = chosen_columns(args, source)
     source.select(columns)
     rows = args.tune or source.rows_at_most(1000)
-    X, y, embedding = first_rows(source, rows, Embedding(lags, args.horizon), say=say)
+    X, y = first_rows(source, WarmUp(rows, lags=lags, horizon=args.horizon, say=say)).data()
     choice = parse_model(args.model, given_parameters(args))
     scaling = Scaling.of(X, y)
-    trial = Preparation(choice.algorithm.name, choice.given).choose(scaling.x(X), scaling.y(y), args.horizon)
+    preparation = Preparation(choice.algorithm.name, choice.given, lags=lags, horizon=args.horizon)
+    trial = preparation.choose(*scaling(X, y))
     model = trial.build()
-    names = [*columns.features, *(f"{columns.target}[-{lag + args.horizon - 1}]" for lag in range(lags, 0, -1))]
-    print(f"{choice.algorithm.name} on {len(y)} rows, log density {trial.log_density:.3f} a row in the second half")
+    names = [*columns.features, *(f"{columns.target}[-{lag + args.horizon}]" for lag in range(lags))]
+    print(f"{choice.algorithm.name} on {len(y)} rows, log density {trial.log_density:.3f} per row in the second half")
     for line in (*described(model), *_relevance(names, trial.params.get("kernel"))):
         print(f"  {printable(line)}")
     if args.out:
-        embedding.history.clear()
-        predictor = Predictor(model, scaling, embedding)
-        job = Job(source, NoSink(), predictor=predictor)
+        job = Job(source, NoSink(), model=preparation.wrapped(model, scaling))
         write_atomically(args.out, [job.model_file()])
         say(f"model: {args.out}")
     return 0

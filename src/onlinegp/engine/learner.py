@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import sqrt
+from operator import attrgetter
 
 import numpy as np
 
@@ -27,23 +28,10 @@ class RecipeLearner:
         self._engine = make_engine(self._name, self.recipe, state, self._dtype)
         self.learn_one = self._engine.learn_one  # without a detour
 
-    @property
-    def engine(self) -> str:
-        """The name of the engine that runs."""
-        return self._engine.name
-
-    @property
-    def size(self) -> int:
-        return self._engine.size
-
-    @property
-    def seen(self) -> int:
-        return self._engine.seen
-
-    @property
-    def state(self) -> State:
-        """The state as it is now."""
-        return self._engine.state
+    engine = property(attrgetter("_engine.name"), doc="The name of the engine that runs.")
+    size = property(attrgetter("_engine.size"), doc="The number of centers.")
+    seen = property(attrgetter("_engine.seen"), doc="The number of samples learned.")
+    state = property(attrgetter("_engine.state"), doc="The state as it is now.")
 
     def weights(self) -> tuple[Array, Array]:
         """Return copies of the centers (m, d) and of their weights (m, p)."""
@@ -59,8 +47,11 @@ class RecipeLearner:
     def predict(self, X: Array) -> Gaussian:
         return gaussian(*self._engine.predict(X))
 
-    def skip(self, X: Array) -> Gaussian:
+    def skip(self, X: Array, Y: Array | None = None) -> Gaussian:
         return self.predict(X)
+
+    def begin_series(self) -> None:
+        pass
 
     def predict_one(self, x: object) -> tuple[float, float] | None:
         quick = self._engine.predict_one(x)

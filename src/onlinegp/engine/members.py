@@ -94,7 +94,7 @@ class NativeMembers:
 
         self.recipe, self.features, self.outputs = recipe, features, outputs
         self._buffers = recipe.start(features, outputs).arrays()
-        self._core = _native.Fleet(packed(recipe, features), features, outputs, dtype == "float32")
+        self._core = _native.Members(packed(recipe, features), features, outputs, dtype == "float32")
 
     def grow(self, count: int) -> None:
         self._core.grow(count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from operator import attrgetter
 from typing import Any, get_args
 
 import numpy as np
@@ -60,13 +61,8 @@ class NativeEngine:
         self.learn_one = self._core.learn_one
         self.predict_one = self._core.predict_one
 
-    @property
-    def size(self) -> int:
-        return self._core.size
-
-    @property
-    def seen(self) -> int:
-        return self._core.seen
+    size = property(attrgetter("_core.size"), doc="The number of centers.")
+    seen = property(attrgetter("_core.seen"), doc="The number of samples learned.")
 
     @property
     def state(self) -> State:

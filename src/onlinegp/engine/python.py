@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 import numpy as np
 
 from onlinegp.checks import Array
@@ -18,13 +20,8 @@ class PythonEngine:
         self.recipe = recipe
         self.state = state
 
-    @property
-    def size(self) -> int:
-        return self.state.size
-
-    @property
-    def seen(self) -> int:
-        return self.state.seen
+    size = property(attrgetter("state.size"), doc="The number of centers.")
+    seen = property(attrgetter("state.seen"), doc="The number of samples learned.")
 
     @property
     def outputs(self) -> int:

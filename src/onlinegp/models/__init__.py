@@ -1,4 +1,4 @@
-"""The estimators: one small class an algorithm, which is its parameters, its recipe and its citation."""
+"""The estimators: one small class per algorithm, which is its parameters, its recipe and its citation."""
 
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.lms.beta_klms import BetaKLMS

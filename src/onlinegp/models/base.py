@@ -108,6 +108,7 @@ class OnlineRegressor(Estimator):
             predictions = Predictions.joined([said for said, _ in parts])
             trace = Trace(predictions, Y.copy(), np.concatenate([size for _, size in parts]), origin)
             trace = trace.output(0) if self._single else trace
+            self._health.remember(X, Y)
             try:
                 self._health.after_running(self, predictions, Y, before)
             except BreakdownError as error:
@@ -115,16 +116,26 @@ class OnlineRegressor(Estimator):
                 raise
         return trace
 
-    def skip(self, X: ArrayLike) -> Predictions:
-        """Predict rows whose y is not known and never will be, in order, and go on behind them.
+    def skip(self, X: ArrayLike, y: ArrayLike | None = None) -> Predictions:
+        """Predict rows in order, without learning them, and go on behind them.
 
-        For most models this is `predict_distribution`; one that feeds on past values of y takes its own predictions
-        in their place.
+        For most models this is `predict_distribution`. One that feeds on past values of y remembers those that are
+        given, or its own predictions in their place where y is not known and never will be.
         """
         with self._lock:
             if self._learner is None:  # nothing to go on from
                 return self.predict_distribution(X)
-            return self._said(self._learner.skip(self._check_X(X)))
+            if y is None:
+                return self._said(self._learner.skip(self._check_X(X)))
+            learner, X, Y = self._ready(X, y)
+            return self._said(learner.skip(X, Y))
+
+    def begin_series(self) -> Self:
+        """Let go of past values, for a model that feeds on them: the next row does not follow the last."""
+        with self._lock:
+            if self._learner is not None:
+                self._learner.begin_series()
+        return self
 
     # Predicting
 

@@ -33,6 +33,8 @@ class Estimator:
     @classmethod
     def parameter_names(cls) -> list[str]:
         """Return the names of the parameters, in the order of the constructor."""
+        if cls.__init__ is object.__init__:
+            return []
         return list(inspect.signature(cls.__init__).parameters)[1:]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -93,8 +95,9 @@ class Estimator:
         if type(X) is not np.ndarray:
             X, _ = frames.read(X, getattr(self, "feature_names_in_", None), owner=owner)
         if X is None and self.features_optional:
-            return check_X(no_features(None), width=getattr(self, "n_features_in_", 0), owner=owner)
-        return check_X(X, width=getattr(self, "n_features_in_", None), owner=owner)
+            X = no_features(None)
+        none = 0 if self.features_optional and isinstance(X, np.ndarray) and X.shape[1:] == (0,) else None
+        return check_X(X, width=getattr(self, "n_features_in_", none), owner=owner)
 
     def _check_Xy(self, X: ArrayLike, y: ArrayLike, *, anew: bool = False) -> tuple[Array, Array, Any]:
         """Return X as (n, d), y as (n,) or (n, p), and the names of the columns; `anew` for a first or new fit."""

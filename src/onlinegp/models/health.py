@@ -24,13 +24,14 @@ class BreakdownError(ValueError):
 
     Attributes
     ----------
+    reason : what is wrong with the prediction
     row : where it was noticed, counted from the start of the model's stream; None if it was asked without learning
     trace : the predictions of the rows before, if they were made by `run`
     """
 
-    def __init__(self, message: str, row: int | None = None) -> None:
+    def __init__(self, message: str, row: int | None = None, reason: str = "") -> None:
         super().__init__(message)
-        self.row = row
+        self.row, self.reason = row, reason
         self.trace: Trace | None = None
 
 
@@ -63,9 +64,13 @@ class Health:
     def after_learning(self, model: OnlineRegressor, learner: Learner, X: Array, Y: Array, before: int) -> None:
         """Check a prediction of the last row, once in a while: it was learned, so it should not be far off."""
         self.largest = max(self.largest, float(np.abs(Y).max()))
-        self._last = X[-1:].copy(), Y[-1:].copy()
+        self.remember(X, Y)
         if learner.seen // EVERY > before // EVERY:
             self.before_saving(model, learner)
+
+    def remember(self, X: Array, Y: Array) -> None:
+        """Keep the row learned last: what it did shows in no prediction yet."""
+        self._last = X[-1:].copy(), Y[-1:].copy()
 
     def before_saving(self, model: OnlineRegressor, learner: Learner) -> None:
         """Refuse to keep a model that has broken down."""
@@ -92,5 +97,5 @@ class Health:
         if mean is not None and np.isfinite(mean).all() and std is not None and np.isfinite(std).all():
             j = int(np.abs(mean).argmax())
             what = f"it predicts {mean[j]:.3g} +- {std[j]:.3g}, and no |y| so far exceeds {self.largest:.3g}"
-        self.broken = BreakdownError(f"{model!r} broke down{where}: {what}. {model.remedy}", row)
+        self.broken = BreakdownError(f"{model!r} broke down{where}: {what}. {model.remedy}", row, what)
         return self.broken

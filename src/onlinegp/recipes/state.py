@@ -30,7 +30,7 @@ class State:
     Attributes
     ----------
     centers : (capacity, d)
-    alpha : (capacity, p), the weights of the mean, one column an output: of the kernel row k; where L is tracked, of
+    alpha : (capacity, p), the weights of the mean, one column per output: of the kernel row k; where L is tracked, of
         t = L^-1 k, and called b
     kcc : (capacity,), the prior variance k(c, c) of each center
     born : (capacity,), the number of the sample that became the center

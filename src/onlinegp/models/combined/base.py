@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from onlinegp.checks import Array, stored_names
 from onlinegp.learner import Contents, Learner, inside, nested
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.predictions import Predictions
+from onlinegp.predictions import Gaussian
 
 NAME = "model"  # of what is inside, in parameters and contents
 
@@ -31,9 +33,9 @@ class OuterRegressor(OnlineRegressor):
         return self._inside().features_optional
 
     def _inside(self) -> OnlineRegressor:
-        """Return a copy of the model inside, which later changes of parameters do not reach."""
+        """Return the model inside, if it is one."""
         if isinstance(self.model, OnlineRegressor):
-            return self.model.unfitted()
+            return self.model
         remedy = f"Make one: {self.model.__name__}()." if isinstance(self.model, type) else "Try onlinegp.KRLST()."
         raise TypeError(f"model must be an estimator of onlinegp, got {self.model!r}. {remedy}")
 
@@ -48,6 +50,9 @@ class OuterLearner:
     @property
     def size(self) -> int:
         return self.inner.size
+
+    def begin_series(self) -> None:
+        self.inner.begin_series()
 
     def learn_one(self, x: object, y: object) -> bool | None:
         return None
@@ -67,10 +72,28 @@ class OuterLearner:
         return own
 
 
-def single(learner: Any, x: Array) -> tuple[Any, Any]:
+def single(learner: Learner, x: Array) -> tuple[Any, Any]:
     """Return mean and standard deviation at one row x (d,): two numbers at once if that can be, else of shape (p,)."""
     quick = learner.predict_one(x)
     if quick is not None:
         return quick
-    said: Predictions = learner.predict(x[None, :])
+    said = learner.predict(x[None, :])
     return said.mean[0], said.std[0]
+
+
+def learn_single(learner: Learner, x: Array, y: Any) -> None:
+    """Learn one row, x (d,) and y a number or (p,), at once if that can be."""
+    if learner.learn_one(x, y) is None:
+        learner.learn(x[None, :], np.reshape(y, (1, -1)))
+
+
+def is_gaussian(learner: Learner, X: Array) -> bool:
+    """Whether mean and standard deviation are all that there is to keep of predictions at these rows."""
+    return type(learner.predict(X[:1])) is Gaussian
+
+
+def innermost(model: OnlineRegressor) -> OnlineRegressor:
+    """Return what is inside a model made of models, at the end; the model itself if it is none."""
+    while isinstance(model, OuterRegressor):
+        model = model.model
+    return model

@@ -25,11 +25,22 @@ class Scale:
     def none(cls, width: int) -> Scale:
         return cls(np.zeros(width), np.ones(width))
 
+    @classmethod
+    def of(cls, X: Array) -> Scale:
+        """Return mean and standard deviation of the columns; a constant one has the scale 1."""
+        center, std, varies = moments(X)
+        return cls(center, np.where(varies, std, 1.0))
+
+    def numbers(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Return centers and scales as plain numbers."""
+        return tuple(self.center.tolist()), tuple(self.scale.tolist())
+
     def __call__(self, X: Array) -> Array:
         """Return the columns in units of the scale, of a magnitude that the model inside can square."""
         Z = X - self.center
         Z /= self.scale
-        return np.clip(Z, -0.5 * LARGEST, 0.5 * LARGEST, out=Z)
+        np.minimum(Z, 0.5 * LARGEST, out=Z)  # np.clip takes five times as long for one row
+        return np.maximum(Z, -0.5 * LARGEST, out=Z)
 
 
 def moments(values: Array) -> tuple[Array, Array, NDArray[np.bool_]]:

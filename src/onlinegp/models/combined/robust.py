@@ -10,7 +10,7 @@ import numpy as np
 from onlinegp.checks import LARGEST, Array, positive
 from onlinegp.learner import Contents, Learner, Sizes, run_by_row
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.base import OuterLearner, OuterRegressor, single
+from onlinegp.models.combined.base import OuterLearner, OuterRegressor, is_gaussian, learn_single, single
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Gaussian, Predictions
 
@@ -74,7 +74,7 @@ class RobustLearner(OuterLearner):
             self._step(x, y)
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
-        if type(self.inner.predict(X[:1])) is not Gaussian:  # more than mean and standard deviation is to be kept
+        if not is_gaussian(self.inner, X):
             return run_by_row(self, X, Y)
         mean, std, size = np.empty(Y.shape), np.empty(Y.shape), np.empty(len(Y), dtype=np.int64)
         for i in range(len(Y)):
@@ -86,15 +86,14 @@ class RobustLearner(OuterLearner):
         """Predict and learn one row, x (d,) and y (p,); return what was predicted."""
         mean, std = single(self.inner, x)
         target = self.believed(y.item() if isinstance(mean, float) else y, mean, std)
-        if self.inner.learn_one(x, target) is None:
-            self.inner.learn(x[None, :], np.reshape(target, (1, -1)))
+        learn_single(self.inner, x, target)
         return mean, std
 
     def predict(self, X: Array) -> Predictions:
         return self.inner.predict(X)
 
-    def skip(self, X: Array) -> Predictions:
-        return self.inner.skip(X)
+    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
+        return self.inner.skip(X, Y)
 
     def learn_one(self, x: object, y: object) -> bool | None:
         quick = self.inner.predict_one(x)

@@ -68,7 +68,8 @@ class Scaled(OuterRegressor):
     def start(self, features: int, outputs: int) -> ScaledLearner:
         x = _given("x", self.x_center, self.x_scale, features, "feature")
         y = _given("y", self.y_center, self.y_scale, outputs, "output")
-        return ScaledLearner(self._inside(), features, outputs, count(rows=self.rows), x, y)
+        model = self._inside().unfitted()  # which later changes of parameters do not reach
+        return ScaledLearner(model, features, outputs, count(rows=self.rows), x, y)
 
 
 def _given(name: str, center: Any, scale: Any, width: int, what: str) -> Scale | None:
@@ -121,8 +122,28 @@ class ScaledLearner(OuterLearner):
     def predict(self, X: Array) -> Predictions:
         return self._in_units(self.inner.predict(self._x(X)))
 
-    def skip(self, X: Array) -> Predictions:
-        return self._in_units(self.inner.skip(self._x(X)))
+    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
+        return self._in_units(self.inner.skip(self._x(X), None if Y is None else self._y(Y)))
+
+    def learn_one(self, x: object, y: object) -> bool | None:
+        z = self._scaled(x)
+        if z is None or not isinstance(y, float) or not abs(y) < LARGEST or not self._final():
+            return None
+        sound = self.inner.learn_one(z, (y - self._y.center.item()) / self._y.scale.item())
+        self.seen += sound is not None
+        return sound
+
+    def predict_one(self, x: object) -> tuple[float, float] | None:
+        z = self._scaled(x)
+        quick = None if z is None or not (self.inner.seen or self._y_given) else self.inner.predict_one(z)
+        scale = self._y.scale[0].item()
+        return None if quick is None else (self._y.center[0].item() + scale * quick[0], scale * quick[1])
+
+    def _scaled(self, x: object) -> Array | None:
+        """Return a row for the quick ways: numbers in an array, for one output; None for anything else."""
+        if self.outputs != 1 or not isinstance(x, np.ndarray) or x.shape != (self.features,) or x.dtype != np.float64:
+            return None
+        return self._x(x) if np.abs(x).max(initial=0.0) < LARGEST else None
 
     def dump(self) -> Contents:
         X, Y = self._rows_kept()
@@ -208,8 +229,7 @@ class ScaledLearner(OuterLearner):
         """Find the scales of the rows so far, and let the inner learner learn these anew."""
         X, Y = self._rows_kept()
         if not self._x_given:
-            center, std, varies = moments(X)
-            self._x = Scale(center, np.where(varies, std, 1.0))
+            self._x = Scale.of(X)
         if not self._y_given:
             center, std, self._varies = moments(Y)
             self._y = Scale(center, np.where(self._varies, std, own_size(center)))

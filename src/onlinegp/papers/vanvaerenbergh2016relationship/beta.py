@@ -245,7 +245,7 @@ def _verdicts(name: str, task: dict[str, Any], betas: list[float]) -> list[Claim
         Claim(
             "here",
             f"On {name}, it gives the data a higher log density than beta = 0.",
-            f"{auto['log density']:.3f} against {grid['log density'][zero]:.3f} nats a sample.",
+            f"{auto['log density']:.3f} against {grid['log density'][zero]:.3f} nats per sample.",
             auto["log density"] > grid["log density"][zero],
         ),
     ]

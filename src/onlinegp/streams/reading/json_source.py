@@ -1,4 +1,4 @@
-"""JSON lines: one object a line; its other fields pass through as they were."""
+"""JSON lines: one object per line; its other fields pass through as they were."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class JsonSource(TextSource):
         head = lines.peek(1 if lines.pipe else PROBE).split(b"\n")[:PROBE]
         rows = [row for row in map(_object, head) if row is not None]
         if not rows:
-            raise BadData(f"{self.path}, line 1: is not a JSON object. JSON lines hold one object a line.")
+            raise BadData(f"{self.path}, line 1: is not a JSON object. JSON lines hold one object per line.")
         self.names = list(rows[0])
         self.numeric = {name: sum(_is_number(row.get(name)) for row in rows) * 2 > len(rows) for name in self.names}
 

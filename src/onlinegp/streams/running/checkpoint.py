@@ -1,9 +1,10 @@
 """Checkpoints: model, position and output of a run at one moment, in one file that is there or is not.
 
-A checkpoint is a model file with one more entry in its header, "stream": columns, scaling, the place in the input, the
-length of the output, the scores so far. So `onlinegp.load` opens it, and what `--save` writes is the same format
-without a place. The output reaches the disk first and the checkpoint after it, so the output on disk is never
-shorter than the checkpoint says; on resuming, what is longer is cut off and made again.
+A checkpoint is a model file with one more entry in its header, "stream": columns, the place in the input, the length of
+the output, the scores so far. So `onlinegp.load` opens it, as a model that takes and predicts values in the units of
+the data, and what `--save` writes is the same format without a place. The output reaches the disk first and the
+checkpoint after it, so the output on disk is never shorter than the checkpoint says; on resuming, what is longer is cut
+off and made again.
 """
 
 from __future__ import annotations

@@ -12,14 +12,16 @@ from dataclasses import asdict, dataclass, field
 from time import monotonic
 from typing import Any
 
-from onlinegp.checks import Array
 from onlinegp.files.atomic import is_special
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined.base import innermost
+from onlinegp.models.health import BreakdownError
 from onlinegp.streams.errors import BadData, BadRow, BrokeDown, CheckpointError, Stopped
 from onlinegp.streams.reading.source import Block, Source
+from onlinegp.streams.running.advance import Said, advance
 from onlinegp.streams.running.checkpoint import Checkpoints, pack
-from onlinegp.streams.running.predictor import Predicted, Predictor, WarmUp
 from onlinegp.streams.running.score import Curves, Rows, Score
+from onlinegp.streams.running.warm_up import WarmUp
 from onlinegp.streams.writing.sinks import Appended, ParquetSink, Sink
 
 
@@ -94,15 +96,17 @@ class Stopper:
 class Job:
     """A source, what to do with it, and how far it has come.
 
-    `prepare` makes the predictor from the tuning rows, when `warm_up` has seen enough of them.
+    `prepare` makes the model from the tuning rows, when `warm_up` has seen enough of them. Unless it is to `learn`, the
+    model only predicts.
     """
 
     source: Source
     sink: Sink
     level: float = 0.95
-    predictor: Predictor | None = None
+    model: OnlineRegressor | None = None
+    learn: bool = True
     warm_up: WarmUp | None = None
-    prepare: Callable[[Array, Array, WarmUp], Predictor] | None = None
+    prepare: Callable[[WarmUp], OnlineRegressor] | None = None
     rejects: Rejects = field(default_factory=lambda: Rejects(None))
     checkpoints: Checkpoints | None = None
     every: Every = field(default_factory=Every)
@@ -138,7 +142,7 @@ class Job:
     def _take(self, block: Block, position: dict[str, int]) -> None:
         self.rejects.write(block.rejected)
         start = 0
-        if self.warm_up is not None and self.predictor is None:
+        if self.warm_up is not None and self.model is None:
             said = self.warm_up.advance(block.X, block.y)
             start = len(said)
             self._emit(block, 0, said, counts=False)
@@ -155,17 +159,17 @@ class Job:
 
     def _predict(self, block: Block, start: int) -> None:
         """Predict and learn the rows of a block from `start` on; if the model breaks down, write those before that."""
-        assert self.predictor is not None
+        assert self.model is not None
         try:
-            said = self.predictor.advance(block.X[start:], block.y[start:])
+            said = advance(self.model, block.X[start:], block.y[start:], learn=self.learn)
         except BrokeDown as error:
             self._emit(block, start, error.said, counts=True)
             raise BrokeDown(error.model, error.reason, where=self._row(self.rows + 1)) from None
         self._emit(block, start, said, counts=True)
 
-    def _emit(self, block: Block, start: int, said: Predicted, *, counts: bool) -> None:
+    def _emit(self, block: Block, start: int, said: Said, *, counts: bool) -> None:
         part = slice(start, start + len(said))
-        rows = Rows.of(block.y[part], said.mean, said.std, said.size, level=self.level, counts=counts)
+        rows = Rows.of(block.y[part], said, level=self.level, counts=counts)
         keys = [key[part] for key in block.keys]
         self.sink.write(keys, [rows.y, rows.mean, rows.std, rows.lower, rows.upper, rows.density])
         self.score.add(rows)
@@ -182,12 +186,12 @@ class Job:
         before = monotonic()
         self._stopper.waiting = True  # nothing to lose here: no need to wait for the end of it
         self._stopper.check()
-        self.predictor = self.prepare(*self.warm_up.data(), self.warm_up)
+        self.model = self.prepare(self.warm_up)
         self._stopper.waiting = False
         self.idle += monotonic() - before
 
     def _finish(self) -> None:
-        if self.predictor is None and self.warm_up is not None and self.warm_up.varied:
+        if self.model is None and self.warm_up is not None and self.warm_up.varied:
             self._tune()  # the input was shorter than the tuning: there is a model, but nothing was scored
         self.save_checkpoint()
 
@@ -200,7 +204,7 @@ class Job:
 
     def save_checkpoint(self) -> None:
         """Make output and state safe on disk, in that order. Before the model exists there is nothing to save."""
-        if self.checkpoints is None or self.predictor is None:
+        if self.checkpoints is None or self.model is None:
             return
         self.sink.sync()
         self.rejects.sync()
@@ -215,11 +219,12 @@ class Job:
         BrokeDown
             If the last row broke the model.
         """
-        assert self.predictor is not None
-        self.predictor.refuse_broken(self._row(self.rows))
-        columns, predictor = asdict(self.source.columns), self.predictor.state()
-        stream = {"columns": columns, "predictor": predictor, "level": self.level, "settings": self.settings}
-        return pack(self.predictor.model, stream | (place or {}))
+        assert self.model is not None
+        stream = {"columns": asdict(self.source.columns), "level": self.level, "settings": self.settings}
+        try:
+            return pack(self.model, stream | (place or {}))
+        except BreakdownError as error:
+            raise BrokeDown(innermost(self.model), error.reason, where=self._row(self.rows)) from None
 
     def _place(self) -> dict[str, Any]:
         length = getattr(getattr(self.sink, "file", None), "length", 0)
@@ -234,7 +239,7 @@ class Job:
 
     def resume(self, model: OnlineRegressor, stream: dict[str, Any]) -> None:
         """Go on from a checkpoint; source, sink and rejects stand where it says."""
-        self.predictor = Predictor.restored(model, stream["predictor"])
+        self.model = model
         self.rows = self.saved_rows = self.start_rows = stream["rows"]
         self.score = Score.restored(stream["score"])
         if self.curves is not None and stream["curves"] is not None:

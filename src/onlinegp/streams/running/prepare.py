@@ -8,18 +8,37 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.batch.choice import BUDGET, CANDIDATES, Trial, recommend
+from onlinegp.batch.choice import BUDGET, CANDIDATES, Trial, prequential_density, recommend
 from onlinegp.batch.tuning import Hyperparameters, likely_kernels
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
-from onlinegp.metrics import log_density
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.streams.errors import BadData
+from onlinegp.models.combined import Lagged, Robust, Scaled
+from onlinegp.models.combined.moments import Scale
+from onlinegp.streams.errors import BadData, BrokeDown
 from onlinegp.streams.reading.source import Source
-from onlinegp.streams.running.predictor import Embedding, Predictor, Scaling, WarmUp, sound_rows
+from onlinegp.streams.running.advance import advance
 from onlinegp.streams.running.registry import algorithm, named
+from onlinegp.streams.running.warm_up import WarmUp
 
-BLOCK = 1000  # rows between two chances to be interrupted
+FARTHEST = 10_000  # lags, and rows ahead: a block of inputs must fit in memory
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Center and scale of inputs and target, fixed before learning."""
+
+    x: Scale
+    y: Scale
+
+    @classmethod
+    def of(cls, X: Array, y: Array) -> Scaling:
+        """Mean and standard deviation of the columns; a column that is constant, but for rounding, keeps its scale."""
+        return cls(Scale.of(X), Scale.of(y[:, None]))
+
+    def __call__(self, X: Array, y: Array) -> tuple[Array, Array]:
+        """Return inputs and target in standard units."""
+        return self.x(X), self.y(y[:, None])[:, 0]
 
 
 @dataclass
@@ -29,26 +48,29 @@ class Preparation:
     name: str | None = None
     given: dict[str, Any] = field(default_factory=dict)
     robust: float | None = None
+    lags: int = 0
+    horizon: int = 1
     say: Callable[[str], None] = lambda text: None
 
     @property
     def budget(self) -> int:
         return self.given.get("budget", BUDGET)
 
-    def tuned(self, X: Array, y: Array, warm: WarmUp) -> Predictor:
-        """Return a predictor that has learned the tuning rows."""
+    def tuned(self, warm: WarmUp) -> OnlineRegressor:
+        """Return the model for a stream, which has learned the tuning rows."""
+        X, y = warm.data()
         scaling = Scaling.of(X, y)
-        model = self.choose(scaling.x(X), scaling.y(y), warm.embedding.horizon).build()
-        predictor = Predictor(model, scaling, warm.embedding, robust=self.robust)
-        predictor.teach(X, y)
-        return predictor
+        trial = self.choose(*scaling(X, y))
+        model = self.wrapped(trial.build(), scaling)
+        teach(model, *warm.rows_for_learning())
+        return model
 
-    def choose(self, Z: Array, t: Array, horizon: int = 1) -> Trial:
+    def choose(self, Z: Array, t: Array) -> Trial:
         """Return the model, and say why: Z and t are standardized."""
         candidates = CANDIDATES if self.name is None else (algorithm(self.name).estimator,)
 
         def density(model: OnlineRegressor) -> float:
-            return tuning_density(model, Z, t, horizon=horizon, robust=self.robust)
+            return tuning_density(model, Z, t, horizon=self.horizon, robust=self.robust)
 
         found = hyperparameters(Z, t, self.given)
         trials = recommend(found, density, candidates=candidates, budget=self.budget, given=self.given)
@@ -59,11 +81,15 @@ class Preparation:
         self._explain(trials, len(t))
         return trials[0]
 
-    def untuned(self, width: int, embedding: Embedding) -> Predictor:
-        """Return a predictor with the parameters as given, in the units of the data."""
-        model = algorithm(self.name or "krlst").estimator(**self.given)
+    def untuned(self) -> OnlineRegressor:
+        """Return a model with the parameters as given, in the units of the data."""
+        model = self.wrapped(algorithm(self.name or "krlst").estimator(**self.given))
         model.check()  # refuses a wrong parameter before any file is opened
-        return Predictor(model, Scaling.none(width), embedding, robust=self.robust)
+        return model
+
+    def wrapped(self, model: OnlineRegressor, scaling: Scaling | None = None) -> OnlineRegressor:
+        """Return the model with lags, scaling and bounds, as they were asked for."""
+        return wrapped(model, scaling, lags=self.lags, horizon=self.horizon, robust=self.robust)
 
     def _explain(self, trials: list[Trial], rows: int) -> None:
         best = trials[0]
@@ -75,11 +101,39 @@ class Preparation:
             self.say(f"       {text}")
 
 
-def first_rows(
-    source: Source, rows: int, embedding: Embedding, *, say: Callable[[str], None]
-) -> tuple[Array, Array, Embedding]:
-    """Return inputs and targets of the first rows of a source; of more if the target is constant in those."""
-    warm = WarmUp(rows, embedding, say=say)
+def wrapped(
+    model: OnlineRegressor,
+    scaling: Scaling | None = None,
+    *,
+    lags: int = 0,
+    horizon: int = 1,
+    robust: float | None = None,
+) -> OnlineRegressor:
+    """Return a model for a stream: what a command does to a model, in Python."""
+    if robust is not None:
+        model = Robust(model, bound=robust)
+    if scaling is not None:
+        (xc, xs), (yc, ys) = scaling.x.numbers(), scaling.y.numbers()
+        model = Scaled(model, x_center=xc, x_scale=xs, y_center=yc, y_scale=ys)
+    return Lagged(model, lags=lags, horizon=horizon) if lags or horizon > 1 else model
+
+
+def past_of(model: OnlineRegressor) -> dict[str, int]:
+    """Return lags and horizon of a model for a stream."""
+    return {"lags": model.lags, "horizon": model.horizon} if isinstance(model, Lagged) else {"lags": 0, "horizon": 1}
+
+
+def teach(model: OnlineRegressor, X: Array, y: Array) -> None:
+    """Let a model learn the tuning rows; what would have been predicted does not matter."""
+    try:
+        advance(model, X, y)
+    except BrokeDown as error:
+        where = f" on row {len(error.said) + 1} of those for tuning"
+        raise BrokeDown(error.model, error.reason, where=where) from None
+
+
+def first_rows(source: Source, warm: WarmUp) -> WarmUp:
+    """Take the first rows of a source; more of them if the target is constant in those."""
     for block in source:
         warm.advance(block.X, block.y)
         if warm.done:
@@ -88,7 +142,7 @@ def first_rows(
             raise BadData(block.error.message(source.path))
     if not warm.varied:
         raise BadData(f"{warm.constant()} in every row of {source.path}: there is nothing to tune on.")
-    return *warm.data(), embedding
+    return warm
 
 
 def hyperparameters(Z: Array, t: Array, given: dict[str, Any]) -> list[Hyperparameters]:
@@ -104,22 +158,11 @@ def tuning_density(model: OnlineRegressor, Z: Array, t: Array, *, horizon: int, 
 
     With a longer horizon targets are learned later, and with `robust` bounded, as they will be along the stream.
     """
-    predictor = Predictor(model, Scaling.none(Z.shape[1]), Embedding(horizon=horizon), robust=robust)
-    half = slice(len(t) // 2, None)
-    with np.errstate(all="ignore"):
-        try:
-            parts = [predictor.step(Z[i : i + BLOCK], t[i : i + BLOCK])[:2] for i in range(0, len(t), BLOCK)]
-            mean, std = np.hstack(parts)
-            if sound_rows(mean, std, predictor.largest) < len(t):
-                return -np.inf
-            density = log_density(t[half], mean[half], std[half])
-        except (ValueError, FloatingPointError):  # it broke down: not a model for these rows
-            return -np.inf
-    return float(density.mean()) if np.isfinite(density).all() else -np.inf
+    return prequential_density(wrapped(model, horizon=horizon, robust=robust), Z, t)
 
 
 def described(model: OnlineRegressor) -> list[str]:
-    """Return the parameters of a model, one a line, kernels in words."""
+    """Return the parameters of a model, one per line, kernels in words."""
     params = {name: value for name, value in model.get_params(deep=False).items() if name != "engine"}
     return [f"{name} = {shown(value)}" for name, value in params.items()]
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlinegp.checks import Array
-from onlinegp.metrics import log_density
-from onlinegp.streams.running.predictor import CONSTANT
+from onlinegp.models.combined.moments import CONSTANT
+from onlinegp.streams.running.advance import Said
 
 LEVELS = (0.5, 0.68, 0.8, 0.9, 0.95, 0.99)
-LEVEL_ENDS = [NormalDist().inv_cdf((1.0 + level) / 2.0) for level in LEVELS]  # in standard deviations
 BINS = 20  # of the PIT histogram
-PIT_EDGES = [NormalDist().inv_cdf(i / BINS) for i in range(1, BINS)]
 BUCKETS = 800  # points of a curve; twice as wide whenever there are twice as many
 TAIL = 400  # last rows kept in full
 SUMS = ("rows", "scored", "squares", "density", "covered")  # added when two buckets become one
@@ -34,20 +31,16 @@ class Rows:
     lower: Array
     upper: Array
     density: Array
-    size: Array
+    pit: Array  # the probability that was given to a value of at most y
+    size: NDArray[Any]
     scored: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, y: Array, mean: Array, std: Array, size: Array, *, level: float, counts: bool) -> Rows:
-        """Add the interval and the log density, NaN where either target or prediction is missing."""
-        half = NormalDist().inv_cdf((1.0 + level) / 2.0) * std
-        known = ~(np.isnan(y) | np.isnan(mean))
-        density = np.full(len(y), np.nan)
-        if known.all() and len(y):
-            density = log_density(y, mean, std)
-        elif known.any():
-            density[known] = log_density(y[known], mean[known], std[known])
-        return cls(y, mean, std, mean - half, mean + half, density, size, known & counts)
+    def of(cls, y: Array, said: Said, *, level: float, counts: bool) -> Rows:
+        """Ask the predictions for what is written and scored; NaN where either target or prediction is missing."""
+        p = said.predictions
+        scored = ~(np.isnan(y) | np.isnan(p.mean)) & counts
+        return cls(y, p.mean, p.std, *p.interval(level), p.log_density(y), p.cdf(y), said.size, scored)
 
 
 class Score:
@@ -65,7 +58,7 @@ class Score:
         if not rows.scored.any():
             return
         pick = slice(None) if rows.scored.all() else rows.scored  # the whole, without a copy
-        y, e, std = rows.y[pick], (rows.y - rows.mean)[pick], rows.std[pick]
+        y, e, pit = rows.y[pick], (rows.y - rows.mean)[pick], rows.pit[pick]
         n = len(y)
         delta, total = float(y.mean()) - self.y_mean, self.n + n
         self.y_squares += float(((y - y.mean()) ** 2).sum()) + delta**2 * self.n * n / total
@@ -74,13 +67,10 @@ class Score:
         self.squares += float(e @ e)
         self.density += float(rows.density[pick].sum())
         self.covered += int(((rows.lower <= rows.y) & (rows.y <= rows.upper))[pick].sum())
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.where(e == 0.0, 0.0, e / std)
-        size = np.abs(z)
-        self.within = [
-            have + int(np.count_nonzero(size <= end)) for have, end in zip(self.within, LEVEL_ENDS, strict=True)
-        ]
-        self.pit = (np.asarray(self.pit) + np.bincount(np.searchsorted(PIT_EDGES, z), minlength=BINS)).tolist()
+        central = np.abs(2.0 * pit - 1.0)  # the level of the central interval that ends at y
+        self.within = [have + int(np.count_nonzero(central <= a)) for have, a in zip(self.within, LEVELS, strict=True)]
+        bins = np.minimum((BINS * pit).astype(np.int64), BINS - 1)
+        self.pit = (np.asarray(self.pit) + np.bincount(bins, minlength=BINS)).tolist()
 
     def summary(self) -> dict[str, Any]:
         """Return the figures by name; None where no row was scored."""

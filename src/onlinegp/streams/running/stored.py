@@ -12,22 +12,25 @@ import numpy as np
 from onlinegp.checks import LARGEST
 from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.streams.running.predictor import FARTHEST
 from onlinegp.streams.running.score import BINS, BUCKETS, HIGH, LEVELS, LOW, SUMS, TAIL, TAILED
 
+SAVED = ("columns", "level", "settings")
+PLACE = ("position", "output", "rejects", "rows", "score", "curves")
 COUNT = 1 << 62  # more than anything that is counted
 
 
 def checked(stream: Any, model: OnlineRegressor) -> dict[str, Any]:
     """Return the stream's entry of a model file, or raise a ModelFileError; it is empty for a plain model file.
 
-    A saved model has columns, predictor, level and settings; a checkpoint has its place besides.
+    A saved model has columns, level and settings; a checkpoint has its place besides.
     """
     _need(isinstance(stream, dict), "stream", "an object")
     if not stream:
         return {}
+    _only(stream, (*SAVED, *(PLACE if "position" in stream else ())), "stream")
     _columns(_object(stream, "columns"))
-    _predictor(_object(stream, "predictor"), len(stream["columns"]["features"]), model)
+    inputs, features = len(stream["columns"]["features"]), getattr(model, "n_features_in_", None)
+    _need(features in (None, inputs), "columns", f"as many as the model's {features} inputs")
     _level(stream)
     _object(stream, "settings")
     if "position" in stream:
@@ -37,9 +40,8 @@ def checked(stream: Any, model: OnlineRegressor) -> dict[str, Any]:
         _whole(stream, "output")
         _whole(stream, "rows")
         _score(_object(stream, "score"))
-        if stream.get("curves") is not None:
+        if stream["curves"] is not None:
             _curves(_object(stream, "curves"))
-        stream.setdefault("curves", None)
     return stream
 
 
@@ -55,31 +57,6 @@ def _columns(columns: dict[str, Any]) -> None:
     for names in (_list(columns, "features") + target, _list(columns, "keys")):
         _need(all(isinstance(name, str) for name in names), "columns", "made of names")
         _need(len(set(names)) == len(names), "columns", "without a name twice")
-
-
-def _predictor(predictor: dict[str, Any], features: int, model: OnlineRegressor) -> None:
-    scaling, embedding = _object(predictor, "scaling"), _object(predictor, "embedding")
-    lags, horizon = _whole(embedding, "lags", 0, FARTHEST), _whole(embedding, "horizon", 1, FARTHEST)
-    width = features + lags
-    learned = model.n_features_in_ if model.__sklearn_is_fitted__() else width
-    _need(width == learned, "columns", f"as many as the model's {learned} inputs, features and lags together")
-    _only(scaling, ("x_center", "x_scale", "y_center", "y_scale"), "scaling")
-    _only(embedding, ("lags", "horizon", "history"), "embedding")
-    for name in ("x_center", "x_scale"):
-        _need(len(_numbers(scaling, name)) == width, name, f"of {width} numbers")
-    _need(all(scale > 0.0 for scale in (*scaling["x_scale"], _number(scaling, "y_scale"))), "scaling", "positive")
-    _number(scaling, "y_center")
-    most = lags + horizon - 1 if lags else 0
-    _need(len(_numbers(embedding, "history")) <= most, "history", f"of at most {most} numbers")
-    robust = predictor.setdefault("robust", None)
-    _need(robust is None or _number(predictor, "robust") > 0.0, "robust", "a positive number or null")
-    waiting = _list(predictor, "waiting")
-    _need(len(waiting) < horizon, "waiting", "shorter than the horizon")
-    for pair in waiting:
-        _need(isinstance(pair, list) and len(pair) == 2, "waiting", "made of pairs")
-        inputs = _numbers({"waiting": pair[0]}, "waiting")
-        _need(len(inputs) == width, "waiting", f"made of {width} inputs and a target")
-        _number({"waiting": pair[1]}, "waiting")
 
 
 def _score(score: dict[str, Any]) -> None:
@@ -142,10 +119,6 @@ def _number(of: dict[str, Any], name: str, most: float = LARGEST) -> float:
     good = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < most
     _need(good, name, "a finite number" + (f" below {most:g}" if most < np.inf else ""))
     return value  # type: ignore[return-value]
-
-
-def _numbers(of: dict[str, Any], name: str) -> list[float]:
-    return [_number({name: value}, name) for value in _list(of, name)]
 
 
 def _numbers_or_null(of: dict[str, Any], name: str) -> list[float]:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from time import monotonic
 from typing import Any
 
+from onlinegp.streams.running.advance import size_of
 from onlinegp.streams.running.job import Job
 
 
 def summary(job: Job) -> dict[str, Any]:
     """Return the figures of a run."""
     seconds = monotonic() - job.began - job.idle
-    centers = 0 if job.predictor is None else job.predictor.size
     return {
         "rows": job.rows,
         "rejected": job.rejects.count,
         **job.score.summary(),
-        "centers": centers,
+        "centers": size_of(job.model),
         "tuning_seconds": job.idle,
         "rows_per_second": (job.rows - job.start_rows) / max(seconds, 1e-9),
     }

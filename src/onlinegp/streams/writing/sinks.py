@@ -90,7 +90,7 @@ class CsvSink:
 
 
 class JsonSink(CsvSink):
-    """One object a line; what is missing is null."""
+    """One object per line; what is missing is null."""
 
     def __init__(self, file: Appended, names: list[str]) -> None:
         self.file = file

@@ -1,4 +1,4 @@
-"""The numbers that the members of a fleet have, by key."""
+"""The keys of a fleet, and the numbers that its members have."""
 
 from __future__ import annotations
 

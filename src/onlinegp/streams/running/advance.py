@@ -1,0 +1,77 @@
+"""A model at work on the rows of a stream: predict, then learn; rows without a target are skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinegp.checks import Array
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined.base import innermost
+from onlinegp.models.health import BreakdownError
+from onlinegp.predictions import Gaussian, Predictions
+from onlinegp.streams.errors import BrokeDown
+
+
+@dataclass(frozen=True)
+class Said:
+    """What was predicted of rows before they were learned, NaN where nothing could be, and the sizes after them."""
+
+    predictions: Predictions
+    size: NDArray[Any]
+
+    @classmethod
+    def joined(cls, parts: Sequence[Said]) -> Said:
+        if not parts:
+            return cls(Gaussian(np.empty(0), np.empty(0)), np.empty(0))
+        return cls(Predictions.joined([part.predictions for part in parts]), np.concatenate([p.size for p in parts]))
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+
+def advance(model: OnlineRegressor, X: Array, y: Array, *, learn: bool = True) -> Said:
+    """Predict the rows X (n, features), then learn those whose y is not NaN, if `learn`.
+
+    Raises
+    ------
+    BrokeDown
+        If the model does, with what it said of the rows before that.
+    """
+    said: list[Said] = []
+    for part, missing in stretches(np.isnan(y)):
+        rows = X[part] if X.shape[1] else None
+        try:
+            with np.errstate(all="ignore"):  # what comes of it is judged by the model
+                if learn and not missing:
+                    trace = model.run(rows, y[part])  # type: ignore[arg-type]
+                    said.append(Said(trace.predictions, trace.size))
+                else:
+                    predictions = model.skip(X[part], None if missing else y[part])
+                    said.append(Said(predictions, np.full(len(predictions), size_of(model))))
+        except BreakdownError as error:
+            if error.trace is not None:
+                said.append(Said(error.trace.predictions, error.trace.size))
+            raise BrokeDown(innermost(model), error.reason, said=Said.joined(said)) from error
+        except ValueError as error:
+            if not size_of(model):  # it has not learned anything yet, so a parameter is wrong
+                raise
+            raise BrokeDown(innermost(model), str(error), said=Said.joined(said)) from error
+    return Said.joined(said)
+
+
+def size_of(model: OnlineRegressor | None) -> int:
+    """Return the number of centers, zero before there is a model or it has learned anything."""
+    return 0 if model is None or not model.__sklearn_is_fitted__() else model.size_
+
+
+def stretches(missing: Array) -> list[tuple[slice, bool]]:
+    """Return the stretches of rows with and without a target, in order."""
+    cuts = np.flatnonzero(np.diff(missing)) + 1
+    edges = [0, *cuts.tolist(), len(missing)]
+    return [(slice(a, b), bool(missing[a])) for a, b in pairwise(edges) if b > a]
