@@ -18,7 +18,7 @@ from onlinegp.engine import thread_count
 from onlinegp.engine.keys import Numbers
 from onlinegp.engine.members import Members, Which
 from onlinegp.files.atomic import write_atomically
-from onlinegp.files.container import ModelFileError, as_model_file_error, pack, unpack
+from onlinegp.files.container import ModelFileError, as_model_file_error, chunks, unpack
 from onlinegp.files.stacks import stacked, unstacked
 from onlinegp.learner import Contents
 from onlinegp.locks import ModelLock
@@ -162,7 +162,7 @@ class Fleet:
 
     def save(self, path: str | Path, *, progress: bool = False) -> None:
         """Write all models to one file, beside it first and then renamed. Keys must be strings or whole numbers."""
-        write_atomically(path, [self.to_bytes(progress=progress)])
+        write_atomically(path, self._chunks(progress))
 
     @classmethod
     def load(cls, path: str | Path, *, threads: int | None = None, progress: bool = False) -> Self:
@@ -174,6 +174,9 @@ class Fleet:
 
     def to_bytes(self, *, progress: bool = False) -> bytes:
         """Return what `save` writes: the arrays of all models, one after the other."""
+        return b"".join(self._chunks(progress))
+
+    def _chunks(self, progress: bool) -> list[Any]:
         with self._lock:
             odd = next((key for key in self if type(key) not in (str, int)), None)
             if odd is not None:
@@ -183,7 +186,7 @@ class Fleet:
             header, arrays = stacked(parts)
             keys = np.frombuffer(json.dumps(list(self)).encode(), dtype=np.uint8)
             about = {"kind": "fleet", "model": describe(self.model)} | (self._about() if parts else {})
-            return pack(about | header, arrays | {KEYS: keys})
+            return chunks(about | header, arrays | {KEYS: keys})
 
     @classmethod
     def from_bytes(cls, data: bytes, *, threads: int | None = None, progress: bool = False) -> Self:

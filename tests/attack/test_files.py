@@ -10,6 +10,7 @@ from pathlib import Path
 import forge
 import numpy as np
 import pytest
+from processes import report
 
 import onlinegp as ogp
 from models import stream
@@ -25,7 +26,7 @@ def attacked(seed: int, count: int) -> dict[str, int]:
     done = subprocess.run([sys.executable, FORGE, str(seed), str(count)], capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, f"seed {seed} ended with {done.returncode}: {done.stderr[-2000:]}"
     found = json.loads(done.stdout)
-    print(f"\nforged files, seed {seed}: {found}")
+    report(f"forged files, seed {seed}: {found}")
     assert found.keys() <= ANSWERS, done.stderr[-2000:]
     assert found["files"] == count
     return found

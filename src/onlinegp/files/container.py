@@ -31,6 +31,11 @@ class ModelFileError(ValueError):
 
 def pack(header: dict[str, Any], arrays: Arrays) -> bytes:
     """Return header and arrays as the bytes of a file."""
+    return b"".join(chunks(header, arrays))
+
+
+def chunks(header: dict[str, Any], arrays: Arrays) -> list[Any]:
+    """Return header and arrays as the bytes of a file, in pieces that need not be copied to be written."""
     from safetensors import SafetensorError
     from safetensors.numpy import save
 
@@ -41,7 +46,7 @@ def pack(header: dict[str, Any], arrays: Arrays) -> bytes:
         raise ModelFileError(f"the model cannot be written ({error}).") from None
     place = data.index(BEFORE_CRC) + len(BEFORE_CRC)
     view = memoryview(data)
-    return b"".join([view[:place], checksum(data, place), view[place + len(NO_CRC) :]])
+    return [view[:place], checksum(data, place), view[place + len(NO_CRC) :]]
 
 
 def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
