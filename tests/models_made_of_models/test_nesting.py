@@ -128,7 +128,7 @@ def a_model_of_models(header, depth):
         (lambda h: h["model"]["params"].update(lags=10**12), "lags must be at most"),
         (lambda h: h["model"]["params"].update(lags=99_000), "must be float64 of shape|must be at most"),
         (lambda h: h["learned"].update(outputs=5_000, single=False), "must be at most 100000, got 250002"),
-        (lambda h: a_model_of_models(h, 200), "must be at most 100000|does not describe|lacks"),
+        (lambda h: a_model_of_models(h, 200), "must be at most 100000|nested more than|does not describe|lacks"),
         (lambda h: h["model"]["params"].update(model={"model": {}}), "an object with a class"),
         (lambda h: h["model"]["params"].update(model=3), "model must be an estimator"),
         (lambda h: h["learned"]["learned"].update({"model.nonsense": 1}), "unknown entry 'nonsense'"),
