@@ -29,7 +29,10 @@ template <class T> struct State {
     void fetch_meanwhile(const State* next) {
         const bool alike = next && next->capacity == capacity;
         L.next = alike ? next->L.s : nullptr, S.next = alike ? next->S.s : nullptr;
-        if (alike) fetch(next->tiles, next->size * d), fetch(next->alpha, next->size);
+        if (!alike) return;
+        fetch(next->block.p, next->vectors);
+        if (L.s) fetch(next->L.inverse, next->size);
+        if (S.s) fetch(next->S.u, next->size);
     }
 
     T* weights(int o) { return alpha + o * capacity; }
@@ -37,9 +40,11 @@ template <class T> struct State {
 
     bool full() const { return recipe.pruning.budget && size == recipe.pruning.budget; }
     int64_t oldest() const {
-        int64_t first = 0;
-        for (int64_t i = 1; i < size; i++)
-            if (born[i] < born[first]) first = i;
+        int64_t first = 0, least = born[0];
+        for (int64_t i = 1; i < size; i++) {
+            const bool older = born[i] < least;
+            first = older ? i : first, least = older ? born[i] : least;
+        }
         return first;
     }
 
@@ -139,6 +144,7 @@ template <class T> struct State {
         size_t bytes = 0;
     };
     Block block;
+    size_t vectors = 0;  // bytes of the block before the matrices
 
     Block take(size_t bytes) { return {pool ? pool->take(bytes) : static_cast<char*>(allocate(bytes)), bytes}; }
     void release(Block& old) {
@@ -151,6 +157,7 @@ template <class T> struct State {
         born = from.take<int64_t>(rows);
         dQ = recipe.tracks("dQ") ? from.take<T>(rows) : nullptr;
         rowsum = recipe.tracks("rowsum") ? from.take<T>(rows) : nullptr;
+        vectors = from.used();
         if (recipe.tracks("L")) L.carve(from, int(rows));
         if (recipe.tracks("S")) S.carve(from, int(rows));
     }

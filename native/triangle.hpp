@@ -14,11 +14,11 @@ template <class T> struct Triangle {
     T* s = nullptr;
     const T* next = nullptr;  // another of the same capacity, which will be needed soon
 
-    static int length(int r) { return r / PAD * PAD + PAD; }  // of row r
-    static size_t offset(int r) { return (size_t(r / PAD) * PAD / 2 + r % PAD) * size_t(length(r)); }
-    static size_t entries(int capacity) { return offset((capacity + PAD - 1) / PAD * PAD); }
-    T* row(int r) { return s + offset(r); }
-    const T* row(int r) const { return s + offset(r); }
+    static int64_t length(int64_t r) { return (r | (PAD - 1)) + 1; }  // of row r
+    static int64_t offset(int64_t r) { return (r + PAD / 2 - length(r) / 2) * length(r); }
+    static size_t entries(int capacity) { return size_t(offset((capacity + PAD - 1) / PAD * PAD)); }
+    T* row(int64_t r) { return s + offset(r); }
+    const T* row(int64_t r) const { return s + offset(r); }
 
     void append(int m, const T* x, T last) {  // the row [x, last]; x is zero from m on, or null for all zero
         T* p = row(m);
@@ -26,7 +26,7 @@ template <class T> struct Triangle {
         p[m] = last;
     }
     void clear(int r) { std::memset(row(r), 0, length(r) * sizeof(T)); }
-    void ahead(int r) const {  // rows r to r + 3 of the next one
+    void ahead(int64_t r) const {  // rows r to r + 3 of the next one
         if (next) fetch(next + offset(r), 4 * length(r));
     }
     void copy(const Triangle& old, int capacity) { std::memcpy(s, old.s, entries(capacity) * sizeof(T)); }
@@ -50,16 +50,18 @@ template <class T> struct Factor : Triangle<T> {
         inverse[m] = 1 / last;
     }
 
-    // x <- L^-1 x, of N vectors, which are zero before `first`
+    // x <- L^-1 x, of N vectors, which are zero before `first`. The four entries y before i stay numbers on their own: the
+    // next four wait for them, and for nothing that goes through memory.
     template <int N> void forward(int m, T* const (&x)[N], int first = 0) const {
-        const int begin = first / W<T> * W<T>;
-        for (int i = first / 4 * 4; i < m; i += 4) {
+        const int64_t start = first / 4 * 4, begin = first / W<T> * W<T>;
+        const T* p = row(start);
+        T y[N][4];
+        for (int64_t i = start, n = length(i); i < m; i += 4, p += 4 * n, n = length(i)) {
             this->ahead(i);
-            const T* p = row(i);
-            const int n = length(i);
+            const int64_t end = i - 4;
             const Corner corner(p + i, n, inverse + i);
             Vec<T> a[N][4] = {}, b[N][4] = {};
-            const auto tile = [&](int j, Vec<T> (&sums)[N][4], Int<T> lanes) ALWAYS {
+            const auto tile = [&](int64_t j, Vec<T> (&sums)[N][4], Int<T> lanes) ALWAYS {
                 Vec<T> v[N];
                 EACH(k, N) v[k] = keep<T>(load(x[k] + j), lanes);
                 EACH(r, 4) {
@@ -67,32 +69,34 @@ template <class T> struct Factor : Triangle<T> {
                     EACH(k, N) sums[k][r] = fma(l, v[k], sums[k][r]);
                 }
             };
-            int j = begin;
+            int64_t j = begin;
             if constexpr (N == 1)
-                for (; j + 2 * W<T> <= i; j += 2 * W<T>) tile(j, a, ~Int<T>{}), tile(j + W<T>, b, ~Int<T>{});
-            for (; j + W<T> <= i; j += W<T>) tile(j, a, ~Int<T>{});
-            if (j < i) tile(j, a, first_lanes<T>(i - j));
+                for (; j + 2 * W<T> <= end; j += 2 * W<T>) tile(j, a, ~Int<T>{}), tile(j + W<T>, b, ~Int<T>{});
+            for (; j + W<T> <= end; j += W<T>) tile(j, a, ~Int<T>{});
+            if (j < end) tile(j, a, first_lanes<T>(int(end - j)));
             EACH(k, N) {
-                T sums[4] = {};
+                T sums[4] = {}, rest[4];
                 add_sums<T>(sums, a[k][0] + b[k][0], a[k][1] + b[k][1], a[k][2] + b[k][2], a[k][3] + b[k][3]);
-                EACH(r, 4) x[k][i + r] -= sums[r];
-                corner.forward(x[k] + i);
+                EACH(r, 4) rest[r] = x[k][i + r] - sums[r];
+                if (i > start) EACH(c, 4) EACH(r, 4) rest[r] = less(rest[r], p[r * n + end + c], y[k][c]);
+                corner.forward(rest, y[k]);
+                store4(x[k] + i, Four<T>{y[k][0], y[k][1], y[k][2], y[k][3]});
             }
         }
     }
 
     // x <- L^-T x, of N vectors
     template <int N> void backward(int m, T* const (&x)[N]) const {
-        for (int i = (m - 1) / 4 * 4; i >= 0; i -= 4) {
+        for (int64_t i = (m - 1) / 4 * 4; i >= 0; i -= 4) {
             const T* p = row(i);
-            const int n = length(i);
+            const int64_t n = length(i);
             const Corner corner(p + i, n, inverse + i);
             Vec<T> c[N][4];
             EACH(k, N) {
                 corner.backward(x[k] + i);
                 EACH(r, 4) c[k][r] = splat<T>(-x[k][i + r]);
             }
-            const auto tile = [&](int j, Int<T> lanes) ALWAYS {
+            const auto tile = [&](int64_t j, Int<T> lanes) ALWAYS {
                 Vec<T> l[4];
                 EACH(r, 4) l[r] = keep<T>(load(p + r * n + j), lanes);
                 EACH(k, N) {
@@ -100,8 +104,8 @@ template <class T> struct Factor : Triangle<T> {
                     store(x[k] + j, low + fma(l[3], c[k][3], l[2] * c[k][2]));
                 }
             };
-            int j = i / W<T> * W<T>;  // from the diagonal on, as the next four rows wait for it
-            if (j < i) tile(j, first_lanes<T>(i - j));
+            int64_t j = i / W<T> * W<T>;  // from the diagonal on, as the next four rows wait for it
+            if (j < i) tile(j, first_lanes<T>(int(i - j)));
             for (j -= W<T>; j >= 0; j -= W<T>) tile(j, ~Int<T>{});
         }
     }
@@ -113,7 +117,8 @@ template <class T> struct Factor : Triangle<T> {
             const T own = row(r)[r];
             for (int i = 0; i < j; i++) row(r - 1)[i] = row(r)[i];
             turn.one(row(r), row(r - 1), r);
-            settle(r, own);
+            if (!(row(r - 1)[r - 1] > own)) row(r - 1)[r - 1] = own;  // no turn makes it smaller
+            inverse[r - 1] = 1 / row(r - 1)[r - 1];
         }
         for (int r = first; r < m; r += 4) turn_four(turn, r);
         this->clear(m - 1);
@@ -121,46 +126,49 @@ template <class T> struct Factor : Triangle<T> {
     }
 
   private:
-    INLINE void turn_four(const Turn<T>& turn, int r) {  // r and the next three
-        const T *const from = row(r), own[4] = {from[r], row(r + 1)[r + 1], row(r + 2)[r + 2], row(r + 3)[r + 3]};
-        const int n = length(r), j = turn.j, m = turn.m;
+    static INLINE T less(T x, T a, T b) {  // x - a b, rounded once where the machine can
+#if defined(__FMA__) || defined(__aarch64__)
+        return std::fma(-a, b, x);
+#else
+        return x - a * b;
+#endif
+    }
+    INLINE void turn_four(const Turn<T>& turn, int64_t r) {  // r and the next three
+        const int64_t n = length(r), j = turn.j;
+        const T* const from = row(r);
+        const Four<T> own{from[r], from[n + r + 1], from[2 * n + r + 2], from[3 * n + r + 3]};
         T* const to[4] = {row(r - 1), row(r), row(r + 1), row(r + 2)};
         typename Turn<T>::Rows rows(turn);
         Four<T> x[4];
-        const auto take = [&](int c) ALWAYS { EACH(k, 4) x[k] = load4(from + k * n + c); };
-        const auto put = [&](int c) ALWAYS { EACH(k, 4) store4(to[k] + c, x[k]); };
-        int c = 0;
+        const auto take = [&](int64_t c) ALWAYS { EACH(k, 4) x[k] = load4(from + k * n + c); };
+        const auto put = [&](int64_t c) ALWAYS { EACH(k, 4) store4(to[k] + c, x[k]); };
+        int64_t c = 0;
         for (; c + 4 <= j; c += 4) take(c), put(c);
         take(c), rows.first(x);
         for (c += 4; c <= r; c += 4) take(c), rows.next(x, c), put(c - 4);
+        Four<T> now = rows.diagonal(x[0][3]);
+        now = now > own ? now : own;  // no turn makes an entry on the diagonal smaller
         rows.finish(x);
         EACH(k, 3) store4(to[k + 1] + r, x[k + 1]);
-        for (int k = 0; k < 4 && r + k < m; k++) settle(r + k, own[k]);
-    }
-    // Row r has moved up by one; its entry on the diagonal was `own`, which no turn makes smaller
-    void settle(int r, T own) {
-        T& now = row(r - 1)[r - 1];
-        if (!(now > own)) now = own;
-        inverse[r - 1] = 1 / now;
+        EACH(k, 4) to[k][r + k - 1] = now[k];
+        store4_anywhere(inverse + r - 1, Four<T>(now > Four<T>{} ? T(1) / now : Four<T>{}));  // zero beyond the last
     }
     // The triangle of four rows on the diagonal. Rows are scaled first, so that a step waits for one multiplication only.
     struct Corner {
         T inv[4], low[4][4], up[4][4];  // L_rc / L_rr and L_rc / L_cc
-        INLINE Corner(const T* p, int n, const T* inverse) {
+        INLINE Corner(const T* p, int64_t n, const T* inverse) {
             EACH(r, 4) inv[r] = inverse[r];
             EACH(r, 4) EACH(c, 4) if (c < r) low[r][c] = p[r * n + c] * inv[r], up[r][c] = p[r * n + c] * inv[c];
         }
-        INLINE void forward(T* x) const {
-            T y[4];
+        INLINE void forward(const T (&x)[4], T (&y)[4]) const {
             EACH(r, 4) y[r] = x[r] * inv[r];
-            EACH(c, 4) EACH(r, 4) if (c < r) y[r] -= low[r][c] * y[c];
-            EACH(r, 4) x[r] = y[r];
+            EACH(c, 4) EACH(r, 4) if (c < r) y[r] = less(y[r], low[r][c], y[c]);
         }
         INLINE void backward(T* x) const {
             T y[4];
             EACH(r, 4) y[r] = x[r] * inv[r];
-            EACH(e, 4) EACH(c, 4) if (c < 3 - e) y[c] -= up[3 - e][c] * y[3 - e];
-            EACH(r, 4) x[r] = y[r];
+            EACH(e, 4) EACH(c, 4) if (c < 3 - e) y[c] = less(y[c], up[3 - e][c], y[3 - e]);
+            store4(x, Four<T>{y[0], y[1], y[2], y[3]});
         }
     };
 };
@@ -204,7 +212,7 @@ template <class T> struct Symmetric : Triangle<T> {
         T q = 0;  // sum of n_k S_kl n_l over the rows so far
         for (int r = 0; r < first && r < m; r++) {
             T* x = row(r);
-            for (int i = 0; pending && i <= r; i++) x[i] += c * u[r] * u[i];
+            if (pending) add_row(x, r);
             if (r == j) start(x, turn, Y, q);
             if (r > j) turn_row(x, turn, r, Y, q);
         }
@@ -214,6 +222,11 @@ template <class T> struct Symmetric : Triangle<T> {
     }
 
   private:
+    void add_row(T* x, int r) const {  // what was pending of row r
+        const T* const v = u;
+        const Vec<T> cu = splat<T>(c * v[r]);
+        for (int i = 0; i <= r; i += W<T>) store(x + i, keep<T>(fma(cu, load(v + i), load(x + i)), first_lanes<T>(r + 1 - i)));
+    }
     static void start(const T* x, const Turn<T>& turn, T* Y, T& q) {
         const T n = turn.n[turn.j];
         for (int i = 0; i < turn.j; i++) Y[i] = n * x[i];
@@ -232,20 +245,20 @@ template <class T> struct Symmetric : Triangle<T> {
         }
         q += n * (2 * sum + n * own);
     }
-    INLINE void turn_four(const Turn<T>& turn, int r, T* Y, T& q) {  // r and the next three
+    INLINE void turn_four(const Turn<T>& turn, int64_t r, T* Y, T& q) {  // r and the next three
         const T *const from = row(r), *const v = u;
-        const int size = length(r), j = turn.j;
+        const int64_t size = length(r), j = turn.j;
         T* const to[4] = {row(r - 1), row(r), row(r + 1), row(r + 2)};
         T n[4], e[4], f[4];
         EACH(k, 4) n[k] = turn.n[r + k], e[k] = turn.e[r + k], f[k] = turn.f[r + k];
         typename Turn<T>::Rows rows(turn);
         Four<T> x[4], cu[4];
         EACH(k, 4) cu[k] = splat4(pending ? c * v[r + k] : T(0));
-        const auto take = [&](int i) ALWAYS {
+        const auto take = [&](int64_t i) ALWAYS {
             const Four<T> ui = load4(v + i);
             EACH(k, 4) x[k] = fma4<T>(cu[k], ui, load4(from + k * size + i));
         };
-        const auto combine = [&](int i) ALWAYS {
+        const auto combine = [&](int64_t i) ALWAYS {
             Four<T> y = load4(Y + i);
             EACH(k, 4) {
                 store4(to[k] + i, fma4<T>(y, splat4(f[k]), x[k] * splat4(e[k])));
@@ -253,7 +266,7 @@ template <class T> struct Symmetric : Triangle<T> {
             }
             store4(Y + i, y);
         };
-        int i = 0;
+        int64_t i = 0;
         for (; i + 4 <= j; i += 4) take(i), combine(i);
         take(i), rows.first(x);
         for (i += 4; i < r; i += 4) take(i), rows.next(x, i), combine(i - 4);
@@ -279,13 +292,12 @@ template <class T> struct Symmetric : Triangle<T> {
     template <bool Update> __attribute__((noinline)) void pass(int m, const T* x, T* out) {
         std::memset(out, 0, length(m - 1) * sizeof(T) * (m > 0));
         const T *const from = u, factor = c;
-        for (int i = 0; i < m; i += 4) {
+        T* p = this->s;
+        for (int64_t i = 0, n = length(i); i < m; i += 4, p += 4 * n, n = length(i)) {
             this->ahead(i);
-            T* p = row(i);
-            const int n = length(i);
             Vec<T> xr[4], ur[4], acc[4] = {};
             EACH(r, 4) xr[r] = splat<T>(x[i + r]), ur[r] = splat<T>(factor * from[i + r]);
-            int j = 0;
+            int64_t j = 0;
             for (; j + W<T> <= i; j += W<T>) {
                 const Vec<T> xj = load(x + j), uj = load(from + j);
                 Vec<T> column = load(out + j);
@@ -302,11 +314,11 @@ template <class T> struct Symmetric : Triangle<T> {
                 EACH(r, 4) {
                     Vec<T> t = load(p + r * n + j);
                     if constexpr (Update) {
-                        t = keep<T>(fma(ur[r], uj, t), first_lanes<T>(i + r + 1 - j));
+                        t = keep<T>(fma(ur[r], uj, t), first_lanes<T>(int(i + r + 1 - j)));
                         store(p + r * n + j, t);
                     }
                     acc[r] = fma(t, xj, acc[r]);
-                    column = fma(keep<T>(t, first_lanes<T>(i + r - j)), xr[r], column);
+                    column = fma(keep<T>(t, first_lanes<T>(int(i + r - j))), xr[r], column);
                 }
                 store(out + j, column);
             }

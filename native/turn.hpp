@@ -107,13 +107,20 @@ template <class T> struct Turn {
             EACH(k, 3) held_[k] = k < j % 4 ? left[k] : x[k + 1];
         }
         // The tile x from column c on becomes the tile of the result from column c - 4 on
-        INLINE void next(Four<T> (&x)[4], int c) {
+        INLINE void next(Four<T> (&x)[4], int64_t c) {
             transpose<T>(x);
             turn_columns(x, c);
             const Four<T> last[3] = {x[1], x[2], x[3]};
             x[3] = x[0];
             EACH(k, 3) x[k] = held_[k], held_[k] = last[k];
             transpose<T>(x);
+        }
+        // Entry k of row k of the tile that was turned last; the first of them has left with the tile before
+        INLINE Four<T> diagonal(T first) const {
+            Four<T> x = ONLINEGP_SHUFFLE(held_[0], held_[1], 0, 1, 6, 3);
+            x = ONLINEGP_SHUFFLE(x, held_[2], 0, 1, 2, 7);
+            x[0] = first;
+            return x;
         }
         // What is left: the last tile of the result, of which row k has the columns before k
         INLINE void finish(Four<T> (&x)[4]) const {
@@ -124,7 +131,7 @@ template <class T> struct Turn {
         }
 
       private:
-        INLINE void turn_columns(Four<T> (&x)[4], int c) {
+        INLINE void turn_columns(Four<T> (&x)[4], int64_t c) {
             const Four<T> p0 = x[0] * splat4(n[c]), p01 = fma4<T>(x[1], splat4(n[c + 1]), p0);
             const Four<T> p012 = fma4<T>(x[2], splat4(n[c + 2]), p01), all = fma4<T>(x[3], splat4(n[c + 3]), p012);
             const Four<T> before[4] = {sum, sum + p0, sum + p01, sum + p012};
