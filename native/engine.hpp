@@ -86,11 +86,11 @@ class Engine {
         double variance = 0;
         model_->learn(1, x, y, {said_.data(), &variance, nullptr, nullptr, nullptr, nullptr}, never);
         bool sound = std::isfinite(variance);
-        const double std = std::sqrt(variance);
         for (int o = 0; o < p; o++) {
             if (std::fabs(y[o]) > largest_) largest_ = std::fabs(y[o]);
             const double mean = said_[o];
-            sound = sound && std::isfinite(mean) && (std::fabs(y[o] - mean) <= SURE * std || std::fabs(mean) <= FAR * largest_);
+            const bool near = std::fabs(mean) <= FAR * largest_;  // which NaN is not
+            sound = sound && (near || (std::isfinite(mean) && std::fabs(y[o] - mean) <= SURE * std::sqrt(variance)));
         }
         return sound;
     }

@@ -51,6 +51,10 @@ class Health:
 
     def after_running(self, model: OnlineRegressor, said: Predictions, Y: Array, before: int) -> None:
         """Raise a BreakdownError for the first row, counted from `before`, that was predicted without sense."""
+        first = max(self.largest, float(np.abs(Y[0]).max()))
+        if np.abs(said.mean).max() <= FAR * first and said.std.max() < np.inf:  # the rule, in few passes; NaN fails it
+            self.largest = max(first, float(np.abs(Y).max()))
+            return
         largest = np.maximum.accumulate(np.abs(Y).max(axis=1))
         largest = np.maximum(largest, self.largest)[:, None]
         self.largest = float(largest[-1, 0])
