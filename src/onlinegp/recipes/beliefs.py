@@ -22,6 +22,7 @@ each of them matters (`candidates`), and lets a center go (`drop`, which returns
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import sqrt
 from typing import ClassVar
@@ -65,20 +66,21 @@ def turned(X: Array, n: Array, j: int) -> Array:
 
 
 @dataclass(frozen=True)
-class _Fixed:
+class _Fixed(ABC):
     """The parts that beliefs with a fixed covariance share: nothing to track, a leaving center is truncated."""
 
     tracks: ClassVar[tuple[str, ...]] = ()
     projects: ClassVar[bool] = False
 
+    @abstractmethod
     def gain(self, state: State, prediction: Prediction, slot: int) -> tuple[Array, float]:
-        raise NotImplementedError
+        """Return the gain g, with x in the last place if it was admitted, and the innovation variance s."""
 
     def expresses(self, prediction: Prediction) -> bool:
         return False
 
-    def track(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:
-        pass
+    def track(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:  # noqa: B027 (nothing to track, as a rule)
+        """Keep up what is tracked: as a rule, nothing."""
 
     def candidates(self, state: State, prediction: Prediction, e: Array) -> tuple[Array, Array]:
         g, s = self.gain(state, prediction, NEW)
@@ -190,7 +192,7 @@ class Isotropic(_Fixed):
         return K @ K
 
 
-class _Tracked:
+class _Tracked(ABC):
     """What the tracked beliefs share: f at the centers is L u, with L lower triangular and u ~ N(b, S).
 
     With t = L^-1 k the mean is t . b. A new center gives L one more row, [t, sqrt(gamma2)]. A center j that leaves
@@ -218,8 +220,9 @@ class _Tracked:
         q = solve(state.L[:old, :old], prediction.t, transposed=True)
         return np.append(state.dQ[:old] + q**2 / prediction.gamma2, 1.0 / prediction.gamma2)
 
+    @abstractmethod
     def gain(self, state: State, prediction: Prediction, slot: int) -> tuple[Array, float]:
-        raise NotImplementedError
+        """Return the gain g, with x in the last place if it was admitted, and the innovation variance s."""
 
     def candidates(self, state: State, prediction: Prediction, e: Array) -> tuple[Array, Array]:
         """Return alpha and dQ as they would be with x admitted: b + g e / s is solved from below."""
