@@ -25,7 +25,7 @@ from onlinegp.models import (
 from onlinegp.models.combined import Lagged, Robust, Scaled
 from onlinegp.models.health import BreakdownError
 from onlinegp.models.saving import from_bytes, load
-from onlinegp.predictions import Gaussian, Predictions
+from onlinegp.predictions import Gaussian, MixtureOf, Predictions, StudentT
 from onlinegp.recipes import dictionaries, forgetting
 from onlinegp.trace import Trace
 
@@ -49,6 +49,7 @@ __all__ = [
     "KRLST",
     "Lagged",
     "load",
+    "MixtureOf",
     "ModelFileError",
     "NORMA",
     "OnlineGP",
@@ -58,6 +59,7 @@ __all__ = [
     "Robust",
     "run",
     "Scaled",
+    "StudentT",
     "SWKRLS",
     "Trace",
 ]
