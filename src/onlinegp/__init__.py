@@ -19,10 +19,11 @@ from onlinegp.models import (
     QKLMS,
     SWKRLS,
     BetaKLMS,
+    LinearRLS,
     OnlineGP,
     OnlineRegressor,
 )
-from onlinegp.models.combined import Lagged, Robust, Scaled
+from onlinegp.models.combined import Calibrated, Conformal, HeavyTailed, Lagged, Mixture, Robust, Scaled
 from onlinegp.models.health import BreakdownError
 from onlinegp.models.saving import from_bytes, load
 from onlinegp.predictions import Gaussian, MixtureOf, Predictions, StudentT
@@ -34,6 +35,8 @@ __version__ = "0.1.0"
 __all__ = [
     "BetaKLMS",
     "BreakdownError",
+    "Calibrated",
+    "Conformal",
     "dictionaries",
     "estimate_hyperparameters",
     "FBKRLS",
@@ -42,13 +45,16 @@ __all__ = [
     "from_bytes",
     "Gaussian",
     "GPRegression",
+    "HeavyTailed",
     "kernels",
     "KLMS",
     "KNLMS",
     "KRLS",
     "KRLST",
     "Lagged",
+    "LinearRLS",
     "load",
+    "Mixture",
     "MixtureOf",
     "ModelFileError",
     "NORMA",

@@ -1,6 +1,7 @@
 """The estimators: one small class per algorithm, which is its parameters, its recipe and its citation."""
 
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.linear.linear_rls import LinearRLS
 from onlinegp.models.lms.beta_klms import BetaKLMS
 from onlinegp.models.lms.klms import KLMS
 from onlinegp.models.lms.knlms import KNLMS
@@ -19,6 +20,7 @@ __all__ = [
     "KNLMS",
     "KRLS",
     "KRLST",
+    "LinearRLS",
     "NORMA",
     "OnlineGP",
     "OnlineRegressor",
