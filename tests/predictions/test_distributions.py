@@ -100,6 +100,13 @@ def test_students_t_is_that_of_scipy():
     assert np.isinf(StudentT(np.zeros(1), np.ones(1), 2.0).std)
 
 
+@pytest.mark.parametrize("nu", [1, 2, 3, 4, 5, 6, 7, 12, 29, 30])
+def test_probabilities_of_whole_degrees(nu):
+    t = np.concatenate([-np.geomspace(1e-2, 1e100, 200), [0.0], np.geomspace(1e-2, 1e100, 200)])
+    said = StudentT(np.zeros(401), np.ones(401), float(nu))
+    np.testing.assert_allclose(said.cdf(t), stats.t(nu).cdf(t), rtol=5e-12)
+
+
 def test_a_mixture_of_one_is_its_member():
     one, y = student(9), np.linspace(-3, 3, 9)
     said = MixtureOf(np.ones((9, 1)), (one,))

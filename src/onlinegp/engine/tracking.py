@@ -7,6 +7,7 @@ known before each row.
 
 from __future__ import annotations
 
+from functools import cache
 from math import exp
 from typing import Any
 
@@ -35,10 +36,8 @@ def fading_scales(Z2: Array, degrees: float, keep: float, total: Array, count: A
     For the normal distribution, degrees = 0, it is one, and z^2 counts up to 100 scale.
     """
     out = np.empty(Z2.shape)
-    if native and available():
-        from onlinegp.engine import _native
-
-        _native.fading_scales(np.ascontiguousarray(Z2), degrees, keep, FAR, TINY, total, count, out)
+    if native and (twin := _compiled()):
+        twin.fading_scales(np.ascontiguousarray(Z2), degrees, keep, FAR, TINY, total, count, out)
         return out
     for i, row in enumerate(Z2.tolist()):
         for j, z2 in enumerate(row):
@@ -61,10 +60,8 @@ def fading_weights(densities: Array, fade: float, log_weights: Array, *, native:
     """
     out = np.empty(densities.shape)
     cut = MEMORY / (1.0 - fade) if fade < 1.0 else np.inf
-    if native and available():
-        from onlinegp.engine import _native
-
-        _native.fading_weights(np.ascontiguousarray(densities), fade, cut, LEAST, log_weights, out)
+    if native and (twin := _compiled()):
+        twin.fading_weights(np.ascontiguousarray(densities), fade, cut, LEAST, log_weights, out)
         return out
     w = log_weights.tolist()
     for i, row in enumerate(densities.tolist()):
@@ -108,10 +105,8 @@ def tracked_quantiles(R: Array, level: float, seen: int, log_scale: Array, *, na
     out = np.empty(R.shape)
     steps = np.maximum(LATER, FIRST / np.sqrt(1.0 + (seen + np.arange(len(R))) / 100.0))
     outside = 1.0 - level
-    if native and available():
-        from onlinegp.engine import _native
-
-        _native.tracked_quantiles(np.ascontiguousarray(R), steps, outside, WIDEST, log_scale, out)
+    if native and (twin := _compiled()):
+        twin.tracked_quantiles(np.ascontiguousarray(R), steps, outside, WIDEST, log_scale, out)
         return out
     for i, (row, step) in enumerate(zip(R.tolist(), steps.tolist(), strict=True)):
         for j, r in enumerate(row):
@@ -120,6 +115,16 @@ def tracked_quantiles(R: Array, level: float, seen: int, log_scale: Array, *, na
             moved = float(log_scale[j]) + step * ((1.0 if r > s else 0.0) - outside)
             log_scale[j] = min(max(moved, -WIDEST), WIDEST)
     return out
+
+
+@cache
+def _compiled() -> Any:
+    """Return the compiled module, or None."""
+    if not available():
+        return None
+    from onlinegp.engine import _native
+
+    return _native
 
 
 def keep_of(half_life: float) -> float:

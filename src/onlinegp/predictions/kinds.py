@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from onlinegp.checks import Array
 from onlinegp.predictions.base import Predictions
 
+WHOLE = frozenset(map(float, range(1, 31)))  # degrees of freedom with a short sum for the probability
 HALF_LOG_2PI = 0.5 * log(2.0 * pi)
 
 
@@ -86,9 +87,12 @@ class StudentT(Predictions):
         return student_constant(nu) - np.log(self.scale) - 0.5 * (nu + 1.0) * np.log1p(r * r / nu)
 
     def cdf(self, y: ArrayLike) -> Array:
-        from scipy.special import stdtr
+        t = self._standardized(y)
+        if isinstance(self.degrees, np.ndarray) or self.degrees not in WHOLE:
+            from scipy.special import stdtr
 
-        return stdtr(self.degrees, self._standardized(y))
+            return stdtr(self.degrees, t)
+        return _student_cdf(int(self.degrees), t)
 
     def quantile(self, p: float) -> Array:
         return self.mean + _student_quantile(self.degrees, p) * self.scale
@@ -115,6 +119,29 @@ def _student_quantile(degrees: Array | float, p: float) -> Array | float:
         return _one_student_quantile(float(degrees), p)
     kinds, which = np.unique(degrees, return_inverse=True)
     return np.array([_one_student_quantile(nu, p) for nu in kinds.tolist()])[which].reshape(degrees.shape)
+
+
+def _student_cdf(nu: int, t: Array) -> Array:
+    """Return P(T <= t) for a whole number of degrees, by a finite sum where it keeps its digits.
+
+    With theta = arctan(t / sqrt(nu)), for even nu,   1/2 + sin(theta) / 2 (1 + 1/2 cos^2 + (1 3)/(2 4) cos^4 + ...),
+    and for odd nu,   1/2 + theta / pi + sin(theta) / pi (cos + 2/3 cos^3 + (2 4)/(3 5) cos^5 + ...),
+    up to cos^(nu - 2): Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
+    """
+    from scipy.special import stdtr
+
+    c2 = 1.0 / (1.0 + t * t / nu)
+    total = np.zeros_like(t)
+    for j in range((nu - 1) // 2 if nu % 2 else nu // 2, 0, -1):  # as Horner's rule has it, the last term first
+        k = 2 * j if nu % 2 else 2 * j - 1
+        total = 1.0 + total * (c2 * (k / (k + 1.0)))
+    sine = t * np.sqrt(c2 / nu)
+    odd = (np.arctan(t / np.sqrt(nu)) + sine * np.sqrt(c2) * total) / pi if nu % 2 else None
+    p = 0.5 + (0.5 * sine * total if odd is None else odd)
+    small = p < 1e-3  # where half of it was subtracted
+    if np.any(small):
+        p[small] = stdtr(nu, t[small])
+    return p
 
 
 @lru_cache(maxsize=256)

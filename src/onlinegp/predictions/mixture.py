@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike
 from onlinegp.checks import Array
 from onlinegp.predictions.base import Predictions
 
-MOST_STEPS = 200  # more than bisection alone needs between any two doubles of one sign
+MOST_STEPS = 200  # more than it takes between any two doubles of like magnitude
+SMALL = 1e-3  # probabilities below this are known to the last digits, the others to those of one
+EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,30 +56,31 @@ class MixtureOf(Predictions):
     def quantile(self, p: float) -> Array:
         """Return the value that y exceeds with probability 1 - p: between the members' quantiles, by Newton's steps.
 
-        A step that leaves the bracket, and every third, is replaced by bisection, so that it ends.
+        A step that leaves the bracket, or follows one that did not halve the error, is replaced by bisection.
         """
         quantiles = [member.quantile(p) for member in self.members]
-        positive = [self.weights[..., k] > 0.0 for k in range(len(quantiles))]
-        low = np.minimum.reduce([np.where(w, q, np.inf) for w, q in zip(positive, quantiles, strict=True)])
-        high = np.maximum.reduce([np.where(w, q, -np.inf) for w, q in zip(positive, quantiles, strict=True)])
+        counts = [self.weights[..., k] > 0.0 for k in range(len(quantiles))]
+        low = np.minimum.reduce([np.where(c, q, np.inf) for c, q in zip(counts, quantiles, strict=True)])
+        high = np.maximum.reduce([np.where(c, q, -np.inf) for c, q in zip(counts, quantiles, strict=True)])
         y = np.clip(self._sum(quantiles), low, high)
         active = low < high  # NaN is not
-        part, low, high = self._at(active), low[active], high[active]
-        for step in range(MOST_STEPS):
-            if not active.any():
+        part, x, low, high = self._at(active), y[active], low[active], high[active]
+        before = np.full(x.shape, np.inf)
+        for _ in range(MOST_STEPS):
+            if not len(x):
                 break
-            x = y[active]
             excess = part.cdf(x) - p
             low, high = np.where(excess < 0.0, x, low), np.where(excess < 0.0, high, x)
             with np.errstate(all="ignore"):
                 new = x - excess / np.exp(part.log_density(x))
-            inside = (new > low) & (new < high) & (step % 3 < 2)
-            new = np.where(excess == 0.0, x, np.where(inside, new, 0.5 * (low + high)))
+            bad = ~((new > low) & (new < high)) | (np.abs(excess) > 0.5 * before)
+            new = np.where(bad, 0.5 * (low + high), new)
+            going = np.abs(excess) > 2.0 * EPS * (4.0 * p if p < SMALL else 1.0)
+            new = np.where(going, new, x)
+            going &= (np.abs(new - x) > 4.0 * EPS * np.abs(x)) & (high - low > 4.0 * EPS * np.abs(x))
             y[active] = new
-            close = 4.0 * np.finfo(np.float64).eps * np.maximum(np.abs(low), np.abs(high))
-            going = (np.abs(new - x) > close) & (high - low > close)
             active[active] = going
-            part, low, high = part._at(going), low[going], high[going]
+            part, x, low, high, before = part._at(going), new[going], low[going], high[going], np.abs(excess[going])
         return y
 
     def affine(self, center: Array | float, scale: Array | float) -> MixtureOf:
