@@ -19,6 +19,7 @@ from onlinegp.models import (
     QKLMS,
     SWKRLS,
     BetaKLMS,
+    LocalGP,
     OnlineGP,
     OnlineRegressor,
 )
@@ -49,6 +50,7 @@ __all__ = [
     "KRLST",
     "Lagged",
     "load",
+    "LocalGP",
     "ModelFileError",
     "NORMA",
     "OnlineGP",
