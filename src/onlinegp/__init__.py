@@ -20,6 +20,7 @@ from onlinegp.models import (
     SWKRLS,
     BetaKLMS,
     LinearRLS,
+    LocalGP,
     OnlineGP,
     OnlineRegressor,
 )
@@ -56,6 +57,7 @@ __all__ = [
     "load",
     "Mixture",
     "MixtureOf",
+    "LocalGP",
     "ModelFileError",
     "NORMA",
     "OnlineGP",

@@ -7,6 +7,7 @@ from onlinegp.models.lms.klms import KLMS
 from onlinegp.models.lms.knlms import KNLMS
 from onlinegp.models.lms.norma import NORMA
 from onlinegp.models.lms.qklms import QKLMS
+from onlinegp.models.local.local_gp import LocalGP
 from onlinegp.models.rls.fbkrls import FBKRLS
 from onlinegp.models.rls.krls import KRLS
 from onlinegp.models.rls.krlst import KRLST
@@ -21,6 +22,7 @@ __all__ = [
     "KRLS",
     "KRLST",
     "LinearRLS",
+    "LocalGP",
     "NORMA",
     "OnlineGP",
     "OnlineRegressor",
