@@ -79,6 +79,21 @@ def fading_weights(densities: Array, fade: float, log_weights: Array, *, native:
     return out
 
 
+def fading_means(V: Array, keep: float, total: Array, count: Array) -> Array:
+    """Return fading means of values (n, m), each from the rows before; the first row has its own.
+
+    mean = total / count,   total <- keep total + v,   count <- keep count + 1
+    """
+    out = np.empty(V.shape)
+    for i, row in enumerate(V):
+        out[i] = total / count if count[0] > 0.0 else row
+        total *= keep
+        total += row
+        count *= keep
+        count += 1.0
+    return out
+
+
 def shares_of(log_weights: Array) -> Array:
     """Return the weights that the next row is predicted with, (m,)."""
     return fading_weights(np.zeros((1, len(log_weights))), 1.0, log_weights.copy())[0]

@@ -9,13 +9,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlinegp.checks import Array, fraction, stored_names, stored_number
-from onlinegp.engine.tracking import LEAST, fading_weights, shares_of, stored_log_weights
+from onlinegp.checks import Array, fraction, non_negative, stored_array, stored_names, stored_number
+from onlinegp.engine.tracking import LEAST, fading_means, fading_weights, keep_of, shares_of, stored_log_weights
 from onlinegp.learner import Contents, Learner, Sizes, inside, nested
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.together import BLOCK, run_together
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import MixtureOf, Predictions
+
+HALF_LIFE = 100.0  # rows, of how sure a member usually is
+LEAST_SURE = 300.0  # the log of the largest standard deviation that is told from others
 
 
 @parameters
@@ -27,6 +30,10 @@ class Mixture(OnlineRegressor):
     number of nats, 0.5 / (1 - fade), so that an outlier does not hand all weight to the member that was least sure.
     With fade = 1 nothing is bounded and the weights are those of Bayes' rule: the sum of the mixture's log densities
     is never below that of the best member by more than log(number of members), for one output.
+
+    With a gate, a member counts for less at a row where it is less sure than it usually is: its weight there is
+    multiplied by (usual std / std)^gate, where the usual log std is a fading mean of 100 rows. A model that has seen
+    nothing like x says so by its variance; one that extrapolates well does not. The bound above holds for gate = 0.
 
     Members see the same rows and learn as each would alone, on several threads. The sum of their costs is paid; use it
     where no model is known to be the best, or where the best one changes. Not for members that say nearly the same.
@@ -42,6 +49,8 @@ class Mixture(OnlineRegressor):
     weights : sequence of float, optional
         The log weights to start with, up to a common constant, such as the sums of log densities on earlier rows; all
         the same if None.
+    gate : float
+        How much a member must be as sure as usual to count; zero for not at all, 2 is a good value.
 
     Examples
     --------
@@ -58,6 +67,7 @@ class Mixture(OnlineRegressor):
     _: KW_ONLY
     fade: float = 0.9
     weights: ArrayLike | None = None
+    gate: float = 0.0
 
     cost: ClassVar[str] = "the sum of those of the members"
     citation: ClassVar[str] = (
@@ -67,6 +77,7 @@ class Mixture(OnlineRegressor):
 
     def check(self) -> None:
         fraction("Use 1.0 to forget nothing.", fade=self.fade)
+        non_negative("Use 0.0 for none.", gate=self.gate)
         self._first_weights()
         for _, model in self.named():
             model.check()
@@ -74,7 +85,9 @@ class Mixture(OnlineRegressor):
     def start(self, features: int, outputs: int) -> MixtureLearner:
         fade = fraction("Use 1.0 to forget nothing.", fade=self.fade)
         learners = {name: model.start(features, outputs) for name, model in self.named()}
-        return MixtureLearner(learners, fade, self._first_weights())
+        return MixtureLearner(
+            learners, fade, self._first_weights(), non_negative("Use 0.0 for none.", gate=self.gate)
+        )
 
     @property
     def weights_(self) -> dict[str, float]:
@@ -139,7 +152,7 @@ class Mixture(OnlineRegressor):
         copies = []
         for one in self.models:
             copies.append((one[0], one[1].unfitted()) if isinstance(one, list | tuple) else one.unfitted())
-        return type(self)(copies, fade=self.fade, weights=self.weights)
+        return type(self)(copies, fade=self.fade, weights=self.weights, gate=self.gate)
 
     def _first_weights(self) -> Array:
         members = len(self.named())
@@ -154,10 +167,12 @@ class Mixture(OnlineRegressor):
 
 
 class MixtureLearner:
-    """Learners by name, and their log weights, the largest of which is zero."""
+    """Learners by name, their log weights, the largest of which is zero, and how sure they usually are."""
 
-    def __init__(self, members: dict[str, Learner], fade: float, log_weights: Array) -> None:
+    def __init__(self, members: dict[str, Learner], fade: float, log_weights: Array, gate: float = 0.0) -> None:
         self.members, self.fade, self.log_weights, self.seen = members, fade, log_weights, 0
+        self.gate, self._keep = gate, keep_of(HALF_LIFE)
+        self._total, self._count = np.zeros(len(members)), np.zeros(len(members))  # of log std
         first = next(iter(members.values()))
         self.features, self.outputs = first.features, first.outputs
 
@@ -181,6 +196,9 @@ class MixtureLearner:
         said = tuple(predictions for predictions, _ in ran)
         densities = np.stack([one.log_density(Y).sum(axis=1) for one in said], axis=1)
         weights = fading_weights(densities, self.fade, self.log_weights)
+        if self.gate:
+            log_std = _log_std(said)
+            weights = self._gated(weights, log_std, fading_means(log_std, self._keep, self._total, self._count))
         self.seen += len(X)
         return self._mixed(weights, said), np.sum([size for _, size in ran], axis=0)
 
@@ -191,7 +209,16 @@ class MixtureLearner:
         return self._now(tuple(member.skip(X, Y) for member in self.members.values()))
 
     def _now(self, said: tuple[Predictions, ...]) -> Predictions:
-        return self._mixed(np.tile(self.weights(), (len(said[0]), 1)), said)
+        weights = np.tile(self.weights(), (len(said[0]), 1))
+        if self.gate and self._count[0]:
+            weights = self._gated(weights, _log_std(said), self._total / self._count)
+        return self._mixed(weights, said)
+
+    def _gated(self, weights: Array, log_std: Array, usual: Array) -> Array:
+        """Return weights (n, m) times (usual std / std)^gate, normalized."""
+        doubt = self.gate * (log_std - usual)
+        weights = weights * np.exp(np.maximum(doubt.min(axis=1, keepdims=True) - doubt, -LEAST_SURE))
+        return weights / weights.sum(axis=1, keepdims=True)
 
     def _mixed(self, weights: Array, said: tuple[Predictions, ...]) -> Predictions:
         return MixtureOf(np.repeat(weights[:, None, :], self.outputs, axis=1), said)
@@ -208,15 +235,26 @@ class MixtureLearner:
 
     def dump(self) -> Contents:
         contents: Contents = {"log_weights": self.log_weights.copy(), "seen": self.seen}
+        contents |= {"total": self._total.copy(), "count": self._count.copy()}
         for name, member in self.members.items():
             contents |= nested(name, member.dump())
         return contents
 
     def load(self, contents: Contents) -> None:
         own = {name: value for name, value in contents.items() if name.partition(".")[0] not in self.members}
-        stored_names(own, ("log_weights", "seen"), "Mixture")
+        stored_names(own, ("log_weights", "seen", "total", "count"), "Mixture")
         log_weights = stored_log_weights(own["log_weights"], (len(self.members),))
+        total, count = (stored_array(name, own[name], log_weights.shape) for name in ("total", "count"))
+        if not (np.all(count >= 0.0) and np.all(np.abs(total) <= LEAST_SURE * (count + 1e-9))):
+            raise ValueError(f"total and count must be a sum of logarithms and its weight, got {total!r}, {count!r}.")
         self.seen = stored_number("seen", own["seen"], int)
         for name, member in self.members.items():
             member.load(inside(name, contents))
-        self.log_weights = log_weights
+        self.log_weights, self._total, self._count = log_weights, total.copy(), count.copy()
+
+
+def _log_std(said: tuple[Predictions, ...]) -> Array:
+    """Return how unsure each member is of a row, (n, m): the mean log std of its outputs."""
+    with np.errstate(divide="ignore"):
+        log_std = np.stack([np.log(one.std).mean(axis=1) for one in said], axis=1)
+    return np.clip(np.nan_to_num(log_std, nan=LEAST_SURE), -LEAST_SURE, LEAST_SURE)
