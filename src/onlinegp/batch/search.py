@@ -134,7 +134,8 @@ def at(kernel: Kernel, theta: Array) -> tuple[Kernel, float]:
 def posterior_loss(kernel: Kernel, theta: Array, prior: Prior, X: Array, y: Array) -> tuple[float, Array]:
     """Return minus the log posterior for each value of y, and its gradient; FAILED where there is none."""
     try:
-        value, gradient = log_marginal_likelihood(*at(kernel, theta), X, y, gradient=True)
+        with np.errstate(all="ignore"):
+            value, gradient = log_marginal_likelihood(*at(kernel, theta), X, y, gradient=True)
     except (np.linalg.LinAlgError, ValueError):  # a hyperparameter that overflowed is refused by the kernel
         return FAILED, np.zeros_like(theta)  # from here the line search turns back
     density, slope = prior.log_density(theta)
@@ -212,4 +213,4 @@ def planned(starts: int, rows: int) -> float:
 
 def _last(rows: int) -> int:
     """Return the iterations on all rows: more where no smaller stage came before."""
-    return ITERATIONS if rows > STAGES[0][0] else 4 * ITERATIONS
+    return ITERATIONS if rows > STAGES[0][0] else 2 * ITERATIONS

@@ -35,6 +35,10 @@ class LMSRegressor(RecipeRegressor):
 
 
 def _typical_length_scale(kernel: Kernel) -> float:
-    """Return the geometric mean of a kernel's length scales, one if it has none."""
+    """Return the length scale l with 1 / l^2 the mean of 1 / length_scale^2, or one if the kernel has none.
+
+    Over all directions, a step of a given length then changes the squared scaled distance as much on average; inputs
+    that do not matter, with their length scales without end, leave l as it is but for their number.
+    """
     scales = [value for name, value in zip(kernel.names, kernel.theta, strict=True) if "length_scale" in name]
-    return float(np.exp(np.mean(scales))) if scales else 1.0
+    return float(np.mean(np.exp(-2.0 * np.array(scales))) ** -0.5) if scales else 1.0
