@@ -4,6 +4,7 @@ Every online kernel regressor is an online Gaussian process that has made up its
 """
 
 from onlinegp import kernels
+from onlinegp.auto import Auto
 from onlinegp.batch.gp import GPRegression
 from onlinegp.batch.tuning import estimate_hyperparameters
 from onlinegp.evaluate import run
@@ -34,6 +35,7 @@ from onlinegp.trace import Trace
 __version__ = "0.1.0"
 
 __all__ = [
+    "Auto",
     "BetaKLMS",
     "BreakdownError",
     "Calibrated",

@@ -14,7 +14,7 @@ squares", MLSP 2012.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +23,7 @@ from onlinegp.batch.gp import log_marginal_likelihood, one_step_ahead
 from onlinegp.batch.search import Clock, Prior, Progress, at, planned, search, spreads
 from onlinegp.batch.tracked import Tracked
 from onlinegp.checks import Array, check_Xy, count, fraction, positive
-from onlinegp.kernels import RBF, Kernel, Linear, Matern12, Matern52
+from onlinegp.kernels import RBF, Kernel, Linear, Matern12, Matern32, Matern52
 from onlinegp.models.rls.krlst import KRLST
 
 NOISE_FLOOR = 1e-7  # a share of k(x, x): on noise-free data the likelihood asks for ever less
@@ -34,6 +34,8 @@ STARTS = (  # length scales / sqrt(d), and noise
     (4.0, 1e-4),  # smooth
 )
 SMALLEST_FORGETTING = 1e-6  # a KRLS-T below it forgets everything at once
+MEMORIES = (1e5, 3e4, 1e4, 3e3, 1e3, 300.0, 100.0)  # rows after which a function that changes is 1 / e of itself
+MARGIN = 3.0  # nats
 NOTHING = 0.98  # of the variance: a model whose errors exceed it explains nothing
 
 
@@ -84,7 +86,7 @@ class Family:
         return kernel + (Linear(0.1) + 0.1) if self.linear else kernel
 
 
-MATERN, SMOOTH = Family(Matern52), Family(RBF)
+MATERN, SMOOTH, ROUGH = Family(Matern52), Family(RBF), Family(Matern32)
 MATERN_LINEAR, SMOOTH_LINEAR = Family(Matern52, linear=True), Family(RBF, linear=True)
 
 
@@ -171,6 +173,22 @@ def likely_noise(kernel: Kernel, X: ArrayLike, y: ArrayLike, *, rows: int = 1000
     density -= 0.5 * ((grid - prior.mean[-1]) / prior.std[-1]) ** 2
     noise = max(float(np.exp(grid[np.argmax(density)])), floor)
     return Hyperparameters(kernel, noise, 1.0, log_marginal_likelihood(kernel, noise, X, y), len(y))
+
+
+def likely_forgetting(found: Hyperparameters, X: ArrayLike, y: ArrayLike) -> Hyperparameters:
+    """Return hyperparameters with the forgetting factor that goes best with the rows, in the order in which they came.
+
+    It is the best of a grid of memories, from a hundred rows to a hundred thousand, and one, for no forgetting, unless
+    another is more likely by 3 nats.
+    """
+    X, y = check_Xy(X, y)
+    factors = [float(np.exp(-2.0 / memory)) for memory in MEMORIES]
+    trials = [
+        replace(found, forgetting=a, log_likelihood=log_likelihood(found.kernel, found.noise, a, X, y)) for a in factors
+    ]
+    best = max(trials, key=lambda one: one.log_likelihood)
+    still = replace(found, log_likelihood=log_marginal_likelihood(found.kernel, found.noise, X, y), rows=len(y))
+    return replace(best, rows=len(y)) if best.log_likelihood > still.log_likelihood + MARGIN else still
 
 
 def explains(found: Hyperparameters, X: ArrayLike, y: ArrayLike, *, rows: int = 1000) -> bool:

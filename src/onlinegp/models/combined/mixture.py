@@ -85,9 +85,7 @@ class Mixture(OnlineRegressor):
     def start(self, features: int, outputs: int) -> MixtureLearner:
         fade = fraction("Use 1.0 to forget nothing.", fade=self.fade)
         learners = {name: model.start(features, outputs) for name, model in self.named()}
-        return MixtureLearner(
-            learners, fade, self._first_weights(), non_negative("Use 0.0 for none.", gate=self.gate)
-        )
+        return MixtureLearner(learners, fade, self._first_weights(), non_negative("Use 0.0 for none.", gate=self.gate))
 
     @property
     def weights_(self) -> dict[str, float]:
