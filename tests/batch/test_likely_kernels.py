@@ -149,7 +149,9 @@ def test_progress_goes_up_to_one_and_time_is_kept():
 
 def test_a_clock_that_has_no_end_is_never_over():
     assert not Clock().over
-    assert Clock(seconds=-1.0).over
+    assert Clock(seconds=0.0).over
+    with pytest.raises(ValueError, match="seconds must not be negative, got -1"):
+        likely_kernels(np.ones((5, 1)), np.arange(5.0), seconds=-1.0)
 
 
 @pytest.mark.parametrize(

@@ -105,9 +105,13 @@ class Clock:
     done: float = 0.0
     started: float = field(default_factory=time.monotonic)
 
+    def __post_init__(self) -> None:
+        if not self.seconds >= 0.0:
+            raise ValueError(f"seconds must not be negative, got {self.seconds}. Leave it out for no limit.")
+
     @property
     def over(self) -> bool:
-        return time.monotonic() - self.started > self.seconds
+        return time.monotonic() - self.started >= self.seconds
 
     def advance(self, work: float) -> None:
         self.done += work
