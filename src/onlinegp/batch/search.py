@@ -14,13 +14,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from onlinegp.batch.gp import log_marginal_likelihood
+from onlinegp.batch.gp import FAILED, at, log_marginal_likelihood
 from onlinegp.batch.tracked import Tracked
 from onlinegp.checks import Array
 from onlinegp.kernels import Constant, Kernel, Linear, Product, Scaled, Sum
 from onlinegp.kernels.stationary import Stationary
 
-FAILED = 1e25  # minus the log posterior where there is none; finite for the sake of L-BFGS-B
 LENGTH_SCALE = 1.5  # standard deviations of the logarithms
 POWER = 1.5
 WEIGHTS = 2.0
@@ -128,11 +127,6 @@ class Climb:
 
 class _TimeIsUp(Exception):
     pass
-
-
-def at(kernel: Kernel, theta: Array) -> tuple[Kernel, float]:
-    """Return the kernel and the noise of theta = [kernel.theta, log noise]."""
-    return kernel.with_theta(theta[:-1]), float(np.exp(theta[-1]))
 
 
 def posterior_loss(kernel: Kernel, theta: Array, prior: Prior, X: Array, y: Array) -> tuple[float, Array]:

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlinegp.batch.gp import log_marginal_likelihood, one_step_ahead
-from onlinegp.batch.search import Clock, Prior, Progress, at, planned, search, spreads
+from onlinegp.batch.gp import at, log_marginal_likelihood, one_step_ahead
+from onlinegp.batch.search import Clock, Prior, Progress, planned, search, spreads
 from onlinegp.batch.tracked import Tracked
 from onlinegp.checks import Array, check_Xy, count, fraction, positive
 from onlinegp.kernels import RBF, Kernel, Linear, Matern12, Matern52
