@@ -158,11 +158,11 @@ def maximum_likelihood(
             "no start gave a positive definite kernel matrix. Use a larger noise or another kernel."
         )
     evaluations = sum(climb.nfev for climb in climbs)
-    found = _at(kernel, best.theta)
+    found = at(kernel, best.theta)
     return MaximumLikelihood(*found, -float(best.fun) * y.size, bool(best.success), evaluations)
 
 
-def _at(kernel: Kernel, theta: Array) -> tuple[Kernel, float]:
+def at(kernel: Kernel, theta: Array) -> tuple[Kernel, float]:
     """Return the kernel and the noise of theta = [kernel.theta, log noise]."""
     return kernel.with_theta(theta[:-1]), float(np.exp(theta[-1]))
 
@@ -170,7 +170,7 @@ def _at(kernel: Kernel, theta: Array) -> tuple[Kernel, float]:
 def _loss(kernel: Kernel, theta: Array, X: Array, y: Array) -> tuple[float, Array]:
     """Return minus the log likelihood for each value of y, and its gradient; FAILED where there is none."""
     try:
-        value, gradient = log_marginal_likelihood(*_at(kernel, theta), X, y, gradient=True)
+        value, gradient = log_marginal_likelihood(*at(kernel, theta), X, y, gradient=True)
     except np.linalg.LinAlgError:
         value = np.nan
     if not np.isfinite(value):
@@ -355,7 +355,7 @@ class GPRegression(Estimator):
                     f"theta must have shape ({kernel.theta.size + 1},), got {theta.shape}. "
                     f"Its entries are the logarithms of: {', '.join((*kernel.names, 'noise'))}."
                 )
-            kernel, noise = _at(kernel, theta)
+            kernel, noise = at(kernel, theta)
         return log_marginal_likelihood(kernel, noise, self.X_train_, self.y_train_, gradient=gradient)
 
     def _given(self) -> tuple[Kernel, float]:

@@ -14,13 +14,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from onlinegp.batch.gp import log_marginal_likelihood
+from onlinegp.batch.gp import FAILED, at, log_marginal_likelihood
 from onlinegp.batch.tracked import Tracked
 from onlinegp.checks import Array
 from onlinegp.kernels import Constant, Kernel, Linear, Product, Scaled, Sum
 from onlinegp.kernels.stationary import Stationary
 
-FAILED = 1e25  # minus the log posterior where there is none; finite for the sake of L-BFGS-B
 LENGTH_SCALE = 1.5  # standard deviations of the logarithms
 POWER = 1.5
 WEIGHTS = 2.0
@@ -28,10 +27,21 @@ NOISE = 2.5
 OTHER = 2.0
 NOISE_SHARE = 1e-2  # of the power: where the prior of the noise is centered
 REACH = 5.0  # the search ends so many standard deviations from the center of the prior
-STAGES = ((250, 25, 2), (500, 15, 1))  # rows, iterations, and how many climbs go on
 ITERATIONS = 15  # on all rows
 
 Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Climbs on some rows, of which the best go on."""
+
+    rows: int
+    iterations: int
+    survivors: int
+
+
+FIRST, SECOND = Stage(250, 25, survivors=2), Stage(500, 15, survivors=1)
 
 
 @dataclass(frozen=True)
@@ -105,9 +115,13 @@ class Clock:
     done: float = 0.0
     started: float = field(default_factory=time.monotonic)
 
+    def __post_init__(self) -> None:
+        if not self.seconds >= 0.0:
+            raise ValueError(f"seconds must not be negative, got {self.seconds}. Leave it out for no limit.")
+
     @property
     def over(self) -> bool:
-        return time.monotonic() - self.started > self.seconds
+        return time.monotonic() - self.started >= self.seconds
 
     def advance(self, work: float) -> None:
         self.done += work
@@ -124,11 +138,6 @@ class Climb:
 
 class _TimeIsUp(Exception):
     pass
-
-
-def at(kernel: Kernel, theta: Array) -> tuple[Kernel, float]:
-    """Return the kernel and the noise of theta = [kernel.theta, log noise]."""
-    return kernel.with_theta(theta[:-1]), float(np.exp(theta[-1]))
 
 
 def posterior_loss(kernel: Kernel, theta: Array, prior: Prior, X: Array, y: Array) -> tuple[float, Array]:
@@ -171,22 +180,34 @@ def climb(kernel: Kernel, start: Array, prior: Prior, X: Array, y: Array, *, ite
 
 
 def search(
-    kernel: Kernel, starts: Sequence[Array], X: Array, y: Array, *, rng: np.random.Generator, clock: Clock
+    kernel: Kernel,
+    starts: Sequence[Array],
+    X: Array,
+    y: Array,
+    *,
+    later: Sequence[Array] = (),
+    rng: np.random.Generator,
+    clock: Clock,
 ) -> tuple[Kernel, float]:
     """Return the kernel and the noise of the largest posterior density that was found from some starts.
 
-    Each start climbs on a few rows, drawn at random; the best of them go on with more, and one with all.
+    Each start climbs on a few rows, drawn at random; the best of them go on with more, and one with all. Starts that
+    are good already join `later`: a few rows would lead them away.
     """
     prior = Prior.of(kernel, X, y)
     order = rng.permutation(len(y))
-    points = list(starts)
-    for rows, iterations, survivors in STAGES:
-        if rows >= len(y):
-            break
-        few, more = np.sort(order[:rows]), np.sort(order[: 2 * rows])
-        points = [climb(kernel, p, prior, X[few], y[few], iterations=iterations, clock=clock).theta for p in points]
+
+    def best_on_few(points: list[Array], stage: Stage) -> list[Array]:
+        if stage.rows >= len(y):
+            return points
+        few, more = np.sort(order[: stage.rows]), np.sort(order[: 2 * stage.rows])
+        climbs = [climb(kernel, p, prior, X[few], y[few], iterations=stage.iterations, clock=clock) for p in points]
+        points = [one.theta for one in climbs]
         points.sort(key=lambda p: posterior_loss(kernel, p, prior, X[more], y[more])[0])
-        points = points[:survivors]
+        return points[: stage.survivors]
+
+    points = best_on_few(list(starts), FIRST)
+    points = best_on_few([*points, *later], SECOND)
     climbs = [climb(kernel, p, prior, X, y, iterations=_last(len(y)), clock=clock) for p in points]
     best = min(climbs, key=lambda one: one.loss)
     if best.loss >= FAILED:
@@ -201,16 +222,17 @@ def work(rows: int, iterations: int) -> float:
     return iterations * float(rows) ** 2 * (rows + 500.0)
 
 
-def planned(starts: int, rows: int) -> float:
+def planned(starts: int, rows: int, later: int = 0) -> float:
     """Return the cost of a search."""
-    total, going = 0.0, starts
-    for few, iterations, survivors in STAGES:
-        if few >= rows:
-            break
-        total, going = total + going * work(few, iterations), min(going, survivors)
-    return total + going * work(rows, _last(rows))
+    total, points = 0.0, starts
+    for stage, joining in ((FIRST, 0), (SECOND, later)):
+        points += joining
+        if stage.rows < rows:
+            total += points * work(stage.rows, stage.iterations)
+            points = min(points, stage.survivors)
+    return total + points * work(rows, _last(rows))
 
 
 def _last(rows: int) -> int:
     """Return the iterations on all rows: more where no smaller stage came before."""
-    return ITERATIONS if rows > STAGES[0][0] else 2 * ITERATIONS
+    return ITERATIONS if rows > FIRST.rows else 2 * ITERATIONS

@@ -1,0 +1,58 @@
+"""What the commands say and do about tuning: a target that the inputs do not explain, a kernel that is given, a bar."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import numpy as np
+import pytest
+from shell import inside
+
+from onlinegp.cli.bars import TuningBar
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Return a file of a noisy sine, and one whose target has nothing to do with the inputs."""
+    rng = np.random.default_rng(0)
+    folder = tmp_path_factory.mktemp("tuning")
+    x, noise = rng.standard_normal((300, 2)), rng.standard_normal(300)
+    targets = {"sine.csv": np.sin(2.0 * x[:, 0]) + 0.2 * noise, "noise.csv": noise}
+    for name, y in targets.items():
+        np.savetxt(folder / name, np.column_stack([x, y]), delimiter=",", header="a,b,y", comments="")
+    return folder
+
+
+GIVEN = ["--kernel", "rbf(1.0)", "--model", "krlst", "--budget", "40", "--tune", "200"]
+
+
+@pytest.mark.parametrize("command", ["run", "tune"])
+def test_a_target_that_is_not_explained_is_named(data, command):
+    assert "no better than their mean" in inside(command, data / "noise.csv", *GIVEN).stderr.decode()
+    assert "no better than their mean" not in inside(command, data / "sine.csv", *GIVEN).stderr.decode()
+
+
+def test_quiet_means_quiet(data):
+    assert inside("run", data / "noise.csv", *GIVEN, "--quiet").stderr == b""
+
+
+def test_the_noise_of_a_given_kernel_is_tuned(data):
+    told = inside("tune", data / "sine.csv", *GIVEN).stdout.decode()
+    assert "kernel = rbf(1)" in told
+    noise = float(told.split("noise = ")[1].split()[0])
+    assert noise == pytest.approx(0.04 / 0.54, rel=0.4)  # in variances of y
+    assert "noise = 0.25\n" in inside("tune", data / "sine.csv", *GIVEN, "--noise", "0.25").stdout.decode()
+
+
+def test_a_bar_is_drawn_on_a_terminal_only(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for stream, quiet, drawn in ((Terminal(), False, True), (Terminal(), True, False), (io.StringIO(), False, False)):
+        monkeypatch.setattr(sys, "stderr", stream)
+        bar = TuningBar(quiet=quiet)
+        bar(0.25)
+        bar(1.0)
+        assert ("tuning" in stream.getvalue()) == drawn
