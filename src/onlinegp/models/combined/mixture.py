@@ -13,7 +13,7 @@ from onlinegp.checks import Array, fraction, stored_names, stored_number
 from onlinegp.engine.tracking import LEAST, fading_weights, shares_of, stored_log_weights
 from onlinegp.learner import Contents, Learner, Sizes, inside, nested
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.together import BLOCK, run_together
+from onlinegp.models.combined.together import FEW, in_blocks, run_together
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import MixtureOf, Predictions
 
@@ -173,7 +173,9 @@ class MixtureLearner:
         self.run(X, Y)
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
-        blocks = [self._run(X[i : i + BLOCK], Y[i : i + BLOCK]) for i in range(0, len(X), BLOCK)]
+        if len(X) < FEW:
+            return self._run(X, Y)
+        blocks = in_blocks(lambda part: self._run(X[part], Y[part]), len(X))
         return Predictions.joined([said for said, _ in blocks]), np.concatenate([size for _, size in blocks])
 
     def _run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
