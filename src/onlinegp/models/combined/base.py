@@ -12,6 +12,7 @@ from onlinegp.learner import Contents, Learner, Sizes, inside, nested
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.predictions import Gaussian, Predictions
 
+ROWS = 10_000  # of which predictions are held in memory where nobody asks for them
 NAME = "model"  # of what is inside, in parameters and contents
 
 
@@ -92,7 +93,8 @@ class SpreadLearner(OuterLearner, ABC):
         """Change predictions by the errors so far."""
 
     def learn(self, X: Array, Y: Array) -> None:
-        self.run(X, Y)
+        for i in range(0, len(X), ROWS):
+            self.run(X[i : i + ROWS], Y[i : i + ROWS])
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
         before = self.seen

@@ -13,6 +13,7 @@ from onlinegp.checks import Array, fraction, stored_names, stored_number
 from onlinegp.engine.tracking import LEAST, fading_weights, shares_of, stored_log_weights
 from onlinegp.learner import Contents, Learner, Sizes, inside, nested
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined.base import ROWS
 from onlinegp.models.combined.together import FEW, in_blocks, run_together
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import MixtureOf, Predictions
@@ -170,7 +171,8 @@ class MixtureLearner:
         return shares_of(self.log_weights)
 
     def learn(self, X: Array, Y: Array) -> None:
-        self.run(X, Y)
+        for i in range(0, len(X), ROWS):
+            self.run(X[i : i + ROWS], Y[i : i + ROWS])
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
         if len(X) < FEW:
