@@ -78,7 +78,18 @@ static void linear_predict(In X, Out R, Out z, In renewal, Out work, Counter see
     signals.raise();
 }
 
+// Arrays are taken as they are: what is written to a copy would be lost
+template <size_t... I, class F> static void define(nb::module_& m, const char* name, F* function, std::index_sequence<I...>) {
+    m.def(name, function, ((void)I, nb::arg().noconvert())...);
+}
+template <class... A> static void define(nb::module_& m, const char* name, void (*function)(A...)) {
+    define(m, name, function, std::make_index_sequence<sizeof...(A)>());
+}
+
 void onlinegp::bind_rows(nb::module_& m) {
-    m.def("fading_scales", fading_scales).def("fading_weights", fading_weights).def("tracked_quantiles", tracked_quantiles);
-    m.def("linear_run", linear_run).def("linear_predict", linear_predict);
+    define(m, "fading_scales", fading_scales);
+    define(m, "fading_weights", fading_weights);
+    define(m, "tracked_quantiles", tracked_quantiles);
+    define(m, "linear_run", linear_run);
+    define(m, "linear_predict", linear_predict);
 }

@@ -130,3 +130,42 @@ def test_a_forged_triangle_is_refused():
         spoil(contents["learned"]["R"])
         with pytest.raises(ValueError, match="upper triangle"):
             ogp.LinearRLS().restore(contents)
+
+
+def test_merging_is_learning_both_and_can_be_taken_back():
+    X, Y = rows(300, outputs=2)
+    one, other, both = (ogp.LinearRLS(noise=0.09, prior=4.0) for _ in range(3))
+    one.fit(X[:100], Y[:100])
+    other.fit(X[100:], Y[100:])
+    both.fit(X, Y)
+    before = one.predict(X, return_std=True)
+    merged = one.merge(other)
+    assert merged.n_samples_seen_ == 300
+    np.testing.assert_allclose(
+        merged.predict(X, return_std=True), both.predict(X, return_std=True), rtol=1e-9, atol=1e-9
+    )
+    np.testing.assert_allclose(merged.coef_, both.coef_, rtol=1e-9)
+    np.testing.assert_allclose(merged.without(other).predict(X, return_std=True), before, rtol=1e-9, atol=1e-9)
+    more = merged.partial_fit(X[100:], Y[100:])  # it goes on
+    np.testing.assert_allclose(more.predict(X), both.predict(X), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (ogp.LinearRLS(), "has learned something"),
+        (ogp.KRLST().fit(*rows(5)), "must be a LinearRLS"),
+        (ogp.LinearRLS(noise=0.5).fit(*rows(5)), "the same noise"),
+        (ogp.LinearRLS().fit(*rows(5, d=2)), "3 features and 1 outputs"),
+        (ogp.LinearRLS().fit(*rows(90, seed=1)), "knows more than this one"),
+    ],
+)
+def test_what_cannot_be_taken_back_is_refused_and_changes_nothing(other, message):
+    model = ogp.LinearRLS().fit(*rows(20))
+    before = model.predict(rows()[0])
+    with pytest.raises((TypeError, ValueError), match=message):
+        model.without(other)
+    np.testing.assert_array_equal(model.predict(rows()[0]), before)
+    fading = ogp.LinearRLS(forgetting=0.9).fit(*rows(20))
+    with pytest.raises(ValueError, match=r"forgetting must be 1\.0"):
+        fading.merge(ogp.LinearRLS(forgetting=0.9).fit(*rows(5)))

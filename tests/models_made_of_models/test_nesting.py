@@ -15,6 +15,7 @@ from onlinegp.files.container import pack, unpack
 from onlinegp.kernels import RBF
 
 every = pytest.mark.parametrize("name", WRAPPED)
+OUTER = [ogp.Scaled, ogp.Lagged, ogp.Robust, ogp.Calibrated, ogp.HeavyTailed, ogp.Conformal]
 FAMILIES = [ogp.KLMS(), ogp.KNLMS(), ogp.BetaKLMS(), ogp.KRLST(), ogp.SWKRLS(), ogp.KRLS()]
 
 
@@ -62,7 +63,7 @@ def test_a_model_inside_that_has_learned_starts_anew():
     np.testing.assert_array_equal(model.fit(X, y).predict(X), ogp.Robust(ogp.KRLST(budget=20)).fit(X, y).predict(X))
 
 
-@pytest.mark.parametrize("wrapper", [ogp.Scaled, ogp.Lagged, ogp.Robust])
+@pytest.mark.parametrize("wrapper", OUTER)
 def test_only_models_go_inside(wrapper):
     for inside, message in ((ogp.KRLST, r"Make one: KRLST\(\)"), ("krlst", "Try onlinegp.KRLST"), (None, "got None")):
         with pytest.raises(TypeError, match=message):
@@ -159,10 +160,22 @@ def test_frames_go_through():
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda model: type(model).__name__)
 @pytest.mark.parametrize("wrapper", [ogp.Scaled, ogp.Lagged, ogp.Robust])
 def test_scikit_learns_checks(wrapper, family):
+    passes_scikit_learns_checks(wrapper(family))
+
+
+@pytest.mark.filterwarnings("ignore:Estimator .* does not inherit")
+@pytest.mark.parametrize("wrapper", [ogp.Calibrated, ogp.HeavyTailed, ogp.Conformal, lambda one: ogp.Mixture([one])])
+@pytest.mark.parametrize("model", [ogp.KRLST(), ogp.LinearRLS()], ids=lambda model: type(model).__name__)
+def test_scikit_learns_checks_of_other_distributions(wrapper, model):
+    passes_scikit_learns_checks(wrapper(model))
+    passes_scikit_learns_checks(ogp.Mixture([wrapper(model), ogp.QKLMS()]))
+
+
+def passes_scikit_learns_checks(model):
     pytest.importorskip("sklearn")
     from sklearn.utils.estimator_checks import check_estimator
 
-    results = check_estimator(wrapper(family), on_fail=None, on_skip=None)
+    results = check_estimator(model, on_fail=None, on_skip=None)
     assert {r["check_name"]: repr(r["exception"]) for r in results if r["status"] == "failed"} == {}
     assert sum(r["status"] == "passed" for r in results) >= 45
 
@@ -181,7 +194,10 @@ def test_scikit_learns_clone_and_search():
     assert search.best_params_ == {"model__kernel__length_scale": 1.0}
 
 
-@pytest.mark.parametrize("name", ["Scaled", "Lagged-horizon", "Robust", "Lagged-Scaled-Robust"])
+@pytest.mark.parametrize(
+    "name",
+    ["Scaled", "Lagged-horizon", "Robust", "Lagged-Scaled-Robust", "Calibrated", "HeavyTailed", "Conformal", "Mixture"],
+)
 def test_rivers_checks(name):
     pytest.importorskip("river")
     from river import checks

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 
 from onlinegp.checks import Array, stored_names
-from onlinegp.learner import Contents, Learner, inside, nested
+from onlinegp.learner import Contents, Learner, Sizes, inside, nested
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.predictions import Gaussian
+from onlinegp.predictions import Gaussian, Predictions
 
+ROWS = 10_000  # of which predictions are held in memory where nobody asks for them
 NAME = "model"  # of what is inside, in parameters and contents
 
 
@@ -70,6 +72,47 @@ class OuterLearner:
         stored_names(own, names, type(self).__name__)
         self.inner.load(inside(NAME, contents))
         return own
+
+
+class SpreadLearner(OuterLearner, ABC):
+    """The inner learner as it would be alone, and something that follows its errors and changes what it says."""
+
+    def __init__(self, inner: Learner) -> None:
+        self.inner, self.features, self.outputs = inner, inner.features, inner.outputs
+
+    @property
+    def seen(self) -> int:
+        return self.inner.seen
+
+    @abstractmethod
+    def along(self, said: Predictions, Y: Array, before: int) -> Predictions:
+        """Change predictions of rows, each by the errors before it, and learn theirs; there were `before` rows."""
+
+    @abstractmethod
+    def now(self, said: Predictions) -> Predictions:
+        """Change predictions by the errors so far."""
+
+    def learn(self, X: Array, Y: Array) -> None:
+        for i in range(0, len(X), ROWS):
+            self.run(X[i : i + ROWS], Y[i : i + ROWS])
+
+    def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
+        before = self.seen
+        said, size = self.inner.run(X, Y)
+        return self.along(said, Y, before), size
+
+    def predict(self, X: Array) -> Predictions:
+        return self.now(self.inner.predict(X))
+
+    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
+        return self.now(self.inner.skip(X, Y))
+
+
+def stretched(said: Predictions, factor: Array) -> Predictions:
+    """Return the distributions of mean + factor (y - mean)."""
+    if type(said) is Gaussian:
+        return Gaussian(said.mean, factor * said.std)
+    return said.affine(said.mean - factor * said.mean, factor)
 
 
 def single(learner: Learner, x: Array) -> tuple[Any, Any]:

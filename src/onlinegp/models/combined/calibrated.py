@@ -9,11 +9,11 @@ import numpy as np
 
 from onlinegp.checks import Array, positive, stored_array
 from onlinegp.engine.tracking import fading_scales, keep_of
-from onlinegp.learner import Contents, Learner, Sizes
+from onlinegp.learner import Contents, Learner
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.base import OuterLearner, OuterRegressor
+from onlinegp.models.combined.base import OuterRegressor, SpreadLearner, stretched
 from onlinegp.models.recipe import parameters
-from onlinegp.predictions import Gaussian, Predictions
+from onlinegp.predictions import Predictions
 
 START = 20.0  # rows that the first scale, one, counts for
 
@@ -91,29 +91,18 @@ class FadingScale:
         self.total, self.count = total.copy(), count.copy()
 
 
-class CalibratedLearner(OuterLearner):
-    """The inner learner, and the factors of its variances."""
+class CalibratedLearner(SpreadLearner):
+    """The factors of the inner learner's variances."""
 
     def __init__(self, inner: Learner, keep: float) -> None:
-        self.inner, self.features, self.outputs = inner, inner.features, inner.outputs
+        super().__init__(inner)
         self.scale = FadingScale(inner.outputs, keep)
 
-    @property
-    def seen(self) -> int:
-        return self.inner.seen
+    def along(self, said: Predictions, Y: Array, before: int) -> Predictions:
+        return stretched(said, np.sqrt(self.scale.along(squared(said, Y))))
 
-    def learn(self, X: Array, Y: Array) -> None:
-        self.run(X, Y)
-
-    def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
-        said, size = self.inner.run(X, Y)
-        return stretched(said, np.sqrt(self.scale.along(squared(said, Y)))), size
-
-    def predict(self, X: Array) -> Predictions:
-        return stretched(self.inner.predict(X), np.sqrt(self.scale.now()))
-
-    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
-        return stretched(self.inner.skip(X, Y), np.sqrt(self.scale.now()))
+    def now(self, said: Predictions) -> Predictions:
+        return stretched(said, np.sqrt(self.scale.now()))
 
     def dump(self) -> Contents:
         return self._dump(self.scale.dump())
@@ -127,10 +116,3 @@ def squared(said: Predictions, Y: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         z = (Y - said.mean) / said.std
         return np.where(said.mean == Y, 0.0, z * z)  # also where std is zero
-
-
-def stretched(said: Predictions, factor: Array) -> Predictions:
-    """Return the distributions of mean + factor (y - mean)."""
-    if type(said) is Gaussian:
-        return Gaussian(said.mean, factor * said.std)
-    return said.affine(said.mean - factor * said.mean, factor)

@@ -9,10 +9,9 @@ import numpy as np
 
 from onlinegp.checks import Array, fraction, stored_array
 from onlinegp.engine.tracking import WIDEST, tracked_quantiles
-from onlinegp.learner import Contents, Learner, Sizes
+from onlinegp.learner import Contents, Learner
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.base import OuterLearner, OuterRegressor
-from onlinegp.models.combined.calibrated import stretched
+from onlinegp.models.combined.base import OuterRegressor, SpreadLearner, stretched
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
 
@@ -69,31 +68,18 @@ class Conformal(OuterRegressor):
         return level
 
 
-class ConformalLearner(OuterLearner):
-    """The inner learner, and the log of the stretch of its intervals, (outputs,)."""
+class ConformalLearner(SpreadLearner):
+    """The log of the stretch of the inner learner's intervals, (outputs,)."""
 
     def __init__(self, inner: Learner, level: float) -> None:
-        self.inner, self.level = inner, level
-        self.features, self.outputs = inner.features, inner.outputs
-        self.log_scale = np.zeros(inner.outputs)
+        super().__init__(inner)
+        self.level, self.log_scale = level, np.zeros(inner.outputs)
 
-    @property
-    def seen(self) -> int:
-        return self.inner.seen
+    def along(self, said: Predictions, Y: Array, before: int) -> Predictions:
+        return stretched(said, tracked_quantiles(self._scores(said, Y), self.level, before, self.log_scale))
 
-    def learn(self, X: Array, Y: Array) -> None:
-        self.run(X, Y)
-
-    def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
-        seen = self.seen
-        said, size = self.inner.run(X, Y)
-        return stretched(said, tracked_quantiles(self._scores(said, Y), self.level, seen, self.log_scale)), size
-
-    def predict(self, X: Array) -> Predictions:
-        return stretched(self.inner.predict(X), np.exp(self.log_scale))
-
-    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
-        return stretched(self.inner.skip(X, Y), np.exp(self.log_scale))
+    def now(self, said: Predictions) -> Predictions:
+        return stretched(said, np.exp(self.log_scale))
 
     def _scores(self, said: Predictions, Y: Array) -> Array:
         """Return by how much the interval of each row had to be stretched to end at y, (n, p)."""

@@ -10,10 +10,10 @@ import numpy as np
 
 from onlinegp.checks import Array, fraction, positive, stored_array
 from onlinegp.engine.tracking import fading_weights, keep_of, shares_of, stored_log_weights
-from onlinegp.learner import Contents, Learner, Sizes
+from onlinegp.learner import Contents, Learner
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.base import OuterLearner, OuterRegressor
-from onlinegp.models.combined.calibrated import FadingScale, squared, stretched
+from onlinegp.models.combined.base import OuterRegressor, SpreadLearner, stretched
+from onlinegp.models.combined.calibrated import FadingScale, squared
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import MixtureOf, Predictions, StudentT
 
@@ -92,46 +92,32 @@ class HeavyTailed(OuterRegressor):
         return weights[0] if self._single else weights
 
 
-class HeavyTailedLearner(OuterLearner):
-    """The inner learner, a scale for each component, and the log weights of the components, (outputs, components)."""
+class HeavyTailedLearner(SpreadLearner):
+    """A scale for each component, and the log weights of the components, (outputs, components)."""
 
     def __init__(self, inner: Learner, degrees: tuple[float, ...], keep: float, fade: float) -> None:
-        self.inner, self.features, self.outputs = inner, inner.features, inner.outputs
+        super().__init__(inner)
         self.degrees, self.fade = degrees, fade
         unit = [FadingScale(inner.outputs, keep, first=(nu - 2.0) / nu, degrees=nu) for nu in degrees]  # variance one
         self.scales = [FadingScale(inner.outputs, keep), *unit]
         self.log_weights = np.zeros((inner.outputs, len(self.scales)))
 
-    @property
-    def seen(self) -> int:
-        return self.inner.seen
-
-    def learn(self, X: Array, Y: Array) -> None:
-        self.run(X, Y)
-
-    def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
-        said, size = self.inner.run(X, Y)
+    def along(self, said: Predictions, Y: Array, before: int) -> Predictions:
         Z2 = squared(said, Y)
         members = self._members(said, [np.sqrt(scale.along(Z2)) for scale in self.scales])
         densities = np.stack([member.log_density(Y) for member in members], axis=-1)
         weights = np.empty(densities.shape)
         for j in range(self.outputs):
             weights[:, j] = fading_weights(densities[:, j], self.fade, self.log_weights[j])
-        return MixtureOf(weights, members), size
+        return MixtureOf(weights, members)
 
-    def predict(self, X: Array) -> Predictions:
-        return self._now(self.inner.predict(X))
-
-    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
-        return self._now(self.inner.skip(X, Y))
+    def now(self, said: Predictions) -> Predictions:
+        members = self._members(said, [np.sqrt(scale.now()) for scale in self.scales])
+        return MixtureOf(np.tile(self.weights(), (len(said), 1, 1)), members)
 
     def weights(self) -> Array:
         """Return the weights of the components now, (outputs, components)."""
         return np.array([shares_of(own) for own in self.log_weights])
-
-    def _now(self, said: Predictions) -> Predictions:
-        members = self._members(said, [np.sqrt(scale.now()) for scale in self.scales])
-        return MixtureOf(np.tile(self.weights(), (len(said), 1, 1)), members)
 
     def _members(self, said: Predictions, scales: list[Array]) -> tuple[Predictions, ...]:
         students = zip(scales[1:], self.degrees, strict=True)

@@ -13,7 +13,8 @@ from onlinegp.checks import Array, fraction, non_negative, stored_array, stored_
 from onlinegp.engine.tracking import LEAST, fading_means, fading_weights, keep_of, shares_of, stored_log_weights
 from onlinegp.learner import Contents, Learner, Sizes, inside, nested
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.together import BLOCK, run_together
+from onlinegp.models.combined.base import ROWS
+from onlinegp.models.combined.together import FEW, in_blocks, run_together
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import MixtureOf, Predictions
 
@@ -183,10 +184,13 @@ class MixtureLearner:
         return shares_of(self.log_weights)
 
     def learn(self, X: Array, Y: Array) -> None:
-        self.run(X, Y)
+        for i in range(0, len(X), ROWS):
+            self.run(X[i : i + ROWS], Y[i : i + ROWS])
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
-        blocks = [self._run(X[i : i + BLOCK], Y[i : i + BLOCK]) for i in range(0, len(X), BLOCK)]
+        if len(X) < FEW:
+            return self._run(X, Y)
+        blocks = in_blocks(lambda part: self._run(X[part], Y[part]), len(X))
         return Predictions.joined([said for said, _ in blocks]), np.concatenate([size for _, size in blocks])
 
     def _run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:

@@ -2,27 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
+from time import perf_counter
+from typing import TypeVar
 
 from onlinegp.checks import Array
 from onlinegp.engine import thread_count
 from onlinegp.learner import Learner, Sizes
 from onlinegp.predictions import Predictions
 
-BLOCK = 1000  # rows between two looks at signals
-FEW = 64  # rows, below which starting threads costs more than it gives
+BLOCK = 250  # rows between the first two looks at signals
+SHORT, LONG = 0.02, 0.1  # seconds between two looks
+FEW = 50  # rows, below which starting threads costs more than it gives
+
+T = TypeVar("T")
 
 
 def run_together(learners: Sequence[Learner], X: Array, Y: Array) -> list[tuple[Predictions, Sizes]]:
-    """Let each learner run the rows; all of them have learned all of the rows when it returns or is interrupted.
-
-    Compiled learners release the interpreter's lock. Threads other than the main one see no Ctrl-C, so that none stops
-    in the middle; it is raised when all are done.
-    """
-    if len(X) < FEW:
+    """Let each learner run the rows; compiled ones release the interpreter's lock."""
+    threads = min(len(learners), thread_count())
+    if len(X) < FEW or threads == 1:
         return [learner.run(X, Y) for learner in learners]
-    with ThreadPoolExecutor(min(len(learners), thread_count())) as pool:
-        calls: list[Future[tuple[Predictions, Sizes]]] = [pool.submit(one.run, X, Y) for one in learners]
-        wait(calls)
-    return [call.result() for call in calls]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(lambda learner: learner.run(X, Y), learners))
+
+
+def in_blocks(work: Callable[[slice], T], rows: int) -> list[T]:
+    """Return what `work` returns for blocks of rows, one after the other, with a look at signals between them.
+
+    Threads take some hundred microseconds to start, and nobody shall wait for Ctrl-C: blocks grow and shrink with their
+    time.
+    """
+    done, start, block = [], 0, BLOCK
+    while start < rows:
+        began = perf_counter()
+        part = slice(start, start + block)
+        done.append(uninterrupted(partial(work, part)))
+        start, took = part.stop, perf_counter() - began
+        block = 2 * block if took < SHORT else max(BLOCK, block // 2) if took > LONG else block
+    return done
+
+
+def uninterrupted(work: Callable[[], T]) -> T:
+    """Return what `work` returns; what a signal raises meanwhile is raised when it is done.
+
+    Threads other than the main one see no signals, so that no learner stops ahead of another.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    interrupted = None
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(work)
+        while not call.done():
+            try:
+                wait([call])
+            except BaseException as error:  # Ctrl-C, or what another handler raises
+                interrupted = error
+    if interrupted is not None:
+        raise interrupted
+    return call.result()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -75,6 +75,38 @@ class LinearRLS(OnlineRegressor):
             intercept=bool(self.intercept),
             engine=self.engine,
         )
+
+    def merge(self, other: LinearRLS) -> Self:
+        """Learn what another model has learned, as if its rows had come here: information adds up.
+
+        Both must have the same noise, prior and intercept, and forget nothing. Sums over rows are kept to half the
+        digits that learning the rows keeps: standardize the inputs.
+        """
+        return self._add(other, 1)
+
+    def without(self, other: LinearRLS) -> Self:
+        """Take back what another model has learned, whose rows this one has learned too: the inverse of `merge`."""
+        return self._add(other, -1)
+
+    def _add(self, other: LinearRLS, sign: int) -> Self:
+        theirs = other.dump() if isinstance(other, LinearRLS) else None
+        if theirs is None:
+            raise TypeError(f"other must be a LinearRLS that has learned something, got {other!r}.")
+        mine = self._working
+        assert isinstance(mine, LinearLearner)
+        for name in ("noise", "prior", "forgetting", "intercept"):
+            if self.learned_with[name] != other.learned_with[name]:
+                raise ValueError(f"other must have the same {name} as this model, got {other!r}.")
+        if self.learned_with["forgetting"] != 1.0:
+            raise ValueError("forgetting must be 1.0 to add or take back what was learned: rows that fade have no sum.")
+        if (mine.features, mine.outputs) != (theirs["features"], theirs["outputs"]):
+            raise ValueError(
+                f"other must have {mine.features} features and {mine.outputs} outputs as this model has, "
+                f"got {theirs['features']} and {theirs['outputs']}."
+            )
+        with self._lock:
+            mine.add(theirs["learned"], sign)
+        return self
 
     @property
     def coef_(self) -> Array:
