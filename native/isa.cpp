@@ -12,6 +12,8 @@ static Model* make(const Recipe& recipe, int d, int p, bool single) {
     return new Filter<double>(recipe, d, p);
 }
 
+Local* make_local(const LocalPrior& prior, int d, int p);  // in local.cpp
+
 static Models* make_many(const Recipe& recipe, int d, int p, bool single) {
     if (single) return new Fleet<float>(recipe, d, p);
     return new Fleet<double>(recipe, d, p);
@@ -26,6 +28,6 @@ static void exp2_minus_each(int64_t n, const double* x, double* y) {
 }
 
 extern const InstructionSet table;
-const InstructionSet table{NAME(ONLINEGP_ISA), make, make_many, exp2_minus_each};
+const InstructionSet table{NAME(ONLINEGP_ISA), make, make_local, make_many, exp2_minus_each};
 
 }  // namespace onlinegp::ONLINEGP_ISA

@@ -48,17 +48,9 @@ def make_engine(name: str, recipe: Recipe, state: State, dtype: str = "float64")
     "native" is the compiled one, "python" the readable one; "auto" is the compiled one where it was built and knows
     every part of the recipe, else the readable one. Only the compiled one has dtype="float32".
     """
-    choice(("auto", "native", "python"), engine=name)
     choice(("float64", "float32"), dtype=dtype)
-    if name == "python" or (name == "auto" and not available()):
-        if name == "auto":
-            _warn_once()
+    if resolved(name) == "python":
         return _python(recipe, state, dtype)
-    if not available():
-        raise ValueError(
-            "engine must be 'auto' or 'python' here, got 'native': the compiled engine was not built. Install onlinegp "
-            "with a C++17 compiler (GCC or Clang) on the path to have it."
-        )
     from onlinegp.engine.native import NativeEngine, UnsupportedError
 
     try:
@@ -67,6 +59,19 @@ def make_engine(name: str, recipe: Recipe, state: State, dtype: str = "float64")
         if name == "native":
             raise
     return _python(recipe, state, dtype)
+
+
+def resolved(name: str) -> str:
+    """Return which engine a name means here, "native" or "python": "auto" is the compiled one where it was built."""
+    choice(("auto", "native", "python"), engine=name)
+    if name == "native" and not available():
+        raise ValueError(
+            "engine must be 'auto' or 'python' here, got 'native': the compiled engine was not built. Install onlinegp "
+            "with a C++17 compiler (GCC or Clang) on the path to have it."
+        )
+    if name == "auto" and not available():
+        _warn_once()
+    return "native" if name != "python" and available() else "python"
 
 
 def thread_count() -> int:
@@ -93,5 +98,5 @@ def _warn_once() -> None:
         warnings.warn(
             "onlinegp runs on its Python engine: the compiled one was not built. Results are the same, slower. Install "
             "with a C++17 compiler (GCC or Clang) to have it, or pass engine='python' to say that this is fine.",
-            stacklevel=4,
+            stacklevel=5,
         )
