@@ -53,24 +53,27 @@ class Question {
             room_ = 2 * columns_;
             const int64_t rows = ((room_ + PANEL + p_ + R - 1) / R) * R;
             matrix_.resize(size_t(rows * room_)), points_.resize(size_t(rows * d_));
-            times_.resize(size_t(rows)), own_.resize(size_t(room_));
+            rows_.resize(size_t(rows * d_)), times_.resize(size_t(rows)), own_.resize(size_t(room_));
         }
         for (int64_t i = 0; i < m_; i++) {
-            set_center(points_.data(), d_, i, store_.x(nearest_[i].slot));
+            const double* neighbor = store_.x(nearest_[i].slot);
+            set_center(points_.data(), d_, i, neighbor);
+            std::copy(neighbor, neighbor + d_, rows_.data() + i * d_);
             times_[size_t(i)] = double(nearest_[i].born);
         }
         set_center(points_.data(), d_, m_, x);
+        std::copy(x, x + d_, rows_.data() + m_ * d_);
         times_[size_t(m_)] = double(store_.seen());
     }
 
     void fill() {
         visit(kernel_, [&](auto shape) {
-            for (int64_t j = 0; j < m_; j++) column(shape, j);
+            for (int64_t j = 0; j < m_; j += 2) columns(shape, j);
             return 0;
         });
         for (int64_t j = 0; j < m_; j++) {
-            const double *x = store_.x(nearest_[j].slot), *y = store_.y(nearest_[j].slot);
-            own_[size_t(j)] = at(j, j) = diagonal(kernel_, x) + prior_.noise;
+            const double* y = store_.y(nearest_[j].slot);
+            own_[size_t(j)] = at(j, j) = diagonal(kernel_, rows_.data() + j * d_) + prior_.noise;
             for (int o = 0; o < p_; o++) at(m_ + 1 + o, j) = y[o];
         }
         for (int64_t j = m_; j < columns_; j++) {  // to fill the last panel: nothing
@@ -78,20 +81,21 @@ class Question {
             for (int64_t g = j / R; g < groups_; g++) std::fill(group(g, j), group(g, j) + R, 0.0);
         }
     }
-    // k(x_i, x_j) a^|t_i - t_j|, from the group of row j on
-    template <class Shape> INLINE void column(const Shape& shape, int64_t j) {
-        const double* x = store_.x(nearest_[j].slot);
-        const double rate = 0.5 * prior_.fade * LOG2E, now = times_[size_t(j)];
+    // k(x_i, x_j) a^|t_i - t_j| of columns j and j + 1, from the group of row j on
+    template <class Shape> INLINE void columns(const Shape& shape, int64_t j) {
+        const double rate = 0.5 * prior_.fade * LOG2E;
         for (int64_t g = j / R; g <= m_ / R; g++) {
-            Vec<double> k[2];
-            shape.template evaluate<2, 1>(points_.data() + g * R * d_, x, k);
+            Vec<double> k[4], f[4];
+            shape.template evaluate<2, 2>(points_.data() + g * R * d_, rows_.data() + j * d_, k);
             if (prior_.fade > 0) {
-                Vec<double> f[2];
-                EACH(n, 2) f[n] = magnitude<double>(load(times_.data() + g * R + n * W<double>) - now) * rate;
-                exp2_minus<2>(f);
-                EACH(n, 2) k[n] *= f[n];
+                EACH(n, 4) {
+                    const Vec<double> times = load(times_.data() + g * R + n / 2 * W<double>);
+                    f[n] = magnitude<double>(times - times_[size_t(j + n % 2)]) * rate;
+                }
+                EACH(n, 2) exp2_minus<2>(f + 2 * n);
+                EACH(n, 4) k[n] *= f[n];
             }
-            EACH(n, 2) store(group(g, j) + n * W<double>, k[n]);
+            EACH(n, 4) store(group(g, j + n % 2) + n / 2 * W<double>, k[n]);
         }
     }
 
@@ -153,7 +157,7 @@ class Question {
     const int d_, p_;
     Nearest nearest_;
     int64_t m_ = 0, columns_ = 0, groups_ = 0, room_ = 0;
-    Buffer<double> place_, matrix_, points_, times_, own_;
+    Buffer<double> place_, matrix_, points_, rows_, times_, own_;
 };
 
 class LocalModel final : public Local {

@@ -13,41 +13,59 @@ struct Near {
     bool operator<(const Near& other) const { return rank < other.rank || (rank == other.rank && born > other.born); }
 };
 
-// Finds the nearest few of the rows that it is shown. Now and then the far ones are thrown away, and what is left has a
-// limit: a row beyond it need not be shown.
+// Finds the nearest few of the rows that it is shown. It has a limit, and a row beyond that need not be shown: now and then
+// the far ones are thrown away, which lowers it.
 class Nearest {
   public:
-    explicit Nearest(int64_t wanted) : wanted_(wanted) {}
+    static constexpr int64_t CHUNK = 4096;  // ranks that are looked at twice, to begin with a low limit
+
+    explicit Nearest(int64_t wanted) : most_(wanted), ranks_(size_t(CHUNK)) {}
     void clear(int64_t rows) {  // before it is shown so many
-        wanted_here_ = wanted_ < rows ? wanted_ : rows;
-        if (4 * wanted_here_ > room_) {
-            list_.resize(size_t(2 * 4 * wanted_here_));  // so that a store that grows seldom asks for more
-            room_ = 2 * 4 * wanted_here_;
+        wanted_ = most_ < rows ? most_ : rows;
+        if (4 * wanted_ > room_) {
+            room_ = 2 * 4 * wanted_;  // so that a store that grows seldom asks for more
+            list_.resize(size_t(room_)), least_.resize(size_t(room_ + W<double>));
         }
         count_ = 0, limit_ = INFINITY;
     }
     double limit() const { return limit_; }
     INLINE void add(const Near& one) {
         list_[size_t(count_++)] = one;
-        if (count_ == 4 * wanted_here_) shrink();
+        if (count_ == 4 * wanted_) shrink();
     }
     int64_t sort() {  // returns how many there are
-        if (count_ > wanted_here_) shrink();
+        if (count_ > wanted_) shrink();
         std::sort(list_.data(), list_.data() + count_);
         return count_;
     }
     const Near& operator[](int64_t i) const { return list_[size_t(i)]; }
 
-  private:
-    void shrink() {
-        Near* last = list_.data() + wanted_here_ - 1;
-        std::nth_element(list_.data(), last, list_.data() + count_);
-        count_ = wanted_here_, limit_ = last->rank;
+    // Lower the limit to what at least `wanted` of the n ranks do not exceed: dealt out to some lists, each of those many
+    // has one of at most the wanted-th smallest of their least ones
+    double* ranks() { return ranks_.data(); }
+    void begin_with(int64_t n) {
+        const int64_t lists = (4 * wanted_ + W<double> - 1) / W<double> * W<double>;
+        if (n <= lists) return;
+        double* least = least_.data();
+        std::copy(ranks(), ranks() + lists, least);
+        for (int64_t i = lists; i < n; i += lists)
+            for (int64_t j = 0; j < lists && i + j < n; j += W<double>)
+                store(least + j, smaller(load(least + j), load(ranks() + i + j)));
+        std::nth_element(least, least + wanted_ - 1, least + lists);
+        limit_ = least[wanted_ - 1];
     }
 
-    const int64_t wanted_;
+  private:
+    void shrink() {
+        Near* last = list_.data() + wanted_ - 1;
+        std::nth_element(list_.data(), last, list_.data() + count_);
+        count_ = wanted_, limit_ = last->rank;
+    }
+
+    const int64_t most_;
     Buffer<Near> list_;
-    int64_t wanted_here_ = 0, room_ = 0, count_ = 0;
+    Buffer<double> ranks_, least_;
+    int64_t wanted_ = 0, room_ = 0, count_ = 0;
     double limit_ = INFINITY;
 };
 
@@ -110,23 +128,39 @@ class Store {
 
     template <bool Fades> void scan_blocks(const double* u, Nearest& nearest) const {
         const int64_t blocks = (size_ + BLOCK - 1) / BLOCK, first = newest_ / BLOCK;
-        for (int64_t b = first; b >= 0; b--) look<Fades>(b, u, nearest);
-        for (int64_t b = blocks - 1; b > first; b--) look<Fades>(b, u, nearest);
-    }
-    template <bool Fades> INLINE void look(int64_t block, const double* u, Nearest& nearest) const {
-        const double* tiles = tiles_.data() + block * BLOCK * w_;
-        __builtin_prefetch(tiles - 4 * BLOCK * w_);
+        const int64_t twice = blocks < Nearest::CHUNK / BLOCK ? blocks : Nearest::CHUNK / BLOCK;
+        const auto block = [&](int64_t i) { return i <= first ? first - i : blocks + first - i; };
         Vec<double> rank[TILES];
-        euclidean<TILES>(tiles, w_, u, rank);
+        for (int64_t i = 0; i < twice; i++) {
+            ranks<Fades>(block(i), u, rank);
+            EACH(n, TILES) store(nearest.ranks() + i * BLOCK + n * W<double>, rank[n]);
+        }
+        nearest.begin_with(twice * BLOCK);
+        for (int64_t i = 0; i < twice; i++) {
+            EACH(n, TILES) rank[n] = load(nearest.ranks() + i * BLOCK + n * W<double>);
+            show(block(i), rank, nearest);
+        }
+        for (int64_t i = twice; i < blocks; i++) {
+            ranks<Fades>(block(i), u, rank);
+            show(block(i), rank, nearest);
+        }
+    }
+    // r2 + fade age of the rows of a block, infinite where there are none
+    template <bool Fades> INLINE void ranks(int64_t block, const double* u, Vec<double>* rank) const {
+        euclidean<TILES>(tiles_.data() + block * BLOCK * w_, w_, u, rank);
         if constexpr (Fades)
             EACH(n, TILES) {
                 const Vec<double> born = load(born_.data() + block * BLOCK + n * W<double>);
                 rank[n] += (splat<double>(double(seen_)) - born) * prior_.fade;
             }
-        const Vec<double> least = smaller(smaller(rank[0], rank[1]), smaller(rank[2], rank[3]));
-        if (any_at_most(least, nearest.limit())) show(block * BLOCK, rank, nearest);
+        const int64_t rows = size_ - block * BLOCK;
+        if (rows < BLOCK) EACH(n, TILES) rank[n] = infinite_beyond<double>(rank[n], rows - n * W<double>);
     }
-    void show(int64_t slot, const Vec<double>* rank, Nearest& nearest) const {
+    INLINE void show(int64_t block, const Vec<double>* rank, Nearest& nearest) const {
+        const Vec<double> least = smaller(smaller(rank[0], rank[1]), smaller(rank[2], rank[3]));
+        if (any_at_most(least, nearest.limit())) show_each(block * BLOCK, rank, nearest);
+    }
+    void show_each(int64_t slot, const Vec<double>* rank, Nearest& nearest) const {
         for (int n = 0; n < TILES; n++)
             for (int i = 0; i < W<double>; i++, slot++)
                 if (rank[n][i] <= nearest.limit() && slot < size_)
