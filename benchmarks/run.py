@@ -18,6 +18,7 @@ from fleet import fleet
 from interrupts import interrupts, lines
 
 import onlinegp as ogp
+from local import local
 
 
 class Least:
@@ -165,6 +166,8 @@ def main() -> None:
         results.append(one_call(args.engine, args.repeats))
     if args.only in "fleet":
         results += fleet(args.repeats)
+    if args.only in "LocalGP":
+        results += local(args.repeats)
     print(table(results))
     for r in results:
         if r.get("speed-up", 1.0) != 1.0:

@@ -58,21 +58,43 @@ struct Steps {
     int64_t *size = nullptr, *slot = nullptr, *admitted = nullptr, *left = nullptr;
 };
 
-// A filter at work
-class Model {
+// Whatever learns rows and predicts them
+class Learner {
   public:
-    virtual ~Model();
+    virtual ~Learner();
     virtual int64_t size() const = 0;
     virtual int64_t seen() const = 0;
-    virtual void load(const Arrays& in) = 0;
-    virtual void save(Arrays& out) = 0;
-    virtual void weights(double* centers, double* alpha) const = 0;
+    virtual int64_t work_per_row() const = 0;  // of a prediction, about, in kernel evaluations
     // Returns how many rows were learned: n, unless it was stopped
     virtual int64_t learn(int64_t n, const double* X, const double* Y, const Steps& steps, Stop& stop) = 0;
     virtual void predict_next(const double* x, double* mean, double* variance) = 0;  // one sample, which may be learned next
     virtual void flush() = 0;                                                 // finish what waits, before `predict`
     virtual void predict(int64_t n, const double* X, double* mean, double* variance, Stop& stop) const = 0;  // by several threads
-    virtual void rows(int64_t n, const double* X, double* K) const = 0;       // kernel rows, (n, size)
+};
+
+// A filter at work
+class Model : public Learner {
+  public:
+    virtual void load(const Arrays& in) = 0;
+    virtual void save(Arrays& out) = 0;
+    virtual void weights(double* centers, double* alpha) const = 0;
+    virtual void rows(int64_t n, const double* X, double* K) const = 0;  // kernel rows, (n, size)
+};
+
+// onlinegp.models.local.learner.LocalPrior, with the parts of its distance
+struct LocalPrior {
+    Recipe recipe;  // of which only the kernel counts
+    double noise = 0, fade = 0;
+    int64_t neighbors = 1, store = INT64_MAX;
+    std::vector<double> rates, frequencies, radii;  // (d,) or none; (d,) for each of the periodic parts
+};
+
+// The exact GP on the nearest rows
+class Local : public Learner {
+  public:
+    virtual void nearest(int64_t n, const double* X, int64_t* rows) const = 0;  // their numbers, the nearest first
+    virtual void save(double* X, double* Y) const = 0;                          // (size, d) and (size, p), the oldest first
+    virtual void load(int64_t n, int64_t seen, const double* X, const double* Y) = 0;
 };
 
 // One event of a fleet: the filter that it belongs to, and its row in X, Y, mean and variance
@@ -108,6 +130,7 @@ struct Linear {
 struct InstructionSet {
     const char* name;
     Model* (*make)(const Recipe& recipe, int d, int p, bool single);  // the recipe must outlive the model
+    Local* (*make_local)(const LocalPrior& prior, int d, int p);      // so must the prior
     Models* (*make_many)(const Recipe& recipe, int d, int p, bool single);
     void (*exp2_minus)(int64_t n, const double* x, double* y);
     // linear.hpp; it returns how many rows were learned

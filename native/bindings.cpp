@@ -1,48 +1,16 @@
 // The Python module.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-#include <cstdlib>
-#include "bindings.hpp"
-#include "engine.hpp"
+#include "arrays.hpp"
 #include "sample.hpp"
-#include "signals.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 using namespace onlinegp;
 
-using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Doubles = nb::ndarray<nb::numpy, double>;
-using Integers = nb::ndarray<nb::numpy, int64_t>;
-
-template <class T> static nb::ndarray<nb::numpy, T> fresh(const std::vector<size_t>& shape) {
-    size_t n = 1;
-    for (size_t k : shape) n *= k;
-    T* data = new T[n ? n : 1]();
-    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
-    return nb::ndarray<nb::numpy, T>(data, shape.size(), shape.data(), owner);
-}
-
-const InstructionSet& onlinegp::instructions() {
-    static const InstructionSet* set = choose(std::getenv("ONLINEGP_ISA"));
-    if (!set) throw std::runtime_error("ONLINEGP_ISA names no instruction set of this build; unset it.");
-    return *set;
-}
-
-template <class E> static void check_width(const E& engine, const Matrix& X) {
-    if (int64_t(X.shape(1)) != engine.d) throw nb::value_error("X has another number of columns than the model.");
-}
-template <class E> static void check_rows(const E& engine, const Matrix& X, const Matrix& Y) {
-    check_width(engine, X);
-    if (X.shape(0) != Y.shape(0) || int64_t(Y.shape(1)) != engine.p)
-        throw nb::value_error("Y must have a row for each of X, and a column for each output.");
-}
-
 // Plain numbers are learned at once, and the answer is whether their prediction made sense; anything unusual is left to
 // Python, which knows what to say of it: None
-static nb::object learn_one(Engine& engine, nb::handle x, nb::handle y) {
+static nb::object learn_one(LearnerEngine& engine, nb::handle x, nb::handle y) {
     const Sample sample(x.ptr(), engine.d), target(y.ptr(), engine.p, engine.p == 1);
     if (!sample.data() || !target.data()) return nb::none();
     const std::unique_lock<Lock> guard(engine.lock, std::try_to_lock);
@@ -50,28 +18,28 @@ static nb::object learn_one(Engine& engine, nb::handle x, nb::handle y) {
     return nb::bool_(engine.learn_one(sample.data(), target.data()));
 }
 
-static nb::object predict_one(Engine& engine, nb::handle x) {
+static nb::object predict_one(LearnerEngine& engine, nb::handle x) {
     if (engine.p != 1) return nb::none();
     const Sample sample(x.ptr(), engine.d);
     if (!sample.data()) return nb::none();
     const std::unique_lock<Lock> guard(engine.lock, std::try_to_lock);
     if (!guard) return nb::none();
     double mean, variance;
-    engine.model().predict_next(sample.data(), &mean, &variance);
+    engine.learner().predict_next(sample.data(), &mean, &variance);
     return nb::make_tuple(mean, variance);
 }
 
 // Learn rows in order. What ends it early, a signal or a lack of memory, leaves the rows before it learned.
-static void learn_rows(Engine& engine, const Matrix& X, const Matrix& Y, const Steps& steps) {
+static void learn_rows(LearnerEngine& engine, const Matrix& X, const Matrix& Y, const Steps& steps) {
     const Held held(engine.lock, Use::Change);
-    const int64_t n = int64_t(X.shape(0)), before = engine.model().seen();
+    const int64_t n = int64_t(X.shape(0)), before = engine.learner().seen();
     Signals signals;
     bool memory = true;
     {
         nb::gil_scoped_release release;
         StopIf interrupted([&] { return signals.came(); });
         try {
-            engine.model().learn(n, X.data(), Y.data(), steps, interrupted);
+            engine.learner().learn(n, X.data(), Y.data(), steps, interrupted);
         } catch (const std::bad_alloc&) {
             memory = false;
         }
@@ -79,18 +47,18 @@ static void learn_rows(Engine& engine, const Matrix& X, const Matrix& Y, const S
     signals.raise();
     if (memory) return;
     PyErr_Format(PyExc_MemoryError,
-                 "there is no memory for more centers: %lld of %lld rows were learned, and the model is as they left it. "
-                 "Save it, and go on with a budget or a dictionary that admits fewer.",
-                 static_cast<long long>(engine.model().seen() - before), static_cast<long long>(n));
+                 "there is no memory for more: %lld of %lld rows were learned, and the model is as they left it. "
+                 "Save it, and go on with a budget, a store or a dictionary that admits fewer.",
+                 static_cast<long long>(engine.learner().seen() - before), static_cast<long long>(n));
     throw nb::python_error();
 }
 
-static void learn(Engine& engine, Matrix X, Matrix Y) {
+static void learn(LearnerEngine& engine, Matrix X, Matrix Y) {
     check_rows(engine, X, Y);
     learn_rows(engine, X, Y, {});
 }
 
-static nb::object run(Engine& engine, Matrix X, Matrix Y, bool decisions) {
+static nb::object run(LearnerEngine& engine, Matrix X, Matrix Y, bool decisions) {
     check_rows(engine, X, Y);
     const size_t n = X.shape(0), wanted = decisions ? n : 0;
     Doubles mean = fresh<double>({n, size_t(engine.p)}), variance = fresh<double>({n});
@@ -103,7 +71,7 @@ static nb::object run(Engine& engine, Matrix X, Matrix Y, bool decisions) {
     return nb::make_tuple(mean, variance, size);
 }
 
-static nb::object predict(Engine& engine, Matrix X, int threads) {
+static nb::object predict(LearnerEngine& engine, Matrix X, int threads) {
     check_width(engine, X);
     const size_t n = X.shape(0);
     Doubles mean = fresh<double>({n, size_t(engine.p)}), variance = fresh<double>({n});
@@ -363,16 +331,18 @@ NB_MODULE(_native, m) {
     numpy_array = reinterpret_cast<PyTypeObject*>(nb::object(numpy.attr("ndarray")).release().ptr());  // kept for good
     numpy_float = reinterpret_cast<PyTypeObject*>(nb::object(numpy.attr("float64")).release().ptr());
     bind_recipe(m);
-    nb::class_<Engine>(m, "Engine")
+    nb::class_<LearnerEngine>(m, "Learner")
+        .def_prop_ro("size", [](LearnerEngine& engine) { return engine.learner().size(); })
+        .def_prop_ro("seen", [](LearnerEngine& engine) { return engine.learner().seen(); })
+        .def("learn", learn).def("run", run, "X"_a, "Y"_a, "decisions"_a = false)
+        .def("predict", predict, "X"_a, "threads"_a)
+        .def("learn_one", learn_one, nb::arg().none(), nb::arg().none()).def("predict_one", predict_one, nb::arg().none());
+    nb::class_<Engine, LearnerEngine>(m, "Engine")
         .def("__init__", [](Engine* self, const Recipe& recipe, int d, int p, bool single) {
             new (self) Engine(instructions(), recipe, d, p, single);
         }, "recipe"_a, "features"_a, "outputs"_a, "single"_a)
-        .def_prop_ro("size", [](Engine& engine) { return engine.model().size(); })
-        .def_prop_ro("seen", [](Engine& engine) { return engine.model().seen(); })
-        .def("learn", learn).def("run", run, "X"_a, "Y"_a, "decisions"_a = false)
-        .def("predict", predict, "X"_a, "threads"_a).def("rows", rows)
-        .def("learn_one", learn_one, nb::arg().none(), nb::arg().none()).def("predict_one", predict_one, nb::arg().none())
-        .def("weights", weights).def("save", save_one).def("load", load_one);
+        .def("rows", rows).def("weights", weights).def("save", save_one).def("load", load_one);
+    bind_local(m);
     nb::class_<FleetEngine>(m, "Members")
         .def("__init__", [](FleetEngine* self, const Recipe& recipe, int d, int p, bool single) {
             new (self) FleetEngine(instructions(), recipe, d, p, single);

@@ -1,9 +1,5 @@
 // The part of the Python module that works along rows on arrays of Python's own, in place.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include "bindings.hpp"
-#include "engine.hpp"
-#include "signals.hpp"
+#include "arrays.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -4,7 +4,7 @@
 
 namespace onlinegp {
 
-Model::~Model() = default;
+Learner::~Learner() = default;
 Models::~Models() = default;
 Stop::~Stop() = default;
 

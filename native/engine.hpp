@@ -66,25 +66,23 @@ void in_parallel(int64_t n, int threads, const Work& work, const Meanwhile& mean
     if (failure) std::rethrow_exception(failure);
 }
 
-class Engine {
+class LearnerEngine {
   public:
-    Engine(const InstructionSet& set, const Recipe& recipe, int d, int p, bool single)
-        : d(d), p(p), recipe_(recipe), model_(set.make(recipe_, d, p, single)) {}
-    ~Engine() {
-        if (lock.lost()) (void)model_.release();  // it was left in the middle of a change
+    LearnerEngine(int d, int p, Learner* learner) : d(d), p(p), learner_(learner) {}
+    virtual ~LearnerEngine() {
+        if (lock.lost()) (void)learner_.release();  // it was left in the middle of a change
     }
 
     const int d, p;
     Lock lock;
 
-    Model& model() { return *model_; }
-    const Recipe& recipe() const { return recipe_; }
+    Learner& learner() { return *learner_; }
 
     // Learn one sample. Returns whether what was predicted of it made sense: onlinegp.models.health has the rule.
-    bool learn_one(const double* x, const double* y) {
+    virtual bool learn_one(const double* x, const double* y) {
         Stop never;
         double variance = 0;
-        model_->learn(1, x, y, {said_.data(), &variance, nullptr, nullptr, nullptr, nullptr}, never);
+        learner_->learn(1, x, y, {said_.data(), &variance, nullptr, nullptr, nullptr, nullptr}, never);
         bool sound = std::isfinite(variance);
         for (int o = 0; o < p; o++) {
             if (std::fabs(y[o]) > largest_) largest_ = std::fabs(y[o]);
@@ -98,8 +96,8 @@ class Engine {
     // Until `interrupted`, which only the calling thread asks
     template <class Interrupted>
     void predict(int64_t n, const double* X, double* mean, double* variance, int threads, const Interrupted& interrupted) {
-        model_->flush();
-        const int64_t useful = n * work(recipe_, model_->size() + 1) / PAIRS_A_THREAD + 1;
+        learner_->flush();
+        const int64_t useful = n * learner_->work_per_row() / PAIRS_A_THREAD + 1;
         const auto here = std::this_thread::get_id();
         std::atomic<bool> stop{false};
         const auto ask = [&] {
@@ -108,7 +106,7 @@ class Engine {
         };
         const auto part = [&](int64_t begin, int64_t end) {
             StopIf asked(ask);
-            model_->predict(end - begin, X + begin * d, mean + begin * p, variance + begin, asked);
+            learner_->predict(end - begin, X + begin * d, mean + begin * p, variance + begin, asked);
         };
         in_parallel(n, int(useful < threads ? useful : threads), part, ask);
     }
@@ -120,10 +118,38 @@ class Engine {
     }
 
   private:
-    const Recipe recipe_;
-    std::unique_ptr<Model> model_;
+    std::unique_ptr<Learner> learner_;
     std::vector<double> said_ = std::vector<double>(size_t(p));
     double largest_ = 0;  // |y| of the samples that were learned one by one
+};
+
+// What a model is made of, kept as long as it: the base of an engine, so that it is there before the model
+template <class Made> struct MadeOf {
+    const Made parts;
+};
+
+// A filter
+class Engine : private MadeOf<Recipe>, public LearnerEngine {
+  public:
+    Engine(const InstructionSet& set, const Recipe& recipe, int d, int p, bool single)
+        : MadeOf{recipe}, LearnerEngine(d, p, set.make(parts, d, p, single)) {}
+    Model& model() { return static_cast<Model&>(learner()); }
+    const Recipe& recipe() const { return parts; }
+};
+
+// The exact GP on the nearest rows
+class LocalEngine : private MadeOf<LocalPrior>, public LearnerEngine {
+  public:
+    LocalEngine(const InstructionSet& set, const LocalPrior& prior, int d, int p)
+        : MadeOf{prior}, LearnerEngine(d, p, set.make_local(parts, d, p)) {}
+    Local& model() { return static_cast<Local&>(learner()); }
+    int64_t neighbors() const { return parts.neighbors; }
+
+    bool learn_one(const double* x, const double* y) override {  // it is stored, no more: nothing that could go wrong
+        Stop never;
+        model().learn(1, x, y, {}, never);
+        return true;
+    }
 };
 
 // The same for a fleet. Events are worked off filter by filter, so that memory is walked through once and in order, and

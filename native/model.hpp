@@ -13,6 +13,7 @@ template <class T> class Filter final : public Model {
 
     int64_t size() const override { return state_.size; }
     int64_t seen() const override { return state_.seen; }
+    int64_t work_per_row() const override { return work(recipe_, state_.size + 1); }
     void load(const Arrays& in) override {
         prediction_.fresh = false;
         state_.load(in);

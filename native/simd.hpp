@@ -120,6 +120,19 @@ template <> INLINE double sum<double>(Vec<double> x) {
 }
 #endif
 
+// Whether any lane is at most this
+INLINE bool any_at_most(Vec<double> a, double limit) {
+#if ONLINEGP_BYTES == 64 && defined(__AVX512F__)
+    return _mm512_cmp_pd_mask((__m512d)a, _mm512_set1_pd(limit), _CMP_LE_OQ) != 0;
+#elif ONLINEGP_BYTES == 32 && defined(__AVX__)
+    return _mm256_movemask_pd(_mm256_cmp_pd((__m256d)a, _mm256_set1_pd(limit), _CMP_LE_OQ)) != 0;
+#else
+    bool any = false;
+    for (int i = 0; i < W<double>; i++) any |= a[i] <= limit;
+    return any;
+#endif
+}
+
 template <class T> INLINE T largest_lane(Vec<T> x) {
     T result = x[0];
     for (int i = 1; i < W<T>; i++) result = x[i] > result ? x[i] : result;

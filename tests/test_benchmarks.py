@@ -14,6 +14,8 @@ from onlinegp.kernels import RBF
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import baselines
 
+import local
+
 CASES = {
     "klms": (ogp.KLMS(RBF(), step=0.5), {"step": 0.5}),
     "knlms": (ogp.KNLMS(RBF(), step=0.5, coherence=1.0, epsilon=0.01), {"step": 0.5, "epsilon": 0.01}),
@@ -36,3 +38,12 @@ def test_twins_predict_the_same(name, kind):
     expected = ogp.run(type(model)(**model.get_params(deep=False)), X, y).mean
     actual = getattr(baselines, f"{name}_{kind}")(X, y, **settings)
     np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("rows", [40, 500])
+def test_the_twin_of_the_nearest_rows_predicts_the_same(rows):
+    rng = np.random.default_rng(0)
+    X, questions = rng.standard_normal((rows, local.D)), rng.standard_normal((30, local.D))
+    y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(rows)
+    model = ogp.LocalGP(RBF(2.0), noise=local.NOISE, neighbors=local.NEIGHBORS).fit(X, y)
+    np.testing.assert_allclose(local.numpy_twin(X, y, questions), model.predict(questions, True), rtol=1e-9, atol=1e-11)

@@ -15,7 +15,7 @@ from onlinegp.batch.tuning import Tracked
 from onlinegp.kernels import RBF, Constant, Linear, Matern12, Matern32, Matern52, Periodic
 from onlinegp.models.local.distance import Distance, squared
 
-ENGINES = ["python"]
+ENGINES = ["python", "native"]
 engines = pytest.mark.parametrize("engine", ENGINES)
 
 

@@ -114,11 +114,16 @@ def packed(recipe: Recipe, features: int) -> _native.Recipe:
             else:
                 setattr(twin, field.name, value)
     core.learn_power = recipe.learn_power
-    if _add_kernel(core, recipe.kernel, features) > _native.DEEPEST:
+    pack_kernel(core, recipe.kernel, features)
+    return core
+
+
+def pack_kernel(core: _native.Recipe, kernel: Kernel, features: int) -> None:
+    """Give a recipe that has none a kernel, as a postfix program."""
+    if _add_kernel(core, kernel, features) > _native.DEEPEST:
         raise UnsupportedError(
             f"engine 'native' takes kernels up to {_native.DEEPEST} deep. Use 'python', or write the sum flatter."
         )
-    return core
 
 
 def _add_kernel(core: _native.Recipe, kernel: Kernel, d: int) -> int:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from typing import ClassVar
 
-from onlinegp.checks import choice, count, fraction, positive
+from onlinegp.checks import count, fraction, positive
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.kernels.spec import columns
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.local.learner import LocalLearner, LocalPrior
+from onlinegp.models.local.engine import local_learner
+from onlinegp.models.local.learner import LocalPrior
 from onlinegp.models.recipe import parameters
 
 
@@ -80,8 +81,7 @@ class LocalGP(OnlineRegressor):
         self.start(columns(kernel_or_default(self.kernel)), 1)
 
     def start(self, features: int, outputs: int) -> Learner:
-        choice(("auto", "native", "python"), engine=self.engine)
-        return LocalLearner(self._prior(), features, outputs)
+        return local_learner(self.engine, self._prior(), features, outputs)
 
     def _prior(self) -> LocalPrior:
         return LocalPrior(

@@ -1,0 +1,90 @@
+"""The GP on the nearest rows: 5,000 and 100,000 of them kept, beside NumPy and beside the limit; on two threads too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+
+import limits
+import numpy as np
+
+import onlinegp as ogp
+from onlinegp.kernels import RBF
+
+D, NEIGHBORS, NOISE = 8, 64, 1e-2
+STORES = {5_000: 40, 100_000: 8}  # rows kept, and rows asked for in one call
+TARGETS_US = {5_000: 20.0, 100_000: 300.0}  # on AVX-512
+
+
+def numpy_twin(X: np.ndarray, y: np.ndarray, questions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation at the questions, with an RBF of length scale 2: BLAS, LAPACK and a partial sort."""
+    from scipy.linalg.lapack import dpotrf, dtrtrs
+    from scipy.spatial.distance import cdist
+
+    mean, variance = np.empty(len(questions)), np.empty(len(questions))
+    norms = np.einsum("ij,ij->i", X, X)
+    diagonal = np.arange(min(NEIGHBORS, len(X)))
+    for i, x in enumerate(questions):
+        near = np.argpartition(norms - 2.0 * (X @ x), len(diagonal) - 1)[:NEIGHBORS]
+        Z = X[near]
+        K = np.exp(-0.125 * cdist(Z, Z, "sqeuclidean"))
+        K[diagonal, diagonal] += NOISE
+        L, _ = dpotrf(K, lower=1)
+        k = np.exp(-0.125 * ((Z - x) ** 2).sum(axis=1))
+        T, _ = dtrtrs(L, np.column_stack([k, y[near]]), lower=1)
+        mean[i], variance[i] = T[:, 0] @ T[:, 1], 1.0 - T[:, 0] @ T[:, 0] + NOISE
+    return mean, np.sqrt(variance)
+
+
+def limit_seconds(rows: int, threads: int) -> float:
+    """The scan (a difference, a product and a sum a value, or its bytes), the kernel matrix, the Cholesky factor."""
+    values = rows * D
+    arithmetic = 3.0 * values / limits.lanes() / limits.mixed_rate()
+    memory = 8.0 * values / limits.bandwidth(8 * values, threads=threads)
+    matrix = limits.row_seconds(NEIGHBORS**2 / 2, D)
+    factor = NEIGHBORS**3 / 6 / limits.lanes() / limits.fma_rate()
+    return max(arithmetic / threads, memory) + (matrix + factor) / threads
+
+
+def local(repeats: int) -> list[dict]:
+    """Return the rows of the table: for each store NumPy, one thread and two."""
+    return [row for rows in STORES for row in measure(rows, repeats)]
+
+
+def measure(rows: int, repeats: int) -> list[dict]:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((rows, D))
+    y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(rows)
+    questions = rng.standard_normal((STORES[rows], D))
+    learner = ogp.LocalGP(RBF(2.0), noise=NOISE, neighbors=NEIGHBORS).start(D, 1)
+    learner.learn(X, y[:, None])
+    many = np.tile(questions, (25, 1))  # a thread takes a while to start
+    best: dict[str, float] = {}
+    for _ in range(10 * repeats):
+        _keep(best, "onlinegp, 1", questions, lambda: learner.predict(questions, threads=1))
+        _keep(best, "NumPy", questions[:4], lambda: numpy_twin(X, y, questions[:4]))
+    for _ in range(repeats):
+        _keep(best, "onlinegp, 2", many, lambda: learner.predict(many, threads=2))
+    return [_row(rows, threads, best) for threads in (1, 2)]
+
+
+def _keep(best: dict[str, float], name: str, rows: np.ndarray, action: Callable[[], object]) -> None:
+    start = perf_counter()
+    action()
+    best[name] = min(best.get(name, np.inf), (perf_counter() - start) / len(rows))
+
+
+def _row(rows: int, threads: int, best: dict[str, float]) -> dict:
+    seconds, limit = best[f"onlinegp, {threads}"], limit_seconds(rows, threads)
+    return {
+        "case": f"LocalGP, {rows} rows, {threads} thread{'s' * (threads > 1)}",
+        "centers": float(NEIGHBORS),
+        "us": {"tuned": 1e6 * best["NumPy"], "onlinegp": 1e6 * seconds, "limit": 1e6 * limit},
+        "bound": "arithmetic" if rows < 50_000 else "memory",
+        "times tuned": best["NumPy"] / seconds,
+        "share of limit": limit / seconds,
+        "speed-up": best["onlinegp, 1"] / seconds,
+        "speed-up of memory": limits.bandwidth(8 * rows * D, threads=2) / limits.bandwidth(8 * rows * D, threads=1),
+        "target [us]": TARGETS_US[rows] / threads,
+        "targets": (None, None, None),
+    }

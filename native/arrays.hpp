@@ -1,0 +1,42 @@
+// What the Python module takes and gives: arrays of NumPy, and the engines that work on them.
+#pragma once
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <cstdlib>
+#include <vector>
+#include "engine.hpp"
+#include "signals.hpp"
+
+namespace onlinegp {
+
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Doubles = nb::ndarray<nb::numpy, double>;
+using Integers = nb::ndarray<nb::numpy, int64_t>;
+
+template <class T> nb::ndarray<nb::numpy, T> fresh(const std::vector<size_t>& shape) {
+    size_t n = 1;
+    for (size_t k : shape) n *= k;
+    T* data = new T[n ? n : 1]();
+    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    return nb::ndarray<nb::numpy, T>(data, shape.size(), shape.data(), owner);
+}
+
+inline const InstructionSet& instructions() {
+    static const InstructionSet* set = choose(std::getenv("ONLINEGP_ISA"));
+    if (!set) throw std::runtime_error("ONLINEGP_ISA names no instruction set of this build; unset it.");
+    return *set;
+}
+
+template <class E> void check_width(const E& engine, const Matrix& X) {
+    if (int64_t(X.shape(1)) != engine.d) throw nb::value_error("X has another number of columns than the model.");
+}
+template <class E> void check_rows(const E& engine, const Matrix& X, const Matrix& Y) {
+    check_width(engine, X);
+    if (X.shape(0) != Y.shape(0) || int64_t(Y.shape(1)) != engine.p)
+        throw nb::value_error("Y must have a row for each of X, and a column for each output.");
+}
+
+void bind_local(nb::module_& m);  // in bindings_local.cpp
+void bind_rows(nb::module_& m);   // in bindings_rows.cpp
+
+}  // namespace onlinegp

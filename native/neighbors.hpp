@@ -1,0 +1,193 @@
+// The rows that are kept, and the search for those nearest to a point: onlinegp.models.local, compiled.
+#pragma once
+#include <algorithm>
+#include "api.hpp"
+#include "tiles.hpp"
+
+namespace onlinegp::ONLINEGP_ISA {
+
+// A row as a neighbor: near is what has a small rank r2 + fade age, and of equals the newer one
+struct Near {
+    double rank;
+    int64_t born, slot;
+    bool operator<(const Near& other) const { return rank < other.rank || (rank == other.rank && born > other.born); }
+};
+
+// Finds the nearest few of the rows that it is shown. It has a limit, and a row beyond that need not be shown: now and then
+// the far ones are thrown away, which lowers it.
+class Nearest {
+  public:
+    static constexpr int64_t CHUNK = 4096;  // ranks that are looked at twice, to begin with a low limit
+
+    explicit Nearest(int64_t wanted) : most_(wanted), ranks_(size_t(CHUNK)) {}
+    void clear(int64_t rows) {  // before it is shown so many
+        wanted_ = most_ < rows ? most_ : rows;
+        if (4 * wanted_ > room_) {
+            room_ = 2 * 4 * wanted_;  // so that a store that grows seldom asks for more
+            list_.resize(size_t(room_)), least_.resize(size_t(room_ + W<double>));
+        }
+        count_ = 0, limit_ = INFINITY;
+    }
+    double limit() const { return limit_; }
+    INLINE void add(const Near& one) {
+        list_[size_t(count_++)] = one;
+        if (count_ == 4 * wanted_) shrink();
+    }
+    int64_t sort() {  // returns how many there are
+        if (count_ > wanted_) shrink();
+        std::sort(list_.data(), list_.data() + count_);
+        return count_;
+    }
+    const Near& operator[](int64_t i) const { return list_[size_t(i)]; }
+
+    // Lower the limit to what at least `wanted` of the n ranks do not exceed: dealt out to some lists, each of those many
+    // has one of at most the wanted-th smallest of their least ones
+    double* ranks() { return ranks_.data(); }
+    void begin_with(int64_t n) {
+        const int64_t lists = (4 * wanted_ + W<double> - 1) / W<double> * W<double>;
+        if (n <= lists) return;
+        double* least = least_.data();
+        std::copy(ranks(), ranks() + lists, least);
+        for (int64_t i = lists; i < n; i += lists)
+            for (int64_t j = 0; j < lists && i + j < n; j += W<double>)
+                store(least + j, smaller(load(least + j), load(ranks() + i + j)));
+        std::nth_element(least, least + wanted_ - 1, least + lists);
+        limit_ = least[wanted_ - 1];
+    }
+
+  private:
+    void shrink() {
+        Near* last = list_.data() + wanted_ - 1;
+        std::nth_element(list_.data(), last, list_.data() + count_);
+        count_ = wanted_, limit_ = last->rank;
+    }
+
+    const int64_t most_;
+    Buffer<Near> list_;
+    Buffer<double> ranks_, least_;
+    int64_t wanted_ = 0, room_ = 0, count_ = 0;
+    double limit_ = INFINITY;
+};
+
+// The rows, in slots: X (slots, d), Y (slots, p), and where they are for the distance in tiles [tile][w][W]. A full store
+// writes over its oldest row.
+class Store {
+  public:
+    Store(const LocalPrior& prior, int d, int p)
+        : prior_(prior), d_(d), p_(p),
+          w_(int(prior.rates.size() + 2 * prior.frequencies.size())) {}
+
+    int64_t size() const { return size_; }
+    int64_t seen() const { return seen_; }
+    int width() const { return w_; }
+    const double* x(int64_t slot) const { return X_.data() + slot * d_; }
+    const double* y(int64_t slot) const { return Y_.data() + slot * p_; }
+    int64_t oldest() const { return size_ < prior_.store ? 0 : (newest_ + 1) % size_; }  // its slot
+
+    void push(const double* x, const double* y) {
+        if (size_ < prior_.store) reserve(size_ + 1);
+        const int64_t slot = size_ < prior_.store ? size_ : oldest();
+        std::copy(x, x + d_, X_.data() + slot * d_);
+        std::copy(y, y + p_, Y_.data() + slot * p_);
+        place(x, place_.data());
+        set_center(tiles_.data(), w_, slot, place_.data());
+        born_[size_t(slot)] = double(seen_);
+        newest_ = slot, seen_++;
+        if (size_ < prior_.store) size_++;
+    }
+    // Continue as after so many rows, of which these are the last
+    void restore(int64_t n, int64_t seen, const double* X, const double* Y) {
+        reserve(n ? n : 1);
+        size_ = 0, newest_ = -1, seen_ = seen - n;
+        for (int64_t i = 0; i < n; i++) push(X + i * d_, Y + i * p_);
+    }
+
+    // u (w,), where x is: onlinegp.models.local.distance
+    void place(const double* x, double* u) const {
+        for (size_t j = 0; j < prior_.rates.size(); j++) {
+            const double v = x[j] * prior_.rates[j];
+            *u++ = v > LONGEST ? LONGEST : v < -LONGEST ? -LONGEST : v;
+        }
+        for (size_t c = 0; c < prior_.frequencies.size(); c += size_t(d_)) {
+            const double *frequency = prior_.frequencies.data() + c, *radius = prior_.radii.data() + c;
+            for (int j = 0; j < d_; j++) *u++ = radius[j] * std::cos(frequency[j] * x[j]);
+            for (int j = 0; j < d_; j++) *u++ = radius[j] * std::sin(frequency[j] * x[j]);
+        }
+    }
+    // Show all rows that may be near the place u to `nearest`, the newest first: they are often the nearest
+    void scan(const double* u, Nearest& nearest) const {
+        nearest.clear(size_);
+        if (!size_) return;
+        if (prior_.fade > 0) scan_blocks<true>(u, nearest);
+        else scan_blocks<false>(u, nearest);
+    }
+
+  private:
+    static constexpr double LONGEST = 1e150;
+    static constexpr int TILES = 4, BLOCK = TILES * W<double>;  // rows that are looked at together
+
+    template <bool Fades> void scan_blocks(const double* u, Nearest& nearest) const {
+        const int64_t blocks = (size_ + BLOCK - 1) / BLOCK, first = newest_ / BLOCK;
+        const int64_t twice = blocks < Nearest::CHUNK / BLOCK ? blocks : Nearest::CHUNK / BLOCK;
+        const auto block = [&](int64_t i) { return i <= first ? first - i : blocks + first - i; };
+        Vec<double> rank[TILES];
+        for (int64_t i = 0; i < twice; i++) {
+            ranks<Fades>(block(i), u, rank);
+            EACH(n, TILES) store(nearest.ranks() + i * BLOCK + n * W<double>, rank[n]);
+        }
+        nearest.begin_with(twice * BLOCK);
+        for (int64_t i = 0; i < twice; i++) {
+            EACH(n, TILES) rank[n] = load(nearest.ranks() + i * BLOCK + n * W<double>);
+            show(block(i), rank, nearest);
+        }
+        for (int64_t i = twice; i < blocks; i++) {
+            ranks<Fades>(block(i), u, rank);
+            show(block(i), rank, nearest);
+        }
+    }
+    // r2 + fade age of the rows of a block, infinite where there are none
+    template <bool Fades> INLINE void ranks(int64_t block, const double* u, Vec<double>* rank) const {
+        euclidean<TILES>(tiles_.data() + block * BLOCK * w_, w_, u, rank);
+        if constexpr (Fades)
+            EACH(n, TILES) {
+                const Vec<double> born = load(born_.data() + block * BLOCK + n * W<double>);
+                rank[n] += (splat<double>(double(seen_)) - born) * prior_.fade;
+            }
+        const int64_t rows = size_ - block * BLOCK;
+        if (rows < BLOCK) EACH(n, TILES) rank[n] = infinite_beyond<double>(rank[n], rows - n * W<double>);
+    }
+    INLINE void show(int64_t block, const Vec<double>* rank, Nearest& nearest) const {
+        const Vec<double> least = smaller(smaller(rank[0], rank[1]), smaller(rank[2], rank[3]));
+        if (any_at_most(least, nearest.limit())) show_each(block * BLOCK, rank, nearest);
+    }
+    void show_each(int64_t slot, const Vec<double>* rank, Nearest& nearest) const {
+        for (int n = 0; n < TILES; n++)
+            for (int i = 0; i < W<double>; i++, slot++)
+                if (rank[n][i] <= nearest.limit() && slot < size_)
+                    nearest.add({rank[n][i], int64_t(born_[size_t(slot)]), slot});
+    }
+
+    // Room for at least so many rows, twice as much as before. What fails leaves everything as it is.
+    void reserve(int64_t rows) {
+        if (rows <= room_) return;
+        int64_t room = rows < 2 * room_ ? 2 * room_ : rows;
+        if (room > prior_.store) room = prior_.store;
+        room = (room + BLOCK - 1) / BLOCK * BLOCK;
+        Buffer<double> X(size_t(room * d_)), Y(size_t(room * p_)), tiles(size_t(room * w_)), born{size_t(room)};
+        if (room_) {
+            std::copy(X_.data(), X_.data() + room_ * d_, X.data());
+            std::copy(Y_.data(), Y_.data() + room_ * p_, Y.data());
+            std::copy(tiles_.data(), tiles_.data() + room_ * w_, tiles.data());
+            std::copy(born_.data(), born_.data() + room_, born.data());
+        }
+        X_.swap(X), Y_.swap(Y), tiles_.swap(tiles), born_.swap(born);
+        room_ = room;
+    }
+
+    const LocalPrior& prior_;
+    const int d_, p_, w_;
+    int64_t size_ = 0, seen_ = 0, newest_ = -1, room_ = 0;
+    Buffer<double> X_, Y_, tiles_, born_, place_{size_t(w_)};
+};
+
+}  // namespace onlinegp::ONLINEGP_ISA
