@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from onlinegp.kernels import Kernel
 from onlinegp.models.recipe import RecipeRegressor
+from onlinegp.models.search import Isotropic, LengthScales, Move, Times, Value, length_scales
+
+MATTERS = 10.0  # a length scale more than so many times the shortest one means that its column does not matter
 
 
 class LMSRegressor(RecipeRegressor):
@@ -23,6 +27,15 @@ class LMSRegressor(RecipeRegressor):
 
     shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
     remedy: ClassVar[str] = "Lower the step (KLMS is stable below 2 / k(x, x)), and start anew with fit."
+    tuned_by: ClassVar[Literal["density", "error"]] = "error"
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {  # what a model does not have is left out
+        "radius": tuple(map(Times, (0.25, 0.5, 2.0, 4.0))),
+        "coherence": tuple(map(Value, (0.5, 0.8, 0.9, 0.99))),
+        "kernel": (*map(LengthScales, (0.25, 0.5, 2.0)), *map(Isotropic, (0.125, 0.25, 0.5, 1.0, 2.0))),
+        "step": tuple(map(Times, (0.0625, 0.125, 0.25, 0.5, 2.0))),
+        "noise": tuple(map(Times, (0.1, 10.0, 100.0))),
+        "leak": tuple(map(Times, (0.01, 0.1))),
+    }
 
     @classmethod
     def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
@@ -35,6 +48,6 @@ class LMSRegressor(RecipeRegressor):
 
 
 def _typical_length_scale(kernel: Kernel) -> float:
-    """Return the geometric mean of a kernel's length scales, one if it has none."""
-    scales = [value for name, value in zip(kernel.names, kernel.theta, strict=True) if "length_scale" in name]
-    return float(np.exp(np.mean(scales))) if scales else 1.0
+    """Return the geometric mean of the length scales of the columns that matter, one if a kernel has none."""
+    scales = kernel.theta[length_scales(kernel)]
+    return float(np.exp(np.mean(scales[scales <= scales.min() + np.log(MATTERS)]))) if len(scales) else 1.0

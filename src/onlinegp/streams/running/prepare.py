@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.batch.choice import BUDGET, CANDIDATES, Trial, prequential_density, recommend
+from onlinegp.batch.choice import BUDGET, CANDIDATES, Outcome, Trial, prequential, recommend
 from onlinegp.batch.tuning import Hyperparameters, likely_kernels
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
@@ -69,11 +69,11 @@ class Preparation:
         """Return the model, and say why: Z and t are standardized."""
         candidates = CANDIDATES if self.name is None else (algorithm(self.name).estimator,)
 
-        def density(model: OnlineRegressor) -> float:
-            return tuning_density(model, Z, t, horizon=self.horizon, robust=self.robust)
+        def judge(model: OnlineRegressor) -> Outcome:
+            return judged(model, Z, t, horizon=self.horizon, robust=self.robust)
 
         found = hyperparameters(Z, t, self.given)
-        trials = recommend(found, density, candidates=candidates, budget=self.budget, given=self.given)
+        trials = recommend(found, judge, candidates=candidates, budget=self.budget, given=self.given)
         if trials[0].log_density == -float("inf"):
             raise ValueError(
                 "no model can follow the tuning rows. Look for outliers, or use --robust or other parameters."
@@ -153,12 +153,12 @@ def hyperparameters(Z: Array, t: Array, given: dict[str, Any]) -> list[Hyperpara
     return [Hyperparameters(kernel, 1e-2 if noise is None else noise, 1.0, np.nan)]
 
 
-def tuning_density(model: OnlineRegressor, Z: Array, t: Array, *, horizon: int, robust: float | None) -> float:
-    """Return the mean log density of the second half of the rows, each predicted before it was learned.
+def judged(model: OnlineRegressor, Z: Array, t: Array, *, horizon: int, robust: float | None = None) -> Outcome:
+    """Return how well the second half of the rows is predicted, each before it is learned.
 
     With a longer horizon targets are learned later, and with `robust` bounded, as they will be along the stream.
     """
-    return prequential_density(wrapped(model, horizon=horizon, robust=robust), Z, t)
+    return prequential(wrapped(model, horizon=horizon, robust=robust), Z, t)
 
 
 def described(model: OnlineRegressor) -> list[str]:
