@@ -18,7 +18,9 @@ from shell import COMMAND, FIXED, environment, rows_of, started, wait_for, write
 from onlinegp.papers.vanvaerenbergh2016relationship.common import cores
 
 linux = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are looked up in /proc")
-SIGNALS = pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+SIGNALS = pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 
 
 def children(pid: int) -> set[int]:
@@ -81,7 +83,8 @@ def assert_all_end(process: subprocess.Popen[bytes], number: int, code: int) -> 
 
 @linux
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)]
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGKILL, -signal.SIGKILL)],
 )
 def test_compare_leaves_nobody_behind(tmp_path, number, code):
     data = write_csv(tmp_path / "data.csv", 60_000)
@@ -92,6 +95,20 @@ def test_compare_leaves_nobody_behind(tmp_path, number, code):
         process = started("compare", "-", *args, stdin=file, env=environment() | places)
     assert_all_end(process, number, code)
     assert code < 0 or os.listdir(tmp_path / "tmp") == []
+
+
+@linux
+def test_compare_leaves_nobody_behind_while_it_tunes(tmp_path):
+    """Maximum likelihood takes longest, and runs in a process of its own, which does not look at its parent."""
+    data = write_csv(tmp_path / "data.csv", 5000, features=20)
+    process = started("compare", data, "--tune", "5000", "--models", "krlst", stdin=subprocess.DEVNULL)
+    workers: set[int] = set()
+    with ended(process, workers):
+        wait_for(lambda: busy(children(process.pid)) >= 1, 90.0)
+        workers |= children(process.pid)
+        process.kill()
+        process.communicate(timeout=30)
+        wait_for(lambda: not alive(workers), 10.0)
 
 
 @linux

@@ -9,6 +9,7 @@ import os
 import tempfile
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from onlinegp.batch.choice import EFFORT
@@ -68,12 +69,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     count(jobs=args.jobs)
-    positive(time=args.time)
+    until = monotonic() + positive(time=args.time)
     if args.out:
         _check_picture(args.out)
     with tempfile.TemporaryDirectory() as folder:
         args.source = file_of(args.source, Path(folder) / "input")  # every model reads it
-        results = compared(args)
+        results = compared(args, until)
     ranking = ranked(results, by=args.by)
     for line in told(ranking, seconds=args.time):
         print(line)
@@ -94,8 +95,8 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def compared(args: argparse.Namespace) -> list[Result]:
-    """Return how the models fared."""
+def compared(args: argparse.Namespace, until: float) -> list[Result]:
+    """Return how the models fared until then."""
     given = given_parameters(args)
     taking_part = entrants(args.models, given)
     source = opened(args)
@@ -106,7 +107,7 @@ def compared(args: argparse.Namespace) -> list[Result]:
     source.close()
     say(f"{columns.target}: tuned on {len(y)} rows, the rest is scored")
     contest = Contest(partial(reopened, args, columns), X, y, rows, lags, args.horizon)
-    return compare(contest, taking_part, given=given, jobs=args.jobs, seconds=args.time, say=say)
+    return compare(contest, taking_part, given=given, jobs=args.jobs, until=until, say=say)
 
 
 def reopened(args: argparse.Namespace, columns: Columns) -> Source:

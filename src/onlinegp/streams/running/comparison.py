@@ -8,6 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil, inf
+from threading import TIMEOUT_MAX
 from time import monotonic, process_time
 from typing import Any
 
@@ -97,30 +98,29 @@ def compare(
     *,
     given: dict[str, Any] | None = None,
     jobs: int = 1,
-    seconds: float = 60.0,
+    until: float,
     say: Say = lambda text: None,
 ) -> list[Result]:
     """Tune every model for itself, put the stream through each, and return how they fared, in the order given.
 
-    It ends when the time is over: a model that has not come to the end by then has figures for the rows it reached.
-    Every model gets its share of the time; those that need less leave the rest to the others, the cheapest runs first.
+    It ends at `until`, on the clock of ``time.monotonic``: a model that has not come to the end of the stream by then
+    has figures for the rows that it reached. Every model gets its share of the time; those that need less leave
+    the rest to the others, the cheapest runs first.
     """
-    began = monotonic()
-    found = likely_within(LIKELIHOOD * seconds, contest, given or {}, say)
+    soft = monotonic() + RUNS * (until - monotonic())
+    found = likely_within(LIKELIHOOD * (until - monotonic()), contest, given or {}, say)
     good: dict[str, Any] = {}
     with _bar(2 * len(entrants)) as bar:
         try:
             with worker_pool(min(jobs, len(entrants))) as pool:
-                turns = _Turns(pool, jobs, began + seconds, good, bar)
-                search_end = monotonic() + SEARCH * (began + seconds - monotonic())
+                turns = _Turns(pool, jobs, until, good, bar)
+                search_end = monotonic() + SEARCH * (until - monotonic())
                 turns.take({one.name: partial(tune, contest, one, found) for one in entrants}, search_end)
                 tuned = sorted((one for one in good.values() if isinstance(one, Tuned)), key=lambda one: one.seconds)
-                turns.take(
-                    {one.entrant.name: partial(put_through, contest, one) for one in tuned}, began + RUNS * seconds
-                )
+                turns.take({one.entrant.name: partial(put_through, contest, one) for one in tuned}, soft)
         except TimeoutError:  # a process did not look at the clock in time; it has been ended
             pass
-    late = f"it was out of time, and has no figures. Use more than --time {seconds:g}."
+    late = "it was out of time, and has no figures. Use a longer --time."
     results = [good.get(one.name) for one in entrants]
     return [
         result if isinstance(result, Result) else Result(one.name, wrong=late)
@@ -135,7 +135,7 @@ def likely_within(seconds: float, contest: Contest, given: dict[str, Any], say: 
         return hyperparameters(Z, t, given)
     try:
         with worker_pool(1) as pool:
-            return pool.submit(hyperparameters, Z, t, given).result(seconds)
+            return pool.submit(hyperparameters, Z, t, given).result(min(seconds, TIMEOUT_MAX))
     except TimeoutError:
         say(f"maximum likelihood was not done in {seconds:.3g} s: the search starts from a guess. Use a longer --time.")
         return [Hyperparameters(RBF((float(np.sqrt(Z.shape[1])),) * Z.shape[1]), 0.1, 1.0, -inf)]
