@@ -42,8 +42,8 @@ def alive(pids: set[int]) -> set[int]:
     return {pid for pid in pids if state(pid) not in "XZ"}
 
 
-def busy(pids: set[int]) -> int:
-    """Return how many of these processes have worked for half a second: they are beyond their start."""
+def busy(pids: set[int], seconds: float = 0.5) -> int:
+    """Return how many of these processes have worked for so long: after half a second they are beyond their start."""
 
     def ticks(pid: int) -> int:
         try:
@@ -52,7 +52,7 @@ def busy(pids: set[int]) -> int:
             return 0
         return int(fields[11]) + int(fields[12])
 
-    return sum(ticks(pid) > 0.5 * os.sysconf("SC_CLK_TCK") for pid in pids)
+    return sum(ticks(pid) > seconds * os.sysconf("SC_CLK_TCK") for pid in pids)
 
 
 @contextmanager
@@ -119,6 +119,7 @@ def test_reproduce_leaves_nobody_behind(tmp_path):
     assert os.listdir(tmp_path / "out") == []
 
 
+@linux
 @SIGNALS
 def test_tune_and_run_end_while_tuning(tmp_path, number, code):
     """There is much to try, and a signal does not wait for the end of it."""
@@ -128,7 +129,7 @@ def test_tune_and_run_end_while_tuning(tmp_path, number, code):
         process = started(*args, stdin=subprocess.DEVNULL)
         if command[0] == "run":
             wait_for(lambda: (tmp_path / "run.csv").exists() and (tmp_path / "run.csv").stat().st_size > 1_500_000)
-        time.sleep(2.0)
+        wait_for(lambda pid=process.pid: busy({pid}, 2.0))
         process.send_signal(number)
         with ended(process, set()):
             _, errors = process.communicate(timeout=20)
