@@ -96,11 +96,30 @@ class Models {
                       const Steps& steps, Stop& stop) = 0;
 };
 
+// Bayesian linear regression: what onlinegp.models.linear keeps and its constants; the arrays are Python's
+struct Linear {
+    int64_t d, m, p;         // features, weights (with an intercept, one more), outputs
+    double precision, keep;  // 1 / sqrt(noise), sqrt(forgetting)
+    const double* renewal;   // (m,): what is added for the prior of a weight, that many rows after the last time less one
+    double *R, *z, *work;    // (m, m), (m, p), (m + 2 p + 1,)
+    int64_t* seen;
+};
+
 struct InstructionSet {
     const char* name;
     Model* (*make)(const Recipe& recipe, int d, int p, bool single);  // the recipe must outlive the model
     Models* (*make_many)(const Recipe& recipe, int d, int p, bool single);
     void (*exp2_minus)(int64_t n, const double* x, double* y);
+    // linear.hpp; it returns how many rows were learned
+    int64_t (*linear_run)(const Linear& model, int64_t n, const double* X, const double* Y, double* mean, double* v, Stop& stop);
+    void (*linear_predict)(const Linear& model, int64_t n, const double* X, double* mean, double* v, Stop& stop);
+    // tracking.hpp
+    void (*fading_scales)(int64_t n, int64_t p, const double* Z2, double degrees, double keep, double far, double tiny,
+                          double* sum, double* count, double* out);
+    void (*fading_weights)(int64_t n, int64_t m, const double* densities, double fade, double cut, double least,
+                           double* log_weights, double* out);
+    void (*tracked_quantiles)(int64_t n, int64_t p, const double* R, const double* steps, double outside, double widest,
+                              double* log_scale, double* out);
 };
 
 extern const InstructionSet* const available[];  // that this program was built with, best first; ends with null

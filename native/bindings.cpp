@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <cstdlib>
+#include "bindings.hpp"
 #include "engine.hpp"
 #include "sample.hpp"
 #include "signals.hpp"
@@ -24,7 +25,7 @@ template <class T> static nb::ndarray<nb::numpy, T> fresh(const std::vector<size
     return nb::ndarray<nb::numpy, T>(data, shape.size(), shape.data(), owner);
 }
 
-static const InstructionSet& instructions() {
+const InstructionSet& onlinegp::instructions() {
     static const InstructionSet* set = choose(std::getenv("ONLINEGP_ISA"));
     if (!set) throw std::runtime_error("ONLINEGP_ISA names no instruction set of this build; unset it.");
     return *set;
@@ -384,6 +385,7 @@ NB_MODULE(_native, m) {
         .def("learn", learn_events).def("run", run_events).def("predict", predict_events)
         .def("save", save_member).def("load", load_member);
     m.def("exp2_minus", exp2_minus).def("numbers", numbers);
+    bind_rows(m);
     m.attr("instruction_set") = instructions().name;
     m.attr("compiler") = ONLINEGP_COMPILER;
     m.attr("DEEPEST") = DEEPEST;

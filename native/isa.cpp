@@ -1,6 +1,8 @@
 // One instruction set: compiled once for each, with its flags, into a namespace of its own.
 #include "fleet.hpp"
+#include "linear.hpp"
 #include "model.hpp"
+#include "tracking.hpp"
 
 #define NAME_OF(isa) #isa
 #define NAME(isa) NAME_OF(isa)
@@ -26,6 +28,7 @@ static void exp2_minus_each(int64_t n, const double* x, double* y) {
 }
 
 extern const InstructionSet table;
-const InstructionSet table{NAME(ONLINEGP_ISA), make, make_many, exp2_minus_each};
+const InstructionSet table{NAME(ONLINEGP_ISA), make,          make_many,      exp2_minus_each,  linear_run,
+                           linear_predict,     fading_scales, fading_weights, tracked_quantiles};
 
 }  // namespace onlinegp::ONLINEGP_ISA

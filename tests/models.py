@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import onlinegp as ogp
-from onlinegp.kernels import RBF, Matern32
+from onlinegp.kernels import RBF, Linear, Matern32
 from onlinegp.recipes.dictionaries import Coherence, Novelty, Quantized, Surprise
 from onlinegp.recipes.forgetting import UncertaintyInjection
 
@@ -32,6 +32,18 @@ MODELS = {
     "FBKRLS": ogp.FBKRLS(RBF(0.7), noise=0.01, budget=25),
 }
 
+LINEAR = {
+    "LinearRLS": ogp.LinearRLS(noise=0.1),
+    "LinearRLS-forgets": ogp.LinearRLS(noise=0.1, prior=2.0, forgetting=0.98, intercept=False),
+    "LinearRLS-python": ogp.LinearRLS(noise=0.1, forgetting=0.98, engine="python"),
+}
+
+LOCAL = {
+    "LocalGP": ogp.LocalGP(Matern32([0.7, 0.9]) + 0.1 * Linear(), noise=0.01, neighbors=20),
+    "LocalGP-store": ogp.LocalGP(RBF(0.7), noise=0.01, neighbors=15, store=50, forgetting=0.99),
+    "LocalGP-python": ogp.LocalGP(RBF(0.7), noise=0.01, neighbors=15, store=50, forgetting=0.99, engine="python"),
+}
+
 WRAPPED = {
     "Scaled": ogp.Scaled(MODELS["KRLST"], rows=40),
     "Scaled-given": ogp.Scaled(MODELS["KLMS"], x_center=0.1, x_scale=(1.1, 0.9), y_center=0.2, y_scale=0.7),
@@ -43,10 +55,25 @@ WRAPPED = {
     "Lagged-Scaled-Robust": ogp.Lagged(ogp.Scaled(ogp.Robust(MODELS["KRLST"])), lags=3),
     "Lagged-Scaled-Robust-horizon": ogp.Lagged(ogp.Scaled(ogp.Robust(MODELS["KRLST"]), rows=30), lags=3, horizon=3),
     "Scaled-Robust-Lagged": ogp.Scaled(ogp.Robust(ogp.Lagged(MODELS["KRLS"], lags=2)), rows=50),
+    "Scaled-Robust-Local": ogp.Scaled(ogp.Robust(LOCAL["LocalGP-store"]), rows=30),
     "Scaled-Scaled": ogp.Scaled(ogp.Scaled(MODELS["FBKRLS"], rows=20), rows=60),
+    "Calibrated": ogp.Calibrated(MODELS["KRLST"], half_life=20),
+    "Calibrated-Lagged": ogp.Calibrated(ogp.Lagged(MODELS["QKLMS"], lags=2)),
+    "HeavyTailed": ogp.HeavyTailed(MODELS["KRLST"], degrees=(3.0, 8.0)),
+    "HeavyTailed-python": ogp.HeavyTailed(ogp.KNLMS(RBF(0.7), epsilon=1e-2, engine="python"), half_life=30, fade=0.9),
+    "Lagged-HeavyTailed-horizon": ogp.Lagged(ogp.HeavyTailed(MODELS["KLMS"]), lags=2, horizon=3),
+    "Conformal": ogp.Conformal(MODELS["SWKRLS"], level=0.9),
+    "Conformal-HeavyTailed": ogp.Conformal(ogp.HeavyTailed(LINEAR["LinearRLS"])),
+    "Mixture": ogp.Mixture([MODELS["KRLST"], LINEAR["LinearRLS"], MODELS["KNLMS"]]),
+    "Mixture-named": ogp.Mixture([("gp", MODELS["OnlineGP-budget"]), ("line", LINEAR["LinearRLS-python"])], fade=1.0),
+    "Scaled-Mixture": ogp.Scaled(
+        ogp.Mixture([ogp.HeavyTailed(MODELS["KRLST"]), ogp.Calibrated(LINEAR["LinearRLS"])], weights=(0.0, -3.0)),
+        rows=40,
+    ),
+    "Calibrated-Mixture": ogp.Calibrated(ogp.Mixture([ogp.Mixture([MODELS["KLMS"]]), ogp.Robust(MODELS["FBKRLS"])])),
 }
 
-EVERY = MODELS | WRAPPED
+EVERY = MODELS | LINEAR | LOCAL | WRAPPED
 
 
 def stream(n: int = 120, *, features: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

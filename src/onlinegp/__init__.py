@@ -4,6 +4,7 @@ Every online kernel regressor is an online Gaussian process that has made up its
 """
 
 from onlinegp import kernels
+from onlinegp.auto import Auto
 from onlinegp.batch.gp import GPRegression
 from onlinegp.batch.tuning import estimate_hyperparameters
 from onlinegp.evaluate import run
@@ -19,21 +20,26 @@ from onlinegp.models import (
     QKLMS,
     SWKRLS,
     BetaKLMS,
+    LinearRLS,
+    LocalGP,
     OnlineGP,
     OnlineRegressor,
 )
-from onlinegp.models.combined import Lagged, Robust, Scaled
+from onlinegp.models.combined import Calibrated, Conformal, HeavyTailed, Lagged, Mixture, Robust, Scaled
 from onlinegp.models.health import BreakdownError
 from onlinegp.models.saving import from_bytes, load
-from onlinegp.predictions import Gaussian, Predictions
+from onlinegp.predictions import Gaussian, MixtureOf, Predictions, StudentT
 from onlinegp.recipes import dictionaries, forgetting
 from onlinegp.trace import Trace
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Auto",
     "BetaKLMS",
     "BreakdownError",
+    "Calibrated",
+    "Conformal",
     "dictionaries",
     "estimate_hyperparameters",
     "FBKRLS",
@@ -42,13 +48,18 @@ __all__ = [
     "from_bytes",
     "Gaussian",
     "GPRegression",
+    "HeavyTailed",
     "kernels",
     "KLMS",
     "KNLMS",
     "KRLS",
     "KRLST",
     "Lagged",
+    "LinearRLS",
     "load",
+    "Mixture",
+    "MixtureOf",
+    "LocalGP",
     "ModelFileError",
     "NORMA",
     "OnlineGP",
@@ -58,6 +69,7 @@ __all__ = [
     "Robust",
     "run",
     "Scaled",
+    "StudentT",
     "SWKRLS",
     "Trace",
 ]

@@ -52,7 +52,7 @@ class RiverRegressor(base.MiniBatchRegressor):
         self.learner.learn_one(self._row(x), y)
 
     def predict_one(self, x: dict[Any, Any], with_dist: bool = False) -> Any:
-        """Predict y: its mean or, with `with_dist`, its distribution, a `river.proba.Gaussian`, noise included."""
+        """Predict y: its mean or, with `with_dist`, a `river.proba.Gaussian` of its mean and std, noise included."""
         mean, std = self.learner.predict_one(self._row(x), return_std=True)
         return proba.Gaussian._from_state(n=1, m=mean, var=std**2, ddof=0) if with_dist else mean
 

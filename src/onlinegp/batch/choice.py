@@ -13,7 +13,7 @@ import numpy as np
 from onlinegp.batch.tuning import Hyperparameters
 from onlinegp.checks import Array
 from onlinegp.models import KNLMS, KRLST, QKLMS, SWKRLS, OnlineRegressor
-from onlinegp.models.search import Move
+from onlinegp.models.moves import Move
 
 BUDGET = 300
 EFFORT = 100_000  # rows that the search for the parameters of one model may run, the same for every model

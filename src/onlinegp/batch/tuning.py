@@ -1,4 +1,4 @@
-"""Hyperparameters by maximum likelihood: `estimate_hyperparameters` of a function that changes, `likely_kernels` else.
+"""Tuned hyperparameters: `estimate_hyperparameters` of a function that changes, `likely_kernels` of one that does not.
 
 A filter that forgets expects the function itself to change. Its model is a Gaussian process over inputs and time,
 
@@ -13,26 +13,35 @@ squares", MLSP 2012.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlinegp.batch.gp import MaximumLikelihood, log_marginal_likelihood, maximum_likelihood
+from onlinegp.batch.gp import log_marginal_likelihood, one_step_ahead
+from onlinegp.batch.search import Clock, Prior, Progress, at, planned, search, spreads
+from onlinegp.batch.tracked import Tracked
 from onlinegp.checks import Array, check_Xy, count, fraction, positive
-from onlinegp.kernels import RBF, Kernel, Matern12, Matern52
+from onlinegp.kernels import RBF, Kernel, Linear, Matern12, Matern32, Matern52
 from onlinegp.models.rls.krlst import KRLST
 
-FAMILIES: tuple[Callable[..., Kernel], ...] = (RBF, Matern52)
 NOISE_FLOOR = 1e-7  # a share of k(x, x): on noise-free data the likelihood asks for ever less
-LARGEST_AMPLITUDE = 10.0  # of f, in variances of the target
+STARTS = (  # length scales / sqrt(d), and noise
+    (0.5, 1e-1),  # short
+    (2.0, 1e-2),  # long
+    (1.0, 0.5),  # noisy
+    (4.0, 1e-4),  # smooth
+)
 SMALLEST_FORGETTING = 1e-6  # a KRLS-T below it forgets everything at once
+MEMORIES = (1e5, 3e4, 1e4, 3e3, 1e3, 300.0, 100.0)  # rows after which a function that changes is 1 / e of itself
+MARGIN = 3.0  # nats
+NOTHING = 0.98  # of the variance: a model whose errors exceed it explains nothing
 
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """What `estimate_hyperparameters` found.
+    """A kernel and a noise that go with some data, as found by `estimate_hyperparameters` or `likely_kernels`.
 
     Attributes
     ----------
@@ -44,43 +53,160 @@ class Hyperparameters:
         The KRLS-T forgetting factor lambda, in (0, 1]; one means that the function does not change.
     log_likelihood : float
         Of the rows that were used, summed over outputs.
+    rows : int
+        How many were used.
     """
 
     kernel: Kernel
     noise: float
     forgetting: float
     log_likelihood: float
+    rows: int = 1
+
+    @property
+    def log_evidence(self) -> float:
+        """The log likelihood per row: the mean log density of a row, given those before it."""
+        return self.log_likelihood / self.rows
 
     def krlst(self, budget: int = 100) -> KRLST:
         """Return a KRLS-T with these hyperparameters."""
         return KRLST(self.kernel, noise=self.noise, budget=budget, forgetting=self.forgetting)
 
 
-@dataclass(frozen=True, eq=False)
-class Tracked(Kernel):
-    """k(x, z) a^|t - u| over rows [x, t]: the last column is time, and a = exp(-1 / time.length_scale)."""
+@dataclass(frozen=True)
+class Family:
+    """Covariances c k(x, z), k of one shape with a length scale for each column; with `linear`, + v x.z + b."""
 
-    kernel: Kernel
-    time: Matern12
+    shape: Callable[[tuple[float, ...]], Kernel]
+    linear: bool = False
 
-    def __call__(self, X: Array, Z: Array | None = None) -> Array:
-        Z = X if Z is None else Z
-        return self.kernel(X[:, :-1], Z[:, :-1]) * self.time(X[:, -1:], Z[:, -1:])
+    def kernel(self, scales: tuple[float, ...]) -> Kernel:
+        """Return a covariance of the family, with these length scales."""
+        kernel = 1.0 * self.shape(scales)
+        return kernel + (Linear(0.1) + 0.1) if self.linear else kernel
 
-    def diag(self, X: Array) -> Array:
-        return self.kernel.diag(X[:, :-1])
 
-    def derivatives(self, X: Array) -> Iterator[Array]:
-        x, t = X[:, :-1], X[:, -1:]
-        T = self.time(t)
-        yield from (D * T for D in self.kernel.derivatives(x))
-        K = self.kernel(x)
-        yield from (K * D for D in self.time.derivatives(t))
+MATERN, SMOOTH, ROUGH = Family(Matern52), Family(RBF), Family(Matern32)
+MATERN_LINEAR, SMOOTH_LINEAR = Family(Matern52, linear=True), Family(RBF, linear=True)
 
-    def pullback(self, X: Array, W: Array) -> Array:
-        # sum_ij W_ij (dK T + K dT)_ij = <W o T, dK> + <W o K, dT>
-        x, t = X[:, :-1], X[:, -1:]
-        return np.append(self.kernel.pullback(x, W * self.time(t)), self.time.pullback(t, W * self.kernel(x)))
+
+def likely_kernels(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    families: Sequence[Family] = (MATERN, SMOOTH),
+    rows: int = 1000,
+    seconds: float = np.inf,
+    progress: Progress = lambda share: None,
+    seed: int | np.random.Generator | None = 0,
+) -> list[Hyperparameters]:
+    """Return the kernel and the noise of each family that go best with the data, the most likely first.
+
+    They have the largest posterior density that was found from several starts, short and long, noisy and smooth, under
+    weak priors. The function is taken to stay as it is.
+
+    Parameters
+    ----------
+    X, y : array-likes of shape (n, d) and (n,)
+        In standard units: each column and the target centered and scaled.
+    families : sequence of Family
+        A family with a linear term starts from what was found without it, if that comes before.
+    rows : int
+        More are thinned evenly: a step of the search costs rows^3.
+    seconds : float
+        The search ends after about so long, with the best found by then. Without a limit it gives the same bytes
+        each time.
+    progress : callable
+        Called now and then with the share of the work that is done, in (0, 1].
+    seed : int, numpy Generator or None
+        For the rows on which the search begins.
+
+    Examples
+    --------
+    >>> best, *others = likely_kernels(X, y, families=(MATERN, MATERN_LINEAR))
+    """
+    X, y = _thinned(X, y, rows)
+    clock = Clock(seconds, progress, total=len(families) * planned(len(STARTS), len(y)))
+    rng = np.random.default_rng(seed)
+    found: dict[Family, Hyperparameters] = {}
+    for family in families:
+        plain = found.get(Family(family.shape)) if family.linear else None
+        found[family] = _most_likely(family, plain, X, y, rng, clock)
+    progress(1.0)
+    return sorted(found.values(), key=lambda one: -one.log_likelihood)
+
+
+def _most_likely(
+    family: Family, plain: Hyperparameters | None, X: Array, y: Array, rng: np.random.Generator, clock: Clock
+) -> Hyperparameters:
+    """Return what the search finds; if nothing can be factored, the center of the prior."""
+    d = X.shape[1]
+    template = family.kernel((1.0,) * d)
+    starts = [np.append(family.kernel((scale * np.sqrt(d),) * d).theta, np.log(noise)) for scale, noise in STARTS]
+    if plain is not None:
+        linear = template.theta[plain.kernel.theta.size :]
+        starts = [np.concatenate([plain.kernel.theta, linear, [np.log(plain.noise)]]), *starts]
+    try:
+        kernel, noise = search(template, starts, X, y, rng=rng, clock=clock)
+    except np.linalg.LinAlgError:
+        kernel, noise = at(template, Prior.of(template, X, y).mean)
+    noise = max(noise, NOISE_FLOOR * float(np.mean(kernel.diag(X))))
+    return Hyperparameters(kernel, noise, 1.0, log_marginal_likelihood(kernel, noise, X, y), len(y))
+
+
+def likely_noise(kernel: Kernel, X: ArrayLike, y: ArrayLike, *, rows: int = 1000) -> Hyperparameters:
+    """Return a kernel as it is given, with the noise that goes best with the data: the best of a fine grid.
+
+    One decomposition serves every noise: with K = U diag(s) U' and z = U' y, but for a constant,
+
+        log N(y | 0, K + noise I) = -1/2 sum_i [z_i^2 / (s_i + noise) + log(s_i + noise)]
+    """
+    X, y = _thinned(X, y, rows)
+    s, U = np.linalg.eigh(kernel(X))
+    z2 = ((U.T @ y.reshape(len(y), -1)) ** 2).sum(axis=1)
+    prior = Prior.of(kernel, X, y)
+    low, high = prior.bounds()[-1].tolist()
+    floor = NOISE_FLOOR * float(np.mean(kernel.diag(X)))
+    grid = np.linspace(low, high, 1000)
+    variances = np.maximum(s, 0.0) + np.maximum(np.exp(grid), floor)[:, None]  # (1000, n)
+    density = -0.5 * (z2 / variances + y[0].size * np.log(variances)).sum(axis=1)
+    density -= 0.5 * ((grid - prior.mean[-1]) / prior.std[-1]) ** 2
+    noise = max(float(np.exp(grid[np.argmax(density)])), floor)
+    return Hyperparameters(kernel, noise, 1.0, log_marginal_likelihood(kernel, noise, X, y), len(y))
+
+
+def likely_forgetting(found: Hyperparameters, X: ArrayLike, y: ArrayLike) -> Hyperparameters:
+    """Return hyperparameters with the forgetting factor that goes best with the rows, in the order in which they came.
+
+    It is the best of a grid of memories, from a hundred rows to a hundred thousand, and one, for no forgetting, unless
+    another is more likely by 3 nats.
+    """
+    X, y = check_Xy(X, y)
+    factors = [float(np.exp(-2.0 / memory)) for memory in MEMORIES]
+    trials = [
+        replace(found, forgetting=a, log_likelihood=log_likelihood(found.kernel, found.noise, a, X, y)) for a in factors
+    ]
+    best = max(trials, key=lambda one: one.log_likelihood)
+    still = replace(found, log_likelihood=log_marginal_likelihood(found.kernel, found.noise, X, y), rows=len(y))
+    return replace(best, rows=len(y)) if best.log_likelihood > still.log_likelihood + MARGIN else still
+
+
+def explains(found: Hyperparameters, X: ArrayLike, y: ArrayLike, *, rows: int = 1000) -> bool:
+    """Return whether the exact GP with these hyperparameters predicts the last rows better than their mean would.
+
+    Each row of the second half of them is predicted from all before it; the mean squared error must not exceed 98% of
+    the variance.
+    """
+    X, y = check_Xy(X, y)
+    X, y = X[-rows:], y[-rows:]
+    half = len(y) // 2
+    if found.forgetting < 1.0:
+        X = np.column_stack([X, np.arange(len(X), dtype=np.float64)])
+        kernel: Kernel = Tracked(found.kernel, Matern12(_memory(found.forgetting)))
+    else:
+        kernel = found.kernel
+    errors = (y - one_step_ahead(kernel, found.noise, X, y).mean)[half:]
+    return bool(np.mean(errors**2) <= NOTHING * np.var(y[half:], axis=0).mean())
 
 
 def estimate_hyperparameters(
@@ -92,11 +218,14 @@ def estimate_hyperparameters(
     forgetting: float = 0.99,
     rows: int = 500,
     restarts: int = 1,
+    seconds: float = np.inf,
+    progress: Progress = lambda share: None,
     seed: int | np.random.Generator | None = 0,
 ) -> Hyperparameters:
-    """Return the kernel, the noise and the forgetting factor under which a stream is most likely.
+    """Return the kernel, the noise and the forgetting factor that go best with a stream.
 
-    The rows must be in the order in which they came, one per time step. The prior mean is zero, as that of the filters:
+    They have the largest posterior density that was found, under weak priors that follow the spread of the data. The
+    rows must be in the order in which they came, one per time step. The prior mean is zero, as that of the filters:
     center y if it is not.
 
     Parameters
@@ -112,9 +241,13 @@ def estimate_hyperparameters(
     rows : int
         At most so many are used, without gaps, from the middle of the stream: a step of the search costs rows^3.
     restarts : int
-        Random starts in addition to the given one.
+        Starts drawn from the prior, in addition to the given one.
+    seconds : float
+        The search ends after about so long, with the best found by then.
+    progress : callable
+        Called now and then with the share of the work that is done, in (0, 1].
     seed : int, numpy Generator or None
-        For the random starts.
+        For the starts, and the rows on which they begin.
 
     Returns
     -------
@@ -127,84 +260,31 @@ def estimate_hyperparameters(
     """
     X, y = check_Xy(X, y)
     n = min(len(X), count("Some hundreds are enough.", rows=rows))
+    restarts = 0 if restarts == 0 else count("Use 0 for none.", restarts=restarts)
     first = (len(X) - n) // 2
     X, y = X[first : first + n], y[first : first + n]
+    _refuse_zero(y)
     power = float(np.mean(y**2))
-    if power == 0.0:
-        raise ValueError(
-            "y must not be zero throughout: it says nothing about hyperparameters. Pass more of the stream."
-        )
     if kernel is None:
-        kernel = power * RBF(_spread(X))
+        # a third of the distance of two rows, which are sqrt(2 d) std apart in the mean square
+        kernel = power * RBF(tuple((0.5 * np.sqrt(X.shape[1]) * spreads(X)).tolist()))
     noise = 0.1 * power if noise is None else positive("Leave it out for a guess.", noise=noise)
-    start = Tracked(kernel, Matern12(_memory(forgetting)))
+    tracked = Tracked(kernel, Matern12(_memory(forgetting)))
+    tracked(np.ones((1, X.shape[1] + 1)))  # refuses a kernel of another width before the search begins
 
     rows_in_time = np.column_stack([X, np.arange(n, dtype=np.float64)])
-    moving = maximum_likelihood(start, noise, rows_in_time, y, restarts=restarts, seed=seed, subset=n)
-    return _better(moving, _at_rest(moving, X, y))
-
-
-def likely_kernels(X: Array, y: Array, *, rows: int = 500) -> list[Hyperparameters]:
-    """Return the most likely kernel of each family, with one length scale for each column, and its noise; best first.
-
-    X (n, d) and y (n,) are standardized. More than `rows` rows are thinned evenly: a step of the search costs rows^3.
-    The function is taken to stay as it is.
-    """
-    pick = np.unique(np.linspace(0, len(X) - 1, min(rows, len(X))).astype(int))
-    X, y = X[pick], y[pick]
-    start = tuple([2.0 * float(np.sqrt(X.shape[1]))] * X.shape[1])
-    found = []
-    for family in FAMILIES:
-        try:
-            found.append(_most_likely(family(start), X, y))
-        except np.linalg.LinAlgError:
-            continue
-    if not found:
-        found = [Hyperparameters(RBF(start), 0.1, 1.0, np.nan)]
-    return sorted(found, key=lambda one: -one.log_likelihood)
-
-
-def _most_likely(shape: Kernel, X: Array, y: Array) -> Hyperparameters:
-    """Return the most likely amplitude, length scales and noise, the amplitude at most LARGEST_AMPLITUDE.
-
-    On data without noise the likelihood has no end: ever smoother, ever larger. The noise floor goes with it.
-    """
-    best = maximum_likelihood(1.0 * shape, 1e-2, X, y, restarts=0)
-    kernel, noise = best.kernel, best.noise
-    if kernel.diag(X[:1])[0] > (v := LARGEST_AMPLITUDE):
-        best = maximum_likelihood(shape, 1e-2 / v, X, y / np.sqrt(v), restarts=0)
-        kernel, noise = v * best.kernel, v * best.noise
-    noise = max(noise, NOISE_FLOOR * float(kernel.diag(X[:1])[0]))
-    return Hyperparameters(kernel, noise, 1.0, log_marginal_likelihood(kernel, noise, X, y))
-
-
-def _spread(X: Array) -> tuple[float, ...]:
-    """Length scales to start from, a third of the distance of two rows: from longer ones the search can miss."""
-    std = X.std(axis=0)  # of two rows, sqrt(2 d) std apart in the mean square
-    return tuple((0.5 * np.sqrt(X.shape[1]) * np.where(std > 0.0, std, 1.0)).tolist())
-
-
-def _memory(forgetting: float) -> float:
-    """Return the length scale of time, in samples, of a forgetting factor: lambda = exp(-2 / length_scale)."""
-    forgetting = fraction(forgetting=forgetting)
-    if forgetting == 1.0:
-        raise ValueError("forgetting must be less than 1 to start from, got 1.0. Use 0.99; 1 can still be the result.")
-    return -2.0 / float(np.log(forgetting))
-
-
-def _at_rest(moving: MaximumLikelihood, X: Array, y: Array) -> MaximumLikelihood:
-    """Return the most likely model that does not change, from where the moving one ended: lambda = 1, the boundary."""
-    assert isinstance(moving.kernel, Tracked)
-    return maximum_likelihood(moving.kernel.kernel, moving.noise, X, y, restarts=0, subset=len(X))
-
-
-def _better(moving: MaximumLikelihood, still: MaximumLikelihood) -> Hyperparameters:
-    if still.log_marginal_likelihood >= moving.log_marginal_likelihood:
-        return Hyperparameters(still.kernel, still.noise, 1.0, still.log_marginal_likelihood)
-    assert isinstance(moving.kernel, Tracked)
-    factor = float(np.exp(-2.0 / np.asarray(moving.kernel.time.length_scale)))
-    factor = min(max(factor, SMALLEST_FORGETTING), 1.0)
-    return Hyperparameters(moving.kernel.kernel, moving.noise, factor, moving.log_marginal_likelihood)
+    rng = np.random.default_rng(seed)
+    clock = Clock(seconds, progress, total=planned(1 + restarts, n) + planned(1, n))
+    prior = Prior.of(tracked, rows_in_time, y)
+    starts = [np.append(tracked.theta, np.log(noise)), *(prior.draw(rng) for _ in range(restarts))]
+    moving, noise = search(tracked, starts, rows_in_time, y, rng=rng, clock=clock)
+    assert isinstance(moving, Tracked)
+    still = search(moving.kernel, [np.append(moving.kernel.theta, np.log(noise))], X, y, rng=rng, clock=clock)
+    progress(1.0)
+    factor = float(np.exp(-2.0 / np.asarray(moving.time.length_scale)))
+    candidates = [(*still, 1.0), (moving.kernel, noise, min(max(factor, SMALLEST_FORGETTING), 1.0))]
+    found = [Hyperparameters(*one, log_likelihood(*one, X, y), n) for one in candidates]
+    return max(found, key=lambda one: one.log_likelihood)
 
 
 def log_likelihood(kernel: Kernel, noise: float, forgetting: float, X: ArrayLike, y: ArrayLike) -> float:
@@ -215,3 +295,27 @@ def log_likelihood(kernel: Kernel, noise: float, forgetting: float, X: ArrayLike
         return log_marginal_likelihood(kernel, noise, X, y)
     rows_in_time = np.column_stack([X, np.arange(len(X), dtype=np.float64)])
     return log_marginal_likelihood(Tracked(kernel, Matern12(_memory(forgetting))), noise, rows_in_time, y)
+
+
+def _memory(forgetting: float) -> float:
+    """Return the length scale of time, in samples, of a forgetting factor: lambda = exp(-2 / length_scale)."""
+    forgetting = fraction(forgetting=forgetting)
+    if forgetting == 1.0:
+        raise ValueError("forgetting must be less than 1 to start from, got 1.0. Use 0.99; 1 can still be the result.")
+    return -2.0 / float(np.log(forgetting))
+
+
+def _thinned(X: ArrayLike, y: ArrayLike, rows: int) -> tuple[Array, Array]:
+    """Return at most so many rows, evenly spread."""
+    X, y = check_Xy(X, y)
+    _refuse_zero(y)
+    n = min(count("A thousand is plenty.", rows=rows), len(X))
+    pick = np.unique(np.linspace(0, len(X) - 1, n).astype(int))
+    return X[pick], y[pick]
+
+
+def _refuse_zero(y: Array) -> None:
+    if not np.any(y):
+        raise ValueError(
+            "y must not be zero throughout: it says nothing about hyperparameters. Pass more of the stream."
+        )

@@ -33,7 +33,7 @@ from onlinegp.streams.reading.source import Columns, Source
 from onlinegp.streams.running.comparison import LOOK, Contest, Entrant, Result, compare
 from onlinegp.streams.running.prepare import first_rows
 from onlinegp.streams.running.ranking import Ranking, ranked
-from onlinegp.streams.running.registry import Algorithm, algorithms
+from onlinegp.streams.running.registry import algorithms
 from onlinegp.streams.running.warm_up import WarmUp
 
 EPILOG = f"""examples:
@@ -134,15 +134,11 @@ def entrants(models: str | None, given: dict[str, Any]) -> list[Entrant]:
 
 
 def _small() -> list[str]:
-    """Return the names of the models that stay small, if only by a budget, and say which are left out."""
-
-    def small(one: Algorithm) -> bool:
-        return one.estimator.bounded or "budget" in one.parameters
-
-    names = {one.name: small(one) for one in algorithms().values()}
-    if out := [name for name, stays in names.items() if not stays]:
+    """Return the names of the models that stay small as suggested, and say which are left out."""
+    small = {one.name: one.estimator.bounded or bool(one.estimator.bounded_by) for one in algorithms().values()}
+    if out := [name for name, stays in small.items() if not stays]:
         say(f"left out, because they grow with every row: {', '.join(out)}. Name them in --models to include them.")
-    return [name for name, stays in names.items() if stays]
+    return [name for name, stays in small.items() if stays]
 
 
 def told(ranking: Ranking, *, seconds: float) -> list[str]:

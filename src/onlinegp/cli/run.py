@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from onlinegp.checks import positive
+from onlinegp.cli.bars import TuningBar
 from onlinegp.cli.options import (
     EXIT_CODES,
     add_model,
@@ -185,6 +186,8 @@ def _tune_first(args: argparse.Namespace, job: Job, past: dict[str, int], talk: 
         args.robust,
         **past,
         say=talk,
+        warn=talk,
+        progress=TuningBar(quiet=args.quiet),
     )
     rows = _tuning_rows(args, job.source)
     if rows == 0:

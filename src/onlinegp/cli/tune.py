@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from onlinegp.cli.bars import TuningBar
 from onlinegp.cli.options import EXIT_CODES, add_model, add_source, chosen_columns, given_parameters, opened, say
 from onlinegp.cli.parsing import parse_model
 from onlinegp.cli.paths import Paths
@@ -44,7 +45,9 @@ def main(args: argparse.Namespace) -> int:
     X, y = first_rows(source, WarmUp(rows, lags=lags, horizon=args.horizon, say=say)).data()
     choice = parse_model(args.model, given_parameters(args))
     scaling = Scaling.of(X, y)
-    preparation = Preparation(choice.algorithm.name, choice.given, lags=lags, horizon=args.horizon)
+    preparation = Preparation(
+        choice.algorithm.name, choice.given, lags=lags, horizon=args.horizon, warn=say, progress=TuningBar()
+    )
     trial = preparation.choose(*scaling(X, y))
     model = trial.build()
     names = [*columns.features, *(f"{columns.target}[-{lag + args.horizon}]" for lag in range(lags))]

@@ -48,17 +48,10 @@ def make_engine(name: str, recipe: Recipe, state: State, dtype: str = "float64")
     "native" is the compiled one, "python" the readable one; "auto" is the compiled one where it was built and knows
     every part of the recipe, else the readable one. Only the compiled one has dtype="float32".
     """
-    choice(("auto", "native", "python"), engine=name)
+    native = compiled(name)
     choice(("float64", "float32"), dtype=dtype)
-    if name == "python" or (name == "auto" and not available()):
-        if name == "auto":
-            _warn_once()
+    if not native:
         return _python(recipe, state, dtype)
-    if not available():
-        raise ValueError(
-            "engine must be 'auto' or 'python' here, got 'native': the compiled engine was not built. Install onlinegp "
-            "with a C++17 compiler (GCC or Clang) on the path to have it."
-        )
     from onlinegp.engine.native import NativeEngine, UnsupportedError
 
     try:
@@ -67,6 +60,20 @@ def make_engine(name: str, recipe: Recipe, state: State, dtype: str = "float64")
         if name == "native":
             raise
     return _python(recipe, state, dtype)
+
+
+def compiled(name: str) -> bool:
+    """Return whether the engine of that name is the compiled one; warn once if "auto" would like it to be."""
+    choice(("auto", "native", "python"), engine=name)
+    if name == "python" or available():
+        return name != "python"
+    if name == "native":
+        raise ValueError(
+            "engine must be 'auto' or 'python' here, got 'native': the compiled engine was not built. Install onlinegp "
+            "with a C++17 compiler (GCC or Clang) on the path to have it."
+        )
+    _warn_once()
+    return False
 
 
 def thread_count() -> int:
@@ -93,5 +100,5 @@ def _warn_once() -> None:
         warnings.warn(
             "onlinegp runs on its Python engine: the compiled one was not built. Results are the same, slower. Install "
             "with a C++17 compiler (GCC or Clang) to have it, or pass engine='python' to say that this is fine.",
-            stacklevel=4,
+            stacklevel=5,
         )

@@ -91,3 +91,30 @@ class Members:
 
 def exp2_minus(x: Doubles) -> Doubles: ...
 def numbers(index: dict[Any, int], table: Integers, keys: Sequence[Any]) -> Integers | None: ...
+
+# Along rows, in place: native/bindings_rows.cpp
+def fading_scales(
+    Z2: Doubles, degrees: float, keep: float, far: float, tiny: float, sum: Doubles, count: Doubles, out: Doubles
+) -> None: ...
+def fading_weights(
+    densities: Doubles, fade: float, cut: float, least: float, log_weights: Doubles, out: Doubles
+) -> None: ...
+def tracked_quantiles(
+    R: Doubles, steps: Doubles, outside: float, widest: float, log_scale: Doubles, out: Doubles
+) -> None: ...
+def linear_run(
+    X: Doubles,
+    Y: Doubles,
+    R: Doubles,
+    z: Doubles,
+    precision: float,
+    keep: float,
+    renewal: Doubles,
+    work: Doubles,
+    seen: Integers,
+    mean: Doubles,
+    v: Doubles,
+) -> None: ...
+def linear_predict(
+    X: Doubles, R: Doubles, z: Doubles, renewal: Doubles, work: Doubles, seen: Integers, mean: Doubles, v: Doubles
+) -> None: ...

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import Array, positive
-from onlinegp.kernels.base import Kernel
+from onlinegp.kernels.base import Kernel, Pullback
 
 
 def _check_kernel(owner: Kernel, **argument: Any) -> None:
@@ -71,8 +71,9 @@ class Scaled(Kernel):
             yield self.variance * D
         yield self(X)
 
-    def pullback(self, X: Array, W: Array) -> Array:
-        return self.variance * np.append(self.kernel.pullback(X, W), np.vdot(W, self.kernel(X)))
+    def with_pullback(self, X: Array) -> tuple[Array, Pullback]:
+        K, inner = self.kernel.with_pullback(X)
+        return self.variance * K, lambda W: self.variance * np.append(inner(W), np.vdot(W, K))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +100,10 @@ class Sum(Kernel):
         yield from self.left.derivatives(X)
         yield from self.right.derivatives(X)
 
-    def pullback(self, X: Array, W: Array) -> Array:
-        return np.append(self.left.pullback(X, W), self.right.pullback(X, W))
+    def with_pullback(self, X: Array) -> tuple[Array, Pullback]:
+        L, left = self.left.with_pullback(X)
+        R, right = self.right.with_pullback(X)
+        return L + R, lambda W: np.append(left(W), right(W))
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +131,8 @@ class Product(Kernel):
         yield from (D * R for D in self.left.derivatives(X))
         yield from (L * D for D in self.right.derivatives(X))
 
-    def pullback(self, X: Array, W: Array) -> Array:
+    def with_pullback(self, X: Array) -> tuple[Array, Pullback]:
         # sum_ij W_ij (dL R + L dR)_ij = <W o R, dL> + <W o L, dR>
-        L, R = self.left(X), self.right(X)
-        return np.append(self.left.pullback(X, W * R), self.right.pullback(X, W * L))
+        L, left = self.left.with_pullback(X)
+        R, right = self.right.with_pullback(X)
+        return L * R, lambda W: np.append(left(W * R), right(W * L))

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import dataclasses
 import numbers
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -31,6 +31,8 @@ from numpy.typing import ArrayLike, NDArray
 from onlinegp.checks import Array, positive
 
 Scales = float | Sequence[float] | NDArray[np.float64]  # one for all dimensions, or one each
+
+Pullback = Callable[[Array], Array]  # W -> sum_ij W_ij dK_ij/dtheta, (n, n) -> (p,)
 
 FIXED: Mapping[str, Any] = {"fixed": True}  # metadata of a field that is no hyperparameter
 
@@ -69,7 +71,11 @@ class Kernel:
 
     def pullback(self, X: Array, W: Array) -> Array:
         """Return sum_ij W_ij dK_ij/dtheta, (p,), for a symmetric `W`."""
-        return np.array([np.vdot(W, D) for D in self.derivatives(X)])
+        return self.with_pullback(X)[1](W)
+
+    def with_pullback(self, X: Array) -> tuple[Array, Pullback]:
+        """Return K, (n, n), and the function W -> pullback(X, W), which shares with K what both need."""
+        return self(X), lambda W: np.array([np.vdot(W, D) for D in self.derivatives(X)])
 
     # Hyperparameters
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from onlinegp.checks import Array, count, non_negative, positive
-from onlinegp.kernels.base import FIXED, Kernel, Scales, each_positive, per_dimension
+from onlinegp.kernels.base import FIXED, Kernel, Pullback, Scales, each_positive, per_dimension
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +42,16 @@ class Linear(Kernel):
             yield self(X)
         else:
             yield from (v * np.multiply.outer(x, x) for v, x in zip(variances, X.T, strict=True))
+
+    def with_pullback(self, X: Array) -> tuple[Array, Pullback]:
+        variances = per_dimension(X.shape[1], variance=self.variance)
+
+        def pullback(W: Array) -> Array:
+            # sum_ij W_ij v_d x_id x_jd = v_d x_d' W x_d, all dimensions at once
+            each = variances * np.einsum("id,id->d", X, W @ X)
+            return each if variances.ndim else np.array([each.sum()])
+
+        return self(X), pullback
 
 
 @dataclass(frozen=True, eq=False)

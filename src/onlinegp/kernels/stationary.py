@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from onlinegp.checks import Array, positive
-from onlinegp.kernels.base import Kernel, Scales, each_positive, per_dimension
+from onlinegp.kernels.base import Kernel, Pullback, Scales, each_positive, per_dimension
 
 FARTHEST = 1e300  # squared distances end here: infinity times exp(-infinity) would be NaN
 
@@ -18,8 +18,11 @@ def squared_distances(X: Array, Z: Array, scales: Array) -> Array:
     from scipy.spatial.distance import cdist
 
     if scales.ndim:
-        return np.minimum(cdist(X, Z, "sqeuclidean", w=scales**-2.0), FARTHEST)
-    return np.minimum(cdist(X, Z, "sqeuclidean") / scales**2, FARTHEST)
+        r2 = cdist(X, Z, "sqeuclidean", w=scales**-2.0)
+    else:
+        r2 = cdist(X, Z, "sqeuclidean")
+        r2 /= scales**2
+    return np.minimum(r2, FARTHEST, out=r2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +41,10 @@ class Stationary(Kernel):
     def slope(self, r2: Array) -> Array:
         """Return d of / d r2; where that is infinite (r2 = 0), any finite value."""
         raise TypeError(f"{type(self).__name__} must define slope(r2).")
+
+    def with_slope(self, r2: Array) -> tuple[Array, Array]:
+        """Return of(r2) and slope(r2), which may share their exponential."""
+        return self.of(r2), self.slope(r2)
 
     def others(self, r2: Array) -> Iterator[Array]:
         """Yield d of / d log h for the hyperparameters h declared after the length scale."""
@@ -64,17 +71,22 @@ class Stationary(Kernel):
                 yield -2.0 * slope * np.subtract.outer(u, u) ** 2
         yield from self.others(r2)
 
-    def pullback(self, X: Array, W: Array) -> Array:
+    def with_pullback(self, X: Array) -> tuple[Array, Pullback]:
         r2 = self._r2(X, X)
-        M = W * self.slope(r2)
-        if np.ndim(self.length_scale) == 0:
-            scale = np.array([-2.0 * np.vdot(M, r2)])
-        else:
-            # sum_ij M_ij (u_i - u_j)^2 = 2 (sum_i (M 1)_i u_i^2 - u' M u), all dimensions at once
-            M[r2 == 0.0] = 0.0  # it meets u_i - u_j = 0, and would only cost digits
-            U = (X - X.mean(axis=0)) / self.length_scale
-            scale = -4.0 * (M.sum(axis=1) @ U**2 - np.einsum("id,id->d", U, M @ U))
-        return np.append(scale, [np.vdot(W, D) for D in self.others(r2)])
+        K, slope = self.with_slope(r2)
+
+        def pullback(W: Array) -> Array:
+            M = W * slope
+            if np.ndim(self.length_scale) == 0:
+                scale = np.array([-2.0 * np.vdot(M, r2)])
+            else:
+                # sum_ij M_ij (u_i - u_j)^2 = 2 (sum_i (M 1)_i u_i^2 - u' M u), all dimensions at once
+                M[r2 == 0.0] = 0.0  # it meets u_i - u_j = 0, and would only cost digits
+                U = (X - X.mean(axis=0)) / self.length_scale
+                scale = -4.0 * (M.sum(axis=1) @ U**2 - np.einsum("id,id->d", U, M @ U))
+            return np.append(scale, [np.vdot(W, D) for D in self.others(r2)])
+
+        return K, pullback
 
     def _r2(self, X: Array, Z: Array) -> Array:
         return squared_distances(X, Z, per_dimension(X.shape[1], length_scale=self.length_scale))
@@ -89,6 +101,10 @@ class RBF(Stationary):
 
     def slope(self, r2: Array) -> Array:
         return -0.5 * np.exp(-0.5 * r2)
+
+    def with_slope(self, r2: Array) -> tuple[Array, Array]:
+        k = self.of(r2)
+        return k, -0.5 * k
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +143,12 @@ class Matern52(Stationary):
     def slope(self, r2: Array) -> Array:
         s = np.sqrt(5.0 * r2)
         return -5.0 / 6.0 * (1.0 + s) * np.exp(-s)
+
+    def with_slope(self, r2: Array) -> tuple[Array, Array]:
+        s = np.sqrt(5.0 * r2)
+        e = np.exp(-s)
+        first = (1.0 + s) * e
+        return first + s * s / 3.0 * e, -5.0 / 6.0 * first
 
 
 @dataclass(frozen=True, eq=False)

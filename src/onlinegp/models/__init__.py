@@ -1,11 +1,13 @@
 """The estimators: one small class per algorithm, which is its parameters, its recipe and its citation."""
 
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.linear.linear_rls import LinearRLS
 from onlinegp.models.lms.beta_klms import BetaKLMS
 from onlinegp.models.lms.klms import KLMS
 from onlinegp.models.lms.knlms import KNLMS
 from onlinegp.models.lms.norma import NORMA
 from onlinegp.models.lms.qklms import QKLMS
+from onlinegp.models.local.local_gp import LocalGP
 from onlinegp.models.rls.fbkrls import FBKRLS
 from onlinegp.models.rls.krls import KRLS
 from onlinegp.models.rls.krlst import KRLST
@@ -19,6 +21,8 @@ __all__ = [
     "KNLMS",
     "KRLS",
     "KRLST",
+    "LinearRLS",
+    "LocalGP",
     "NORMA",
     "OnlineGP",
     "OnlineRegressor",

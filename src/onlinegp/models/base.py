@@ -18,7 +18,7 @@ from onlinegp.learner import Contents, Learner
 from onlinegp.locks import ModelLock
 from onlinegp.models.estimator import Estimator
 from onlinegp.models.health import BreakdownError, Health
-from onlinegp.models.search import Move
+from onlinegp.models.moves import Move
 from onlinegp.predictions import Predictions
 from onlinegp.trace import Trace
 
@@ -38,6 +38,8 @@ class OnlineRegressor(Estimator):
         The order of growth and the source, for `onlinegp models`.
     bounded : bool
         Whether cost and memory per sample stay bounded on a bounded input domain.
+    bounded_by : str
+        If they do not: the parameter whose suggested value bounds them, if there is one.
     remedy : str
         What to do if the model breaks down.
     searched : mapping from str to tuple of Move
@@ -51,6 +53,7 @@ class OnlineRegressor(Estimator):
 
     cost: ClassVar[str] = ""
     bounded: ClassVar[bool] = True
+    bounded_by: ClassVar[str] = ""
     citation: ClassVar[str] = ""
     remedy: ClassVar[str] = "Use more noise or a smoother kernel, scale the data, and start anew with fit."
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {}

@@ -8,10 +8,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from onlinegp.kernels import Kernel
+from onlinegp.models.moves import Isotropic, LengthScales, Move, Times, Value
 from onlinegp.models.recipe import RecipeRegressor
-from onlinegp.models.search import Isotropic, LengthScales, Move, Times, Value, length_scales
-
-MATTERS = 10.0  # a length scale more than so many times the shortest one means that its column does not matter
 
 
 class LMSRegressor(RecipeRegressor):
@@ -48,6 +46,10 @@ class LMSRegressor(RecipeRegressor):
 
 
 def _typical_length_scale(kernel: Kernel) -> float:
-    """Return the geometric mean of the length scales of the columns that matter, one if a kernel has none."""
-    scales = kernel.theta[length_scales(kernel)]
-    return float(np.exp(np.mean(scales[scales <= scales.min() + np.log(MATTERS)]))) if len(scales) else 1.0
+    """Return the length scale l with 1 / l^2 the mean of 1 / length_scale^2, or one if the kernel has none.
+
+    Over all directions, a step of a given length then changes the squared scaled distance as much on average; inputs
+    that do not matter, with their length scales without end, leave l as it is but for their number.
+    """
+    scales = [value for name, value in zip(kernel.names, kernel.theta, strict=True) if "length_scale" in name]
+    return float(np.mean(np.exp(-2.0 * np.array(scales))) ** -0.5) if scales else 1.0

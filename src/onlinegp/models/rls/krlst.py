@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from onlinegp.checks import choice, count, fraction, positive
 from onlinegp.kernels import Kernel
+from onlinegp.models.moves import FORGETTING, Move, Value
 from onlinegp.models.recipe import RecipeRegressor, parameters
-from onlinegp.models.search import Move, Value
 from onlinegp.recipes.beliefs import Posterior
 from onlinegp.recipes.forgetting import BackToPrior, Forgetting, Keep, UncertaintyInjection
 from onlinegp.recipes.pruning import LeastError
@@ -55,7 +55,7 @@ class KRLST(RecipeRegressor):
 
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
         "power": (Value("fixed"),),
-        "forgetting": tuple(map(Value, (0.9999, 0.999, 0.99))),
+        "forgetting": FORGETTING,
     }
     cost: ClassVar[str] = "O(M^2) per sample with M the budget, O(M^2) memory"
     citation: ClassVar[str] = (

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from onlinegp.batch.choice import BUDGET, CANDIDATES, Outcome, Trial, prequential, recommend
-from onlinegp.batch.tuning import Hyperparameters, likely_kernels
+from onlinegp.batch.search import Progress
+from onlinegp.batch.tuning import Hyperparameters, explains, likely_kernels, likely_noise
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
 from onlinegp.models.base import OnlineRegressor
@@ -51,6 +52,8 @@ class Preparation:
     lags: int = 0
     horizon: int = 1
     say: Callable[[str], None] = lambda text: None
+    warn: Callable[[str], None] = lambda text: None
+    progress: Progress = lambda share: None  # with the share of the tuning that is done
 
     @property
     def budget(self) -> int:
@@ -72,7 +75,12 @@ class Preparation:
         def judge(model: OnlineRegressor) -> Outcome:
             return judged(model, Z, t, horizon=self.horizon, robust=self.robust)
 
-        found = hyperparameters(Z, t, self.given)
+        found = hyperparameters(Z, t, self.given, progress=self.progress)
+        if not explains(found[0], Z, t):
+            self.warn(
+                "warning: the tuned model predicts the tuning rows no better than their mean does: the inputs say "
+                "little about the target. Look for other inputs, add --lags, or tune on more rows."
+            )
         trials = recommend(found, judge, candidates=candidates, budget=self.budget, given=self.given)
         if trials[0].log_density == -float("inf"):
             raise ValueError(
@@ -145,12 +153,16 @@ def first_rows(source: Source, warm: WarmUp) -> WarmUp:
     return warm
 
 
-def hyperparameters(Z: Array, t: Array, given: dict[str, Any]) -> list[Hyperparameters]:
-    """Return the kernels and noises to try: the likely ones, or the one that was given."""
+def hyperparameters(
+    Z: Array, t: Array, given: dict[str, Any], *, progress: Progress = lambda share: None
+) -> list[Hyperparameters]:
+    """Return the kernels and noises to try: the likely ones, or the kernel that was given with its likely noise."""
     kernel, noise = given.get("kernel"), given.get("noise")
     if kernel is None:
-        return likely_kernels(Z, t)
-    return [Hyperparameters(kernel, 1e-2 if noise is None else noise, 1.0, np.nan)]
+        return likely_kernels(Z, t, progress=progress)
+    if noise is None:
+        return [likely_noise(kernel, Z, t)]
+    return [Hyperparameters(kernel, noise, 1.0, np.nan)]
 
 
 def judged(model: OnlineRegressor, Z: Array, t: Array, *, horizon: int, robust: float | None = None) -> Outcome:

@@ -63,6 +63,9 @@ class Isotropic:
         return suggested.with_theta(np.where(scales, same, suggested.theta))
 
 
+FORGETTING: tuple[Move, ...] = tuple(map(Value, (0.9999, 0.999, 0.99)))  # memories of 10,000, 1,000 and 100 rows
+
+
 def length_scales(kernel: Kernel) -> Array:
     """Return which entries of `kernel.theta` are logarithms of length scales, a mask."""
     return np.array(["length_scale" in name for name in kernel.names], dtype=bool)

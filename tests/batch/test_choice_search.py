@@ -10,7 +10,7 @@ from models import MODELS
 from onlinegp.batch.choice import EFFORT, best_of, prequential
 from onlinegp.batch.tuning import Hyperparameters
 from onlinegp.kernels import RBF, Linear, Matern52
-from onlinegp.models.search import Isotropic, LengthScales, Times, Value
+from onlinegp.models.moves import Isotropic, LengthScales, Times, Value
 
 CLASSES = sorted({type(model) for model in MODELS.values()}, key=lambda cls: cls.__name__)
 
@@ -100,9 +100,3 @@ def test_moves():
         np.testing.assert_allclose(np.exp(moved.right.theta), np.exp(kernel.right.theta))
         np.testing.assert_allclose(moved.left.variance, 2.0)
     assert Isotropic(1.0).of(Linear(0.5)).theta == Linear(0.5).theta
-
-
-def test_the_suggested_radius_does_not_mind_columns_that_do_not_matter():
-    radius = ogp.QKLMS.suggested(RBF((1.0, 4.0, 1e5)), 0.1)["radius"]
-    assert radius == pytest.approx(0.5 * 2.0)
-    assert ogp.QKLMS.suggested(RBF(3.0), 0.1)["radius"] == pytest.approx(1.5)

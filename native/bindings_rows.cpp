@@ -1,0 +1,84 @@
+// The part of the Python module that works along rows on arrays of Python's own, in place.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include "bindings.hpp"
+#include "engine.hpp"
+#include "signals.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace onlinegp;
+
+using In = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
+using Out = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
+using Counter = nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+static void need(bool fits, const char* what) {
+    if (!fits) throw nb::value_error(what);
+}
+
+// Rows of equal width: n and p
+template <class A, class B> static std::pair<int64_t, int64_t> rows_of(const A& in, const B& out) {
+    need(in.ndim() == 2 && out.ndim() == 2 && in.shape(0) == out.shape(0) && in.shape(1) == out.shape(1),
+         "rows must have two dimensions, and as many as are returned.");
+    return {int64_t(in.shape(0)), int64_t(in.shape(1))};
+}
+
+static void fading_scales(In Z2, double degrees, double keep, double far, double tiny, Out sum, Out count, Out out) {
+    const auto [n, p] = rows_of(Z2, out);
+    need(int64_t(sum.size()) == p && int64_t(count.size()) == p, "sum and count must have an entry for each output.");
+    instructions().fading_scales(n, p, Z2.data(), degrees, keep, far, tiny, sum.data(), count.data(), out.data());
+}
+
+static void fading_weights(In densities, double fade, double cut, double least, Out log_weights, Out out) {
+    const auto [n, m] = rows_of(densities, out);
+    need(int64_t(log_weights.size()) == m, "there must be a weight for each member.");
+    instructions().fading_weights(n, m, densities.data(), fade, cut, least, log_weights.data(), out.data());
+}
+
+static void tracked_quantiles(In R, In steps, double outside, double widest, Out log_scale, Out out) {
+    const auto [n, p] = rows_of(R, out);
+    need(int64_t(log_scale.size()) == p && int64_t(steps.size()) == n, "a scale for each output, a step for each row.");
+    instructions().tracked_quantiles(n, p, R.data(), steps.data(), outside, widest, log_scale.data(), out.data());
+}
+
+static Linear linear(int64_t d, Out& R, Out& z, double precision, double keep, const In& renewal, Out& work, Counter& seen) {
+    need(R.ndim() == 2 && z.ndim() == 2 && R.shape(0) == R.shape(1) && z.shape(0) == R.shape(0), "R or z has the wrong shape.");
+    const int64_t m = int64_t(R.shape(0)), p = int64_t(z.shape(1));
+    need(m == d || m == d + 1, "X has another number of columns than the model.");
+    need(int64_t(renewal.size()) == m && int64_t(work.size()) == m + 2 * p + 1 && seen.size() == 1,
+         "renewal, work or seen has the wrong size.");
+    return {d, m, p, precision, keep, renewal.data(), R.data(), z.data(), work.data(), seen.data()};
+}
+
+static void linear_run(In X, In Y, Out R, Out z, double precision, double keep, In renewal, Out work, Counter seen, Out mean,
+                       Out v) {
+    need(X.ndim() == 2 && Y.ndim() == 2 && X.shape(0) == Y.shape(0), "Y must have a row for each of X.");
+    const Linear model = linear(int64_t(X.shape(1)), R, z, precision, keep, renewal, work, seen);
+    need(int64_t(Y.shape(1)) == model.p && mean.size() == Y.size() && v.size() == X.shape(0), "Y, mean or v has the wrong shape.");
+    Signals signals;
+    {
+        nb::gil_scoped_release release;
+        StopIf interrupted([&] { return signals.came(); });
+        instructions().linear_run(model, int64_t(X.shape(0)), X.data(), Y.data(), mean.data(), v.data(), interrupted);
+    }
+    signals.raise();
+}
+
+static void linear_predict(In X, Out R, Out z, In renewal, Out work, Counter seen, Out mean, Out v) {
+    need(X.ndim() == 2, "X must have two dimensions.");
+    const Linear model = linear(int64_t(X.shape(1)), R, z, 1, 1, renewal, work, seen);
+    need(int64_t(mean.size()) == int64_t(X.shape(0)) * model.p && v.size() == X.shape(0), "mean or v has the wrong shape.");
+    Signals signals;
+    {
+        nb::gil_scoped_release release;
+        StopIf interrupted([&] { return signals.came(); });
+        instructions().linear_predict(model, int64_t(X.shape(0)), X.data(), mean.data(), v.data(), interrupted);
+    }
+    signals.raise();
+}
+
+void onlinegp::bind_rows(nb::module_& m) {
+    m.def("fading_scales", fading_scales).def("fading_weights", fading_weights).def("tracked_quantiles", tracked_quantiles);
+    m.def("linear_run", linear_run).def("linear_predict", linear_predict);
+}

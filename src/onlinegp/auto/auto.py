@@ -1,0 +1,132 @@
+"""The model that needs no choice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY
+from typing import ClassVar
+
+from onlinegp.auto.learner import AutoLearner
+from onlinegp.auto.members import MEMBERS, Parts
+from onlinegp.checks import count, fraction, positive
+from onlinegp.kernels import Kernel
+from onlinegp.kernels.spec import columns
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.recipe import parameters
+
+MOST = 10_000  # rows to tune on
+
+
+@parameters
+class Auto(OnlineRegressor):
+    """Mixture that scales and tunes itself: the model to begin with, in the units of the data.
+
+    The first rows are predicted by mean and spread of those before them. After `earliest` rows it tunes kernels, noise
+    and forgetting on them, learns them again with what it found, and goes on; and again whenever the rows have doubled,
+    until `rows`. From then on nothing is tuned, and no row is kept but for the members' own use. A tuning takes
+    seconds for a thousand rows; a row then takes some hundred microseconds.
+
+    What it found is a mixture of up to four models, weighted by how well each has predicted lately: a GP on the
+    nearest rows (:class:`LocalGP`) with a stationary kernel, and one with a linear part in it, a GP on few centers
+    (:class:`KRLST`) and linear regression (:class:`LinearRLS`). Each has the tails that its errors show
+    (:class:`HeavyTailed`).
+
+    Not for a microsecond per sample, nor where the same arithmetic must be done for each row: take one of its members.
+
+    Parameters
+    ----------
+    rows : int
+        How many rows it tunes on at last.
+    earliest : int
+        The number of rows after which it tunes first, at most `rows`.
+    members : sequence of {"local", "local-linear", "krlst", "linear"}
+        What may be mixed. Of the two local GPs one is left out if its kernel is much less likely than the other's.
+    kernel : Kernel, optional
+        For inputs and target in standard units: it is used as it is, and only noise and forgetting are tuned.
+    noise, forgetting : float, optional
+        Likewise.
+    neighbors, store : int
+        Of the local GPs: how many rows a question is answered from, and how many of the latest are kept.
+    budget : int
+        The number of centers of the KRLST.
+
+    Attributes
+    ----------
+    chosen_ : OnlineRegressor or None
+        What was found, as a model that has learned nothing; None before the first tuning.
+    weights_ : dict
+        The weight that each member has in the next prediction, by its name.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(0, 100, (200, 2))
+    >>> y = 70 + 5 * np.sin(X[:, 0] / 10) + 0.1 * X[:, 1]
+    >>> model = ogp.Auto().fit(X, y)
+    >>> mean, std = model.predict(X[:3], return_std=True)
+    >>> sorted(model.weights_)[0]
+    'krlst'
+    """
+
+    _: KW_ONLY
+    rows: int = 1000
+    earliest: int = 20
+    members: Sequence[str] = MEMBERS
+    kernel: Kernel | None = None
+    noise: float | None = None
+    forgetting: float | None = None
+    neighbors: int = 64
+    store: int | None = 50_000
+    budget: int = 300
+
+    cost: ClassVar[str] = "some 100 us per sample; O(n d) with n the rows kept for the local GPs"
+    remedy: ClassVar[str] = "Look for values that cannot be, or for a column in other units, and start anew with fit."
+    tunes_itself: ClassVar[bool] = True
+
+    def check(self) -> None:
+        self.start(1 if self.kernel is None else columns(self.kernel), 1)
+
+    def start(self, features: int, outputs: int) -> AutoLearner:
+        rows, earliest = count("1000 is plenty.", rows=self.rows), count("20 is a good start.", earliest=self.earliest)
+        if not 5 <= earliest <= rows <= MOST:
+            raise ValueError(
+                f"earliest and rows must be 5 <= earliest <= rows <= {MOST}, got {earliest} and {rows}. Tuning on more "
+                f"rows takes long and gains little."
+            )
+        return AutoLearner(self._parts(), features, outputs, rows, earliest)
+
+    def _parts(self) -> Parts:
+        names = tuple(self.members) if isinstance(self.members, Sequence) else (self.members,)
+        if isinstance(self.members, str) or not names or not set(names) <= set(MEMBERS):
+            raise ValueError(f"members must be some of {', '.join(MEMBERS)}, in a list, got {self.members!r}.")
+        if self.kernel is not None and not isinstance(self.kernel, Kernel):
+            raise TypeError(f"kernel must be a kernel of onlinegp.kernels or None, got {self.kernel!r}.")
+        return Parts(
+            members=tuple(dict.fromkeys(names)),
+            kernel=self.kernel,
+            noise=None if self.noise is None else positive("Leave it out to have it tuned.", noise=self.noise),
+            forgetting=None if self.forgetting is None else fraction(forgetting=self.forgetting),
+            neighbors=count(neighbors=self.neighbors),
+            store=None if self.store is None else count("Use None to keep all.", store=self.store),
+            budget=count(budget=self.budget),
+        )
+
+    @property
+    def chosen_(self) -> OnlineRegressor | None:
+        chosen = self._auto.chosen
+        return None if chosen is None else chosen.unfitted()
+
+    @property
+    def weights_(self) -> dict[str, float]:
+        return self._auto.weights()
+
+    @property
+    def unexplained_(self) -> float:
+        """The share of the variance that was not predicted in the second half of the rows of the last tuning."""
+        return self._auto.unexplained
+
+    @property
+    def _auto(self) -> AutoLearner:
+        learner = self._working
+        assert isinstance(learner, AutoLearner)
+        return learner

@@ -1,0 +1,119 @@
+"""From some rows of a stream to a model for it: scales, tuned kernels, and the members of a mixture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from onlinegp import kernels
+from onlinegp.batch.choice import prequential_density
+from onlinegp.batch.tuning import (
+    MATERN,
+    ROUGH,
+    SMOOTH,
+    Family,
+    Hyperparameters,
+    likely_forgetting,
+    likely_kernels,
+    likely_noise,
+)
+from onlinegp.checks import Array
+from onlinegp.kernels import Kernel, Sum
+from onlinegp.models import KRLST, LinearRLS, LocalGP, OnlineRegressor
+from onlinegp.models.combined import HeavyTailed, Mixture, Scaled
+from onlinegp.models.combined.moments import Scale, moments
+
+MEMBERS = ("local", "local-linear", "krlst", "linear")
+SHAPES = (MATERN, SMOOTH, ROUGH)
+FEW = 300  # rows, which tell the shape of the kernel
+WORSE = 30.0  # nats on the tuning rows: a kernel that is so much less likely than the best one is left out
+LEAST_NOISE = 1e-10  # of the linear member, where the rows are exactly linear
+LINEAR_FORGETTING = (1.0, 0.999)
+FADE, GATE = 0.95, 2.0  # of the mixture
+DEGREES, TAIL_FADE = (2.5, 4.0, 10.0), 0.98  # of the tails
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the members of the mixture are made of: the parameters of `Auto`, checked."""
+
+    members: tuple[str, ...] = MEMBERS
+    kernel: Kernel | None = None
+    noise: float | None = None
+    forgetting: float | None = None
+    neighbors: int = 64
+    store: int | None = None
+    budget: int = 300
+
+    def compose(self, X: Array, Y: Array, progress: Progress = lambda share: None) -> Scaled:
+        """Return a model for a stream that begins like X (n, d) and Y (n, p), where at least one output varies."""
+        x, (center, std, varies) = Scale.of(X), moments(Y)
+        y = Scale(center, np.where(varies, std, 1.0))
+        Z, T = x(X), y(Y)[:, varies]
+        tuned = self._tuned(Z, T, progress)
+        members: dict[str, OnlineRegressor] = {}
+        members |= {"local-linear" if _is_linear(one) else "local": self._local(one) for one in tuned[::-1]}
+        members |= {"krlst": self._krlst(tuned[0]), "linear": self._linear(Z, T)}
+        wanted = [name for name in self.members if name in members] or list(members)
+        heavy = [(name, HeavyTailed(members[name], degrees=DEGREES, fade=TAIL_FADE)) for name in wanted]
+        (xc, xs), (yc, ys) = x.numbers(), y.numbers()
+        return Scaled(Mixture(heavy, fade=FADE, gate=GATE), x_center=xc, x_scale=xs, y_center=yc, y_scale=ys)
+
+    def _tuned(self, Z: Array, T: Array, progress: Progress) -> list[Hyperparameters]:
+        """Return kernels with noise and forgetting, the most likely first: without a linear part, and with one."""
+        if self.kernel is not None:
+            found = [self._given(self.kernel, Z, T)]
+        else:
+            shapes = likely_kernels(Z, T, families=SHAPES, rows=FEW, progress=lambda share: progress(0.2 * share))
+            shape = _family(shapes[0])
+            found = likely_kernels(
+                Z,
+                T,
+                families=(shape, Family(shape.shape, linear=True)),
+                progress=lambda share: progress(0.2 + 0.8 * share),
+            )
+        if self.noise is not None:
+            found = [replace(one, noise=self.noise) for one in found]
+        if self.forgetting is not None:
+            found = [replace(one, forgetting=self.forgetting) for one in found]
+        else:
+            found = [likely_forgetting(one, Z, T) for one in found]
+        found.sort(key=lambda one: -one.log_likelihood)
+        return [one for one in found if one.log_likelihood > found[0].log_likelihood - WORSE]
+
+    def _given(self, kernel: Kernel, Z: Array, T: Array) -> Hyperparameters:
+        if self.noise is None:
+            return likely_noise(kernel, Z, T)
+        return Hyperparameters(kernel, self.noise, 1.0, 0.0, len(T))
+
+    def _local(self, one: Hyperparameters) -> LocalGP:
+        return LocalGP(
+            one.kernel, noise=one.noise, neighbors=self.neighbors, store=self.store, forgetting=one.forgetting
+        )
+
+    def _krlst(self, one: Hyperparameters) -> KRLST:
+        return KRLST(one.kernel, noise=one.noise, budget=self.budget, forgetting=one.forgetting)
+
+    def _linear(self, Z: Array, T: Array) -> LinearRLS:
+        """Return linear regression with the noise that is left, and the forgetting that predicted the rows best."""
+        A = np.column_stack([Z, np.ones(len(Z))])
+        w = np.linalg.solve(A.T @ A + np.eye(A.shape[1]), A.T @ T)
+        noise = max(float(np.mean((T - A @ w) ** 2)), LEAST_NOISE)
+        trials = [LinearRLS(noise=noise, forgetting=factor) for factor in LINEAR_FORGETTING]
+        return max(trials, key=lambda one: prequential_density(HeavyTailed(one), Z, T)).unfitted()
+
+
+def _is_linear(one: Hyperparameters) -> bool:
+    """Whether a kernel of `likely_kernels` has a linear part."""
+    return isinstance(one.kernel, Sum)
+
+
+def _family(one: Hyperparameters) -> Family:
+    """Return the family, without a linear part, that a kernel of `likely_kernels` is from."""
+    assert isinstance(one.kernel, kernels.Scaled)
+    shape = type(one.kernel.kernel)
+    return next(family for family in SHAPES if family.shape is shape)

@@ -1,0 +1,216 @@
+"""Hyperparameters of the largest posterior density: weak priors, several starts, few rows first.
+
+The likelihood of a Gaussian process has several maxima, and with few rows some of them have no noise at all. So its
+logarithm is maximized together with that of a prior: independent normal distributions of the log hyperparameters,
+centered on what the spread of the data suggests, and wide. A thousand rows outweigh it, twenty do not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from onlinegp.batch.gp import log_marginal_likelihood
+from onlinegp.batch.tracked import Tracked
+from onlinegp.checks import Array
+from onlinegp.kernels import Constant, Kernel, Linear, Product, Scaled, Sum
+from onlinegp.kernels.stationary import Stationary
+
+FAILED = 1e25  # minus the log posterior where there is none; finite for the sake of L-BFGS-B
+LENGTH_SCALE = 1.5  # standard deviations of the logarithms
+POWER = 1.5
+WEIGHTS = 2.0
+NOISE = 2.5
+OTHER = 2.0
+NOISE_SHARE = 1e-2  # of the power: where the prior of the noise is centered
+REACH = 5.0  # the search ends so many standard deviations from the center of the prior
+STAGES = ((250, 25, 2), (500, 15, 1))  # rows, iterations, and how many climbs go on
+ITERATIONS = 15  # on all rows
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Independent normal distributions of theta = [kernel.theta, log noise], (p + 1,)."""
+
+    mean: Array
+    std: Array
+
+    @classmethod
+    def of(cls, kernel: Kernel, X: Array, y: Array) -> Prior:
+        """Return the prior for data of this spread and power."""
+        power = float(np.mean(y**2))
+        mean, std = _prior(kernel, X, power)
+        return cls(np.append(mean, np.log(NOISE_SHARE * power)), np.append(std, NOISE))
+
+    def log_density(self, theta: Array) -> tuple[float, Array]:
+        """Return the log density but for a constant, and its gradient; what is -inf is no part of it."""
+        u = np.where(np.isfinite(theta), (theta - self.mean) / self.std, 0.0)
+        return -0.5 * float(u @ u), -u / self.std
+
+    def draw(self, rng: np.random.Generator) -> Array:
+        """Return a theta drawn from the prior."""
+        return self.mean + self.std * rng.standard_normal(self.mean.size)
+
+    def bounds(self) -> Array:
+        """Return where the search ends, (p + 1, 2)."""
+        return np.stack([self.mean - REACH * self.std, self.mean + REACH * self.std], axis=1)
+
+
+def _prior(kernel: Kernel, X: Array, power: float) -> tuple[Array, Array]:
+    """Return the means and standard deviations of kernel.theta."""
+    if isinstance(kernel, Tracked):
+        inner, std = _prior(kernel.kernel, X[:, :-1], power)
+        span = float(np.ptp(X[:, -1])) or 1.0
+        return np.append(inner, np.log(span)), np.append(std, OTHER)
+    if isinstance(kernel, Scaled):
+        inner, std = _prior(kernel.kernel, X, power)
+        return np.append(inner, np.log(power)), np.append(std, POWER)
+    if isinstance(kernel, (Sum, Product)):
+        (left, s), (right, t) = _prior(kernel.left, X, power), _prior(kernel.right, X, power)
+        return np.append(left, right), np.append(s, t)
+    mean, std = kernel.theta, np.full(kernel.theta.size, OTHER)
+    spread = spreads(X)
+    if isinstance(kernel, Stationary):
+        scales = np.size(kernel.length_scale)
+        typical = spread if np.ndim(kernel.length_scale) else np.exp(np.mean(np.log(spread)))
+        mean[:scales] = np.log(2.0 * np.sqrt(X.shape[1]) * typical)
+        std[:scales] = LENGTH_SCALE
+    elif isinstance(kernel, Linear):
+        typical = spread**2 if np.ndim(kernel.variance) else np.mean(spread**2)
+        mean, std = np.log(power / X.shape[1] / typical) + np.zeros_like(mean), np.full_like(mean, WEIGHTS)
+    elif isinstance(kernel, Constant):
+        mean, std = np.full(1, np.log(0.1 * power)), np.full(1, WEIGHTS)
+    return mean, std
+
+
+def spreads(X: Array) -> Array:
+    """Return the standard deviation of each column, one where it is constant."""
+    std = X.std(axis=0)
+    return np.where(std > 1e-12 * np.abs(X).max(axis=0, initial=0.0), std, 1.0)
+
+
+@dataclass
+class Clock:
+    """The time that a search may take, and how far it is."""
+
+    seconds: float = np.inf
+    progress: Progress = lambda share: None
+    total: float = 1.0  # of work
+    done: float = 0.0
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def over(self) -> bool:
+        return time.monotonic() - self.started > self.seconds
+
+    def advance(self, work: float) -> None:
+        self.done += work
+        self.progress(min(1.0, self.done / self.total))
+
+
+@dataclass
+class Climb:
+    """The best point of a climb: [kernel.theta, log noise], and minus its log posterior for each value of y."""
+
+    theta: Array
+    loss: float = np.inf
+
+
+class _TimeIsUp(Exception):
+    pass
+
+
+def at(kernel: Kernel, theta: Array) -> tuple[Kernel, float]:
+    """Return the kernel and the noise of theta = [kernel.theta, log noise]."""
+    return kernel.with_theta(theta[:-1]), float(np.exp(theta[-1]))
+
+
+def posterior_loss(kernel: Kernel, theta: Array, prior: Prior, X: Array, y: Array) -> tuple[float, Array]:
+    """Return minus the log posterior for each value of y, and its gradient; FAILED where there is none."""
+    try:
+        with np.errstate(all="ignore"):
+            value, gradient = log_marginal_likelihood(*at(kernel, theta), X, y, gradient=True)
+    except (np.linalg.LinAlgError, ValueError):  # a hyperparameter that overflowed is refused by the kernel
+        return FAILED, np.zeros_like(theta)  # from here the line search turns back
+    density, slope = prior.log_density(theta)
+    loss, gradient = -(value + density) / y.size, -(gradient + slope) / y.size
+    if not (np.isfinite(loss) and np.isfinite(gradient[np.isfinite(theta)]).all()):
+        return FAILED, np.zeros_like(theta)
+    return loss, gradient
+
+
+def climb(kernel: Kernel, start: Array, prior: Prior, X: Array, y: Array, *, iterations: int, clock: Clock) -> Climb:
+    """Maximize the posterior from `start` by L-BFGS-B; what is -inf stays so. Return the best point seen."""
+    from scipy.optimize import minimize
+
+    bounds = prior.bounds()
+    theta = np.where(np.isfinite(start), np.clip(start, *bounds.T), start)
+    free = np.isfinite(theta)
+    best = Climb(theta.copy())
+
+    def objective(point: Array) -> tuple[float, Array]:
+        if clock.over and np.isfinite(best.loss):
+            raise _TimeIsUp
+        theta[free] = point
+        loss, gradient = posterior_loss(kernel, theta, prior, X, y)
+        if loss < best.loss:
+            best.theta, best.loss = theta.copy(), loss
+        return loss, gradient[free]
+
+    options = {"maxiter": iterations, "maxfun": 2 * iterations, "ftol": 1e-5}  # less is nothing, as densities go
+    with contextlib.suppress(_TimeIsUp):
+        minimize(objective, theta[free], jac=True, method="L-BFGS-B", bounds=bounds[free], options=options)
+    clock.advance(work(len(y), iterations))
+    return best
+
+
+def search(
+    kernel: Kernel, starts: Sequence[Array], X: Array, y: Array, *, rng: np.random.Generator, clock: Clock
+) -> tuple[Kernel, float]:
+    """Return the kernel and the noise of the largest posterior density that was found from some starts.
+
+    Each start climbs on a few rows, drawn at random; the best of them go on with more, and one with all.
+    """
+    prior = Prior.of(kernel, X, y)
+    order = rng.permutation(len(y))
+    points = list(starts)
+    for rows, iterations, survivors in STAGES:
+        if rows >= len(y):
+            break
+        few, more = np.sort(order[:rows]), np.sort(order[: 2 * rows])
+        points = [climb(kernel, p, prior, X[few], y[few], iterations=iterations, clock=clock).theta for p in points]
+        points.sort(key=lambda p: posterior_loss(kernel, p, prior, X[more], y[more])[0])
+        points = points[:survivors]
+    climbs = [climb(kernel, p, prior, X, y, iterations=_last(len(y)), clock=clock) for p in points]
+    best = min(climbs, key=lambda one: one.loss)
+    if best.loss >= FAILED:
+        raise np.linalg.LinAlgError(
+            "no start gave a positive definite kernel matrix. Use a larger noise or another kernel."
+        )
+    return at(kernel, best.theta)
+
+
+def work(rows: int, iterations: int) -> float:
+    """Return the cost of a climb, in arbitrary units."""
+    return iterations * float(rows) ** 2 * (rows + 500.0)
+
+
+def planned(starts: int, rows: int) -> float:
+    """Return the cost of a search."""
+    total, going = 0.0, starts
+    for few, iterations, survivors in STAGES:
+        if few >= rows:
+            break
+        total, going = total + going * work(few, iterations), min(going, survivors)
+    return total + going * work(rows, _last(rows))
+
+
+def _last(rows: int) -> int:
+    """Return the iterations on all rows: more where no smaller stage came before."""
+    return ITERATIONS if rows > STAGES[0][0] else 2 * ITERATIONS

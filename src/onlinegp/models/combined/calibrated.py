@@ -1,0 +1,136 @@
+"""Standard deviations that are corrected by how large the errors turn out to be."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY
+from typing import ClassVar
+
+import numpy as np
+
+from onlinegp.checks import Array, positive, stored_array
+from onlinegp.engine.tracking import fading_scales, keep_of
+from onlinegp.learner import Contents, Learner, Sizes
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined.base import OuterLearner, OuterRegressor
+from onlinegp.models.recipe import parameters
+from onlinegp.predictions import Gaussian, Predictions
+
+START = 20.0  # rows that the first scale, one, counts for
+
+
+@parameters
+class Calibrated(OuterRegressor):
+    """A model whose variance is multiplied by what it should have been: the fading mean of z^2, z = (y - mean) / std.
+
+    The mean stays, and the model inside learns as it would alone. Each output has a factor of its own, which starts at
+    one, with the weight of 20 rows; an error of more than ten standard deviations counts as ten. The distribution is
+    stretched around its mean, whatever it is. It makes intervals of the right width on average, not of the right
+    shape: see :class:`HeavyTailed` for outliers.
+
+    Parameters
+    ----------
+    model : OnlineRegressor
+        The model inside. Its parameters are used, and it stays as it is: what learns is a copy.
+    half_life : float
+        The number of rows after which an error counts for half.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.linspace(0, 20, 400)[:, None]
+    >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=400)
+    >>> trace = ogp.run(ogp.Calibrated(ogp.KRLST(noise=1.0)), X, y)  # a noise a hundred times too large
+    >>> bool(trace.std[-1] < 0.2)
+    True
+    """
+
+    model: OnlineRegressor
+    _: KW_ONLY
+    half_life: float = 100.0
+
+    cost: ClassVar[str] = "that of the model inside"
+
+    def check(self) -> None:
+        positive(half_life=self.half_life)
+        super().check()
+
+    def start(self, features: int, outputs: int) -> CalibratedLearner:
+        keep = keep_of(positive(half_life=self.half_life))
+        return CalibratedLearner(self._inside().start(features, outputs), keep)
+
+    @property
+    def factor_(self) -> Array | float:
+        """What the variance is multiplied by now: a number, or (outputs,)."""
+        learner = self._working
+        assert isinstance(learner, CalibratedLearner)
+        factor = learner.scale.now()
+        return float(factor[0]) if self._single else factor
+
+
+class FadingScale:
+    """The fading mean of squared residuals, for each output: total / count. `degrees` as in `fading_scales`."""
+
+    def __init__(self, outputs: int, keep: float, *, first: float = 1.0, degrees: float = 0.0) -> None:
+        self.keep, self.degrees = keep, degrees
+        self.total, self.count = np.full(outputs, first * START), np.full(outputs, START)
+
+    def now(self) -> Array:
+        return self.total / self.count
+
+    def along(self, Z2: Array) -> Array:
+        """Learn squared residuals (n, p); return the scales before each, (n, p)."""
+        return fading_scales(Z2, self.degrees, self.keep, self.total, self.count)
+
+    def dump(self) -> Contents:
+        return {"total": self.total.copy(), "count": self.count.copy()}
+
+    def load(self, total: Array, count: Array) -> None:
+        for name, old, new in (("total", self.total, total), ("count", self.count, count)):
+            if not np.all(stored_array(name, new, old.shape) > 0.0):
+                raise ValueError(f"{name} must be positive, got {new!r}.")
+        self.total, self.count = total.copy(), count.copy()
+
+
+class CalibratedLearner(OuterLearner):
+    """The inner learner, and the factors of its variances."""
+
+    def __init__(self, inner: Learner, keep: float) -> None:
+        self.inner, self.features, self.outputs = inner, inner.features, inner.outputs
+        self.scale = FadingScale(inner.outputs, keep)
+
+    @property
+    def seen(self) -> int:
+        return self.inner.seen
+
+    def learn(self, X: Array, Y: Array) -> None:
+        self.run(X, Y)
+
+    def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
+        said, size = self.inner.run(X, Y)
+        return stretched(said, np.sqrt(self.scale.along(squared(said, Y)))), size
+
+    def predict(self, X: Array) -> Predictions:
+        return stretched(self.inner.predict(X), np.sqrt(self.scale.now()))
+
+    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
+        return stretched(self.inner.skip(X, Y), np.sqrt(self.scale.now()))
+
+    def dump(self) -> Contents:
+        return self._dump(self.scale.dump())
+
+    def load(self, contents: Contents) -> None:
+        self.scale.load(**self._own(contents, ("total", "count")))
+
+
+def squared(said: Predictions, Y: Array) -> Array:
+    """Return z^2, (n, p)."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        z = (Y - said.mean) / said.std
+        return np.where(said.mean == Y, 0.0, z * z)  # also where std is zero
+
+
+def stretched(said: Predictions, factor: Array) -> Predictions:
+    """Return the distributions of mean + factor (y - mean)."""
+    if type(said) is Gaussian:
+        return Gaussian(said.mean, factor * said.std)
+    return said.affine(said.mean - factor * said.mean, factor)

@@ -1,0 +1,152 @@
+"""Predictions for data with outliers: the normal distribution beside Student's t, weighted by what each foretold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY
+from typing import ClassVar
+
+import numpy as np
+
+from onlinegp.checks import Array, fraction, positive, stored_array
+from onlinegp.engine.tracking import fading_weights, keep_of, shares_of, stored_log_weights
+from onlinegp.learner import Contents, Learner, Sizes
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined.base import OuterLearner, OuterRegressor
+from onlinegp.models.combined.calibrated import FadingScale, squared, stretched
+from onlinegp.models.recipe import parameters
+from onlinegp.predictions import MixtureOf, Predictions, StudentT
+
+
+@parameters
+class HeavyTailed(OuterRegressor):
+    """A model whose predictions have the tails that its errors turn out to have.
+
+    Beside what the model inside says, with a calibrated variance (:class:`Calibrated`), stand Student's t
+    distributions around the same mean, with a few degrees of freedom each and scales that follow the errors. They are
+    mixed by fading log densities, log w <- fade log w + log p, for each output. The model inside learns as it would
+    alone, and runs once.
+
+    Where errors are normal it costs less than 0.01 nats per row. It is calibrated: put no `Calibrated` around it or in
+    it.
+
+    Parameters
+    ----------
+    model : OnlineRegressor
+        The model inside. Its parameters are used, and it stays as it is: what learns is a copy.
+    degrees : sequence of float
+        Degrees of freedom of the t distributions, each more than two.
+    half_life : float
+        The number of rows after which an error counts for half in the scales.
+    fade : float
+        The factor in (0, 1] by which log densities fade per row in the weights.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X, noise = np.zeros((2000, 1)), np.random.default_rng(0).standard_t(3, 2000)
+    >>> plain = ogp.run(ogp.Calibrated(ogp.LinearRLS(noise=1.0)), X, noise)
+    >>> heavy = ogp.run(ogp.HeavyTailed(ogp.LinearRLS(noise=1.0)), X, noise)
+    >>> bool(heavy.log_density.mean() > plain.log_density.mean() + 0.1)
+    True
+    """
+
+    model: OnlineRegressor
+    _: KW_ONLY
+    degrees: Sequence[float] = (3.0, 6.0, 12.0)
+    half_life: float = 100.0
+    fade: float = 0.99
+
+    cost: ClassVar[str] = "that of the model inside"
+    citation: ClassVar[str] = (
+        'Lange, Little and Taylor, "Robust statistical modeling using the t distribution", J. American Statistical '
+        "Association, 1989."
+    )
+
+    def check(self) -> None:
+        self._options()
+        super().check()
+
+    def start(self, features: int, outputs: int) -> HeavyTailedLearner:
+        return HeavyTailedLearner(self._inside().start(features, outputs), *self._options())
+
+    def _options(self) -> tuple[tuple[float, ...], float, float]:
+        try:
+            listed = list(self.degrees)
+        except TypeError:
+            raise TypeError(f"degrees must be a list of numbers, such as (3, 6, 12), got {self.degrees!r}.") from None
+        degrees = tuple(positive(degrees=nu) for nu in listed)
+        if not degrees or min(degrees) <= 2.0:
+            raise ValueError(
+                f"degrees must be numbers greater than 2, at least one, got {self.degrees!r}. Use 2.1 for very heavy "
+                f"tails; with two or less there is no variance."
+            )
+        return degrees, keep_of(positive(half_life=self.half_life)), fraction(fade=self.fade)
+
+    @property
+    def weights_(self) -> Array:
+        """The weights now: of what the model inside says, then of each of `degrees`; (1 + k,) or (outputs, 1 + k)."""
+        learner = self._working
+        assert isinstance(learner, HeavyTailedLearner)
+        weights = learner.weights()
+        return weights[0] if self._single else weights
+
+
+class HeavyTailedLearner(OuterLearner):
+    """The inner learner, a scale for each component, and the log weights of the components, (outputs, components)."""
+
+    def __init__(self, inner: Learner, degrees: tuple[float, ...], keep: float, fade: float) -> None:
+        self.inner, self.features, self.outputs = inner, inner.features, inner.outputs
+        self.degrees, self.fade = degrees, fade
+        unit = [FadingScale(inner.outputs, keep, first=(nu - 2.0) / nu, degrees=nu) for nu in degrees]  # variance one
+        self.scales = [FadingScale(inner.outputs, keep), *unit]
+        self.log_weights = np.zeros((inner.outputs, len(self.scales)))
+
+    @property
+    def seen(self) -> int:
+        return self.inner.seen
+
+    def learn(self, X: Array, Y: Array) -> None:
+        self.run(X, Y)
+
+    def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
+        said, size = self.inner.run(X, Y)
+        Z2 = squared(said, Y)
+        members = self._members(said, [np.sqrt(scale.along(Z2)) for scale in self.scales])
+        densities = np.stack([member.log_density(Y) for member in members], axis=-1)
+        weights = np.empty(densities.shape)
+        for j in range(self.outputs):
+            weights[:, j] = fading_weights(densities[:, j], self.fade, self.log_weights[j])
+        return MixtureOf(weights, members), size
+
+    def predict(self, X: Array) -> Predictions:
+        return self._now(self.inner.predict(X))
+
+    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
+        return self._now(self.inner.skip(X, Y))
+
+    def weights(self) -> Array:
+        """Return the weights of the components now, (outputs, components)."""
+        return np.array([shares_of(own) for own in self.log_weights])
+
+    def _now(self, said: Predictions) -> Predictions:
+        members = self._members(said, [np.sqrt(scale.now()) for scale in self.scales])
+        return MixtureOf(np.tile(self.weights(), (len(said), 1, 1)), members)
+
+    def _members(self, said: Predictions, scales: list[Array]) -> tuple[Predictions, ...]:
+        students = zip(scales[1:], self.degrees, strict=True)
+        return stretched(said, scales[0]), *(StudentT(said.mean, s * said.std, nu) for s, nu in students)
+
+    def dump(self) -> Contents:
+        own = {"log_weights": self.log_weights.copy()}
+        for name in ("total", "count"):
+            own[name] = np.array([scale.dump()[name] for scale in self.scales])
+        return self._dump(own)
+
+    def load(self, contents: Contents) -> None:
+        own = self._own(contents, ("log_weights", "total", "count"))
+        shape = len(self.scales), self.outputs
+        total, count = stored_array("total", own["total"], shape), stored_array("count", own["count"], shape)
+        for k, scale in enumerate(self.scales):
+            scale.load(total[k], count[k])
+        self.log_weights = stored_log_weights(own["log_weights"], self.log_weights.shape)

@@ -1,0 +1,258 @@
+"""Models mixed by what they predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onlinegp.checks import Array, fraction, non_negative, stored_array, stored_names, stored_number
+from onlinegp.engine.tracking import LEAST, fading_means, fading_weights, keep_of, shares_of, stored_log_weights
+from onlinegp.learner import Contents, Learner, Sizes, inside, nested
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined.together import BLOCK, run_together
+from onlinegp.models.recipe import parameters
+from onlinegp.predictions import MixtureOf, Predictions
+
+HALF_LIFE = 100.0  # rows, of how sure a member usually is
+LEAST_SURE = 300.0  # the log of the largest standard deviation that is told from others
+
+
+@parameters
+class Mixture(OnlineRegressor):
+    """Several models that learn side by side; what they predict is mixed by how well they have predicted.
+
+    The prediction is the mixture of the members' distributions, with weights from the log densities that they gave to
+    what came, of all outputs together, the later the more: log w <- fade log w + log p. One row counts for a bounded
+    number of nats, 0.5 / (1 - fade), so that an outlier does not hand all weight to the member that was least sure.
+    With fade = 1 nothing is bounded and the weights are those of Bayes' rule: the sum of the mixture's log densities
+    is never below that of the best member by more than log(number of members), for one output.
+
+    With a gate, a member counts for less at a row where it is less sure than it usually is: its weight there is
+    multiplied by (usual std / std)^gate, where the usual log std is a fading mean of 100 rows. A model that has seen
+    nothing like x says so by its variance; one that extrapolates well does not. The bound above holds for gate = 0.
+
+    Members see the same rows and learn as each would alone, on several threads. The sum of their costs is paid; use it
+    where no model is known to be the best, or where the best one changes. Not for members that say nearly the same.
+
+    Parameters
+    ----------
+    models : list of (name, OnlineRegressor), or of OnlineRegressor
+        The members. Their parameters are used, and they stay as they are: what learns are copies. Without names they
+        are called by their class in lower case, and numbered if several have the same: parameters are
+        ``krlst-1__noise``.
+    fade : float
+        The factor in (0, 1] by which log densities fade per row.
+    weights : sequence of float, optional
+        The log weights to start with, up to a common constant, such as the sums of log densities on earlier rows; all
+        the same if None.
+    gate : float
+        How much a member must be as sure as usual to count; zero for not at all, 2 is a good value.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (300, 1))
+    >>> model = ogp.Mixture([("line", ogp.LinearRLS()), ("gp", ogp.KRLST())]).fit(X, np.sin(2 * X[:, 0]))
+    >>> model.weights_["gp"] > 0.9
+    True
+    >>> ogp.run(model, X, np.sin(2 * X[:, 0])).predictions.weights.shape
+    (300, 2)
+    """
+
+    models: Sequence[Any]
+    _: KW_ONLY
+    fade: float = 0.9
+    weights: ArrayLike | None = None
+    gate: float = 0.0
+
+    cost: ClassVar[str] = "the sum of those of the members"
+    citation: ClassVar[str] = (
+        'Raftery, Karny and Ettler, "Online prediction under model uncertainty via dynamic model averaging", '
+        "Technometrics, 2010."
+    )
+
+    def check(self) -> None:
+        fraction("Use 1.0 to forget nothing.", fade=self.fade)
+        non_negative("Use 0.0 for none.", gate=self.gate)
+        self._first_weights()
+        for _, model in self.named():
+            model.check()
+
+    def start(self, features: int, outputs: int) -> MixtureLearner:
+        fade = fraction("Use 1.0 to forget nothing.", fade=self.fade)
+        learners = {name: model.start(features, outputs) for name, model in self.named()}
+        return MixtureLearner(learners, fade, self._first_weights(), non_negative("Use 0.0 for none.", gate=self.gate))
+
+    @property
+    def weights_(self) -> dict[str, float]:
+        """The weights that the next row is predicted with, by the names of the members."""
+        learner = self._working
+        assert isinstance(learner, MixtureLearner)
+        return dict(zip(learner.members, learner.weights().tolist(), strict=True))
+
+    @property
+    def features_optional(self) -> bool:
+        return all(model.features_optional for _, model in self.named())
+
+    def named(self) -> list[tuple[str, OnlineRegressor]]:
+        """Return the members with their names, if they are such."""
+        if isinstance(self.models, str | OnlineRegressor) or not hasattr(self.models, "__iter__"):
+            raise TypeError(f"models must be a list of estimators of onlinegp, got {self.models!r}.")
+        pairs = [tuple(one) if isinstance(one, list | tuple) else (None, one) for one in self.models]
+        if not pairs:
+            raise ValueError("models must have at least one member, got none. Try [KRLST(), LinearRLS()].")
+        for pair in pairs:
+            if len(pair) != 2 or not isinstance(pair[0], str | None) or not isinstance(pair[1], OnlineRegressor):
+                raise TypeError(f"models must be estimators of onlinegp, or pairs of a name and one, got {pair[-1]!r}.")
+        kinds = [type(model).__name__.lower() for _, model in pairs]
+        names = []
+        for i, (name, _) in enumerate(pairs):
+            number = f"-{kinds[: i + 1].count(kinds[i])}" if kinds.count(kinds[i]) > 1 else ""
+            names.append(kinds[i] + number if name is None else name)
+        for name in names:
+            if names.count(name) > 1 or not name or "__" in name or "." in name or name in self.parameter_names():
+                raise ValueError(
+                    f"the names of members must differ from each other and from {', '.join(self.parameter_names())}, "
+                    f"and contain neither '__' nor '.', got {name!r}."
+                )
+        return [(name, model) for name, (_, model) in zip(names, pairs, strict=True)]
+
+    # Parameters of the members, in scikit-learn's way
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name; with `deep`, the members and theirs too, as `name` and `name__noise`."""
+        params = super().get_params(deep=False)
+        for name, model in self.named() if deep else []:
+            params |= {name: model, **{f"{name}__{key}": value for key, value in model.get_params().items()}}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, members and theirs too; they take effect at the next `fit`."""
+        own = {name: value for name, value in params.items() if name in self.parameter_names()}
+        super().set_params(**own)
+        for name in sorted(params.keys() - own.keys(), key=lambda name: "__" in name):  # a member before its parameters
+            members = dict(self.named())
+            member, _, inner = name.partition("__")
+            if member not in members:
+                known = ", ".join([*self.parameter_names(), *members])
+                raise ValueError(f"Invalid parameter {member!r} for estimator {self}. Valid parameters are: {known}.")
+            if inner:
+                members[member].set_params(**{inner: params[name]})
+            else:
+                self.models = list((members | {member: params[name]}).items())
+        return self
+
+    def unfitted(self) -> Self:
+        copies = []
+        for one in self.models:
+            copies.append((one[0], one[1].unfitted()) if isinstance(one, list | tuple) else one.unfitted())
+        return type(self)(copies, fade=self.fade, weights=self.weights, gate=self.gate)
+
+    def _first_weights(self) -> Array:
+        members = len(self.named())
+        if self.weights is None:
+            return np.zeros(members)
+        first = np.asarray(self.weights)
+        if first.dtype.kind not in "fiu" or first.shape != (members,) or not np.all(np.abs(first) < -LEAST):
+            raise ValueError(
+                f"weights must be {members} finite numbers, one log weight for each member, got {self.weights!r}."
+            )
+        return first.astype(np.float64) - first.max()
+
+
+class MixtureLearner:
+    """Learners by name, their log weights, the largest of which is zero, and how sure they usually are."""
+
+    def __init__(self, members: dict[str, Learner], fade: float, log_weights: Array, gate: float = 0.0) -> None:
+        self.members, self.fade, self.log_weights, self.seen = members, fade, log_weights, 0
+        self.gate, self._keep = gate, keep_of(HALF_LIFE)
+        self._total, self._count = np.zeros(len(members)), np.zeros(len(members))  # of log std
+        first = next(iter(members.values()))
+        self.features, self.outputs = first.features, first.outputs
+
+    @property
+    def size(self) -> int:
+        return sum(member.size for member in self.members.values())
+
+    def weights(self) -> Array:
+        """Return the weights that the next row is predicted with, (members,)."""
+        return shares_of(self.log_weights)
+
+    def learn(self, X: Array, Y: Array) -> None:
+        self.run(X, Y)
+
+    def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
+        blocks = [self._run(X[i : i + BLOCK], Y[i : i + BLOCK]) for i in range(0, len(X), BLOCK)]
+        return Predictions.joined([said for said, _ in blocks]), np.concatenate([size for _, size in blocks])
+
+    def _run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
+        ran = run_together(list(self.members.values()), X, Y)
+        said = tuple(predictions for predictions, _ in ran)
+        densities = np.stack([one.log_density(Y).sum(axis=1) for one in said], axis=1)
+        weights = fading_weights(densities, self.fade, self.log_weights)
+        if self.gate:
+            log_std = _log_std(said)
+            weights = self._gated(weights, log_std, fading_means(log_std, self._keep, self._total, self._count))
+        self.seen += len(X)
+        return self._mixed(weights, said), np.sum([size for _, size in ran], axis=0)
+
+    def predict(self, X: Array) -> Predictions:
+        return self._now(tuple(member.predict(X) for member in self.members.values()))
+
+    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
+        return self._now(tuple(member.skip(X, Y) for member in self.members.values()))
+
+    def _now(self, said: tuple[Predictions, ...]) -> Predictions:
+        weights = np.tile(self.weights(), (len(said[0]), 1))
+        if self.gate and self._count[0]:
+            weights = self._gated(weights, _log_std(said), self._total / self._count)
+        return self._mixed(weights, said)
+
+    def _gated(self, weights: Array, log_std: Array, usual: Array) -> Array:
+        """Return weights (n, m) times (usual std / std)^gate, normalized."""
+        doubt = self.gate * (log_std - usual)
+        weights = weights * np.exp(np.maximum(doubt.min(axis=1, keepdims=True) - doubt, -LEAST_SURE))
+        return weights / weights.sum(axis=1, keepdims=True)
+
+    def _mixed(self, weights: Array, said: tuple[Predictions, ...]) -> Predictions:
+        return MixtureOf(np.repeat(weights[:, None, :], self.outputs, axis=1), said)
+
+    def begin_series(self) -> None:
+        for member in self.members.values():
+            member.begin_series()
+
+    def learn_one(self, x: object, y: object) -> bool | None:
+        return None
+
+    def predict_one(self, x: object) -> tuple[float, float] | None:
+        return None
+
+    def dump(self) -> Contents:
+        contents: Contents = {"log_weights": self.log_weights.copy(), "seen": self.seen}
+        contents |= {"total": self._total.copy(), "count": self._count.copy()}
+        for name, member in self.members.items():
+            contents |= nested(name, member.dump())
+        return contents
+
+    def load(self, contents: Contents) -> None:
+        own = {name: value for name, value in contents.items() if name.partition(".")[0] not in self.members}
+        stored_names(own, ("log_weights", "seen", "total", "count"), "Mixture")
+        log_weights = stored_log_weights(own["log_weights"], (len(self.members),))
+        total, count = (stored_array(name, own[name], log_weights.shape) for name in ("total", "count"))
+        if not (np.all(count >= 0.0) and np.all(np.abs(total) <= LEAST_SURE * (count + 1e-9))):
+            raise ValueError(f"total and count must be a sum of logarithms and its weight, got {total!r}, {count!r}.")
+        self.seen = stored_number("seen", own["seen"], int)
+        for name, member in self.members.items():
+            member.load(inside(name, contents))
+        self.log_weights, self._total, self._count = log_weights, total.copy(), count.copy()
+
+
+def _log_std(said: tuple[Predictions, ...]) -> Array:
+    """Return how unsure each member is of a row, (n, m): the mean log std of its outputs."""
+    with np.errstate(divide="ignore"):
+        log_std = np.stack([np.log(one.std).mean(axis=1) for one in said], axis=1)
+    return np.clip(np.nan_to_num(log_std, nan=LEAST_SURE), -LEAST_SURE, LEAST_SURE)

@@ -1,0 +1,134 @@
+"""Bayesian linear regression in square-root information form: the readable loop, and its compiled twin.
+
+y = w'x + e with w ~ N(0, prior I) and e ~ N(0, noise). What is known of w is kept as a triangle R and z:
+
+    R'R = I / prior + sum of x x' / noise,   R'z = sum of x y / noise,   so that w ~ N(R^-1 z, (R'R)^-1)
+
+A row is added by plane rotations of [R z; x'/sqrt(noise) y/sqrt(noise)], which are orthogonal: R has the condition of
+the data, not its square, and nothing is ever subtracted. A covariance in place of R would lose twice the digits, and
+its updates subtract. (Bierman, Factorization Methods for Discrete Sequential Estimation, 1977, ch. V.)
+
+Forgetting: R'R <- lambda R'R and R'z <- lambda R'z before each row, and what that takes from the prior is given back,
+one weight per row in turn: the prior's share of the information stays between lambda^m and 1 of I / prior. Where no
+data come, w returns to its prior, and R never becomes singular: "stabilized" forgetting (Kulhavy and Zarrop, "On a
+general concept of forgetting", International Journal of Control, 1993), in portions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onlinegp.checks import Array, stored_array, stored_names, stored_number
+from onlinegp.engine import compiled
+from onlinegp.learner import Contents, RowLearner, Sizes
+from onlinegp.predictions import Gaussian
+
+
+class LinearLearner(RowLearner):
+    """R (m, m) and z (m, p), with m features and the intercept as one more."""
+
+    def __init__(
+        self,
+        features: int,
+        outputs: int,
+        *,
+        noise: float,
+        prior: float,
+        forgetting: float,
+        intercept: bool,
+        engine: str,
+    ) -> None:
+        self.features, self.outputs, self.noise = features, outputs, noise
+        self.intercept, self.native = intercept, compiled(engine)
+        m = features + intercept
+        self.R, self.z = np.eye(m) / np.sqrt(prior), np.zeros((m, outputs))
+        self.precision, self.keep = float(1.0 / np.sqrt(noise)), float(np.sqrt(forgetting))
+        # of the prior of a weight that was renewed k + 1 rows ago, 1 - lambda^(k + 1) is gone
+        self.renewal = np.sqrt((1.0 - forgetting ** np.arange(1, m + 1)) / prior)
+        self._seen = np.zeros(1, dtype=np.int64)
+        self._work = np.empty(m + 2 * outputs + 1)
+
+    @property
+    def seen(self) -> int:  # type: ignore[override]
+        return int(self._seen[0])
+
+    def learn(self, X: Array, Y: Array) -> None:
+        self.run(X, Y)
+
+    def run(self, X: Array, Y: Array) -> tuple[Gaussian, Sizes]:
+        mean, v = np.empty(Y.shape), np.empty(len(Y))
+        if self.native:
+            from onlinegp.engine import _native
+
+            X, Y, constants = np.ascontiguousarray(X), np.ascontiguousarray(Y), (self.precision, self.keep)
+            _native.linear_run(X, Y, self.R, self.z, *constants, self.renewal, self._work, self._seen, mean, v)
+        else:
+            for i, (x, y) in enumerate(zip(self._inputs(X), Y, strict=True)):
+                mean[i], v[i] = self._predict(x)
+                self._learn(x, y)
+        return self._gaussian(mean, v), np.zeros(len(Y), dtype=np.int64)
+
+    def predict(self, X: Array) -> Gaussian:
+        mean, v = np.empty((len(X), self.outputs)), np.empty(len(X))
+        if self.native:
+            from onlinegp.engine import _native
+
+            X = np.ascontiguousarray(X)
+            _native.linear_predict(X, self.R, self.z, self.renewal, self._work, self._seen, mean, v)
+        else:
+            for i, x in enumerate(self._inputs(X)):
+                mean[i], v[i] = self._predict(x)
+        return self._gaussian(mean, v)
+
+    # One row, x (m,) and y (p,)
+
+    def _predict(self, x: Array) -> tuple[Array, float]:
+        """Return u'z and u'u with u = R^-T x."""
+        mean, v, x = np.zeros(self.outputs), 0.0, x.copy()
+        for i, row in enumerate(self.R):
+            u = x[i] / row[i]
+            v += u * u
+            x[i + 1 :] -= u * row[i + 1 :]
+            mean += u * self.z[i]
+        return mean, v
+
+    def _learn(self, x: Array, y: Array) -> None:
+        if self.keep < 1.0:
+            self.R *= self.keep
+            self.z *= self.keep
+            which = self.seen % len(self.R)
+            unit = np.zeros(len(self.R))
+            unit[which] = self.renewal[which if self.seen < len(self.R) else -1]
+            self._add(unit, np.zeros(self.outputs))
+        self._add(self.precision * x, self.precision * y)
+        self._seen += 1
+
+    def _add(self, v: Array, t: Array) -> None:
+        """Add a row: R'R <- R'R + v v' and R'z <- R'z + v t'."""
+        for i, row in enumerate(self.R):
+            if v[i] == 0.0:
+                continue
+            h = np.hypot(row[i], v[i])
+            c, s = row[i] / h, v[i] / h
+            row[i] = h
+            row[i + 1 :], v[i + 1 :] = c * row[i + 1 :] + s * v[i + 1 :], c * v[i + 1 :] - s * row[i + 1 :]
+            self.z[i], t = c * self.z[i] + s * t, c * t - s * self.z[i]
+
+    def _inputs(self, X: Array) -> Array:
+        return np.column_stack([X, np.ones(len(X))]) if self.intercept else X
+
+    def _gaussian(self, mean: Array, v: Array) -> Gaussian:
+        std = np.sqrt(v + self.noise)[:, None]
+        return Gaussian(mean, np.repeat(std, self.outputs, axis=1))
+
+    def dump(self) -> Contents:
+        return {"R": self.R.copy(), "z": self.z.copy(), "seen": self.seen}
+
+    def load(self, contents: Contents) -> None:
+        stored_names(contents, ("R", "z", "seen"), "LinearRLS")
+        R = stored_array("R", contents["R"], self.R.shape)
+        if not (np.all(np.diag(R) > 0.0) and np.array_equal(R, np.triu(R))):
+            raise ValueError("R must be an upper triangle with a positive diagonal.")
+        z = stored_array("z", contents["z"], self.z.shape)
+        self._seen[0] = stored_number("seen", contents["seen"], int)
+        self.R, self.z = R.copy(), z.copy()

@@ -1,0 +1,101 @@
+"""Bayesian linear regression, one sample at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY
+from typing import ClassVar
+
+import numpy as np
+
+from onlinegp.checks import Array, fraction, positive
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.linear.information import LinearLearner
+from onlinegp.models.moves import FORGETTING, Move, Times
+from onlinegp.models.recipe import parameters
+
+
+@parameters
+class LinearRLS(OnlineRegressor):
+    """Recursive least squares: Bayesian linear regression with forgetting.
+
+    y = w'x + e, with w ~ N(0, prior I) and e ~ N(0, noise). Without forgetting it is the batch posterior of all rows.
+    With it, each row takes lambda of the information that the rows before gave, and w returns to its prior where none
+    comes: :mod:`onlinegp.models.linear.information` has the equations. Collinear and badly scaled inputs do no harm,
+    but the prior takes all inputs for alike: standardize them, with :class:`~onlinegp.Scaled`.
+
+    Use it where the function is linear, as the baseline of everything else, and as a member of a mixture. Not where the
+    number of inputs is large beside the rows that matter and most say nothing.
+
+    Parameters
+    ----------
+    noise : float
+        The variance of the noise in y.
+    prior : float
+        The variance of the weights, and of the intercept, before there are data.
+    forgetting : float
+        The factor lambda in (0, 1] by which the information of earlier rows shrinks per sample; one for none.
+    intercept : bool
+        Whether there is one more weight, of a constant.
+    engine : {"auto", "native", "python"}
+        What runs it: the compiled loop, the readable one, or the best that is there.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> model = ogp.LinearRLS(noise=0.01, prior=10.0).fit(X, 3.0 + X @ [1.0, 0.0, -2.0])
+    >>> model.coef_.round(1).tolist(), round(model.intercept_, 1)
+    ([1.0, 0.0, -2.0], 3.0)
+    """
+
+    _: KW_ONLY
+    noise: float = 1e-2
+    prior: float = 1.0
+    forgetting: float = 1.0
+    intercept: bool = True
+    engine: str = "auto"
+
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
+        "noise": tuple(map(Times, (3.0, 10.0, 30.0, 100.0, 1000.0))),  # what is not linear is noise, too
+        "forgetting": FORGETTING,
+    }
+    cost: ClassVar[str] = "O(d^2) per sample with d features, O(d^2) memory"
+    citation: ClassVar[str] = (
+        "Bierman, Factorization Methods for Discrete Sequential Estimation, 1977; forgetting: Kulhavy and Zarrop, "
+        '"On a general concept of forgetting", International Journal of Control, 1993.'
+    )
+
+    def check(self) -> None:
+        self.start(1, 1)
+
+    def start(self, features: int, outputs: int) -> LinearLearner:
+        if not isinstance(self.intercept, bool | np.bool_):
+            raise TypeError(f"intercept must be True or False, got {self.intercept!r}.")
+        return LinearLearner(
+            features,
+            outputs,
+            noise=positive(noise=self.noise),
+            prior=positive(prior=self.prior),
+            forgetting=fraction("Use 1.0 to forget nothing.", forgetting=self.forgetting),
+            intercept=bool(self.intercept),
+            engine=self.engine,
+        )
+
+    @property
+    def coef_(self) -> Array:
+        """The means of the weights, (d,) or (outputs, d)."""
+        w = self._weights()[:, : self.n_features_in_]
+        return w[0] if self._single else w
+
+    @property
+    def intercept_(self) -> Array | float:
+        """The mean of the intercept, a number or (outputs,); zero if there is none."""
+        w = self._weights()
+        b = w[:, -1] if w.shape[1] > self.n_features_in_ else np.zeros(len(w))
+        return float(b[0]) if self._single else b
+
+    def _weights(self) -> Array:
+        learner = self._working
+        assert isinstance(learner, LinearLearner)
+        return np.linalg.solve(learner.R, learner.z).T

@@ -1,0 +1,1 @@
+"""The exact GP on the nearest rows: the estimator, the readable learner, and its compiled twin."""

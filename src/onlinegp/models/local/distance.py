@@ -1,0 +1,87 @@
+"""How far apart two rows are, for a kernel: the distance by which neighbors are chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from onlinegp.checks import Array
+from onlinegp.kernels import Kernel, Periodic, Stationary
+from onlinegp.kernels.base import per_dimension
+from onlinegp.kernels.spec import postfix
+
+FARTHEST = 1e150  # coordinates end here: the square of anything larger overflows a double
+
+
+@dataclass(frozen=True)
+class Circles:
+    """The warped inputs of a periodic kernel: radius_j (cos, sin)(frequency_j x_j).
+
+    Attributes
+    ----------
+    frequency, radius : arrays, (d,)
+    """
+
+    frequency: Array
+    radius: Array
+
+
+@dataclass(frozen=True)
+class Distance:
+    """Where rows are: the distance of two rows is the Euclidean one of their places.
+
+    r2(x, z) = sum over the parts of the kernel of their own scaled r2: for a stationary part sum_j (x_j - z_j)^2 /
+    length_scale_j^2, for a periodic one that of its points on circles. All stationary parts together are one rate for
+    each input. A kernel without such parts has the plain Euclidean distance.
+
+    Attributes
+    ----------
+    rates : array, (d,), or (0,) if all parts are periodic
+    circles : one for each periodic part
+    """
+
+    rates: Array
+    circles: tuple[Circles, ...] = ()
+
+    @classmethod
+    def of(cls, kernel: Kernel, features: int) -> Distance:
+        """Return the distance of a kernel."""
+        parts = postfix(kernel)
+        kernel(np.zeros((1, features)))  # refuses a kernel of another width
+        circles = tuple(_circles(part, features) for part in parts if isinstance(part, Periodic))
+        scales = [
+            per_dimension(features, length_scale=part.length_scale) for part in parts if isinstance(part, Stationary)
+        ]
+        if not scales:
+            return cls(np.ones(0 if circles else features), circles)
+        squares = sum(_rates(scale, features) ** 2 for scale in scales)
+        return cls(np.sqrt(squares), circles)
+
+    def places(self, X: Array) -> Array:
+        """Return where the rows of X (n, d) are, (n, w)."""
+        with np.errstate(over="ignore"):
+            straight = [np.clip(X * self.rates, -FARTHEST, FARTHEST)] if self.rates.size else []
+        warped = [c.radius * function(c.frequency * X) for c in self.circles for function in (np.cos, np.sin)]
+        return np.hstack(straight + warped)
+
+
+def squared(U: Array, u: Array) -> Array:
+    """Return the squared distances of the places U (n, w) to u (w,), summed in the order of the columns."""
+    r2 = np.zeros(len(U))
+    for j in range(len(u)):
+        e = U[:, j] - u[j]
+        r2 += e * e
+    return r2
+
+
+def _rates(scale: Array, features: int) -> Array:
+    """Return 1 / length_scale, (d,), at most what can be squared."""
+    with np.errstate(over="ignore", divide="ignore"):
+        return np.minimum(np.broadcast_to(1.0 / scale, features), FARTHEST)
+
+
+def _circles(kernel: Periodic, features: int) -> Circles:
+    frequency = 2.0 * np.pi / per_dimension(features, period=kernel.period)
+    radius = _rates(per_dimension(features, length_scale=kernel.length_scale), features)
+    return Circles(np.broadcast_to(frequency, features).copy(), radius.copy())

@@ -1,0 +1,158 @@
+"""The exact GP on the nearest rows, readable: the definition that the compiled learner follows.
+
+The prior is cov(y_t, y_u) = k(x_t, x_u) a^|t - u| + noise [t = u] with a = sqrt(forgetting), as for
+`estimate_hyperparameters`; t is the number of a row, and a question is asked of the row that comes next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinegp.checks import Array, stored_array, stored_names, stored_number
+from onlinegp.kernels import Kernel
+from onlinegp.learner import Contents, RowLearner
+from onlinegp.models.local.distance import Distance, squared
+from onlinegp.predictions import Gaussian
+
+REDUNDANT = 1e-12  # of a neighbor's own variance: what those before it leave over when it adds nothing
+
+
+@dataclass(frozen=True)
+class LocalPrior:
+    """What a learner of neighbors is told.
+
+    Attributes
+    ----------
+    store : the number of rows that are kept, None for all
+    """
+
+    kernel: Kernel
+    noise: float
+    neighbors: int
+    store: int | None
+    forgetting: float
+
+    @property
+    def fade(self) -> float:
+        """What an age of one row adds to r2: k a^age = exp(-(r2 + fade age) / 2) for an RBF."""
+        return -float(np.log(self.forgetting))
+
+
+class LocalLearner(RowLearner):
+    """The rows of late, and the exact GP on those that are nearest to a question."""
+
+    def __init__(self, prior: LocalPrior, features: int, outputs: int) -> None:
+        self.prior, self.features, self.outputs = prior, features, outputs
+        self._distance = Distance.of(prior.kernel, features)
+        self._clear()
+
+    def _clear(self) -> None:
+        self.seen = 0
+        self._X, self._Y = Rows(self.features), Rows(self.outputs)
+        self._U = Rows(self._distance.places(np.zeros((1, self.features))).shape[1])
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return len(self._X.used)
+
+    def learn(self, X: Array, Y: Array) -> None:
+        for rows, new in ((self._X, X), (self._Y, Y), (self._U, self._distance.places(X))):
+            rows.append(new, self.prior.store)
+        self.seen += len(X)
+
+    def predict(self, X: Array) -> Gaussian:
+        mean, std = np.empty((len(X), self.outputs)), np.empty((len(X), self.outputs))
+        for i in range(len(X)):
+            mean[i], variance = self._answer(X[i : i + 1], self.neighbors(X[i : i + 1]))
+            std[i] = np.sqrt(variance)
+        return Gaussian(mean, std)
+
+    def neighbors(self, x: Array) -> NDArray[np.int64]:
+        """Return the places in the store of the rows nearest to x (1, d), the nearest first; of equals the newest.
+
+        Near is what has a small r2 + fade age: for an RBF, a large covariance k(x, z) a^age.
+        """
+        r2 = squared(self._U.used, self._distance.places(x)[0])
+        rank = r2 + self._ages() * self.prior.fade
+        count = min(self.prior.neighbors, len(rank))
+        if count == 0:
+            return np.empty(0, dtype=np.int64)
+        near = np.flatnonzero(rank <= np.partition(rank, count - 1)[count - 1])
+        return near[np.lexsort((-near, rank[near]))[:count]]
+
+    def _ages(self) -> Array:
+        return np.arange(self.size, 0, -1, dtype=np.float64)
+
+    def _answer(self, x: Array, near: NDArray[np.int64]) -> tuple[Array, float]:
+        """Return the mean of y (p,) and its variance at x (1, d), given these rows.
+
+        With A = K + noise I = L L', t = L^-1 k and Z = L^-1 Y: mean = t' Z, variance = k(x, x) - t' t + noise.
+        """
+        ages = np.append(self._ages()[near], 0.0)
+        K = self.prior.kernel(np.vstack([self._X.used[near], x]))
+        K *= np.exp(-0.5 * self.prior.fade * np.abs(ages[:, None] - ages))
+        A = K[:-1, :-1] + self.prior.noise * np.eye(len(near))
+        T = whitened(A, np.column_stack([K[:-1, -1], self._Y.used[near]]))
+        t, Z = T[:, 0], T[:, 1:]
+        return t @ Z, max(K[-1, -1] - t @ t, 0.0) + self.prior.noise
+
+    def dump(self) -> Contents:
+        return {"X": self._X.used.copy(), "Y": self._Y.used.copy(), "seen": self.seen}
+
+    def load(self, contents: Contents) -> None:
+        X, Y, seen = checked(contents, self.prior, self.features, self.outputs)
+        self._clear()
+        self.learn(X, Y)
+        self.seen = seen
+
+
+def whitened(A: Array, R: Array) -> Array:
+    """Return L^-1 R for A = L L' (m, m), column by column; one whose pivot is nothing counts as if it were not there.
+
+    Where a row of A is a combination of those before it, up to rounding, what it adds cannot be told from nothing.
+    """
+    A, R, own = A.copy(), R.copy(), np.diagonal(A).copy()
+    for j in range(len(A)):
+        # A <- A - c c',  R_i <- R_i - c_i R_j,  c = A_j / sqrt(A_jj)
+        scale = 1.0 / np.sqrt(A[j, j]) if A[j, j] > REDUNDANT * own[j] else 0.0
+        c = A[j + 1 :, j] * scale
+        R[j] *= scale
+        A[j + 1 :, j + 1 :] -= np.multiply.outer(c, c)
+        R[j + 1 :] -= np.multiply.outer(c, R[j])
+    return R
+
+
+def checked(contents: Contents, prior: LocalPrior, features: int, outputs: int) -> tuple[Array, Array, int]:
+    """Return the stored rows and how many were seen, if they are what such a learner writes."""
+    stored_names(contents, ("X", "Y", "seen"), "LocalGP")
+    seen = stored_number("seen", contents["seen"], int)
+    n = len(contents["Y"]) if isinstance(contents["Y"], np.ndarray) and contents["Y"].ndim else 0
+    kept = seen if prior.store is None else min(seen, prior.store)
+    if n != kept:
+        raise ValueError(f"there must be {kept} stored rows after {seen} were learned, got {n}.")
+    return stored_array("X", contents["X"], (n, features)), stored_array("Y", contents["Y"], (n, outputs)), seen
+
+
+class Rows:
+    """Rows that are appended at the end and leave at the beginning; room doubles, so that a row costs O(1)."""
+
+    def __init__(self, width: int) -> None:
+        self._all, self._begin, self._end = np.empty((16, width)), 0, 0
+
+    @property
+    def used(self) -> Array:
+        return self._all[self._begin : self._end]
+
+    def append(self, rows: Array, most: int | None) -> None:
+        """Append rows, and keep the last `most` of all."""
+        if self._end + len(rows) > len(self._all):
+            room = np.empty((2 * (len(self.used) + len(rows)), self._all.shape[1]))
+            room[: len(self.used)] = self.used
+            self._all, self._begin, self._end = room, 0, len(self.used)
+        self._all[self._end : self._end + len(rows)] = rows
+        self._end += len(rows)
+        if most is not None:
+            self._begin = max(self._begin, self._end - most)

@@ -1,0 +1,109 @@
+"""What all predictive distributions can be asked."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onlinegp.checks import Array, fraction
+
+
+class Predictions(ABC):
+    """The predictive distributions of y, one for each row; noise included.
+
+    A kind of distribution is a frozen dataclass of arrays whose first axis is the row, numbers that go for all rows,
+    and tuples of other predictions of the same rows. What is missing is NaN.
+
+    Attributes
+    ----------
+    mean, std : (n,) or (n, outputs)
+    """
+
+    mean: Array
+    std: Array
+
+    @abstractmethod
+    def log_density(self, y: ArrayLike) -> Array:
+        """Return the log of the density at y, of the shape of the mean."""
+
+    @abstractmethod
+    def cdf(self, y: ArrayLike) -> Array:
+        """Return the probability of a value of at most y: uniform on [0, 1] if the predictions are right."""
+
+    @abstractmethod
+    def quantile(self, p: float) -> Array:
+        """Return the value that y exceeds with probability 1 - p, 0 < p < 1."""
+
+    @abstractmethod
+    def affine(self, center: Array | float, scale: Array | float) -> Predictions:
+        """Return the distributions of center + scale y, for positive scales."""
+
+    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
+        """Return the ends of the central interval that holds y with probability `level`."""
+        level = fraction(level=level)
+        if level == 1.0:
+            raise ValueError("level must be less than 1, got 1.0. Use 0.99 or 0.999 for a wide interval.")
+        return self.quantile(0.5 * (1.0 - level)), self.quantile(0.5 * (1.0 + level))
+
+    def __len__(self) -> int:
+        return len(self.mean)
+
+    def rows(self, which: Any) -> Self:
+        """Return the predictions of some rows: a slice, a mask or indices."""
+        return self._each(lambda array: array[which])
+
+    def output(self, i: int) -> Self:
+        """Return the predictions of one of several outputs, as arrays of shape (n,)."""
+        return self._each(lambda array: array[:, i])
+
+    @staticmethod
+    def joined(parts: Sequence[Predictions]) -> Predictions:
+        """Return predictions one after the other; of several kinds, as mixtures that have one member each."""
+        parts = [part for part in parts if len(part)] or parts[:1]
+        if len(parts) == 1:
+            return parts[0]
+        if len({part.kind() for part in parts}) > 1:
+            from onlinegp.predictions.mixture import of_several_kinds
+
+            return of_several_kinds(parts)
+        first = parts[0]
+        names = [field.name for field in fields(first)]  # type: ignore[arg-type]
+        values = {name: _joined([getattr(part, name) for part in parts], parts) for name in names}
+        return replace(first, **values)  # type: ignore[type-var]
+
+    def kind(self) -> Any:
+        """Return what predictions have in common that can be joined field by field."""
+        return type(self)
+
+    def _each(self, change: Callable[[Array], Array]) -> Self:
+        changed = {field.name: _changed(getattr(self, field.name), change) for field in fields(self)}  # type: ignore[arg-type]
+        return replace(self, **changed)  # type: ignore[type-var]
+
+
+def _changed(value: Any, change: Callable[[Array], Array]) -> Any:
+    """Return a field with its arrays changed; a number goes for all rows."""
+    if isinstance(value, Predictions):
+        return value._each(change)
+    if isinstance(value, tuple):
+        return tuple(_changed(member, change) for member in value)
+    return change(value) if isinstance(value, np.ndarray) else value
+
+
+def _joined(values: list[Any], parts: Sequence[Predictions]) -> Any:
+    """Return a field of predictions of one kind, one after the other; a number stays one if it is the same in all."""
+    if isinstance(values[0], Predictions):
+        return Predictions.joined(values)
+    if isinstance(values[0], tuple):
+        return tuple(_joined(list(members), parts) for members in zip(*values, strict=True))
+    if not any(isinstance(value, np.ndarray) for value in values) and len(set(values)) == 1:
+        return values[0]
+    full = [
+        np.broadcast_to(value, part.mean.shape) if np.ndim(value) == 0 else value
+        for value, part in zip(values, parts, strict=True)
+    ]
+    return np.concatenate(full)

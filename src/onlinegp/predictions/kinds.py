@@ -1,0 +1,153 @@
+"""The distributions of one formula: normal and Student's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import lgamma, log, pi
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onlinegp.checks import Array
+from onlinegp.predictions.base import Predictions
+
+WHOLE = frozenset(map(float, range(1, 31)))  # degrees of freedom with a short sum for the probability
+HALF_LOG_2PI = 0.5 * log(2.0 * pi)
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian(Predictions):
+    """Normal distributions: y ~ N(mean, std^2). Where std is zero, all the probability is at the mean."""
+
+    mean: Array
+    std: Array
+
+    def log_density(self, y: ArrayLike) -> Array:
+        # -((y - mean) / std)^2 / 2 - log(std) - log(2 pi) / 2
+        r = self._standardized(y)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            density = -0.5 * r**2 - np.log(self.std) - HALF_LOG_2PI
+        return density if np.all(self.std) else np.where(np.isinf(r), -np.inf, density)
+
+    def cdf(self, y: ArrayLike) -> Array:
+        from scipy.special import ndtr
+
+        return ndtr(self._standardized(y))
+
+    def quantile(self, p: float) -> Array:
+        return self.mean + normal_quantile(p) * self.std
+
+    def affine(self, center: Array | float, scale: Array | float) -> Gaussian:
+        return Gaussian(center + scale * self.mean, scale * self.std)
+
+    def _standardized(self, y: ArrayLike) -> Array:
+        """Return (y - mean) / std; no error is zero, even where std is."""
+        e = np.asarray(y, dtype=np.float64) - self.mean
+        if np.all(self.std):
+            return e / self.std
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(e == 0.0, 0.0, e / self.std)
+
+
+@lru_cache(maxsize=64)
+def normal_quantile(p: float) -> float:
+    """Return z with P(N(0, 1) <= z) = p."""
+    return NormalDist().inv_cdf(p)
+
+
+@dataclass(frozen=True, eq=False)
+class StudentT(Predictions):
+    """Student's t distributions: (y - mean) / scale has `degrees` degrees of freedom.
+
+    The mean is that of the distribution for more than one degree, and the standard deviation is finite for more than
+    two: std = scale sqrt(degrees / (degrees - 2)).
+
+    Attributes
+    ----------
+    mean, scale : (n,) or (n, outputs); the scale is positive
+    degrees : float, or of the shape of the mean
+    """
+
+    mean: Array
+    scale: Array
+    degrees: Array | float
+
+    @cached_property
+    def std(self) -> Array:  # type: ignore[override]
+        nu = np.asarray(self.degrees, dtype=np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.scale * np.where(nu > 2.0, np.sqrt(nu / (nu - 2.0)), np.inf)
+
+    def log_density(self, y: ArrayLike) -> Array:
+        # log Gamma((nu + 1) / 2) - log Gamma(nu / 2) - log(pi nu) / 2 - log(scale) - (nu + 1) / 2 log(1 + r^2 / nu)
+        nu = self.degrees
+        r = self._standardized(y)
+        return student_constant(nu) - np.log(self.scale) - 0.5 * (nu + 1.0) * np.log1p(r * r / nu)
+
+    def cdf(self, y: ArrayLike) -> Array:
+        t = self._standardized(y)
+        if isinstance(self.degrees, np.ndarray) or self.degrees not in WHOLE:
+            from scipy.special import stdtr
+
+            return stdtr(self.degrees, t)
+        return _student_cdf(int(self.degrees), t)
+
+    def quantile(self, p: float) -> Array:
+        return self.mean + _student_quantile(self.degrees, p) * self.scale
+
+    def affine(self, center: Array | float, scale: Array | float) -> StudentT:
+        return StudentT(center + scale * self.mean, scale * self.scale, self.degrees)
+
+    def _standardized(self, y: ArrayLike) -> Array:
+        return (np.asarray(y, dtype=np.float64) - self.mean) / self.scale
+
+
+def student_constant(degrees: Array | float) -> Array | float:
+    """Return the log of the density at the center of Student's t of scale one."""
+    if isinstance(degrees, np.ndarray):
+        from scipy.special import gammaln
+
+        return gammaln(0.5 * (degrees + 1.0)) - gammaln(0.5 * degrees) - 0.5 * np.log(pi * degrees)
+    return lgamma(0.5 * (degrees + 1.0)) - lgamma(0.5 * degrees) - 0.5 * log(pi * degrees)
+
+
+def _student_quantile(degrees: Array | float, p: float) -> Array | float:
+    """Return t with P(T <= t) = p; a quantile of one number of degrees is found once."""
+    if not isinstance(degrees, np.ndarray):
+        return _one_student_quantile(float(degrees), p)
+    kinds, which = np.unique(degrees, return_inverse=True)
+    return np.array([_one_student_quantile(nu, p) for nu in kinds.tolist()])[which].reshape(degrees.shape)
+
+
+def _student_cdf(nu: int, t: Array) -> Array:
+    """Return P(T <= t) for a whole number of degrees, by a finite sum where it keeps its digits.
+
+    With theta = arctan(t / sqrt(nu)), for even nu,   1/2 + sin(theta) / 2 (1 + 1/2 cos^2 + (1 3)/(2 4) cos^4 + ...),
+    and for odd nu,   1/2 + theta / pi + sin(theta) / pi (cos + 2/3 cos^3 + (2 4)/(3 5) cos^5 + ...),
+    up to cos^(nu - 2): Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
+    """
+    from scipy.special import stdtr
+
+    c2 = 1.0 / (1.0 + t * t / nu)
+    total = np.zeros_like(t)
+    for j in range((nu - 1) // 2 if nu % 2 else nu // 2, 0, -1):  # as Horner's rule has it, the last term first
+        k = 2 * j if nu % 2 else 2 * j - 1
+        total = 1.0 + total * (c2 * (k / (k + 1.0)))
+    sine = t * np.sqrt(c2 / nu)
+    odd = (np.arctan(t / np.sqrt(nu)) + sine * np.sqrt(c2) * total) / pi if nu % 2 else None
+    p = 0.5 + (0.5 * sine * total if odd is None else odd)
+    small = p < 1e-3  # where half of it was subtracted
+    if np.any(small):
+        p[small] = stdtr(nu, t[small])
+    return p
+
+
+@lru_cache(maxsize=256)
+def _one_student_quantile(degrees: float, p: float) -> float:
+    from scipy.special import stdtr, stdtrit
+
+    t = float(stdtrit(degrees, p))
+    density = np.exp(student_constant(degrees) - 0.5 * (degrees + 1.0) * np.log1p(t * t / degrees))
+    return t - float((stdtr(degrees, t) - p) / density)  # Newton's step to the last digits

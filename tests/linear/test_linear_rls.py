@@ -1,0 +1,132 @@
+"""LinearRLS against batch Bayesian regression, and where the numbers are hard."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import onlinegp as ogp
+
+engines = pytest.mark.parametrize("engine", ["native", "python"])
+
+
+def rows(n=80, d=3, outputs=1, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, 2.0 + X @ rng.normal(size=(d, outputs)) + 0.3 * rng.normal(size=(n, outputs))
+
+
+def posterior(X, Y, noise, prior, share=None, rows=None):
+    """The batch posterior of the weights, mean and covariance: each row has its share, and the prior too."""
+    X = np.column_stack([X, np.ones(len(X))])
+    rows = np.ones(len(X)) if rows is None else rows
+    share = np.ones(X.shape[1]) if share is None else share
+    information = np.diag(share) / prior + (X.T * rows) @ X / noise
+    cov = np.linalg.inv(information)
+    return cov @ (X.T * rows) @ Y / noise, cov
+
+
+def test_it_is_batch_bayesian_regression_at_every_row():
+    X, Y = rows(outputs=2)
+    trace = ogp.run(ogp.LinearRLS(noise=0.09, prior=4.0), X, Y)
+    for i in (0, 1, 2, 5, 40, 79):
+        w, cov = posterior(X[:i], Y[:i], 0.09, 4.0)
+        x = np.append(X[i], 1.0)
+        np.testing.assert_allclose(trace.mean[i], x @ w, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(trace.std[i], np.sqrt(x @ cov @ x + 0.09), rtol=1e-10)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9, 80])
+def test_forgetting_is_batch_regression_with_shares(n):
+    """Row i of n has the share lambda^(n - 1 - i), and the prior of a weight lambda^(rows since it was renewed)."""
+    lam, d = 0.9, 4
+    X, Y = rows()
+    model = ogp.LinearRLS(noise=0.09, prior=4.0, forgetting=lam).fit(X[:n], Y[:n])
+    last = [max((t for t in range(n) if t % d == i), default=-1) for i in range(d)]
+    share = lam ** np.array([n if t < 0 else n - 1 - t for t in last])
+    w, cov = posterior(X[:n], Y[:n], 0.09, 4.0, share, lam ** np.arange(n - 1, -1, -1))
+    Z = np.column_stack([X, np.ones(len(X))])
+    mean, std = model.predict(X, return_std=True)
+    np.testing.assert_allclose(mean, Z @ w, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(std[:, 0], np.sqrt(np.einsum("ij,jk,ik->i", Z, cov, Z) + 0.09), rtol=1e-10)
+
+
+@pytest.mark.parametrize("forgetting", [1.0, 0.97])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_compiled_loop_is_the_readable_one(forgetting, intercept):
+    X, Y = rows(200, outputs=2)
+    X[::7, 1] = 0.0
+    traces, models = [], []
+    for engine in ("native", "python"):
+        models.append(ogp.LinearRLS(forgetting=forgetting, intercept=intercept, engine=engine))
+        traces.append(ogp.run(models[-1], X, Y))
+    np.testing.assert_allclose(traces[0].mean, traces[1].mean, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(traces[0].std, traces[1].std, rtol=1e-12)
+    np.testing.assert_allclose(models[0].predict(X), models[1].predict(X), rtol=1e-11, atol=1e-12)
+
+
+@engines
+def test_weights_return_to_the_prior_where_nothing_comes(engine):
+    n = 20_000 if engine == "native" else 2000
+    X, Y = rows(200)
+    model = ogp.LinearRLS(noise=0.09, prior=4.0, forgetting=0.99, intercept=False, engine=engine).fit(X, Y)
+    silent = np.zeros((n, 3))
+    silent[:, 0] = np.random.default_rng(1).normal(size=n)
+    trace = ogp.run(model, silent, silent[:, :1])
+    mean, std = model.predict(np.eye(3), return_std=True)
+    assert mean[0, 0] == pytest.approx(1.0, abs=0.01)
+    np.testing.assert_allclose(mean[1:], 0.0, atol=1e-3)
+    np.testing.assert_allclose(std[1:, 0], np.sqrt(4.09), rtol=0.02)  # the prior's share is 0.99^2 at least
+    assert np.isfinite(trace.std).all()
+
+
+def test_collinear_and_badly_scaled_inputs():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=2000)
+    X = np.column_stack([x, x, x + 1e-9 * rng.normal(size=2000), 1e8 * rng.normal(size=2000), np.full(2000, 1e-8)])
+    y = 3.0 * x + 1e-8 * X[:, 3]
+    model = ogp.LinearRLS(noise=1e-8, prior=100.0)
+    trace = ogp.run(model, X, y)
+    assert np.abs(y - trace.mean)[100:].max() < 1e-4
+    assert (trace.std >= 1e-4).all()
+    assert model.coef_[:3].sum() == pytest.approx(3.0, abs=1e-5)
+
+
+def test_a_million_steps():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1_000_000, 4))
+    X[:, 3] = X[:, 0] + 1e-6 * X[:, 3]
+    y = X @ [1.0, -2.0, 0.5, 0.0] + 0.1 * rng.normal(size=len(X))
+    model = ogp.LinearRLS(noise=0.01)
+    model.fit(X, y)
+    w, cov = posterior(X, y[:, None], 0.01, 1.0)
+    np.testing.assert_allclose(model.coef_[1:3], w[1:3, 0], rtol=1e-9)
+    np.testing.assert_allclose(model.predict(X[:50]), np.column_stack([X[:50], np.ones(50)]) @ w[:, 0], atol=1e-8)
+    learner = model._working
+    np.testing.assert_allclose(np.linalg.inv(learner.R) @ np.linalg.inv(learner.R).T, cov, rtol=1e-4, atol=1e-12)
+    again = ogp.LinearRLS(noise=0.01, forgetting=0.999).fit(X, y)
+    np.testing.assert_allclose(again.coef_[1:3], [-2.0, 0.5], atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"noise": 0.0}, "noise must be positive"),
+        ({"prior": -1.0}, "prior must be positive"),
+        ({"forgetting": 1.1}, "forgetting must be greater than 0 and at most 1"),
+        ({"intercept": "yes"}, "intercept must be True or False"),
+        ({"engine": "steam"}, "engine must be one of"),
+    ],
+)
+def test_bad_parameters_are_named(options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        ogp.LinearRLS(**options).fit(*rows(5))
+
+
+def test_a_forged_triangle_is_refused():
+    model = ogp.LinearRLS().fit(*rows(20))
+    for spoil in (lambda R: R.__setitem__((0, 0), 0.0), lambda R: R.__setitem__((2, 0), 1.0)):
+        contents = model.dump()
+        spoil(contents["learned"]["R"])
+        with pytest.raises(ValueError, match="upper triangle"):
+            ogp.LinearRLS().restore(contents)
