@@ -13,6 +13,7 @@ from shell import inside, onlinegp, write_csv
 
 import onlinegp as ogp
 from onlinegp.batch.choice import EFFORT, Outcome, Trial
+from onlinegp.cli.compare import recommended
 from onlinegp.kernels import RBF
 from onlinegp.predictions import Gaussian
 from onlinegp.streams.reading.source import Source, choose_columns, open_source
@@ -197,6 +198,15 @@ def test_if_none_finished_the_rows_that_all_reached_decide():
     assert late.figures["rmse"] < early.figures["rmse"]
     assert [one.own for one in ranking.stopped] == pytest.approx([0.3, 0.5])
     assert all(one.rows <= 900 for one in ranking.stopped)
+
+
+def test_a_recommendation_names_those_that_may_be_better():
+    good, cut = result("good", 0.2, 5000), result("cut", 0.1, 900, stopped="time")
+    assert recommended(ranked([good], by="error")) == "Recommended: good, the best error."
+    assert "those that came to the end" in recommended(ranked([good, cut], by="error"))
+    assert "cut were ahead" in recommended(ranked([good, cut], by="density"))
+    assert "ahead" not in recommended(ranked([good, result("cut", 0.3, 900, stopped="time")], by="error"))
+    assert recommended(ranked([cut], by="error")) == "Recommended: cut, the best error."
 
 
 def test_density_and_error_may_disagree():

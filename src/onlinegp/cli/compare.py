@@ -50,6 +50,7 @@ that has not come to the end when the time is over, or that holds more than a gi
 reached and listed below the others, beside what the best of those made of the same rows.
 
 {EXIT_CODES}"""
+MEASURES = {"density": "log density", "error": "error"}
 PATHS = Paths(reads=("SOURCE",), replaces=("--out", "--json"), pipes=("SOURCE",))
 
 
@@ -83,8 +84,7 @@ def main(args: argparse.Namespace) -> int:
             print(f"{result.name}: {printable(result.wrong)}")
     if not ranking.all:
         raise ValueError("no model came through. Use a larger --noise, another --kernel, or a longer --time.")
-    what = "log density" if args.by == "density" else "error"
-    print(f"\nRecommended: {ranking.all[0].name}, the best {what}.")
+    print(f"\n{recommended(ranking)}")
     if args.json:
         write_atomically(args.json, [json.dumps(ranking.plain(), indent=2).encode() + b"\n"])
     if args.out:
@@ -143,7 +143,7 @@ def _small() -> list[str]:
 
 def told(ranking: Ranking, *, seconds: float) -> list[str]:
     """Return the ranked table, and below it those that did not come to the end."""
-    what = "log density" if ranking.by == "density" else "error"
+    what = MEASURES[ranking.by]
     lines = [table(ranking.finished)] if ranking.finished else []
     if ranking.stopped and ranking.finished:
         first = ranking.finished[0].name
@@ -152,7 +152,7 @@ def told(ranking: Ranking, *, seconds: float) -> list[str]:
         )
         lines.append(table([one.result for one in ranking.stopped]))
         for one in ranking.stopped:
-            verdict = "ahead: a longer --time would tell" if one.ahead(ranking.by) else "not ahead"
+            verdict = "ahead" if one.ahead(ranking.by) else "not ahead"
             lines.append(
                 f"{one.result.name}: {what} {_number(one.own)} in the first {one.rows} rows, where {first} has "
                 f"{_number(one.best)}; {verdict}."
@@ -164,6 +164,16 @@ def told(ranking: Ranking, *, seconds: float) -> list[str]:
         )
         lines.append(table([one.result for one in ranking.stopped]))
     return lines
+
+
+def recommended(ranking: Ranking) -> str:
+    """Return which model is recommended, and what may be better."""
+    best = f"Recommended: {ranking.all[0].name}, the best {MEASURES[ranking.by]}"
+    if not (ranking.stopped and ranking.finished):
+        return f"{best}."
+    ahead = [one.result.name for one in ranking.stopped if one.ahead(ranking.by)]
+    more = f" Where they were stopped, {', '.join(ahead)} were ahead: a longer --time would tell." if ahead else ""
+    return f"{best} of those that came to the end.{more}"
 
 
 def _number(value: float | None) -> str:
