@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
+import sys
 import threading
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import active_children, get_context, parent_process
+
+PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 
 @contextmanager
@@ -37,7 +41,15 @@ def _settle_in() -> None:
     """Make a worker end without a word when the user interrupts, and leave warnings to the main process."""
     warnings.simplefilter("ignore", UserWarning)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _die_with_parent()
     threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _die_with_parent() -> None:
+    """Ask Linux to kill this process when its parent ends: a thread may have to wait for a long call."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
 
 
 def _end_with_parent() -> None:
@@ -45,3 +57,12 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+def resident() -> int:
+    """Return the bytes of memory that this process holds now; zero where the system does not tell."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0

@@ -18,7 +18,9 @@ from shell import COMMAND, FIXED, environment, rows_of, started, wait_for, write
 from onlinegp.papers.vanvaerenbergh2016relationship.common import cores
 
 linux = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are looked up in /proc")
-SIGNALS = pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+SIGNALS = pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 
 
 def children(pid: int) -> set[int]:
@@ -40,8 +42,8 @@ def alive(pids: set[int]) -> set[int]:
     return {pid for pid in pids if state(pid) not in "XZ"}
 
 
-def busy(pids: set[int]) -> int:
-    """Return how many of these processes have worked for half a second: they are beyond their start."""
+def busy(pids: set[int], seconds: float = 0.5) -> int:
+    """Return how many of these processes have worked for so long: after half a second they are beyond their start."""
 
     def ticks(pid: int) -> int:
         try:
@@ -50,7 +52,7 @@ def busy(pids: set[int]) -> int:
             return 0
         return int(fields[11]) + int(fields[12])
 
-    return sum(ticks(pid) > 0.5 * os.sysconf("SC_CLK_TCK") for pid in pids)
+    return sum(ticks(pid) > seconds * os.sysconf("SC_CLK_TCK") for pid in pids)
 
 
 @contextmanager
@@ -81,7 +83,8 @@ def assert_all_end(process: subprocess.Popen[bytes], number: int, code: int) -> 
 
 @linux
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)]
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGKILL, -signal.SIGKILL)],
 )
 def test_compare_leaves_nobody_behind(tmp_path, number, code):
     data = write_csv(tmp_path / "data.csv", 60_000)
@@ -95,6 +98,20 @@ def test_compare_leaves_nobody_behind(tmp_path, number, code):
 
 
 @linux
+def test_compare_leaves_nobody_behind_while_it_tunes(tmp_path):
+    """Maximum likelihood takes longest, and runs in a process of its own, which does not look at its parent."""
+    data = write_csv(tmp_path / "data.csv", 5000, features=20)
+    process = started("compare", data, "--tune", "5000", "--models", "krlst", stdin=subprocess.DEVNULL)
+    workers: set[int] = set()
+    with ended(process, workers):
+        wait_for(lambda: busy(children(process.pid)) >= 1, 90.0)
+        workers |= children(process.pid)
+        process.kill()
+        process.communicate(timeout=30)
+        wait_for(lambda: not alive(workers), 10.0)
+
+
+@linux
 @pytest.mark.skipif(cores() < 2, reason="with one processor there are no workers")
 def test_reproduce_leaves_nobody_behind(tmp_path):
     process = started("reproduce", "fig3", "--out", tmp_path / "out", stdin=subprocess.DEVNULL)
@@ -102,6 +119,7 @@ def test_reproduce_leaves_nobody_behind(tmp_path):
     assert os.listdir(tmp_path / "out") == []
 
 
+@linux
 @SIGNALS
 def test_tune_and_run_end_while_tuning(tmp_path, number, code):
     """There is much to try, and a signal does not wait for the end of it."""
@@ -111,7 +129,7 @@ def test_tune_and_run_end_while_tuning(tmp_path, number, code):
         process = started(*args, stdin=subprocess.DEVNULL)
         if command[0] == "run":
             wait_for(lambda: (tmp_path / "run.csv").exists() and (tmp_path / "run.csv").stat().st_size > 1_500_000)
-        time.sleep(2.0)
+        wait_for(lambda pid=process.pid: busy({pid}, 2.0))
         process.send_signal(number)
         with ended(process, set()):
             _, errors = process.communicate(timeout=20)

@@ -6,6 +6,7 @@ import argparse
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 
 from onlinegp.cli.process import Terminated, drop_output, interruptible, one_blas_thread, stand_in_for_closed_streams
@@ -43,9 +44,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("onlinegp: interrupted.", file=sys.stderr)
         return 130
-    except Terminated:
-        print("onlinegp: terminated.", file=sys.stderr)
-        return 143
+    except Terminated as end:
+        with suppress(OSError):  # the terminal may be gone
+            print("onlinegp: terminated.", file=sys.stderr)
+        return end.exit_code
     except MemoryError:
         _tell("there is not enough memory. Use a smaller --budget, --lags or --tune.")
         drop_output()

@@ -1,4 +1,4 @@
-"""`onlinegp compare`: the same stream through several models, in parallel."""
+"""`onlinegp compare`: the same stream through several models, in parallel, within a time."""
 
 from __future__ import annotations
 
@@ -7,22 +7,19 @@ import io
 import json
 import os
 import tempfile
-from concurrent.futures import as_completed
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from time import process_time
+from time import monotonic
 from typing import Any
 
-from onlinegp.batch.choice import BUDGET, recommend
-from onlinegp.batch.tuning import Hyperparameters
-from onlinegp.checks import count
+from onlinegp.batch.choice import EFFORT
+from onlinegp.checks import count, positive
 from onlinegp.cli.options import (
     EXIT_CODES,
     add_model,
     add_source,
     chosen_columns,
     given_parameters,
-    imported,
     opened,
     say,
     source_of,
@@ -30,39 +27,31 @@ from onlinegp.cli.options import (
 from onlinegp.cli.parsing import parse_model, parse_models
 from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
-from onlinegp.models.base import OnlineRegressor
-from onlinegp.processes import worker_pool
 from onlinegp.streams.errors import printable
 from onlinegp.streams.reading.raw import file_of
-from onlinegp.streams.running.advance import size_of
-from onlinegp.streams.running.job import Job
-from onlinegp.streams.running.prepare import Scaling, first_rows, hyperparameters, teach, tuning_density, wrapped
+from onlinegp.streams.reading.source import Columns, Source
+from onlinegp.streams.running.comparison import LOOK, Contest, Entrant, Result, compare
+from onlinegp.streams.running.prepare import first_rows
+from onlinegp.streams.running.ranking import Ranking, ranked
 from onlinegp.streams.running.registry import algorithms
-from onlinegp.streams.running.score import Curves
 from onlinegp.streams.running.warm_up import WarmUp
-from onlinegp.streams.writing.sinks import NoSink
 
 EPILOG = f"""examples:
   onlinegp compare data.csv
-  onlinegp compare series.txt --lags 10 --models 'klms,qklms,krlst,krlst(budget=50)' --out compare.png
+  onlinegp compare series.txt --lags 10 --models 'klms,qklms,krlst,krlst(budget=50)' --out compare.png --time 300
 
-All models share the kernel and the noise, tuned on the first rows. The table is ranked by the mean log density of the
-rows after those, which rewards small errors and honest intervals alike; --by error ranks by the error alone. Cost is
-processor time per row, reading included.
+Each model is tuned for itself on the first rows: around the kernel and the noise that are most likely there, it tries
+what its class declares, such as step, length scale and radius, by predicting the second half of those rows before
+learning them. No model may run more than {EFFORT} rows in that search; the table says how many it ran.
+
+The rows after those are scored, and the table is ranked by their mean log density, which rewards small errors and
+honest intervals alike; --by error ranks by the error alone. Cost is processor time per row, reading included. A model
+that has not come to the end when the time is over, or that holds more than a gigabyte, is scored on the rows that it
+reached and listed below the others, beside what the best of those made of the same rows.
 
 {EXIT_CODES}"""
+MEASURES = {"density": "log density", "error": "error"}
 PATHS = Paths(reads=("SOURCE",), replaces=("--out", "--json"), pipes=("SOURCE",))
-
-
-@dataclass
-class Result:
-    """How one model fared: its figures, its curves, or what went wrong."""
-
-    name: str
-    figures: dict[str, Any]
-    curves: Curves | None
-    seconds: float = 0.0
-    wrong: str = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument("--models", metavar="A,B", help="see `onlinegp models` (all whose dictionary is bounded)")
     parser.add_argument("--by", choices=("density", "error"), default="density", help="what to rank by (density)")
+    parser.add_argument("--time", type=float, default=60.0, metavar="S", help="seconds until it ends (60)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (one a core)")
     parser.add_argument(
         "--out", metavar="FILE", help="where to draw error over time and cost against error, .png or .svg"
@@ -80,116 +70,122 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     count(jobs=args.jobs)
+    until = monotonic() + positive(time=args.time)
     if args.out:
         _check_picture(args.out)
     with tempfile.TemporaryDirectory() as folder:
         args.source = file_of(args.source, Path(folder) / "input")  # every model reads it
-        results = compared(args)
-    good = sorted((r for r in results if not r.wrong), key=lambda r: _rank(r, args.by))
-    print(table(good))
+        results = compared(args, until)
+    ranking = ranked(results, by=args.by)
+    for line in told(ranking, seconds=args.time):
+        print(line)
     for result in results:
         if result.wrong:
             print(f"{result.name}: {printable(result.wrong)}")
-    if not good:
-        raise ValueError("no model came through. Use a larger --noise, or another --kernel.")
-    what = "log density" if args.by == "density" else "error"
-    print(f"\nRecommended: {good[0].name}, the best {what}.")
+    if not ranking.all:
+        raise ValueError("no model came through. Use a larger --noise, another --kernel, or a longer --time.")
+    print(f"\n{recommended(ranking)}")
     if args.json:
-        table_of = [{"model": r.name} | r.figures for r in good]
-        write_atomically(args.json, [json.dumps(table_of, indent=2).encode() + b"\n"])
+        write_atomically(args.json, [json.dumps(ranking.plain(), indent=2).encode() + b"\n"])
     if args.out:
         picture = io.BytesIO()
-        draw(good).savefig(picture, format=Path(args.out).suffix[1:], dpi=150)
+        draw(ranking.all).savefig(picture, format=Path(args.out).suffix[1:], dpi=150)
         write_atomically(args.out, [picture.getvalue()])
         say(f"plot: {args.out}")
     return 0
 
 
-def compared(args: argparse.Namespace) -> list[Result]:
-    """Tune once, then run every model in a process of its own."""
+def compared(args: argparse.Namespace, until: float) -> list[Result]:
+    """Return how the models fared until then."""
+    given = given_parameters(args)
+    taking_part = entrants(args.models, given)
     source = opened(args)
     columns, lags = chosen_columns(args, source)
     source.select(columns)
     rows = args.tune or max(20 + 2 * lags, min(1000, source.rows_at_most(5000) // 5))
     X, y = first_rows(source, WarmUp(rows, lags=lags, horizon=args.horizon, say=say)).data()
     source.close()
-    given, scaling = given_parameters(args), Scaling.of(X, y)
-    Z, t = scaling(X, y)
-    tuned = hyperparameters(Z, t, given)
     say(f"{columns.target}: tuned on {len(y)} rows, the rest is scored")
-    bounded = [one.name for one in algorithms().values() if one.estimator.bounded]
-    names = parse_models(args.models) if args.models else bounded
+    contest = Contest(partial(reopened, args, columns), X, y, rows, lags, args.horizon)
+    return compare(contest, taking_part, given=given, jobs=args.jobs, until=until, say=say)
+
+
+def reopened(args: argparse.Namespace, columns: Columns) -> Source:
+    """Return the source again, for a model, in small blocks: after each it looks at the clock."""
+    source = source_of(args, rows=LOOK)
+    source.select(columns)
+    return source
+
+
+def entrants(models: str | None, given: dict[str, Any]) -> list[Entrant]:
+    """Return the models that were named, or all that stay small; a wrong one is refused before any work."""
+    names = _small() if models is None else parse_models(models)
     if not names:
-        raise ValueError(f"--models must name at least one model, got {args.models!r}. See `onlinegp models`.")
-    for name in names:
-        parse_model(name)  # refuses a wrong one before any work
-    with worker_pool(min(args.jobs, len(names))) as pool:
-        waiting = [pool.submit(one_model, args, name, tuned, Z, t, scaling, rows, lags, given) for name in names]
-        return [future.result() for future in _shown(as_completed(waiting), len(waiting))]
+        raise ValueError(f"--models must name at least one model, got {models!r}. See `onlinegp models`.")
+    if len(set(names)) < len(names):
+        raise ValueError(f"--models must name each model once, got {models!r}.")
+    chosen = [(name, parse_model(name)) for name in names]
+    return [
+        Entrant(
+            name, one.algorithm.estimator, {k: v for k, v in given.items() if k in one.algorithm.parameters} | one.given
+        )
+        for name, one in chosen
+    ]
 
 
-def _shown(futures: Any, total: int) -> Any:
-    from tqdm import tqdm
-
-    return tqdm(futures, total=total, disable=None, leave=False, unit=" models")
-
-
-def one_model(
-    args: argparse.Namespace,
-    name: str,
-    tuned: list[Hyperparameters],
-    Z: Any,
-    t: Any,
-    scaling: Scaling,
-    rows: int,
-    lags: int,
-    given: dict[str, Any],
-) -> Result:
-    """Put the stream through one model; runs in its own process."""
-    try:
-        for module in args.imports:
-            imported(module)
-        choice = parse_model(name)
-        own = {key: value for key, value in given.items() if key in choice.algorithm.parameters} | choice.given
-        limit, candidates = own.get("budget", BUDGET), [choice.algorithm.estimator]
-
-        def density(model: Any) -> float:
-            return tuning_density(model, Z, t, horizon=args.horizon, robust=None)
-
-        (trial,) = recommend(tuned, density, candidates=candidates, budget=limit, given=own)
-        source = source_of(args)
-        source.select(chosen_columns(args, source)[0])
-
-        def prepare(warm: WarmUp) -> OnlineRegressor:
-            model = wrapped(trial.build(), scaling, lags=lags, horizon=args.horizon)
-            teach(model, *warm.rows_for_learning())
-            return model
-
-        warm = WarmUp(rows, lags=lags, horizon=args.horizon)
-        job = Job(source, NoSink(), warm_up=warm, prepare=prepare, curves=Curves())
-        began = process_time()
-        job.run()
-        seconds = process_time() - began
-        figures = job.score.summary() | {"centers": size_of(job.model), "us_per_row": 1e6 * seconds / max(1, job.rows)}
-        return Result(name, figures, job.curves, seconds)
-    except (ValueError, FloatingPointError) as error:
-        return Result(name, {}, None, wrong=str(error))
+def _small() -> list[str]:
+    """Return the names of the models that stay small as suggested, and say which are left out."""
+    small = {one.name: one.estimator.bounded or bool(one.estimator.bounded_by) for one in algorithms().values()}
+    if out := [name for name, stays in small.items() if not stays]:
+        say(f"left out, because they grow with every row: {', '.join(out)}. Name them in --models to include them.")
+    return [name for name, stays in small.items() if stays]
 
 
-def _rank(result: Result, by: str) -> float:
-    value = result.figures["log_density"] if by == "density" else result.figures["rmse"]
-    if value is None:
-        return float("inf")
-    return -value if by == "density" else value
+def told(ranking: Ranking, *, seconds: float) -> list[str]:
+    """Return the ranked table, and below it those that did not come to the end."""
+    what = MEASURES[ranking.by]
+    lines = [table(ranking.finished)] if ranking.finished else []
+    if ranking.stopped and ranking.finished:
+        first = ranking.finished[0].name
+        lines.append(
+            f"\nStopped after {seconds:g} s or at a gigabyte, and not ranked: figures are for the rows reached."
+        )
+        lines.append(table([one.result for one in ranking.stopped]))
+        for one in ranking.stopped:
+            verdict = "ahead" if one.ahead(ranking.by) else "not ahead"
+            lines.append(
+                f"{one.result.name}: {what} {_number(one.own)} in the first {one.rows} rows, where {first} has "
+                f"{_number(one.best)}; {verdict}."
+            )
+    elif ranking.stopped:
+        lines.append(
+            f"No model came to the end in {seconds:g} s. They are ranked by the {what} in the first "
+            f"{ranking.stopped[0].rows} rows, which all reached; the figures are for the rows that each reached."
+        )
+        lines.append(table([one.result for one in ranking.stopped]))
+    return lines
+
+
+def recommended(ranking: Ranking) -> str:
+    """Return which model is recommended, and what may be better."""
+    best = f"Recommended: {ranking.all[0].name}, the best {MEASURES[ranking.by]}"
+    if not (ranking.stopped and ranking.finished):
+        return f"{best}."
+    ahead = [one.result.name for one in ranking.stopped if one.ahead(ranking.by)]
+    more = f" Where they were stopped, {', '.join(ahead)} were ahead: a longer --time would tell." if ahead else ""
+    return f"{best} of those that came to the end.{more}"
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.4g}"
 
 
 def table(results: list[Result]) -> str:
-    """Return the ranked table."""
+    """Return the table of some results, in their order."""
     width = max([5, *(len(r.name) for r in results)])
-    titles = zip(
-        ("nMSE", "RMSE", "log density", "95% covers", "centers", "us/row"), (10, 10, 12, 11, 8, 9), strict=True
-    )
-    header = " ".join([f"{'model':<{width}}", *(f"{title:>{room}}" for title, room in titles)])
+    titles = ("nMSE", "RMSE", "log density", "95% covers", "centers", "us/row", "rows", "search rows")
+    rooms = (10, 10, 12, 11, 8, 9, 9, 12)
+    header = " ".join([f"{'model':<{width}}", *(f"{name:>{room}}" for name, room in zip(titles, rooms, strict=True))])
     lines = [header, "-" * len(header)]
     for r in results:
         f = r.figures
@@ -199,7 +195,7 @@ def table(results: list[Result]) -> str:
         nmse = "-" if f["nmse_db"] is None else f"{f['nmse_db']:.2f} dB"
         lines.append(
             f"{r.name:<{width}} {nmse:>10} {f['rmse']:>10.4g} {f['log_density']:>12.3f} {f['coverage']:>11.1%} "
-            f"{f['centers']:>8} {f['us_per_row']:>9.1f}"
+            f"{f['centers']:>8} {f['us_per_row']:>9.1f} {f['scored']:>9} {f['search']['rows']:>12}"
         )
     return "\n".join(lines)
 

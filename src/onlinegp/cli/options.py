@@ -19,7 +19,7 @@ EXIT_CODES = """exit codes:
   2    the command was not understood
   3    bad data: the message names file, line, column and value
   4    a checkpoint is damaged, missing or of another run
-  130  interrupted by Ctrl-C (143: by SIGTERM); output and checkpoint are complete up to there
+  130  interrupted by Ctrl-C (143: by SIGTERM, 129: by SIGHUP); output and checkpoint are complete up to there
   141  the reader of the output closed the pipe, or there was no standard output
 """
 

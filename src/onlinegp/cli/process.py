@@ -15,29 +15,32 @@ AGAIN = 0.05  # seconds until a signal that came at a bad moment is looked at ag
 
 
 class Terminated(BaseException):
-    """SIGTERM, as Ctrl-C is a KeyboardInterrupt: what is open is closed, what was started is ended."""
+    """SIGTERM or SIGHUP, as Ctrl-C is a KeyboardInterrupt: what is open is closed, what was started is ended."""
+
+    def __init__(self, number: int = signal.SIGTERM) -> None:
+        self.exit_code = 128 + number
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Turn SIGTERM into an exception, as Ctrl-C is one, and raise neither within an import.
+    """Turn SIGTERM and SIGHUP into exceptions, as Ctrl-C is one, and raise none of them within an import.
 
     There libraries catch whatever is raised and go on, so that the signal would be lost.
     """
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
-    asked: list[type[BaseException]] = []
+    asked: list[BaseException] = []
 
     def on(number: int, frame: FrameType | None) -> None:
         if number != signal.SIGALRM:
-            asked.append(KeyboardInterrupt if number == signal.SIGINT else Terminated)
+            asked.append(KeyboardInterrupt() if number == signal.SIGINT else Terminated(number))
         if _importing(frame):
             signal.setitimer(signal.ITIMER_REAL, AGAIN)
         else:
             raise asked[0]
 
-    numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGALRM]
+    numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM]
     heeded = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, on) for number in heeded}
     try:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +18,7 @@ from onlinegp.learner import Contents, Learner
 from onlinegp.locks import ModelLock
 from onlinegp.models.estimator import Estimator
 from onlinegp.models.health import BreakdownError, Health
+from onlinegp.models.moves import Move
 from onlinegp.predictions import Predictions
 from onlinegp.trace import Trace
 
@@ -36,16 +38,26 @@ class OnlineRegressor(Estimator):
         The order of growth and the source, for `onlinegp models`.
     bounded : bool
         Whether cost and memory per sample stay bounded on a bounded input domain.
+    bounded_by : str
+        If they do not: the parameter whose suggested value bounds them, if there is one.
     remedy : str
         What to do if the model breaks down.
+    searched : mapping from str to tuple of Move
+        By parameter, the values to try beside the suggested one when the model is tuned on some rows.
+    tuned_by : {"density", "error"}
+        What makes one of them the best: the log density of rows that are predicted before they are learned, or the
+        squared error, for a model whose variance says little.
     """
 
     __slots__ = ("_lock_of_its_own",)  # no attribute that copies, pickles and scikit-learn would see
 
     cost: ClassVar[str] = ""
     bounded: ClassVar[bool] = True
+    bounded_by: ClassVar[str] = ""
     citation: ClassVar[str] = ""
     remedy: ClassVar[str] = "Use more noise or a smoother kernel, scale the data, and start anew with fit."
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {}
+    tuned_by: ClassVar[Literal["density", "error"]] = "density"
 
     _lock_of_its_own: Any
     _learner: Learner | None = None

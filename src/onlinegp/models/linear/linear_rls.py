@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from typing import ClassVar, Self
 
@@ -10,6 +11,7 @@ import numpy as np
 from onlinegp.checks import Array, fraction, positive
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.linear.information import LinearLearner
+from onlinegp.models.moves import FORGETTING, Move, Times
 from onlinegp.models.recipe import parameters
 
 
@@ -54,6 +56,10 @@ class LinearRLS(OnlineRegressor):
     intercept: bool = True
     engine: str = "auto"
 
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
+        "noise": tuple(map(Times, (3.0, 10.0, 30.0, 100.0, 1000.0))),  # what is not linear is noise, too
+        "forgetting": FORGETTING,
+    }
     cost: ClassVar[str] = "O(d^2) per sample with d features, O(d^2) memory"
     citation: ClassVar[str] = (
         "Bierman, Factorization Methods for Discrete Sequential Estimation, 1977; forgetting: Kulhavy and Zarrop, "

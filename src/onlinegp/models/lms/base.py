@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from onlinegp.kernels import Kernel
+from onlinegp.models.moves import Isotropic, LengthScales, Move, Times, Value
 from onlinegp.models.recipe import RecipeRegressor
 
 
@@ -23,6 +25,15 @@ class LMSRegressor(RecipeRegressor):
 
     shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
     remedy: ClassVar[str] = "Lower the step (KLMS is stable below 2 / k(x, x)), and start anew with fit."
+    tuned_by: ClassVar[Literal["density", "error"]] = "error"
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {  # what a model does not have is left out
+        "radius": tuple(map(Times, (0.25, 0.5, 2.0, 4.0))),
+        "coherence": tuple(map(Value, (0.5, 0.8, 0.9, 0.99))),
+        "kernel": (*map(LengthScales, (0.25, 0.5, 2.0)), *map(Isotropic, (0.125, 0.25, 0.5, 1.0, 2.0))),
+        "step": tuple(map(Times, (0.0625, 0.125, 0.25, 0.5, 2.0))),
+        "noise": tuple(map(Times, (0.1, 10.0, 100.0))),
+        "leak": tuple(map(Times, (0.01, 0.1))),
+    }
 
     @classmethod
     def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:

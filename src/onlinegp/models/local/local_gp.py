@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from onlinegp.checks import count, fraction, positive
 from onlinegp.kernels import Kernel, kernel_or_default
@@ -12,7 +13,10 @@ from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.local.engine import local_learner
 from onlinegp.models.local.learner import LocalPrior
+from onlinegp.models.moves import FORGETTING, Move
 from onlinegp.models.recipe import parameters
+
+STORE = 100_000  # rows that are suggested to be kept: a bound on the cost, and more than most streams have
 
 
 @parameters
@@ -71,11 +75,18 @@ class LocalGP(OnlineRegressor):
 
     cost: ClassVar[str] = "O(n d + k^3) per prediction with n the rows kept and k the neighbors, O(n d) memory"
     bounded: ClassVar[bool] = False
+    bounded_by: ClassVar[str] = "store"
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {"forgetting": FORGETTING}
     citation: ClassVar[str] = (
         'Vecchia, "Estimation and model identification for continuous spatial processes", J. Royal Statistical '
         'Society B, 1988; Datta, Banerjee, Finley and Gelfand, "Hierarchical nearest-neighbor Gaussian process models '
         'for large geostatistical datasets", J. American Statistical Association, 2016.'
     )
+
+    @classmethod
+    def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
+        """The tuned kernel and noise, and a store that bounds the cost."""
+        return super().suggested(kernel, noise, **({"store": STORE} | wishes))
 
     def check(self) -> None:
         self.start(columns(kernel_or_default(self.kernel)), 1)

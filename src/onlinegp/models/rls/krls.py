@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from typing import ClassVar
 
 from onlinegp.checks import fraction
 from onlinegp.kernels import Kernel
+from onlinegp.models.moves import Move, Value
 from onlinegp.models.recipe import RecipeRegressor, parameters
 from onlinegp.recipes.beliefs import LeastSquares
 from onlinegp.recipes.dictionaries import ALD
@@ -38,6 +40,7 @@ class KRLS(RecipeRegressor):
     _: KW_ONLY
     threshold: float = 1e-2
 
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {"threshold": tuple(map(Value, (1e-3, 0.1, 0.3, 0.5)))}
     cost: ClassVar[str] = "O(m^2) per sample; m is bounded by the threshold on a bounded input domain"
     citation: ClassVar[str] = (
         'Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", IEEE Trans. Signal Processing, 2004.'

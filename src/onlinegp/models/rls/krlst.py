@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from onlinegp.checks import choice, count, fraction, positive
 from onlinegp.kernels import Kernel
+from onlinegp.models.moves import FORGETTING, Move, Value
 from onlinegp.models.recipe import RecipeRegressor, parameters
 from onlinegp.recipes.beliefs import Posterior
 from onlinegp.recipes.forgetting import BackToPrior, Forgetting, Keep, UncertaintyInjection
@@ -51,11 +53,20 @@ class KRLST(RecipeRegressor):
     power: str = "fixed"
     jitter: float = JITTER
 
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
+        "power": (Value("fixed"),),
+        "forgetting": FORGETTING,
+    }
     cost: ClassVar[str] = "O(M^2) per sample with M the budget, O(M^2) memory"
     citation: ClassVar[str] = (
         'Van Vaerenbergh, Lazaro-Gredilla and Santamaria, "Kernel recursive least-squares tracker for '
         'time-varying regression", IEEE Trans. Neural Networks and Learning Systems, 2012.'
     )
+
+    @classmethod
+    def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
+        """The tuned kernel and noise, a learned power, and a memory of a million rows."""
+        return super().suggested(kernel, noise, **({"forgetting": 0.999999, "power": "learned"} | wishes))
 
     def recipe(self) -> Recipe:
         return Recipe(

@@ -42,6 +42,7 @@ class OnlineGP(RecipeRegressor):
 
     cost: ClassVar[str] = "O(m^2) per sample and in memory, m the number of samples; O(M^2) with a budget of M"
     bounded: ClassVar[bool] = False
+    bounded_by: ClassVar[str] = "budget"
     citation: ClassVar[str] = (
         'Csato and Opper, "Sparse on-line Gaussian processes", Neural Computation, 2002; in the form of the '
         "paper, eqs. pmean, pcov and q_update."

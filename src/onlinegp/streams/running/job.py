@@ -66,14 +66,17 @@ class Rejects:
 
 
 class Stopper:
-    """Ctrl-C and SIGTERM: at once while waiting for input, otherwise when the block in hand is done."""
+    """Ctrl-C, SIGTERM and SIGHUP: at once while waiting for input, otherwise when the block in hand is done."""
 
     def __init__(self) -> None:
         self.asked = 0
         self.waiting = False
 
     def __enter__(self) -> Stopper:
-        self._before = {number: signal.signal(number, self._on) for number in (signal.SIGINT, signal.SIGTERM)}
+        heeded = [signal.SIGINT, signal.SIGTERM]
+        if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup asks
+            heeded.append(signal.SIGHUP)
+        self._before = {number: signal.signal(number, self._on) for number in heeded}
         return self
 
     def __exit__(self, *_: object) -> None:

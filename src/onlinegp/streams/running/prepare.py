@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.batch.choice import BUDGET, CANDIDATES, Trial, prequential_density, recommend
+from onlinegp.batch.choice import BUDGET, CANDIDATES, Outcome, Trial, prequential, recommend
 from onlinegp.batch.search import Progress
 from onlinegp.batch.tuning import Hyperparameters, explains, likely_kernels, likely_noise
 from onlinegp.checks import Array
@@ -72,8 +72,8 @@ class Preparation:
         """Return the model, and say why: Z and t are standardized."""
         candidates = CANDIDATES if self.name is None else (algorithm(self.name).estimator,)
 
-        def density(model: OnlineRegressor) -> float:
-            return tuning_density(model, Z, t, horizon=self.horizon, robust=self.robust)
+        def judge(model: OnlineRegressor) -> Outcome:
+            return judged(model, Z, t, horizon=self.horizon, robust=self.robust)
 
         found = hyperparameters(Z, t, self.given, progress=self.progress)
         if not explains(found[0], Z, t):
@@ -81,7 +81,7 @@ class Preparation:
                 "warning: the tuned model predicts the tuning rows no better than their mean does: the inputs say "
                 "little about the target. Look for other inputs, add --lags, or tune on more rows."
             )
-        trials = recommend(found, density, candidates=candidates, budget=self.budget, given=self.given)
+        trials = recommend(found, judge, candidates=candidates, budget=self.budget, given=self.given)
         if trials[0].log_density == -float("inf"):
             raise ValueError(
                 "no model can follow the tuning rows. Look for outliers, or use --robust or other parameters."
@@ -165,12 +165,12 @@ def hyperparameters(
     return [Hyperparameters(kernel, noise, 1.0, np.nan)]
 
 
-def tuning_density(model: OnlineRegressor, Z: Array, t: Array, *, horizon: int, robust: float | None) -> float:
-    """Return the mean log density of the second half of the rows, each predicted before it was learned.
+def judged(model: OnlineRegressor, Z: Array, t: Array, *, horizon: int, robust: float | None = None) -> Outcome:
+    """Return how well the second half of the rows is predicted, each before it is learned.
 
     With a longer horizon targets are learned later, and with `robust` bounded, as they will be along the stream.
     """
-    return prequential_density(wrapped(model, horizon=horizon, robust=robust), Z, t)
+    return prequential(wrapped(model, horizon=horizon, robust=robust), Z, t)
 
 
 def described(model: OnlineRegressor) -> list[str]:

@@ -143,6 +143,11 @@ class Curves:
         while len(self.buckets["rows"]) >= 2 * BUCKETS:
             self._halve()
 
+    def sums(self, rows: int) -> dict[str, float]:
+        """Return the sums over the first rows, as many as whole buckets hold."""
+        whole = rows // self.width
+        return {name: float(np.sum(self.buckets[name][:whole])) for name in SUMS}
+
     def _halve(self) -> None:
         for name, values in self.buckets.items():
             pairs = zip(values[::2], [*values[1::2], None] if len(values) % 2 else values[1::2], strict=True)

@@ -1,0 +1,71 @@
+"""What a class of models may declare to be searched: moves from the suggested value of a parameter to another one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from onlinegp.checks import Array
+from onlinegp.kernels import Kernel
+
+
+class Move(Protocol):
+    """One of the values to try for a parameter."""
+
+    def of(self, suggested: Any) -> Any:
+        """Return the value, given the suggested one."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """The suggested number times a factor."""
+
+    factor: float
+
+    def of(self, suggested: float) -> float:
+        return self.factor * suggested
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of its own, whatever was suggested."""
+
+    value: Any
+
+    def of(self, suggested: Any) -> Any:
+        return self.value
+
+
+@dataclass(frozen=True)
+class LengthScales:
+    """The suggested kernel with all its length scales times a factor."""
+
+    factor: float
+
+    def of(self, suggested: Kernel) -> Kernel:
+        return suggested.with_theta(suggested.theta + np.log(self.factor) * length_scales(suggested))
+
+
+@dataclass(frozen=True)
+class Isotropic:
+    """The suggested kernel with the same length scale for all d columns: a factor times sqrt(d).
+
+    Two rows of d standardized columns are some sqrt(2 d) apart.
+    """
+
+    factor: float
+
+    def of(self, suggested: Kernel) -> Kernel:
+        scales = length_scales(suggested)
+        same = np.log(self.factor * np.sqrt(max(1, scales.sum())))
+        return suggested.with_theta(np.where(scales, same, suggested.theta))
+
+
+FORGETTING: tuple[Move, ...] = tuple(map(Value, (0.9999, 0.999, 0.99)))  # memories of 10,000, 1,000 and 100 rows
+
+
+def length_scales(kernel: Kernel) -> Array:
+    """Return which entries of `kernel.theta` are logarithms of length scales, a mask."""
+    return np.array(["length_scale" in name for name in kernel.names], dtype=bool)

@@ -1,0 +1,225 @@
+"""The same stream through several models: each tuned for itself, run in a process of its own, within a time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field
+from functools import partial
+from math import ceil, inf
+from threading import TIMEOUT_MAX
+from time import monotonic, process_time
+from typing import Any
+
+import numpy as np
+
+from onlinegp.batch.choice import BUDGET, Outcome, Trial, best_of
+from onlinegp.batch.tuning import Hyperparameters
+from onlinegp.checks import Array
+from onlinegp.kernels import RBF
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.processes import resident, worker_pool
+from onlinegp.streams.reading.source import Source
+from onlinegp.streams.running.advance import size_of
+from onlinegp.streams.running.job import Job
+from onlinegp.streams.running.prepare import Scaling, described, hyperparameters, judged, teach, wrapped
+from onlinegp.streams.running.score import Curves
+from onlinegp.streams.running.warm_up import WarmUp
+from onlinegp.streams.writing.sinks import NoSink
+
+LOOK = 250  # rows between two looks at the clock
+MEMORY = 1 << 30  # bytes that one model may hold
+LIKELIHOOD, SEARCH, RUNS = 0.4, 0.3, 0.9  # shares: of the time, of what is then left, and where the last run is to end
+BREATH = 0.25  # seconds between two looks at the processes
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A model that takes part: its name in the table, its class, and the parameters that are not searched."""
+
+    name: str
+    estimator: type[OnlineRegressor]
+    given: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Contest:
+    """What every model is put through: the first rows to be tuned on, and then the stream, which `open` opens.
+
+    It travels to other processes: `open` is a function of a module, or a partial of one.
+    """
+
+    open: Callable[[], Source]
+    X: Array
+    y: Array
+    rows: int
+    lags: int = 0
+    horizon: int = 1
+
+    @property
+    def scaling(self) -> Scaling:
+        return Scaling.of(self.X, self.y)
+
+    def warm_up(self) -> WarmUp:
+        return WarmUp(self.rows, lags=self.lags, horizon=self.horizon)
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """An entrant at its best on the tuning rows, and the processor time that it takes there, in seconds."""
+
+    entrant: Entrant
+    trial: Trial
+    seconds: float
+
+
+@dataclass
+class Result:
+    """How one model fared: figures over the rows that it reached, curves, what stopped it before the end, if anything,
+    or what went wrong."""
+
+    name: str
+    figures: dict[str, Any] = field(default_factory=dict)
+    curves: Curves | None = None
+    stopped: str = ""
+    wrong: str = ""
+
+
+class Cut(Exception):
+    """A run has used up its time or its memory."""
+
+
+def compare(
+    contest: Contest,
+    entrants: Sequence[Entrant],
+    *,
+    given: dict[str, Any] | None = None,
+    jobs: int = 1,
+    until: float,
+    say: Say = lambda text: None,
+) -> list[Result]:
+    """Tune every model for itself, put the stream through each, and return how they fared, in the order given.
+
+    It ends at `until`, on the clock of ``time.monotonic``: a model that has not come to the end of the stream by then
+    has figures for the rows that it reached. Every model gets its share of the time; those that need less leave
+    the rest to the others, the cheapest runs first.
+    """
+    soft = monotonic() + RUNS * (until - monotonic())
+    found = likely_within(LIKELIHOOD * (until - monotonic()), contest, given or {}, say)
+    good: dict[str, Any] = {}
+    with _bar(2 * len(entrants)) as bar:
+        try:
+            with worker_pool(min(jobs, len(entrants))) as pool:
+                turns = _Turns(pool, jobs, until, good, bar)
+                search_end = monotonic() + SEARCH * (until - monotonic())
+                turns.take({one.name: partial(tune, contest, one, found) for one in entrants}, search_end)
+                tuned = sorted((one for one in good.values() if isinstance(one, Tuned)), key=lambda one: one.seconds)
+                turns.take({one.entrant.name: partial(put_through, contest, one) for one in tuned}, soft)
+        except TimeoutError:  # a process did not look at the clock in time; it has been ended
+            pass
+    late = "it was out of time, and has no figures. Use a longer --time."
+    results = [good.get(one.name) for one in entrants]
+    return [
+        result if isinstance(result, Result) else Result(one.name, wrong=late)
+        for one, result in zip(entrants, results, strict=True)
+    ]
+
+
+def likely_within(seconds: float, contest: Contest, given: dict[str, Any], say: Say) -> list[Hyperparameters]:
+    """Return what maximum likelihood finds in this time, or else a plain guess in standard units, with a word."""
+    Z, t = contest.scaling(contest.X, contest.y)
+    if "kernel" in given:
+        return hyperparameters(Z, t, given)
+    try:
+        with worker_pool(1) as pool:
+            return pool.submit(hyperparameters, Z, t, given).result(min(seconds, TIMEOUT_MAX))
+    except TimeoutError:
+        say(f"maximum likelihood was not done in {seconds:.3g} s: the search starts from a guess. Use a longer --time.")
+        return [Hyperparameters(RBF((float(np.sqrt(Z.shape[1])),) * Z.shape[1]), 0.1, 1.0, -inf)]
+
+
+class _Turns:
+    """Work for the processes of a pool, as many at a time as there are; `good` receives what is returned, by name."""
+
+    def __init__(self, pool: ProcessPoolExecutor, jobs: int, end: float, good: dict[str, Any], bar: Any) -> None:
+        self.pool, self.jobs, self.end, self.good, self.bar = pool, jobs, end, good, bar
+
+    def take(self, tasks: dict[str, Callable[[float], Any]], until: float) -> None:
+        """Call every task with the time at which its turn is over; raise a TimeoutError if they do not end by then."""
+        waiting, running = deque(tasks.items()), dict[Future[Any], str]()
+        while waiting or running:
+            while waiting and len(running) < self.jobs:
+                now, turns = monotonic(), ceil(len(waiting) / self.jobs)
+                name, task = waiting.popleft()
+                running[self.pool.submit(task, now + max(0.0, until - now) / turns)] = name
+            done, _ = wait(running, BREATH, FIRST_COMPLETED)
+            for future in done:
+                self.good[running.pop(future)] = future.result()
+                self.bar.update()
+            self.bar.set_postfix_str(", ".join(running.values()))
+            if monotonic() > self.end:
+                raise TimeoutError
+
+
+def _bar(total: int) -> Any:
+    from tqdm import tqdm
+
+    return tqdm(total=total, disable=None, leave=False, bar_format="{l_bar}{bar}| {elapsed}{postfix}")
+
+
+def tune(contest: Contest, entrant: Entrant, found: list[Hyperparameters], until: float) -> Tuned | Result:
+    """Return a model at its best on the tuning rows; runs in a process of its own."""
+    Z, t = contest.scaling(contest.X, contest.y)
+
+    def judge(model: OnlineRegressor) -> Outcome:
+        return judged(model, Z, t, horizon=contest.horizon)
+
+    given = entrant.given
+    try:
+        trial = best_of(entrant.estimator, found, judge, budget=given.get("budget", BUDGET), given=given, until=until)
+        began = process_time()
+        judge(trial.build())
+        return Tuned(entrant, trial, process_time() - began)
+    except (ValueError, FloatingPointError) as error:
+        return Result(entrant.name, wrong=str(error))
+
+
+def put_through(contest: Contest, tuned: Tuned, until: float) -> Result:
+    """Put the stream through a model, until it ends or the time is over; runs in a process of its own."""
+    name, trial = tuned.entrant.name, tuned.trial
+
+    def prepare(warm: WarmUp) -> OnlineRegressor:
+        model = wrapped(trial.build(), contest.scaling, lags=contest.lags, horizon=contest.horizon)
+        teach(model, *warm.rows_for_learning())
+        return model
+
+    def watch(job: Job) -> None:
+        if monotonic() > until:
+            raise Cut("time")
+        if resident() > MEMORY:
+            raise Cut("memory")
+
+    job = Job(contest.open(), NoSink(), warm_up=contest.warm_up(), prepare=prepare, curves=Curves(), watch=watch)
+    began, stopped = process_time(), ""
+    try:
+        job.run()
+    except Cut as cut:
+        stopped = str(cut)
+    except (ValueError, FloatingPointError) as error:
+        return Result(name, wrong=str(error))
+    finally:
+        job.close()
+    if stopped and not job.score.n:
+        return Result(name, wrong=f"it was out of {stopped} before any row to score. Use a longer --time.")
+    figures = job.score.summary() | {
+        "centers": size_of(job.model),
+        "us_per_row": 1e6 * (process_time() - began) / max(1, job.rows),
+        "finished": not stopped,
+        "stopped_by": stopped or None,
+        "search": {"models": trial.tried, "rows": trial.rows},
+        "parameters": dict(line.split(" = ", 1) for line in described(trial.build())),
+    }
+    return Result(name, figures, job.curves, stopped)

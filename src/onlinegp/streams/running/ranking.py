@@ -1,0 +1,102 @@
+"""Who fared best: those that came to the end of the stream by the whole of it, the others over rows that are shared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from onlinegp.streams.running.comparison import Result
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """A model that did not come to the end, its figure over some rows that others reached too, and theirs.
+
+    `own` and `best` are log densities or errors over the first `rows` rows of the stream, and None if none of those was
+    scored. `best` is that of the best model that finished; None if there is none.
+    """
+
+    result: Result
+    rows: int
+    own: float | None
+    best: float | None
+
+    def ahead(self, by: str) -> bool:
+        """Whether it was better there than the best of those that finished."""
+        return _loss(self.own, by) < _loss(self.best, by) < inf
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Results in order, by "density" or by "error": those that finished, the best first, and those that did not.
+
+    The latter are in the order of their figures over shared rows: beside the best, or if none finished, over the rows
+    that all of them reached.
+    """
+
+    by: str
+    finished: list[Result]
+    stopped: list[Stopped]
+
+    @property
+    def all(self) -> list[Result]:
+        """Every result, in order."""
+        return [*self.finished, *(one.result for one in self.stopped)]
+
+    def plain(self) -> list[dict[str, Any]]:
+        """Return the table for JSON."""
+        finished = [{"model": one.name} | one.figures for one in self.finished]
+        return finished + [
+            {"model": one.result.name}
+            | one.result.figures
+            | {"shared": {"rows": one.rows, "by": self.by, "own": one.own, "best": one.best}}
+            for one in self.stopped
+        ]
+
+
+def ranked(results: Sequence[Result], *, by: str) -> Ranking:
+    """Return the results in order, without those that went wrong."""
+    good = [one for one in results if not one.wrong]
+    finished = sorted((one for one in good if not one.stopped), key=lambda one: _loss(_whole(one, by), by))
+    cut = [one for one in good if one.stopped]
+    if finished:
+        pairs = [(one, _common([one, finished[0]])) for one in cut]
+        stopped = [Stopped(one, rows, _over(one, rows, by), _over(finished[0], rows, by)) for one, rows in pairs]
+    else:
+        rows = _common(cut)
+        stopped = [Stopped(one, rows, _over(one, rows, by), None) for one in cut]
+    return Ranking(by, finished, sorted(stopped, key=lambda one: _behind(one, by)))
+
+
+def _whole(one: Result, by: str) -> float | None:
+    return one.figures["log_density"] if by == "density" else one.figures["rmse"]
+
+
+def _common(results: list[Result]) -> int:
+    """Return how many rows all have reached, in whole buckets of their curves."""
+    curves = [one.curves for one in results if one.curves is not None]
+    width = max((one.width for one in curves), default=1)
+    return min((one.rows for one in curves), default=0) // width * width
+
+
+def _over(one: Result, rows: int, by: str) -> float | None:
+    """Return the figure of a model over the first rows of the stream, None if none of them is scored."""
+    assert one.curves is not None
+    sums = one.curves.sums(rows)
+    if not sums["scored"]:
+        return None
+    return sums["density"] / sums["scored"] if by == "density" else (sums["squares"] / sums["scored"]) ** 0.5
+
+
+def _behind(one: Stopped, by: str) -> float:
+    """Return how far a model is behind the best that finished; if none did, what it lost."""
+    return inf if one.own is None else _loss(one.own, by) - (0.0 if one.best is None else _loss(one.best, by))
+
+
+def _loss(value: float | None, by: str) -> float:
+    """Return what is smaller for a better model."""
+    if value is None:
+        return inf
+    return -value if by == "density" else value

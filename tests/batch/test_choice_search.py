@@ -1,0 +1,102 @@
+"""Each class of models is tuned for itself, by what it declares."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import onlinegp as ogp
+from models import MODELS
+from onlinegp.batch.choice import EFFORT, best_of, prequential
+from onlinegp.batch.tuning import Hyperparameters
+from onlinegp.kernels import RBF, Linear, Matern52
+from onlinegp.models.moves import Isotropic, LengthScales, Times, Value
+
+CLASSES = sorted({type(model) for model in MODELS.values()}, key=lambda cls: cls.__name__)
+
+
+def wavy(n: int, features: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return a function of the first two columns, with little noise, in about standard units."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, features))
+    return X, np.sin(2.0 * X[:, 0]) + np.cos(X[:, 1]) - 0.6 + 0.05 * rng.standard_normal(n)
+
+
+# Of a smooth function maximum likelihood makes long scales and a large amplitude; the last column does not matter.
+SMOOTH = Hyperparameters(10.0 * RBF((3.0, 5.0, 1e5)), 1e-4, 1.0, 0.0)
+OTHER = Hyperparameters(2.0 * Matern52((1.0, 2.0, 50.0)), 1e-2, 1.0, 0.0)
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_never_worse_than_any_suggested_model(cls):
+    X, y = wavy(160)
+    found = [SMOOTH, OTHER]
+    trial = best_of(cls, found, lambda model: prequential(model, X, y), budget=30)
+    for one in found:
+        suggested = cls(**cls.suggested(one.kernel, one.noise, budget=30))
+        assert trial.outcome.merit(cls.tuned_by) >= prequential(suggested, X, y).merit(cls.tuned_by)
+    assert prequential(trial.build(), X, y) == trial.outcome  # it is the model that was tried
+    assert trial.rows == 160 * trial.tried <= EFFORT + 160 * len(found)
+
+
+def test_qklms_tuned_for_itself_beats_qklms_with_the_kernel_of_a_gp():
+    X, y = wavy(2600)
+    tuning, rest = slice(0, 600), slice(600, None)
+    suggested = ogp.QKLMS(**ogp.QKLMS.suggested(SMOOTH.kernel, SMOOTH.noise))
+    trial = best_of(ogp.QKLMS, [SMOOTH], lambda model: prequential(model, X[tuning], y[tuning]))
+
+    def error(model: ogp.OnlineRegressor) -> float:
+        model.fit(X[tuning], y[tuning])
+        return float(((model.run(X[rest], y[rest]).mean - y[rest]) ** 2).mean())
+
+    assert error(trial.build()) < error(suggested) / 4  # 6 dB, on rows that the search has not seen
+    assert trial.build().tuned_by == "error"
+
+
+def test_the_same_data_give_the_same_model():
+    X, y = wavy(150)
+    one, other = (best_of(ogp.KNLMS, [SMOOTH, OTHER], lambda model: prequential(model, X, y)) for _ in range(2))
+    assert one.params == other.params
+    assert one.tried == other.tried
+
+
+def test_effort_and_time_end_a_search():
+    X, y = wavy(100)
+    judged = []
+
+    def judge(model):
+        judged.append(model)
+        return prequential(model, X, y)
+
+    assert best_of(ogp.QKLMS, [SMOOTH], judge, effort=700).rows == 700
+    assert len(judged) == 7
+    assert best_of(ogp.QKLMS, [SMOOTH, OTHER], judge, until=0.0).tried == 2  # those that are suggested
+
+
+def test_what_is_given_is_not_searched():
+    X, y = wavy(150)
+    given = {"step": 0.123, "kernel": RBF(0.9), "unknown": 1.0}
+    trial = best_of(ogp.QKLMS, [SMOOTH], lambda model: prequential(model, X, y), given=given)
+    assert trial.params["step"] == 0.123
+    assert trial.params["kernel"] == RBF(0.9)
+    assert trial.tried == 1 + len(ogp.QKLMS.searched["radius"])
+
+
+def test_a_model_that_breaks_down_is_the_worst():
+    X, y = wavy(60)
+    outcome = prequential(ogp.KLMS(RBF(1.0), step=1e8), X, y)
+    assert outcome.log_density == -np.inf
+    assert outcome.merit("error") == -np.inf
+    assert outcome.rows == 60
+
+
+def test_moves():
+    kernel = 2.0 * RBF((1.0, 4.0)) + Linear(0.5)
+    assert Times(0.5).of(3.0) == 1.5
+    assert Value("fixed").of("learned") == "fixed"
+    scaled, same = LengthScales(2.0).of(kernel), Isotropic(0.5).of(kernel)
+    for moved, scales in ((scaled, (2.0, 8.0)), (same, (0.5 * 2**0.5,) * 2)):
+        np.testing.assert_allclose(moved.left.kernel.length_scale, scales)
+        np.testing.assert_allclose(np.exp(moved.right.theta), np.exp(kernel.right.theta))
+        np.testing.assert_allclose(moved.left.variance, 2.0)
+    assert Isotropic(1.0).of(Linear(0.5)).theta == Linear(0.5).theta

@@ -1,0 +1,222 @@
+"""`compare`: ends within its time, ranks by what was measured, and says what it took."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from time import monotonic
+
+import numpy as np
+import pytest
+from shell import inside, onlinegp, write_csv
+
+import onlinegp as ogp
+from onlinegp.batch.choice import EFFORT, Outcome, Trial
+from onlinegp.cli.compare import recommended
+from onlinegp.kernels import RBF
+from onlinegp.predictions import Gaussian
+from onlinegp.streams.reading.source import Source, choose_columns, open_source
+from onlinegp.streams.running import comparison
+from onlinegp.streams.running.advance import Said
+from onlinegp.streams.running.comparison import LOOK, Contest, Entrant, Result, Tuned, likely_within, put_through
+from onlinegp.streams.running.ranking import ranked
+from onlinegp.streams.running.score import Curves, Rows
+
+QUICK = ["--kernel", "rbf(1.0)", "--noise", "0.01", "--tune", "60"]
+SLOW = '''
+import time
+import onlinegp as ogp
+from onlinegp.learner import RowLearner
+
+class Waiting(RowLearner):
+    def __init__(self, features, outputs, seconds, free):
+        self.features, self.outputs, self.seconds, self.free, self.seen = features, outputs, seconds, free, 0
+    def learn(self, X, Y):
+        for _ in Y:
+            self.seen += 1
+            if self.seen > self.free:
+                time.sleep(self.seconds)
+    def predict(self, X):
+        import numpy as np
+        return ogp.Gaussian(np.zeros((len(X), self.outputs)), np.ones((len(X), self.outputs)))
+    def dump(self):
+        return {"seen": self.seen}
+    def load(self, contents):
+        self.seen = contents["seen"]
+
+class Slow(ogp.OnlineRegressor):
+    """A model that waits.
+
+    Parameters
+    ----------
+    seconds : float
+        Per row.
+    free : int
+        Rows before that.
+    """
+    def __init__(self, *, seconds=0.01, free=60):
+        self.seconds, self.free = seconds, free
+    def start(self, features, outputs):
+        return Waiting(features, outputs, self.seconds, self.free)
+'''
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    return write_csv(tmp_path_factory.mktemp("compare") / "data.csv", 2000)
+
+
+def opened(path: Path) -> Source:
+    source = open_source(str(path), rows=LOOK)
+    source.select(choose_columns(source))
+    return source
+
+
+def contest_of(path: Path, rows: int = 100) -> Contest:
+    block = next(iter(opened(path)))
+    return Contest(partial(opened, path), block.X[:rows], block.y[:rows], rows)
+
+
+def tuned_klms() -> Tuned:
+    params = {"kernel": RBF(1.0), "step": 0.5}
+    return Tuned(Entrant("klms", ogp.KLMS), Trial(ogp.KLMS, params, Outcome(), 3, 300), 0.0)
+
+
+def test_time_that_is_over_cuts_and_is_said(tmp_path):
+    """One model finishes, one is too slow, and one does not look at the clock at all."""
+    (tmp_path / "mine.py").write_text(SLOW)
+    data = write_csv(tmp_path / "long.csv", 20_000)
+    models = "qklms,slow(seconds=0.002),slow(seconds=1000.0)"
+    args = ["--import", "mine", "--models", models, "--time", "20", "--jobs", "3", "--json", tmp_path / "t.json"]
+    told = onlinegp("compare", data, *QUICK, *args, cwd=tmp_path).stdout.decode()
+    first, second = json.loads((tmp_path / "t.json").read_text())
+    assert (first["model"], first["finished"], first["scored"]) == ("qklms", True, 19_940)
+    assert (second["model"], second["finished"], second["stopped_by"]) == ("slow(seconds=0.002)", False, "time")
+    assert 0 < second["scored"] < 19_940
+    assert second["shared"]["rows"] <= second["scored"] + 60
+    assert "not ranked" in told
+    assert "slow(seconds=1000.0): it was out of time" in told
+    assert "Recommended: qklms" in told
+
+
+def test_a_run_stops_when_its_time_or_memory_is_used_up(data, monkeypatch):
+    contest = contest_of(data)
+    whole = put_through(contest, tuned_klms(), monotonic() + 1000.0)
+    assert (whole.stopped, whole.figures["finished"], whole.figures["scored"]) == ("", True, 1900)
+    cut = put_through(contest, tuned_klms(), monotonic())
+    assert (cut.stopped, cut.figures["scored"]) == ("time", LOOK - 100)
+    monkeypatch.setattr(comparison, "MEMORY", 1)
+    monkeypatch.setattr(comparison, "resident", lambda: 2)
+    assert put_through(contest, tuned_klms(), monotonic() + 1000.0).stopped == "memory"
+    nothing = put_through(contest_of(data, LOOK), tuned_klms(), monotonic())
+    assert "before any row to score" in nothing.wrong
+
+
+def test_likelihood_that_takes_too_long_is_replaced_by_a_guess(data):
+    said: list[str] = []
+    (guess,) = likely_within(1e-3, contest_of(data), {}, said.append)
+    assert guess.kernel == RBF((2**0.5,) * 2)
+    assert "starts from a guess" in said[0]
+
+
+def test_what_grows_is_capped_or_left_out_with_a_word(tmp_path, data):
+    small = tmp_path / "small.csv"
+    small.write_text("".join(data.read_text().splitlines(keepends=True)[:400]))
+    done = onlinegp("compare", small, *QUICK, "--budget", "20", "--json", tmp_path / "table.json")
+    table = {row["model"]: row for row in json.loads((tmp_path / "table.json").read_text())}
+    assert table["onlinegp"]["centers"] == 20
+    assert not {"klms", "betaklms"} & set(table)
+    assert b"betaklms, klms" in done.stderr
+    assert b"--models" in done.stderr
+    for row in table.values():
+        assert row["scored"] == 399 - 60
+        assert 0 < row["search"]["rows"] == 60 * row["search"]["models"] <= EFFORT + 60
+        assert f"{row['search']['rows']:>12}" in done.stdout.decode()
+    assert float(table["qklms"]["parameters"]["step"]) > 0.0
+    densities = [row["log_density"] for row in table.values()]
+    assert densities == sorted(densities, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--time", "0"], b"time must be"),
+        (["--time", "nan"], b"time must be"),
+        (["--models", "klms,klms"], b"each model once"),
+    ],
+)
+def test_wrong_options_are_refused_before_any_work(data, args, said):
+    assert said in inside("compare", data, *args, code=1).stderr
+
+
+# Ranking
+
+
+def result(
+    name: str, error: float, rows: int, *, stopped: str = "", std: float = 1.0, late: float | None = None
+) -> Result:
+    """Return a result with a constant error, from the row 1000 on another one; the first 100 rows are not scored."""
+    e = np.full(rows, error)
+    e[1000:] = error if late is None else late
+    y = np.zeros(rows)
+    curves = Curves()
+    for part, counts in ((slice(0, 100), False), (slice(100, rows), True)):
+        said = Said(Gaussian(e[part], np.full(len(e[part]), std)), np.zeros(len(e[part])))
+        curves.add(Rows.of(y[part], said, level=0.95, counts=counts))
+    density = float(Gaussian(e, np.full(rows, std)).log_density(y)[100:].mean())
+    figures = {"log_density": density, "rmse": float((e[100:] ** 2).mean() ** 0.5), "scored": rows - 100}
+    return Result(name, figures, curves, stopped)
+
+
+def test_those_that_finished_come_first_whatever_the_others_reached():
+    good, bad, cut = result("good", 0.2, 5000), result("bad", 0.4, 5000), result("cut", 0.1, 900, stopped="time")
+    wrong = Result("wrong", wrong="it broke down")
+    for by in ("density", "error"):
+        ranking = ranked([cut, bad, wrong, good], by=by)
+        assert [one.name for one in ranking.all] == ["good", "bad", "cut"]
+        assert ranking.stopped[0].ahead(by)
+
+
+def test_the_others_are_compared_over_the_rows_that_they_reached():
+    best = result("best", 0.5, 5000, late=0.1)  # bad at first, then good
+    cut, worse = result("cut", 0.3, 900, stopped="time"), result("worse", 0.6, 900, stopped="memory")
+    ranking = ranked([worse, cut, best], by="error")
+    first, second = ranking.stopped
+    assert (first.result.name, second.result.name) == ("cut", "worse")
+    assert first.own == pytest.approx(0.3)
+    assert first.best == pytest.approx(0.5)  # not 0.23, which is over the whole
+    assert first.ahead("error")
+    assert not second.ahead("error")
+    assert ranking.plain()[1]["shared"] == {"rows": first.rows, "by": "error", "own": first.own, "best": first.best}
+
+
+def test_if_none_finished_the_rows_that_all_reached_decide():
+    early, late = result("early", 0.3, 900, stopped="time"), result("late", 0.5, 4000, stopped="time", late=0.01)
+    ranking = ranked([late, early], by="error")
+    assert [one.name for one in ranking.all] == ["early", "late"]  # although late has the smaller error over its rows
+    assert late.figures["rmse"] < early.figures["rmse"]
+    assert [one.own for one in ranking.stopped] == pytest.approx([0.3, 0.5])
+    assert all(one.rows <= 900 for one in ranking.stopped)
+
+
+def test_a_recommendation_names_those_that_may_be_better():
+    good, cut = result("good", 0.2, 5000), result("cut", 0.1, 900, stopped="time")
+    assert recommended(ranked([good], by="error")) == "Recommended: good, the best error."
+    assert "those that came to the end" in recommended(ranked([good, cut], by="error"))
+    assert "cut were ahead" in recommended(ranked([good, cut], by="density"))
+    assert "ahead" not in recommended(ranked([good, result("cut", 0.3, 900, stopped="time")], by="error"))
+    assert recommended(ranked([cut], by="error")) == "Recommended: cut, the best error."
+
+
+def test_density_and_error_may_disagree():
+    sharp, wide = result("sharp", 0.2, 3000, std=0.01), result("wide", 0.3, 3000, std=0.3)
+    assert ranked([wide, sharp], by="error").all[0].name == "sharp"
+    assert ranked([wide, sharp], by="density").all[0].name == "wide"
+
+
+def test_rows_that_are_not_scored_decide_nothing():
+    best, cut = result("best", 0.5, 5000), result("cut", 0.3, 110, stopped="time")
+    (one,) = ranked([best, cut], by="density").stopped
+    assert (one.own is None) == (one.rows <= 100)
+    assert one.rows <= 110
