@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import ClassVar
 
-from onlinegp.auto.learner import AutoLearner
+from onlinegp.auto.learner import FEWEST, AutoLearner
 from onlinegp.auto.members import MEMBERS, Parts
 from onlinegp.checks import count, fraction, positive
 from onlinegp.kernels import Kernel
@@ -88,10 +88,10 @@ class Auto(OnlineRegressor):
 
     def start(self, features: int, outputs: int) -> AutoLearner:
         rows, earliest = count("1000 is plenty.", rows=self.rows), count("20 is a good start.", earliest=self.earliest)
-        if not 5 <= earliest <= rows <= MOST:
+        if not FEWEST <= earliest <= rows <= MOST:
             raise ValueError(
-                f"earliest and rows must be 5 <= earliest <= rows <= {MOST}, got {earliest} and {rows}. Tuning on more "
-                f"rows takes long and gains little."
+                f"earliest and rows must be {FEWEST} <= earliest <= rows <= {MOST}, got {earliest} and {rows}. "
+                f"Tuning on more rows takes long and gains little."
             )
         return AutoLearner(self._parts(), features, outputs, rows, earliest)
 

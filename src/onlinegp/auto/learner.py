@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 import numpy as np
@@ -10,31 +12,40 @@ import numpy as np
 from onlinegp.auto.members import Parts, Progress
 from onlinegp.checks import Array, stored_array, stored_names, stored_number
 from onlinegp.learner import Contents, Learner, Sizes, inside, nested
+from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined import Mixture, Scaled
-from onlinegp.models.combined.base import NAME
+from onlinegp.models.combined.base import NAME, innermost
 from onlinegp.models.combined.mixture import MixtureLearner
-from onlinegp.models.combined.moments import TINY, like_so_far
+from onlinegp.models.combined.moments import like_so_far, moments
 from onlinegp.models.combined.scaled import ScaledLearner
 from onlinegp.models.description import describe, rebuild
 from onlinegp.predictions import Gaussian, Predictions
 
-DIFFERENT = 1e-9  # two targets that differ by a smaller share of their magnitude count as the same
-TUNING: ContextVar[Progress] = ContextVar("TUNING", default=lambda share: None)  # is told how far a tuning has come
+FEWEST = 5  # rows to tune on
+_TUNING: ContextVar[Progress] = ContextVar("tuning", default=lambda share: None)  # is told how far a tuning has come
+
+
+@contextmanager
+def watched(progress: Progress) -> Iterator[None]:
+    """Call `progress` with the share of a tuning that is done, in the block."""
+    token = _TUNING.set(progress)
+    try:
+        yield
+    finally:
+        _TUNING.reset(token)
 
 
 class AutoLearner:
     """The rows to tune on, as long as they are needed, and the learner that was composed from them, if there is one.
 
-    Rows are counted from the first whose target differs from those before it: there is nothing to tune on as long as
-    it is constant.
+    As long as the target is constant there is nothing to tune on: where a tuning is due, rows are counted anew.
     """
 
     def __init__(self, parts: Parts, features: int, outputs: int, rows: int, earliest: int) -> None:
         self.features, self.outputs, self.rows = features, outputs, rows
         self.due = sorted({rows, *(earliest * 2**k for k in range(rows.bit_length()) if earliest * 2**k < rows)})
         self.seen = 0
-        self.constant = 0  # how many rows came before the first whose target differs
-        self.varies = False  # whether that has come
+        self.constant = 0  # rows that are not counted: the target did not vary in them
         self.chosen: Scaled | None = None
         self.inner: Learner | None = None
         self.unexplained = 1.0  # share of the variance, in the second half of the rows tuned on
@@ -54,22 +65,28 @@ class AutoLearner:
         assert isinstance(mixture, MixtureLearner)
         return dict(zip(mixture.members, mixture.weights().tolist(), strict=True))
 
+    def members(self) -> list[tuple[str, float, OnlineRegressor]]:
+        """Return the members: name, weight now, and the model without what is around it."""
+        if self.chosen is None:
+            return []
+        assert isinstance(self.chosen.model, Mixture)
+        weights = self.weights()
+        return [(name, weights[name], innermost(model)) for name, model in self.chosen.model.named()]
+
     def learn(self, X: Array, Y: Array) -> None:
         start = 0
         while start < len(X):
-            n = self._together(Y[start:])
-            if due := [d for d in self.due if 0 < d - self._counted() <= len(X) - start and self.varies]:
-                n = due[-1] - self._counted()  # straight to the last tuning: those before it leave no trace
-            part = slice(start, start + n)
-            if self.inner is not None and not due:
+            part = slice(start, start + self._together(len(X) - start))
+            replaced = self._counted() + len(X) - start >= self._next_but_one()  # by a later tuning, within these rows
+            if self.inner is not None and self._counted() + part.stop - part.start not in self.due:
                 self.inner.learn(X[part], Y[part])
-            self._take(X[part], Y[part])
+            self._take(X[part], Y[part], tune=not replaced)
             start = part.stop
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
         said, sizes, start = [], [], 0
         while start < len(X):
-            part = slice(start, start + self._together(Y[start:]))
+            part = slice(start, start + self._together(len(X) - start))
             predictions, size = self._run(X[part], Y[part])
             self._take(X[part], Y[part])
             size[-1] = self.size
@@ -100,40 +117,25 @@ class AutoLearner:
         return self.seen - self.constant
 
     def _final(self) -> bool:
-        return self.varies and self._counted() >= self.rows
+        return self._counted() >= self.rows
 
-    def _together(self, Y: Array) -> int:
-        """Return for how many rows nothing changes, up to a tuning behind the last of them; at least one."""
-        if not self.varies:
-            first = self._Y[-1] if self.seen else Y[0]
-            away = np.abs(Y - first) > np.maximum(DIFFERENT * np.abs(first), TINY)
-            differs = away.any(axis=1)
-            if not differs.any():
-                return len(Y)
-            if not differs[0]:
-                return int(differs.argmax())
-            self.varies, self.constant = True, self.seen
-        if self._final():
-            return len(Y)
-        return min(len(Y), next(d for d in self.due if d > self._counted()) - self._counted())
+    def _together(self, n: int) -> int:
+        """Return for how many of n rows nothing changes, up to a tuning behind the last of them; at least one."""
+        return n if self._final() else min(n, next(d for d in self.due if d > self._counted()) - self._counted())
 
     def _run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
         if self.inner is not None:
             said, size = self.inner.run(X, Y)
             return said, size.copy()
         before = np.concatenate([self._Y, Y])
-        n = len(self._Y)
-        if self.varies:
-            parts = [self._so_far(1, before[: n + i]) for i in range(len(Y))]
-        else:  # all the same but the first of all
-            parts = [self._so_far(1, before[:n]), *([self._so_far(len(Y) - 1, before[: n + 1])] if len(Y) > 1 else [])]
+        parts = [self._so_far(1, before[: len(self._Y) + i]) for i in range(len(Y))]
         return Predictions.joined(parts), np.zeros(len(X), dtype=np.int64)
 
     def _so_far(self, rows: int, Y: Array) -> Predictions:
         shape = rows, self.outputs
         return like_so_far(Gaussian(np.zeros(shape), np.ones(shape)), Y)
 
-    def _take(self, X: Array, Y: Array) -> None:
+    def _take(self, X: Array, Y: Array, *, tune: bool = True) -> None:
         """Count rows that were learned, keep them while they are needed, and tune if that is due."""
         if self._final():
             self.seen += len(X)
@@ -141,11 +143,20 @@ class AutoLearner:
         self._X = np.concatenate([self._X, X])[-self.rows :]
         self._Y = np.concatenate([self._Y, Y])[-self.rows :]
         self.seen += len(X)
-        if self.varies and self._counted() in self.due:
+        if self._counted() not in self.due:
+            return
+        if not moments(self._Y)[2].any():
+            self.constant = self.seen
+        elif tune:
             self._tune()
 
+    def _next_but_one(self) -> float:
+        """Return the number of rows at the tuning after the next one, infinity if there is none."""
+        later = [d for d in self.due if d > self._counted()]
+        return later[1] if len(later) > 1 else np.inf
+
     def _tune(self) -> None:
-        chosen = self._parts.compose(self._X, self._Y, TUNING.get())
+        chosen = self._parts.compose(self._X, self._Y, _TUNING.get())
         inner = chosen.start(self.features, self.outputs)
         said, _ = inner.run(self._X, self._Y)
         half = slice(len(self._Y) // 2, None)
@@ -162,7 +173,6 @@ class AutoLearner:
         own: Contents = {
             "seen": self.seen,
             "constant": self.constant,
-            "varies": int(self.varies),
             "unexplained": self.unexplained,
             "x": self._X.copy(),
             "y": self._Y.copy(),
@@ -172,16 +182,15 @@ class AutoLearner:
 
     def load(self, contents: Contents) -> None:
         own = {name: value for name, value in contents.items() if not name.startswith(f"{NAME}.")}
-        stored_names(own, ("seen", "constant", "varies", "unexplained", "x", "y", "chosen"), "Auto")
+        stored_names(own, ("seen", "constant", "unexplained", "x", "y", "chosen"), "Auto")
         self.seen, self.constant = (stored_number(name, own[name], int) for name in ("seen", "constant"))
-        self.varies = bool(stored_number("varies", own["varies"], int))
         if self.constant > self.seen:
             raise ValueError(f"constant must be at most seen, {self.seen}, got {self.constant}.")
         self.unexplained = stored_number("unexplained", own["unexplained"], float)
         kept = 0 if self._final() else min(self.seen, self.rows)
         self._X = stored_array("x", own["x"], (kept, self.features)).copy()
         self._Y = stored_array("y", own["y"], (kept, self.outputs)).copy()
-        tuned = self.varies and self._counted() >= self.due[0]
+        tuned = self._counted() >= self.due[0]
         if not isinstance(own["chosen"], str) or bool(own["chosen"]) != tuned or (len(own) == len(contents) and tuned):
             raise ValueError("what was chosen does not go with the number of rows.")
         self.chosen, self.inner = None, None

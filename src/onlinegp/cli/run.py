@@ -70,9 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     add_source(parser)
     model = add_model(parser)
-    model.add_argument(
-        "--model", metavar="NAME", help="see `onlinegp models` (the one that predicts the first rows best)"
-    )
+    model.add_argument("--model", metavar="NAME", help="see `onlinegp models` (auto: a mixture that tunes itself)")
     model.add_argument("--start", metavar="FILE", help="go on with a model that --save or `onlinegp tune` wrote")
     model.add_argument(
         "--robust", nargs="?", type=float, const=3.0, metavar="C", help="bound what one sample can do, to C stds (3)"
@@ -179,17 +177,17 @@ def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | No
 
 def _tune_first(args: argparse.Namespace, job: Job, past: dict[str, int], talk: Talk) -> None:
     """Let the job tune on its first rows, or not at all."""
-    choice = None if args.model is None else parse_model(args.model, given_parameters(args))
+    rows = _tuning_rows(args, job.source)
+    choice = parse_model(args.model or ("auto" if rows else "krlst"), given_parameters(args))
     preparation = Preparation(
-        None if choice is None else choice.algorithm.name,
-        given_parameters(args) if choice is None else choice.given,
+        choice.algorithm.name,
+        choice.given,
         args.robust,
         **past,
         say=talk,
         warn=talk,
         progress=TuningBar(quiet=args.quiet),
     )
-    rows = _tuning_rows(args, job.source)
     if rows == 0:
         job.model = preparation.untuned()
         talk("model: " + "; ".join(described(innermost(job.model))) + " (no tuning: inputs and target as they are)")

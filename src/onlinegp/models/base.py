@@ -44,6 +44,8 @@ class OnlineRegressor(Estimator):
         What to do if the model breaks down.
     searched : mapping from str to tuple of Move
         By parameter, the values to try beside the suggested one when the model is tuned on some rows.
+    tunes_itself : bool
+        Whether it finds its parameters on the rows that it learns.
     tuned_by : {"density", "error"}
         What makes one of them the best: the log density of rows that are predicted before they are learned, or the
         squared error, for a model whose variance says little.
@@ -57,6 +59,7 @@ class OnlineRegressor(Estimator):
     citation: ClassVar[str] = ""
     remedy: ClassVar[str] = "Use more noise or a smoother kernel, scale the data, and start anew with fit."
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {}
+    tunes_itself: ClassVar[bool] = False
     tuned_by: ClassVar[Literal["density", "error"]] = "density"
 
     _lock_of_its_own: Any
@@ -211,6 +214,11 @@ class OnlineRegressor(Estimator):
     def n_outputs_(self) -> int:
         """The number of outputs."""
         return self._working.outputs
+
+    @property
+    def learner(self) -> Learner:
+        """What holds all that was learned; see `onlinegp.learner`."""
+        return self._working
 
     # Saving
 

@@ -140,3 +140,11 @@ def innermost(model: OnlineRegressor) -> OnlineRegressor:
     while isinstance(model, OuterRegressor):
         model = model.model
     return model
+
+
+def working(model: OnlineRegressor) -> Learner:
+    """Return the learner inside a model that has learned, at the end of those made of one other."""
+    learner = model.learner
+    while isinstance(learner, OuterLearner):
+        learner = learner.inner
+    return learner

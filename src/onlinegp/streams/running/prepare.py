@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.batch.choice import BUDGET, CANDIDATES, Outcome, Trial, prequential, recommend
+from onlinegp.auto.learner import FEWEST, AutoLearner, watched
+from onlinegp.batch.choice import BUDGET, Outcome, Trial, prequential, recommend
 from onlinegp.batch.search import Progress
-from onlinegp.batch.tuning import Hyperparameters, explains, likely_kernels, likely_noise
+from onlinegp.batch.tuning import NOTHING, Hyperparameters, explains, likely_kernels, likely_noise
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined import Lagged, Robust, Scaled
+from onlinegp.models.combined.base import working
 from onlinegp.models.combined.moments import Scale
 from onlinegp.streams.errors import BadData, BrokeDown
 from onlinegp.streams.reading.source import Source
@@ -22,6 +24,10 @@ from onlinegp.streams.running.advance import advance
 from onlinegp.streams.running.registry import algorithm, named
 from onlinegp.streams.running.warm_up import WarmUp
 
+NOTHING_EXPLAINED = (
+    "warning: the tuned model predicts the tuning rows no better than their mean does: the inputs say little about the "
+    "target. Look for other inputs, add --lags, or tune on more rows."
+)
 FARTHEST = 10_000  # lags, and rows ahead: a block of inputs must fit in memory
 
 
@@ -44,9 +50,9 @@ class Scaling:
 
 @dataclass
 class Preparation:
-    """What is asked of the model: an algorithm or None for the best one, and parameters that are not to be tuned."""
+    """What is asked of the model: an algorithm, and parameters that are not to be tuned."""
 
-    name: str | None = None
+    name: str = "auto"
     given: dict[str, Any] = field(default_factory=dict)
     robust: float | None = None
     lags: int = 0
@@ -62,25 +68,44 @@ class Preparation:
     def tuned(self, warm: WarmUp) -> OnlineRegressor:
         """Return the model for a stream, which has learned the tuning rows."""
         X, y = warm.data()
+        if algorithm(self.name).estimator.tunes_itself:
+            return self._tuned_by_itself(warm, len(y))
         scaling = Scaling.of(X, y)
         trial = self.choose(*scaling(X, y))
         model = self.wrapped(trial.build(), scaling)
         teach(model, *warm.rows_for_learning())
         return model
 
+    def _tuned_by_itself(self, warm: WarmUp, rows: int) -> OnlineRegressor:
+        """Return a model that tunes itself on the rows, all of them at once."""
+        rows = max(rows, FEWEST)
+        auto = algorithm(self.name).estimator(**{"rows": rows, "earliest": rows} | self.given)
+        model = self.wrapped(auto)
+        with watched(self.progress):
+            teach(model, *warm.rows_for_learning())
+        self._tell(model, rows)
+        return model
+
+    def _tell(self, model: OnlineRegressor, rows: int) -> None:
+        """Say what a model that tunes itself has chosen, and what each part is worth."""
+        auto = working(model)
+        assert isinstance(auto, AutoLearner)
+        self.say(f"model: {self.name}, tuned on {rows} rows. Its members, with their weights now:")
+        for name, weight, member in auto.members():
+            self.say(f"       {name} {weight:.2f}: {'; '.join(described(member))}")
+        if auto.unexplained > NOTHING:
+            self.warn(NOTHING_EXPLAINED)
+
     def choose(self, Z: Array, t: Array) -> Trial:
         """Return the model, and say why: Z and t are standardized."""
-        candidates = CANDIDATES if self.name is None else (algorithm(self.name).estimator,)
+        candidates = (algorithm(self.name).estimator,)
 
         def judge(model: OnlineRegressor) -> Outcome:
             return judged(model, Z, t, horizon=self.horizon, robust=self.robust)
 
         found = hyperparameters(Z, t, self.given, progress=self.progress)
         if not explains(found[0], Z, t):
-            self.warn(
-                "warning: the tuned model predicts the tuning rows no better than their mean does: the inputs say "
-                "little about the target. Look for other inputs, add --lags, or tune on more rows."
-            )
+            self.warn(NOTHING_EXPLAINED)
         trials = recommend(found, judge, candidates=candidates, budget=self.budget, given=self.given)
         if trials[0].log_density == -float("inf"):
             raise ValueError(
@@ -91,7 +116,7 @@ class Preparation:
 
     def untuned(self) -> OnlineRegressor:
         """Return a model with the parameters as given, in the units of the data."""
-        model = self.wrapped(algorithm(self.name or "krlst").estimator(**self.given))
+        model = self.wrapped(algorithm(self.name).estimator(**self.given))
         model.check()  # refuses a wrong parameter before any file is opened
         return model
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from onlinegp import models
+from onlinegp.auto import Auto
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.known import models_of_users
 
@@ -35,7 +36,7 @@ class Algorithm:
 
 def algorithms() -> dict[str, Algorithm]:
     """Return every algorithm by its name on the command line."""
-    classes = [getattr(models, name) for name in models.__all__]
+    classes = [Auto, *(getattr(models, name) for name in models.__all__)]
     found = [cls for cls in classes if issubclass(cls, OnlineRegressor) and cls is not OnlineRegressor]
     return {named(cls): Algorithm(named(cls), cls) for cls in found}
 
