@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+
 import numpy as np
 import pytest
 
@@ -169,3 +172,17 @@ def test_what_cannot_be_taken_back_is_refused_and_changes_nothing(other, message
     fading = ogp.LinearRLS(forgetting=0.9).fit(*rows(20))
     with pytest.raises(ValueError, match=r"forgetting must be 1\.0"):
         fading.merge(ogp.LinearRLS(forgetting=0.9).fit(*rows(5)))
+
+
+def test_an_interrupt_leaves_the_rows_before_it_learned():
+    X, y = np.random.default_rng(0).normal(size=(4_000_000, 3)), np.zeros(4_000_000)
+    model = ogp.LinearRLS(forgetting=0.99)
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X, y)
+    timer.join()
+    seen = model.n_samples_seen_
+    assert 0 < seen < len(y)
+    again = ogp.LinearRLS(forgetting=0.99).fit(X[:seen], y[:seen])
+    np.testing.assert_array_equal(again.dump()["learned"]["R"], model.dump()["learned"]["R"])
