@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import signal
 import threading
+import tracemalloc
 
 import numpy as np
 import pytest
 
 import onlinegp as ogp
+from onlinegp.files.container import pack, unpack
 
 engines = pytest.mark.parametrize("engine", ["native", "python"])
 
@@ -186,3 +188,15 @@ def test_an_interrupt_leaves_the_rows_before_it_learned():
     assert 0 < seen < len(y)
     again = ogp.LinearRLS(forgetting=0.99).fit(X[:seen], y[:seen])
     np.testing.assert_array_equal(again.dump()["learned"]["R"], model.dump()["learned"]["R"])
+
+
+def test_a_file_that_only_says_that_it_has_many_features_takes_no_memory():
+    header, arrays = unpack(ogp.LinearRLS().fit(*rows(20)).to_bytes())
+    header["learned"].update(features=9_999)
+    data = pack(header, arrays)
+    tracemalloc.start()
+    with pytest.raises(ogp.ModelFileError, match="R must be float64 of shape"):
+        ogp.from_bytes(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10e6
