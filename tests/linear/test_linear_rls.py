@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+import tracemalloc
+
 import numpy as np
 import pytest
 
 import onlinegp as ogp
+from onlinegp.files.container import pack, unpack
 
 engines = pytest.mark.parametrize("engine", ["native", "python"])
 
@@ -169,3 +174,29 @@ def test_what_cannot_be_taken_back_is_refused_and_changes_nothing(other, message
     fading = ogp.LinearRLS(forgetting=0.9).fit(*rows(20))
     with pytest.raises(ValueError, match=r"forgetting must be 1\.0"):
         fading.merge(ogp.LinearRLS(forgetting=0.9).fit(*rows(5)))
+
+
+def test_an_interrupt_leaves_the_rows_before_it_learned():
+    X, y = np.random.default_rng(0).normal(size=(4_000_000, 3)), np.zeros(4_000_000)
+    model = ogp.LinearRLS(forgetting=0.99)
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X, y)
+    timer.join()
+    seen = model.n_samples_seen_
+    assert 0 < seen < len(y)
+    again = ogp.LinearRLS(forgetting=0.99).fit(X[:seen], y[:seen])
+    np.testing.assert_array_equal(again.dump()["learned"]["R"], model.dump()["learned"]["R"])
+
+
+def test_a_file_that_only_says_that_it_has_many_features_takes_no_memory():
+    header, arrays = unpack(ogp.LinearRLS().fit(*rows(20)).to_bytes())
+    header["learned"].update(features=9_999)
+    data = pack(header, arrays)
+    tracemalloc.start()
+    with pytest.raises(ogp.ModelFileError, match="R must be float64 of shape"):
+        ogp.from_bytes(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10e6

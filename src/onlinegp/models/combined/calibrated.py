@@ -37,9 +37,10 @@ class Calibrated(OuterRegressor):
     Examples
     --------
     >>> import numpy as np, onlinegp as ogp
-    >>> X = np.linspace(0, 20, 400)[:, None]
-    >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=400)
-    >>> trace = ogp.run(ogp.Calibrated(ogp.KRLST(noise=1.0)), X, y)  # a noise a hundred times too large
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 1))
+    >>> y = X[:, 0] + 0.1 * rng.normal(size=400)
+    >>> trace = ogp.run(ogp.Calibrated(ogp.LinearRLS(noise=1.0)), X, y)  # a noise a hundred times too large
     >>> bool(trace.std[-1] < 0.2)
     True
     """

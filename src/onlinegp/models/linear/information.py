@@ -16,6 +16,8 @@ general concept of forgetting", International Journal of Control, 1993), in port
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from onlinegp.checks import Array, stored_array, stored_names, stored_number
@@ -40,14 +42,23 @@ class LinearLearner(RowLearner):
     ) -> None:
         self.features, self.outputs, self.noise = features, outputs, noise
         self.intercept, self.native = intercept, compiled(engine)
-        m = features + intercept
-        self.R, self.z = np.eye(m) / np.sqrt(prior), np.zeros((m, outputs))
+        m = self.weights = features + intercept
         self.prior_information = 1.0 / prior
         self.precision, self.keep = float(1.0 / np.sqrt(noise)), float(np.sqrt(forgetting))
         # of the prior of a weight that was renewed k + 1 rows ago, 1 - lambda^(k + 1) is gone
         self.renewal = np.sqrt((1.0 - forgetting ** np.arange(1, m + 1)) / prior)
         self._seen = np.zeros(1, dtype=np.int64)
         self._work = np.empty(m + 2 * outputs + 1)
+
+    # Made when they are needed: a file that only says that it has many features takes no memory
+
+    @cached_property
+    def R(self) -> Array:
+        return np.sqrt(self.prior_information) * np.eye(self.weights)
+
+    @cached_property
+    def z(self) -> Array:
+        return np.zeros((self.weights, self.outputs))
 
     @property
     def seen(self) -> int:  # type: ignore[override]
@@ -151,9 +162,9 @@ class LinearLearner(RowLearner):
 
     def load(self, contents: Contents) -> None:
         stored_names(contents, ("R", "z", "seen"), "LinearRLS")
-        R = stored_array("R", contents["R"], self.R.shape)
+        R = stored_array("R", contents["R"], (self.weights, self.weights))
         if not (np.all(np.diag(R) > 0.0) and np.array_equal(R, np.triu(R))):
             raise ValueError("R must be an upper triangle with a positive diagonal.")
-        z = stored_array("z", contents["z"], self.z.shape)
+        z = stored_array("z", contents["z"], (self.weights, self.outputs))
         self._seen[0] = stored_number("seen", contents["seen"], int)
         self.R, self.z = R.copy(), z.copy()

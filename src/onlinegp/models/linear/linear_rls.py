@@ -130,4 +130,4 @@ class LinearRLS(OnlineRegressor):
     def _weights(self) -> Array:
         learner = self._working
         assert isinstance(learner, LinearLearner)
-        return np.linalg.solve(learner.R, learner.z).T
+        return np.asarray(np.linalg.solve(learner.R, learner.z).T, dtype=np.float64)
