@@ -11,16 +11,16 @@ pd = pytest.importorskip("pandas")
 from river import checks, datasets, evaluate, metrics, preprocessing  # noqa: E402
 
 import onlinegp as ogp  # noqa: E402
-from models import MODELS, stream  # noqa: E402
+from models import LOCAL, MODELS, stream  # noqa: E402
 from onlinegp.kernels import RBF  # noqa: E402
 from onlinegp.river import RiverRegressor  # noqa: E402
 
 rows = [({"b": x[0], "a": x[1]}, y) for x, y in zip(*stream(60), strict=True)]
 
 
-@pytest.mark.parametrize("name", {type(model): name for name, model in reversed(MODELS.items())}.values())
+@pytest.mark.parametrize("name", {type(model): name for name, model in reversed((MODELS | LOCAL).items())}.values())
 def test_rivers_checks(name):
-    checks.check_estimator(RiverRegressor(MODELS[name]))
+    checks.check_estimator(RiverRegressor((MODELS | LOCAL)[name]))
 
 
 def test_dictionaries_are_rows_sorted_by_name():
