@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Build the engine with the address and undefined behavior sanitizers, and run the engine tests on it.
+# Build the engine with the address and undefined behavior sanitizers, and run the tests of the compiled code on it.
 # Usage: native/sanitize.sh [python] [pytest arguments]; the python needs nanobind, numpy, scipy, pytest and hypothesis.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -23,4 +23,4 @@ export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_erro
 export PYTHONPATH=$tree OPENBLAS_NUM_THREADS=1 PYTHONMALLOC=malloc
 preload=$("${CXX:-g++}" -print-file-name=libasan.so):$("${CXX:-g++}" -print-file-name=libubsan.so)
 cd "$root"
-LD_PRELOAD=$preload "$python" -m pytest tests/engine -p no:cacheprovider -q "$@"
+LD_PRELOAD=$preload "$python" -m pytest tests/engine tests/local -p no:cacheprovider -q "$@"

@@ -39,8 +39,8 @@ LINEAR = {
 }
 
 LOCAL = {
-    "LocalGP": ogp.LocalGP(Matern32([0.7, 0.9]) + 0.1 * Linear(), noise=0.01, neighbors=20),
-    "LocalGP-store": ogp.LocalGP(RBF(0.7), noise=0.01, neighbors=15, store=50, forgetting=0.99),
+    "LocalGP": ogp.LocalGP(Matern32(0.7) + 0.1 * Linear(), noise=0.01, neighbors=20),
+    "LocalGP-store": ogp.LocalGP(RBF([0.7, 0.9]), noise=0.01, neighbors=15, store=50, forgetting=0.99),
     "LocalGP-python": ogp.LocalGP(RBF(0.7), noise=0.01, neighbors=15, store=50, forgetting=0.99, engine="python"),
 }
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
-from models import MODELS, stream
+from models import LOCAL, MODELS, stream
 from onlinegp.engine import available
 from onlinegp.kernels import RBF, Linear
 
@@ -54,11 +54,11 @@ def test_a_broken_model_is_not_saved(engine, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", MODELS | LOCAL)
 def test_no_false_alarm_on_ordinary_streams(name):
     X, y = stream(400)
     for scale in (1e-6, 1.0, 1e6):
-        model = type(MODELS[name])(**MODELS[name].get_params(deep=False))
+        model = type((MODELS | LOCAL)[name])(**(MODELS | LOCAL)[name].get_params(deep=False))
         ogp.run(model, X, scale * y)
         model.to_bytes()
 

@@ -22,7 +22,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import onlinegp as ogp
-from models import LINEAR, MODELS, WRAPPED, stream
+from models import LINEAR, LOCAL, MODELS, WRAPPED, stream
 from onlinegp.files.container import BEFORE_CRC, NO_CRC, checksum, pack, unpack
 
 MEMORY, SECONDS = 1 << 30, 2.0
@@ -67,7 +67,7 @@ def originals() -> list[bytes]:
     """Return good files: models, untrained and trained, with two outputs, on the Python engine too; fleets likewise."""
     X, y = stream(40)
     good = []
-    for model in (MODELS | LINEAR).values():
+    for model in (MODELS | LINEAR | LOCAL).values():
         fresh = ogp.from_bytes(model.to_bytes())
         good += [fresh.to_bytes(), fresh.fit(X, y).to_bytes(), fresh.fit(X, np.stack([y, -y], 1)).to_bytes()]
         slow = ogp.from_bytes(model.to_bytes()).set_params(engine="python")

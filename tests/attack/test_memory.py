@@ -83,7 +83,9 @@ def test_a_fleet_without_memory_says_what_it_has_learned():
     )
 
 
-@pytest.mark.parametrize("model", ["KLMS(RBF(0.5))", "BetaKLMS(RBF(0.5))", "OnlineGP(RBF(0.5), noise=0.1)"])
+@pytest.mark.parametrize(
+    "model", ["KLMS(RBF(0.5))", "BetaKLMS(RBF(0.5))", "OnlineGP(RBF(0.5), noise=0.1)", "LocalGP(RBF(0.5))"]
+)
 @pytest.mark.parametrize("call", ["partial_fit", "run"])
 def test_a_model_without_memory_keeps_the_rows_before(model, call):
     run_script(

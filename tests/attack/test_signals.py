@@ -161,6 +161,21 @@ def test_signals_that_raise_nothing_move_no_bit(name, data):
     assert_learned(model, n, X, y)
 
 
+def test_a_search_for_neighbors_stops(data, monkeypatch):
+    X, y = data
+    model = ogp.LocalGP(RBF(0.7), forgetting=0.999, engine="native").fit(X[:3], y[:3])
+    interrupt_learning(model, "run", X, y)
+    seen = model.n_samples_seen_
+    assert 3 < seen < N
+    stored = model.dump()["learned"]
+    np.testing.assert_array_equal(stored["X"], X[:seen])
+    np.testing.assert_array_equal(stored["Y"][:, 0], y[:seen])
+    for threads in ("1", "3"):
+        monkeypatch.setenv("ONLINEGP_THREADS", threads)
+        interrupt(lambda: model.predict(X), after=0.2)
+    assert model.partial_fit(X[seen : seen + 9], y[seen : seen + 9]).n_samples_seen_ == seen + 9
+
+
 def test_a_handler_may_read_the_model_but_not_change_it(data):
     X, y = data
     model, found = new(MODELS["KLMS"]).fit(X[:3], y[:3]), []

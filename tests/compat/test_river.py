@@ -11,11 +11,11 @@ pd = pytest.importorskip("pandas")
 from river import checks, datasets, evaluate, metrics, preprocessing  # noqa: E402
 
 import onlinegp as ogp  # noqa: E402
-from models import LINEAR, MODELS, stream  # noqa: E402
+from models import LINEAR, LOCAL, MODELS, stream  # noqa: E402
 from onlinegp.kernels import RBF  # noqa: E402
 from onlinegp.river import RiverRegressor  # noqa: E402
 
-FILTERS = MODELS | LINEAR
+FILTERS = MODELS | LINEAR | LOCAL
 rows = [({"b": x[0], "a": x[1]}, y) for x, y in zip(*stream(60), strict=True)]
 
 

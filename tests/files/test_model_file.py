@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load, save
 
 import onlinegp as ogp
-from models import MODELS, stream
+from models import LOCAL, MODELS, stream
 from onlinegp.files import atomic as files
 from onlinegp.files.container import pack, unpack
 from onlinegp.kernels import RBF, Kernel, Linear, Periodic
@@ -44,7 +44,7 @@ def test_an_untrained_model_survives(tmp_path):
 
 
 def test_parameters_survive():
-    for model in MODELS.values():
+    for model in (MODELS | LOCAL).values():
         assert repr(ogp.from_bytes(model.to_bytes())) == repr(model)
     model = ogp.BetaKLMS(RBF(np.array([0.1, 1 / 3])), dictionary=Quantized(0.1 + 0.2))
     again = ogp.from_bytes(model.to_bytes())

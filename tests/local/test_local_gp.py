@@ -162,6 +162,7 @@ BAD = {
     "too few rows": {"seen": 41},
     "too many rows": {"seen": 39},
     "no count": {"seen": -1},
+    "more than can be counted": {"seen": 2**60},
     "a fraction": {"seen": 40.5},
     "a value that is not finite": {"X": np.full((40, 2), np.inf)},
     "another width": {"X": np.zeros((40, 3))},

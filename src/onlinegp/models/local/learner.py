@@ -19,6 +19,8 @@ from onlinegp.predictions import Gaussian
 
 REDUNDANT = 1e-12  # of a neighbor's own variance: what those before it leave over when it adds nothing
 
+MOST_ROWS = 2**53  # whose numbers a double can hold
+
 
 @dataclass(frozen=True)
 class LocalPrior:
@@ -129,6 +131,10 @@ def checked(contents: Contents, prior: LocalPrior, features: int, outputs: int) 
     """Return the stored rows and how many were seen, if they are what such a learner writes."""
     stored_names(contents, ("X", "Y", "seen"), "LocalGP")
     seen = stored_number("seen", contents["seen"], int)
+    if seen > MOST_ROWS:
+        raise ValueError(
+            f"seen must be at most 2^53, beyond which rows are not told apart by their number, got {seen}."
+        )
     n = len(contents["Y"]) if isinstance(contents["Y"], np.ndarray) and contents["Y"].ndim else 0
     kept = seen if prior.store is None else min(seen, prior.store)
     if n != kept:

@@ -14,7 +14,7 @@ from onlinegp.engine.learner import gaussian
 from onlinegp.engine.native import pack_kernel
 from onlinegp.learner import Contents, Sizes
 from onlinegp.models.local.distance import Distance
-from onlinegp.models.local.learner import LocalPrior, checked
+from onlinegp.models.local.learner import MOST_ROWS, LocalPrior, checked
 from onlinegp.predictions import Gaussian
 
 
@@ -68,9 +68,8 @@ def _packed(prior: LocalPrior, features: int) -> _native.LocalPrior:
     recipe = _native.Recipe()
     pack_kernel(recipe, prior.kernel, features)
     core.recipe = recipe
-    core.noise, core.fade, core.neighbors = prior.noise, prior.fade, prior.neighbors
-    if prior.store is not None:
-        core.store = prior.store
+    core.noise, core.fade, core.neighbors = prior.noise, prior.fade, min(prior.neighbors, MOST_ROWS)
+    core.store = MOST_ROWS if prior.store is None else min(prior.store, MOST_ROWS)
     core.rates = distance.rates.tolist()
     core.frequencies = [value for circles in distance.circles for value in circles.frequency.tolist()]
     core.radii = [value for circles in distance.circles for value in circles.radius.tolist()]
