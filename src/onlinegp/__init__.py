@@ -27,6 +27,7 @@ from onlinegp.models.health import BreakdownError
 from onlinegp.models.saving import from_bytes, load
 from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.recipes import dictionaries, forgetting
+from onlinegp.samples import Samples
 from onlinegp.trace import Trace
 
 __version__ = "0.1.0"
@@ -57,6 +58,7 @@ __all__ = [
     "QKLMS",
     "Robust",
     "run",
+    "Samples",
     "Scaled",
     "SWKRLS",
     "Trace",
