@@ -50,7 +50,7 @@ def main(args: argparse.Namespace) -> int:
     model.begin_series()  # another stream has another past
     columns = columns_of(stream, source, target_needed=model.features_optional) if stream else _first(model, source)
     source.select(columns)
-    sink = open_sink(args.out, columns.keys, columns.target or "target")
+    sink = open_sink(args.out, (*columns.keys, columns.target or "target"))
     job = Job(source, sink, level=args.level, model=model, learn=False, rejects=Rejects(args.rejects))
     try:
         job.run()

@@ -1,0 +1,79 @@
+"""How the commands that learn a stream tune a model on its first rows, and show how far they are."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from onlinegp.cli.options import given_parameters
+from onlinegp.cli.parsing import parse_model
+from onlinegp.models.combined.base import innermost
+from onlinegp.streams.reading.source import Source
+from onlinegp.streams.running.advance import size_of
+from onlinegp.streams.running.job import Job
+from onlinegp.streams.running.prepare import Preparation, described
+from onlinegp.streams.running.warm_up import WarmUp
+
+PIPE_ROWS = 200  # for tuning, where nobody knows how many rows will come
+Talk = Callable[[str], None]
+
+
+def tune_first(args: argparse.Namespace, job: Job, past: dict[str, int], talk: Talk) -> None:
+    """Let the job tune on its first rows, or not at all."""
+    choice = None if args.model is None else parse_model(args.model, given_parameters(args))
+    preparation = Preparation(
+        None if choice is None else choice.algorithm.name,
+        given_parameters(args) if choice is None else choice.given,
+        args.robust,
+        **past,
+        say=talk,
+    )
+    rows = tuning_rows(args, job.source)
+    if rows == 0:
+        job.model = preparation.untuned()
+        talk("model: " + "; ".join(described(innermost(job.model))) + " (no tuning: inputs and target as they are)")
+        return
+    warm_up = WarmUp(rows, **past, say=talk)
+    if past["lags"] and rows <= warm_up.memory + 1:
+        raise ValueError(f"--tune {rows} leaves no row to tune on with --lags {past['lags']}. Use more rows.")
+    talk(f"tuning on the first {rows} rows")
+    job.warm_up, job.prepare = warm_up, preparation.tuned
+
+
+def tuning_rows(args: argparse.Namespace, source: Source) -> int:
+    if args.tune is not None:
+        if args.tune < 0:
+            raise ValueError(f"--tune must be 0 or more rows, got {args.tune}.")
+        return args.tune
+    if args.kernel is not None and args.noise is not None:
+        return 0
+    if source.live:
+        return PIPE_ROWS
+    lags = args.lags or 0
+    return max(min(1000, source.rows_at_most(5000) // 5), min(50, 5 + 2 * lags))
+
+
+class Progress:
+    """A bar with rate, error and dictionary size, on a terminal only."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._bar: Any = None
+        self._hidden = quiet or not sys.stderr.isatty()
+
+    def __call__(self, job: Job) -> None:
+        if self._hidden:
+            return
+        if self._bar is None:
+            from tqdm import tqdm
+
+            self._bar = tqdm(initial=job.start_rows, unit=" rows", leave=False)
+        self._bar.update(job.rows - self._bar.n)
+        error = job.score.summary()["nmse_db"]
+        self._bar.set_postfix_str(f"{'' if error is None else f'{error:.1f} dB, '}{size_of(job.model)} centers")
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._hidden = True
