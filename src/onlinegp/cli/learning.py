@@ -5,19 +5,61 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from onlinegp.cli.options import given_parameters
+from onlinegp.checks import positive
+from onlinegp.cli.options import add_model, chosen_columns, given_parameters
 from onlinegp.cli.parsing import parse_model
+from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost
-from onlinegp.streams.reading.source import Source
+from onlinegp.streams.errors import listed
+from onlinegp.streams.reading.source import Columns, Source, columns_of
 from onlinegp.streams.running.advance import size_of
+from onlinegp.streams.running.checkpoint import unpack
 from onlinegp.streams.running.job import Job
-from onlinegp.streams.running.prepare import Preparation, described
+from onlinegp.streams.running.prepare import Preparation, described, past_of
 from onlinegp.streams.running.warm_up import WarmUp
 
 PIPE_ROWS = 200  # for tuning, where nobody knows how many rows will come
 Talk = Callable[[str], None]
+
+
+def add_learned(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a model that a command makes or goes on with."""
+    model = add_model(parser)
+    model.add_argument(
+        "--model", metavar="NAME", help="see `onlinegp models` (the one that predicts the first rows best)"
+    )
+    model.add_argument("--start", metavar="FILE", help="go on with a model that --save or `onlinegp tune` wrote")
+    model.add_argument(
+        "--robust", nargs="?", type=float, const=3.0, metavar="C", help="bound what one sample can do, to C stds (3)"
+    )
+
+
+def checked_robust(bound: float | None) -> None:
+    if bound is not None:
+        positive("3 is a usual choice.", robust=bound)
+
+
+def from_options(
+    args: argparse.Namespace, source: Source, talk: Talk, *, follows: bool = False
+) -> tuple[Columns, dict[str, int], OnlineRegressor | None]:
+    """Return the columns, lags and horizon, and with --start the model; its past goes on if the stream `follows` it."""
+    if args.start is None:
+        columns, lags = chosen_columns(args, source)
+        past = f"its last {lags} values" + (f", {args.horizon} rows ahead" if args.horizon > 1 else "")
+        from_what = [*([listed(columns.features)] if columns.features else []), *([past] if lags else [])]
+        talk(f"target: {columns.target}, predicted from {' and '.join(from_what)}")
+        return columns, {"lags": lags, "horizon": args.horizon}, None
+    model, stream = unpack(Path(args.start).read_bytes())
+    if not stream:
+        raise ValueError(f"{args.start} does not say which columns it was made for. Use a file that --save wrote.")
+    columns = columns_of(stream, source)
+    if not follows:
+        model.begin_series()  # another stream has another past
+    talk(f"model: {type(innermost(model)).__name__} from {args.start}, {size_of(model)} centers")
+    return columns, past_of(model), model
 
 
 def tune_first(args: argparse.Namespace, job: Job, past: dict[str, int], talk: Talk) -> None:

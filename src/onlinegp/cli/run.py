@@ -6,25 +6,22 @@ import argparse
 import json
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
-from onlinegp.checks import fraction, positive
-from onlinegp.cli.learning import Progress, Talk, tune_first
-from onlinegp.cli.options import EXIT_CODES, add_model, add_source, checked_level, chosen_columns, opened, say
+from onlinegp.checks import fraction
+from onlinegp.cli.learning import Progress, Talk, add_learned, checked_robust, from_options, tune_first
+from onlinegp.cli.options import EXIT_CODES, add_source, checked_level, opened, say
 from onlinegp.cli.parsing import parse_every
 from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
-from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost
 from onlinegp.streams.errors import CheckpointError, Stopped, listed
-from onlinegp.streams.reading.source import ROWS, Columns, Source, columns_of
-from onlinegp.streams.running.advance import size_of
-from onlinegp.streams.running.checkpoint import Checkpoints, own_files, unpack
+from onlinegp.streams.reading.source import ROWS, Columns, Source
+from onlinegp.streams.running.checkpoint import Checkpoints, own_files
 from onlinegp.streams.running.commands import Commands
 from onlinegp.streams.running.flags import Flags, Surprises
 from onlinegp.streams.running.job import Every, Job, Rejects, check_resumable, same_settings
-from onlinegp.streams.running.prepare import described, past_of
+from onlinegp.streams.running.prepare import described
 from onlinegp.streams.running.score import Curves
 from onlinegp.streams.running.summary import summary, summary_lines
 from onlinegp.streams.writing.sinks import ADDED, AHEAD, FLAGGED, NoSink, open_sink, output_format
@@ -66,14 +63,7 @@ PATHS = Paths(
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     add_source(parser)
-    model = add_model(parser)
-    model.add_argument(
-        "--model", metavar="NAME", help="see `onlinegp models` (the one that predicts the first rows best)"
-    )
-    model.add_argument("--start", metavar="FILE", help="go on with a model that --save or `onlinegp tune` wrote")
-    model.add_argument(
-        "--robust", nargs="?", type=float, const=3.0, metavar="C", help="bound what one sample can do, to C stds (3)"
-    )
+    add_learned(parser)
     output = parser.add_argument_group("output")
     output.add_argument("--out", metavar="FILE", help=".csv, .jsonl or .parquet; - for CSV on standard output")
     output.add_argument("--level", type=float, default=0.95, metavar="P", help="probability of the interval (0.95)")
@@ -136,8 +126,7 @@ def _how_to_go_on(args: argparse.Namespace, job: Job) -> str:
 def set_up(args: argparse.Namespace, talk: Talk) -> Job:
     """Return the job that the options describe, at its beginning or where its checkpoint says."""
     checked_level(args.level)
-    if args.robust is not None:
-        positive("3 is a usual choice.", robust=args.robust)
+    checked_robust(args.robust)
     if args.flag is not None:
         fraction("0.001 is a usual choice.", **{"--flag": args.flag})
     elif args.on_flag is not None or args.flag_exit:
@@ -156,7 +145,7 @@ def set_up(args: argparse.Namespace, talk: Talk) -> Job:
 
 def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | None, every: Every, talk: Talk) -> Job:
     """Return the job. Its outputs are opened last, so that nothing that is refused before has touched them."""
-    columns, past, model = _from_options(args, source, talk)
+    columns, past, model = from_options(args, source, talk)
     if args.ahead and columns.features:
         raise ValueError(
             f"--ahead predicts the next row before it comes, and its {listed(columns.features)} would not be known by "
@@ -192,25 +181,6 @@ def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | No
     job.sink = open_sink(_output(args), (*columns.keys, str(columns.target)), added=added, keep=kept)
     job.rejects = Rejects(args.rejects, count=rejected["count"], keep=rejected["length"])
     return job
-
-
-def _from_options(
-    args: argparse.Namespace, source: Source, talk: Talk
-) -> tuple[Columns, dict[str, int], OnlineRegressor | None]:
-    """Return the columns, lags and horizon, and with --start the model."""
-    if args.start is None:
-        columns, lags = chosen_columns(args, source)
-        past = f"its last {lags} values" + (f", {args.horizon} rows ahead" if args.horizon > 1 else "")
-        from_what = [*([listed(columns.features)] if columns.features else []), *([past] if lags else [])]
-        talk(f"target: {columns.target}, predicted from {' and '.join(from_what)}")
-        return columns, {"lags": lags, "horizon": args.horizon}, None
-    model, stream = unpack(Path(args.start).read_bytes())
-    if not stream:
-        raise ValueError(f"{args.start} does not say which columns it was made for. Use a file that --save wrote.")
-    columns = columns_of(stream, source)
-    model.begin_series()  # another stream has another past
-    talk(f"model: {type(innermost(model)).__name__} from {args.start}, {size_of(model)} centers")
-    return columns, past_of(model), model
 
 
 def _settings(args: argparse.Namespace, columns: Columns, past: dict[str, int]) -> dict[str, Any]:
