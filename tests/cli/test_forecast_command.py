@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -100,6 +101,7 @@ def test_features_need_their_future(folder):
         (["-", "--steps", "3", "--direct"], "which a pipe does not allow"),
         (["series.txt", "--steps", "3", "--direct", "--save", "m.ogp"], "--direct trains a model for each step"),
         (["series.txt", "--steps", "3", "--out", "x.doc"], "must end in .csv"),
+        (["series.txt", "--steps", "3", "--plot", "x.doc"], "--plot x.doc must end in .png, .svg or .pdf"),
         (["series.txt", "--steps", "3", "--out", "series.txt"], "are the same file"),
         (["series.txt", "--steps", "3", "--future", "series.txt", "--plot", "series.txt"], "are the same file"),
     ],
@@ -134,7 +136,7 @@ def test_in_a_pipe_the_next_row_is_predicted_before_it_comes():
     process.stdin.close()
     assert process.wait(timeout=60) == 0
     assert names[-4:] == ["next_mean", "next_std", "next_lower", "next_upper"]
-    for before, row in zip(answers[4:-1], answers[5:], strict=True):
+    for before, row in pairwise(answers[4:]):
         for name in ("mean", "std", "lower", "upper"):
             assert float(before[f"next_{name}"]) == pytest.approx(float(row[name]), rel=1e-9)
 

@@ -42,6 +42,7 @@ PATHS = Paths(
     pipes=("SOURCE", "--out"),
     renewed=("--start", "--save"),
 )
+PICTURES = (".png", ".svg", ".pdf")
 MOST_FUTURES = 1_000_000
 SHOWN = 3  # times the steps: the values of the past in a picture
 
@@ -87,6 +88,8 @@ def _check(args: argparse.Namespace) -> None:
     checked_level(args.level)
     checked_robust(args.robust)
     output_format(args.out)
+    if args.plot is not None and Path(args.plot).suffix.lower() not in PICTURES:
+        raise ValueError(f"--plot {args.plot} must end in .png, .svg or .pdf.")
     if not 1 <= args.steps <= FARTHEST:
         raise ValueError(f"--steps must be from 1 to {FARTHEST}, got {args.steps}.")
     if not 2 <= args.futures <= MOST_FUTURES:
