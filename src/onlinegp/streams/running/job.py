@@ -191,13 +191,15 @@ class Job:
         self._emit(block, start, said, counts=True)
 
     def _emit(self, block: Block, start: int, said: Said, *, counts: bool) -> None:
+        if not len(said):
+            return
         part = slice(start, start + len(said))
         rows = Rows.of(block.y[part], said, level=self.level, counts=counts)
         keys = [key[part] for key in block.keys]
         columns: list[Any] = [rows.y, rows.mean, rows.std, rows.lower, rows.upper, rows.density]
         if self.flags is not None:
             columns += [rows.z, rows.tail, self.flags.add(rows)]
-        if self.ahead and len(rows.y):
+        if self.ahead:
             said_next = self._next()
             columns += [said_next.mean, said_next.std, *said_next.interval(self.level)]
         self.sink.write(keys, columns)
