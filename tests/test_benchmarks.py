@@ -13,6 +13,8 @@ from onlinegp.kernels import RBF
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import baselines
+import cases
+import limits
 
 CASES = {
     "klms": (ogp.KLMS(RBF(), step=0.5), {"step": 0.5}),
@@ -36,3 +38,10 @@ def test_twins_predict_the_same(name, kind):
     expected = ogp.run(type(model)(**model.get_params(deep=False)), X, y).mean
     actual = getattr(baselines, f"{name}_{kind}")(X, y, **settings)
     np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-11)
+
+
+def test_limits_take_a_mean_number_of_centers(monkeypatch):
+    """Which is no whole number where a budget is not always full."""
+    monkeypatch.setattr(limits, "bandwidth", lambda size, threads: float(np.zeros(size).nbytes))
+    monkeypatch.setattr(limits, "row_seconds", lambda m, d, passes=1: 1e-6)
+    assert all(case.limit(99.5) > 0 for case in cases.CASES)
