@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -29,12 +30,10 @@ MEMBERS = ("local", "local-linear", "local-other", "krlst", "linear")
 SHAPES = (MATERN, SMOOTH, ROUGH)
 FEW, SOME = 300, 500  # rows, which tell the shape of the kernel; for one of another shape
 WORSE = 30.0  # nats: with or without a linear part, a kernel so much less likely on the tuning rows is left out
-    10.0  # nats on the tuning rows: of two kernels, with and without a linear part, one so much less likely is left out
-)
 LEAST_NOISE = 1e-10  # of the linear member, where the rows are exactly linear
 LINEAR_FORGETTING = (1.0, 0.999)
 FADE, GATE = 0.9, 4.0  # of the mixture
-TAILS = {"degrees": (2.1, 4.0, 10.0), "half_life": 150.0, "fade": 0.98}
+TAILS: dict[str, Any] = {"degrees": (2.1, 4.0, 10.0), "half_life": 150.0, "fade": 0.98}
 
 Progress = Callable[[float], None]
 
