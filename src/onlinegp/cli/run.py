@@ -31,11 +31,13 @@ from onlinegp.streams.errors import CheckpointError, Stopped, listed
 from onlinegp.streams.reading.source import ROWS, Columns, Source, columns_of
 from onlinegp.streams.running.advance import size_of
 from onlinegp.streams.running.checkpoint import Checkpoints, own_files, unpack
+from onlinegp.streams.running.flags import Surprises
 from onlinegp.streams.running.job import Every, Job, Rejects, check_resumable, same_settings
 from onlinegp.streams.running.prepare import Preparation, described, past_of
 from onlinegp.streams.running.score import Curves
 from onlinegp.streams.running.summary import summary, summary_lines
 from onlinegp.streams.running.warm_up import WarmUp
+from onlinegp.streams.running.weights import Weights
 from onlinegp.streams.writing.sinks import NoSink, open_sink, output_format
 
 EPILOG = f"""examples:
@@ -162,7 +164,9 @@ def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | No
         checkpoints=checkpoints,
         every=every,
         settings=settings,
-        curves=Curves() if args.report else None,
+        curves=Curves(past["horizon"]) if args.report else None,
+        weights=Weights() if args.report else None,
+        surprises=Surprises() if args.report else None,
         watch=Progress(quiet=args.quiet),
     )
     if saved:
@@ -330,8 +334,7 @@ def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
     if args.report and job.curves is not None:
         from onlinegp.streams.writing.report import write_report
 
-        chosen = [] if job.model is None else described(innermost(job.model))
-        write_report(args.report, figures, job.score, job.curves, command=_command(), model=chosen)
+        write_report(args.report, job, figures, command=_command())
         talk(f"report: {args.report}")
 
 

@@ -20,8 +20,10 @@ from onlinegp.streams.errors import BadData, BadRow, BrokeDown, CheckpointError,
 from onlinegp.streams.reading.source import Block, Source
 from onlinegp.streams.running.advance import Said, advance
 from onlinegp.streams.running.checkpoint import Checkpoints, pack
+from onlinegp.streams.running.flags import Surprises
 from onlinegp.streams.running.score import Curves, Rows, Score
 from onlinegp.streams.running.warm_up import WarmUp
+from onlinegp.streams.running.weights import Weights
 from onlinegp.streams.writing.sinks import Appended, ParquetSink, Sink
 
 
@@ -115,6 +117,8 @@ class Job:
     every: Every = field(default_factory=Every)
     settings: dict[str, Any] = field(default_factory=dict)
     curves: Curves | None = None
+    weights: Weights | None = None
+    surprises: Surprises | None = None
     watch: Callable[[Job], None] = lambda job: None  # called after each block
 
     def __post_init__(self) -> None:
@@ -175,10 +179,18 @@ class Job:
         rows = Rows.of(block.y[part], said, level=self.level, counts=counts)
         keys = [key[part] for key in block.keys]
         self.sink.write(keys, [rows.y, rows.mean, rows.std, rows.lower, rows.upper, rows.density])
+        self._collect(rows, keys, tuning=not counts)
+        self.rows += len(rows.y)
+
+    def _collect(self, rows: Rows, keys: list[Any], *, tuning: bool) -> None:
+        """Keep what is to be known of rows that were written."""
         self.score.add(rows)
         if self.curves is not None:
-            self.curves.add(rows)
-        self.rows += len(rows.y)
+            self.curves.add(rows, tuning=tuning)
+        if self.weights is not None:
+            self.weights.add(rows, self.rows, self.model)
+        if self.surprises is not None:
+            self.surprises.add(rows, self.rows, dict(zip(self.source.columns.keys, keys, strict=True)))
 
     def _row(self, number: int) -> str:
         return f" at row {number} of {self.source.path}"
@@ -238,6 +250,8 @@ class Job:
             "rows": self.rows,
             "score": self.score.state(),
             "curves": None if self.curves is None else self.curves.state(),
+            "weights": None if self.weights is None else self.weights.state(),
+            "surprises": None if self.surprises is None else self.surprises.state(),
         }
 
     def resume(self, model: OnlineRegressor, stream: dict[str, Any]) -> None:
@@ -247,6 +261,10 @@ class Job:
         self.score = Score.restored(stream["score"])
         if self.curves is not None and stream["curves"] is not None:
             self.curves = Curves.restored(stream["curves"])
+        if self.weights is not None and stream["weights"] is not None:
+            self.weights = Weights.restored(stream["weights"])
+        if self.surprises is not None and stream["surprises"] is not None:
+            self.surprises = Surprises.restored(stream["surprises"])
 
 
 def _ahead(source: Source) -> Generator[tuple[Block, dict[str, int]], None, None]:

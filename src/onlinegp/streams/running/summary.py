@@ -12,6 +12,7 @@ from onlinegp.streams.running.job import Job
 def summary(job: Job) -> dict[str, Any]:
     """Return the figures of a run."""
     seconds = monotonic() - job.began - job.idle
+    odd = {} if job.surprises is None else {"surprises": job.surprises.state()}
     return {
         "rows": job.rows,
         "rejected": job.rejects.count,
@@ -19,6 +20,7 @@ def summary(job: Job) -> dict[str, Any]:
         "centers": size_of(job.model),
         "tuning_seconds": job.idle,
         "rows_per_second": (job.rows - job.start_rows) / max(seconds, 1e-9),
+        **odd,
     }
 
 
