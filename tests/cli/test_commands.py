@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
@@ -23,7 +21,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("commands")
     write_csv(folder / "data.csv", 300)
     args = ["run", "data.csv", "--tune", "60", "--model", "krlst", "--budget", "20", "--save", "model.ogp"]
-    inside(*args, "--report", "report.html", "--out", "out.csv", cwd=folder)
+    inside(*args, "--out", "out.csv", cwd=folder)
     return folder
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import shutil
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shell import FIXED, inside, write_csv
+from shell import FIXED, inside, rows_of, write_csv
 
 from onlinegp.streams.running.advance import Said
 from onlinegp.streams.running.flags import MOST, Surprises
@@ -39,7 +40,7 @@ def data_of(path: Path) -> dict:
     return json.loads(path.read_text().split('<script id="data" type="application/json">')[1].split("</script>")[0])
 
 
-def rows_of(y, mean, std=1.0, *, counts=True) -> Rows:
+def predicted(y, mean, std=1.0, *, counts=True) -> Rows:
     from onlinegp import Gaussian
 
     mean = np.asarray(mean, dtype=np.float64)
@@ -82,8 +83,7 @@ def test_members_and_their_weights(folder):
 
 def test_the_baselines_are_those_of_the_output(folder):
     """The slow twin: persistence and the mean from the rows that were written."""
-    table = np.genfromtxt(folder / "fixed.csv", delimiter=",", names=True)
-    y, mean = table["y"], table["mean"]
+    y, mean = np.array([[float(row[name]) for name in ("y", "mean")] for row in rows_of(folder / "fixed.csv")]).T
     rms = {"model": y - mean, "persistence": np.append(0.0, np.diff(y)), "mean": y - y.mean()}
     for name, value in data_of(folder / "fixed.html")["baselines"].items():
         assert value == pytest.approx(np.sqrt(np.mean(rms[name] ** 2)), rel=1e-5), name
@@ -101,7 +101,7 @@ def test_persistence_is_the_last_target_that_was_known(horizon):
             expected += (y[i] - known[-1]) ** 2
     curves = Curves(horizon)
     for part in np.split(np.arange(500), [1, 2, 60, 61, 333]):
-        curves.add(rows_of(y[part], np.zeros(len(part))))
+        curves.add(predicted(y[part], np.zeros(len(part))))
         curves = Curves.restored(json.loads(json.dumps(curves.state())))
     assert np.sum(curves.buckets["persistence"]) == pytest.approx(expected)
 
@@ -112,10 +112,10 @@ def test_surprises_are_the_same_in_any_blocks_and_few():
     for size in (1, 7, 1000):
         surprises = Surprises()
         for i in range(0, 1000, size):
-            surprises.add(rows_of(y[i : i + size], np.zeros(len(y[i : i + size]))), i, {})
+            surprises.add(predicted(y[i : i + size], np.zeros(len(y[i : i + size]))), i, {})
         assert [row["row"] for row in surprises.rows] == expected.tolist()
     tuning = Surprises()
-    tuning.add(rows_of(y, np.zeros(1000), counts=False), 0, {})
+    tuning.add(predicted(y, np.zeros(1000), counts=False), 0, {})
     assert [row for row in tuning.rows if row["z"] > 0] == []
 
 
@@ -138,7 +138,7 @@ def test_a_resumed_run_gives_the_same_report(tmp_path):
 
 PROBE = """<script>
 addEventListener("error", e => parent.postMessage({ error: e.message }, "*"));
-addEventListener("load", () => requestAnimationFrame(() => {
+addEventListener("load", () => setTimeout(() => {
   const found = { canvases: {}, wide: document.documentElement.scrollWidth - document.documentElement.clientWidth };
   for (const canvas of document.querySelectorAll("canvas")) {
     if (!canvas.clientWidth) continue;
@@ -170,7 +170,7 @@ addEventListener("load", () => requestAnimationFrame(() => {
   found.first = document.querySelector("#surprises tbody tr").textContent;
   found.ready = document.body.dataset.ready;
   parent.postMessage(found, "*");
-}));
+}, 50));
 </script>"""
 FRAME = """<!doctype html><body><iframe src="page.html" style="width:{width}px;height:4000px;border:0"></iframe><script>
 addEventListener("message", e => {{ document.body.append(Object.assign(document.createElement("pre"),
@@ -192,8 +192,8 @@ def in_chromium(page: Path, tmp_path: Path, *, width: int, dark: bool) -> dict:
     flags += ["--disable-background-networking", "--disable-component-update", f"--user-data-dir={tmp_path / 'user'}"]
     flags += [f"--blink-settings=preferredColorScheme={0 if dark else 1}", "--window-size=1500,1500"]
     command = [browser("chromium"), *flags, "--virtual-time-budget=5000", "--dump-dom", f"file://{tmp_path}/frame.html"]
-    html = subprocess.run(command, capture_output=True, timeout=90).stdout.decode()
-    return json.loads(html.split('<pre id="found">')[1].split("</pre>")[0].replace("&amp;", "&").replace("&lt;", "<"))
+    page_then = subprocess.run(command, capture_output=True, timeout=90).stdout.decode()
+    return json.loads(html.unescape(page_then.split('<pre id="found">')[1].split("</pre>")[0]))
 
 
 @pytest.mark.parametrize(("name", "width", "dark"), [("auto", 360, True), ("auto", 800, False), ("fixed", 1400, False)])
