@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
-from onlinegp.sparkline import sparkline
+from onlinegp.sparkline import HEIGHT, sparkline
 
 
 def around_seventy(seed: int, n: int = 1500):
@@ -61,18 +61,17 @@ def test_a_trace_in_html(traces):
 def test_the_small_picture_averages_nothing():
     """A mean that follows fast waves covers them; an average would be flat. What is no number is left out."""
     y = np.sin(np.arange(5000) * 2.0)
-    svg = ElementTree.fromstring(sparkline(y, y, y - 0.1, y + 0.1))
-    paths = [path.get("d") for path in svg]
-    heights = [
-        float(part.split("V")[1].split("H")[0]) - float(part[1:].split()[1].split("H")[0])
-        for part in paths[2].split("z")[:-1]
-    ]
-    assert len(heights) == 240
-    assert min(heights) > 0.7 * 72
-    y[:2500] = np.nan
-    assert "nan" not in sparkline(y, y, y, y)
-    assert "nan" not in sparkline(y[:10], y[:10], y[:10], y[:10])
-    assert sparkline(np.ones(1), np.ones(1), np.ones(1), np.ones(1)).count("M") == 3
+    mean = ElementTree.fromstring(sparkline(y, y, y - 0.1, y + 0.1))[2].get("d")
+    tops, bottoms = (np.array([[float(v) for v in p.split()] for p in line.split("L")]) for line in mean.split("M")[1:])
+    assert len(tops) == len(bottoms) == 240
+    assert np.all(bottoms[:, 1] - tops[:, 1] > 0.6 * HEIGHT)
+    y[1000:2500] = np.nan
+    broken = sparkline(y, y, y, y)
+    assert "nan" not in broken
+    assert ElementTree.fromstring(broken)[2].get("d").count("M") == 4  # two ends, in two parts
+    nothing = np.full(10, np.nan)
+    assert "nan" not in sparkline(nothing, nothing, nothing, nothing)
+    assert sparkline(np.ones(1), np.ones(1), np.ones(1), np.ones(1)).count("M") == 4
 
 
 def test_a_trace_draws_itself(traces):
