@@ -18,8 +18,8 @@ function made(kind, text, name) {
   return element;
 }
 
-function ticks(low, high, wanted) {
-  const rough = (high - low) / wanted || 1, power = 10 ** Math.floor(Math.log10(rough));
+function ticks(low, high, wanted, least = 0) {
+  const rough = Math.max((high - low) / wanted || 1, least), power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map(m => m * power).find(s => s >= rough);
   const out = [];
   for (let v = Math.ceil(low / step) * step; v <= high + step * 1e-9; v += step) out.push(Math.abs(v) < step * 1e-9 ? 0 : v);
@@ -105,7 +105,7 @@ class Chart {  // x is zoomed by dragging or by keys; a view says what to draw (
     }
     c.textAlign = "center"; c.textBaseline = "top";
     const labels = this.view.labels ? this.view.labels.map((text, i) => [i, text])
-      : ticks(...this.domain(), Math.max(2, Math.floor(this.width / 90))).map(v => [v, short(v)]);
+      : ticks(...this.domain(), Math.max(2, Math.floor(this.width / 90)), 1).map(v => [v, short(v)]);
     for (const [v, text] of labels) {
       const half = c.measureText(text).width / 2;
       c.fillText(text, Math.min(this.px(v), this.width - half - 2), bottom + 6);
@@ -236,7 +236,7 @@ class Chart {  // x is zoomed by dragging or by keys; a view says what to draw (
 
 const span = (a, b) => a === b ? short(a) : short(a) + " to " + short(b);
 const rowsOf = (d, i) => d.row[i] === d.end[i] ? "row " + whole(d.row[i]) : "rows " + whole(d.row[i]) + " to " + whole(d.end[i]);
-const ends = x => x.length ? [x[0], x[x.length - 1]] : [0, 1];
+const everything = [.5, data.figures.rows + .5];
 
 function bandView(d, ranges) {
   const x = d.row.map((row, i) => (row + d.end[i]) / 2);
@@ -260,7 +260,7 @@ function bandView(d, ranges) {
     } };
 }
 function linesView(x, lines, legend, read, more) {  // lines: [values, color, dash]
-  return { x, domain: ends(x), series: lines.map(([values]) => values), legend, read,
+  return { x, domain: everything, series: lines.map(([values]) => values), legend, read,
     paint: (chart, c) => lines.forEach(([values, name, dash]) => chart.line(c, values, name, 1.7, dash)), ...more };
 }
 function barView(labels, heights, limits, legend, read, marks) {
@@ -332,7 +332,7 @@ table("baselines", ["prediction", "RMSE", "MSE [dB]"], [[data.model, b.model], [
 const w = data.weights, shades = ["mean", "data", "good", "other", "ink", "soft"];
 find("weights-part").hidden = !w.row.length;
 if (w.row.length) charts.weights = new Chart("weights", { x: w.row.map((row, i) => (row + w.end[i]) / 2), limits: [0, 1],
-  series: w.series, domain: [.5, f.rows + .5], legend: w.members.map((name, k) => [shades[k % shades.length], name]),
+  series: w.series, domain: everything, legend: w.members.map((name, k) => [shades[k % shades.length], name]),
   read: i => rowsOf(w, i) + w.members.map((name, k) => "\n" + name + " " + percent(w.series[k][i])).join(""),
   paint(chart, c) {  // one on top of the other: together they are one
     let below = w.row.map(() => 0);
@@ -343,8 +343,10 @@ if (w.row.length) charts.weights = new Chart("weights", { x: w.row.map((row, i) 
   } });
 
 const odd = data.surprises, keys = odd.length ? Object.keys(odd[0].keys) : [];
+find("surprises-part").hidden = !odd.length;
 table("surprises", ["row", ...keys, data.target, "mean", "std", "z", "tail"], odd.map(row => [whole(row.row),
-  ...keys.map(name => row.keys[name] ?? "-"), ...["y", "mean", "std", "z", "tail"].map(name => short(row[name]))]), 0);
+  ...keys.map(name => row.keys[name] ?? "-"), ...["y", "mean", "std", "z"].map(name => short(row[name])),
+  row.tail > 0 ? short(row.tail) : "below 1e-15"]), 0);
 
 const total = data.pit.reduce((x, y) => x + y, 0) || 1, density = data.pit.map(n => n / total * data.pit.length);
 charts.pit = new Chart("pit", barView(density.map((_, i) => i % 5 ? "" : (i / density.length).toFixed(2)), density,
@@ -356,6 +358,6 @@ charts.coverage = new Chart("coverage", barView(data.levels.map(v => Math.round(
   (chart, c, half) => data.levels.forEach((v, i) => { c.beginPath(); c.moveTo(chart.px(i) - half * 1.15, chart.py(v));
     c.lineTo(chart.px(i) + half * 1.15, chart.py(v)); c.stroke(); })));
 charts.size = new Chart("size", linesView(data.whole.row, [[data.whole.size, "good"]], [],
-  i => rowsOf(data.whole, i) + "\n" + short(data.whole.size[i]) + " centers", { zero: true, domain: [.5, f.rows + .5] }));
+  i => rowsOf(data.whole, i) + "\n" + short(data.whole.size[i]) + " centers", { zero: true }));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => Object.values(charts).forEach(chart => chart.draw()));
 document.body.dataset.ready = "yes";
