@@ -148,7 +148,16 @@ addEventListener("load", () => setTimeout(() => {
     canvas.setPointerCapture = () => {};
     const chart = charts[canvas.id], told = [];
     const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data, colors = new Set();
-    for (let i = 0; i < pixels.length; i += 4) colors.add(pixels.slice(i, i + 3).join());
+    const blue = [0, 114, 178], ends = new Map();  // of the mean, by column of pixels
+    for (let i = 0; i < pixels.length; i += 4) {
+      const one = pixels.slice(i, i + 3);
+      colors.add(one.join());
+      if (!blue.every((v, k) => Math.abs(v - one[k]) < 60)) continue;
+      const x = i / 4 % canvas.width, y = Math.floor(i / 4 / canvas.width) / canvas.height;
+      const have = ends.get(x) || [y, y];
+      ends.set(x, [Math.min(have[0], y), Math.max(have[1], y)]);
+    }
+    if (canvas.id === "band") found.spreads = [...ends.values()].map(([top, bottom]) => bottom - top);
     at(100, "pointerdown"); at(200, "pointermove"); at(200, "pointerup");
     const dragged = chart.range !== null;
     key("Escape");
@@ -217,6 +226,18 @@ def test_in_chromium(folder, tmp_path, name, width, dark):
     if name == "auto":
         assert found["title"] == "Auto: y of keyed.csv"
         assert found["first"].startswith(f"{PLANTED}<b>{PLANTED}</b>")
+
+
+def test_a_mean_that_follows_fast_waves_does_not_look_flat(tmp_path):
+    """Each column holds several rows; an average of their means would be a flat line."""
+    x = np.random.default_rng(0).uniform(-3, 3, 8000)
+    rows = "\n".join(f"{a:.6f},{np.sin(2 * a):.6f}" for a in x)
+    (tmp_path / "waves.csv").write_text(f"x,y\n{rows}\n")
+    inside("run", "waves.csv", *FIXED, "--report", "waves.html", "--out", "waves.out.csv", "--quiet", cwd=tmp_path)
+    assert data_of(tmp_path / "waves.html")["width"] > 1
+    spreads = in_chromium(tmp_path / "waves.html", tmp_path, width=800, dark=False)["spreads"]
+    assert len(spreads) > 600
+    assert np.median(spreads) > 0.25
 
 
 def test_in_firefox(folder, tmp_path):
