@@ -3,6 +3,9 @@
 Every online kernel regressor is an online Gaussian process that has made up its mind about its posterior covariance.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from onlinegp import kernels
 from onlinegp.auto import Auto
 from onlinegp.batch.gp import GPRegression
@@ -33,6 +36,9 @@ from onlinegp.predictions.samples import Samples
 from onlinegp.recipes import dictionaries, forgetting
 from onlinegp.trace import Trace
 
+if TYPE_CHECKING:
+    from onlinegp import datasets, metrics, plots
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -41,6 +47,7 @@ __all__ = [
     "BreakdownError",
     "Calibrated",
     "Conformal",
+    "datasets",
     "dictionaries",
     "estimate_hyperparameters",
     "FBKRLS",
@@ -58,13 +65,15 @@ __all__ = [
     "Lagged",
     "LinearRLS",
     "load",
+    "LocalGP",
+    "metrics",
     "Mixture",
     "MixtureOf",
-    "LocalGP",
     "ModelFileError",
     "NORMA",
     "OnlineGP",
     "OnlineRegressor",
+    "plots",
     "Predictions",
     "QKLMS",
     "Robust",
@@ -75,3 +84,14 @@ __all__ = [
     "SWKRLS",
     "Trace",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `datasets`, `metrics` and `plots` when they are first used."""
+    if name in ("datasets", "metrics", "plots"):
+        return import_module(f"onlinegp.{name}")
+    raise AttributeError(f"module 'onlinegp' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__", "__doc__"]

@@ -110,6 +110,24 @@ WRONG = [
     (("commands",), [5]),
     (("commands",), ["{}"] * 1001),
     (("commands",), None),
+    (("curves", "tuning"), 151),
+    (("curves", "last"), []),
+    (("curves", "last", 0), "x"),
+    (("weights", "stride"), 0),
+    (("weights", "members"), [1]),
+    (("weights", "places"), [0]),
+]
+WEIGHTS = {"members": ["a", "b"], "stride": 2, "places": [0, 3], "counts": [2, 1], "sums": [[0.5, 1.5], [0.2, 0.8]]}
+WRONG_WEIGHTS = [
+    ("members", ["a"]),
+    ("places", [3, 0]),
+    ("places", [0]),
+    ("counts", [3, 1]),
+    ("counts", [0, 1]),
+    ("sums", [[0.5, 1.5], [0.2, -0.8]]),
+    ("sums", [[0.5, 1.5], [0.2, 1.8]]),
+    ("sums", [[0.5, 1.5], [0.2]]),
+    ("sums", [[0.5, math.nan], [0.2, 0.8]]),
 ]
 
 
@@ -174,3 +192,12 @@ def test_a_forged_checkpoint_is_not_resumed(folder):
         told = inside(*args, code=4, cwd=folder).stderr.decode()
         assert "onlinegp: " in told
         assert (folder / "a.csv").read_bytes() == kept
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG_WEIGHTS)
+def test_weights_that_cannot_be_are_refused(folder, name, value):
+    data = (folder / "a/checkpoint.ogp").read_bytes()
+    good = stream_of(data) | {"weights": WEIGHTS}
+    assert unpack(forged(data, good))[1]["weights"] == WEIGHTS
+    with pytest.raises(ModelFileError, match=r"must be|is not a number"):
+        unpack(forged(data, good | {"weights": WEIGHTS | {name: value}}))

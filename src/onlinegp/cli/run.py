@@ -14,16 +14,15 @@ from onlinegp.cli.options import EXIT_CODES, add_source, checked_level, opened, 
 from onlinegp.cli.parsing import parse_every
 from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
-from onlinegp.models.combined.base import innermost
 from onlinegp.streams.errors import CheckpointError, Stopped, listed
 from onlinegp.streams.reading.source import ROWS, Columns, Source
 from onlinegp.streams.running.checkpoint import Checkpoints, own_files
 from onlinegp.streams.running.commands import Commands
 from onlinegp.streams.running.flags import Flags, Surprises
 from onlinegp.streams.running.job import Every, Job, Rejects, check_resumable, same_settings
-from onlinegp.streams.running.prepare import described
 from onlinegp.streams.running.score import Curves
 from onlinegp.streams.running.summary import summary, summary_lines
+from onlinegp.streams.running.weights import Weights
 from onlinegp.streams.writing.sinks import ADDED, AHEAD, FLAGGED, NoSink, open_sink, output_format
 
 EPILOG = f"""examples:
@@ -164,7 +163,8 @@ def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | No
         checkpoints=checkpoints,
         every=every,
         settings=settings,
-        curves=Curves() if args.report else None,
+        curves=Curves(past["horizon"]) if args.report else None,
+        weights=Weights() if args.report else None,
         flags=None if args.flag is None else Flags(args.flag),
         surprises=None if args.flag is None and args.report is None else Surprises(),
         commands=None if args.on_flag is None else Commands(args.on_flag, say),
@@ -260,8 +260,7 @@ def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
     if args.report and job.curves is not None:
         from onlinegp.streams.writing.report import write_report
 
-        chosen = [] if job.model is None else described(innermost(job.model))
-        write_report(args.report, figures, job.score, job.curves, command=_command(), model=chosen)
+        write_report(args.report, job, figures, command=_command())
         talk(f"report: {args.report}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,9 @@ from onlinegp.models.health import BreakdownError, Health
 from onlinegp.models.moves import Move
 from onlinegp.predictions import Predictions
 from onlinegp.trace import Trace
+
+if TYPE_CHECKING:
+    from onlinegp.models.combined.scaled import Scaled
 
 BLOCK = 1000  # rows between two updates of a progress bar
 _MAKING_A_LOCK = Lock()
@@ -151,6 +154,21 @@ class OnlineRegressor(Estimator):
             if self._learner is not None:
                 self._learner.begin_series()
         return self
+
+    def scaled(self, rows: int = 100) -> Scaled:
+        """Return this model in the units of the data: `Scaled(self, rows=rows)`, which standardizes X and y.
+
+        For a y that is not around 0 with a spread of about 1, and for features of different units.
+
+        Examples
+        --------
+        >>> import numpy as np, onlinegp as ogp
+        >>> X = np.linspace(0, 500, 300)[:, None]
+        >>> trace = ogp.run(ogp.KRLST().scaled(), X, 70 + 10 * np.sin(X[:, 0] / 60))
+        """
+        from onlinegp.models.combined.scaled import Scaled
+
+        return Scaled(self, rows=rows)
 
     # Predicting
 

@@ -27,6 +27,7 @@ from onlinegp.streams.running.commands import Commands
 from onlinegp.streams.running.flags import Flags, Surprises
 from onlinegp.streams.running.score import Curves, Rows, Score
 from onlinegp.streams.running.warm_up import WarmUp
+from onlinegp.streams.running.weights import Weights
 from onlinegp.streams.writing.sinks import ADDED, FLAGGED, Appended, ParquetSink, Sink, json_line
 
 FLAG = 1 + len(ADDED) + FLAGGED.index("flag")  # its place behind the keys
@@ -122,6 +123,7 @@ class Job:
     every: Every = field(default_factory=Every)
     settings: dict[str, Any] = field(default_factory=dict)
     curves: Curves | None = None
+    weights: Weights | None = None
     flags: Flags | None = None
     surprises: Surprises | None = None
     commands: Commands | None = None  # to run for each row that is flagged
@@ -206,15 +208,17 @@ class Job:
             said_next = self._next()
             columns += [said_next.mean, said_next.std, *said_next.interval(self.level)]
         self.sink.write(keys, columns)
-        self._collect(rows, keys, columns)
+        self._collect(rows, keys, columns, tuning=not counts)
         self.rows += len(rows.y)
 
-    def _collect(self, rows: Rows, keys: list[Any], columns: list[Any]) -> None:
+    def _collect(self, rows: Rows, keys: list[Any], columns: list[Any], *, tuning: bool) -> None:
         """Keep what is to be known of rows that were written, and run the command for those that were flagged."""
         names = self.source.columns.keys
         self.score.add(rows)
         if self.curves is not None:
-            self.curves.add(rows)
+            self.curves.add(rows, tuning=tuning)
+        if self.weights is not None:
+            self.weights.add(rows, self.rows, self.model)
         if self.surprises is not None:
             self.surprises.add(rows, self.rows, dict(zip(names, keys, strict=True)))
         if self.commands is None:
@@ -296,6 +300,7 @@ class Job:
             "rows": self.rows,
             "score": self.score.state(),
             "curves": None if self.curves is None else self.curves.state(),
+            "weights": None if self.weights is None else self.weights.state(),
             "flags": None if self.flags is None else self.flags.state(),
             "surprises": None if self.surprises is None else self.surprises.state(),
             "commands": [] if self.commands is None else self.commands.unfinished(),
@@ -308,6 +313,8 @@ class Job:
         self.score = Score.restored(stream["score"])
         if self.curves is not None and stream["curves"] is not None:
             self.curves = Curves.restored(stream["curves"])
+        if self.weights is not None and stream["weights"] is not None:
+            self.weights = Weights.restored(stream["weights"])
         if self.flags is not None and stream["flags"] is not None:
             self.flags = Flags.restored(stream["flags"])
         if self.surprises is not None and stream["surprises"] is not None:
