@@ -41,6 +41,9 @@ class Robust(OuterRegressor):
     bound: float = 3.0
 
     cost: ClassVar[str] = "that of the model inside"
+    equation: ClassVar[str] = "learns mean + clip(y - mean, -bound std, bound std)"
+    memory: ClassVar[str] = "that of the model inside"
+    variance: ClassVar[str] = "that of the model inside"
     citation: ClassVar[str] = 'Huber, "Robust estimation of a location parameter", Annals of Math. Statistics, 1964.'
 
     def check(self) -> None:

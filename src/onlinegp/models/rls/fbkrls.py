@@ -30,6 +30,17 @@ class FBKRLS(RecipeRegressor):
         The number of samples kept; the one with the least leave-one-out error leaves.
     engine : str
         See :class:`~onlinegp.models.recipe.RecipeRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
+    >>> y = np.sin(X[:, 0])
+    >>> model = ogp.FBKRLS(ogp.kernels.RBF(1.0), noise=1e-3, budget=20).fit(X, y)
+    >>> model.score(X, y) > 0.99
+    True
+    >>> model.size_
+    20
     """
 
     kernel: Kernel | None = None
@@ -38,6 +49,9 @@ class FBKRLS(RecipeRegressor):
     budget: int = 100
 
     cost: ClassVar[str] = "O(M^2) per sample with M the budget, O(M^2) memory"
+    equation: ClassVar[str] = "mean = k' (K + noise I)^-1 y over the M samples that are kept"
+    memory: ClassVar[str] = "O(M^2) with M the budget"
+    variance: ClassVar[str] = "exact for the M samples that are kept, which is more than all samples would leave"
     citation: ClassVar[str] = (
         'Van Vaerenbergh, Santamaria, Liu and Principe, "Fixed-budget kernel recursive least-squares", ICASSP 2010.'
     )
