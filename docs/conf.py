@@ -56,6 +56,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "download_all_examples": False,
     "show_signature": False,
+    "thumbnail_size": (500, 350),
     "min_reported_time": 1e9,
     "write_computation_times": False,
 }
@@ -83,4 +84,6 @@ html_theme_options = {
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
-html_sidebars = {name: [] for name in ("index", "install", "tutorial", "glossary")}
+html_sidebars = {
+    name: [] for name in ("index", "install", "tutorial", "catalogue", "glossary", "contributing", "changelog")
+}

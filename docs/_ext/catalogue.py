@@ -58,13 +58,11 @@ def catalogue() -> str:
 
 def facts(cls: type[OnlineRegressor]) -> list[str]:
     """Return the facts of a model, a line of Markdown each."""
-    growth = "stays bounded on a bounded input domain"
-    if not cls.bounded:
-        growth = f"grows; `{cls.bounded_by}` bounds it" if cls.bounded_by else "grows with every sample"
+    growth = f" It grows with the stream, unless `{cls.bounded_by}` is given." if cls.bounded_by else ""
     told = {
         "Equation": f"`{cls.equation}`",
         "Cost": _powers(cls.cost),
-        "Memory": f"{_powers(cls.memory)}. It {growth}.",
+        "Memory": f"{_powers(cls.memory)}.{growth}",
         "Variance of y": cls.variance,
         "Source": cls.citation or "this library",
     }

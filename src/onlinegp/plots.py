@@ -108,7 +108,7 @@ def stream(
     Parameters
     ----------
     y : array-like of shape (n,)
-        What came.
+        The observed values.
     trace : Trace
         What `run` predicted, of one output.
     rows : slice, optional

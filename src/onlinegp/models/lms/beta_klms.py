@@ -35,7 +35,7 @@ class BetaKLMS(LMSRegressor):
     noise : float
         The variance of the noise in y.
     dictionary : Dictionary, optional
-        Who becomes a center, from :mod:`onlinegp.recipes.dictionaries`; every sample if None.
+        Which samples become centers, from :mod:`onlinegp.recipes.dictionaries`; every sample if None.
     engine, dtype : str
         See :class:`~onlinegp.models.lms.base.LMSRegressor`.
 

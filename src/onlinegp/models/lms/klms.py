@@ -19,7 +19,7 @@ class KLMS(LMSRegressor):
 
         alpha <- [alpha; step e]                                                    (paper, eq. 9)
 
-    O(m) per sample, and m grows by one with each. As an online GP it believes that the posterior covariance stays the
+    O(m) per sample, and m grows by one with each. As an online GP it assumes that the posterior covariance stays the
     prior's, with noise = 1 / step - k(x, x); the variance of y is 1 / step everywhere, and does not shrink.
 
     Parameters

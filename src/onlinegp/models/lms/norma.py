@@ -32,7 +32,7 @@ class NORMA(LMSRegressor):
     leak : float
         The ridge penalty; step times leak must be less than 1.
     budget : int
-        The number of centers; the oldest leaves.
+        The number of centers; the oldest is removed.
     engine, dtype : str
         See :class:`~onlinegp.models.lms.base.LMSRegressor`.
 

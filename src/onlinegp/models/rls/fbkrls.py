@@ -17,8 +17,8 @@ from onlinegp.recipes.update import Recipe
 class FBKRLS(RecipeRegressor):
     """Fixed-budget KRLS: exact GP regression on the `budget` samples that are hardest to predict from the others.
 
-    O(M^2) per sample with M the budget, O(M^2) memory. A datum that leaves is forgotten; the variance is the exact one
-    for the data that were kept, which is more than all the data would leave.
+    O(M^2) per sample with M the budget, O(M^2) memory. What is removed is forgotten; the variance is the exact one for
+    the data that were kept, which is more than all the data would leave.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class FBKRLS(RecipeRegressor):
     noise : float
         The variance of the noise in y; the ridge penalty of kernel least squares.
     budget : int
-        The number of samples kept; the one with the least leave-one-out error leaves.
+        The number of samples kept; the one with the least leave-one-out error is removed.
     engine : str
         See :class:`~onlinegp.models.recipe.RecipeRegressor`.
 

@@ -33,7 +33,7 @@ class KRLST(RecipeRegressor):
         The variance of the noise in y. Samples that differ from the span of the centers by less than a thousandth of
         it do not become centers.
     budget : int
-        The largest number of centers M; the one that matters least to the mean leaves.
+        The largest number of centers M; the one that matters least to the mean is removed.
     forgetting : float or Forgetting
         A factor lambda in (0, 1], one for none. A number means back to the prior, Sigma <- lambda Sigma + (1 -
         lambda) K and mu <- sqrt(lambda) mu; ``UncertaintyInjection(factor)`` means Sigma <- Sigma / lambda.

@@ -17,7 +17,7 @@ from onlinegp.recipes.update import Recipe
 class SWKRLS(RecipeRegressor):
     """Sliding-window KRLS: exact GP regression on the last `budget` samples.
 
-    O(M^2) per sample with M the budget, O(M^2) memory. What leaves the window is forgotten at once, data and all; the
+    O(M^2) per sample with M the budget, O(M^2) memory. Samples that leave the window have no influence any more; the
     variance is the exact one for the window.
 
     Parameters
