@@ -15,11 +15,16 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+from scipy import stats
+
+import onlinegp as ogp
+
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "benchmarks")]
 
-CHOOSING = HERE / "guide" / "choosing.md"
-DECIBELS, SHARE, ORDER = 0.3, 0.02, 10.0  # how far a fresh run may be from a page
+CHOOSING, CALIBRATION = HERE / "guide" / "choosing.md", HERE / "guide" / "calibration.md"
+DECIBELS, SHARE, NATS, ORDER = 0.3, 0.02, 0.002, 10.0  # how far a fresh run may be from a page
 
 
 def table(page: Path, header: str) -> dict[str, list[str]]:
@@ -61,6 +66,27 @@ def costs() -> Iterator[str]:
     yield from (f"{name}: the page has it, docs/costs.py has not" for name in told)
 
 
+def calibration() -> Iterator[str]:
+    """Check the table of the calibration page: log density that is lost to the true distribution, in nats per row."""
+    laws = {
+        "normal": stats.norm(),
+        "t, 8 degrees": stats.t(8),
+        "t, 5 degrees": stats.t(5),
+        "t, 3 degrees": stats.t(3),
+        "Laplace": stats.laplace(),
+    }
+    told = table(CALIBRATION, "| noise | nothing")
+    for name, law in laws.items():
+        y = law.rvs(20_000, random_state=np.random.default_rng(0))
+        inside = ogp.LinearRLS(noise=1.0, prior=1e-8)  # which predicts zero, with a variance of one
+        models = (inside, ogp.Calibrated(inside), ogp.HeavyTailed(inside), ogp.Conformal(inside))
+        fresh = [
+            float(np.mean(law.logpdf(y) - ogp.run(model, np.zeros((len(y), 1)), y).log_density)) for model in models
+        ]
+        yield from compare(name, numbers(told.pop(name)), fresh, [NATS] * 4)
+    yield from (f"{name}: the page has it, this script has not" for name in told)
+
+
 def streams(folder: Path) -> Iterator[str]:
     """Check the table of real streams of the choosing page."""
     import accuracy
@@ -82,7 +108,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, help="the folder of the data sets of benchmarks/accuracy.py")
     args = parser.parse_args()
-    wrong = [*costs(), *(streams(args.data) if args.data else ())]
+    wrong = [*calibration(), *costs(), *(streams(args.data) if args.data else ())]
     print("\n".join(wrong) or "The numbers are those of the pages.")
     return 1 if wrong else 0
 

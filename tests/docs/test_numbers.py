@@ -36,6 +36,10 @@ def test_cheap_rows_are_as_the_page_says(monkeypatch):
     assert not [line for line in wrong if "fresh run" in line], wrong
 
 
+def test_what_calibration_costs_is_as_the_page_says():
+    assert not list(check_numbers.calibration())
+
+
 @pytest.mark.slow
 def test_every_row_is_as_the_page_says():
     assert not list(check_numbers.costs())
