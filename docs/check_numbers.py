@@ -91,7 +91,7 @@ def streams(folder: Path) -> Iterator[str]:
     """Check the table of real streams of the choosing page."""
     import accuracy
 
-    for name, cells in table(CHOOSING, "| stream").items():
+    for name, cells in table(CHOOSING, "| stream, model").items():
         stream, model = re.fullmatch(r"(\w+), `(\w+)`", name).groups()  # type: ignore[union-attr]
         build = {
             "Auto": accuracy.auto,
