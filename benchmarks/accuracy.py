@@ -21,6 +21,7 @@ import numpy as np
 
 import onlinegp as ogp
 from onlinegp.batch.tuning import MATERN, SMOOTH, Hyperparameters, likely_kernels
+from onlinegp.datasets import embed
 
 TUNED, SCORED = 1000, 5000
 SETS = ("kin40k", "elevators", "cadata", "house8l", "price", "elecfeat", "climate", "lorenz", "mg30", "santafe")
@@ -30,11 +31,11 @@ Row = tuple[float, float, float, float]
 def read(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return inputs and targets of a set, lags included."""
     if (text := folder / f"{name}.txt").exists():
-        return ogp.datasets.embed(np.loadtxt(text), 6 if name == "lorenz" else 10)
+        return embed(np.loadtxt(text), 6 if name == "lorenz" else 10)
     path = folder / f"{name}.csv.gz"
     path = path if path.exists() else folder / "streams" / f"{name}.csv.gz"
     table = np.loadtxt(path, delimiter=",", skiprows=1, max_rows=TUNED + SCORED, ndmin=2)
-    return ogp.datasets.embed(table[:, 0], 10) if table.shape[1] == 1 else (table[:, :-1], table[:, -1])
+    return embed(table[:, 0], 10) if table.shape[1] == 1 else (table[:, :-1], table[:, -1])
 
 
 def standard(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:

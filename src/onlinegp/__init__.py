@@ -29,6 +29,7 @@ from onlinegp.models.combined import Calibrated, Conformal, HeavyTailed, Lagged,
 from onlinegp.models.health import BreakdownError
 from onlinegp.models.saving import from_bytes, load
 from onlinegp.predictions import Gaussian, MixtureOf, Predictions, StudentT
+from onlinegp.predictions.samples import Samples
 from onlinegp.recipes import dictionaries, forgetting
 from onlinegp.trace import Trace
 
@@ -68,6 +69,7 @@ __all__ = [
     "QKLMS",
     "Robust",
     "run",
+    "Samples",
     "Scaled",
     "StudentT",
     "SWKRLS",

@@ -207,6 +207,32 @@ def _axes(ax: Axes | None, xlabel: str, ylabel: str) -> Axes:
     return ax
 
 
+def forecast(y: ArrayLike, ahead: Predictions, *, level: float = 0.95, ax: Axes | None = None) -> Band:
+    """Draw the last values of a series, and the forecast that follows them with its interval.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        The values before the forecast.
+    ahead : Predictions
+        What `Lagged.forecast` returned, of one output.
+    level : float
+        The probability of the interval.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Band
+        The interval, the mean and the data.
+    """
+    y = np.asarray(y, dtype=np.float64)
+    ax = _axes(ax, "step", "y")
+    (data,) = ax.plot(np.arange(1 - len(y), 1), y, color="0.35", lw=1.2, label="data")
+    band, line = _band(ax, np.arange(1, len(ahead) + 1), ahead, level)
+    _legend(ax)
+    return Band(band, line, data)
+
+
 def _band(ax: Axes, x: NDArray[Any], said: Predictions, level: float) -> tuple[Artist, Line2D]:
     lower, upper = said.interval(level)
     band = ax.fill_between(x, lower, upper, color=BLUE, alpha=0.18, lw=0, label=f"{100 * level:g}% interval")

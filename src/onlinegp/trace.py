@@ -6,8 +6,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from onlinegp import frames
-from onlinegp.checks import Array
+from onlinegp.checks import Array, fraction
 from onlinegp.learner import Sizes
 from onlinegp.predictions import Predictions
 
@@ -45,6 +48,23 @@ class Trace:
     def log_density(self) -> Array:
         """The log of the density that each prediction gave to y, (n,) or (n, outputs)."""
         return self.predictions.log_density(self.y)
+
+    @cached_property
+    def z(self) -> Array:
+        """How far out each y was, in standard deviations: N(0, 1) if the predictions are right."""
+        return self.predictions.z(self.y)
+
+    @cached_property
+    def tail(self) -> Array:
+        """The two-sided tail probability of each y under its prediction: uniform on [0, 1] if those are right."""
+        return self.predictions.tail(self.y)
+
+    def flags(self, rate: float = 0.001) -> NDArray[np.bool_]:
+        """Return which y were surprising: those with a tail probability below `rate`, the share of false alarms.
+
+        See also :func:`onlinegp.metrics.drifts`, which finds changes that no single row shows.
+        """
+        return self.tail < fraction(rate=rate)
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Return the ends of the intervals that hold y with probability `level`."""

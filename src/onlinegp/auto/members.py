@@ -28,7 +28,9 @@ from onlinegp.models.combined.moments import Scale, moments
 MEMBERS = ("local", "local-linear", "krlst", "linear")
 SHAPES = (MATERN, SMOOTH, ROUGH)
 FEW = 300  # rows, which tell the shape of the kernel
-WORSE = 30.0  # nats on the tuning rows: a kernel that is so much less likely than the best one is left out
+WORSE = (
+    10.0  # nats on the tuning rows: of two kernels, with and without a linear part, one so much less likely is left out
+)
 LEAST_NOISE = 1e-10  # of the linear member, where the rows are exactly linear
 LINEAR_FORGETTING = (1.0, 0.999)
 FADE, GATE = 0.95, 2.0  # of the mixture

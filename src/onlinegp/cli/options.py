@@ -26,9 +26,10 @@ EXIT_CODES = """exit codes:
 MOST_TUNING = 1_000_000  # rows, which are kept in memory
 
 
-def add_source(parser: argparse.ArgumentParser) -> None:
+def add_source(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
     group = parser.add_argument_group("input")
-    group.add_argument("source", metavar="SOURCE", help="CSV, CSV.gz, JSON lines, Parquet, or - for standard input")
+    what = "CSV, CSV.gz, JSON lines, Parquet, or - for standard input"
+    group.add_argument("source", metavar="SOURCE", nargs="?" if optional else None, help=what)
     group.add_argument("--target", metavar="NAME", help="the column to predict (the last one of numbers)")
     group.add_argument("--features", metavar="A,B", help="the columns to predict from (the other ones of numbers)")
     group.add_argument("--keys", metavar="A,B", help="the columns to copy to the output (text, times, ids)")

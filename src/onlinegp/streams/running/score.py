@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 from onlinegp.models.combined.moments import CONSTANT
+from onlinegp.predictions import Predictions
 from onlinegp.streams.running.advance import Said
 
 LEVELS = (0.5, 0.68, 0.8, 0.9, 0.95, 0.99)
@@ -34,13 +36,24 @@ class Rows:
     pit: Array  # the probability that was given to a value of at most y
     size: NDArray[Any]
     scored: NDArray[np.bool_]
+    predictions: Predictions
 
     @classmethod
     def of(cls, y: Array, said: Said, *, level: float, counts: bool) -> Rows:
         """Ask the predictions for what is written and scored; NaN where either target or prediction is missing."""
         p = said.predictions
         scored = ~(np.isnan(y) | np.isnan(p.mean)) & counts
-        return cls(y, p.mean, p.std, *p.interval(level), p.log_density(y), p.cdf(y), said.size, scored)
+        return cls(y, p.mean, p.std, *p.interval(level), p.log_density(y), p.cdf(y), said.size, scored, p)
+
+    @cached_property
+    def z(self) -> Array:
+        """How far out y is, in standard deviations."""
+        return self.predictions.z(self.y)
+
+    @cached_property
+    def tail(self) -> Array:
+        """The two-sided tail probability of y."""
+        return self.predictions.tail(self.y)
 
 
 class Score:

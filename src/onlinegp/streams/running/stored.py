@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import LARGEST
+from onlinegp.cusum import KINDS
 from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.streams.running.commands import WAITING
+from onlinegp.streams.running.flags import KEPT, MOST, REASONS
 from onlinegp.streams.running.score import BINS, BUCKETS, HIGH, LEVELS, LOW, SUMS, TAIL, TAILED
 
 SAVED = ("columns", "level", "settings")
-PLACE = ("position", "output", "rejects", "rows", "score", "curves")
+PLACE = ("position", "output", "rejects", "rows", "score", "curves", "flags", "surprises", "commands")
 COUNT = 1 << 62  # more than anything that is counted
 
 
@@ -42,6 +45,13 @@ def checked(stream: Any, model: OnlineRegressor) -> dict[str, Any]:
         _score(_object(stream, "score"))
         if stream["curves"] is not None:
             _curves(_object(stream, "curves"))
+        if stream["flags"] is not None:
+            _flags(_object(stream, "flags"))
+        for row in _list(stream, "surprises") if stream["surprises"] is not None else []:
+            _surprise(row)
+        _need(len(stream["surprises"] or ()) <= MOST, "surprises", f"at most {MOST} rows")
+        rows = _list(stream, "commands")
+        _need(len(rows) <= WAITING and all(isinstance(row, str) for row in rows), "commands", "a list of rows")
     return stream
 
 
@@ -81,6 +91,27 @@ def _curves(curves: dict[str, Any]) -> None:
         lengths = {len(_numbers_or_null(table, column)) for column in columns}
         _need(len(lengths) == 1 and max(lengths) <= most, name, f"of at most {most} points each")
     _need(len(curves["buckets"]["rows"]) == -(-rows // width), "buckets", "as many as rows and width make")
+
+
+def _flags(flags: dict[str, Any]) -> None:
+    _only(flags, ("rate", "counts", "sums"), "flags")
+    _need(0.0 < _number(flags, "rate") <= 1.0, "rate", "between 0 and 1")
+    counts, sums = _object(flags, "counts"), _list(flags, "sums")
+    _only(counts, REASONS, "counts")
+    for name in counts:
+        _whole(counts, name)
+    _need(len(sums) == len(KINDS), "sums", f"of {len(KINDS)} numbers")
+    for value in sums:
+        _need(_number({"sums": value}, "sums") >= 0.0, "sums", "at least zero")
+
+
+def _surprise(row: Any) -> None:
+    _need(isinstance(row, dict), "surprises", "a list of rows")
+    _only(row, ("row", "keys", *KEPT), "surprises")
+    _whole(row, "row", 1)
+    _need(all(text is None or isinstance(text, str) for text in _object(row, "keys").values()), "keys", "texts")
+    for name in KEPT:
+        _number(row, name, np.inf)
 
 
 # One value, by its name
