@@ -8,6 +8,7 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlinegp import KLMS, KRLST, QKLMS, Auto, BetaKLMS, Calibrated, Trace, run
 from onlinegp.checks import Array
@@ -100,7 +101,7 @@ def table(y: Array, results: list[Result]) -> str:
     return "\n".join(lines)
 
 
-def inside(y: Array, trace: Trace) -> Array:
+def inside(y: Array, trace: Trace) -> NDArray[np.bool_]:
     """Return where y lies in its 95% interval."""
     lower, upper = trace.interval(0.95)
     return (lower <= y) & (y <= upper)
