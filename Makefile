@@ -13,7 +13,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-demo: $(VENV)/installed ## Install, then run the demonstration: four filters on a channel that changes
+demo: $(VENV)/installed ## Install, then run the demonstration: the paper's filters and Auto on a channel that changes
 	$(BIN)/onlinegp demo --out $(OUT)
 
 test: $(VENV)/tested ## Install, then run every test but the slow ones

@@ -38,6 +38,14 @@ def read(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     return embed(table[:, 0], 10) if table.shape[1] == 1 else (table[:, :-1], table[:, -1])
 
 
+def standard(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of a set that are used, in units of its first rows."""
+    X, y = read(folder, name)
+    X, y = X[: TUNED + SCORED], y[: TUNED + SCORED]
+    scale = np.where(np.ptp(X[:TUNED], axis=0) > 0, X[:TUNED].std(axis=0), 1.0)
+    return (X - X[:TUNED].mean(axis=0)) / scale, (y - y[:TUNED].mean()) / y[:TUNED].std()
+
+
 def auto(X: np.ndarray, y: np.ndarray) -> ogp.OnlineRegressor:
     return ogp.Auto(rows=TUNED, earliest=TUNED)
 
@@ -154,10 +162,7 @@ def main() -> None:
     chosen = [name for name in args.models.split(",") if name] or list(models)
     print(f"{'set':<10} {'model':<14} {'nMSE':>9} {'NLPD':>8} {'covers':>7} {'us/row':>8} {'tuning':>8}")
     for name in args.sets.split(","):
-        X, y = read(args.data, name)
-        X, y = X[: TUNED + SCORED], y[: TUNED + SCORED]
-        scale = np.where(np.ptp(X[:TUNED], axis=0) > 0, X[:TUNED].std(axis=0), 1.0)
-        X, y = (X - X[:TUNED].mean(axis=0)) / scale, (y - y[:TUNED].mean()) / y[:TUNED].std()
+        X, y = standard(args.data, name)
         for model in chosen:
             began = time.monotonic()
             error, nlpd, covers, each = scored(models[model], X, y)

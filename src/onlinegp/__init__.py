@@ -1,6 +1,6 @@
 """onlinegp: regression on streams with honest uncertainty.
 
-Every online kernel regressor is an online Gaussian process that has made up its mind about its posterior covariance.
+Every online kernel regressor is an online Gaussian process with a particular assumption about its posterior covariance.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Checks at the border: each returns its value, or says what is wrong and how to mend it.
+"""Checks at the border: each returns its value, or says what is wrong and how to correct it.
 
 An error names the argument, the value, the rule and the remedy. Scalars are passed by keyword, so that the
 name in the message is the name the caller wrote::

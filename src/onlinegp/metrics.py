@@ -1,6 +1,6 @@
 """How good a prediction is: of the mean, and of the whole Gaussian predictive distribution.
 
-Everywhere `y` is what came, `mean` what was predicted, and `std` the standard deviation of *y*, noise
+Everywhere `y` is the observed value, `mean` the predicted one, and `std` the standard deviation of *y*, noise
 included, as ``predict(X, return_std=True)`` gives it.
 """
 

@@ -103,12 +103,12 @@ def stream(
     level: float = 0.95,
     ax: Axes | None = None,
 ) -> Band:
-    """Draw one-step-ahead predictions along a stream with their interval, and what came.
+    """Draw one-step-ahead predictions along a stream with their interval, and the observed values.
 
     Parameters
     ----------
     y : array-like of shape (n,)
-        What came.
+        The observed values.
     trace : Trace
         What `run` predicted, of one output.
     rows : slice, optional
@@ -125,7 +125,7 @@ def stream(
     t = np.arange(len(y))[rows if rows is not None else slice(-200, None)]
     ax = _axes(ax, "sample", "output")
     band, line = _band(ax, t, trace.predictions.rows(t), level)
-    (data,) = ax.plot(t, y[t], ".", color=BLACK, ms=4, label="what came")
+    (data,) = ax.plot(t, y[t], ".", color=BLACK, ms=4, label="observed")
     _legend(ax)
     return Band(band, line, data)
 

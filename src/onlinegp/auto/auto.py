@@ -79,7 +79,13 @@ class Auto(OnlineRegressor):
     store: int | None = 50_000
     budget: int = 300
 
-    cost: ClassVar[str] = "some 100 us per sample; O(n d) with n the rows kept for the local GPs"
+    cost: ClassVar[str] = "that of its members, some 150 us per sample; O(n d) with n the rows kept for the local GPs"
+    equation: ClassVar[str] = "p(y) = sum_j w_j p_j(y) over up to four tuned members"
+    memory: ClassVar[str] = "O(N d) with N the rows kept for the local GPs (store), O(M^2) for the KRLST"
+    variance: ClassVar[str] = (
+        "that of a mixture of members with the tails that their errors show; near what it promises on the "
+        "streams of the guide"
+    )
     remedy: ClassVar[str] = "Look for values that cannot be, or for a column in other units, and start anew with fit."
     tunes_itself: ClassVar[bool] = True
 

@@ -39,6 +39,9 @@ class OnlineRegressor(Estimator):
     ----------
     cost, citation : str
         The order of growth and the source, for `onlinegp models`.
+    equation, memory, variance : str
+        The update or the model in one line, the memory that it takes, and what its variance of y means; for the
+        catalogue of the documentation.
     bounded : bool
         Whether cost and memory per sample stay bounded on a bounded input domain.
     bounded_by : str
@@ -57,6 +60,9 @@ class OnlineRegressor(Estimator):
     __slots__ = ("_lock_of_its_own",)  # no attribute that copies, pickles and scikit-learn would see
 
     cost: ClassVar[str] = ""
+    equation: ClassVar[str] = ""
+    memory: ClassVar[str] = ""
+    variance: ClassVar[str] = ""
     bounded: ClassVar[bool] = True
     bounded_by: ClassVar[str] = ""
     citation: ClassVar[str] = ""

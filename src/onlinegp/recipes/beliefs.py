@@ -2,7 +2,7 @@
 
 With B = Q Sigma Q - Q (Q the inverse kernel matrix of the centers), every filter corrects its weights by
 
-    alpha <- alpha + e / s * g,    g = q + B k,    v = k(x, x) + k . B k,    s = v + noise     (paper, eq. update_alpha)
+    alpha <- alpha + e / s * g,    g = q + B k,    v = k(x, x) + k . B k,    s = v + noise     (paper, eq. 11)
 
 where q holds the coordinates of x in the dictionary: the unit vector of its own slot if x was admitted, that of the
 nearest center if it was quantized, Q k if it was projected. A belief is a choice of B:
@@ -99,8 +99,8 @@ class _Belief(ABC):
 class Prior(_Belief):
     """B = 0: the covariance stays the prior's, whatever was seen; all novelty goes into one weight (type I).
 
-    The step is an innovation variance in disguise, step = 1 / (noise + k(x, x)) (paper, eq. update_alpha_subs1), so
-    the variance of y is 1 / step. A step above 1 / k(x, x) matches no noise; the variance is then k(x, x).
+    The step is the inverse of the innovation variance, step = 1 / (noise + k(x, x)) (paper, eq. 16), so the
+    variance of y is 1 / step. A step above 1 / k(x, x) matches no noise; the variance is then k(x, x).
     """
 
     step: float
@@ -117,7 +117,7 @@ class Prior(_Belief):
 
 @dataclass(frozen=True)
 class Beta(_Belief):
-    """B = beta I: Sigma = K (beta K + I) (paper, eq. pcov_simple), so v = k(x, x) + beta |k|^2.
+    """B = beta I: Sigma = K (beta K + I) (paper, eq. 12), so v = k(x, x) + beta |k|^2.
 
     Sigma is positive semidefinite if and only if beta >= -1 / lambda_max(K). With beta="auto" it is the most negative
     value that a bound on lambda_max proves safe, beta = -1 / (R + noise), where R is the largest sum of |k| over a row
@@ -172,7 +172,7 @@ class Isotropic(_Belief):
     """B = I - Q, so that g = k: novelty is spread over all weights (type II).
 
     The innovation variance that the step implies is (epsilon + |k|^2) / step, x counted in k where it was admitted
-    (paper, eq. knlms_update). The variance of f is that of the paper's beta = 1, k(x, x) + |k|^2 (eq. pred_cov_beta1):
+    (paper, eq. 10). The variance of f is that of the paper's beta = 1, k(x, x) + |k|^2 (eq. 21):
     it grows with the data.
     """
 

@@ -60,6 +60,9 @@ class Lagged(OuterRegressor):
     horizon: int = 1
 
     cost: ClassVar[str] = "that of the model inside, with lags more inputs"
+    equation: ClassVar[str] = "x_i = [features, y_{i - h}, ..., y_{i - h - lags + 1}], h the horizon"
+    memory: ClassVar[str] = "that of the model inside, and the lags"
+    variance: ClassVar[str] = "that of the model inside"
     citation: ClassVar[str] = 'Takens, "Detecting strange attractors in turbulence", 1981.'
 
     def check(self) -> None:
