@@ -103,7 +103,7 @@ def test_a_kernel_that_is_given_is_used():
     X, y = raw(80)
     kernel = RBF((0.7, 0.9))
     model = ogp.Auto(**SMALL, kernel=kernel, forgetting=0.999).fit(X, y)
-    members = dict(model.chosen_.model.named())
+    members = dict(model.chosen_.model.model.named())
     assert set(members) == {"local", "krlst", "linear"}
     assert members["local"].model.kernel == kernel
     assert members["krlst"].model.forgetting == 0.999

@@ -23,7 +23,7 @@ from onlinegp.batch.tuning import (
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel, Sum
 from onlinegp.models import KRLST, LinearRLS, LocalGP, OnlineRegressor
-from onlinegp.models.combined import HeavyTailed, Mixture, Scaled
+from onlinegp.models.combined import Conformal, HeavyTailed, Mixture, Scaled
 from onlinegp.models.combined.moments import Scale, moments
 
 MEMBERS = ("local", "local-linear", "local-other", "krlst", "linear")
@@ -33,6 +33,7 @@ WORSE = 30.0  # nats: with or without a linear part, a kernel so much less likel
 LEAST_NOISE = 1e-10  # of the linear member, where the rows are exactly linear
 LINEAR_FORGETTING = (1.0, 0.999)
 FADE, GATE = 0.9, 4.0  # of the mixture
+STEP = 0.02  # of the 95% intervals
 TAILS: dict[str, Any] = {"degrees": (2.1, 4.0, 10.0), "half_life": 150.0, "fade": 0.98}
 
 Progress = Callable[[float], None]
@@ -64,7 +65,8 @@ class Parts:
         wanted = [name for name in self.members if name in members] or list(members)
         heavy = [(name, HeavyTailed(members[name], **TAILS)) for name in wanted]
         (xc, xs), (yc, ys) = x.numbers(), y.numbers()
-        return Scaled(Mixture(heavy, fade=FADE, gate=GATE), x_center=xc, x_scale=xs, y_center=yc, y_scale=ys)
+        model = Conformal(Mixture(heavy, fade=FADE, gate=GATE), step=STEP)
+        return Scaled(model, x_center=xc, x_scale=xs, y_center=yc, y_scale=ys)
 
     def _tuned(self, Z: Array, T: Array, progress: Progress) -> list[Hyperparameters]:
         """Return kernels with noise and forgetting, the most likely first: without a linear part, and with one."""
