@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from onlinegp.auto.learner import FEWEST, AutoLearner
 from onlinegp.auto.members import MEMBERS, Parts
@@ -15,6 +15,7 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.recipe import parameters
 
 MOST = 10_000  # rows to tune on
+ENOUGH = 200  # of them, where others have tuned before
 
 
 @parameters
@@ -88,6 +89,12 @@ class Auto(OnlineRegressor):
     )
     remedy: ClassVar[str] = "Look for values that cannot be, or for a column in other units, and start anew with fit."
     tunes_itself: ClassVar[bool] = True
+
+    @classmethod
+    def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
+        """Return nothing but a budget: it finds kernel and noise itself, in one tuning where rows are at hand."""
+        budget = wishes.get("budget")
+        return {"earliest": ENOUGH, "rows": ENOUGH} | ({} if budget is None else {"budget": budget})
 
     def check(self) -> None:
         self.start(1 if self.kernel is None else columns(self.kernel), 1)

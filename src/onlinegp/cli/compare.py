@@ -134,11 +134,14 @@ def entrants(models: str | None, given: dict[str, Any]) -> list[Entrant]:
 
 
 def _small() -> list[str]:
-    """Return the names of the models that stay small as suggested, and say which are left out."""
-    small = {one.name: one.estimator.bounded or bool(one.estimator.bounded_by) for one in algorithms().values()}
-    if out := [name for name, stays in small.items() if not stays]:
-        say(f"left out, because they grow with every row: {', '.join(out)}. Name them in --models to include them.")
-    return [name for name, stays in small.items() if stays]
+    """Return the names of the models that stay small as suggested and are tuned by others; say which are left out."""
+    known = algorithms().values()
+    own = [one.name for one in known if one.estimator.tunes_itself]
+    grow = [one.name for one in known if not (one.estimator.bounded or one.estimator.bounded_by)]
+    for why, names in (("they tune themselves, which takes long", own), ("they grow with every row", grow)):
+        if names:
+            say(f"left out, because {why}: {', '.join(names)}. Name them in --models to include them.")
+    return [one.name for one in known if one.name not in own + grow]
 
 
 def told(ranking: Ranking, *, seconds: float) -> list[str]:
