@@ -7,6 +7,7 @@ from onlinegp import kernels
 from onlinegp.auto import Auto
 from onlinegp.batch.gp import GPRegression
 from onlinegp.batch.tuning import estimate_hyperparameters
+from onlinegp.columns import Columns
 from onlinegp.evaluate import run
 from onlinegp.files.container import ModelFileError
 from onlinegp.fleet import Fleet
@@ -39,6 +40,7 @@ __all__ = [
     "BetaKLMS",
     "BreakdownError",
     "Calibrated",
+    "Columns",
     "Conformal",
     "dictionaries",
     "estimate_hyperparameters",

@@ -31,6 +31,7 @@ from onlinegp.streams.errors import CheckpointError, Stopped, listed
 from onlinegp.streams.reading.source import ROWS, Columns, Source, columns_of
 from onlinegp.streams.running.advance import size_of
 from onlinegp.streams.running.checkpoint import Checkpoints, own_files, unpack
+from onlinegp.streams.running.encoding import Encoder
 from onlinegp.streams.running.job import Every, Job, Rejects, check_resumable, same_settings
 from onlinegp.streams.running.prepare import Preparation, described, past_of
 from onlinegp.streams.running.score import Curves
@@ -148,8 +149,8 @@ def set_up(args: argparse.Namespace, talk: Talk) -> Job:
 
 def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | None, every: Every, talk: Talk) -> Job:
     """Return the job. Its outputs are opened last, so that nothing that is refused before has touched them."""
-    columns, past, model = _from_options(args, source, talk)
-    source.select(columns)
+    encoder, past, model = _from_options(args, source, talk)
+    columns = encoder.columns
     settings = _settings(args, columns, past)
     saved = _saved(args, checkpoints, settings, talk)
     if saved:
@@ -157,6 +158,7 @@ def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | No
     job = Job(
         source=source,
         sink=NoSink(),
+        encoder=encoder,
         level=args.level,
         model=model,
         checkpoints=checkpoints,
@@ -177,7 +179,7 @@ def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | No
 
 def _tune_first(args: argparse.Namespace, job: Job, past: dict[str, int], talk: Talk) -> None:
     """Let the job tune on its first rows, or not at all."""
-    rows = _tuning_rows(args, job.source)
+    rows, plain = _tuning_rows(args, job.source), job.encoder.columns.plain
     choice = parse_model(args.model or ("auto" if rows else "krlst"), given_parameters(args))
     preparation = Preparation(
         choice.algorithm.name,
@@ -189,14 +191,17 @@ def _tune_first(args: argparse.Namespace, job: Job, past: dict[str, int], talk: 
         progress=TuningBar(quiet=args.quiet),
     )
     if rows == 0:
-        job.model = preparation.untuned()
-        talk("model: " + "; ".join(described(innermost(job.model))) + " (no tuning: inputs and target as they are)")
-        return
-    warm_up = WarmUp(rows, **past, say=talk)
-    if past["lags"] and rows <= warm_up.memory + 1:
+        model = preparation.untuned()
+        talk("model: " + "; ".join(described(innermost(model))) + " (no tuning: inputs and target as they are)")
+        if plain:
+            job.model = model
+            return
+    first = rows or _first_rows(args, job.source)
+    warm_up = WarmUp(first, **past, encoder=job.encoder, say=talk)
+    if rows and past["lags"] and rows <= warm_up.memory + 1:
         raise ValueError(f"--tune {rows} leaves no row to tune on with --lags {past['lags']}. Use more rows.")
-    talk(f"tuning on the first {rows} rows")
-    job.warm_up, job.prepare = warm_up, preparation.tuned
+    talk(f"tuning on the first {first} rows" if rows else f"learning the columns from the first {first} rows")
+    job.warm_up, job.prepare = warm_up, preparation.tuned if rows else preparation.untuned_on
 
 
 def _tuning_rows(args: argparse.Namespace, source: Source) -> int:
@@ -206,6 +211,11 @@ def _tuning_rows(args: argparse.Namespace, source: Source) -> int:
         return args.tune
     if args.kernel is not None and args.noise is not None:
         return 0
+    return _first_rows(args, source)
+
+
+def _first_rows(args: argparse.Namespace, source: Source) -> int:
+    """Return the rows to learn from before anything is predicted, if nobody says how many."""
     if source.live:
         return PIPE_ROWS
     lags = args.lags or 0
@@ -214,21 +224,23 @@ def _tuning_rows(args: argparse.Namespace, source: Source) -> int:
 
 def _from_options(
     args: argparse.Namespace, source: Source, talk: Talk
-) -> tuple[Columns, dict[str, int], OnlineRegressor | None]:
-    """Return the columns, lags and horizon, and with --start the model."""
+) -> tuple[Encoder, dict[str, int], OnlineRegressor | None]:
+    """Return the columns with their encoder, lags and horizon, and with --start the model."""
     if args.start is None:
-        columns, lags = chosen_columns(args, source)
+        encoder, lags = chosen_columns(args, source)
+        columns = encoder.columns
         past = f"its last {lags} values" + (f", {args.horizon} rows ahead" if args.horizon > 1 else "")
         from_what = [*([listed(columns.features)] if columns.features else []), *([past] if lags else [])]
         talk(f"target: {columns.target}, predicted from {' and '.join(from_what)}")
-        return columns, {"lags": lags, "horizon": args.horizon}, None
+        return encoder, {"lags": lags, "horizon": args.horizon}, None
     model, stream = unpack(Path(args.start).read_bytes())
     if not stream:
         raise ValueError(f"{args.start} does not say which columns it was made for. Use a file that --save wrote.")
-    columns = columns_of(stream, source)
+    encoder = Encoder.restored(columns_of(stream, source), stream)
+    source.select(encoder.columns)
     model.begin_series()  # another stream has another past
     talk(f"model: {type(innermost(model)).__name__} from {args.start}, {size_of(model)} centers")
-    return columns, past_of(model), model
+    return encoder, past_of(model), model
 
 
 def _settings(args: argparse.Namespace, columns: Columns, past: dict[str, int]) -> dict[str, Any]:
@@ -250,6 +262,11 @@ def _settings(args: argparse.Namespace, columns: Columns, past: dict[str, int]) 
         "delimiter",
         "encoding",
         "decimal",
+        "categories",
+        "category_limit",
+        "dates",
+        "date_format",
+        "missing",
     )
     settings = {name: getattr(args, name) for name in (*plain, "on_bad_row", "rejects")}
     lists = {name: ",".join(value) for name, value in asdict(columns).items() if isinstance(value, tuple)}
