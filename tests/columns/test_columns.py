@@ -227,3 +227,12 @@ def test_no_forged_plan_is_believed():
     for contents in (None, {}, [1], [{}], "x"):
         with pytest.raises(ValueError, match="plan"):
             Plan.load(contents)
+
+
+def test_the_example_of_the_class_runs():
+    import doctest
+
+    runner = doctest.DocTestRunner()
+    for test in doctest.DocTestFinder(recurse=False).find(ogp.Columns, "Columns"):
+        assert runner.run(test).failed == 0
+    assert runner.tries > 3
