@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 
 from onlinegp import frames
 from onlinegp.checks import LARGEST
-from onlinegp.columns.dates import are_dates, moment, no_date
-from onlinegp.columns.plan import Rules, learn
+from onlinegp.columns.dates import moment, no_date
+from onlinegp.columns.plan import Rules, kind_of, learn
 
 
 class Columns:
@@ -121,13 +120,6 @@ def _kind(series: Any, format: str | None) -> str:
     if all(isinstance(value, (int, float)) for value in values):
         return "number"
     return kind_of(values, format)
-
-
-def kind_of(values: Sequence[Any], format: str | None) -> str:
-    """Return date or category by values that are no numbers, and not missing; nothing if they are neither."""
-    if are_dates(values, format):
-        return "date"
-    return "category" if sum(isinstance(value, (str, bool)) for value in values) * 2 > len(values) else ""
 
 
 def _missing(value: Any) -> bool:

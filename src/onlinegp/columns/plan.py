@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import LARGEST, Array, count
-from onlinegp.columns.dates import checked_format, phases, seconds
+from onlinegp.columns.dates import are_dates, checked_format, phases, seconds
 from onlinegp.columns.parts import Calendar, Learned, Number, OneHot, Ordinal, Part, categories
 
 CHOICES = {
@@ -78,6 +78,13 @@ class Plan:
         if not isinstance(contents, list):
             raise ValueError("the plan of the columns must be a list")
         return cls(tuple(map(_loaded, contents)))
+
+
+def kind_of(values: Sequence[Any], format: str | None) -> str:
+    """Return date or category by values that are no numbers, and not missing; nothing if they are neither."""
+    if are_dates(values, format):
+        return "date"
+    return "category" if sum(isinstance(value, (str, bool)) for value in values) * 2 > len(values) else ""
 
 
 def learn(names: Sequence[str], kinds: Sequence[str], cells: Any, rules: Rules, say: Say = lambda text: None) -> Plan:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from onlinegp.columns import plan
 from onlinegp.columns.dates import are_dates, moment, no_date
 from onlinegp.streams.numbers import MISSING, complaint, not_a_number, outsized, text
 
@@ -73,8 +74,6 @@ def kind_of(values: Sequence[Any], date_format: str | None, *, numeric: bool = F
     A column of numbers holds dates only if a format says how: 20240131 is one of %Y%m%d.
     """
     present = [value for value in values if not is_missing(value)]
-    if present and not (numeric and date_format is None) and are_dates(present, date_format):
-        return "date"
-    if numeric:
+    if numeric and (date_format is None or not are_dates(present, date_format)):
         return "number"
-    return "category" if any(isinstance(value, (str, bool)) for value in present) else ""
+    return plan.kind_of(present, date_format)
