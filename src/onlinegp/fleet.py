@@ -166,7 +166,7 @@ class Fleet:
 
     @classmethod
     def load(cls, path: str | Path, *, threads: int | None = None, progress: bool = False) -> Self:
-        """Read a fleet from a file that `save` wrote; like model files, safe to open from strangers."""
+        """Read a fleet from a file that `save` wrote; like model files, safe to open whatever their source."""
         try:
             return cls.from_bytes(Path(path).read_bytes(), threads=threads, progress=progress)
         except ModelFileError as error:

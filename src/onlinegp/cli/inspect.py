@@ -15,21 +15,22 @@ from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import OuterRegressor
 from onlinegp.streams.errors import printable
-from onlinegp.streams.running.checkpoint import unpack
+from onlinegp.streams.running.checkpoint import latest, unpack
 from onlinegp.streams.running.prepare import shown
 
 PATHS = Paths(reads=("MODEL",))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="FILE", help="a model (.ogp) or a checkpoint of a run")
+    parser.add_argument("model", metavar="FILE", help="a model (.ogp), or the folder of a run's checkpoints")
     parser.add_argument("--json", action="store_true", help="for programs")
     add_import(parser)
 
 
 def main(args: argparse.Namespace) -> int:
+    path = Path(args.model)
     try:
-        facts = inspected(Path(args.model).read_bytes())
+        facts = inspected((latest(path) if path.is_dir() else path).read_bytes())
     except ModelFileError as error:
         raise ModelFileError(f"{args.model}: {error}") from None
     if args.json:

@@ -50,6 +50,9 @@ class Conformal(OuterRegressor):
     level: float = 0.95
 
     cost: ClassVar[str] = "that of the model inside"
+    equation: ClassVar[str] = "log s <- log s + step (level - 1[y inside]), s the stretch of the interval"
+    memory: ClassVar[str] = "that of the model inside"
+    variance: ClassVar[str] = "the interval at one level contains y as often as it promises, whatever the data"
     citation: ClassVar[str] = (
         'Angelopoulos, Candes and Tibshirani, "Conformal PID control for time series prediction", NeurIPS, 2023.'
     )

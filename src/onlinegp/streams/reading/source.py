@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,11 @@ class Block:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def row(self, i: int) -> Block:
+        """Return one row as a block of its own."""
+        one = slice(i, i + 1)
+        return Block(self.X[one], self.y[one], [key[one] for key in self.keys])
 
 
 @dataclass(frozen=True)
@@ -245,20 +250,20 @@ def _refuse_unread(source: Source, features: tuple[str, ...], kinds: dict[str, s
 
 def columns_of(stream: dict[str, Any], source: Source, *, target_needed: bool = True) -> Columns:
     """Return the columns that a saved stream was about, as this source has them."""
-    stored = stream["columns"]
-    target, features = stored["target"], tuple(stored["features"])
-    known = set(source.names)
-    for name in (*features, *([target] if target_needed else [])):
+    stored = stored_columns(stream)
+    target, known = stored.target, set(source.names)
+    for name in (*stored.features, *([target] if target_needed else [])):
         if name not in known:
             raise ValueError(f"the model needs the column {name!r}. {source.path} has: {listed(source.names)}.")
-    kinds = tuple(stored["kinds"])
-    taken = {
-        target,
-        *(name for name, kind in zip(features, kinds or ("number",) * len(features), strict=True) if kind == "number"),
-    }
-    keys = tuple(name for name in source.names if name not in taken)
-    rules = (kinds, stored["missing"], stored["date_format"])
-    return Columns(target if target in known else None, features, keys, *rules)
+    keys = tuple(name for name in source.names if name not in stored.numbers)
+    return replace(stored, target=target if target in known else None, keys=keys)
+
+
+def stored_columns(stream: dict[str, Any]) -> Columns:
+    """Return the columns that a saved stream was about, as it had them."""
+    stored = stream["columns"]
+    features, keys, kinds = (tuple(stored[name]) for name in ("features", "keys", "kinds"))
+    return Columns(stored["target"], features, keys, kinds, stored["missing"], stored["date_format"])
 
 
 def infinite_or_missing(X: Array, y: Array) -> bool:

@@ -28,6 +28,16 @@ def own_files(folder: Path) -> list[Path]:
     return [*(folder / name for name in (LATEST, PREVIOUS, LOCK)), *_unfinished(folder)]
 
 
+def latest(folder: Path) -> Path:
+    """Return the newest checkpoint in a folder."""
+    found = [path for path in (folder / LATEST, folder / PREVIOUS) if path.is_file()]
+    if not found:
+        raise CheckpointError(
+            f"{folder} is a folder without a checkpoint ({LATEST}). Name a model file, or the folder of --checkpoint."
+        )
+    return found[0]
+
+
 def _unfinished(folder: Path) -> list[Path]:
     """Return what a killed run left of a checkpoint that it was writing: by its name, and no link."""
     parts = [path for path in folder.glob(f"{LATEST}.*") if PART.fullmatch(path.name)]
