@@ -10,6 +10,7 @@ from onlinegp import kernels
 from onlinegp.auto import Auto
 from onlinegp.batch.gp import GPRegression
 from onlinegp.batch.tuning import estimate_hyperparameters
+from onlinegp.columns import Columns
 from onlinegp.evaluate import run
 from onlinegp.files.container import ModelFileError
 from onlinegp.fleet import Fleet
@@ -46,6 +47,7 @@ __all__ = [
     "BetaKLMS",
     "BreakdownError",
     "Calibrated",
+    "Columns",
     "Conformal",
     "datasets",
     "dictionaries",

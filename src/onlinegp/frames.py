@@ -51,13 +51,18 @@ def read(X: Any, expected: Sequence[str] | None = None, *, owner: str = "the mod
     """
     if not is_frame(X):
         return X, None
-    frame = _narwhals().from_native(_eager(X), eager_only=True)
+    frame = narwhal(X)
     names = _names(frame.columns)
     if expected is not None and names is not None:
         _same_columns(list(expected), list(names), owner)
         frame, names = frame.select(list(expected)), np.asarray(expected, dtype=object)
     columns = [floats(frame[:, i], f"column {name!r} of X") for i, name in enumerate(frame.columns)]
     return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0)), names
+
+
+def narwhal(X: Any) -> Any:
+    """Return a frame of any kind as narwhals' frame."""
+    return _narwhals().from_native(_eager(X), eager_only=True)
 
 
 def target(y: Any) -> Any:

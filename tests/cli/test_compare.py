@@ -20,6 +20,7 @@ from onlinegp.streams.reading.source import Source, choose_columns, open_source
 from onlinegp.streams.running import comparison
 from onlinegp.streams.running.advance import Said
 from onlinegp.streams.running.comparison import LOOK, Contest, Entrant, Result, Tuned, likely_within, put_through
+from onlinegp.streams.running.encoding import Encoder
 from onlinegp.streams.running.ranking import ranked
 from onlinegp.streams.running.score import Curves, Rows
 
@@ -75,7 +76,8 @@ def opened(path: Path) -> Source:
 
 def contest_of(path: Path, rows: int = 100) -> Contest:
     block = next(iter(opened(path)))
-    return Contest(partial(opened, path), block.X[:rows], block.y[:rows], rows)
+    encoder = Encoder(opened(path).columns)
+    return Contest(partial(opened, path), encoder, block.X[:rows], block.y[:rows], rows)
 
 
 def tuned_klms() -> Tuned:

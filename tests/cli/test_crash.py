@@ -65,6 +65,7 @@ MODES: dict[str, tuple[str, str, list[str]]] = {  # input, output, options
         ["--on-bad-row", "skip", "--rejects", "rejects.csv", "--robust"],
     ),
     "gz": ("data.csv.gz", "out.csv", ["--robust"]),
+    "text and dates": ("data.csv", "out.csv", ["--categories", "onehot", "--dates", "calendar", "--missing", "impute"]),
 }
 
 
@@ -109,8 +110,8 @@ def test_killed_runs_give_the_same_bytes(tmp_path, mode):
 
 @pytest.mark.attack
 @pytest.mark.parametrize("mode", MODES)
-def test_fifty_kills(tmp_path, mode):
-    """Ten kill -9 at random moments of each mode, fifty in all."""
+def test_sixty_kills(tmp_path, mode):
+    """Ten kill -9 at random moments of each mode, sixty in all."""
     landed = crash(tmp_path, mode, rows=60_000, kills=10, every=1000)
     assert len(landed) == 10
     assert all(0 < row < 60_000 for row in landed)

@@ -30,15 +30,20 @@ def without_arrow() -> Iterator[None]:
             module.arrow = real
 
 
-def outcome(path: Path, *, rows: int, skip: bool = True, columns: Columns | None = None, **options: Any) -> dict:
-    """Return the names, the rows that were accepted and rejected, and the error, all as plain values."""
+def outcome(
+    path: Path, *, rows: int, skip: bool = True, columns: Columns | None = None, finite: bool = True, **options: Any
+) -> dict:
+    """Return the names, the rows that were accepted and rejected, and the error, all as plain values.
+
+    Unless X may hold anything but numbers, they are `finite`.
+    """
     X, y, keys, rejected, error, names = [], [], [], [], None, None
     try:
         source = open_source(str(path), rows=rows, **options)
         names, source.skip_bad = source.names, skip
         source.select(columns or choose_columns(source))
         for block in source:
-            X += block.X.tolist()
+            X += block.X.tolist() if finite else [list(map(repr, row)) for row in block.X.tolist()]
             y += block.y.tolist()
             keys += zip(*(k if isinstance(k, list) else k.to_pylist() for k in block.keys), strict=True)
             rejected += block.rejected
@@ -48,7 +53,7 @@ def outcome(path: Path, *, rows: int, skip: bool = True, columns: Columns | None
         source.close()
     except (ValueError, OSError) as exception:
         error = f"{type(exception).__name__}: {exception}"
-    assert np.isfinite(np.array(X, dtype=float)).all()
+    assert not finite or np.isfinite(np.array(X, dtype=float)).all()
     assert not np.isinf(np.array(y, dtype=float)).any()
     y = [None if value != value else value for value in y]
     return {"names": names, "X": X, "y": y, "keys": keys, "rejected": rejected, "error": error}

@@ -100,13 +100,12 @@ def compared(args: argparse.Namespace, until: float) -> list[Result]:
     given = given_parameters(args)
     taking_part = entrants(args.models, given)
     source = opened(args)
-    columns, lags = chosen_columns(args, source)
-    source.select(columns)
+    encoder, lags = chosen_columns(args, source)
     rows = args.tune or max(20 + 2 * lags, min(1000, source.rows_at_most(5000) // 5))
-    X, y = first_rows(source, WarmUp(rows, lags=lags, horizon=args.horizon, say=say)).data()
+    X, y = first_rows(source, WarmUp(rows, lags=lags, horizon=args.horizon, encoder=encoder, say=say)).data()
     source.close()
-    say(f"{columns.target}: tuned on {len(y)} rows, the rest is scored")
-    contest = Contest(partial(reopened, args, columns), X, y, rows, lags, args.horizon)
+    say(f"{encoder.columns.target}: tuned on {len(y)} rows, the rest is scored")
+    contest = Contest(partial(reopened, args, encoder.columns), encoder, X, y, rows, lags, args.horizon)
     return compare(contest, taking_part, given=given, jobs=args.jobs, until=until, say=say)
 
 

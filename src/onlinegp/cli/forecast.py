@@ -14,9 +14,10 @@ from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.predictions import Predictions
-from onlinegp.streams.errors import Stopped
-from onlinegp.streams.reading.source import Source, open_source
+from onlinegp.streams.errors import BadData, Stopped
+from onlinegp.streams.reading.source import Columns, Source, open_source, stored_columns
 from onlinegp.streams.running.checkpoint import unpack
+from onlinegp.streams.running.encoding import Encoder
 from onlinegp.streams.running.forecasting import COLUMNS, LastValues, by_direct_models, by_paths, future_features
 from onlinegp.streams.running.job import Job
 from onlinegp.streams.running.prepare import FARTHEST
@@ -42,6 +43,7 @@ PATHS = Paths(
     pipes=("SOURCE", "--out"),
     renewed=("--start", "--save"),
 )
+NOTHING = "the target is the same in every row, or missing: there is nothing to learn, and no model to forecast with."
 PICTURES = (".png", ".svg", ".pdf")
 MOST_FUTURES = 1_000_000
 SHOWN = 3  # times the steps: the values of the past in a picture
@@ -111,29 +113,32 @@ def _check(args: argparse.Namespace) -> None:
 def _forecast(args: argparse.Namespace, last: LastValues, talk: Talk) -> Predictions:
     if args.source is None:
         model, stream = unpack(Path(args.start).read_bytes())
-        features = tuple(stream["columns"]["features"]) if stream else ()
-        return by_paths(model, args.steps, _future(args, features), paths=args.futures, seed=args.seed)
-    job = _learned(args, last, talk)
-    X = _future(args, job.source.columns.features)
-    if args.save and job.model is not None:
+        encoder = Encoder.restored(stored_columns(stream), stream) if stream else Encoder(Columns(None, (), ()))
+        X = encoder(_future(args, encoder.columns))
+        return by_paths(model, args.steps, X, paths=args.futures, seed=args.seed)
+    job, model = _learned(args, last, talk)
+    cells = _future(args, job.encoder.columns)
+    if args.save:
         write_atomically(args.save, [job.model_file()])
     if not args.direct:
-        return by_paths(job.model, args.steps, X, paths=args.futures, seed=args.seed)
+        return by_paths(model, args.steps, job.encoder(cells), paths=args.futures, seed=args.seed)
 
-    def learned(horizon: int) -> OnlineRegressor | None:
+    def learned(horizon: int) -> tuple[OnlineRegressor, Encoder]:
+        if horizon == 1:
+            return model, job.encoder
         args.horizon = horizon
-        return (job if horizon == 1 else _learned(args, last, talk)).model
+        other, its_model = _learned(args, last, talk)
+        return its_model, other.encoder
 
-    return by_direct_models(learned, args.steps, X)
+    return by_direct_models(learned, args.steps, cells)
 
 
-def _learned(args: argparse.Namespace, last: LastValues, talk: Talk) -> Job:
-    """Return a job that has gone through the source, with its model."""
+def _learned(args: argparse.Namespace, last: LastValues, talk: Talk) -> tuple[Job, OnlineRegressor]:
+    """Return a job that has gone through the source, and its model."""
     last.begin()
     source = opened(args)
-    columns, past, model = from_options(args, source, talk, follows=True)
-    source.select(columns)
-    job = Job(source=source, sink=last, level=args.level, model=model, watch=Progress(quiet=args.quiet))
+    encoder, past, model = from_options(args, source, talk, follows=True)
+    job = Job(source, last, encoder, level=args.level, model=model, watch=Progress(quiet=args.quiet))
     try:
         if model is None:
             tune_first(args, job, past, talk)
@@ -141,11 +146,13 @@ def _learned(args: argparse.Namespace, last: LastValues, talk: Talk) -> Job:
     finally:
         getattr(job.watch, "close", lambda: None)()
         job.close()
-    return job
+    if job.model is None:
+        raise BadData(NOTHING)
+    return job, job.model
 
 
-def _future(args: argparse.Namespace, features: tuple[str, ...]) -> np.ndarray:
-    return future_features(_future_source(args), features, args.steps)
+def _future(args: argparse.Namespace, columns: Columns) -> np.ndarray:
+    return future_features(_future_source(args), columns, args.steps)
 
 
 def _future_source(args: argparse.Namespace) -> Source | None:

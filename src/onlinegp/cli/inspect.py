@@ -10,6 +10,7 @@ from typing import Any
 
 from onlinegp.cli.options import add_import
 from onlinegp.cli.paths import Paths
+from onlinegp.columns.plan import Plan
 from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import OuterRegressor
@@ -55,6 +56,9 @@ def inspected(data: bytes) -> dict[str, Any]:
     }
     if stream:
         facts |= {name: stream["columns"][name] for name in ("target", "features")}
+        if stream["columns"]["learned"] is not None:
+            plan = Plan.load(stream["columns"]["learned"])
+            facts["inputs from"] = {column.column: ", ".join(column.names) for column in plan.columns}
     if "position" in stream:
         facts |= {"rows done": stream["rows"], "position": stream["position"], "output bytes": stream["output"]}
     return facts

@@ -15,9 +15,10 @@ from onlinegp.cli.parsing import parse_model
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost
 from onlinegp.streams.errors import listed
-from onlinegp.streams.reading.source import Columns, Source, columns_of
+from onlinegp.streams.reading.source import Source, columns_of
 from onlinegp.streams.running.advance import size_of
 from onlinegp.streams.running.checkpoint import unpack
+from onlinegp.streams.running.encoding import Encoder
 from onlinegp.streams.running.job import Job
 from onlinegp.streams.running.prepare import Preparation, described, past_of
 from onlinegp.streams.running.warm_up import WarmUp
@@ -43,27 +44,32 @@ def checked_robust(bound: float | None) -> None:
 
 def from_options(
     args: argparse.Namespace, source: Source, talk: Talk, *, follows: bool = False
-) -> tuple[Columns, dict[str, int], OnlineRegressor | None]:
-    """Return the columns, lags and horizon, and with --start the model; its past goes on if the stream `follows` it."""
+) -> tuple[Encoder, dict[str, int], OnlineRegressor | None]:
+    """Select the columns and return their encoder, lags and horizon, and with --start the model.
+
+    The model's past goes on if the stream `follows` it.
+    """
     if args.start is None:
-        columns, lags = chosen_columns(args, source)
+        encoder, lags = chosen_columns(args, source)
+        columns = encoder.columns
         past = f"its last {lags} values" + (f", {args.horizon} rows ahead" if args.horizon > 1 else "")
         from_what = [*([listed(columns.features)] if columns.features else []), *([past] if lags else [])]
         talk(f"target: {columns.target}, predicted from {' and '.join(from_what)}")
-        return columns, {"lags": lags, "horizon": args.horizon}, None
+        return encoder, {"lags": lags, "horizon": args.horizon}, None
     model, stream = unpack(Path(args.start).read_bytes())
     if not stream:
         raise ValueError(f"{args.start} does not say which columns it was made for. Use a file that --save wrote.")
-    columns = columns_of(stream, source)
+    encoder = Encoder.restored(columns_of(stream, source), stream)
+    source.select(encoder.columns)
     if not follows:
         model.begin_series()  # another stream has another past
     talk(f"model: {type(innermost(model)).__name__} from {args.start}, {size_of(model)} centers")
-    return columns, past_of(model), model
+    return encoder, past_of(model), model
 
 
 def tune_first(args: argparse.Namespace, job: Job, past: dict[str, int], talk: Talk) -> None:
     """Let the job tune on its first rows, or not at all."""
-    rows = tuning_rows(args, job.source)
+    rows, plain = tuning_rows(args, job.source), job.encoder.columns.plain
     choice = parse_model(args.model or ("auto" if rows else "krlst"), given_parameters(args))
     preparation = Preparation(
         choice.algorithm.name,
@@ -75,14 +81,17 @@ def tune_first(args: argparse.Namespace, job: Job, past: dict[str, int], talk: T
         progress=TuningBar(quiet=getattr(args, "quiet", False)),
     )
     if rows == 0:
-        job.model = preparation.untuned()
-        talk("model: " + "; ".join(described(innermost(job.model))) + " (no tuning: inputs and target as they are)")
-        return
-    warm_up = WarmUp(rows, **past, say=talk)
-    if past["lags"] and rows <= warm_up.memory + 1:
+        model = preparation.untuned()
+        talk("model: " + "; ".join(described(innermost(model))) + " (no tuning: inputs and target as they are)")
+        if plain:
+            job.model = model
+            return
+    first = rows or first_rows(args, job.source)
+    warm_up = WarmUp(first, **past, encoder=job.encoder, say=talk)
+    if rows and past["lags"] and rows <= warm_up.memory + 1:
         raise ValueError(f"--tune {rows} leaves no row to tune on with --lags {past['lags']}. Use more rows.")
-    talk(f"tuning on the first {rows} rows")
-    job.warm_up, job.prepare = warm_up, preparation.tuned
+    talk(f"tuning on the first {first} rows" if rows else f"learning the columns from the first {first} rows")
+    job.warm_up, job.prepare = warm_up, preparation.tuned if rows else preparation.untuned_on
 
 
 def tuning_rows(args: argparse.Namespace, source: Source) -> int:
@@ -92,6 +101,11 @@ def tuning_rows(args: argparse.Namespace, source: Source) -> int:
         return args.tune
     if args.kernel is not None and args.noise is not None:
         return 0
+    return first_rows(args, source)
+
+
+def first_rows(args: argparse.Namespace, source: Source) -> int:
+    """Return the rows to learn from before anything is predicted, if nobody says how many."""
     if source.live:
         return PIPE_ROWS
     lags = args.lags or 0

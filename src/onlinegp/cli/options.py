@@ -10,9 +10,12 @@ from typing import Any
 
 from onlinegp.batch.choice import BUDGET
 from onlinegp.cli.parsing import parse_columns, parse_kernel, parse_setting
+from onlinegp.columns.plan import CHOICES, Rules
 from onlinegp.models import KRLST
 from onlinegp.streams.errors import printable
-from onlinegp.streams.reading.source import ROWS, Columns, Source, choose_columns, open_source
+from onlinegp.streams.reading.source import ROWS, Source, choose_columns, open_source
+from onlinegp.streams.reading.unused import unused
+from onlinegp.streams.running.encoding import Encoder
 from onlinegp.streams.running.prepare import FARTHEST
 
 EXIT_CODES = """exit codes:
@@ -38,6 +41,12 @@ def add_source(parser: argparse.ArgumentParser, *, optional: bool = False) -> No
     group.add_argument("--lags", type=int, metavar="N", help="predict from the last N values of the target")
     group.add_argument("--horizon", type=int, default=1, metavar="H", help="with --lags: so many rows ahead (1)")
     add_format(group)
+    columns = parser.add_argument_group("columns that are not plain numbers")
+    columns.add_argument("--categories", choices=CHOICES["categories"], default="ignore", help="of text (ignore)")
+    columns.add_argument("--category-limit", type=int, default=10, metavar="N", help="categories per column (10)")
+    columns.add_argument("--dates", choices=CHOICES["dates"], default="ignore", help="hour, weekday, month (ignore)")
+    columns.add_argument("--date-format", metavar="F", help="such as %%d.%%m.%%Y (ISO 8601)")
+    columns.add_argument("--missing", choices=CHOICES["missing"], default="stop", help="features, by their mean (stop)")
 
 
 def add_format(group: Any) -> None:
@@ -131,8 +140,11 @@ def source_of(args: argparse.Namespace, *, rows: int = ROWS) -> Source:
     )
 
 
-def chosen_columns(args: argparse.Namespace, source: Source) -> tuple[Columns, int]:
-    """Return the columns, and the lags: those asked for, or ten if there is nothing else to predict from."""
+def chosen_columns(args: argparse.Namespace, source: Source) -> tuple[Encoder, int]:
+    """Select the columns and return their encoder, and the lags: those asked for, or ten if there is nothing else.
+
+    Says which columns are not used, and how to use them.
+    """
     lags = 0 if args.lags is None else args.lags
     if not 0 <= lags <= FARTHEST:
         raise ValueError(f"--lags must be from 0 to {FARTHEST}, got {lags}. 10 is a usual choice.")
@@ -140,24 +152,28 @@ def chosen_columns(args: argparse.Namespace, source: Source) -> tuple[Columns, i
         raise ValueError(f"--horizon must be from 1 to {FARTHEST} rows, got {args.horizon}.")
     if args.tune is not None and not 0 <= args.tune <= MOST_TUNING:
         raise ValueError(f"--tune must be from 0 to {MOST_TUNING} rows, got {args.tune}. 1000 is a usual choice.")
-    columns = choose_columns(
-        source,
-        target=args.target,
-        features=parse_columns(args.features),
-        keys=parse_columns(args.keys),
-        lags=lags,
-    )
+    rules = Rules(args.categories, args.category_limit, args.dates, args.date_format, args.missing)
+    features, keys = parse_columns(args.features), parse_columns(args.keys)
+    columns = choose_columns(source, target=args.target, features=features, keys=keys, lags=lags, rules=rules)
+    talk = silent if getattr(args, "quiet", False) else say
+    if features is None and (left := unused(source, columns, rules, chosen=keys or (), lags=lags)):
+        talk(f"not used: {left}")
     if not columns.features and lags == 0:
         lags = 10
     if args.horizon > 1 and lags == 0:
         raise ValueError(f"--horizon {args.horizon} needs --lags: from what is known so many rows before?")
-    return columns, lags
+    source.select(columns)
+    return Encoder(columns, rules, talk), lags
 
 
 def checked_level(level: float) -> float:
     if not 0.0 < level < 1.0:
         raise ValueError(f"--level must be greater than 0 and less than 1, got {level}. Use 0.99 for a wide interval.")
     return level
+
+
+def silent(*parts: object) -> None:
+    """Tell nobody."""
 
 
 def say(*parts: object) -> None:

@@ -12,6 +12,7 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.streams.errors import Stopped
 from onlinegp.streams.reading.source import Columns, Source, columns_of
 from onlinegp.streams.running.checkpoint import unpack
+from onlinegp.streams.running.encoding import Encoder
 from onlinegp.streams.running.job import Job, Rejects
 from onlinegp.streams.running.summary import summary, summary_lines
 from onlinegp.streams.writing.sinks import open_sink
@@ -54,9 +55,10 @@ def main(args: argparse.Namespace) -> int:
     if args.new_series:
         model.begin_series()
     columns = columns_of(stream, source, target_needed=model.features_optional) if stream else _first(model, source)
+    encoder = Encoder.restored(columns, stream) if stream else Encoder(columns)
     source.select(columns)
     sink = open_sink(args.out, (*columns.keys, columns.target or "target"))
-    job = Job(source, sink, level=args.level, model=model, learn=False, rejects=Rejects(args.rejects))
+    job = Job(source, sink, encoder, level=args.level, model=model, learn=False, rejects=Rejects(args.rejects))
     try:
         job.run()
     except Stopped as stopped:

@@ -144,13 +144,13 @@ def set_up(args: argparse.Namespace, talk: Talk) -> Job:
 
 def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | None, every: Every, talk: Talk) -> Job:
     """Return the job. Its outputs are opened last, so that nothing that is refused before has touched them."""
-    columns, past, model = from_options(args, source, talk)
+    encoder, past, model = from_options(args, source, talk)
+    columns = encoder.columns
     if args.ahead and columns.features:
         raise ValueError(
             f"--ahead predicts the next row before it comes, and its {listed(columns.features)} would not be known by "
-            f"then. Use --lags N without --features."
+            f"then. Use --lags N alone."
         )
-    source.select(columns)
     settings = _settings(args, columns, past)
     saved = _saved(args, checkpoints, settings, talk)
     if saved:
@@ -158,6 +158,7 @@ def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | No
     job = Job(
         source=source,
         sink=NoSink(),
+        encoder=encoder,
         level=args.level,
         model=model,
         checkpoints=checkpoints,
@@ -204,6 +205,11 @@ def _settings(args: argparse.Namespace, columns: Columns, past: dict[str, int]) 
         "delimiter",
         "encoding",
         "decimal",
+        "categories",
+        "category_limit",
+        "dates",
+        "date_format",
+        "missing",
     )
     settings = {name: getattr(args, name) for name in (*plain, "on_bad_row", "rejects")}
     lists = {name: ",".join(value) for name, value in asdict(columns).items() if isinstance(value, tuple)}

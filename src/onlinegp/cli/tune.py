@@ -39,10 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     source = opened(args)
-    columns, lags = chosen_columns(args, source)
-    source.select(columns)
+    encoder, lags = chosen_columns(args, source)
     rows = args.tune or source.rows_at_most(1000)
-    X, y = first_rows(source, WarmUp(rows, lags=lags, horizon=args.horizon, say=say)).data()
+    X, y = first_rows(source, WarmUp(rows, lags=lags, horizon=args.horizon, encoder=encoder, say=say)).data()
     choice = parse_model(args.model, given_parameters(args))
     scaling = Scaling.of(X, y)
     preparation = Preparation(
@@ -50,12 +49,12 @@ def main(args: argparse.Namespace) -> int:
     )
     trial = preparation.choose(*scaling(X, y))
     model = trial.build()
-    names = [*columns.features, *(f"{columns.target}[-{lag + args.horizon}]" for lag in range(lags))]
+    names = [*encoder.names, *(f"{encoder.columns.target}[-{lag + args.horizon}]" for lag in range(lags))]
     print(f"{choice.algorithm.name} on {len(y)} rows, log density {trial.log_density:.3f} per row in the second half")
     for line in (*described(model), *_relevance(names, trial.params.get("kernel"))):
         print(f"  {printable(line)}")
     if args.out:
-        job = Job(source, NoSink(), model=preparation.wrapped(model, scaling))
+        job = Job(source, NoSink(), encoder, model=preparation.wrapped(model, scaling))
         write_atomically(args.out, [job.model_file()])
         say(f"model: {args.out}")
     return 0

@@ -70,7 +70,7 @@ def is_number(field: str, decimal: str = ".") -> bool:
 def complaint(value: float) -> str | None:
     """Return what is wrong with a feature's value, or None."""
     if np.isnan(value):
-        return "the value is missing"
+        return "the value is missing. A model that is made with --missing impute goes on with its mean"
     return outsized(value)
 
 

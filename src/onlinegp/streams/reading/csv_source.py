@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+from onlinegp.checks import LARGEST
 from onlinegp.streams.errors import BadData, BadRow, short
 from onlinegp.streams.numbers import MISSING, arrow, is_number, number
+from onlinegp.streams.reading.kinds import cells, is_missing
 from onlinegp.streams.reading.lines import BOM, Lines, Part
 from onlinegp.streams.reading.quoting import SPAN, Quoting
 from onlinegp.streams.reading.rows import RowCollector
@@ -40,6 +43,7 @@ class CsvSource(TextSource):
         else:
             self._refuse_other_decimal(fields)
             self.names = _checked_header(self.path, fields, lines, self._quoting)
+            self.unnamed = frozenset(name for name, field in zip(self.names, fields, strict=True) if not field.strip())
             lines.skip(lines.peek(1).find(b"\n") + 1 or len(lines.peek(1)))
         self.numeric = self._probe()
 
@@ -51,13 +55,14 @@ class CsvSource(TextSource):
             return
         from pyarrow import csv as arrow_csv
 
-        types = {name: pa.float64() for name in columns.numbers} | {name: pa.string() for name in columns.keys}
+        texts = list(dict.fromkeys([*columns.keys, *columns.texts]))
+        types = {name: pa.float64() for name in columns.numbers} | {name: pa.string() for name in texts}
         self._parse_options = arrow_csv.ParseOptions(
             delimiter=self.delimiter, ignore_empty_lines=False, newlines_in_values=True
         )
         self._convert_options = arrow_csv.ConvertOptions(
             column_types=types,
-            include_columns=[*columns.numbers, *columns.keys],
+            include_columns=[*columns.numbers, *texts],
             null_values=list(MISSING),
             strings_can_be_null=False,
             decimal_point=self._decimal,
@@ -105,16 +110,39 @@ class CsvSource(TextSource):
         if table.num_rows != rows:
             return None
         columns = self.columns
-        X, y = np.empty((rows, len(columns.features))), np.full(rows, np.nan)
-        for j, name in enumerate(columns.features):
-            X[:, j] = table[name].to_numpy()
+        X: Any = np.empty((rows, len(columns.features)), dtype=columns.dtype)
+        y = np.full(rows, np.nan)
         if columns.target is not None:
             y[:] = table[columns.target].to_numpy()
             if np.count_nonzero(np.isnan(y)) != table[columns.target].null_count:  # another spelling of NaN
                 return None
-        if infinite_or_missing(X, y):
+        if columns.plain:
+            for j, name in enumerate(columns.features):
+                X[:, j] = table[name].to_numpy()
+            if infinite_or_missing(X, y):
+                return None
+        elif not self._cells(table, X) or infinite_or_missing(X[:, :0], y):
             return None
         return Block(X, y, [table[name].combine_chunks() for name in columns.keys])
+
+    def _cells(self, table: Any, X: Any) -> bool:
+        """Put features that are not all plain numbers into X, and return whether none needs a closer look."""
+        for j, (name, read) in enumerate(self.columns.readers(partial(number, decimal=self._decimal))):
+            if name in self.columns.texts:
+                found = cells(table[name].to_pylist(), read)
+                if found is None:
+                    return False
+                X[:, j] = found
+            else:
+                values, missing = table[name].to_numpy(), table[name].null_count
+                optional = self.columns.missing == "impute"
+                if (
+                    np.count_nonzero(np.isnan(values)) != (missing if optional else 0)
+                    or (np.abs(values) >= LARGEST).any()
+                ):
+                    return False
+                X[:, j] = values.tolist()
+        return True
 
     def _parse_rows(self, part: Part) -> Block:
         rows = RowCollector(self.columns, partial(number, decimal=self._decimal), skip_bad=self.skip_bad)
@@ -188,8 +216,11 @@ class CsvSource(TextSource):
         data = data[: data.rfind(b"\n") + 1] or data
         texts = [row.decode(self._encoding, "replace") for row, _, _ in _first(self._rows(Part(data, 0, 0, False)))]
         rows = [fields for fields in map(self._quoting.fields, texts) if len(fields) == len(self.names)]
-        columns = dict(zip(self.names, zip(*rows, strict=True) if rows else [()] * len(self.names), strict=True))
-        numeric = {name: not values or _mostly(values, self._decimal) for name, values in columns.items()}
+        columns: dict[str, tuple[str, ...]] = dict(
+            zip(self.names, zip(*rows, strict=True) if rows else [()] * len(self.names), strict=True)
+        )
+        self.samples = columns
+        numeric = {name: _mostly(values, self._decimal) for name, values in columns.items()}
         other = OTHER[self._decimal]
         odd = [name for name, yes in numeric.items() if not yes and _mostly(columns[name], other)]
         if odd:
@@ -216,7 +247,9 @@ def _first(rows: Iterator[tuple[bytes, int, bool]]) -> list[tuple[bytes, int, bo
 
 
 def _mostly(values: tuple[str, ...], decimal: str) -> bool:
-    return sum(is_number(value, decimal) for value in values) * 2 > len(values)
+    """Whether most of the values that are not missing are numbers, or all are missing."""
+    present = [value for value in values if not is_missing(value)]
+    return sum(is_number(value, decimal) for value in present) * 2 > len(present) or not present
 
 
 def _all_numbers(fields: list[str], decimal: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,8 @@ class JsonSource(TextSource):
         if not rows:
             raise BadData(f"{self.path}, line 1: is not a JSON object. JSON lines hold one object per line.")
         self.names = list(rows[0])
-        self.numeric = {name: sum(_is_number(row.get(name)) for row in rows) * 2 > len(rows) for name in self.names}
+        self.samples = {name: [row.get(name) for row in rows] for name in self.names}
+        self.numeric = {name: _mostly(values) for name, values in self.samples.items()}
 
     def parse(self, part: Part) -> Block:
         rows = RowCollector(self.columns, _number, skip_bad=self.skip_bad)
@@ -66,5 +68,8 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _is_number(value: Any) -> bool:
-    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
+def _mostly(values: Sequence[Any]) -> bool:
+    """Whether most of the values that are not null are numbers, or all are null."""
+    present = [value for value in values if value is not None]
+    numbers = [isinstance(value, (int, float)) and not isinstance(value, bool) for value in present]
+    return sum(numbers) * 2 > len(present) or not present

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,8 @@ from onlinegp.checks import Array
 from onlinegp.streams.errors import BadData, BadRow, other_input, short
 from onlinegp.streams.numbers import complaint, need_arrow, outsized
 from onlinegp.streams.reading.lines import file_checksum
-from onlinegp.streams.reading.source import Block, Columns, Source, infinite_or_missing
+from onlinegp.streams.reading.rows import RowCollector
+from onlinegp.streams.reading.source import PROBE, Block, Columns, Source, infinite_or_missing
 
 
 class ParquetSource(Source):
@@ -41,6 +44,15 @@ class ParquetSource(Source):
             for field in schema
         }
 
+    @cached_property
+    def samples(self) -> Mapping[str, Sequence[Any]]:  # type: ignore[override]
+        """The first values of the columns that are not of numbers; the types tell what the others hold."""
+        names = [name for name in self.names if not self.numeric[name]]
+        with self._errors():
+            batch = next(self._file.iter_batches(PROBE, columns=names), None) if names else None
+        found: dict[str, Sequence[Any]] = {} if batch is None else {name: _values(batch.column(name)) for name in names}
+        return {name: found.get(name, ()) for name in self.names}
+
     def select(self, columns: Columns) -> None:
         text = [name for name in columns.numbers if not self.numeric[name]]
         if text:
@@ -64,7 +76,7 @@ class ParquetSource(Source):
         self._file.close()
 
     def __iter__(self) -> Iterator[Block]:
-        names = list(dict.fromkeys([*self.columns.numbers, *self.columns.keys]))
+        names = list(dict.fromkeys([*self.columns.numbers, *self.columns.texts, *self.columns.keys]))
         skip = self._row
         batches = self._file.iter_batches(self._rows, columns=names)
         while True:
@@ -81,12 +93,37 @@ class ParquetSource(Source):
 
     def _block(self, batch: Any, before: int) -> Block:
         columns = self.columns
+        if not columns.plain:
+            return self._careful_block(batch, before)
         X = np.empty((len(batch), len(columns.features)))
         for j, name in enumerate(columns.features):
             X[:, j] = _floats(batch.column(name))
         y = np.full(len(batch), np.nan) if columns.target is None else _floats(batch.column(columns.target))
         block = Block(X, y, [_text(batch.column(name)) for name in columns.keys])
         return self._without_bad_rows(block, batch, before) if infinite_or_missing(X, y) else block
+
+    def _careful_block(self, batch: Any, before: int) -> Block:
+        """Return the block row by row, for features that are not all plain numbers."""
+        names = list(dict.fromkeys([*self.columns.numbers, *self.columns.texts]))
+        fields = {n: _floats(batch.column(n)) if self.numeric[n] else _values(batch.column(n)) for n in names}
+        rows = RowCollector(replace(self.columns, keys=()), float, skip_bad=self.skip_bad)
+        good = []
+        for i in range(len(batch)):
+            line = before + i + 1
+            before_it = len(rows.y)
+            going = rows.add({name: fields[name][i] for name in names}, line, "")
+            good.append(len(rows.y) > before_it)
+            if not going:
+                break
+        block = rows.block()
+        block.keys = [_picked(_text(batch.column(name)), good) for name in self.columns.keys]
+        block.rejected = [self._with_text(bad, batch, before) for bad in block.rejected]
+        block.error = block.error and self._with_text(block.error, batch, before)
+        return block
+
+    def _with_text(self, bad: BadRow, batch: Any, before: int) -> BadRow:
+        row = batch.slice(bad.line - before - 1, 1).to_pylist()[0]
+        return replace(bad, value=str(row[bad.column]), text=str(row))
 
     def _without_bad_rows(self, block: Block, batch: Any, before: int) -> Block:
         """Return the block up to its first bad row, or without any."""
@@ -132,6 +169,15 @@ def _floats(column: Any) -> Array:
 
     cast = column.cast(pyarrow.float64(), safe=False)
     return np.array(cast.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _values(column: Any) -> list[Any]:
+    """Return a column as Python objects; of a time, microseconds are the shortest."""
+    import pyarrow
+
+    if pyarrow.types.is_timestamp(column.type):
+        column = column.cast(pyarrow.timestamp("us", column.type.tz), safe=False)
+    return column.to_pylist()
 
 
 def _text(column: Any) -> Any:

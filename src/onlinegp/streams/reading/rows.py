@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from onlinegp.streams.errors import BadRow, short
-from onlinegp.streams.numbers import complaint, not_a_number, outsized
+from onlinegp.streams.numbers import outsized
+from onlinegp.streams.reading.kinds import number_reader
 from onlinegp.streams.reading.source import Block, Columns
 
 
@@ -16,8 +17,9 @@ class RowCollector:
     """Rows one by one into a block. `add` returns False when a bad row ends the stream."""
 
     def __init__(self, columns: Columns, read: Callable[[Any], float], *, skip_bad: bool) -> None:
-        self.columns, self.read, self.skip_bad = columns, read, skip_bad
-        self.X: list[list[float]] = []
+        self.columns, self.skip_bad = columns, skip_bad
+        self.features, self.target = columns.readers(read), number_reader(read, outsized)
+        self.X: list[list[Any]] = []
         self.y: list[float] = []
         self.keys: list[list[Any]] = [[] for _ in columns.keys]
         self.rejected: list[BadRow] = []
@@ -26,14 +28,14 @@ class RowCollector:
     def add(self, row: dict[str, Any], line: int, text: str) -> bool:
         """Take a row of fields by column name, or find what is wrong with it."""
         x = []
-        for name in self.columns.features:
-            value, wrong = self._number(row.get(name), complaint)
+        for name, read in self.features:
+            value, wrong = read(row.get(name))
             if wrong:
                 return self.refuse(BadRow(line, name, _shown(row.get(name)), wrong, text))
             x.append(value)
         y, target = np.nan, self.columns.target
         if target is not None:
-            y, wrong = self._number(row.get(target), outsized)
+            y, wrong = self.target(row.get(target))
             if wrong:
                 return self.refuse(BadRow(line, target, _shown(row.get(target)), wrong, text))
         self.X.append(x)
@@ -50,15 +52,9 @@ class RowCollector:
         return self.skip_bad
 
     def block(self) -> Block:
-        X = np.array(self.X, dtype=np.float64).reshape(len(self.y), len(self.columns.features))
+        X: Any = np.empty((len(self.y), len(self.columns.features)), dtype=self.columns.dtype)
+        X[:] = np.array(self.X, dtype=X.dtype).reshape(X.shape)
         return Block(X, np.array(self.y, dtype=np.float64), self.keys, self.rejected, self.error)
-
-    def _number(self, field: Any, judge: Callable[[float], str | None]) -> tuple[float, str | None]:
-        try:
-            value = self.read(field)
-        except (ValueError, TypeError, OverflowError):
-            return np.nan, not_a_number(field)
-        return value, judge(value)
 
 
 def _shown(field: Any) -> str:

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from onlinegp.checks import LARGEST, Array
+from onlinegp.columns.plan import Rules
 from onlinegp.streams.errors import BadData, BadRow, listed, short
+from onlinegp.streams.reading.kinds import Reader, feature_reader, kind_of
 
 ROWS = 4096  # in a block
 PROBE = 100  # rows that tell text from numbers
-KEY_NAMES = {"time", "timestamp", "date", "datetime", "id", "index", "row", "key"}  # not features, unless asked for
+KEY_NAMES = {
+    *("time", "timestamp", "date", "datetime", "id", "index", "row", "key", "unnamed: 0", "__index_level_0__")
+}  # numbers and text of these names are no features, unless asked for
+NUMBERS_ONLY = Rules()
 
 
 @dataclass
 class Block:
-    """Some rows: features X (n, d), target y (n,) with NaN where it is missing, and the key columns as they were."""
+    """Some rows: features X (n, d), target y (n,) with NaN where it is missing, and the key columns as they were.
+
+    Where the columns are not all plain numbers, X holds objects: numbers, texts, moments, None where one is missing.
+    """
 
     X: Array
     y: Array
@@ -38,27 +46,61 @@ class Block:
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns are what. A target of None is missing in every row."""
+    """Which columns are what. A target of None is missing in every row.
+
+    `kinds` are number, category or date, one for each feature; none at all if all features are numbers. Unless
+    `missing` is "impute", a row without one of its features is bad.
+    """
 
     target: str | None
     features: tuple[str, ...]
     keys: tuple[str, ...]
+    kinds: tuple[str, ...] = ()
+    missing: str = "stop"
+    date_format: str | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether the features are numbers, none of them missing, and so need no encoding."""
+        return not self.kinds and self.missing == "stop"
+
+    @property
+    def dtype(self) -> type:
+        return np.float64 if self.plain else object
 
     @property
     def numbers(self) -> list[str]:
-        return [*self.features, *([self.target] if self.target is not None else [])]
+        """The columns that are read as numbers."""
+        features = [name for name, kind in zip(self.features, self.kinds_of_features, strict=True) if kind == "number"]
+        return [*features, *([self.target] if self.target is not None else [])]
+
+    @property
+    def texts(self) -> list[str]:
+        """The features that are read as text."""
+        return [name for name, kind in zip(self.features, self.kinds_of_features, strict=True) if kind != "number"]
+
+    @property
+    def kinds_of_features(self) -> tuple[str, ...]:
+        return self.kinds or ("number",) * len(self.features)
+
+    def readers(self, read: Callable[[Any], float]) -> list[tuple[str, Reader]]:
+        """Return how to read each feature; `read` reads a number."""
+        optional, kinds = self.missing == "impute", zip(self.features, self.kinds_of_features, strict=True)
+        return [(name, feature_reader(kind, read, optional=optional, format=self.date_format)) for name, kind in kinds]
 
 
 class Source(ABC):
     """Rows in blocks, from a place that can be remembered.
 
-    `names` are the columns, `numeric` says which of them hold numbers, `notes` what the user should know of them;
-    `select` must be called before the blocks are read.
+    `names` are the columns, `numeric` says which of them hold numbers, `samples` are their values in the first rows,
+    `notes` what the user should know of them; `select` must be called before the blocks are read.
     """
 
     path: str
     names: list[str]
     numeric: dict[str, bool]
+    samples: Mapping[str, Sequence[Any]]
+    unnamed: frozenset[str] = frozenset()  # columns that the header has no name for
     columns: Columns
     notes: list[str]
     skip_bad = False
@@ -66,6 +108,21 @@ class Source(ABC):
 
     def select(self, columns: Columns) -> None:
         self.columns = columns
+
+    def kind(self, name: str, date_format: str | None = None) -> str:
+        """Return what a column holds by its first rows: number, date or category; nothing if it is none of them."""
+        if self.numeric[name] and date_format is None:
+            return "number"
+        return kind_of(self.samples[name], date_format, numeric=self.numeric[name])
+
+    def is_key(self, name: str) -> bool:
+        """Whether a column tells rows apart, by its name or by having none."""
+        return name.lower() in KEY_NAMES or name in self.unnamed
+
+    def is_feature(self, name: str, rules: Rules, lags: int) -> bool:
+        """Whether to predict from a column if nobody says so: dates by any name, and numbers only without lags."""
+        kind = self.kind(name, rules.date_format)
+        return rules.uses(kind) and (kind == "date" or not self.is_key(name)) and not (lags and kind == "number")
 
     @abstractmethod
     def __iter__(self) -> Iterator[Block]:
@@ -133,14 +190,17 @@ def choose_columns(
     features: tuple[str, ...] | None = None,
     keys: tuple[str, ...] | None = None,
     lags: int = 0,
+    rules: Rules = NUMBERS_ONLY,
 ) -> Columns:
     """Return which columns are what: as asked for, and otherwise by what they hold.
 
-    The target is the last column of numbers; the features are the other ones, or none if there are lags; text columns
-    and those called time, date, id and the like are keys.
+    The target is the last column of numbers; the features are the other ones, or none if there are lags, and categories
+    and dates if the rules say so. Text columns, those called time, date, id and the like, and those without a name
+    are keys; text and dates are so even if they are features.
     """
     _refuse_unknown(source, target, features or (), keys or ())
-    numbers = [name for name in source.names if source.numeric[name]]
+    kinds = {name: source.kind(name, rules.date_format) for name in source.names}
+    numbers = [name for name in source.names if kinds[name] == "number"]
     if target is None:
         asked = {*(features or ()), *(keys or ())}
         candidates = [name for name in numbers if name not in asked]
@@ -148,17 +208,20 @@ def choose_columns(
             raise BadData(f"{source.path} has no column of numbers to predict. Its columns: {listed(source.names)}.")
         target = candidates[-1]
     if keys is None:
-        taken = {target, *(features or ())}
-        text = [name for name in source.names if not source.numeric[name] or name.lower() in KEY_NAMES]
+        taken = {target, *(name for name in features or () if kinds[name] == "number")}
+        text = [name for name in source.names if kinds[name] != "number" or source.is_key(name)]
         keys = tuple(name for name in text if name not in taken)
     if features is None:
-        taken = {target, *keys}
-        features = () if lags else tuple(name for name in numbers if name not in taken)
+        features = tuple(name for name in source.names if name != target and source.is_feature(name, rules, lags))
+        features = tuple(name for name in features if name not in keys or kinds[name] != "number")
     if target in features:
         raise ValueError(
             f"the target {target!r} must not be among the features. Use --lags to predict it from its past."
         )
-    return Columns(target, features, keys)
+    _refuse_unread(source, features, kinds, rules)
+    used = tuple(kinds[name] if kinds[name] and rules.uses(kinds[name]) else "number" for name in features)
+    plain = all(kind == "number" for kind in used)
+    return Columns(target, features, keys, () if plain else used, rules.missing, rules.date_format)
 
 
 def _refuse_unknown(source: Source, target: str | None, features: tuple[str, ...], keys: tuple[str, ...]) -> None:
@@ -174,16 +237,33 @@ def _refuse_unknown(source: Source, target: str | None, features: tuple[str, ...
             )
 
 
+def _refuse_unread(source: Source, features: tuple[str, ...], kinds: dict[str, str], rules: Rules) -> None:
+    """Refuse features that were asked for and are text or dates, which nobody said how to use."""
+    for name in features if not source.live else ():
+        if not rules.uses(kinds[name]):
+            option = "--dates calendar" if kinds[name] == "date" else "--categories onehot"
+            raise BadData(
+                f"{source.path}: the column {short(name)!r} does not hold numbers. "
+                f"Add {option} to predict from it, or leave it out of --features."
+            )
+
+
 def columns_of(stream: dict[str, Any], source: Source, *, target_needed: bool = True) -> Columns:
     """Return the columns that a saved stream was about, as this source has them."""
-    target, features = stream["columns"]["target"], tuple(stream["columns"]["features"])
-    known = set(source.names)
-    for name in (*features, *([target] if target_needed else [])):
+    stored = stored_columns(stream)
+    target, known = stored.target, set(source.names)
+    for name in (*stored.features, *([target] if target_needed else [])):
         if name not in known:
             raise ValueError(f"the model needs the column {name!r}. {source.path} has: {listed(source.names)}.")
-    taken = {target, *features}
-    keys = tuple(name for name in source.names if name not in taken)
-    return Columns(target if target in known else None, features, keys)
+    keys = tuple(name for name in source.names if name not in stored.numbers)
+    return replace(stored, target=target if target in known else None, keys=keys)
+
+
+def stored_columns(stream: dict[str, Any]) -> Columns:
+    """Return the columns that a saved stream was about, as it had them."""
+    stored = stream["columns"]
+    features, keys, kinds = (tuple(stored[name]) for name in ("features", "keys", "kinds"))
+    return Columns(stored["target"], features, keys, kinds, stored["missing"], stored["date_format"])
 
 
 def infinite_or_missing(X: Array, y: Array) -> bool:

@@ -22,6 +22,7 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.processes import resident, worker_pool
 from onlinegp.streams.reading.source import Source
 from onlinegp.streams.running.advance import size_of
+from onlinegp.streams.running.encoding import Encoder
 from onlinegp.streams.running.job import Job
 from onlinegp.streams.running.prepare import Scaling, described, hyperparameters, judged, teach, wrapped
 from onlinegp.streams.running.score import Curves
@@ -53,6 +54,7 @@ class Contest:
     """
 
     open: Callable[[], Source]
+    encoder: Encoder
     X: Array
     y: Array
     rows: int
@@ -64,7 +66,7 @@ class Contest:
         return Scaling.of(self.X, self.y)
 
     def warm_up(self) -> WarmUp:
-        return WarmUp(self.rows, lags=self.lags, horizon=self.horizon)
+        return WarmUp(self.rows, lags=self.lags, horizon=self.horizon, encoder=self.encoder)
 
 
 @dataclass(frozen=True)
@@ -213,7 +215,15 @@ def put_through(contest: Contest, tuned: Tuned, until: float) -> Result:
         if resident() > MEMORY:
             raise Cut("memory")
 
-    job = Job(contest.open(), NoSink(), warm_up=contest.warm_up(), prepare=prepare, curves=Curves(), watch=watch)
+    job = Job(
+        contest.open(),
+        NoSink(),
+        contest.encoder,
+        warm_up=contest.warm_up(),
+        prepare=prepare,
+        curves=Curves(),
+        watch=watch,
+    )
     began, stopped = process_time(), ""
     try:
         job.run()

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
@@ -24,6 +24,7 @@ from onlinegp.streams.reading.source import Block, Source
 from onlinegp.streams.running.advance import Said, advance
 from onlinegp.streams.running.checkpoint import Checkpoints, pack
 from onlinegp.streams.running.commands import Commands
+from onlinegp.streams.running.encoding import Encoder
 from onlinegp.streams.running.flags import Flags, Surprises
 from onlinegp.streams.running.score import Curves, Rows, Score
 from onlinegp.streams.running.warm_up import WarmUp
@@ -109,10 +110,12 @@ class Job:
 
     `prepare` makes the model from the tuning rows, when `warm_up` has seen enough of them. Unless it is to `learn`, the
     model only predicts. With `ahead` it goes row by row, and each row is written with the prediction of the next one.
+    The `encoder` makes the model's inputs of the features.
     """
 
     source: Source
     sink: Sink
+    encoder: Encoder
     level: float = 0.95
     model: OnlineRegressor | None = None
     learn: bool = True
@@ -189,7 +192,7 @@ class Job:
         """Predict and learn the rows of a block from `start` on; if the model breaks down, write those before that."""
         assert self.model is not None
         try:
-            said = advance(self.model, block.X[start:], block.y[start:], learn=self.learn)
+            said = advance(self.model, self.encoder(block.X[start:]), block.y[start:], learn=self.learn)
         except BrokeDown as error:
             self._emit(block, start, error.said, counts=True)
             raise BrokeDown(error.model, error.reason, where=self._row(self.rows + 1)) from None
@@ -285,7 +288,7 @@ class Job:
             If the last row broke the model.
         """
         assert self.model is not None
-        stream = {"columns": asdict(self.source.columns), "level": self.level, "settings": self.settings}
+        stream = {"columns": self.encoder.dump(), "level": self.level, "settings": self.settings}
         try:
             return pack(self.model, stream | (place or {}))
         except BreakdownError as error:
@@ -309,6 +312,7 @@ class Job:
     def resume(self, model: OnlineRegressor, stream: dict[str, Any]) -> None:
         """Go on from a checkpoint; source, sink and rejects stand where it says."""
         self.model = model
+        self.encoder.load(stream)
         self.rows = self.saved_rows = self.start_rows = stream["rows"]
         self.score = Score.restored(stream["score"])
         if self.curves is not None and stream["curves"] is not None:

@@ -120,6 +120,12 @@ class Preparation:
         model.check()  # refuses a wrong parameter before any file is opened
         return model
 
+    def untuned_on(self, warm: WarmUp) -> OnlineRegressor:
+        """Return such a model that has learned the first rows, which were needed to know the columns."""
+        model = self.untuned()
+        teach(model, *warm.rows_for_learning())
+        return model
+
     def wrapped(self, model: OnlineRegressor, scaling: Scaling | None = None) -> OnlineRegressor:
         """Return the model with lags, scaling and bounds, as they were asked for."""
         return wrapped(model, scaling, lags=self.lags, horizon=self.horizon, robust=self.robust)

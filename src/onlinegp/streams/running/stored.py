@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import LARGEST
+from onlinegp.columns.dates import checked_format
+from onlinegp.columns.plan import CHOICES, Plan
 from onlinegp.cusum import KINDS
 from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
@@ -22,6 +24,7 @@ from onlinegp.streams.running.weights import MEMBERS, POINTS
 
 SAVED = ("columns", "level", "settings")
 PLACE = ("position", "output", "rejects", "rows", "score", "curves", "weights", "flags", "surprises", "commands")
+MADE_BY = {"number": ("number",), "category": ("onehot", "ordinal"), "date": ("calendar",)}  # parts, by kinds
 COUNT = 1 << 62  # more than anything that is counted
 
 
@@ -34,8 +37,7 @@ def checked(stream: Any, model: OnlineRegressor) -> dict[str, Any]:
     if not stream:
         return {}
     _only(stream, (*SAVED, *(PLACE if "position" in stream else ())), "stream")
-    _columns(_object(stream, "columns"))
-    inputs, features = len(stream["columns"]["features"]), getattr(model, "n_features_in_", None)
+    inputs, features = _columns(_object(stream, "columns")), getattr(model, "n_features_in_", None)
     _need(features in (None, inputs), "columns", f"as many as the model's {features} inputs")
     _level(stream)
     _object(stream, "settings")
@@ -66,12 +68,31 @@ def _position(position: dict[str, Any]) -> None:
         _whole(position, name)
 
 
-def _columns(columns: dict[str, Any]) -> None:
-    _only(columns, ("target", "features", "keys"), "columns")
+def _columns(columns: dict[str, Any]) -> int:
+    """Check which columns are what, and return how many inputs they make."""
+    _only(columns, ("target", "features", "keys", "kinds", "missing", "date_format", "learned"), "columns")
     target = [] if columns["target"] is None else [columns["target"]]
     for names in (_list(columns, "features") + target, _list(columns, "keys")):
         _need(all(isinstance(name, str) for name in names), "columns", "made of names")
         _need(len(set(names)) == len(names), "columns", "without a name twice")
+    features, kinds, learned = columns["features"], _list(columns, "kinds"), columns["learned"]
+    _need(all(isinstance(kind, str) and kind in MADE_BY for kind in kinds), "kinds", f"made of {', '.join(MADE_BY)}")
+    _need(len(kinds) in (0, len(features)), "kinds", "one for each feature, or none")
+    _need(columns["missing"] in CHOICES["missing"], "missing", f"one of {', '.join(CHOICES['missing'])}")
+    plain = not kinds and columns["missing"] == "stop"
+    _need((learned is None) == plain, "learned", "there for columns that are not plain numbers, and only for those")
+    try:
+        checked_format(columns["date_format"])
+        plan = None if plain else Plan.load(learned)
+    except (ValueError, TypeError) as error:
+        raise ModelFileError(f"the stream's entry is not valid: {error}.") from None
+    if plan is None:
+        return len(features)
+    _need([column.column for column in plan.columns] == features, "learned", "about the features, in their order")
+    for column, kind in zip(plan.columns, kinds or ["number"] * len(features), strict=True):
+        _need(column.part.kind in MADE_BY[kind], "learned", f"of a kind that a {kind} can become")
+        _need((column.means is None) == (columns["missing"] == "stop"), "means", "there if values may be missing")
+    return len(plan.names)
 
 
 def _score(score: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from onlinegp.lags import windows
 from onlinegp.models.combined.moments import CONSTANT
 from onlinegp.predictions import Gaussian
 from onlinegp.streams.running.advance import Said
+from onlinegp.streams.running.encoding import Encoder
 
 
 class WarmUp:
@@ -19,13 +20,19 @@ class WarmUp:
 
     Honest, if modest: nothing that comes later is used. A prediction needs two targets that differ. A target that is
     constant over the first `rows` rows has no scale to tune with: then it goes on until the target has changed, and for
-    as many rows after that.
+    as many rows after that. The `encoder` learns from the rows that are kept.
     """
 
     def __init__(
-        self, rows: int, *, lags: int = 0, horizon: int = 1, say: Callable[[str], None] = lambda text: None
+        self,
+        rows: int,
+        *,
+        lags: int = 0,
+        horizon: int = 1,
+        encoder: Encoder | None = None,
+        say: Callable[[str], None] = lambda text: None,
     ) -> None:
-        self.rows, self.lags, self.say = rows, lags, say
+        self.rows, self.lags, self.encoder, self.say = rows, lags, encoder, say
         self.memory = lags + horizon - 1 if lags else 0  # rows before the first that has all its lags
         self.seen = self.n = 0
         self.until = rows
@@ -111,8 +118,11 @@ class WarmUp:
 
     def _joined(self) -> tuple[Array, Array, Array]:
         kept = self._kept or [(np.empty((0, 0)), np.empty(0), np.empty(0))]
-        X, y, filled = zip(*kept, strict=True)
-        return np.concatenate(X), np.concatenate(y), np.concatenate(filled)
+        X, y, filled = map(np.concatenate, zip(*kept, strict=True))
+        if self.encoder is not None:
+            self.encoder.learn(X)
+            X = self.encoder(X)
+        return X, y, filled
 
     def _known(self, y: Array) -> NDArray[np.intp]:
         """Return the places of the last `rows` rows that have a target and all their lags."""

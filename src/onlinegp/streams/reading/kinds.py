@@ -1,0 +1,79 @@
+"""From a field to a cell: a number, a category or a date, one rule whoever reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from onlinegp.columns import plan
+from onlinegp.columns.dates import are_dates, moment, no_date
+from onlinegp.streams.numbers import MISSING, complaint, not_a_number, outsized, text
+
+Reader = Callable[[Any], tuple[Any, str | None]]  # from a field to its cell, and what is wrong with it
+
+
+def number_reader(read: Callable[[Any], float], judge: Callable[[float], str | None]) -> Reader:
+    """Return a reader of numbers, NaN where they are missing."""
+
+    def cell(field: Any) -> tuple[float, str | None]:
+        try:
+            value = read(field)
+        except (ValueError, TypeError, OverflowError):
+            return np.nan, not_a_number(field)
+        return value, judge(value)
+
+    return cell
+
+
+def feature_reader(kind: str, read: Callable[[Any], float], *, optional: bool, format: str | None) -> Reader:
+    """Return the reader for a feature of a kind; with `optional` it may be missing."""
+    if kind == "number":
+        return number_reader(read, outsized if optional else complaint)
+
+    def cell(field: Any) -> tuple[Any, str | None]:
+        if is_missing(field):
+            return None, None if optional else complaint(np.nan)
+        try:
+            return (moment(field, format) if kind == "date" else label(field)), None
+        except (ValueError, OverflowError):
+            return None, no_date(field, format) if kind == "date" else "is no text, number or truth value"
+
+    return cell
+
+
+def is_missing(field: Any) -> bool:
+    return field is None or (isinstance(field, str) and field.strip(" \t") in MISSING)
+
+
+def label(field: Any) -> str:
+    """Return the category in a field: a text without blanks around it, true or false, or a number's text."""
+    if isinstance(field, str):
+        return field.strip(" \t")
+    if isinstance(field, bool):
+        return "true" if field else "false"
+    if isinstance(field, (int, float)) and (found := text(float(field))) is not None:
+        return found
+    raise ValueError(field)
+
+
+def cells(column: Iterable[Any], read: Reader) -> list[Any] | None:
+    """Return the cells of a column, or None if something is wrong with one of them."""
+    known: dict[Any, Any] = {}
+    for field in set(column):
+        known[field], wrong = read(field)
+        if wrong:
+            return None
+    return [known[field] for field in column]
+
+
+def kind_of(values: Sequence[Any], date_format: str | None, *, numeric: bool = False) -> str:
+    """Return what a column holds by some of its values: number, date or category; nothing if it is none of them.
+
+    A column of numbers holds dates only if a format says how: 20240131 is one of %Y%m%d.
+    """
+    present = [value for value in values if not is_missing(value)]
+    if numeric and (date_format is None or not are_dates(present, date_format)):
+        return "number"
+    return plan.kind_of(present, date_format)
