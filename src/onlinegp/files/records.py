@@ -49,7 +49,7 @@ def pack_record(contents: dict[str, Any]) -> bytes:
 
 
 def unpack_record(data: bytes) -> dict[str, Any]:
-    """Return what `pack_record` was given, or raise a ModelFileError; the arrays are views of the bytes."""
+    """Return what `pack_record` was given, or raise a ModelFileError."""
     if len(data) < _START.size or data[: len(MAGIC)] != MAGIC:
         raise ModelFileError("these bytes are not the state of a model, or they are cut short.")
     _, checksum, length = _START.unpack_from(data)
@@ -58,12 +58,12 @@ def unpack_record(data: bytes) -> dict[str, Any]:
     try:
         contents = json.loads(data[_START.size : _START.size + length])
         layout = contents.pop(ARRAYS)
-        place = _START.size + length
+        place, own = _START.size + length, bytearray(data)  # one copy, which the arrays share and may change
         for name, kind, shape in layout:
             count, dtype = _count(shape), TYPES[kind]
             if name in contents or place + count * dtype.itemsize > len(data):
                 raise ModelFileError("the arrays do not fit the state.")
-            contents[name] = np.frombuffer(data, dtype, count, place).reshape(shape)
+            contents[name] = np.frombuffer(own, dtype, count, place).reshape(shape)
             place += count * dtype.itemsize
     except ModelFileError:
         raise
