@@ -116,6 +116,15 @@ class Fleet:
             trace = Trace(Predictions.joined(said), Y.copy(), np.concatenate(sizes), origin)
             return trace.output(0) if self._single else trace
 
+    def begin(self, features: int, outputs: int | None = None) -> Self:
+        """Say how many columns X and y will have before the first events do; y is (n,) if `outputs` is None."""
+        with self._lock:
+            if self._members is None:
+                self._single = outputs is None
+                members = self.model.start_many(features, outputs or 1)
+                self._home.adopt(members, self._about_of(members))
+        return self
+
     def predict(self, keys: Sequence[Hashable], X: ArrayLike, return_std: bool = False) -> Any:
         """Predict y at row i of X by the model of keys[i]; with `return_std`, its standard deviation too."""
         said = self.predict_distribution(keys, X)

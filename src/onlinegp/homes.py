@@ -340,6 +340,17 @@ def stored_one(path: str | Path, key: str) -> OnlineRegressor:
             return restored(_model(store), state, about["names"])
 
 
+def stored_place(path: str | Path) -> tuple[OnlineRegressor, Any] | None:
+    """Return the model of a store and what was kept beside the models, None if nothing was ever committed to it."""
+    if not Path(path).exists():
+        return None
+    store = Store(path)  # which a killed process may have left empty
+    try:
+        return None if store.asked("model") is None else (_model(store), store.asked("note"))
+    finally:
+        store.close()
+
+
 def stored_facts(path: str | Path) -> dict[str, Any]:
     """Return the number of keys in a store, and some of them."""
     with _read(path) as store:

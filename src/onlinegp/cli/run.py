@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from onlinegp.checks import positive
-from onlinegp.cli.bars import TuningBar
+from onlinegp.cli.bars import Progress, TuningBar
+from onlinegp.cli.by_key import (
+    add_by_key,
+    columns_by_key,
+    fleet_of,
+    is_resumable,
+    preparation,
+    refuse_alone,
+    saved_place,
+)
 from onlinegp.cli.options import (
     EXIT_CODES,
     add_model,
@@ -32,6 +41,7 @@ from onlinegp.streams.reading.source import ROWS, Columns, Source, columns_of
 from onlinegp.streams.running.advance import size_of
 from onlinegp.streams.running.checkpoint import Checkpoints, own_files, unpack
 from onlinegp.streams.running.job import Every, Job, Rejects, check_resumable, same_settings
+from onlinegp.streams.running.keyed import KeyedJob
 from onlinegp.streams.running.prepare import Preparation, described, past_of
 from onlinegp.streams.running.score import Curves
 from onlinegp.streams.running.summary import summary, summary_lines
@@ -44,6 +54,7 @@ EPILOG = f"""examples:
   onlinegp run data.csv --target y --features a,b --model krlst --budget 200 --tune 1000 --out out.jsonl
   sensor | onlinegp run - --target y --tune 200           each line is answered before the next is read
   onlinegp run big.csv.gz --out out.csv --checkpoint safe --resume
+  onlinegp run events.csv --by sensor --order time --out out.csv --store fleet.db
 
 Every row of the input gives one row of output: its key columns, the target, then mean, std (of the target, noise
 included), lower, upper and log_density of the prediction made before the target was learned. Rows used for tuning are
@@ -57,7 +68,7 @@ is left unread, as it may still become longer.
 PIPE_ROWS = 200  # for tuning, where nobody knows how many rows will come
 PATHS = Paths(
     reads=("SOURCE", "--start"),
-    appends=("--out", "--rejects"),
+    appends=("--out", "--rejects", "--store"),
     replaces=("--summary", "--save", "--report"),
     folders={"--checkpoint": own_files},
     pipes=("SOURCE", "--out"),
@@ -75,6 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     model.add_argument(
         "--robust", nargs="?", type=float, const=3.0, metavar="C", help="bound what one sample can do, to C stds (3)"
     )
+    add_by_key(parser)
     output = parser.add_argument_group("output")
     output.add_argument("--out", metavar="FILE", help=".csv, .jsonl or .parquet; - for CSV on standard output")
     output.add_argument("--level", type=float, default=0.95, metavar="P", help="probability of the interval (0.95)")
@@ -119,7 +131,7 @@ def _close(job: Job) -> None:
 
 
 def _how_to_go_on(args: argparse.Namespace, job: Job) -> str:
-    if job.checkpoints is None:
+    if job.checkpoints is None and not getattr(args, "store", None):
         return "Without --checkpoint there is nothing to go on from."
     if job.model is None:
         return "It was still tuning: repeat the command with --resume to start again."
@@ -136,13 +148,16 @@ def set_up(args: argparse.Namespace, talk: Talk) -> Job:
         positive("3 is a usual choice.", robust=args.robust)
     every = Every(*parse_every(args.every))
     format = output_format(args.out)
+    refuse_alone(args)
     if args.checkpoint is not None:
         check_resumable(args.out, format)
-    elif args.resume:
+    elif args.resume and args.by is None:
         raise CheckpointError("--resume needs --checkpoint DIR, the folder of the first run.")
     source = opened(args, rows=every.rows or ROWS)
     source.skip_bad = args.on_bad_row == "skip"
     checkpoints = None if args.checkpoint is None else Checkpoints(args.checkpoint)
+    if args.by is not None:
+        return _keyed_job(args, source, checkpoints, every, talk)
     return _job(args, source, checkpoints, every, talk)
 
 
@@ -173,6 +188,56 @@ def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | No
     job.sink = open_sink(_output(args), columns.keys, str(columns.target), keep=saved[1]["output"] if saved else 0)
     job.rejects = Rejects(args.rejects, count=rejected["count"], keep=rejected["length"])
     return job
+
+
+def _keyed_job(
+    args: argparse.Namespace, source: Source, checkpoints: Checkpoints | None, every: Every, talk: Talk
+) -> Job:
+    """Return the job of a run with a model per key."""
+    columns = columns_by_key(args, source)
+    talk(f"target: {columns.target}, predicted from {listed(columns.features)}, for each {args.by}")
+    source.select(columns)
+    by_key = {name: getattr(args, name) for name in ("by", "order", "late", "tune_by")}
+    settings = _settings(args, columns, {"lags": 0, "horizon": 1}) | by_key
+    model, place = saved_place(args) or (None, {})
+    if place:
+        same_settings(place["settings"], settings)
+        source.seek(place["position"])
+        talk(f"resuming at row {place['rows']}")
+    job = KeyedJob(
+        source=source,
+        sink=NoSink(),
+        level=args.level,
+        model=model,
+        checkpoints=checkpoints,
+        every=every,
+        settings=settings,
+        watch=Progress(quiet=args.quiet),
+        by=args.by,
+        order=args.order,
+        late=args.late,
+        hire=fleet_of(args),
+        resumable=is_resumable(args, output_format(args.out)),
+    )
+    if place and model is not None:
+        job.resume(model, place)
+    elif model is None:
+        _tune_keys(args, job, talk)
+    rejected = place["rejects"] if place else {"count": 0, "length": 0}
+    job.sink = open_sink(_output(args), columns.keys, str(columns.target), keep=place.get("output", 0))
+    job.rejects = Rejects(args.rejects, count=rejected["count"], keep=rejected["length"])
+    return job
+
+
+def _tune_keys(args: argparse.Namespace, job: KeyedJob, talk: Talk) -> None:
+    """Let the job tune on the first rows of all keys, or have models that tune themselves, or that are not tuned."""
+    prepared = preparation(args, say=talk, warn=talk, progress=TuningBar(quiet=args.quiet))
+    rows = 0 if args.tune_by == "key" else _tuning_rows(args, job.source)
+    if rows == 0:
+        job.model = prepared.untuned()
+        return
+    talk(f"tuning on the first {rows} rows, of all keys together")
+    job.warm_up, job.prepare = WarmUp(rows, say=talk), prepared.chosen
 
 
 def _tune_first(args: argparse.Namespace, job: Job, past: dict[str, int], talk: Talk) -> None:
@@ -285,30 +350,6 @@ def _output(args: argparse.Namespace) -> str | None:
 
 
 # During and after
-
-
-class Progress:
-    """A bar with rate, error and dictionary size, on a terminal only."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._bar: Any = None
-        self._hidden = quiet or not sys.stderr.isatty()
-
-    def __call__(self, job: Job) -> None:
-        if self._hidden:
-            return
-        if self._bar is None:
-            from tqdm import tqdm
-
-            self._bar = tqdm(initial=job.start_rows, unit=" rows", leave=False)
-        self._bar.update(job.rows - self._bar.n)
-        error = job.score.summary()["nmse_db"]
-        self._bar.set_postfix_str(f"{'' if error is None else f'{error:.1f} dB, '}{size_of(job.model)} centers")
-
-    def close(self) -> None:
-        if self._bar is not None:
-            self._bar.close()
-            self._hidden = True
 
 
 def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:

@@ -21,11 +21,14 @@ from onlinegp.streams.errors import CheckpointError
 from onlinegp.streams.running.stored import checked
 
 LATEST, PREVIOUS, LOCK = "checkpoint.ogp", "checkpoint-previous.ogp", "checkpoint.lock"
+DATABASE = "checkpoint.db"  # of a run with a model per key, with the files that SQLite keeps beside it
+
+DATABASES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm")
 
 
 def own_files(folder: Path) -> list[Path]:
     """Return the files that a run keeps in its folder; everything else in there is somebody else's."""
-    return [*(folder / name for name in (LATEST, PREVIOUS, LOCK)), *_unfinished(folder)]
+    return [*(folder / name for name in (LATEST, PREVIOUS, LOCK, *DATABASES)), *_unfinished(folder)]
 
 
 def _unfinished(folder: Path) -> list[Path]:
