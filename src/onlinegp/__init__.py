@@ -24,10 +24,12 @@ from onlinegp.models import (
     LocalGP,
     OnlineGP,
     OnlineRegressor,
+    RandomFeatureGP,
 )
 from onlinegp.models.combined import Calibrated, Conformal, HeavyTailed, Lagged, Mixture, Robust, Scaled
 from onlinegp.models.health import BreakdownError
 from onlinegp.models.saving import from_bytes, load
+from onlinegp.parallel import fit_parallel
 from onlinegp.predictions import Gaussian, MixtureOf, Predictions, StudentT
 from onlinegp.recipes import dictionaries, forgetting
 from onlinegp.trace import Trace
@@ -43,6 +45,7 @@ __all__ = [
     "dictionaries",
     "estimate_hyperparameters",
     "FBKRLS",
+    "fit_parallel",
     "Fleet",
     "forgetting",
     "from_bytes",
@@ -66,6 +69,7 @@ __all__ = [
     "OnlineRegressor",
     "Predictions",
     "QKLMS",
+    "RandomFeatureGP",
     "Robust",
     "run",
     "Scaled",
