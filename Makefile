@@ -13,7 +13,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-demo: $(VENV)/installed ## Install, then run the demonstration: four filters on a channel that changes
+demo: $(VENV)/installed ## Install, then run the demonstration: the paper's filters and Auto on a channel that changes
 	$(BIN)/onlinegp demo --out $(OUT)
 
 test: $(VENV)/tested ## Install, then run every test but the slow ones
@@ -48,7 +48,7 @@ clean: ## Remove the environment and what was built
 	rm -rf $(VENV) build dist $(OUT) docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # One stamp a set of packages. The engine is built in build/, so that only what changed is compiled again.
-SOURCES := pyproject.toml CMakeLists.txt $(shell find src native -type f \( -name '*.py' -o -name '*.?pp' \))
+SOURCES := pyproject.toml CMakeLists.txt $(shell find src native -type f \( -name '*.py' -o -name 'page.*' -o -name '*.?pp' \))
 INSTALL := $(BIN)/python -m pip install --quiet --no-build-isolation --config-settings=build-dir=build/{wheel_tag}
 
 $(VENV)/bin/python:

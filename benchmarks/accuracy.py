@@ -21,6 +21,7 @@ import numpy as np
 
 import onlinegp as ogp
 from onlinegp.batch.tuning import MATERN, SMOOTH, Hyperparameters, likely_kernels
+from onlinegp.datasets import embed
 
 TUNED, SCORED = 1000, 5000
 SETS = ("kin40k", "elevators", "cadata", "house8l", "price", "elecfeat", "climate", "lorenz", "mg30", "santafe")
@@ -30,11 +31,19 @@ Row = tuple[float, float, float, float]
 def read(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return inputs and targets of a set, lags included."""
     if (text := folder / f"{name}.txt").exists():
-        return ogp.datasets.embed(np.loadtxt(text), 6 if name == "lorenz" else 10)
+        return embed(np.loadtxt(text), 6 if name == "lorenz" else 10)
     path = folder / f"{name}.csv.gz"
     path = path if path.exists() else folder / "streams" / f"{name}.csv.gz"
     table = np.loadtxt(path, delimiter=",", skiprows=1, max_rows=TUNED + SCORED, ndmin=2)
-    return ogp.datasets.embed(table[:, 0], 10) if table.shape[1] == 1 else (table[:, :-1], table[:, -1])
+    return embed(table[:, 0], 10) if table.shape[1] == 1 else (table[:, :-1], table[:, -1])
+
+
+def standard(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of a set that are used, in units of its first rows."""
+    X, y = read(folder, name)
+    X, y = X[: TUNED + SCORED], y[: TUNED + SCORED]
+    scale = np.where(np.ptp(X[:TUNED], axis=0) > 0, X[:TUNED].std(axis=0), 1.0)
+    return (X - X[:TUNED].mean(axis=0)) / scale, (y - y[:TUNED].mean()) / y[:TUNED].std()
 
 
 def auto(X: np.ndarray, y: np.ndarray) -> ogp.OnlineRegressor:
@@ -153,10 +162,7 @@ def main() -> None:
     chosen = [name for name in args.models.split(",") if name] or list(models)
     print(f"{'set':<10} {'model':<14} {'nMSE':>9} {'NLPD':>8} {'covers':>7} {'us/row':>8} {'tuning':>8}")
     for name in args.sets.split(","):
-        X, y = read(args.data, name)
-        X, y = X[: TUNED + SCORED], y[: TUNED + SCORED]
-        scale = np.where(np.ptp(X[:TUNED], axis=0) > 0, X[:TUNED].std(axis=0), 1.0)
-        X, y = (X - X[:TUNED].mean(axis=0)) / scale, (y - y[:TUNED].mean()) / y[:TUNED].std()
+        X, y = standard(args.data, name)
         for model in chosen:
             began = time.monotonic()
             error, nlpd, covers, each = scored(models[model], X, y)

@@ -86,7 +86,7 @@ def smooth(name: str, series: Callable[[int], np.ndarray], M: int, rows: int) ->
         None,
         rows=rows,
         warm=M + 20,
-        limit=lambda m: limits.matrix_seconds(m) + limits.row_seconds(m, 8),
+        limit=lambda m: limits.matrix_seconds(round(m)) + limits.row_seconds(m, 8),
         bound="memory",
         targets=(None, None, 0.30),
         series=series,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from importlib.metadata import metadata
 from pathlib import Path
 
 import matplotlib
@@ -24,6 +25,7 @@ extensions = [
     "numpydoc",
     "myst_parser",
     "sphinx_gallery.gen_gallery",
+    "catalogue",
     "executed",
     "mathml",
     "plain_equations",
@@ -54,9 +56,15 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "download_all_examples": False,
     "show_signature": False,
+    "thumbnail_size": (500, 350),
     "min_reported_time": 1e9,
     "write_computation_times": False,
 }
+
+# The repository, if pyproject.toml names one under [project.urls]
+addresses = (entry.split(", ", 1) for entry in metadata("onlinegp").get_all("Project-URL") or ())
+repository = {label.lower(): address for label, address in addresses}.get("repository")
+links = [] if repository is None else [{"name": "Repository", "url": repository, "icon": "fa-solid fa-code-branch"}]
 
 # Looks
 html_theme = "pydata_sphinx_theme"
@@ -68,6 +76,7 @@ html_copy_source = False
 html_theme_options = {
     "logo": {"text": "onlinegp"},
     "show_toc_level": 2,
+    "icon_links": links,
     "navigation_with_keys": False,
     "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],
@@ -75,4 +84,6 @@ html_theme_options = {
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
-html_sidebars = {"index": [], "tutorial": []}
+html_sidebars = {
+    name: [] for name in ("index", "install", "tutorial", "catalogue", "glossary", "contributing", "changelog")
+}

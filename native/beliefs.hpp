@@ -7,15 +7,10 @@ namespace onlinegp::ONLINEGP_ISA {
 constexpr double LEAST_DOUBT = 1e-15, SMALLEST_NOVELTY = 1e-12, WORTH_A_CENTER = 1e-3;
 constexpr int64_t RENEWED_EVERY = 4;
 
-template <class T> void predict_prior(const Recipe& recipe, Prediction<T>& prediction) {
-    prediction.v = prediction.kxx;
-    prediction.s = max(1.0 / recipe.belief.step, prediction.kxx);
-}
-
-// R, the running maximum of the row sums of |k|, with x as one more row
-template <class T> double row_bound(const State<T>& state, const T* k, double kxx) {
+// R, the running maximum of the row sums of |k| over m centers, with x as one more row
+template <class T> double row_bound(const State<T>& state, int64_t m, const T* k, double kxx) {
     Vec<T> rows{}, total{};
-    for (int64_t i = 0; i < state.size; i += W<T>) {
+    for (int64_t i = 0; i < m; i += W<T>) {
         const Vec<T> a = magnitude<T>(load(k + i));
         rows = larger(rows, load(state.rowsum + i) + a);
         total += a;
@@ -25,29 +20,12 @@ template <class T> double row_bound(const State<T>& state, const T* k, double kx
     return bound;
 }
 
-template <class T> void predict_beta(const Recipe& recipe, const State<T>& state, Prediction<T>& prediction) {
-    const T* k = prediction.k.data();
-    prediction.beta = recipe.belief.automatic ? -1.0 / (row_bound(state, k, prediction.kxx) + recipe.belief.noise) : recipe.belief.beta;
-    prediction.v = max(prediction.kxx + prediction.beta * prediction.k2, 0.0);
-    prediction.s = prediction.v + recipe.belief.noise;
-}
-
-template <class T> void predict_isotropic(const Recipe& recipe, Prediction<T>& prediction) {
-    prediction.v = prediction.kxx + prediction.k2;
-    prediction.s = max((recipe.belief.epsilon + prediction.k2 + square(prediction.kxx)) / recipe.belief.step, prediction.v);
-}
-
 // t = L^-1 k, the mean t . b, and h = S t where S is kept: scale S + (1 - scale) I
 template <class T> void whiten(State<T>& state, Prediction<T>& prediction) {
     const int m = int(state.size);
     T *t = prediction.t.data(), *h = prediction.h.data();
     copy(prediction.k.data(), t, m);
-    prediction.leaves = state.full() && state.recipe.pruning == Pruning::Oldest ? state.oldest() : NEW;
-    if (prediction.leaves == NEW) state.L.template forward<1>(m, {t});
-    else {  // known in advance: n = L^-1 e_j on the way
-        clear(prediction.n.data(), m), prediction.n[prediction.leaves] = 1;
-        state.L.template forward<2>(m, {t, prediction.n.data()});
-    }
+    state.L.forward(m, t);
     for (int o = 0; o < state.p; o++) prediction.mean[o] = double(dot(t, state.weights(o), m));
     prediction.t2 = double(dot(t, t, m));
     if (!state.S.s) return;
@@ -56,34 +34,33 @@ template <class T> void whiten(State<T>& state, Prediction<T>& prediction) {
     prediction.th = double(dot(t, h, m));
 }
 
-template <class T> void predict_posterior(const Recipe& recipe, Prediction<T>& prediction) {
-    prediction.kxx *= 1.0 + recipe.belief.jitter;
-    prediction.gamma2 = max(prediction.kxx - prediction.t2, 0.0);
-    prediction.v = prediction.gamma2 + max(prediction.th, LEAST_DOUBT * prediction.t2);
-    prediction.s = prediction.v + recipe.belief.noise;
-}
-
-template <class T> void predict_exact(const Recipe& recipe, Prediction<T>& prediction) {
-    prediction.v = max(prediction.kxx - prediction.t2, LEAST_DOUBT * prediction.kxx);
-    prediction.s = prediction.gamma2 = prediction.v + recipe.belief.noise;
-}
-
-template <class T> void predict_least_squares(Prediction<T>& prediction) {
-    prediction.gamma2 = max(prediction.kxx - prediction.t2, 0.0);
-    prediction.v = prediction.gamma2 + max(prediction.th, 0.0);
-    prediction.s = prediction.v + 1.0;
-}
-
 // What the belief says of x, with all that it needs of the state in the prediction. No default: one that is not here does
 // not compile.
 template <class T> void conclude(const Recipe& recipe, const State<T>& state, Prediction<T>& prediction) {
-    switch (recipe.belief) {
-        case Belief::Prior: return predict_prior(recipe, prediction);
-        case Belief::Beta: return predict_beta(recipe, state, prediction);
-        case Belief::Isotropic: return predict_isotropic(recipe, prediction);
-        case Belief::Posterior: return predict_posterior(recipe, prediction);
-        case Belief::Exact: return predict_exact(recipe, prediction);
-        case Belief::LeastSquares: return predict_least_squares(prediction);
+    const BeliefPart& belief = recipe.belief;
+    double &kxx = prediction.kxx, &v = prediction.v, &s = prediction.s, &gamma2 = prediction.gamma2;
+    const double k2 = prediction.k2, t2 = prediction.t2;
+    switch (belief) {
+        case Belief::Prior:
+            v = kxx, s = max(1.0 / belief.step, kxx);
+            return;
+        case Belief::Beta:
+            prediction.beta = belief.automatic ? -1.0 / (row_bound(state, state.size, prediction.k.data(), kxx) + belief.noise) : belief.beta;
+            v = max(kxx + prediction.beta * k2, 0.0), s = v + belief.noise;
+            return;
+        case Belief::Isotropic:
+            v = kxx + k2, s = max((belief.epsilon + k2 + square(kxx)) / belief.step, v);
+            return;
+        case Belief::Posterior:
+            kxx *= 1.0 + belief.jitter, gamma2 = max(kxx - t2, 0.0);
+            v = gamma2 + max(prediction.th, LEAST_DOUBT * t2), s = v + belief.noise;
+            return;
+        case Belief::Exact:
+            v = max(kxx - t2, LEAST_DOUBT * kxx), s = gamma2 = v + belief.noise;
+            return;
+        case Belief::LeastSquares:
+            gamma2 = max(kxx - t2, 0.0), v = gamma2 + max(prediction.th, LEAST_DOUBT * t2), s = v + 1.0;
+            return;
     }
 }
 template <class T> void predict_belief(const Recipe& recipe, State<T>& state, Prediction<T>& prediction) {
@@ -118,22 +95,13 @@ template <class T> Gain<T> gain(const Recipe& recipe, const Prediction<T>& predi
     return {h, T(0), 1.0 + prediction.v - prediction.gamma2};
 }
 
-// Row sums
-
 // The row sums with x admitted, as the last center
 template <class T> void add_row_sums(State<T>& state, const Prediction<T>& prediction) {
-    const T* k = prediction.k.data();
     const int64_t last = state.size - 1;
-    Vec<T> rows{}, total{};
-    for (int64_t i = 0; i < last; i += W<T>) {
-        const Vec<T> a = magnitude<T>(load(k + i)), sums = load(state.rowsum + i) + a;
-        store(state.rowsum + i, sums);
-        rows = larger(rows, sums);
-        total += a;
-    }
-    state.rowsum[last] = T(double(sum<T>(total)) + prediction.kxx);
-    state.bound = max(state.bound, double(state.rowsum[last]));
-    for (int i = 0; i < W<T>; i++) state.bound = max(state.bound, double(rows[i]));
+    double total = prediction.kxx;
+    state.bound = row_bound(state, last, prediction.k.data(), prediction.kxx);
+    for (int64_t i = 0; i < last; i++) state.rowsum[i] += std::fabs(prediction.k[i]), total += std::fabs(prediction.k[i]);
+    state.rowsum[last] = T(total);
 }
 
 // The row sums without center j
@@ -144,41 +112,34 @@ template <class T> void subtract_row_sums(const Kernel<T>& kernel, State<T>& sta
     for (int64_t i = 0; i < state.size; i++) state.rowsum[i] -= std::fabs(k[i]);
 }
 
-// Tracking
-
 // dQ as it is with x admitted, at W slots from i on; q = L^-T t
 template <class T> INLINE Vec<T> admitted_dQ(const State<T>& state, const Prediction<T>& prediction, int64_t i) {
     const Vec<T> q = load(prediction.q.data() + i);
     return fma(q * q, splat<T>(T(1.0 / prediction.gamma2)), load(state.dQ + i));
 }
 
+// What the center that left last had added to dQ: z^2, with z = L^-T of its row of L over the last entry, solved for already
+template <class T> void settle(State<T>& state) {
+    for (int64_t i = 0; i < state.size; i += W<T>) store(state.dQ + i, load(state.dQ + i) - load(state.gone + i) * load(state.gone + i));
+    state.owed = false;
+}
+
 // Append the row of L, and what dQ becomes with it; one entry of dQ in turn is made anew. x is the last center already.
 template <class T> void extend(State<T>& state, Prediction<T>& prediction) {
     const int m = int(state.size), old = m - 1;
-    T *t = prediction.t.data(), *n = prediction.n.data();
+    T *t = prediction.t.data(), *q = prediction.q.data(), *n = prediction.n.data();
     if (state.dQ) {
-        if (!prediction.projected) project(state, prediction, old);
+        if (!prediction.projected) copy(t, q, old), state.L.template backward<1>(old, {q});
         for (int i = 0; i < old; i += W<T>) store(state.dQ + i, admitted_dQ(state, prediction, i));
         state.dQ[old] = T(1.0 / prediction.gamma2);
     }
     state.L.append(old, t, T(std::sqrt(prediction.gamma2)));
     if (state.dQ && state.seen % RENEWED_EVERY == 0) {
         const int i = int(state.seen / RENEWED_EVERY % m);
-        solve_unit(state, i, n);
+        clear(n, m), n[i] = 1;
+        state.L.forward(m, n, i);
         state.dQ[i] = dot(n, n, m);
     }
-}
-// q = L^-T t
-template <class T> void project(const State<T>& state, Prediction<T>& prediction, int m) {
-    T* q[] = {prediction.q.data()};
-    copy(prediction.t.data(), q[0], m);
-    state.L.backward(m, q);
-}
-// n = L^-1 e_j
-template <class T> void solve_unit(const State<T>& state, int j, T* n) {
-    clear(n, state.size);
-    n[j] = 1;
-    state.L.template forward<1>(int(state.size), {n}, j);
 }
 
 // After a correction; an admitted sample is the last center already
@@ -204,22 +165,13 @@ template <class T> void track(const Recipe& recipe, State<T>& state, Prediction<
 template <class T> int64_t drop(const Kernel<T>& kernel, State<T>& state, Prediction<T>& prediction, int64_t j) {
     if (state.rowsum) subtract_row_sums(kernel, state, prediction, j);
     if (!state.L.s) return state.move_last_to(j, prediction.x.data());
-    const int m = int(state.size);
-    T *n = prediction.n.data(), *z = prediction.q.data();
-    if (prediction.leaves == NEW) solve_unit(state, int(j), n);
-    else n[m - 1] = 0, n[m - 1] = -dot(prediction.t.data(), n, m - 1) * state.L.inverse[m - 1];
-    if (state.dQ) {  // Q_ii - Q_ij^2 / Q_jj
-        scaled(T(1.0 / std::sqrt(double(dot(n, n, m)))), n, z, m);
-        state.L.template backward<1>(m, {z});
-        for (int i = 0; i < m; i += W<T>) store(state.dQ + i, load(state.dQ + i) - load(z + i) * load(z + i));
-    }
-    const Turn<T> turn(n, int(j), m, prediction.e_turn.data(), prediction.f_turn.data(), prediction.a.data(), state.L.length(m - 1));
-    if (state.S.s) state.S.turn(turn, prediction.h.data());
-    for (int o = 0; o < state.p; o++) {
-        turn.one(state.weights(o), state.weights(o), m - 1);
-        state.weights(o)[m - 1] = 0;
-    }
-    state.L.turn(turn);
+    const int64_t m = state.size;
+    T *Y = prediction.a.data(), *row = state.dQ ? state.gone : prediction.q.data();
+    const Turn<T> turn{prediction.n.data(), prediction.e_turn.data(), prediction.f_turn.data(), j, m};
+    state.L.remove(turn, row, Y);
+    if (state.S.s) state.S.turn(turn, Y);
+    for (int o = 0; o < state.p; o++) turn.vector(state.weights(o));
+    state.owed = state.dQ;
     state.close_gap(j);
     return state.size - 1;
 }

@@ -61,10 +61,9 @@ template <class T> class Block {
     void whiten() {
         each_four(state_.L, [&](int i, Vec<T> (&acc)[4][2]) ALWAYS {
             EACH(r, 4) {
-                const T* row = state_.L.row(i + r);
                 EACH(h, 2) {
                     Vec<T> x = at(i + r, h) - acc[r][h];
-                    EACH(c, 4) if (c < r) x = fma(splat<T>(-row[i + c]), at(i + c, h), x);
+                    EACH(c, 4) if (c < r) x = fma(splat<T>(-state_.L.column(i + c)[i + r]), at(i + c, h), x);
                     store(t_.data() + size_t(i + r) * B + h * W<T>, x * state_.L.inverse[i + r]);
                 }
             }
@@ -80,11 +79,10 @@ template <class T> class Block {
         Vec<T> total[2] = {};
         each_four(state_.S, [&](int i, Vec<T> (&acc)[4][2]) ALWAYS {
             EACH(r, 4) {
-                const T* row = state_.S.row(i + r);
                 EACH(h, 2) {
                     Vec<T> x = acc[r][h];
-                    EACH(c, 4) if (c < r) x = fma(splat<T>(row[i + c]), at(i + c, h), x);
-                    total[h] = fma(at(i + r, h), fma(splat<T>(row[i + r]), at(i + r, h), x + x), total[h]);
+                    EACH(c, 4) if (c < r) x = fma(splat<T>(state_.S.column(i + c)[i + r]), at(i + c, h), x);
+                    total[h] = fma(at(i + r, h), fma(splat<T>(state_.S.column(i + r)[i + r]), at(i + r, h), x + x), total[h]);
                 }
             }
         });
@@ -96,13 +94,12 @@ template <class T> class Block {
     // For four rows from i on: their products with the rows of T before i, then `finish`
     template <class Finish> INLINE void each_four(const Triangle<T>& matrix, const Finish& finish) {
         for (int i = 0; i < m_; i += 4) {
-            const T* p = matrix.row(i);
-            const int n = matrix.length(i);
             Vec<T> acc[4][2] = {};
             for (int j = 0; j < i; j++) {
+                const T* p = matrix.column(j) + i;
                 const Vec<T> t0 = at(j, 0), t1 = at(j, 1);
                 EACH(r, 4) {
-                    const Vec<T> l = splat<T>(p[r * n + j]);
+                    const Vec<T> l = splat<T>(p[r]);
                     acc[r][0] = fma(l, t0, acc[r][0]), acc[r][1] = fma(l, t1, acc[r][1]);
                 }
             }

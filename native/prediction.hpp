@@ -11,12 +11,11 @@ template <class T> struct Prediction {
     Buffer<T> c;           // (p,), e / s, scratch
     Buffer<T> k, t, h;     // (m,), the kernel row, L^-1 k, S t
     Buffer<T> q;           // (m,), L^-T t, where it was asked for (`projected`)
-    Buffer<T> n, a, e_turn, f_turn;  // (m,), the direction that leaves; scratch
+    Buffer<T> n, e_turn, f_turn, a;  // (m,), a turn of the basis; scratch
     double kxx = 0, v = 0, s = 0, gamma2 = 0, beta = 0;
     double k2 = 0;           // |k|^2, Beta and Isotropic
     double t2 = 0, th = 0;   // t . t, t . h
     T largest = 0;           // of |k|, where the dictionary compares
-    int64_t leaves = NEW;    // the center that will leave if x is learned, where that is known, with its n = L^-1 e_j
     bool projected = false;  // q belongs to t
     bool fresh = false;      // it belongs to x and the state as they are
     int64_t room = 0;
@@ -57,7 +56,6 @@ template <class T> INLINE void clear(T* y, int64_t m) {
 template <class T> INLINE void mix(T a, T* y, T b, const T* x, int64_t m) {  // y <- a y + b x
     for (int64_t i = 0; i < m; i += W<T>) store(y + i, fma(splat<T>(b), load(x + i), load(y + i) * a));
 }
-template <class T> INLINE double square(T a) { return double(a) * double(a); }
 INLINE double max(double a, double b) { return a > b ? a : b; }
 
 }  // namespace onlinegp::ONLINEGP_ISA

@@ -5,7 +5,7 @@
 namespace onlinegp::ONLINEGP_ISA {
 
 // The weights of the centers of now as they would be with x admitted, a (m,) for output o, and dQ's q = L^-T t with it
-template <class T> void foretell(const State<T>& state, Prediction<T>& prediction, const Gain<T>& gained, int o, T* a) {
+template <class T> void foretell(State<T>& state, Prediction<T>& prediction, const Gain<T>& gained, int o, T* a) {
     const int m = int(state.size);
     const T c = prediction.c[o], *b = state.weights(o), *t = prediction.t.data();
     if (!state.L.s) {
@@ -21,7 +21,8 @@ template <class T> void foretell(const State<T>& state, Prediction<T>& predictio
     if (state.dQ && !prediction.projected) {
         T* q = prediction.q.data();
         copy(t, q, m);
-        state.L.template backward<2>(m, {a, q});
+        if (state.owed) state.L.template backward<3>(m, {a, q, state.gone}), settle(state);
+        else state.L.template backward<2>(m, {a, q});
         prediction.projected = true;
     } else state.L.template backward<1>(m, {a});
 }

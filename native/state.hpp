@@ -14,6 +14,8 @@ template <class T> struct State {
     int64_t size = 0, capacity = 0, seen = 0;
     double scale = 1, bound = 0, power = 1, evidence = 1;
     T *tiles = nullptr, *alpha = nullptr, *kcc = nullptr, *dQ = nullptr, *rowsum = nullptr;  // alpha: (p, capacity)
+    T* gone = nullptr;  // (m,), the row of L of the center that left last, where dQ is kept; it is owed what that center added
+    bool owed = false;
     int64_t* born = nullptr;
     Factor<T> L;
     Symmetric<T> S;
@@ -104,7 +106,7 @@ template <class T> struct State {
     void load(const Arrays& in) {
         reserve(in.size > 0 ? in.size : 1);
         std::memset(block.p, 0, block.bytes);
-        S.pending = false;
+        S.pending = owed = false;
         Buffer<T> x(d);
         for (int64_t i = 0; i < in.size; i++) {
             for (int j = 0; j < d; j++) x[j] = T(in.centers[i * d + j]);
@@ -116,7 +118,7 @@ template <class T> struct State {
         load_vector(kcc, in.kcc), load_vector(dQ, in.dQ), load_vector(rowsum, in.rowsum);
         if (L.s) load_matrix(L, in.L);
         if (S.s) load_matrix(S, in.S);
-        for (int64_t i = 0; L.s && i < size; i++) L.inverse[i] = 1 / L.row(int(i))[i];
+        for (int64_t i = 0; L.s && i < size; i++) L.inverse[i] = 1 / L.column(i)[i];
     }
     void save(Arrays& out) const {
         Buffer<T> x(d);
@@ -155,11 +157,11 @@ template <class T> struct State {
     void carve(Carver& from, int64_t rows) {
         tiles = from.take<T>(rows * d), alpha = from.take<T>(rows * p), kcc = from.take<T>(rows);
         born = from.take<int64_t>(rows);
-        dQ = recipe.tracks("dQ") ? from.take<T>(rows) : nullptr;
+        dQ = recipe.tracks("dQ") ? from.take<T>(rows) : nullptr, gone = recipe.tracks("dQ") ? from.take<T>(rows) : nullptr;
         rowsum = recipe.tracks("rowsum") ? from.take<T>(rows) : nullptr;
         vectors = from.used();
-        if (recipe.tracks("L")) L.carve(from, int(rows));
-        if (recipe.tracks("S")) S.carve(from, int(rows));
+        if (recipe.tracks("L")) L.carve(from, rows);
+        if (recipe.tracks("S")) S.carve(from, rows);
     }
     void move(const Layout& old, int64_t rows, int64_t wanted) {
         std::memcpy(tiles, old.tiles, rows * d * sizeof(T));
@@ -168,8 +170,8 @@ template <class T> struct State {
         if (dQ) std::memcpy(dQ, old.dQ, rows * sizeof(T));
         if (rowsum) std::memcpy(rowsum, old.rowsum, rows * sizeof(T));
         for (int o = 0; o < p; o++) std::memcpy(alpha + o * wanted, old.alpha + o * rows, rows * sizeof(T));
-        if (L.s) L.copy(old.L, int(rows));
-        if (S.s) S.copy(old.S, int(rows));
+        if (L.s) L.copy(old.L);
+        if (S.s) S.copy(old.S);
     }
     void load_vector(T* to, const double* from) {
         for (int64_t i = 0; to && i < size; i++) to[i] = T(from[i]);
@@ -179,13 +181,13 @@ template <class T> struct State {
     }
     void load_matrix(Triangle<T>& to, const double* full) {
         for (int64_t i = 0; i < size; i++)
-            for (int64_t j = 0; j <= i; j++) to.row(int(i))[j] = T(full[i * size + j]);
+            for (int64_t j = 0; j <= i; j++) to.column(j)[i] = T(full[i * size + j]);
     }
     void save_matrix(const Triangle<T>& from, double* full, bool mirrored) const {
         for (int64_t i = 0; i < size; i++) {
-            const T* row = from.row(int(i));
-            for (int64_t j = 0; j <= i; j++) full[i * size + j] = double(row[j]);
-            for (int64_t j = 0; mirrored && j < i; j++) full[j * size + i] = double(row[j]);
+            const T* column = from.column(i);
+            for (int64_t j = i; j < size; j++) full[j * size + i] = double(column[j]);
+            for (int64_t j = i; mirrored && j < size; j++) full[i * size + j] = double(column[j]);
         }
     }
 };

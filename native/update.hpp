@@ -22,10 +22,11 @@ template <class T> void predict_one(const Recipe& recipe, const Kernel<T>& kerne
     prediction.projected = false;
 }
 
-// Apply the update that waits for a product: one with anything does
+// Finish what waits: the update of S for a product, which one with anything is, and that of dQ for the next solution
 template <class T> void flush(State<T>& state, Prediction<T>& prediction) {
     prediction.reserve(state.capacity);
     if (state.S.pending) state.S.multiply(int(state.size), prediction.k.data(), prediction.n.data());
+    if (state.owed) state.L.template backward<1>(state.size, {state.gone}), settle(state);
 }
 
 // alpha <- alpha + g e / s; the weight of an admitted sample is its own

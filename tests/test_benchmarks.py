@@ -13,6 +13,8 @@ from onlinegp.kernels import RBF
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import baselines
+import cases
+import limits
 
 import local
 
@@ -47,3 +49,10 @@ def test_the_twin_of_the_nearest_rows_predicts_the_same(rows):
     y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(rows)
     model = ogp.LocalGP(RBF(2.0), noise=local.NOISE, neighbors=local.NEIGHBORS).fit(X, y)
     np.testing.assert_allclose(local.numpy_twin(X, y, questions), model.predict(questions, True), rtol=1e-9, atol=1e-11)
+
+
+def test_limits_take_a_mean_number_of_centers(monkeypatch):
+    """Which is no whole number where a budget is not always full."""
+    monkeypatch.setattr(limits, "bandwidth", lambda size, threads: float(np.zeros(size).nbytes))
+    monkeypatch.setattr(limits, "row_seconds", lambda m, d, passes=1: 1e-6)
+    assert all(case.limit(99.5) > 0 for case in cases.CASES)

@@ -25,11 +25,12 @@ def test_the_readmes_example_runs():
     text = (ROOT / "README.md").read_text()
     names: dict = {}
     exec(re.search(r"```python\n(.*?)```", text, re.DOTALL).group(1), names)
-    assert 15 <= names["model"].size_ <= 30
-    near, far = names["std"][200], names["std"][0]
-    assert near < 0.5 < far
-    late = slice(100, None)
-    assert np.mean((names["y"] - names["trace"].mean)[late] ** 2) < 0.08
+    truth = 70 + 5 * np.sin(names["grid"][:, 0])
+    near = np.abs(names["grid"][:, 0]) < 5
+    assert np.abs(names["mean"] - truth)[near].max() < 0.6  # of a noise of one
+    assert names["std"][near].max() < 1.4 < names["std"][~near].max()
+    lower, upper = names["trace"].interval(0.95)
+    assert 0.93 < ((lower <= names["y"]) & (names["y"] <= upper))[20:].mean() < 0.98
 
 
 def test_the_demonstration(tmp_path, capsys):
@@ -39,15 +40,21 @@ def test_the_demonstration(tmp_path, capsys):
 
     X, y = channel_switch(demo.ROWS, switch=demo.SWITCH, noise=demo.NOISE, seed=0)
     results = demo.stream(X, y)
-    assert [result.name for result in results] == ["KLMS", "QKLMS", "beta-KLMS", "KRLS-T"]
+    names = ["KLMS", "QKLMS", "beta-KLMS", "KRLS-T", "KRLS-T, calibrated", "Auto"]
+    assert [result.name for result in results] == names
     settled = slice(demo.SWITCH - 250, demo.SWITCH)
     errors = [10 * np.log10(np.mean((y - result.trace.mean)[settled] ** 2)) for result in results]
     assert max(errors) < -13
-    densities = [result.trace.log_density[-250:].mean() for result in results]
-    assert densities[-1] == max(densities)
+    assert errors[-1] == min(errors)
+    densities = {result.name: result.trace.log_density[-250:].mean() for result in results}
+    assert min(densities["KRLS-T, calibrated"], densities["Auto"]) > max(densities[name] for name in names[:3])
+    inside = [demo.inside(y, result.trace)[demo.SETTLED :].mean() for result in results]
+    assert 0.94 < inside[-2] < 0.96
+    assert 0.93 < inside[-1] < 0.97
     assert main(["demo", "--out", str(tmp_path)]) == 0
     told = capsys.readouterr().out
     assert all(result.name in told for result in results)
+    assert "onlinegp run data.csv" in told
     assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
 
 

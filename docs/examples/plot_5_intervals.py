@@ -3,7 +3,7 @@ Intervals that can be trusted
 =============================
 
 A prediction without an interval is half an answer; an interval that is wrong is worse. Here is how to see which models
-give intervals to be trusted, and how to mend one whose noise was set wrong.
+give intervals to be trusted, and how to correct one whose noise was set wrong.
 """
 
 import numpy as np
@@ -38,14 +38,14 @@ traces = {name: ogp.run(model, X, y) for name, model in models.items()}
 plots.calibration(y, traces)
 
 # %%
-# Width counts too: the best interval is the narrowest that holds what it promises. The log density says both at once.
+# Width counts too: the best interval is the narrowest that keeps what it promises. The log density says both at once.
 
 for name, trace in traces.items():
     late = slice(300, None)
     inside = coverage(y[late], trace.mean[late], trace.std[late], 0.9)
     width = 2 * 1.645 * trace.std[late].mean()
     density = trace.log_density[late].mean()
-    print(f"{name:24} 90% interval holds {inside:6.1%}, width {width:.2f}, log density {density:5.2f}")
+    print(f"{name:24} 90% interval contains {inside:6.1%}, width {width:.2f}, log density {density:5.2f}")
 
 # %%
 # The band of the best, and where y left it. One in ten should.

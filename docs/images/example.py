@@ -17,17 +17,15 @@ def readme_example() -> str:
 
 
 def draw(names: dict) -> Figure:
-    x, y, grid, mean, std, model = (names[key] for key in ("x", "y", "grid", "mean", "std", "model"))
+    x, y, grid, mean, lower, upper = (names[key] for key in ("x", "y", "grid", "mean", "lower", "upper"))
     figure = Figure(figsize=(8.0, 3.4), layout="constrained")
     axes = figure.subplots()
-    axes.fill_between(grid[:, 0], mean - 1.96 * std, mean + 1.96 * std, color="0.87", label="95% interval")
+    axes.fill_between(grid[:, 0], lower, upper, color="0.87", label="95% interval")
     axes.plot(x[:, 0], y, ".", color="0.45", ms=3, label="data")
     axes.plot(grid[:, 0], mean, color="#0072B2", lw=1.8, label="mean")
-    axes.plot(model.centers_[:, 0], model.posterior_mean_, "o", color="#D55E00", ms=4, label="centers")
-    axes.set(xlabel="input", ylabel="output")
+    axes.set(xlabel="input", ylabel="output", ylim=(58, 84))
     axes.margins(x=0)
-    axes.legend(ncols=4, loc="upper center", fontsize=9)
-    axes.set_ylim(-2.6, 3.2)
+    axes.legend(ncols=3, loc="upper center", fontsize=9)
     return figure
 
 

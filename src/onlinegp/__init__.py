@@ -1,7 +1,10 @@
 """onlinegp: regression on streams with honest uncertainty.
 
-Every online kernel regressor is an online Gaussian process that has made up its mind about its posterior covariance.
+Every online kernel regressor is an online Gaussian process with a particular assumption about its posterior covariance.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from onlinegp import kernels
 from onlinegp.auto import Auto
@@ -31,8 +34,12 @@ from onlinegp.models.health import BreakdownError
 from onlinegp.models.saving import from_bytes, load
 from onlinegp.parallel import fit_parallel
 from onlinegp.predictions import Gaussian, MixtureOf, Predictions, StudentT
+from onlinegp.predictions.samples import Samples
 from onlinegp.recipes import dictionaries, forgetting
 from onlinegp.trace import Trace
+
+if TYPE_CHECKING:
+    from onlinegp import datasets, metrics, plots
 
 __version__ = "0.1.0"
 
@@ -42,6 +49,7 @@ __all__ = [
     "BreakdownError",
     "Calibrated",
     "Conformal",
+    "datasets",
     "dictionaries",
     "estimate_hyperparameters",
     "FBKRLS",
@@ -60,20 +68,34 @@ __all__ = [
     "Lagged",
     "LinearRLS",
     "load",
+    "LocalGP",
+    "metrics",
     "Mixture",
     "MixtureOf",
-    "LocalGP",
     "ModelFileError",
     "NORMA",
     "OnlineGP",
     "OnlineRegressor",
+    "plots",
     "Predictions",
     "QKLMS",
     "RandomFeatureGP",
     "Robust",
     "run",
+    "Samples",
     "Scaled",
     "StudentT",
     "SWKRLS",
     "Trace",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `datasets`, `metrics` and `plots` when they are first used."""
+    if name in ("datasets", "metrics", "plots"):
+        return import_module(f"onlinegp.{name}")
+    raise AttributeError(f"module 'onlinegp' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__", "__doc__"]

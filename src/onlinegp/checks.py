@@ -1,4 +1,4 @@
-"""Checks at the border: each returns its value, or says what is wrong and how to mend it.
+"""Checks at the border: each returns its value, or says what is wrong and how to correct it.
 
 An error names the argument, the value, the rule and the remedy. Scalars are passed by keyword, so that the
 name in the message is the name the caller wrote::
@@ -9,7 +9,7 @@ name in the message is the name the caller wrote::
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -133,11 +133,19 @@ def no_features(y: Any) -> Array:
 
 def check_x(x: ArrayLike, *, width: int | None = None, name: str = "x") -> Array:
     """Return one input as a (d,) array of finite float64; a number counts as one feature."""
+    if isinstance(x, Mapping):
+        raise TypeError(
+            f"{name} must be numbers in the order of the features, got a {type(x).__name__}. "
+            f"Pass list({name}.values()), or use onlinegp.river.RiverRegressor(model), which takes features by name."
+        )
     array = _as_floats(x, name)
     if array.ndim == 0:
         array = array.reshape(1)
     if array.ndim != 1:
-        raise ValueError(f"{name} must be one sample, of shape (features,), got {array.shape}. Use predict for many.")
+        raise ValueError(
+            f"{name} must be one sample, of shape (features,), got {array.shape}. "
+            f"Pass one row, such as {name}[0], or use partial_fit and predict, which take many."
+        )
     if array.size == 0:
         raise ValueError(f"{name} must have at least one feature, got an empty one.")
     if width is not None and array.size != width:

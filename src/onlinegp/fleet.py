@@ -253,7 +253,7 @@ class Fleet:
 
     @classmethod
     def load(cls, path: str | Path, *, threads: int | None = None, progress: bool = False, keep: int = 10_000) -> Self:
-        """Read a fleet from a file that `save` wrote, or go on with a store; like model files, safe from strangers."""
+        """Read a fleet from a file that `save` wrote, or go on with a store; safe to open whatever its source."""
         if is_store(path):
             return cls(stored_model(path), threads=threads, store=path, keep=keep)
         try:

@@ -50,12 +50,12 @@ class Learner(Protocol):
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
         """Predict rows in order, without learning them, and go on behind them: `predict`, for most.
 
-        Y is what came there, None if that is not known: one that feeds on past values takes its predictions instead.
+        Y holds the observed values, None if they are not known: a model with lags then uses its predictions instead.
         """
         ...
 
     def begin_series(self) -> None:
-        """Let go of past values: the next row does not follow the last. Nothing happens to most."""
+        """Discard past values: the next row does not follow the last. Most models have none and do nothing."""
 
     def dump(self) -> Contents:
         """Return all that the next step needs, by name: arrays, numbers and strings."""

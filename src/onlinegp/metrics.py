@@ -1,6 +1,6 @@
 """How good a prediction is: of the mean, and of the whole Gaussian predictive distribution.
 
-Everywhere `y` is what came, `mean` what was predicted, and `std` the standard deviation of *y*, noise
+Everywhere `y` is the observed value, `mean` the predicted one, and `std` the standard deviation of *y*, noise
 included, as ``predict(X, return_std=True)`` gives it.
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlinegp.checks import Array
+from onlinegp.checks import Array, fraction
+from onlinegp.cusum import Cusum
 from onlinegp.predictions import Gaussian
 
 
@@ -68,6 +69,35 @@ def coverage(y: ArrayLike, mean: ArrayLike, std: ArrayLike, level: float = 0.95)
 def pit(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
     """Probability integral transform, Phi((y - mean) / std): uniform on [0, 1] if calibrated."""
     return _gaussian(y, mean, std).cdf(y)
+
+
+def tail(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
+    """Two-sided tail probability of y, 2 Phi(-|y - mean| / std): uniform on [0, 1] if calibrated, tiny for outliers."""
+    return _gaussian(y, mean, std).tail(y)
+
+
+def drifts(z: ArrayLike, rate: float = 1e-4) -> list[tuple[int, str]]:
+    """Find changes along a stream that no single row shows: runs of misses, and a calibration that drifts.
+
+    See :class:`onlinegp.cusum.Cusum` for the test, a cumulative sum for each kind of change.
+
+    Parameters
+    ----------
+    z : array-like of shape (n,)
+        What should be N(0, 1), such as `Trace.z`, or (y - mean) / std.
+    rate : float
+        False alarms per row, at most.
+
+    Returns
+    -------
+    list of (int, str)
+        Each alarm: the row, and "above" (y runs above its predictions), "below", "wide" (errors are larger than
+        predicted) or "narrow". After an alarm its sum starts anew, so a change that lasts is reported again.
+    """
+    z = np.asarray(z, dtype=np.float64)
+    if z.ndim != 1:
+        raise ValueError(f"z must have shape (n,), got {z.shape}. Look at one output at a time.")
+    return Cusum(fraction(rate=rate)).add(z.tolist())
 
 
 def _pair(y: ArrayLike, mean: ArrayLike) -> tuple[Array, Array]:

@@ -103,12 +103,12 @@ def stream(
     level: float = 0.95,
     ax: Axes | None = None,
 ) -> Band:
-    """Draw one-step-ahead predictions along a stream with their interval, and what came.
+    """Draw one-step-ahead predictions along a stream with their interval, and the observed values.
 
     Parameters
     ----------
     y : array-like of shape (n,)
-        What came.
+        The observed values.
     trace : Trace
         What `run` predicted, of one output.
     rows : slice, optional
@@ -125,7 +125,7 @@ def stream(
     t = np.arange(len(y))[rows if rows is not None else slice(-200, None)]
     ax = _axes(ax, "sample", "output")
     band, line = _band(ax, t, trace.predictions.rows(t), level)
-    (data,) = ax.plot(t, y[t], ".", color=BLACK, ms=4, label="what came")
+    (data,) = ax.plot(t, y[t], ".", color=BLACK, ms=4, label="observed")
     _legend(ax)
     return Band(band, line, data)
 
@@ -205,6 +205,32 @@ def _axes(ax: Axes | None, xlabel: str, ylabel: str) -> Axes:
         ax.spines[["top", "right"]].set_visible(False)
     ax.set(xlabel=ax.get_xlabel() or xlabel, ylabel=ax.get_ylabel() or ylabel)
     return ax
+
+
+def forecast(y: ArrayLike, ahead: Predictions, *, level: float = 0.95, ax: Axes | None = None) -> Band:
+    """Draw the last values of a series, and the forecast that follows them with its interval.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        The values before the forecast.
+    ahead : Predictions
+        What `Lagged.forecast` returned, of one output.
+    level : float
+        The probability of the interval.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Band
+        The interval, the mean and the data.
+    """
+    y = np.asarray(y, dtype=np.float64)
+    ax = _axes(ax, "step", "y")
+    (data,) = ax.plot(np.arange(1 - len(y), 1), y, color="0.35", lw=1.2, label="data")
+    band, line = _band(ax, np.arange(1, len(ahead) + 1), ahead, level)
+    _legend(ax)
+    return Band(band, line, data)
 
 
 def _band(ax: Axes, x: NDArray[Any], said: Predictions, level: float) -> tuple[Artist, Line2D]:

@@ -41,6 +41,9 @@ class RiverRegressor(base.MiniBatchRegressor):
         self.learner: OnlineRegressor = model.unfitted()
         self.features: list[Any] = []
 
+    def __str__(self) -> str:
+        return f"{type(self).__name__}({self.model})"
+
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield {"model": KRLST(budget=20)}

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from onlinegp import frames
-from onlinegp.checks import Array
+from onlinegp.checks import Array, fraction
 from onlinegp.learner import Sizes
 from onlinegp.predictions import Predictions
+from onlinegp.sparkline import sparkline
+
+if TYPE_CHECKING:
+    from onlinegp.plots import Band
+
+LEVEL = 0.95  # of the intervals that the summary tells about
+FEW = 0.5  # if fewer targets are within their intervals, something is wrong
+ADVICE = (
+    "Most targets are outside of their intervals. A y that is not around 0 with a spread of about 1 needs "
+    "model.scaled(), or another kernel and noise."
+)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trace:
     """One-step-ahead predictions along a stream: row i was predicted before it was learned.
 
@@ -26,7 +40,7 @@ class Trace:
     predictions: Predictions
     y: Array
     size: Sizes
-    origin: frames.Origin | None = field(default=None, repr=False)  # the frame that X was
+    origin: frames.Origin | None = field(default=None)  # the frame that X was
 
     def __len__(self) -> int:
         return len(self.y)
@@ -46,9 +60,75 @@ class Trace:
         """The log of the density that each prediction gave to y, (n,) or (n, outputs)."""
         return self.predictions.log_density(self.y)
 
+    @cached_property
+    def z(self) -> Array:
+        """How far out each y was, in standard deviations: N(0, 1) if the predictions are right."""
+        return self.predictions.z(self.y)
+
+    @cached_property
+    def tail(self) -> Array:
+        """The two-sided tail probability of each y under its prediction: uniform on [0, 1] if those are right."""
+        return self.predictions.tail(self.y)
+
+    def flags(self, rate: float = 0.001) -> NDArray[np.bool_]:
+        """Return which y were surprising: those with a tail probability below `rate`, the share of false alarms.
+
+        See also :func:`onlinegp.metrics.drifts`, which finds changes that no single row shows.
+        """
+        return self.tail < fraction(rate=rate)
+
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Return the ends of the intervals that hold y with probability `level`."""
         return self.predictions.interval(level)
+
+    def summary(self) -> dict[str, float]:
+        """Return the main figures: rows, rmse, log_density, coverage of the 95% intervals, and size at the end.
+
+        With several outputs, errors, densities and coverage are averages over them.
+        """
+        if not len(self):
+            return {"rows": 0}
+        lower, upper = self.interval(LEVEL)
+        return {
+            "rows": len(self),
+            "rmse": float(np.sqrt(np.mean((self.y - self.mean) ** 2))),
+            "log_density": float(np.mean(self.log_density)),
+            "coverage": float(np.mean((lower <= self.y) & (self.y <= upper))),
+            "size": int(self.size[-1]),
+        }
+
+    def _told(self) -> list[str]:
+        """Return the summary in words, and what to do if it is bad."""
+        told = self.summary()
+        if not told["rows"]:
+            return ["no rows"]
+        outputs = "" if self.y.ndim == 1 else f" of {self.y.shape[1]} outputs"
+        figures = (
+            f"{told['rows']} rows{outputs}, RMSE {told['rmse']:.4g}, log density {told['log_density']:.3f}, "
+            f"{LEVEL:.0%} intervals cover {told['coverage']:.1%}, {told['size']} centers"
+        )
+        return [figures, *([ADVICE] if told["coverage"] < FEW else [])]
+
+    def __repr__(self) -> str:
+        figures, *advice = self._told()
+        return "\n".join([f"Trace({figures})", *advice])
+
+    def _repr_html_(self) -> str:
+        """Return the summary and a small picture of the first output, for a notebook."""
+        lines = [
+            f"<div><strong>Trace</strong>: {self._told()[0]}</div>",
+            *(f"<div>{one}</div>" for one in self._told()[1:]),
+        ]
+        if len(self):
+            one = self if self.y.ndim == 1 else self.output(0)
+            lines.append(sparkline(one.y, one.mean, *one.interval(LEVEL)))
+        return "".join(lines)
+
+    def plot(self, *, rows: slice | None = None, level: float = LEVEL, ax: Any = None) -> Band:
+        """Draw predictions, intervals and data: the last 200 rows, or those of a slice. See `onlinegp.plots.stream`."""
+        from onlinegp import plots
+
+        return plots.stream(self.y, self, rows=rows, level=level, ax=ax)
 
     def output(self, i: int) -> Trace:
         """Return the trace of one of several outputs."""

@@ -36,6 +36,17 @@ CASES = {
         },
     ),
     "predict": ([], {"MODEL": "model.ogp", "SOURCE": "data.csv", "--out": "out.csv", "--rejects": "rejects.csv"}),
+    "forecast": (
+        [*QUICK, "--model", "klms", "--steps", "3"],
+        {
+            "SOURCE": "data.csv",
+            "--start": "model.ogp",
+            "--future": "future.csv",
+            "--out": "out.csv",
+            "--plot": "picture.svg",
+            "--save": "saved.ogp",
+        },
+    ),
     "tune": ([*QUICK, "--tune", "10"], {"SOURCE": "data.csv", "--out": "tuned.ogp"}),
     "compare": (
         [*QUICK, "--models", "klms", "--jobs", "1"],
@@ -44,7 +55,7 @@ CASES = {
     "reproduce": (["fig1"], {"--kin40k": "arm.csv", "--out": "results/results.json"}),
 }
 FOLDERS = {("run", "--checkpoint"), ("reproduce", "--out")}
-READ = {"SOURCE", "MODEL", "--start", "--kin40k"}
+READ = {"SOURCE", "MODEL", "--start", "--future", "--kin40k"}
 FINE = [{"--start", "--save"}]  # read at the beginning, replaced at the end
 
 
@@ -86,6 +97,7 @@ def make_inputs(folder: Path) -> None:
     write_csv(folder / "data.csv", 20)
     (folder / "other.csv").write_text("x\n1\n")
     (folder / "arm.csv").write_text("x\n1\n")
+    (folder / "future.csv").write_text("x\n1\n")
     ogp.KLMS(RBF(1.0)).fit([[0.0, 0.0], [1.0, 1.0]], [0.0, 1.0]).save(folder / "model.ogp")
 
 
@@ -113,7 +125,7 @@ def test_two_options_never_name_the_same_file(tmp_path, way, exists):
         assert "the same file" in told, (command, one, other, told)
         assert contents(folder) == before, (command, one, other)
         tried += 1
-    assert tried == 26 + 5 + 1 + 3 + 1
+    assert tried == 26 + 5 + 11 + 1 + 3 + 1
     print(f"\n{tried} pairs of options that name the same file by {way} were refused", file=sys.stderr)
 
 
@@ -184,7 +196,7 @@ def test_every_option_that_names_a_file_is_declared(command):
 
 
 OUTPUTS = [(command, option) for command, (_, files) in CASES.items() for option in files if option not in READ]
-STREAMS = {("run", "--out"), ("predict", "--out")}  # where - is standard output
+STREAMS = {("run", "--out"), ("predict", "--out"), ("forecast", "--out")}  # where - is standard output
 WRONG = [
     *((command, option, "other.csv") for command, option in OUTPUTS),
     *((command, option, "locked") for command, option in OUTPUTS),

@@ -114,6 +114,8 @@ def test_what_is_refused(data, tmp_path):
         (["--by", "none"], b"there is no column 'none'"),
         ([*BY, "--lags", "3"], b"--lags cannot be used with --by"),
         ([*BY, "--save", "m.ogp"], b"--save cannot be used with --by"),
+        ([*BY, "--ahead"], b"--ahead cannot be used with --by"),
+        ([*BY, "--flag", "0.001"], b"--flag cannot be used with --by"),
         ([*BY, "--keep", "0"], b"keep must be"),
         ([*BY, "--store", data], b"same file"),
         ([*BY, "--store", "s.db", "--checkpoint", "safe"], b"exclude each other"),

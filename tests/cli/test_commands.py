@@ -1,10 +1,8 @@
-"""The other commands, and the report in a real browser."""
+"""The other commands."""
 
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
@@ -23,7 +21,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("commands")
     write_csv(folder / "data.csv", 300)
     args = ["run", "data.csv", "--tune", "60", "--model", "krlst", "--budget", "20", "--save", "model.ogp"]
-    inside(*args, "--report", "report.html", "--out", "out.csv", cwd=folder)
+    inside(*args, "--out", "out.csv", cwd=folder)
     return folder
 
 
@@ -123,47 +121,6 @@ def test_compare(folder):
     assert f"Recommended: {table[0]['model']}" in done.stdout.decode()
     assert (folder / "c.png").read_bytes().startswith(b"\x89PNG")
     assert b"there is no model" in inside("compare", folder / "data.csv", "--models", "krlst,none", code=1).stderr
-
-
-def test_report_holds_all_it_needs(folder):
-    page = (folder / "report.html").read_text()
-    for word in ("http:", "https:", "src=", "@DATA@"):
-        assert word not in page
-    assert len(page) < 400_000
-    data = json.loads(page.split('<script id="data" type="application/json">')[1].split("</script>")[0])
-    assert sum(data["pit"]) == data["figures"]["scored"] == 240
-    assert len(data["whole"]["row"]) == 300
-
-
-def test_report_in_a_browser(folder, tmp_path):
-    """The page draws without an error: it says so in its body, and every canvas has ink."""
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("chromium is not installed")
-    probe = """<script>
-      addEventListener("error", e => document.title = "ERROR " + e.message);
-      addEventListener("load", () => {
-        const drawn = [...document.querySelectorAll("canvas")].map(canvas => {
-          const box = canvas.getBoundingClientRect(), at = (x, type) => canvas.dispatchEvent(new PointerEvent(type,
-            { clientX: box.left + x, clientY: box.top + 40, pointerId: 1, bubbles: true }));
-          canvas.setPointerCapture = () => {};
-          at(200, "pointerdown"); at(400, "pointermove"); at(400, "pointerup"); at(300, "pointermove");
-          const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
-          return pixels.some(v => v) && getComputedStyle(document.getElementById("tip")).display === "block"; });
-        document.getElementById("show-tail").click();
-        document.title = "drawn " + drawn.join(" ") + " zoomed " + (charts.error.range !== null);
-      });
-    </script>"""
-    page = tmp_path / "page.html"
-    page.write_text((folder / "report.html").read_text().replace("<head>", "<head>" + probe))
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
-    flags += ["--disable-background-networking", "--disable-component-update", f"--user-data-dir={tmp_path / 'user'}"]
-    done = subprocess.run(
-        [chromium, *flags, "--window-size=1100,1500", "--dump-dom", f"file://{page}"], capture_output=True, timeout=90
-    )
-    html = done.stdout.decode()
-    assert 'data-ready="yes"' in html
-    assert "<title>drawn true true true true true zoomed true</title>" in html
 
 
 def test_kernels_and_models_are_read_from_text():

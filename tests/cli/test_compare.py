@@ -204,8 +204,8 @@ def test_a_recommendation_names_those_that_may_be_better():
     good, cut = result("good", 0.2, 5000), result("cut", 0.1, 900, stopped="time")
     assert recommended(ranked([good], by="error")) == "Recommended: good, the best error."
     assert "those that came to the end" in recommended(ranked([good, cut], by="error"))
-    assert "cut were ahead" in recommended(ranked([good, cut], by="density"))
-    assert "ahead" not in recommended(ranked([good, result("cut", 0.3, 900, stopped="time")], by="error"))
+    assert "when stopped: cut;" in recommended(ranked([good, cut], by="density"))
+    assert "Ahead" not in recommended(ranked([good, result("cut", 0.3, 900, stopped="time")], by="error"))
     assert recommended(ranked([cut], by="error")) == "Recommended: cut, the best error."
 
 

@@ -14,7 +14,8 @@ import pytest
 from shell import COMMAND, environment, write_csv
 
 ROOT = Path(__file__).parents[2]
-PAGES = (ROOT / "README.md", ROOT / "docs" / "guide" / "streams.md")
+GUIDE = ROOT / "docs" / "guide"
+PAGES = (ROOT / "README.md", *(GUIDE / f"{name}.md" for name in ("streams", "forecasting", "anomalies")))
 BLOCKS = [
     block
     for page in PAGES

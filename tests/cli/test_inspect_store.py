@@ -54,3 +54,13 @@ def test_what_is_refused(store):
     ogp.KRLST().save(model)
     assert b"--key is for the store" in inside("inspect", model, "--key", "a", code=1).stderr
     assert b"same file" in inside("inspect", store, "--key", "a", "--out", store, code=1).stderr
+
+
+def test_the_folder_of_a_runs_checkpoints(tmp_path):
+    rows = "".join(f"{'ab'[i % 2]},{i % 5},{i % 3}\n" for i in range(20))
+    (tmp_path / "data.csv").write_text("key,a,y\n" + rows)
+    fixed = ["--kernel", "rbf(0.7)", "--noise", "0.1", "--checkpoint", "safe", "--out", "out.csv"]
+    inside("run", "data.csv", "--by", "key", "--target", "y", *fixed, cwd=tmp_path)
+    assert json.loads(inside("inspect", tmp_path / "safe", "--json").stdout)["models"] == 2
+    one = json.loads(inside("inspect", tmp_path / "safe", "--key", "a", "--json").stdout)
+    assert one["learned"] == 10

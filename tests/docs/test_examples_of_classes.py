@@ -8,9 +8,10 @@ import inspect
 import pytest
 
 import onlinegp
+from onlinegp.models.estimator import Estimator
 
 CLASSES = {name: one for name in onlinegp.__all__ if inspect.isclass(one := getattr(onlinegp, name))}
-MODELS = [name for name, one in CLASSES.items() if issubclass(one, onlinegp.OnlineRegressor) and ">>>" in one.__doc__]
+MODELS = [name for name, one in CLASSES.items() if issubclass(one, Estimator) and one is not onlinegp.OnlineRegressor]
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -19,3 +20,12 @@ def test_examples_run(name):
     for test in finder.find(getattr(onlinegp, name), name):
         assert runner.run(test).failed == 0
     assert runner.tries > 0
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "GPRegression"])
+def test_the_catalogue_has_every_fact(name):
+    """Cost, memory, equation and the meaning of the variance stand in the class; the documentation lists them."""
+    model = getattr(onlinegp, name)
+    for fact in ("cost", "memory", "equation", "variance"):
+        assert getattr(model, fact)
+        assert fact in vars(model)  # its own, not that of a base class

@@ -133,17 +133,33 @@ def test_a_million_steps(kind, noise, budget, forgetting):
         assert_healthy(recipe, engine, variance)
 
 
+def draw(length_scales: tuple[float, ...], X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw f(X) from the prior of an RBF kernel of variance one, but for 500 random features in place of all."""
+    frequencies = rng.standard_normal((len(length_scales), 500)) / np.array(length_scales)[:, None]
+    phases = rng.uniform(0.0, 2.0 * np.pi, 500)
+    parts = [np.cos(rows @ frequencies + phases).sum(axis=1) for rows in np.array_split(X, 100)]
+    return np.sqrt(2.0 / 500) * np.concatenate(parts)
+
+
 @needs_native
+@pytest.mark.parametrize("noise", [5.5e-4, 1e-3])
 @pytest.mark.slow
-def test_a_million_steps_of_a_slow_walk():
-    """Two inputs, dense repetitions, a large budget, nothing forgotten."""
-    recipe = (ogp.KRLST(RBF((0.36, 1.76)), noise=1e-3, budget=300)).recipe()
+def test_a_million_steps_of_a_sensor(noise):
+    """A slow walk in two inputs, dense repetitions, nothing forgotten; the targets are drawn from the model itself."""
+    rng = np.random.default_rng(0)
+    scales = (0.359, 1.758)
+    recipe = ogp.KRLST(0.432 * RBF(scales), noise=noise, budget=300).recipe()
     engine = native(recipe, recipe.start(2))
-    for i in range(10):
-        X, Y = smooth(100_000, seed=i)
-        mean, variance, _ = engine.run(X, Y)
+    X, _ = smooth(100_000)
+    f = np.sqrt(0.432) * draw(scales, X, rng)
+    inside = []
+    for _ in range(10):
+        y = f + np.sqrt(noise) * rng.standard_normal(len(f))
+        mean, variance, _ = engine.run(X, y[:, None])
         assert np.isfinite(mean).all()
         assert_healthy(recipe, engine, variance)
+        inside.append(np.abs(y - mean[:, 0]) < 1.959964 * np.sqrt(variance))
+    assert np.mean(inside) == pytest.approx(0.95, abs=0.01)
 
 
 @needs_native

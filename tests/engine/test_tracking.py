@@ -18,7 +18,11 @@ CASES = {
     "student": (Z2, lambda rows, state, **o: fading_scales(rows, 3.0, 0.99, *state, **o), ([7.0, 7.0], [20.0, 20.0])),
     "fading": (LOGS, lambda rows, state, **o: fading_weights(rows, 0.9, *state, **o), ([0.0, -1.0, 0.0, -3.0],)),
     "bayes": (LOGS, lambda rows, state, **o: fading_weights(rows, 1.0, *state, **o), ([0.0, 0.0, 0.0, 0.0],)),
-    "quantile": (np.sqrt(Z2), lambda rows, state, **o: tracked_quantiles(rows, 0.9, 0, *state, **o), ([0.0, 0.0],)),
+    "quantile": (
+        np.sqrt(Z2),
+        lambda rows, state, **o: tracked_quantiles(rows, 0.9, 0.05, 0, *state, **o),
+        ([0.0, 0.0],),
+    ),
 }
 every = pytest.mark.parametrize("case", CASES)
 
@@ -43,7 +47,7 @@ def test_portions_give_the_bits_of_the_whole(case):
     other = [one.copy() for one in state]
     whole = follow(rows, state)
     if case == "quantile":  # which is told how many came before
-        parts = [tracked_quantiles(rows[i : i + 7], 0.9, i, *other) for i in range(0, len(rows), 7)]
+        parts = [tracked_quantiles(rows[i : i + 7], 0.9, 0.05, i, *other) for i in range(0, len(rows), 7)]
     else:
         parts = [follow(rows[i : i + 7], other) for i in range(0, len(rows), 7)]
     np.testing.assert_array_equal(np.concatenate(parts), whole)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import onlinegp as ogp
-from onlinegp.datasets import embed, lorenz
+from onlinegp.datasets import embed, lorenz, mackey_glass
 from onlinegp.engine import available
 from onlinegp.kernels import RBF, Linear, Matern12, Matern32, Matern52
 
@@ -47,17 +47,18 @@ def batch(kernel, noise, C, y, X) -> tuple[np.ndarray, np.ndarray]:
     return T.T @ substitute(L, y), kernel.diag(X) - (T**2).sum(axis=0) + np.longdouble(noise)
 
 
+def foretold(kernel, noise, X, y) -> np.ndarray:
+    """Return what batch regression on all rows before predicts for each, in long double."""
+    L = factor(kernel(X).astype(np.longdouble) + np.longdouble(noise) * np.eye(len(X)))
+    b = substitute(L, y)
+    return (L * b).sum(axis=1) - L.diagonal() * b  # L_i . b, of the rows before i
+
+
 @pytest.fixture(scope="module")
 def chaos():
-    """Lorenz without noise, six lags, and what batch regression on all rows before predicts for each."""
+    """Lorenz without noise, six lags, and what batch regression predicts."""
     X, y = embed(lorenz(396)[:, 0], 6)
-    kernel = RBF(32.0)
-    exact = {}
-    for noise in NOISES:
-        L = factor(kernel(X).astype(np.longdouble) + np.longdouble(noise) * np.eye(len(X)))
-        b = substitute(L, y)
-        exact[noise] = (L * b).sum(axis=1) - L.diagonal() * b  # L_i . b, of the rows before i
-    return X, y, exact
+    return X, y, {noise: foretold(RBF(32.0), noise, X, y) for noise in NOISES}
 
 
 @engines
@@ -77,6 +78,34 @@ def test_a_budget_costs_next_to_nothing(chaos, engine, noise, allowed):
     X, y, exact = chaos
     trace = ogp.run(ogp.KRLST(RBF(32.0), noise=noise, budget=100, engine=engine), X, y)
     assert decibels((y - trace.mean)[195:]) < decibels((y - exact[noise])[195:]) + allowed
+
+
+@engines
+@pytest.mark.parametrize("noise", [1e-4, 1e-6, 1e-8])
+def test_what_is_not_worth_a_center_costs_nothing(engine, noise):
+    """Mackey-Glass, with room for all rows: what differs by a thousandth of the noise from the others is left out."""
+    X, y = embed(mackey_glass(396), 6)
+    exact = decibels((y - foretold(RBF(1.0), noise, X, y))[195:])
+    for model in (
+        ogp.OnlineGP(RBF(1.0), noise=noise, engine=engine),
+        ogp.KRLST(RBF(1.0), noise=noise, budget=390, engine=engine),
+    ):
+        trace = ogp.run(model, X, y)
+        assert decibels((y - trace.mean)[195:]) == pytest.approx(exact, abs=0.05)
+    assert noise < 1e-4 or trace.size[-1] < 390
+
+
+@needs_native
+@pytest.mark.slow
+@pytest.mark.parametrize(("noise", "allowed"), [(1e-4, 0.2), (1e-6, 0.2), (1e-8, 0.4), (1e-10, 4.0)])
+def test_fifteen_hundred_rows_of_lorenz(noise, allowed):
+    """The benchmark of the field, at its length: all rows as centers, and a hundred."""
+    X, y = embed(lorenz(1506)[:, 0], 6)
+    exact = decibels((y - foretold(RBF(32.0), noise, X, y))[750:])
+    gp = ogp.run(ogp.OnlineGP(RBF(32.0), noise=noise), X, y)
+    assert decibels((y - gp.mean)[750:]) == pytest.approx(exact, abs=0.05)
+    trace = ogp.run(ogp.KRLST(RBF(32.0), noise=noise, budget=100), X, y)
+    assert decibels((y - trace.mean)[750:]) < exact + allowed
 
 
 @engines

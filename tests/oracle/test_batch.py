@@ -58,7 +58,7 @@ def test_duplicates_do_no_harm_to_the_exact_one():
 
 
 def literal_recursion(kernel, X, y, noise):
-    """The paper's eqs. pmean, pcov and q_update, one for one."""
+    """The paper's eqs. 3 and 4, one for one."""
     mu, Sigma = np.zeros(0), np.zeros((0, 0))
     Q = np.zeros((0, 0))
     for t, (x, target) in enumerate(zip(X, y, strict=True)):

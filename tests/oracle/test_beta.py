@@ -29,10 +29,10 @@ def test_weights_and_variances_follow_the_seed(beta):
         k = kernel(X[:t], x[None])[:, 0]
         mean, std = model.predict_one(x, return_std=True)
         assert mean == pytest.approx(k @ alpha, abs=1e-12)
-        assert std**2 == pytest.approx(noise + 1.0 + beta * k @ k, abs=1e-12)  # eq. beta_sigma
+        assert std**2 == pytest.approx(noise + 1.0 + beta * k @ k, abs=1e-12)  # eq. 14
         e = target - k @ alpha
         gain = np.append(beta * k, 1.0)
-        alpha = np.append(alpha, 0.0) + e / (noise + 1.0 + beta * k @ k) * gain  # eq. update_alpha_subs
+        alpha = np.append(alpha, 0.0) + e / (noise + 1.0 + beta * k @ k) * gain  # eq. 15
         model.learn_one(x, target)
         np.testing.assert_allclose(model.alpha_, alpha, rtol=0, atol=1e-12)
     K = kernel(X)

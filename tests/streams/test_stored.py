@@ -25,7 +25,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stored")
     write_csv(folder / "data.csv", 150)
     lags = ["--lags", "3", "--horizon", "2", "--robust"]
-    for name, options in (("a", ["--report", "report.html"]), ("b", lags)):
+    for name, options in (("a", ["--report", "report.html", "--flag", "0.1"]), ("b", lags)):
         places = ["--out", f"{name}.csv", "--checkpoint", name, "--save", f"{name}.ogp"]
         inside("run", "data.csv", *FIXED, *options, *places, cwd=folder)
     tuned = ["--model", "krlst", "--budget", "10", "--tune", "50", "--out", "c.csv", "--save", "c.ogp"]
@@ -97,6 +97,37 @@ WRONG = [
     (("curves", "width"), 0),
     (("curves", "buckets", "rows"), []),
     (("curves", "tail", "y"), [1.0]),
+    (("flags", "rate"), 0.0),
+    (("flags", "counts", "surprise"), -1),
+    (("flags", "counts"), {"other": 1}),
+    (("flags", "sums"), [0.0]),
+    (("flags", "sums", 2), -1.0),
+    (("flags", "sums", 2), math.nan),
+    (("surprises",), [{}] * 11),
+    (("surprises", 0, "row"), 0),
+    (("surprises", 0, "z"), None),
+    (("surprises", 0, "keys"), {"time": 5}),
+    (("commands",), [5]),
+    (("commands",), ["{}"] * 1001),
+    (("commands",), None),
+    (("curves", "tuning"), 151),
+    (("curves", "last"), []),
+    (("curves", "last", 0), "x"),
+    (("weights", "stride"), 0),
+    (("weights", "members"), [1]),
+    (("weights", "places"), [0]),
+]
+WEIGHTS = {"members": ["a", "b"], "stride": 2, "places": [0, 3], "counts": [2, 1], "sums": [[0.5, 1.5], [0.2, 0.8]]}
+WRONG_WEIGHTS = [
+    ("members", ["a"]),
+    ("places", [3, 0]),
+    ("places", [0]),
+    ("counts", [3, 1]),
+    ("counts", [0, 1]),
+    ("sums", [[0.5, 1.5], [0.2, -0.8]]),
+    ("sums", [[0.5, 1.5], [0.2, 1.8]]),
+    ("sums", [[0.5, 1.5], [0.2]]),
+    ("sums", [[0.5, math.nan], [0.2, 0.8]]),
 ]
 
 
@@ -153,7 +184,7 @@ def test_no_value_of_another_kind_gives_a_traceback(folder):
 def test_a_forged_checkpoint_is_not_resumed(folder):
     data = (folder / "a" / "checkpoint.ogp").read_bytes()
     kept = (folder / "a.csv").read_bytes()
-    args = ["run", "data.csv", *FIXED, "--out", "a.csv", "--checkpoint", "c", "--resume"]
+    args = ["run", "data.csv", *FIXED, "--flag", "0.1", "--out", "a.csv", "--checkpoint", "c", "--resume"]
     (folder / "c").mkdir()
     for path, value in ((("score", "n"), "x"), (("position",), {}), (("position",), {"row": 5}), (("settings",), [])):
         for file in ("checkpoint.ogp", "checkpoint-previous.ogp"):
@@ -161,3 +192,12 @@ def test_a_forged_checkpoint_is_not_resumed(folder):
         told = inside(*args, code=4, cwd=folder).stderr.decode()
         assert "onlinegp: " in told
         assert (folder / "a.csv").read_bytes() == kept
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG_WEIGHTS)
+def test_weights_that_cannot_be_are_refused(folder, name, value):
+    data = (folder / "a/checkpoint.ogp").read_bytes()
+    good = stream_of(data) | {"weights": WEIGHTS}
+    assert unpack(forged(data, good))[1]["weights"] == WEIGHTS
+    with pytest.raises(ModelFileError, match=r"must be|is not a number"):
+        unpack(forged(data, good | {"weights": WEIGHTS | {name: value}}))

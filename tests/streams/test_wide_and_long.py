@@ -56,7 +56,7 @@ def test_names_are_compared_a_few_times_each(tmp_path):
     names = [Name(f"column{i}") for i in range(500)]
     _checked_header("data.csv", names, lines, Quoting(","))
     lines.close()
-    open_sink(None, tuple(names), "y")
+    open_sink(None, (*names, "y"))
     assert Name.compared < 5 * len(names)
 
 

@@ -14,10 +14,9 @@ from onlinegp.checks import Array, stored_array, stored_names, stored_number
 from onlinegp.learner import Contents, Learner, Sizes, inside, nested
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined import Mixture, Scaled
-from onlinegp.models.combined.base import NAME, innermost
+from onlinegp.models.combined.base import NAME, innermost, innermost_learner
 from onlinegp.models.combined.mixture import MixtureLearner
 from onlinegp.models.combined.moments import like_so_far, moments
-from onlinegp.models.combined.scaled import ScaledLearner
 from onlinegp.models.description import describe, rebuild
 from onlinegp.predictions import Gaussian, Predictions
 
@@ -60,8 +59,7 @@ class AutoLearner:
         """Return the weights of the members now, by name; empty before there are some."""
         if self.inner is None:
             return {}
-        assert isinstance(self.inner, ScaledLearner)
-        mixture = self.inner.inner
+        mixture = innermost_learner(self.inner)
         assert isinstance(mixture, MixtureLearner)
         return dict(zip(mixture.members, mixture.weights().tolist(), strict=True))
 
@@ -69,9 +67,9 @@ class AutoLearner:
         """Return the members: name, weight now, and the model without what is around it."""
         if self.chosen is None:
             return []
-        assert isinstance(self.chosen.model, Mixture)
-        weights = self.weights()
-        return [(name, weights[name], innermost(model)) for name, model in self.chosen.model.named()]
+        mixture, weights = innermost(self.chosen), self.weights()
+        assert isinstance(mixture, Mixture)
+        return [(name, weights[name], innermost(model)) for name, model in mixture.named()]
 
     def learn(self, X: Array, Y: Array) -> None:
         start = 0
@@ -199,7 +197,7 @@ class AutoLearner:
 
     def _continue(self, text: str, contents: Contents) -> None:
         chosen = rebuild(json.loads(text))
-        if type(chosen) is not Scaled or type(chosen.model) is not Mixture:
+        if type(chosen) is not Scaled or type(innermost(chosen)) is not Mixture:
             raise ValueError(f"what was chosen must be a scaled mixture, got {type(chosen).__name__}.")
         inner = chosen.start(self.features, self.outputs)
         inner.load(contents)

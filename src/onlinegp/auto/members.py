@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -22,17 +23,18 @@ from onlinegp.batch.tuning import (
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel, Sum
 from onlinegp.models import KRLST, LinearRLS, LocalGP, OnlineRegressor
-from onlinegp.models.combined import HeavyTailed, Mixture, Scaled
+from onlinegp.models.combined import Conformal, HeavyTailed, Mixture, Scaled
 from onlinegp.models.combined.moments import Scale, moments
 
-MEMBERS = ("local", "local-linear", "krlst", "linear")
+MEMBERS = ("local", "local-linear", "local-other", "krlst", "linear")
 SHAPES = (MATERN, SMOOTH, ROUGH)
-FEW = 300  # rows, which tell the shape of the kernel
-WORSE = 30.0  # nats on the tuning rows: a kernel that is so much less likely than the best one is left out
+FEW, SOME = 300, 500  # rows, which tell the shape of the kernel; for one of another shape
+WORSE = 30.0  # nats: with or without a linear part, a kernel so much less likely on the tuning rows is left out
 LEAST_NOISE = 1e-10  # of the linear member, where the rows are exactly linear
 LINEAR_FORGETTING = (1.0, 0.999)
-FADE, GATE = 0.95, 2.0  # of the mixture
-DEGREES, TAIL_FADE = (2.5, 4.0, 10.0), 0.98  # of the tails
+FADE, GATE = 0.9, 4.0  # of the mixture
+STEP = 0.02  # of the 95% intervals
+TAILS: dict[str, Any] = {"degrees": (2.1, 4.0, 10.0), "half_life": 150.0, "fade": 0.98}
 
 Progress = Callable[[float], None]
 
@@ -57,11 +59,14 @@ class Parts:
         tuned = self._tuned(Z, T, progress)
         members: dict[str, OnlineRegressor] = {}
         members |= {"local-linear" if _is_linear(one) else "local": self._local(one) for one in tuned[::-1]}
+        if self.kernel is None and "local-other" in self.members:
+            members["local-other"] = self._local(self._other(tuned[0], Z, T))
         members |= {"krlst": self._krlst(tuned[0]), "linear": self._linear(Z, T)}
         wanted = [name for name in self.members if name in members] or list(members)
-        heavy = [(name, HeavyTailed(members[name], degrees=DEGREES, fade=TAIL_FADE)) for name in wanted]
+        heavy = [(name, HeavyTailed(members[name], **TAILS)) for name in wanted]
         (xc, xs), (yc, ys) = x.numbers(), y.numbers()
-        return Scaled(Mixture(heavy, fade=FADE, gate=GATE), x_center=xc, x_scale=xs, y_center=yc, y_scale=ys)
+        model = Conformal(Mixture(heavy, fade=FADE, gate=GATE), step=STEP)
+        return Scaled(model, x_center=xc, x_scale=xs, y_center=yc, y_scale=ys)
 
     def _tuned(self, Z: Array, T: Array, progress: Progress) -> list[Hyperparameters]:
         """Return kernels with noise and forgetting, the most likely first: without a linear part, and with one."""
@@ -76,14 +81,22 @@ class Parts:
                 families=(shape, Family(shape.shape, linear=True)),
                 progress=lambda share: progress(0.2 + 0.8 * share),
             )
+        found = sorted(self._with_given(found, Z, T), key=lambda one: -one.log_likelihood)
+        return [one for one in found if one.log_likelihood > found[0].log_likelihood - WORSE]
+
+    def _other(self, best: Hyperparameters, Z: Array, T: Array) -> Hyperparameters:
+        """Return a kernel of another shape than the best: errors of a smooth and of a rough one differ most."""
+        other = ROUGH if _family(best) == SMOOTH else SMOOTH
+        (found,) = self._with_given(likely_kernels(Z, T, families=(other,), rows=SOME), Z, T)
+        return found
+
+    def _with_given(self, found: list[Hyperparameters], Z: Array, T: Array) -> list[Hyperparameters]:
+        """Return hyperparameters with the noise and the forgetting that are given, or else the likely forgetting."""
         if self.noise is not None:
             found = [replace(one, noise=self.noise) for one in found]
         if self.forgetting is not None:
-            found = [replace(one, forgetting=self.forgetting) for one in found]
-        else:
-            found = [likely_forgetting(one, Z, T) for one in found]
-        found.sort(key=lambda one: -one.log_likelihood)
-        return [one for one in found if one.log_likelihood > found[0].log_likelihood - WORSE]
+            return [replace(one, forgetting=self.forgetting) for one in found]
+        return [likely_forgetting(one, Z, T) for one in found]
 
     def _given(self, kernel: Kernel, Z: Array, T: Array) -> Hyperparameters:
         if self.noise is None:
@@ -114,6 +127,7 @@ def _is_linear(one: Hyperparameters) -> bool:
 
 def _family(one: Hyperparameters) -> Family:
     """Return the family, without a linear part, that a kernel of `likely_kernels` is from."""
-    assert isinstance(one.kernel, kernels.Scaled)
-    shape = type(one.kernel.kernel)
+    scaled = one.kernel.left if isinstance(one.kernel, Sum) else one.kernel
+    assert isinstance(scaled, kernels.Scaled)
+    shape = type(scaled.kernel)
     return next(family for family in SHAPES if family.shape is shape)

@@ -208,8 +208,8 @@ class GPRegression(Estimator):
 
     With K the kernel matrix of the data and k* the kernel row of a new point x*, f(x*) has
 
-        mean      k*' (K + noise I)^-1 y                     (paper, eq. pred_mean_gpml)
-        variance  k(x*, x*) - k*' (K + noise I)^-1 k*        (paper, eq. pred_var_gpml)
+        mean      k*' (K + noise I)^-1 y                     (paper, eq. 2a)
+        variance  k(x*, x*) - k*' (K + noise I)^-1 k*        (paper, eq. 2b)
 
     and y the same mean, and the variance with `noise` added.
 
@@ -247,7 +247,8 @@ class GPRegression(Estimator):
 
     Examples
     --------
-    >>> model = GPRegression(RBF(0.5), noise=1e-2).fit([[0.0], [1.0]], [0.0, 1.0])
+    >>> import onlinegp as ogp
+    >>> model = ogp.GPRegression(ogp.kernels.RBF(0.5), noise=1e-2).fit([[0.0], [1.0]], [0.0, 1.0])
     >>> mean, std = model.predict([[0.5]], return_std=True)
     """
 

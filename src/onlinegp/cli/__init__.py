@@ -15,6 +15,7 @@ from onlinegp.streams.errors import printable
 # command: the line that --help shows. The module of that name has add_arguments(parser) and main(args) -> exit code.
 COMMANDS = {
     "run": "predict a stream row by row, with intervals, and learn it: from a file or a pipe",
+    "forecast": "predict the next values of a series, with intervals that grow",
     "compare": "put the same stream through several models: a ranked table and a plot",
     "tune": "find hyperparameters from the first rows of a stream, by maximum likelihood",
     "predict": "predict with a saved model, without learning",

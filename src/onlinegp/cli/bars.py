@@ -5,9 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from onlinegp.streams.running.advance import size_of
-from onlinegp.streams.running.job import Job
-
 
 class TuningBar:
     """A bar that is called with the share of the work that is done, and goes away at the end; on a terminal only."""
@@ -27,27 +24,3 @@ class TuningBar:
         if share >= 1.0:
             self._bar.close()
             self._bar = None
-
-
-class Progress:
-    """A bar with rate, error and dictionary size, on a terminal only."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._bar: Any = None
-        self._hidden = quiet or not sys.stderr.isatty()
-
-    def __call__(self, job: Job) -> None:
-        if self._hidden:
-            return
-        if self._bar is None:
-            from tqdm import tqdm
-
-            self._bar = tqdm(initial=job.start_rows, unit=" rows", leave=False)
-        self._bar.update(job.rows - self._bar.n)
-        error = job.score.summary()["nmse_db"]
-        self._bar.set_postfix_str(f"{'' if error is None else f'{error:.1f} dB, '}{size_of(job.model)} centers")
-
-    def close(self) -> None:
-        if self._bar is not None:
-            self._bar.close()
-            self._hidden = True

@@ -51,6 +51,8 @@ def refuse_alone(args: argparse.Namespace) -> None:
         ("save", "there is a model per key; use --store, and `onlinegp inspect FILE --key K --out MODEL`"),
         ("lags", "that is not possible yet"),
         ("report", "that is not possible yet"),
+        ("ahead", "the inputs of the next row are not known before it comes"),
+        ("flag", "that is not possible yet"),
     ):
         if getattr(args, name):
             raise ValueError(f"--{name} cannot be used with --by: {why}.")

@@ -172,7 +172,7 @@ def recommended(ranking: Ranking) -> str:
     if not (ranking.stopped and ranking.finished):
         return f"{best}."
     ahead = [one.result.name for one in ranking.stopped if one.ahead(ranking.by)]
-    more = f" Where they were stopped, {', '.join(ahead)} were ahead: a longer --time would tell." if ahead else ""
+    more = f" Ahead of it when stopped: {', '.join(ahead)}; a longer --time would tell." if ahead else ""
     return f"{best} of those that came to the end.{more}"
 
 

@@ -17,14 +17,16 @@ from onlinegp.homes import stored_facts, stored_model, stored_one
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import OuterRegressor
 from onlinegp.streams.errors import printable
-from onlinegp.streams.running.checkpoint import unpack
+from onlinegp.streams.running.checkpoint import latest, unpack
 from onlinegp.streams.running.prepare import shown
 
 PATHS = Paths(reads=("MODEL",), replaces=("--out",))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="FILE", help="a model (.ogp), a checkpoint of a run, or the store of a fleet")
+    parser.add_argument(
+        "model", metavar="FILE", help="a model (.ogp), the store of a fleet, or the folder of --checkpoint"
+    )
     parser.add_argument("--key", metavar="K", help="of a store: the model of one key")
     parser.add_argument("--out", metavar="FILE", help="with --key: write that model to a file, .ogp")
     parser.add_argument("--json", action="store_true", help="for programs")
@@ -34,13 +36,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     if args.out is not None and args.key is None:
         raise ValueError("--out needs --key K, the key of the model to be written.")
+    path = Path(args.model)
+    path = latest(path) if path.is_dir() else path
     try:
-        if is_store(args.model):
-            facts = _stored(args)
+        if is_store(path):
+            facts = _stored(args, path)
         elif args.key is not None:
             raise ValueError(f"--key is for the store of a fleet, and {args.model} is none.")
         else:
-            facts = inspected(Path(args.model).read_bytes())
+            facts = inspected(path.read_bytes())
     except ModelFileError as error:
         raise ModelFileError(f"{args.model}: {error}") from None
     if args.json:
@@ -50,12 +54,12 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def _stored(args: argparse.Namespace) -> dict[str, Any]:
+def _stored(args: argparse.Namespace, path: Path) -> dict[str, Any]:
     """Return what a store holds, or what it holds for a key."""
     if args.key is None:
-        facts = {"store": str(args.model), "bytes": Path(args.model).stat().st_size, **stored_facts(args.model)}
-        return facts | _about_model(stored_model(args.model))
-    model = stored_one(args.model, args.key)
+        facts = {"store": str(path), "bytes": path.stat().st_size, **stored_facts(path)}
+        return facts | _about_model(stored_model(path))
+    model = stored_one(path, args.key)
     if args.out is not None:
         write_atomically(args.out, [model.to_bytes()])
     return {"key": args.key, **inspected(model.to_bytes())}

@@ -8,7 +8,9 @@ import sys
 from importlib import import_module
 from typing import Any
 
+from onlinegp.batch.choice import BUDGET
 from onlinegp.cli.parsing import parse_columns, parse_kernel, parse_setting
+from onlinegp.models import KRLST
 from onlinegp.streams.errors import printable
 from onlinegp.streams.reading.source import ROWS, Columns, Source, choose_columns, open_source
 from onlinegp.streams.running.prepare import FARTHEST
@@ -26,9 +28,10 @@ EXIT_CODES = """exit codes:
 MOST_TUNING = 1_000_000  # rows, which are kept in memory
 
 
-def add_source(parser: argparse.ArgumentParser) -> None:
+def add_source(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
     group = parser.add_argument_group("input")
-    group.add_argument("source", metavar="SOURCE", help="CSV, CSV.gz, JSON lines, Parquet, or - for standard input")
+    what = "CSV, CSV.gz, JSON lines, Parquet, or - for standard input"
+    group.add_argument("source", metavar="SOURCE", nargs="?" if optional else None, help=what)
     group.add_argument("--target", metavar="NAME", help="the column to predict (the last one of numbers)")
     group.add_argument("--features", metavar="A,B", help="the columns to predict from (the other ones of numbers)")
     group.add_argument("--keys", metavar="A,B", help="the columns to copy to the output (text, times, ids)")
@@ -71,10 +74,23 @@ def imported(name: str) -> str:
 def add_model(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     group = parser.add_argument_group("model")
     add_import(group)
+    own = "with --tune 0 the model's own default: {:g} for krlst"
     group.add_argument("--kernel", metavar="K", help="such as 'rbf(0.7)' or '2.0 * matern52(1.5) + linear()' (tuned)")
-    group.add_argument("--noise", type=float, metavar="V", help="variance of the noise on the target (tuned)")
-    group.add_argument("--budget", type=int, metavar="M", help="largest number of centers (300)")
-    group.add_argument("--forgetting", type=float, metavar="L", help="forgetting factor, 1 for none (tuned)")
+    group.add_argument(
+        "--noise",
+        type=float,
+        metavar="V",
+        help=f"variance of the noise on the target (tuned; {own.format(KRLST().noise)})",
+    )
+    group.add_argument(
+        "--budget", type=int, metavar="M", help=f"largest number of centers ({BUDGET}; {own.format(KRLST().budget)})"
+    )
+    group.add_argument(
+        "--forgetting",
+        type=float,
+        metavar="L",
+        help=f"forgetting factor, 1 for none (tuned; {own.format(KRLST().forgetting)})",
+    )
     group.add_argument(
         "--set", action="append", default=[], metavar="P=V", help="any other parameter, such as step=0.5"
     )

@@ -21,6 +21,9 @@ EPILOG = f"""examples:
   onlinegp predict model.ogp new.csv --out predicted.csv
 
 The file needs the columns that the model was trained with; the target may be missing, unless lags are made from it.
+The rows are taken for those that follow what the model has learned: their first lags are the last values in its file.
+--new-series is for rows that do not. Where the target is missing, its prediction stands in for it in later lags; for
+intervals that grow with the steps use `onlinegp forecast`.
 
 {EXIT_CODES}"""
 PATHS = Paths(reads=("MODEL", "SOURCE"), appends=("--out", "--rejects"), pipes=("SOURCE", "--out"))
@@ -34,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--level", type=float, default=0.95, metavar="P", help="probability of the interval (0.95)")
     parser.add_argument("--on-bad-row", choices=("stop", "skip"), default="stop", help="(stop)")
     parser.add_argument("--rejects", metavar="FILE", help="with skip: where to write such rows and why, CSV")
+    parser.add_argument("--new-series", action="store_true", help="the rows do not follow those that were learned")
     add_format(parser)
     parser.add_argument("--quiet", action="store_true", help="say nothing but errors")
     add_import(parser)
@@ -47,10 +51,11 @@ def main(args: argparse.Namespace) -> int:
         raise ModelFileError(f"{args.model}: {error}") from None
     source = opened(args)
     source.skip_bad = args.on_bad_row == "skip"
-    model.begin_series()  # another stream has another past
+    if args.new_series:
+        model.begin_series()
     columns = columns_of(stream, source, target_needed=model.features_optional) if stream else _first(model, source)
     source.select(columns)
-    sink = open_sink(args.out, columns.keys, columns.target or "target")
+    sink = open_sink(args.out, (*columns.keys, columns.target or "target"))
     job = Job(source, sink, level=args.level, model=model, learn=False, rejects=Rejects(args.rejects))
     try:
         job.run()

@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
-from onlinegp.checks import positive
-from onlinegp.cli.bars import Progress, TuningBar
+from onlinegp.checks import fraction
+from onlinegp.cli.bars import TuningBar
 from onlinegp.cli.by_key import (
     add_by_key,
     columns_by_key,
@@ -21,38 +19,31 @@ from onlinegp.cli.by_key import (
     refuse_alone,
     saved_place,
 )
-from onlinegp.cli.options import (
-    EXIT_CODES,
-    add_model,
-    add_source,
-    checked_level,
-    chosen_columns,
-    given_parameters,
-    opened,
-    say,
-)
-from onlinegp.cli.parsing import parse_every, parse_model
+from onlinegp.cli.learning import Progress, Talk, add_learned, checked_robust, from_options, tune_first, tuning_rows
+from onlinegp.cli.options import EXIT_CODES, add_source, checked_level, opened, say
+from onlinegp.cli.parsing import parse_every
 from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
-from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.base import innermost
 from onlinegp.streams.errors import CheckpointError, Stopped, listed
-from onlinegp.streams.reading.source import ROWS, Columns, Source, columns_of
-from onlinegp.streams.running.advance import size_of
-from onlinegp.streams.running.checkpoint import Checkpoints, own_files, unpack
+from onlinegp.streams.reading.source import ROWS, Columns, Source
+from onlinegp.streams.running.checkpoint import Checkpoints, own_files
+from onlinegp.streams.running.commands import Commands
+from onlinegp.streams.running.flags import Flags, Surprises
 from onlinegp.streams.running.job import Every, Job, Rejects, check_resumable, same_settings
 from onlinegp.streams.running.keyed import KeyedJob
-from onlinegp.streams.running.prepare import Preparation, described, past_of
 from onlinegp.streams.running.score import Curves
 from onlinegp.streams.running.summary import summary, summary_lines
 from onlinegp.streams.running.warm_up import WarmUp
-from onlinegp.streams.writing.sinks import NoSink, open_sink, output_format
+from onlinegp.streams.running.weights import Weights
+from onlinegp.streams.writing.sinks import ADDED, AHEAD, FLAGGED, NoSink, open_sink, output_format
 
 EPILOG = f"""examples:
   onlinegp run data.csv                                   choose everything, print predictions
   onlinegp run series.txt --lags 10 --out forecast.csv    a column of numbers, from its own past
   onlinegp run data.csv --target y --features a,b --model krlst --budget 200 --tune 1000 --out out.jsonl
   sensor | onlinegp run - --target y --tune 200           each line is answered before the next is read
+  sensor | onlinegp run - --lags 10 --ahead               each answer holds the prediction of the next line
+  onlinegp run data.csv --flag 0.001 --on-flag 'tee -a flagged.jsonl' --out out.csv
   onlinegp run big.csv.gz --out out.csv --checkpoint safe --resume
   onlinegp run events.csv --by sensor --order time --out out.csv --store fleet.db
 
@@ -64,8 +55,13 @@ After a crash, repeat the command with --resume: the output becomes what an unin
 be sent again from its beginning; what was done is skipped. With --checkpoint, a last line of a file that has no end yet
 is left unread, as it may still become longer.
 
-{EXIT_CODES}"""
-PIPE_ROWS = 200  # for tuning, where nobody knows how many rows will come
+With --flag P there are z, tail and flag besides: how far out the target is in standard deviations, its two-sided tail
+probability, and what the row is flagged for: surprise (tail is below P), or above, below, wide, narrow (an alarm of the
+cumulative sums: the target runs above or below its predictions, the errors are larger or smaller than predicted).
+
+{EXIT_CODES}  5    with --flag-exit: done, and something was flagged
+"""
+FLAGGED_CODE = 5
 PATHS = Paths(
     reads=("SOURCE", "--start"),
     appends=("--out", "--rejects", "--store"),
@@ -74,18 +70,12 @@ PATHS = Paths(
     pipes=("SOURCE", "--out"),
     renewed=("--start", "--save"),
 )
-Talk = Callable[[str], None]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     add_source(parser)
-    model = add_model(parser)
-    model.add_argument("--model", metavar="NAME", help="see `onlinegp models` (auto: a mixture that tunes itself)")
-    model.add_argument("--start", metavar="FILE", help="go on with a model that --save or `onlinegp tune` wrote")
-    model.add_argument(
-        "--robust", nargs="?", type=float, const=3.0, metavar="C", help="bound what one sample can do, to C stds (3)"
-    )
+    add_learned(parser)
     add_by_key(parser)
     output = parser.add_argument_group("output")
     output.add_argument("--out", metavar="FILE", help=".csv, .jsonl or .parquet; - for CSV on standard output")
@@ -93,7 +83,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--report", metavar="FILE", help="an interactive page about the run, .html")
     output.add_argument("--summary", metavar="FILE", help="the figures of the run as JSON")
     output.add_argument("--save", metavar="FILE", help="the model at the end, .ogp")
+    output.add_argument("--ahead", action="store_true", help="write the prediction of the next row with each row")
     output.add_argument("--quiet", action="store_true", help="say nothing but errors")
+    flags = parser.add_argument_group("flags")
+    flags.add_argument("--flag", type=float, metavar="P", help="flag odd rows, P of them by mistake, such as 0.001")
+    flags.add_argument("--on-flag", metavar="CMD", help="run this for each, with the row as JSON on its standard input")
+    flags.add_argument("--flag-exit", action="store_true", help="end with exit code 5 if anything was flagged")
     safety = parser.add_argument_group("safety")
     safety.add_argument("--on-bad-row", choices=("stop", "skip"), default="stop", help="(stop)")
     safety.add_argument("--rejects", metavar="FILE", help="with skip: where to write such rows and why, CSV")
@@ -122,7 +117,7 @@ def main(args: argparse.Namespace) -> int:
         if job is not None:
             _close(job)
     finish(args, job, talk)
-    return 0
+    return FLAGGED_CODE if args.flag_exit and job.flags is not None and job.flags.count else 0
 
 
 def _close(job: Job) -> None:
@@ -144,8 +139,11 @@ def _how_to_go_on(args: argparse.Namespace, job: Job) -> str:
 def set_up(args: argparse.Namespace, talk: Talk) -> Job:
     """Return the job that the options describe, at its beginning or where its checkpoint says."""
     checked_level(args.level)
-    if args.robust is not None:
-        positive("3 is a usual choice.", robust=args.robust)
+    checked_robust(args.robust)
+    if args.flag is not None:
+        fraction("0.001 is a usual choice.", **{"--flag": args.flag})
+    elif args.on_flag is not None or args.flag_exit:
+        raise ValueError("--on-flag and --flag-exit need --flag P, which says how odd a row must be. Add --flag 0.001.")
     every = Every(*parse_every(args.every))
     format = output_format(args.out)
     refuse_alone(args)
@@ -163,7 +161,12 @@ def set_up(args: argparse.Namespace, talk: Talk) -> Job:
 
 def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | None, every: Every, talk: Talk) -> Job:
     """Return the job. Its outputs are opened last, so that nothing that is refused before has touched them."""
-    columns, past, model = _from_options(args, source, talk)
+    columns, past, model = from_options(args, source, talk)
+    if args.ahead and columns.features:
+        raise ValueError(
+            f"--ahead predicts the next row before it comes, and its {listed(columns.features)} would not be known by "
+            f"then. Use --lags N without --features."
+        )
     source.select(columns)
     settings = _settings(args, columns, past)
     saved = _saved(args, checkpoints, settings, talk)
@@ -177,15 +180,22 @@ def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | No
         checkpoints=checkpoints,
         every=every,
         settings=settings,
-        curves=Curves() if args.report else None,
+        curves=Curves(past["horizon"]) if args.report else None,
+        weights=Weights() if args.report else None,
+        flags=None if args.flag is None else Flags(args.flag),
+        surprises=None if args.flag is None and args.report is None else Surprises(),
+        commands=None if args.on_flag is None else Commands(args.on_flag, say),
+        ahead=args.ahead,
         watch=Progress(quiet=args.quiet),
     )
     if saved:
         job.resume(*saved)
     elif model is None:
-        _tune_first(args, job, past, talk)
+        tune_first(args, job, past, talk)
     rejected = saved[1]["rejects"] if saved else {"count": 0, "length": 0}
-    job.sink = open_sink(_output(args), columns.keys, str(columns.target), keep=saved[1]["output"] if saved else 0)
+    added = (*ADDED, *(FLAGGED if args.flag is not None else ()), *(AHEAD if args.ahead else ()))
+    kept = saved[1]["output"] if saved else 0
+    job.sink = open_sink(_output(args), (*columns.keys, str(columns.target)), added=added, keep=kept)
     job.rejects = Rejects(args.rejects, count=rejected["count"], keep=rejected["length"])
     return job
 
@@ -224,7 +234,7 @@ def _keyed_job(
     elif model is None:
         _tune_keys(args, job, talk)
     rejected = place["rejects"] if place else {"count": 0, "length": 0}
-    job.sink = open_sink(_output(args), columns.keys, str(columns.target), keep=place.get("output", 0))
+    job.sink = open_sink(_output(args), (*columns.keys, str(columns.target)), keep=place.get("output", 0))
     job.rejects = Rejects(args.rejects, count=rejected["count"], keep=rejected["length"])
     return job
 
@@ -232,68 +242,12 @@ def _keyed_job(
 def _tune_keys(args: argparse.Namespace, job: KeyedJob, talk: Talk) -> None:
     """Let the job tune on the first rows of all keys, or have models that tune themselves, or that are not tuned."""
     prepared = preparation(args, say=talk, warn=talk, progress=TuningBar(quiet=args.quiet))
-    rows = 0 if args.tune_by == "key" else _tuning_rows(args, job.source)
+    rows = 0 if args.tune_by == "key" else tuning_rows(args, job.source)
     if rows == 0:
         job.model = prepared.untuned()
         return
     talk(f"tuning on the first {rows} rows, of all keys together")
     job.warm_up, job.prepare = WarmUp(rows, say=talk), prepared.chosen
-
-
-def _tune_first(args: argparse.Namespace, job: Job, past: dict[str, int], talk: Talk) -> None:
-    """Let the job tune on its first rows, or not at all."""
-    rows = _tuning_rows(args, job.source)
-    choice = parse_model(args.model or ("auto" if rows else "krlst"), given_parameters(args))
-    preparation = Preparation(
-        choice.algorithm.name,
-        choice.given,
-        args.robust,
-        **past,
-        say=talk,
-        warn=talk,
-        progress=TuningBar(quiet=args.quiet),
-    )
-    if rows == 0:
-        job.model = preparation.untuned()
-        talk("model: " + "; ".join(described(innermost(job.model))) + " (no tuning: inputs and target as they are)")
-        return
-    warm_up = WarmUp(rows, **past, say=talk)
-    if past["lags"] and rows <= warm_up.memory + 1:
-        raise ValueError(f"--tune {rows} leaves no row to tune on with --lags {past['lags']}. Use more rows.")
-    talk(f"tuning on the first {rows} rows")
-    job.warm_up, job.prepare = warm_up, preparation.tuned
-
-
-def _tuning_rows(args: argparse.Namespace, source: Source) -> int:
-    if args.tune is not None:
-        if args.tune < 0:
-            raise ValueError(f"--tune must be 0 or more rows, got {args.tune}.")
-        return args.tune
-    if args.kernel is not None and args.noise is not None:
-        return 0
-    if source.live:
-        return PIPE_ROWS
-    lags = args.lags or 0
-    return max(min(1000, source.rows_at_most(5000) // 5), min(50, 5 + 2 * lags))
-
-
-def _from_options(
-    args: argparse.Namespace, source: Source, talk: Talk
-) -> tuple[Columns, dict[str, int], OnlineRegressor | None]:
-    """Return the columns, lags and horizon, and with --start the model."""
-    if args.start is None:
-        columns, lags = chosen_columns(args, source)
-        past = f"its last {lags} values" + (f", {args.horizon} rows ahead" if args.horizon > 1 else "")
-        from_what = [*([listed(columns.features)] if columns.features else []), *([past] if lags else [])]
-        talk(f"target: {columns.target}, predicted from {' and '.join(from_what)}")
-        return columns, {"lags": lags, "horizon": args.horizon}, None
-    model, stream = unpack(Path(args.start).read_bytes())
-    if not stream:
-        raise ValueError(f"{args.start} does not say which columns it was made for. Use a file that --save wrote.")
-    columns = columns_of(stream, source)
-    model.begin_series()  # another stream has another past
-    talk(f"model: {type(innermost(model)).__name__} from {args.start}, {size_of(model)} centers")
-    return columns, past_of(model), model
 
 
 def _settings(args: argparse.Namespace, columns: Columns, past: dict[str, int]) -> dict[str, Any]:
@@ -310,6 +264,8 @@ def _settings(args: argparse.Namespace, columns: Columns, past: dict[str, int]) 
         "tune",
         "robust",
         "level",
+        "flag",
+        "ahead",
         "start",
         "format",
         "delimiter",
@@ -371,8 +327,7 @@ def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
     if args.report and job.curves is not None:
         from onlinegp.streams.writing.report import write_report
 
-        chosen = [] if job.model is None else described(innermost(job.model))
-        write_report(args.report, figures, job.score, job.curves, command=_command(), model=chosen)
+        write_report(args.report, job, figures, command=_command())
         talk(f"report: {args.report}")
 
 

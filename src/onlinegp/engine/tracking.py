@@ -23,7 +23,7 @@ MEMORY = (
 )
 LEAST = -1e300  # what a density of zero counts as
 WIDEST = 300.0  # of log scales: neither they nor their squares overflow
-FIRST, LATER = 0.3, 0.05  # steps of the quantile tracker: of the first rows, and of all after some
+FASTER = 6.0  # steps of the quantile tracker at the first row, over those of all after some
 
 
 def fading_scales(Z2: Array, degrees: float, keep: float, total: Array, count: Array, *, native: bool = True) -> Array:
@@ -106,10 +106,12 @@ def stored_log_weights(log_weights: Any, shape: tuple[int, ...]) -> Array:
     return log_weights.copy()
 
 
-def tracked_quantiles(R: Array, level: float, seen: int, log_scale: Array, *, native: bool = True) -> Array:
+def tracked_quantiles(
+    R: Array, level: float, step: float, seen: int, log_scale: Array, *, native: bool = True
+) -> Array:
     """Return scales s, (n, p), that scores r exceed with probability 1 - level, each from the rows before.
 
-    log s <- log s + step ((r > s) - (1 - level)),   step = max(LATER, FIRST / sqrt(1 + row / 100))
+    log s <- log s + step max(1, 6 / sqrt(1 + row / 100)) ((r > s) - (1 - level))
 
     The sum of misses differs from its expectation by the change of log s over the step, whatever the data are: Gibbs
     and Candes, "Adaptive conformal inference under distribution shift", NeurIPS, 2021; tracked on the scale itself as
@@ -118,16 +120,16 @@ def tracked_quantiles(R: Array, level: float, seen: int, log_scale: Array, *, na
     "Online conformal prediction with decaying step sizes", ICML, 2024.
     """
     out = np.empty(R.shape)
-    steps = np.maximum(LATER, FIRST / np.sqrt(1.0 + (seen + np.arange(len(R))) / 100.0))
+    steps = step * np.maximum(1.0, FASTER / np.sqrt(1.0 + (seen + np.arange(len(R))) / 100.0))
     outside = 1.0 - level
     if native and (twin := _compiled()):
         twin.tracked_quantiles(np.ascontiguousarray(R), steps, outside, WIDEST, log_scale, out)
         return out
-    for i, (row, step) in enumerate(zip(R.tolist(), steps.tolist(), strict=True)):
+    for i, (row, move) in enumerate(zip(R.tolist(), steps.tolist(), strict=True)):
         for j, r in enumerate(row):
             s = exp(log_scale[j])
             out[i, j] = s
-            moved = float(log_scale[j]) + step * ((1.0 if r > s else 0.0) - outside)
+            moved = float(log_scale[j]) + move * ((1.0 if r > s else 0.0) - outside)
             log_scale[j] = min(max(moved, -WIDEST), WIDEST)
     return out
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,9 @@ from onlinegp.models.moves import Move
 from onlinegp.predictions import Predictions
 from onlinegp.trace import Trace
 
+if TYPE_CHECKING:
+    from onlinegp.models.combined.scaled import Scaled
+
 BLOCK = 1000  # rows between two updates of a progress bar
 _MAKING_A_LOCK = Lock()
 
@@ -36,6 +39,9 @@ class OnlineRegressor(Estimator):
     ----------
     cost, citation : str
         The order of growth and the source, for `onlinegp models`.
+    equation, memory, variance : str
+        The update or the model in one line, the memory that it takes, and what its variance of y means; for the
+        catalogue of the documentation.
     bounded : bool
         Whether cost and memory per sample stay bounded on a bounded input domain.
     bounded_by : str
@@ -54,6 +60,9 @@ class OnlineRegressor(Estimator):
     __slots__ = ("_lock_of_its_own",)  # no attribute that copies, pickles and scikit-learn would see
 
     cost: ClassVar[str] = ""
+    equation: ClassVar[str] = ""
+    memory: ClassVar[str] = ""
+    variance: ClassVar[str] = ""
     bounded: ClassVar[bool] = True
     bounded_by: ClassVar[str] = ""
     citation: ClassVar[str] = ""
@@ -151,6 +160,21 @@ class OnlineRegressor(Estimator):
             if self._learner is not None:
                 self._learner.begin_series()
         return self
+
+    def scaled(self, rows: int = 100) -> Scaled:
+        """Return this model in the units of the data: `Scaled(self, rows=rows)`, which standardizes X and y.
+
+        For a y that is not around 0 with a spread of about 1, and for features of different units.
+
+        Examples
+        --------
+        >>> import numpy as np, onlinegp as ogp
+        >>> X = np.linspace(0, 500, 300)[:, None]
+        >>> trace = ogp.run(ogp.KRLST().scaled(), X, 70 + 10 * np.sin(X[:, 0] / 60))
+        """
+        from onlinegp.models.combined.scaled import Scaled
+
+        return Scaled(self, rows=rows)
 
     # Predicting
 

@@ -53,6 +53,12 @@ class Estimator:
             if own not in self.parameter_names():
                 known = ", ".join(self.parameter_names())
                 raise ValueError(f"Invalid parameter {own!r} for estimator {self}. Valid parameters are: {known}.")
+            if inner and getattr(self, own) is None:
+                first = "kernel=onlinegp.kernels.RBF()" if own == "kernel" else f"{own}=..."
+                raise ValueError(
+                    f"{name} cannot be set while {own} is None. Set {own} first, or both at once: "
+                    f"set_params({first}, {name}={value!r})."
+                )
             setattr(self, own, _replaced(getattr(self, own), inner, value) if inner else value)
         return self
 
@@ -74,6 +80,14 @@ class Estimator:
             if not _same(getattr(self, name), defaults[name].default)
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _repr_html_(self) -> str | None:
+        """Return scikit-learn's diagram for a notebook; None, which shows the text, where it is not installed."""
+        try:
+            from sklearn.utils import estimator_html_repr
+        except ImportError:
+            return None
+        return estimator_html_repr(self)
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn, which is imported only because it asks."""

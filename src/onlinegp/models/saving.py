@@ -1,4 +1,4 @@
-"""Model files: versioned, compact, and safe to open from strangers.
+"""Model files: versioned, compact, and safe to open even if they come from an unknown source.
 
 A model is its class, its parameters and what it has learned: named arrays and numbers, in a safetensors file. Whatever
 does not fit is refused by name.

@@ -7,5 +7,6 @@ what kind of distribution they are. Models answer with `Gaussian` unless they sa
 from onlinegp.predictions.base import Predictions
 from onlinegp.predictions.kinds import Gaussian, StudentT
 from onlinegp.predictions.mixture import MixtureOf
+from onlinegp.predictions.samples import Samples
 
-__all__ = ["Gaussian", "MixtureOf", "Predictions", "StudentT"]
+__all__ = ["Gaussian", "MixtureOf", "Predictions", "Samples", "StudentT"]

@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 
 from onlinegp.checks import Array, fraction
 
+SMALLEST = 1e-300  # probability of which a normal quantile is asked
+
 
 class Predictions(ABC):
     """The predictive distributions of y, one for each row; noise included.
@@ -38,6 +40,21 @@ class Predictions(ABC):
     @abstractmethod
     def quantile(self, p: float) -> Array:
         """Return the value that y exceeds with probability 1 - p, 0 < p < 1."""
+
+    def tail(self, y: ArrayLike) -> Array:
+        """Return the two-sided tail probability of y: that of a value at least as far out, on either side."""
+        p = self.cdf(y)
+        return 2.0 * np.minimum(p, 1.0 - p)
+
+    def z(self, y: ArrayLike) -> Array:
+        """Return how far out y is, in standard deviations of a normal: N(0, 1) if the predictions are right.
+
+        That is (y - mean) / std of a normal prediction; of another kind, the number with the same cdf, within +-37.
+        """
+        from scipy.special import ndtri
+
+        p = self.cdf(y)
+        return np.where(p > 0.5, -1.0, 1.0) * ndtri(np.maximum(np.minimum(p, 1.0 - p), SMALLEST))
 
     @abstractmethod
     def affine(self, center: Array | float, scale: Array | float) -> Predictions:

@@ -36,6 +36,14 @@ class Gaussian(Predictions):
 
         return ndtr(self._standardized(y))
 
+    def tail(self, y: ArrayLike) -> Array:
+        from scipy.special import ndtr
+
+        return 2.0 * ndtr(-np.abs(self._standardized(y)))  # 1 - cdf would be 0 from 8.3 standard deviations on
+
+    def z(self, y: ArrayLike) -> Array:
+        return self._standardized(y)
+
     def quantile(self, p: float) -> Array:
         return self.mean + normal_quantile(p) * self.std
 

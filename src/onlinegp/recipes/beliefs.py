@@ -2,7 +2,7 @@
 
 With B = Q Sigma Q - Q (Q the inverse kernel matrix of the centers), every filter corrects its weights by
 
-    alpha <- alpha + e / s * g,    g = q + B k,    v = k(x, x) + k . B k,    s = v + noise     (paper, eq. update_alpha)
+    alpha <- alpha + e / s * g,    g = q + B k,    v = k(x, x) + k . B k,    s = v + noise     (paper, eq. 11)
 
 where q holds the coordinates of x in the dictionary: the unit vector of its own slot if x was admitted, that of the
 nearest center if it was quantized, Q k if it was projected. A belief is a choice of B:
@@ -14,10 +14,7 @@ nearest center if it was quantized, Q k if it was projected. A belief is a choic
     Exact          tracked, over centers that are the data                               O(m^2)
     LeastSquares   tracked, with a flat prior at the centers                             O(m^2)
 
-Those that track it do so in whitened coordinates, without an inverse (`_Tracked`). A belief predicts a sample
-(`predict`), says whether the centers express it already (`expresses`), gives the gain g and the innovation variance s
-(`gain`), follows the correction with what it tracks (`track`), foretells the weights with one center more and what
-each of them matters (`candidates`), and lets a center go (`drop`, which returns the slot of the newest one).
+Those that track it do so in whitened coordinates, without an inverse. `_Belief` lists what is asked of all of them.
 """
 
 from __future__ import annotations
@@ -66,8 +63,8 @@ def turned(X: Array, n: Array, j: int) -> Array:
 
 
 @dataclass(frozen=True)
-class _Fixed(ABC):
-    """The parts that beliefs with a fixed covariance share: nothing to track, a leaving center is truncated."""
+class _Belief(ABC):
+    """What a belief does unless it says otherwise: nothing is tracked, and a center that leaves is truncated."""
 
     tracks: ClassVar[tuple[str, ...]] = ()
     projects: ClassVar[bool] = False
@@ -77,18 +74,21 @@ class _Fixed(ABC):
         """Return the gain g, with x in the last place if it was admitted, and the innovation variance s."""
 
     def expresses(self, prediction: Prediction) -> bool:
+        """Return whether the centers express x already, so that it need not become one."""
         return False
 
     def track(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:  # noqa: B027 (nothing to track, as a rule)
         """Keep up what is tracked: as a rule, nothing."""
 
     def candidates(self, state: State, prediction: Prediction, e: Array) -> tuple[Array, Array]:
+        """Return the weights as they would be with x admitted, in the last place, and what each of them matters."""
         g, s = self.gain(state, prediction, NEW)
         alpha = np.multiply.outer(g, e / s)
         alpha[:-1] += state.a
         return alpha, np.ones(len(g))
 
     def drop(self, state: State, j: int, kernel: Kernel) -> int:
+        """Let a center go, and return the slot of the newest one."""
         return state.move_last_to(j)
 
     def weights(self, state: State) -> Array:
@@ -96,11 +96,11 @@ class _Fixed(ABC):
 
 
 @dataclass(frozen=True)
-class Prior(_Fixed):
+class Prior(_Belief):
     """B = 0: the covariance stays the prior's, whatever was seen; all novelty goes into one weight (type I).
 
-    The step is an innovation variance in disguise, step = 1 / (noise + k(x, x)) (paper, eq. update_alpha_subs1), so
-    the variance of y is 1 / step. A step above 1 / k(x, x) matches no noise; the variance is then k(x, x).
+    The step is the inverse of the innovation variance, step = 1 / (noise + k(x, x)) (paper, eq. 16), so the
+    variance of y is 1 / step. A step above 1 / k(x, x) matches no noise; the variance is then k(x, x).
     """
 
     step: float
@@ -116,8 +116,8 @@ class Prior(_Fixed):
 
 
 @dataclass(frozen=True)
-class Beta(_Fixed):
-    """B = beta I: Sigma = K (beta K + I) (paper, eq. pcov_simple), so v = k(x, x) + beta |k|^2.
+class Beta(_Belief):
+    """B = beta I: Sigma = K (beta K + I) (paper, eq. 12), so v = k(x, x) + beta |k|^2.
 
     Sigma is positive semidefinite if and only if beta >= -1 / lambda_max(K). With beta="auto" it is the most negative
     value that a bound on lambda_max proves safe, beta = -1 / (R + noise), where R is the largest sum of |k| over a row
@@ -168,11 +168,11 @@ class Beta(_Fixed):
 
 
 @dataclass(frozen=True)
-class Isotropic(_Fixed):
+class Isotropic(_Belief):
     """B = I - Q, so that g = k: novelty is spread over all weights (type II).
 
     The innovation variance that the step implies is (epsilon + |k|^2) / step, x counted in k where it was admitted
-    (paper, eq. knlms_update). The variance of f is that of the paper's beta = 1, k(x, x) + |k|^2 (eq. pred_cov_beta1):
+    (paper, eq. 10). The variance of f is that of the paper's beta = 1, k(x, x) + |k|^2 (eq. 21):
     it grows with the data.
     """
 
@@ -192,7 +192,7 @@ class Isotropic(_Fixed):
         return K @ K
 
 
-class _Tracked(ABC):
+class _Tracked(_Belief):
     """What the tracked beliefs share: f at the centers is L u, with L lower triangular and u ~ N(b, S).
 
     With t = L^-1 k the mean is t . b. A new center gives L one more row, [t, sqrt(gamma2)]. A center j that leaves
@@ -201,37 +201,27 @@ class _Tracked(ABC):
     digits. The kernel weights are alpha = L^-T b, and dQ is the diagonal of (L L')^-1 = L^-T L^-1.
     """
 
-    def extend(self, state: State, prediction: Prediction) -> None:
-        """Append the row of L, and what dQ becomes with it; one entry of dQ in turn is made anew."""
+    def track(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:
+        """Append the row of an admitted x to L, and what dQ becomes with it; one entry in turn is made anew."""
         L, m = state.square("L"), state.size
         L[-1] = np.append(prediction.t, sqrt(prediction.gamma2))
         if state.dQ is not None:
-            state.dQ[:m] = self._dQ(state, prediction)
+            state.dQ[:m] = self._dQ(state.dQ, L[:-1, :-1], prediction)
             if state.seen % RENEWED_EVERY == 0:
                 i = state.seen // RENEWED_EVERY % m
                 state.dQ[i] = (solve(L[i:, i:], unit(m - i, 0)) ** 2).sum()
 
-    def _dQ(self, state: State, prediction: Prediction) -> Array:
+    def _dQ(self, dQ: Array, L: Array, prediction: Prediction) -> Array:
         """Return dQ as it is with x admitted: dQ + q^2 / gamma2 with q = L^-T t, and 1 / gamma2 for x itself."""
-        old = len(prediction.t)
-        if state.dQ is None:
-            return np.ones(old + 1)
-        assert state.L is not None
-        q = solve(state.L[:old, :old], prediction.t, transposed=True)
-        return np.append(state.dQ[:old] + q**2 / prediction.gamma2, 1.0 / prediction.gamma2)
-
-    @abstractmethod
-    def gain(self, state: State, prediction: Prediction, slot: int) -> tuple[Array, float]:
-        """Return the gain g, with x in the last place if it was admitted, and the innovation variance s."""
+        q = solve(L, prediction.t, transposed=True)
+        return np.append(dQ[: len(q)] + q**2 / prediction.gamma2, 1.0 / prediction.gamma2)
 
     def candidates(self, state: State, prediction: Prediction, e: Array) -> tuple[Array, Array]:
         """Return alpha and dQ as they would be with x admitted: b + g e / s is solved from below."""
-        g, s = self.gain(state, prediction, NEW)
-        b = np.multiply.outer(g, e / s)
-        b[:-1] += state.b
+        (b, d), L = super().candidates(state, prediction, e), state.square("L")
         last = b[-1:] / sqrt(prediction.gamma2)
-        others = solve(state.square("L"), b[:-1] - np.outer(prediction.t, last), transposed=True)
-        return np.concatenate([others, last]), self._dQ(state, prediction)
+        others = solve(L, b[:-1] - np.outer(prediction.t, last), transposed=True)
+        return np.concatenate([others, last]), d if state.dQ is None else self._dQ(state.dQ, L, prediction)
 
     def drop(self, state: State, j: int, kernel: Kernel) -> int:
         L, last = state.square("L"), state.size - 1
@@ -241,31 +231,23 @@ class _Tracked(ABC):
         if state.S is not None:
             S = turned(turned(state.square("S"), n, j).T, n, j)
             state.S[:last, :last] = 0.5 * (S + S.T)  # symmetric to the last bit
-        b = turned(state.b.T, n, j).T
-        L[:last, :last] = turned(np.delete(L, j, axis=0), n, j)
-        L[:last, :last][np.triu_indices(last, 1)] = 0.0  # but for rounding
+        state.b[:last] = turned(state.b.T, n, j).T
+        L[:last, :last] = np.tril(turned(np.delete(L, j, axis=0), n, j))  # nothing but rounding is cut off
         state.close_gap(j)
-        state.b[:] = b
         return last - 1
 
     def weights(self, state: State) -> Array:
         return solve(state.square("L"), state.b, transposed=True)
 
 
-@dataclass(frozen=True)
-class Posterior(_Tracked):
-    """The online GP over centers that stand for all the data: L L' = K, and S is the posterior covariance of u.
+class _Projected(_Tracked):
+    """Centers that stand for all the data: L L' = K, with `jitter` times k(x, x) on its diagonal, and S is tracked.
 
-    Before any data S = I, and it only shrinks from there: with h = S t,
-
-        gamma2 = kxx - t . t,    v = gamma2 + t . h,    b <- b + h e / s,    S <- S - h h' / s
-
-    with one entry more in h and S, sqrt(gamma2) and 1, if x is admitted. S is kept up to a share of the prior that is
-    added when it is used, scale S + (1 - scale) I. K carries `jitter` times k(x, x) on its diagonal.
+    With h = S t the variance of f is v = gamma2 + t . h, gamma2 = kxx - t . t. S stands for scale S + (1 - scale) I.
     """
 
     noise: float
-    jitter: float = 1e-12
+    jitter: float = 0.0
     tracks: ClassVar[tuple[str, ...]] = ("L", "S")
     projects: ClassVar[bool] = True
 
@@ -278,27 +260,36 @@ class Posterior(_Tracked):
         v = gamma2 + max(float(t @ h), LEAST_DOUBT * t2)
         return Prediction(k, kxx, t @ state.b, v, v + self.noise, t, h, gamma2)
 
+    def covariance(self, state: State, K: Array) -> Array:
+        L, S = state.square("L"), state.square("S")
+        return L @ (state.scale * S + (1.0 - state.scale) * np.eye(len(S))) @ L.T
+
+
+@dataclass(frozen=True)
+class Posterior(_Projected):
+    """The online GP over centers that stand for all the data: S is the posterior covariance of u.
+
+    Before any data S = I, and it only shrinks from there: b <- b + h e / s, S <- S - h h' / s, with one entry more in h
+    and S, sqrt(gamma2) and 1, if x is admitted.
+    """
+
+    noise: float
+    jitter: float = 1e-12
+
     def expresses(self, prediction: Prediction) -> bool:
         share = max(SMALLEST_NOVELTY, 4.0 * self.jitter)  # an exact duplicate has twice the jitter
         return prediction.gamma2 <= max(share * prediction.kxx, WORTH_A_CENTER * self.noise)
 
     def gain(self, state: State, prediction: Prediction, slot: int) -> tuple[Array, float]:
-        h = prediction.h
-        return np.append(h, sqrt(prediction.gamma2)) if slot == NEW else h, prediction.s
+        return np.append(prediction.h, sqrt(prediction.gamma2)) if slot == NEW else prediction.h, prediction.s
 
     def track(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:
-        S = state.square("S")
         if admitted:
-            self.extend(state, prediction)
-            S[-1, :] = S[:, -1] = 0.0
-            S[-1, -1] = 1.0
-        S -= np.multiply.outer(g, g) / (s * state.scale)
+            super().track(state, prediction, g, s, admitted)
+            state.border("S", 0.0, 1.0)
+        state.square("S")[:] -= np.multiply.outer(g, g) / (s * state.scale)
         if not prediction.t @ prediction.h > LEAST_DOUBT * (prediction.t @ prediction.t):
             state.scale *= 1.0 - LEAST_DOUBT  # what rounding has made too sure of itself
-
-    def covariance(self, state: State, K: Array) -> Array:
-        L, S = state.square("L"), state.square("S")
-        return L @ (state.scale * S + (1.0 - state.scale) * np.eye(len(S))) @ L.T
 
 
 @dataclass(frozen=True)
@@ -311,21 +302,14 @@ class Exact(_Tracked):
 
     noise: float
     tracks: ClassVar[tuple[str, ...]] = ("L",)
-    projects: ClassVar[bool] = False
 
     def predict(self, state: State, k: Array, kxx: float) -> Prediction:
         t = solve(state.square("L"), k)
         v = max(kxx - float(t @ t), LEAST_DOUBT * kxx)
         return Prediction(k, kxx, t @ state.b, v, v + self.noise, t, gamma2=v + self.noise)
 
-    def expresses(self, prediction: Prediction) -> bool:
-        return False
-
     def gain(self, state: State, prediction: Prediction, slot: int) -> tuple[Array, float]:
         return sqrt(prediction.s) * unit(state.size, NEW), prediction.s
-
-    def track(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:
-        self.extend(state, prediction)
 
     def covariance(self, state: State, K: Array) -> Array:
         T = solve(state.square("L"), K)
@@ -333,7 +317,7 @@ class Exact(_Tracked):
 
 
 @dataclass(frozen=True)
-class LeastSquares(_Tracked):
+class LeastSquares(_Projected):
     """Recursive least squares on f at the centers (noise 1): the online GP in the limit of a flat prior.
 
     An admitted point is interpolated, with the noise as its variance: f(x) ~ N(y, 1), apart from the others. Any
@@ -341,15 +325,7 @@ class LeastSquares(_Tracked):
     Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", 2004.
     """
 
-    tracks: ClassVar[tuple[str, ...]] = ("L", "S")
-    projects: ClassVar[bool] = True
-
-    def predict(self, state: State, k: Array, kxx: float) -> Prediction:
-        t = solve(state.square("L"), k)
-        h = state.square("S") @ t
-        gamma2 = max(kxx - float(t @ t), 0.0)
-        v = gamma2 + max(float(t @ h), 0.0)
-        return Prediction(k, kxx, t @ state.b, v, v + 1.0, t, h, gamma2)
+    noise: ClassVar[float] = 1.0  # type: ignore[misc]
 
     def expresses(self, prediction: Prediction) -> bool:
         return prediction.gamma2 <= SMALLEST_NOVELTY * prediction.kxx
@@ -360,17 +336,12 @@ class LeastSquares(_Tracked):
         return prediction.h, 1.0 + prediction.v - prediction.gamma2
 
     def track(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:
-        S, h = state.square("S"), prediction.h
+        h, gamma2 = prediction.h, prediction.gamma2
         if admitted:  # the last u is (f(x) - t . u) / sqrt(gamma2)
-            self.extend(state, prediction)
-            S[-1, :-1] = S[:-1, -1] = -h / sqrt(prediction.gamma2)
-            S[-1, -1] = (1.0 + float(prediction.t @ h)) / prediction.gamma2
+            super().track(state, prediction, g, s, admitted)
+            state.border("S", -h / sqrt(gamma2), (1.0 + float(prediction.t @ h)) / gamma2)
         else:
-            S -= np.multiply.outer(h, h) / s
-
-    def covariance(self, state: State, K: Array) -> Array:
-        L = state.square("L")
-        return L @ state.square("S") @ L.T
+            state.square("S")[:] -= np.multiply.outer(h, h) / s
 
 
 Belief = Prior | Beta | Isotropic | Posterior | Exact | LeastSquares

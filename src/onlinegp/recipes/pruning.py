@@ -1,7 +1,7 @@
-"""Who leaves when the dictionary is full.
+"""Which center is removed when the dictionary is full.
 
-A rule sees the weights as they would be with the new sample admitted, in the last place, and names the slot that
-leaves; naming the last place refuses the sample.
+A rule sees the weights as they would be with the new sample admitted, in the last place, and names the slot to
+remove; naming the last place refuses the sample.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from onlinegp.checks import Array
 
 @dataclass(frozen=True)
 class Oldest:
-    """The center that was admitted first leaves: a sliding window."""
+    """Remove the oldest center: a sliding window."""
 
     budget: int
 
@@ -26,7 +26,7 @@ class Oldest:
 
 @dataclass(frozen=True)
 class LeastWeight:
-    """The center with the smallest weight leaves."""
+    """Remove the center with the smallest weight."""
 
     budget: int
 
@@ -36,7 +36,7 @@ class LeastWeight:
 
 @dataclass(frozen=True)
 class LeastError:
-    """The center whose leaving changes the mean least, by the score |alpha_i| / d_i, leaves.
+    """Remove the center whose removal changes the mean least, by the score |alpha_i| / d_i.
 
     d is the diagonal of (L L')^-1: of K^-1 for a posterior over centers, where the score is the error that removing i
     causes at i; of (K + noise I)^-1 for a posterior over data, where it is the leave-one-out error.

@@ -125,11 +125,17 @@ class State:
         self.size = last
         return j
 
+    def border(self, name: str, row: Array | float, corner: float) -> None:
+        """Fill the last row and column of a symmetric matrix."""
+        matrix = self.square(name)
+        matrix[-1, :-1] = matrix[:-1, -1] = row
+        matrix[-1, -1] = corner
+
     def close_gap(self, j: int) -> None:
-        """Let the centers after j, which has left, move up by one; matrices are the belief's affair."""
+        """Let the centers after j, which has left, move up by one; weights and matrices are the belief's affair."""
         last = self.size - 1
         for name, buffer in self.arrays().items():
-            if name not in MATRICES:
+            if name not in ("alpha", *MATRICES):
                 buffer[j:last] = buffer[j + 1 : last + 1]
         self.size = last
 

@@ -3,9 +3,9 @@
     forget, predict the row, admit or not, gain, correct, prune
 
 The paper is Van Vaerenbergh, Fernandez-Bes and Elvira, "On the relationship between online Gaussian process regression
-and kernel least mean squares algorithms", MLSP 2016, whose equations are cited here by name. This is its eq.
-update_alpha, with the parts that a recipe names: `dictionaries` say who becomes a center, `beliefs`
-what the posterior covariance is taken to be, `forgetting` how the past fades, `pruning` who leaves.
+and kernel least mean squares algorithms", MLSP 2016, whose equations are cited here by number. This is its equation
+11, with the parts that a recipe names: `dictionaries` decide which samples become centers, `beliefs` what the posterior
+covariance is assumed to be, `forgetting` how the influence of old samples decreases, `pruning` which center is removed.
 """
 
 from __future__ import annotations

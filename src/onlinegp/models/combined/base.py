@@ -144,7 +144,11 @@ def innermost(model: OnlineRegressor) -> OnlineRegressor:
 
 def working(model: OnlineRegressor) -> Learner:
     """Return the learner inside a model that has learned, at the end of those made of one other."""
-    learner = model.learner
+    return innermost_learner(model.learner)
+
+
+def innermost_learner(learner: Learner) -> Learner:
+    """Return what is inside a learner that holds another one, at the end; the learner itself if it does not."""
     while isinstance(learner, OuterLearner):
         learner = learner.inner
     return learner

@@ -50,6 +50,9 @@ class Calibrated(OuterRegressor):
     half_life: float = 100.0
 
     cost: ClassVar[str] = "that of the model inside"
+    equation: ClassVar[str] = "variance <- variance times the fading mean of z^2, z = (y - mean) / std"
+    memory: ClassVar[str] = "that of the model inside"
+    variance: ClassVar[str] = "right on average over recent rows"
 
     def check(self) -> None:
         positive(half_life=self.half_life)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from onlinegp.checks import Array, fraction, stored_array
+from onlinegp.checks import Array, fraction, positive, stored_array
 from onlinegp.engine.tracking import WIDEST, tracked_quantiles
 from onlinegp.learner import Contents, Learner
 from onlinegp.models.base import OnlineRegressor
@@ -34,6 +34,8 @@ class Conformal(OuterRegressor):
         The model inside. Its parameters are used, and it stays as it is: what learns is a copy.
     level : float
         The probability that intervals at this level shall have, greater than 0 and less than 1.
+    step : float
+        How much a row may change the logarithm of the stretch. Less follows changes more slowly and costs less density.
 
     Examples
     --------
@@ -48,18 +50,23 @@ class Conformal(OuterRegressor):
     model: OnlineRegressor
     _: KW_ONLY
     level: float = 0.95
+    step: float = 0.05
 
     cost: ClassVar[str] = "that of the model inside"
+    equation: ClassVar[str] = "log s <- log s + step (level - 1[y inside]), s the stretch of the interval"
+    memory: ClassVar[str] = "that of the model inside"
+    variance: ClassVar[str] = "the interval at one level contains y as often as it promises, whatever the data"
     citation: ClassVar[str] = (
         'Angelopoulos, Candes and Tibshirani, "Conformal PID control for time series prediction", NeurIPS, 2023.'
     )
 
     def check(self) -> None:
         self._level()
+        positive(step=self.step)
         super().check()
 
     def start(self, features: int, outputs: int) -> ConformalLearner:
-        return ConformalLearner(self._inside().start(features, outputs), self._level())
+        return ConformalLearner(self._inside().start(features, outputs), self._level(), positive(step=self.step))
 
     def _level(self) -> float:
         level = fraction(level=self.level)
@@ -71,12 +78,12 @@ class Conformal(OuterRegressor):
 class ConformalLearner(SpreadLearner):
     """The log of the stretch of the inner learner's intervals, (outputs,)."""
 
-    def __init__(self, inner: Learner, level: float) -> None:
+    def __init__(self, inner: Learner, level: float, step: float) -> None:
         super().__init__(inner)
-        self.level, self.log_scale = level, np.zeros(inner.outputs)
+        self.level, self.step, self.log_scale = level, step, np.zeros(inner.outputs)
 
     def along(self, said: Predictions, Y: Array, before: int) -> Predictions:
-        return stretched(said, tracked_quantiles(self._scores(said, Y), self.level, before, self.log_scale))
+        return stretched(said, tracked_quantiles(self._scores(said, Y), self.level, self.step, before, self.log_scale))
 
     def now(self, said: Predictions) -> Predictions:
         return stretched(said, np.exp(self.log_scale))

@@ -1,4 +1,4 @@
-"""Predictions for data with outliers: the normal distribution beside Student's t, weighted by what each foretold."""
+"""Predictions for data with outliers: the normal distribution beside Student's t, weighted by past densities."""
 
 from __future__ import annotations
 
@@ -58,6 +58,9 @@ class HeavyTailed(OuterRegressor):
     fade: float = 0.99
 
     cost: ClassVar[str] = "that of the model inside"
+    equation: ClassVar[str] = "p(y) = sum_j w_j t_j(y), log w <- fade log w + log p"
+    memory: ClassVar[str] = "that of the model inside"
+    variance: ClassVar[str] = "calibrated, with the tails that the errors show"
     citation: ClassVar[str] = (
         'Lange, Little and Taylor, "Robust statistical modeling using the t distribution", J. American Statistical '
         "Association, 1989."

@@ -27,8 +27,8 @@ class Mixture(OnlineRegressor):
     """Several models that learn side by side; what they predict is mixed by how well they have predicted.
 
     The prediction is the mixture of the members' distributions, with weights from the log densities that they gave to
-    what came, of all outputs together, the later the more: log w <- fade log w + log p. One row counts for a bounded
-    number of nats, 0.5 / (1 - fade), so that an outlier does not hand all weight to the member that was least sure.
+    the observed values, of all outputs together, recent rows counting more: log w <- fade log w + log p. One row counts
+    for a bounded number of nats, 0.5 / (1 - fade), so that one outlier does not decide the weights.
     With fade = 1 nothing is bounded and the weights are those of Bayes' rule: the sum of the mixture's log densities
     is never below that of the best member by more than log(number of members), for one output.
 
@@ -71,6 +71,9 @@ class Mixture(OnlineRegressor):
     gate: float = 0.0
 
     cost: ClassVar[str] = "the sum of those of the members"
+    equation: ClassVar[str] = "p(y) = sum_j w_j p_j(y), log w <- fade log w + log p"
+    memory: ClassVar[str] = "the sum of those of the members"
+    variance: ClassVar[str] = "that of the mixture: large where the members disagree"
     citation: ClassVar[str] = (
         'Raftery, Karny and Ettler, "Online prediction under model uncertainty via dynamic model averaging", '
         "Technometrics, 2010."

@@ -17,7 +17,7 @@ from onlinegp.predictions import Gaussian, Predictions
 
 @parameters
 class Robust(OuterRegressor):
-    """A model that bounds what one sample can do: outliers move it a little, and no more.
+    """A model that limits the effect of each sample, so that outliers change it only a little.
 
     It learns mean + clip(y - mean, -bound std, bound std) in place of y, where mean and std are what it predicts for y:
     Huber's weight on the innovation. Use it inside `Scaled`, where a prediction has the size of the data from the
@@ -28,7 +28,7 @@ class Robust(OuterRegressor):
     model : OnlineRegressor
         The model inside. Its parameters are used, and it stays as it is: what learns is a copy.
     bound : float
-        The largest deviation that is believed, in standard deviations of the prediction.
+        The largest deviation that is learned from in full, in standard deviations of the prediction.
 
     Examples
     --------
@@ -41,6 +41,9 @@ class Robust(OuterRegressor):
     bound: float = 3.0
 
     cost: ClassVar[str] = "that of the model inside"
+    equation: ClassVar[str] = "learns mean + clip(y - mean, -bound std, bound std)"
+    memory: ClassVar[str] = "that of the model inside"
+    variance: ClassVar[str] = "that of the model inside"
     citation: ClassVar[str] = 'Huber, "Robust estimation of a location parameter", Annals of Math. Statistics, 1964.'
 
     def check(self) -> None:

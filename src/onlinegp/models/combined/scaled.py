@@ -60,6 +60,9 @@ class Scaled(OuterRegressor):
     y_scale: ArrayLike | None = None
 
     cost: ClassVar[str] = "that of the model inside"
+    equation: ClassVar[str] = "(x - center) / scale, and y likewise"
+    memory: ClassVar[str] = "that of the model inside, and the first rows"
+    variance: ClassVar[str] = "that of the model inside, in the units of the data"
 
     def check(self) -> None:
         count(rows=self.rows)

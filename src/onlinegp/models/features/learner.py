@@ -6,7 +6,7 @@ row i be predicted by mean_i and variance 1 + v_i before it is learned. Then
 
     s2 = (A noise + sum of (y_i - mean_i)^2 / (1 + v_i)) / (A + n)
 
-is the scale of the errors of prediction in units of what was foretold, with `noise` worth A rows. The sum is y'y - z'z
+is the scale of the errors of prediction in units of what was predicted, with `noise` worth A rows. The sum is y'y - z'z
 in the square-root information form (R, z) of the regression, so it can be merged as R and z can.
 """
 

@@ -61,6 +61,11 @@ class RandomFeatureGP(AdditiveRegressor):
     engine: str = "auto"
 
     cost: ClassVar[str] = "O(D^2) per sample with D pairs, O(D^2) memory"
+    equation: ClassVar[str] = (
+        "y = w'phi(x) + e with phi(x) = [cos(W x); sin(W x)] / sqrt(D), W drawn once; the posterior of w"
+    )
+    memory: ClassVar[str] = "O(D^2)"
+    variance: ClassVar[str] = "that of Bayesian linear regression on phi, in the scale of the errors so far"
     citation: ClassVar[str] = (
         'Rahimi and Recht, "Random features for large-scale kernel machines", NIPS, 2007; orthogonal: Yu, Suresh, '
         'Choromanski, Holtmann-Rice and Kumar, "Orthogonal random features", NIPS, 2016.'

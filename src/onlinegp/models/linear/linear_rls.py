@@ -61,6 +61,9 @@ class LinearRLS(AdditiveRegressor):
         "forgetting": FORGETTING,
     }
     cost: ClassVar[str] = "O(d^2) per sample with d features, O(d^2) memory"
+    equation: ClassVar[str] = "y = w'x + e with w ~ N(0, prior I); the posterior of w, updated per sample"
+    memory: ClassVar[str] = "O(d^2)"
+    variance: ClassVar[str] = "that of Bayesian linear regression; what is not linear in x is not in it"
     citation: ClassVar[str] = (
         "Bierman, Factorization Methods for Discrete Sequential Estimation, 1977; forgetting: Kulhavy and Zarrop, "
         '"On a general concept of forgetting", International Journal of Control, 1993.'

@@ -18,7 +18,7 @@ from onlinegp.recipes.update import Recipe
 class BetaKLMS(LMSRegressor):
     """KLMS as an online GP whose posterior covariance is taken to be Sigma = K (beta K + I); no step to set.
 
-        alpha <- [alpha; 0] + e / (noise + k(x, x) + beta |k|^2) [beta k; 1]        (paper, eq. update_alpha_subs)
+        alpha <- [alpha; 0] + e / (noise + k(x, x) + beta |k|^2) [beta k; 1]        (paper, eq. 15)
 
     O(m) per sample. beta = 0 is KLMS with step 1 / (noise + k(x, x)); beta = 1 is close to KNLMS, and its variance
     grows with the data; a negative beta makes the variance shrink near data, as it should. Sigma is a covariance if and
@@ -35,9 +35,20 @@ class BetaKLMS(LMSRegressor):
     noise : float
         The variance of the noise in y.
     dictionary : Dictionary, optional
-        Who becomes a center, from :mod:`onlinegp.recipes.dictionaries`; every sample if None.
+        Which samples become centers, from :mod:`onlinegp.recipes.dictionaries`; every sample if None.
     engine, dtype : str
         See :class:`~onlinegp.models.lms.base.LMSRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
+    >>> y = np.sin(X[:, 0])
+    >>> model = ogp.BetaKLMS(dictionary=ogp.dictionaries.Quantized(0.2)).fit(X, y)
+    >>> model.score(X, y) > 0.99
+    True
+    >>> model.size_ < 30
+    True
     """
 
     kernel: Kernel | None = None
@@ -47,6 +58,12 @@ class BetaKLMS(LMSRegressor):
     dictionary: Dictionary | None = None
 
     cost: ClassVar[str] = "O(m) per sample; m grows by one with each, unless a dictionary bounds it"
+    equation: ClassVar[str] = "alpha <- [alpha; 0] + e / (noise + k(x, x) + beta |k|^2) [beta k; 1]"
+    memory: ClassVar[str] = "O(m d), grows, or as the dictionary bounds it"
+    variance: ClassVar[str] = (
+        'noise + k(x, x) + beta |k|^2: with beta="auto" it shrinks near data as far as is provably safe, '
+        "and is still too wide"
+    )
     bounded: ClassVar[bool] = False
     citation: ClassVar[str] = (
         'Van Vaerenbergh, Fernandez-Bes and Elvira, "On the relationship between online Gaussian process '

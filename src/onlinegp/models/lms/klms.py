@@ -17,9 +17,9 @@ from onlinegp.recipes.update import Recipe
 class KLMS(LMSRegressor):
     """Kernel least mean squares: every sample becomes a center, with the weight step times its error.
 
-        alpha <- [alpha; step e]                                                    (paper, eq. klms_update)
+        alpha <- [alpha; step e]                                                    (paper, eq. 9)
 
-    O(m) per sample, and m grows by one with each. As an online GP it believes that the posterior covariance stays the
+    O(m) per sample, and m grows by one with each. As an online GP it assumes that the posterior covariance stays the
     prior's, with noise = 1 / step - k(x, x); the variance of y is 1 / step everywhere, and does not shrink.
 
     Parameters
@@ -30,6 +30,17 @@ class KLMS(LMSRegressor):
         The learning rate. Stable below 2 / k(x, x).
     engine, dtype : str
         See :class:`~onlinegp.models.lms.base.LMSRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
+    >>> y = np.sin(X[:, 0])
+    >>> model = ogp.KLMS(ogp.kernels.RBF(1.0), step=0.5).fit(X, y)
+    >>> model.score(X, y) > 0.99
+    True
+    >>> model.size_
+    500
     """
 
     kernel: Kernel | None = None
@@ -38,6 +49,11 @@ class KLMS(LMSRegressor):
 
     step_implies_noise: ClassVar[bool] = True
     cost: ClassVar[str] = "O(m) per sample, and m grows by one with each"
+    equation: ClassVar[str] = "alpha <- [alpha; step e]"
+    memory: ClassVar[str] = "O(m d), grows by one center per sample"
+    variance: ClassVar[str] = (
+        "1 / step everywhere: that of the prior and the noise that the step implies; it never shrinks"
+    )
     bounded: ClassVar[bool] = False
     citation: ClassVar[str] = (
         'Liu, Pokharel and Principe, "The kernel least-mean-square algorithm", IEEE Trans. Signal Processing, 2008.'

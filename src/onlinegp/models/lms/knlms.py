@@ -18,9 +18,9 @@ from onlinegp.recipes.update import Recipe
 class KNLMS(LMSRegressor):
     """Kernel normalized LMS: every weight moves along the kernel row; coherent samples do not become centers.
 
-        alpha <- alpha + step e k / (epsilon + |k|^2)                              (paper, eq. knlms_update)
+        alpha <- alpha + step e k / (epsilon + |k|^2)                              (paper, eq. 10)
 
-    O(m) per sample; m is bounded on a bounded input domain. As an online GP it believes in Sigma = K K: its variance
+    O(m) per sample; m is bounded on a bounded input domain. As an online GP it assumes Sigma = K K: its variance
     exceeds the prior's and grows with the data (the paper's beta = 1). The variance of y is the one that the step
     implies, (epsilon + |k|^2 + k(x, x)^2) / step. Do not read it as confidence.
 
@@ -36,6 +36,17 @@ class KNLMS(LMSRegressor):
         Regularizes the normalization.
     engine, dtype : str
         See :class:`~onlinegp.models.lms.base.LMSRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
+    >>> y = np.sin(X[:, 0])
+    >>> model = ogp.KNLMS(ogp.kernels.RBF(1.0), coherence=0.95).fit(X, y)
+    >>> model.score(X, y) > 0.99
+    True
+    >>> model.size_ < 30
+    True
     """
 
     kernel: Kernel | None = None
@@ -45,6 +56,9 @@ class KNLMS(LMSRegressor):
     epsilon: float = 1e-2
 
     cost: ClassVar[str] = "O(m) per sample; m is bounded by the coherence on a bounded input domain"
+    equation: ClassVar[str] = "alpha <- alpha + step e k / (epsilon + |k|^2)"
+    memory: ClassVar[str] = "O(m d), bounded by the coherence on a bounded input domain"
+    variance: ClassVar[str] = "larger than the prior's, and it grows with the data: do not read it as confidence"
     citation: ClassVar[str] = (
         'Richard, Bermudez and Honeine, "Online prediction of time series data with kernels", IEEE Trans. Signal '
         "Processing, 2009."

@@ -32,9 +32,20 @@ class NORMA(LMSRegressor):
     leak : float
         The ridge penalty; step times leak must be less than 1.
     budget : int
-        The number of centers; the oldest leaves.
+        The number of centers; the oldest is removed.
     engine, dtype : str
         See :class:`~onlinegp.models.lms.base.LMSRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
+    >>> y = np.sin(X[:, 0])
+    >>> model = ogp.NORMA(ogp.kernels.RBF(1.0), step=0.5, leak=1e-3, budget=200).fit(X, y)
+    >>> model.score(X, y) > 0.99
+    True
+    >>> model.size_
+    200
     """
 
     kernel: Kernel | None = None
@@ -45,6 +56,9 @@ class NORMA(LMSRegressor):
 
     step_implies_noise: ClassVar[bool] = True
     cost: ClassVar[str] = "O(M) per sample with M the budget"
+    equation: ClassVar[str] = "alpha <- [(1 - step leak) alpha; step e]"
+    memory: ClassVar[str] = "O(M d) with M the budget"
+    variance: ClassVar[str] = "1 / step everywhere, as for KLMS; it never shrinks"
     citation: ClassVar[str] = (
         'Kivinen, Smola and Williamson, "Online learning with kernels", IEEE Trans. Signal Processing, 2004.'
     )

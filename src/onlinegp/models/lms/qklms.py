@@ -31,6 +31,17 @@ class QKLMS(LMSRegressor):
         The quantization radius, a Euclidean distance in the units of the inputs; zero merges only duplicates.
     engine, dtype : str
         See :class:`~onlinegp.models.lms.base.LMSRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
+    >>> y = np.sin(X[:, 0])
+    >>> model = ogp.QKLMS(ogp.kernels.RBF(1.0), step=0.5, radius=0.2).fit(X, y)
+    >>> model.score(X, y) > 0.99
+    True
+    >>> model.size_ < 30
+    True
     """
 
     kernel: Kernel | None = None
@@ -40,6 +51,9 @@ class QKLMS(LMSRegressor):
 
     step_implies_noise: ClassVar[bool] = True
     cost: ClassVar[str] = "O(m) per sample; m is bounded by the radius on a bounded input domain"
+    equation: ClassVar[str] = "alpha_i <- alpha_i + step e at the nearest center i, or a new center as in KLMS"
+    memory: ClassVar[str] = "O(m d), bounded by the radius on a bounded input domain"
+    variance: ClassVar[str] = "1 / step everywhere, as for KLMS; it never shrinks"
     citation: ClassVar[str] = (
         'Chen, Zhao, Zhu and Principe, "Quantized kernel least mean square algorithm", IEEE Trans. Neural '
         "Networks and Learning Systems, 2012."

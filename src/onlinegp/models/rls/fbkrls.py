@@ -17,8 +17,8 @@ from onlinegp.recipes.update import Recipe
 class FBKRLS(RecipeRegressor):
     """Fixed-budget KRLS: exact GP regression on the `budget` samples that are hardest to predict from the others.
 
-    O(M^2) per sample with M the budget, O(M^2) memory. A datum that leaves is forgotten; the variance is the exact one
-    for the data that were kept, which is more than all the data would leave.
+    O(M^2) per sample with M the budget, O(M^2) memory. What is removed is forgotten; the variance is the exact one for
+    the data that were kept, which is more than all the data would leave.
 
     Parameters
     ----------
@@ -27,9 +27,20 @@ class FBKRLS(RecipeRegressor):
     noise : float
         The variance of the noise in y; the ridge penalty of kernel least squares.
     budget : int
-        The number of samples kept; the one with the least leave-one-out error leaves.
+        The number of samples kept; the one with the least leave-one-out error is removed.
     engine : str
         See :class:`~onlinegp.models.recipe.RecipeRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
+    >>> y = np.sin(X[:, 0])
+    >>> model = ogp.FBKRLS(ogp.kernels.RBF(1.0), noise=1e-3, budget=20).fit(X, y)
+    >>> model.score(X, y) > 0.99
+    True
+    >>> model.size_
+    20
     """
 
     kernel: Kernel | None = None
@@ -38,6 +49,9 @@ class FBKRLS(RecipeRegressor):
     budget: int = 100
 
     cost: ClassVar[str] = "O(M^2) per sample with M the budget, O(M^2) memory"
+    equation: ClassVar[str] = "mean = k' (K + noise I)^-1 y over the M samples that are kept"
+    memory: ClassVar[str] = "O(M^2) with M the budget"
+    variance: ClassVar[str] = "exact for the M samples that are kept, which is more than all samples would leave"
     citation: ClassVar[str] = (
         'Van Vaerenbergh, Santamaria, Liu and Principe, "Fixed-budget kernel recursive least-squares", ICASSP 2010.'
     )

@@ -21,7 +21,7 @@ class KRLS(RecipeRegressor):
 
     Least squares over all samples, in the span of the centers; a sample becomes a center if the others express less
     than 1 - threshold of k(x, x). O(m^2) per sample; m is bounded on a bounded input domain. It does not regularize and
-    does not forget: with noisy data prefer KRLST, and OnlineGP for small ones.
+    does not forget: with noisy data prefer KRLST, or OnlineGP if there are few rows.
 
     As an online GP it has a flat prior at the centers. The noise that goes with it is learned from the innovations,
     and scales the variance of y, gamma2 + t . S t + 1 (see :class:`~onlinegp.recipes.beliefs.LeastSquares`).
@@ -34,6 +34,17 @@ class KRLS(RecipeRegressor):
         In (0, 1]. How much of k(x, x) must be new for x to become a center. Larger is sparser.
     engine : str
         See :class:`~onlinegp.models.recipe.RecipeRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
+    >>> y = np.sin(X[:, 0])
+    >>> model = ogp.KRLS(ogp.kernels.RBF(1.0), threshold=0.01).fit(X, y)
+    >>> model.score(X, y) > 0.99
+    True
+    >>> model.size_ < 30
+    True
     """
 
     kernel: Kernel | None = None
@@ -42,6 +53,9 @@ class KRLS(RecipeRegressor):
 
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {"threshold": tuple(map(Value, (1e-3, 0.1, 0.3, 0.5)))}
     cost: ClassVar[str] = "O(m^2) per sample; m is bounded by the threshold on a bounded input domain"
+    equation: ClassVar[str] = "least squares over all samples, min |y - K_xc alpha|^2, updated per sample"
+    memory: ClassVar[str] = "O(m^2), bounded by the threshold on a bounded input domain"
+    variance: ClassVar[str] = "that of least squares with a flat prior; the noise is learned from the errors"
     citation: ClassVar[str] = (
         'Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", IEEE Trans. Signal Processing, 2004.'
     )

@@ -33,7 +33,7 @@ class KRLST(RecipeRegressor):
         The variance of the noise in y. Samples that differ from the span of the centers by less than a thousandth of
         it do not become centers.
     budget : int
-        The largest number of centers M; the one that matters least to the mean leaves.
+        The largest number of centers M; the one that matters least to the mean is removed.
     forgetting : float or Forgetting
         A factor lambda in (0, 1], one for none. A number means back to the prior, Sigma <- lambda Sigma + (1 -
         lambda) K and mu <- sqrt(lambda) mu; ``UncertaintyInjection(factor)`` means Sigma <- Sigma / lambda.
@@ -43,6 +43,16 @@ class KRLST(RecipeRegressor):
         Added to the diagonal of K, as a share of k(x, x); the default guards the last digits only.
     engine : str
         See :class:`~onlinegp.models.recipe.RecipeRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
+    >>> y = np.sin(X[:, 0])
+    >>> model = ogp.KRLST(ogp.kernels.RBF(1.0), noise=1e-3, budget=20, forgetting=0.9999).fit(X, y)
+    >>> mean, std = model.predict([[0.0], [9.0]], return_std=True)
+    >>> bool(std[0] < 0.1 < std[1])  # where there were data, and far from them
+    True
     """
 
     kernel: Kernel | None = None
@@ -58,6 +68,11 @@ class KRLST(RecipeRegressor):
         "forgetting": FORGETTING,
     }
     cost: ClassVar[str] = "O(M^2) per sample with M the budget, O(M^2) memory"
+    equation: ClassVar[str] = (
+        "b <- sqrt(lambda) b + h e / s, S <- lambda S + (1 - lambda) I - h h' / s, in coordinates f(C) = L u"
+    )
+    memory: ClassVar[str] = "O(M^2) with M the budget"
+    variance: ClassVar[str] = "that of a GP over all samples, through M centers; it returns to the prior as samples age"
     citation: ClassVar[str] = (
         'Van Vaerenbergh, Lazaro-Gredilla and Santamaria, "Kernel recursive least-squares tracker for '
         'time-varying regression", IEEE Trans. Neural Networks and Learning Systems, 2012.'

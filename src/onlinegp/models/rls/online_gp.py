@@ -19,7 +19,7 @@ class OnlineGP(RecipeRegressor):
     """Gaussian process regression, one sample at a time.
 
     Without a budget it is exact: after every sample, mean and variance are those of batch GP regression on all the
-    data so far (paper, eq. pred_distr_gpml), at O(m^2) per sample and O(m^2) memory, where m is the number of samples.
+    data so far (paper, eq. 2), at O(m^2) per sample and O(m^2) memory, where m is the number of samples.
     With a budget, the dictionary keeps the centers that matter most to the mean, and what the others taught stays in
     the posterior of those that remain; this is KRLST without forgetting.
 
@@ -33,6 +33,16 @@ class OnlineGP(RecipeRegressor):
         The largest number of centers; None lets it grow without bound. Give one for streams beyond some thousands.
     engine : str
         See :class:`~onlinegp.models.recipe.RecipeRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
+    >>> y = np.sin(X[:, 0])
+    >>> model = ogp.OnlineGP(ogp.kernels.RBF(1.0), noise=1e-3).fit(X[:100], y[:100])
+    >>> batch = ogp.GPRegression(ogp.kernels.RBF(1.0), noise=1e-3).fit(X[:100], y[:100])
+    >>> np.allclose(model.predict(X), batch.predict(X))
+    True
     """
 
     kernel: Kernel | None = None
@@ -41,11 +51,16 @@ class OnlineGP(RecipeRegressor):
     budget: int | None = None
 
     cost: ClassVar[str] = "O(m^2) per sample and in memory, m the number of samples; O(M^2) with a budget of M"
+    equation: ClassVar[str] = (
+        "mean = k' (K + noise I)^-1 y, variance of f = k(x, x) - k' (K + noise I)^-1 k, updated per sample"
+    )
+    memory: ClassVar[str] = "O(m^2), grows, or O(M^2) with a budget of M"
+    variance: ClassVar[str] = "exact: that of batch GP regression on all samples so far, or through M centers"
     bounded: ClassVar[bool] = False
     bounded_by: ClassVar[str] = "budget"
     citation: ClassVar[str] = (
         'Csato and Opper, "Sparse on-line Gaussian processes", Neural Computation, 2002; in the form of the '
-        "paper, eqs. pmean, pcov and q_update."
+        "paper, eqs. 3 and 4."
     )
 
     def recipe(self) -> Recipe:

@@ -17,7 +17,7 @@ from onlinegp.recipes.update import Recipe
 class SWKRLS(RecipeRegressor):
     """Sliding-window KRLS: exact GP regression on the last `budget` samples.
 
-    O(M^2) per sample with M the budget, O(M^2) memory. What leaves the window is forgotten at once, data and all; the
+    O(M^2) per sample with M the budget, O(M^2) memory. Samples that leave the window have no influence any more; the
     variance is the exact one for the window.
 
     Parameters
@@ -30,6 +30,17 @@ class SWKRLS(RecipeRegressor):
         The length of the window.
     engine : str
         See :class:`~onlinegp.models.recipe.RecipeRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
+    >>> y = np.sin(X[:, 0])
+    >>> model = ogp.SWKRLS(ogp.kernels.RBF(1.0), noise=1e-3, budget=50).fit(X, y)
+    >>> model.score(X, y) > 0.99
+    True
+    >>> model.size_
+    50
     """
 
     kernel: Kernel | None = None
@@ -38,6 +49,9 @@ class SWKRLS(RecipeRegressor):
     budget: int = 100
 
     cost: ClassVar[str] = "O(M^2) per sample with M the budget, O(M^2) memory"
+    equation: ClassVar[str] = "mean = k' (K + noise I)^-1 y over the last M samples"
+    memory: ClassVar[str] = "O(M^2) with M the budget"
+    variance: ClassVar[str] = "exact for the last M samples"
     citation: ClassVar[str] = (
         'Van Vaerenbergh, Via and Santamaria, "A sliding-window kernel RLS algorithm and its application to '
         'nonlinear channel identification", ICASSP 2006.'

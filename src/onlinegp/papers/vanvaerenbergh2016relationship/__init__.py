@@ -4,7 +4,7 @@ Van Vaerenbergh, Fernandez-Bes and Elvira, "On the relationship between online G
 least mean squares algorithms", MLSP 2016 (the paper).
 
 An experiment is a module: `Settings`, `plan` (the jobs, which may run in any order and process), `gather` (their
-results as one dictionary that JSON can hold), `claims` (what was said, what came out) and `draw` (the figure, from that
+results as one dictionary that JSON can hold), `claims` (what was said, the result) and `draw` (the figure, from that
 dictionary alone).
 
     fig1    predictive variances of GP regression, beta = 0 and beta = 1

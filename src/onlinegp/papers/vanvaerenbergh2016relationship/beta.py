@@ -82,7 +82,7 @@ def on_test_set(
         mean = test.means([model])[0]
         if beta == "auto":
             std = model.predict(X_test, return_std=True)[1]
-        else:  # v = k(x, x) + beta |k|^2        (paper, eq. beta_sigma)
+        else:  # v = k(x, x) + beta |k|^2        (paper, eq. 14)
             std = np.sqrt(np.maximum(kxx + float(beta) * k2, 0.0) + noise)
         scores.append(_score(y_test, mean, std) | {"beta": model.beta_})
     return scores

@@ -20,7 +20,7 @@ DIVERGED = 1e3  # a normalized squared error beyond it is no prediction any more
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement, and what came of it here.
+    """A statement, and the result of checking it here.
 
     Attributes
     ----------

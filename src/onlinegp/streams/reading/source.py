@@ -30,6 +30,11 @@ class Block:
     def __len__(self) -> int:
         return len(self.y)
 
+    def row(self, i: int) -> Block:
+        """Return one row as a block of its own."""
+        one = slice(i, i + 1)
+        return Block(self.X[one], self.y[one], [key[one] for key in self.keys])
+
 
 @dataclass(frozen=True)
 class Columns:

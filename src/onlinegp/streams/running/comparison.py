@@ -107,12 +107,14 @@ def compare(
     has figures for the rows that it reached. Every model gets its share of the time; those that need less leave
     the rest to the others, the cheapest runs first.
     """
-    soft = monotonic() + RUNS * (until - monotonic())
-    found = likely_within(LIKELIHOOD * (until - monotonic()), contest, given or {}, say)
+    jobs, soft = min(jobs, len(entrants)), monotonic() + RUNS * (until - monotonic())
     good: dict[str, Any] = {}
     with _bar(2 * len(entrants)) as bar:
         try:
-            with worker_pool(min(jobs, len(entrants))) as pool:
+            with worker_pool(jobs) as pool:
+                started = [pool.submit(first_block, contest) for _ in range(jobs)]
+                found = likely_within(LIKELIHOOD * (until - monotonic()), contest, given or {}, say)
+                wait(started, max(0.0, min(until - monotonic(), TIMEOUT_MAX)))
                 turns = _Turns(pool, jobs, until, good, bar)
                 search_end = monotonic() + SEARCH * (until - monotonic())
                 turns.take({one.name: partial(tune, contest, one, found) for one in entrants}, search_end)
@@ -168,6 +170,15 @@ def _bar(total: int) -> Any:
     from tqdm import tqdm
 
     return tqdm(total=total, disable=None, leave=False, bar_format="{l_bar}{bar}| {elapsed}{postfix}")
+
+
+def first_block(contest: Contest) -> int:
+    """Read a little: it takes a process a while to start and to import, which is nobody's share of the time."""
+    source = contest.open()
+    try:
+        return len(next(iter(source)))
+    finally:
+        source.close()
 
 
 def tune(contest: Contest, entrant: Entrant, found: list[Hyperparameters], until: float) -> Tuned | Result:

@@ -12,17 +12,25 @@ from dataclasses import asdict, dataclass, field
 from time import monotonic
 from typing import Any
 
+import numpy as np
+
 from onlinegp.files.atomic import is_special
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost
 from onlinegp.models.health import BreakdownError
+from onlinegp.predictions import Predictions
 from onlinegp.streams.errors import BadData, BadRow, BrokeDown, CheckpointError, Stopped
 from onlinegp.streams.reading.source import Block, Source
 from onlinegp.streams.running.advance import Said, advance
 from onlinegp.streams.running.checkpoint import Checkpoints, pack
+from onlinegp.streams.running.commands import Commands
+from onlinegp.streams.running.flags import Flags, Surprises
 from onlinegp.streams.running.score import Curves, Rows, Score
 from onlinegp.streams.running.warm_up import WarmUp
-from onlinegp.streams.writing.sinks import Appended, ParquetSink, Sink
+from onlinegp.streams.running.weights import Weights
+from onlinegp.streams.writing.sinks import ADDED, FLAGGED, Appended, ParquetSink, Sink, json_line
+
+FLAG = 1 + len(ADDED) + FLAGGED.index("flag")  # its place behind the keys
 
 
 @dataclass(frozen=True)
@@ -100,7 +108,7 @@ class Job:
     """A source, what to do with it, and how far it has come.
 
     `prepare` makes the model from the tuning rows, when `warm_up` has seen enough of them. Unless it is to `learn`, the
-    model only predicts.
+    model only predicts. With `ahead` it goes row by row, and each row is written with the prediction of the next one.
     """
 
     source: Source
@@ -115,6 +123,11 @@ class Job:
     every: Every = field(default_factory=Every)
     settings: dict[str, Any] = field(default_factory=dict)
     curves: Curves | None = None
+    weights: Weights | None = None
+    flags: Flags | None = None
+    surprises: Surprises | None = None
+    commands: Commands | None = None  # to run for each row that is flagged
+    ahead: bool = False
     watch: Callable[[Job], None] = lambda job: None  # called after each block
 
     def __post_init__(self) -> None:
@@ -124,11 +137,14 @@ class Job:
         self.began = self._saved_at = monotonic()
         self.idle = 0.0  # seconds of tuning
         self._stopper = Stopper()
+        self._left: list[str] = []  # rows whose command had not ended when the checkpoint was made
 
     def run(self) -> None:
         """Go through the source to its end, or raise what ended it; then `rows` tells how far it came."""
         with self._stopper as stopper, closing(_ahead(self.source)) as blocks:
             try:
+                if self.commands is not None:
+                    self.commands.start_all(self._left)
                 while True:
                     stopper.waiting = True
                     stopper.check()
@@ -137,28 +153,37 @@ class Job:
                     if block is None:
                         break
                     self._take(block, position)
-            except Stopped:
-                self.save_checkpoint()
+                self._finish()
+            except (Stopped, KeyboardInterrupt) as stopped:
+                if isinstance(stopped, Stopped):
+                    self.save_checkpoint()
+                if self.commands is not None:
+                    self.commands.kill()
                 raise
-            self._finish()
 
     def _take(self, block: Block, position: dict[str, int]) -> None:
         self.rejects.write(block.rejected)
-        start = 0
-        if self.warm_up is not None and self.model is None:
-            said = self.warm_up.advance(block.X, block.y)
-            start = len(said)
-            self._emit(block, 0, said, counts=False)
-            if self.warm_up.done:
-                self._tune()
-        if start < len(block):
-            self._predict(block, start)
+        for part in [block.row(i) for i in range(len(block))] if self.ahead else [block]:
+            self._rows(part)
         if block.error is not None:
             raise BadData(block.error.message(self.source.path))
         self.position = position
         if self.every.due(self.rows - self.saved_rows, monotonic() - self._saved_at):
             self.save_checkpoint()
         self.watch(self)
+
+    def _rows(self, block: Block) -> None:
+        start = 0
+        if self.warm_up is not None and self.model is None:
+            said = self.warm_up.advance(block.X, block.y)
+            start = len(said)
+            try:
+                if self.warm_up.done:
+                    self._tune()  # first, as the model may be asked what comes next
+            finally:
+                self._emit(block, 0, said, counts=False)
+        if start < len(block):
+            self._predict(block, start)
 
     def _predict(self, block: Block, start: int) -> None:
         """Predict and learn the rows of a block from `start` on; if the model breaks down, write those before that."""
@@ -171,14 +196,45 @@ class Job:
         self._emit(block, start, said, counts=True)
 
     def _emit(self, block: Block, start: int, said: Said, *, counts: bool) -> None:
+        if not len(said):
+            return
         part = slice(start, start + len(said))
         rows = Rows.of(block.y[part], said, level=self.level, counts=counts)
         keys = [key[part] for key in block.keys]
-        self.sink.write(keys, [rows.y, rows.mean, rows.std, rows.lower, rows.upper, rows.density])
+        columns: list[Any] = [rows.y, rows.mean, rows.std, rows.lower, rows.upper, rows.density]
+        if self.flags is not None:
+            columns += [rows.z, rows.tail, self.flags.add(rows)]
+        if self.ahead:
+            said_next = self._next()
+            columns += [said_next.mean, said_next.std, *said_next.interval(self.level)]
+        self.sink.write(keys, columns)
+        self._collect(rows, keys, columns, tuning=not counts)
+        self.rows += len(rows.y)
+
+    def _collect(self, rows: Rows, keys: list[Any], columns: list[Any], *, tuning: bool) -> None:
+        """Keep what is to be known of rows that were written, and run the command for those that were flagged."""
+        names = self.source.columns.keys
         self.score.add(rows)
         if self.curves is not None:
-            self.curves.add(rows)
-        self.rows += len(rows.y)
+            self.curves.add(rows, tuning=tuning)
+        if self.weights is not None:
+            self.weights.add(rows, self.rows, self.model)
+        if self.surprises is not None:
+            self.surprises.add(rows, self.rows, dict(zip(names, keys, strict=True)))
+        if self.commands is None:
+            return
+        for i in [i for i, flag in enumerate(columns[FLAG]) if flag is not None]:
+            one = slice(i, i + 1)
+            added = [np.array([self.rows + i + 1.0]), *(column[one] for column in columns)]
+            row = [key[one] for key in keys]
+            self.commands.start(json_line((*names, str(self.source.columns.target)), row, added))
+
+    def _next(self) -> Predictions:
+        """Return what is predicted of the row that comes next."""
+        if self.model is not None:
+            return self.model.predict_distribution(None)  # type: ignore[arg-type]
+        assert self.warm_up is not None
+        return self.warm_up.next()
 
     def _row(self, number: int) -> str:
         return f" at row {number} of {self.source.path}"
@@ -196,10 +252,16 @@ class Job:
     def _finish(self) -> None:
         if self.model is None and self.warm_up is not None and self.warm_up.varied:
             self._tune()  # the input was shorter than the tuning: there is a model, but nothing was scored
+        if self.commands is not None:
+            self._stopper.waiting = True  # a signal need not wait for them: the checkpoint keeps those that are left
+            self.commands.finish()
+            self._stopper.waiting = False
         self.save_checkpoint()
 
     def close(self) -> None:
-        """Close all that the job has open."""
+        """Close all that the job has open, once the commands for flagged rows are done."""
+        if self.commands is not None:
+            self.commands.finish()
         for part in (self.source, self.sink, self.rejects, *([self.checkpoints] if self.checkpoints else [])):
             part.close()
 
@@ -245,6 +307,10 @@ class Job:
             "rows": self.rows,
             "score": self.score.state(),
             "curves": None if self.curves is None else self.curves.state(),
+            "weights": None if self.weights is None else self.weights.state(),
+            "flags": None if self.flags is None else self.flags.state(),
+            "surprises": None if self.surprises is None else self.surprises.state(),
+            "commands": [] if self.commands is None else self.commands.unfinished(),
         }
 
     def resume(self, model: OnlineRegressor, stream: dict[str, Any]) -> None:
@@ -254,6 +320,13 @@ class Job:
         self.score = Score.restored(stream["score"])
         if self.curves is not None and stream["curves"] is not None:
             self.curves = Curves.restored(stream["curves"])
+        if self.weights is not None and stream["weights"] is not None:
+            self.weights = Weights.restored(stream["weights"])
+        if self.flags is not None and stream["flags"] is not None:
+            self.flags = Flags.restored(stream["flags"])
+        if self.surprises is not None and stream["surprises"] is not None:
+            self.surprises = Surprises.restored(stream["surprises"])
+        self._left = stream["commands"]
 
 
 def _ahead(source: Source) -> Generator[tuple[Block, dict[str, int]], None, None]:

@@ -110,7 +110,7 @@ class KeyedJob(Job):
             if place in ("", None) or place != place:
                 raise BadData(
                     f"{self.source.path}, row {self.rows + self.dropped + i + 1} of the data: {self.order} is "
-                    f"{short(str(value))!r}, which has no place in an order. Mend the row, or leave --order out."
+                    f"{short(str(value))!r}, which has no place in an order. Correct the row, or leave --order out."
                 )
             places.append(place)
         return places
@@ -157,7 +157,7 @@ class KeyedJob(Job):
             with np.errstate(all="ignore"):
                 for part, missing in stretches(np.isnan(y)):
                     if missing:
-                        predictions = self._foretold(keys[part], X[part])
+                        predictions = self._without_target(keys[part], X[part])
                         said.append(Said(predictions, np.zeros(len(predictions), dtype=np.int64)))
                     else:
                         trace = self.fleet.run(keys[part], X[part], y[part])
@@ -167,7 +167,7 @@ class KeyedJob(Job):
             raise BrokeDown(innermost(self.model), str(error)) from None
         return Said.joined(said)
 
-    def _foretold(self, keys: list[Key], X: Array) -> Predictions:
+    def _without_target(self, keys: list[Key], X: Array) -> Predictions:
         """Predict rows whose target is missing; a key that was never learned has the model that it would start from."""
         assert self.fleet is not None
         assert self.model is not None

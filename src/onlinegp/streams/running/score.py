@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,14 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 from onlinegp.models.combined.moments import CONSTANT
+from onlinegp.predictions import Predictions
 from onlinegp.streams.running.advance import Said
 
 LEVELS = (0.5, 0.68, 0.8, 0.9, 0.95, 0.99)
 BINS = 20  # of the PIT histogram
 BUCKETS = 800  # points of a curve; twice as wide whenever there are twice as many
 TAIL = 400  # last rows kept in full
-SUMS = ("rows", "scored", "squares", "density", "covered")  # added when two buckets become one
+SUMS = ("rows", "scored", "squares", "density", "covered", "persistence")  # added when two buckets become one
 TAILED = ("y", "mean", "lower", "upper", "size")  # of which the last rows are kept
 LOW, HIGH = ("y_low", "mean_low", "lower"), ("y_high", "mean_high", "upper", "size")
 
@@ -34,13 +36,24 @@ class Rows:
     pit: Array  # the probability that was given to a value of at most y
     size: NDArray[Any]
     scored: NDArray[np.bool_]
+    predictions: Predictions
 
     @classmethod
     def of(cls, y: Array, said: Said, *, level: float, counts: bool) -> Rows:
         """Ask the predictions for what is written and scored; NaN where either target or prediction is missing."""
         p = said.predictions
         scored = ~(np.isnan(y) | np.isnan(p.mean)) & counts
-        return cls(y, p.mean, p.std, *p.interval(level), p.log_density(y), p.cdf(y), said.size, scored)
+        return cls(y, p.mean, p.std, *p.interval(level), p.log_density(y), p.cdf(y), said.size, scored, p)
+
+    @cached_property
+    def z(self) -> Array:
+        """How far out y is, in standard deviations."""
+        return self.predictions.z(self.y)
+
+    @cached_property
+    def tail(self) -> Array:
+        """The two-sided tail probability of y."""
+        return self.predictions.tail(self.y)
 
 
 class Score:
@@ -99,34 +112,51 @@ class Score:
 
 
 class Curves:
-    """The stream as at most BUCKETS points, each for equally many rows, and the last TAIL rows in full."""
+    """The stream as at most 2 BUCKETS points, each for equally many rows, and the last TAIL rows in full.
 
-    def __init__(self) -> None:
+    Its baseline is persistence: the last target that was known when the row was predicted, `horizon` rows before.
+    """
+
+    def __init__(self, horizon: int = 1) -> None:
         self.width = 1
         self.buckets: dict[str, list[float]] = {name: [] for name in (*SUMS, *LOW, *HIGH)}
         self.tail: dict[str, list[float]] = {name: [] for name in TAILED}
         self.rows = 0
+        self.tuning = 0  # rows at the beginning that the model was tuned on
+        self.last = [np.nan] * horizon  # targets, NaN before the first
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: Rows, *, tuning: bool = False) -> None:
+        """Take rows; `tuning` says that the model was tuned on them."""
         start, n = 0, len(rows.y)
+        self.tuning += n if tuning else 0
+        persistence = self._persistence(rows)
         while start < n:
             room = self.width - self.rows % self.width
             full = (n - start - room) // self.width if room == self.width else 0
             stop = min(n, start + room + max(0, full) * self.width)
-            self._add(rows, slice(start, stop))
+            self._add(rows, persistence, slice(start, stop))
             start = stop
         for name, values in self.tail.items():
             values.extend(getattr(rows, name)[-TAIL:].tolist())
             del values[:-TAIL]
 
-    def _add(self, rows: Rows, part: slice) -> None:
+    def _persistence(self, rows: Rows) -> Array:
+        """Return the squared errors of persistence; zero where nothing is scored, or no target was known."""
+        known = np.concatenate([self.last, rows.y])
+        latest = np.maximum.accumulate(np.where(np.isnan(known), 0, np.arange(len(known))))
+        known = known[latest]
+        self.last = known[len(rows.y) :].tolist()
+        e = np.where(rows.scored, rows.y - known[: len(rows.y)], 0.0)
+        return np.where(np.isnan(e), 0.0, e) ** 2
+
+    def _add(self, rows: Rows, persistence: Array, part: slice) -> None:
         """Add rows that fill whole buckets, or that lie within one."""
         n = part.stop - part.start
         shape = (-1, self.width) if n % self.width == 0 else (1, n)
         scored = rows.scored[part]
         e2 = np.where(scored, (rows.y[part] - rows.mean[part]) ** 2, 0.0)
         inside = (rows.lower[part] <= rows.y[part]) & (rows.y[part] <= rows.upper[part]) & scored
-        sums = (np.ones(n), scored, e2, np.where(scored, rows.density[part], 0.0), inside)
+        sums = (np.ones(n), scored, e2, np.where(scored, rows.density[part], 0.0), inside, persistence[part])
         new = {name: np.reshape(v, shape).sum(axis=1) for name, v in zip(SUMS, sums, strict=True)}
         for name, values in zip(LOW, (rows.y, rows.mean, rows.lower), strict=True):
             new[name] = np.fmin.reduce(np.reshape(values[part], shape), axis=1)
@@ -155,15 +185,16 @@ class Curves:
         self.width *= 2
 
     def state(self) -> dict[str, Any]:
-        return {"width": self.width, "rows": self.rows, "buckets": _plain(self.buckets), "tail": _plain(self.tail)}
+        own = {"width": self.width, "rows": self.rows, "tuning": self.tuning, **_plain({"last": self.last})}
+        return own | {"buckets": _plain(self.buckets), "tail": _plain(self.tail)}
 
     @classmethod
     def restored(cls, state: dict[str, Any]) -> Curves:
         curves = cls()
-        curves.width, curves.rows = state["width"], state["rows"]
+        curves.width, curves.rows, curves.tuning = state["width"], state["rows"], state["tuning"]
+        curves.last = _numbers(state["last"])
         for name in ("buckets", "tail"):
-            unplain = {k: [np.nan if v is None else v for v in values] for k, values in state[name].items()}
-            setattr(curves, name, unplain)
+            setattr(curves, name, {column: _numbers(values) for column, values in state[name].items()})
         return curves
 
 
@@ -175,3 +206,7 @@ def _merged(name: str, a: float, b: float) -> float:
 
 def _plain(columns: dict[str, list[float]]) -> dict[str, list[float | None]]:
     return {name: [None if v != v else v for v in values] for name, values in columns.items()}
+
+
+def _numbers(values: list[float | None]) -> list[float]:
+    return [np.nan if value is None else value for value in values]

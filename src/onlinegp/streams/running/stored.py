@@ -5,17 +5,23 @@ A file may come from anywhere, and its checksum can be made right. Whatever does
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from onlinegp.checks import LARGEST
+from onlinegp.cusum import KINDS
 from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.streams.running.commands import WAITING
+from onlinegp.streams.running.flags import KEPT, MOST, REASONS
+from onlinegp.streams.running.prepare import FARTHEST
 from onlinegp.streams.running.score import BINS, BUCKETS, HIGH, LEVELS, LOW, SUMS, TAIL, TAILED
+from onlinegp.streams.running.weights import MEMBERS, POINTS
 
 SAVED = ("columns", "level", "settings")
-PLACE = ("position", "output", "rejects", "rows", "score", "curves")
+PLACE = ("position", "output", "rejects", "rows", "score", "curves", "weights", "flags", "surprises", "commands")
 COUNT = 1 << 62  # more than anything that is counted
 
 
@@ -42,6 +48,15 @@ def checked(stream: Any, model: OnlineRegressor) -> dict[str, Any]:
         _score(_object(stream, "score"))
         if stream["curves"] is not None:
             _curves(_object(stream, "curves"))
+        if stream["weights"] is not None:
+            _weights(_object(stream, "weights"))
+        if stream["flags"] is not None:
+            _flags(_object(stream, "flags"))
+        for row in _list(stream, "surprises") if stream["surprises"] is not None else []:
+            _surprise(row)
+        _need(len(stream["surprises"] or ()) <= MOST, "surprises", f"at most {MOST} rows")
+        rows = _list(stream, "commands")
+        _need(len(rows) <= WAITING and all(isinstance(row, str) for row in rows), "commands", "a list of rows")
     return stream
 
 
@@ -74,13 +89,54 @@ def _score(score: dict[str, Any]) -> None:
 
 
 def _curves(curves: dict[str, Any]) -> None:
+    _only(curves, ("width", "rows", "tuning", "last", "buckets", "tail"), "curves")
     width, rows = _whole(curves, "width", 1), _whole(curves, "rows")
+    _whole(curves, "tuning", 0, rows)
+    _need(1 <= len(_numbers_or_null(curves, "last")) <= FARTHEST, "last", f"from 1 to {FARTHEST} numbers")
     for name, columns, most in (("buckets", (*SUMS, *LOW, *HIGH), 2 * BUCKETS), ("tail", TAILED, TAIL)):
         table = _object(curves, name)
         _only(table, columns, name)
         lengths = {len(_numbers_or_null(table, column)) for column in columns}
         _need(len(lengths) == 1 and max(lengths) <= most, name, f"of at most {most} points each")
     _need(len(curves["buckets"]["rows"]) == -(-rows // width), "buckets", "as many as rows and width make")
+
+
+def _flags(flags: dict[str, Any]) -> None:
+    _only(flags, ("rate", "counts", "sums"), "flags")
+    _need(0.0 < _number(flags, "rate") <= 1.0, "rate", "between 0 and 1")
+    counts, sums = _object(flags, "counts"), _list(flags, "sums")
+    _only(counts, REASONS, "counts")
+    for name in counts:
+        _whole(counts, name)
+    _need(len(sums) == len(KINDS), "sums", f"of {len(KINDS)} numbers")
+    for value in sums:
+        _need(_number({"sums": value}, "sums") >= 0.0, "sums", "at least zero")
+
+
+def _weights(weights: dict[str, Any]) -> None:
+    _only(weights, ("members", "stride", "places", "counts", "sums"), "weights")
+    members, places, counts, sums = (_list(weights, name) for name in ("members", "places", "counts", "sums"))
+    stride = _whole(weights, "stride", 1)
+    _need(len(members) <= MEMBERS and all(isinstance(name, str) for name in members), "members", "a list of names")
+    _need(
+        len(places) == len(counts) == len(sums) < 2 * POINTS, "places", f"fewer than {2 * POINTS}, each with its sums"
+    )
+    for place, count, row in zip(places, counts, sums, strict=True):
+        _whole({"places": place}, "places")
+        _whole({"counts": count}, "counts", 1, stride)
+        _need(isinstance(row, list) and len(row) == len(members), "sums", "one for each member")
+        for value in row:
+            _need(0.0 <= _number({"sums": value}, "sums") <= count * (1.0 + 1e-9), "sums", "from 0 to the count")
+    _need(all(a < b for a, b in pairwise(places)), "places", "in increasing order")
+
+
+def _surprise(row: Any) -> None:
+    _need(isinstance(row, dict), "surprises", "a list of rows")
+    _only(row, ("row", "keys", *KEPT), "surprises")
+    _whole(row, "row", 1)
+    _need(all(text is None or isinstance(text, str) for text in _object(row, "keys").values()), "keys", "texts")
+    for name in KEPT:
+        _number(row, name, np.inf)
 
 
 # One value, by its name

@@ -12,6 +12,11 @@ from onlinegp.streams.running.job import Job
 def summary(job: Job) -> dict[str, Any]:
     """Return the figures of a run."""
     seconds = monotonic() - job.began - job.idle
+    odd: dict[str, Any] = {} if job.flags is None else {"flags": dict(job.flags.counts)}
+    if job.surprises is not None:
+        odd["surprises"] = job.surprises.state()
+    if job.commands is not None:
+        odd["commands"] = {"done": job.commands.done, "failed": job.commands.failed}
     return {
         "rows": job.rows,
         "rejected": job.rejects.count,
@@ -20,6 +25,7 @@ def summary(job: Job) -> dict[str, Any]:
         "centers": size_of(job.model),
         "tuning_seconds": job.idle,
         "rows_per_second": (job.rows - job.start_rows) / max(seconds, 1e-9),
+        **odd,
     }
 
 
@@ -33,8 +39,16 @@ def summary_lines(figures: dict[str, Any]) -> list[str]:
     if not figures["scored"]:
         return [*lines, "no row was scored: every one was used for tuning, or has no target"]
     nmse = "none (the target is constant)" if figures["nmse_db"] is None else f"{figures['nmse_db']:.2f} dB"
+    lines += [_flagged(figures["flags"])] if "flags" in figures else []
+    if figures.get("commands", {}).get("done"):
+        lines.append(f"commands on a flag: {figures['commands']['done']}, {figures['commands']['failed']} failed")
     return [
         *lines,
         f"scored {figures['scored']} rows: nMSE {nmse}, RMSE {figures['rmse']:.4g}, "
         f"log density {figures['log_density']:.3f}, {figures['level']:.0%} intervals cover {figures['coverage']:.1%}",
     ]
+
+
+def _flagged(counts: dict[str, int]) -> str:
+    found = ", ".join(f"{count} {reason}" for reason, count in counts.items() if count)
+    return f"flags: {found or 'none'}"

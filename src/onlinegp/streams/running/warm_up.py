@@ -48,14 +48,22 @@ class WarmUp:
         for i, value in enumerate(y.tolist()):
             if self.done:
                 break
-            if self.varied:
-                mean[i] = self.average
-                std[i] = np.sqrt(self.squares / (self.n - 1) * (1.0 + 1.0 / self.n))
+            mean[i], std[i] = self._next()
             averages.append(self.average)
             self._count(value)
         n = len(averages)
         self._keep(X[:n], y[:n], np.array(averages))
         return Said(Gaussian(mean[:n], std[:n]), np.zeros(n))
+
+    def next(self) -> Gaussian:
+        """Return what is predicted of the row that comes next."""
+        mean, std = self._next()
+        return Gaussian(np.array([mean]), np.array([std]))
+
+    def _next(self) -> tuple[float, float]:
+        if not self.varied:
+            return np.nan, np.nan
+        return self.average, float(np.sqrt(self.squares / (self.n - 1) * (1.0 + 1.0 / self.n)))
 
     def _count(self, value: float) -> None:
         self.seen += 1

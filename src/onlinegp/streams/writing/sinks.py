@@ -16,6 +16,8 @@ from onlinegp.streams.errors import CheckpointError
 from onlinegp.streams.numbers import arrow, floats, joined, need_arrow, texts
 
 ADDED = ("mean", "std", "lower", "upper", "log_density")
+FLAGGED = ("z", "tail", "flag")
+AHEAD = ("next_mean", "next_std", "next_lower", "next_upper")
 SPECIAL = ',"\n\r'  # what makes a CSV field need quotes
 
 
@@ -62,6 +64,24 @@ class Appended:
             self._file.close()
 
 
+class Memory:
+    """What is written, kept for others to read."""
+
+    length = 0
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    def write(self, data: bytes) -> None:
+        self.data += data
+
+    def sync(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
 def _shorter(path: str, wanted: int, found: int) -> str:
     return (
         f"the checkpoint goes with {wanted} bytes of {path}, which has {found}. "
@@ -72,13 +92,13 @@ def _shorter(path: str, wanted: int, found: int) -> str:
 class CsvSink:
     """Keys, target, then what was predicted; a field is quoted only if it must be."""
 
-    def __init__(self, file: Appended, names: list[str]) -> None:
+    def __init__(self, file: Appended | Memory, names: list[str]) -> None:
         self.file = file
         if file.length == 0:
             file.write((",".join(_quoted(name) for name in names) + "\n").encode())
 
-    def write(self, keys: list[Any], numbers: list[Array]) -> None:
-        columns = [*map(_csv_texts, keys), *map(texts, numbers)]
+    def write(self, keys: list[Any], added: list[Any]) -> None:
+        columns = [*map(_csv_texts, keys), *(texts(c) if _is_numbers(c) else _csv_texts(c) for c in added)]
         prefixes = ["", *[","] * (len(columns) - 1)]
         self.file.write(joined(columns, prefixes, "\n", ""))
 
@@ -92,13 +112,12 @@ class CsvSink:
 class JsonSink(CsvSink):
     """One object per line; what is missing is null."""
 
-    def __init__(self, file: Appended, names: list[str]) -> None:
+    def __init__(self, file: Appended | Memory, names: list[str]) -> None:
         self.file = file
         self._prefixes = [f"{', ' if i else '{'}{json.dumps(name)}: " for i, name in enumerate(names)]
 
-    def write(self, keys: list[Any], numbers: list[Array]) -> None:
-        finite = [np.where(np.isfinite(column), column, np.nan) for column in numbers]
-        columns = [*map(_json_texts, keys), *map(texts, finite)]
+    def write(self, keys: list[Any], added: list[Any]) -> None:
+        columns = [*map(_json_texts, keys), *(texts(_finite(c)) if _is_numbers(c) else _json_texts(c) for c in added)]
         self.file.write(joined(columns, self._prefixes, "}\n", "null"))
 
 
@@ -114,11 +133,15 @@ class ParquetSink:
         self._new: Replacement | None = None
         self._waiting: list[Any] = []
 
-    def write(self, keys: list[Any], numbers: list[Array]) -> None:
+    def write(self, keys: list[Any], added: list[Any]) -> None:
         import pyarrow as pa
 
-        keys = [pa.array(list(map(_plain, key)), pa.string()) if isinstance(key, list) else key for key in keys]
-        columns = [*keys, *(floats(column) for column in numbers)]
+        def column(values: Any) -> Any:
+            if _is_numbers(values):
+                return floats(values)
+            return pa.array(list(map(_plain, values)), pa.string()) if isinstance(values, list) else values
+
+        columns = [column(values) for values in (*keys, *added)]
         self._waiting.append(pa.table(columns, names=self._names))
         if sum(map(len, self._waiting)) >= self.ROWS:
             self._flush()
@@ -154,7 +177,7 @@ class ParquetSink:
 class NoSink:
     """Predictions that nobody wants to see."""
 
-    def write(self, keys: list[Any], numbers: list[Array]) -> None:
+    def write(self, keys: list[Any], added: list[Any]) -> None:
         pass
 
     def sync(self) -> None:
@@ -186,21 +209,38 @@ def output_format(path: str | None) -> str:
 
 
 def open_sink(
-    path: str | None, keys: tuple[str, ...], target: str, *, format: str | None = None, keep: int = 0
+    path: str | None,
+    inputs: tuple[str, ...],
+    *,
+    added: tuple[str, ...] = ADDED,
+    keep: int = 0,
 ) -> Sink:
-    """Return the sink for a path; with `keep`, the file goes on after so many bytes."""
-    names = _distinct((*keys, target))
+    """Return the sink for a path; with `keep`, the file goes on after so many bytes.
+
+    Its columns are the inputs that are copied, keys and target, and then those that are `added`: arrays of numbers, or
+    lists of texts.
+    """
+    names = distinct(inputs, added)
     if path is None:
         return NoSink()
-    format = format or output_format(path)
+    format = output_format(path)
     if format == "parquet":
         return ParquetSink(path, names)
     return {"csv": CsvSink, "jsonl": JsonSink}[format](Appended(path, keep=keep), names)
 
 
-def _distinct(inputs: tuple[str, ...]) -> list[str]:
+def json_line(inputs: tuple[str, ...], keys: list[Any], added: list[Any]) -> str:
+    """Return one row with its number and its flags, as JSON lines writes it."""
+    *names, target = distinct(inputs, ("row", *ADDED, *FLAGGED))[: len(inputs)]
+    columns = [*names, "row", target, *ADDED, *FLAGGED]
+    memory = Memory()
+    JsonSink(memory, columns).write(keys, added[: len(columns) - len(keys)])
+    return memory.data.decode().rstrip("\n")
+
+
+def distinct(inputs: tuple[str, ...], added: tuple[str, ...]) -> list[str]:
     """Return the names of the output's columns, each once: an input that is called like another gets a longer name."""
-    taken, given, names = {*inputs, *ADDED}, set(ADDED), []
+    taken, given, names = {*inputs, *added}, set(added), []
     for name in inputs:
         if name in given:
             while name in taken:
@@ -208,7 +248,15 @@ def _distinct(inputs: tuple[str, ...]) -> list[str]:
             taken.add(name)
         given.add(name)
         names.append(name)
-    return [*names, *ADDED]
+    return [*names, *added]
+
+
+def _is_numbers(column: Any) -> bool:
+    return isinstance(column, np.ndarray)
+
+
+def _finite(column: Array) -> Array:
+    return np.where(np.isfinite(column), column, np.nan)
 
 
 def _plain(value: Any) -> str | None:

@@ -1,80 +1,150 @@
-"""A page about a run: one file, no network, with curves that can be zoomed and read off."""
+"""A page about a run: one file, no network, with curves that can be zoomed, read off and saved as pictures."""
 
 from __future__ import annotations
 
 import html
 import json
+import re
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
+from onlinegp.auto.learner import AutoLearner
 from onlinegp.checks import Array
 from onlinegp.files.atomic import write_atomically
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined.base import innermost, working
+from onlinegp.streams.running.job import Job
+from onlinegp.streams.running.prepare import described
 from onlinegp.streams.running.score import LEVELS, Curves, Score
+from onlinegp.streams.running.weights import Weights
 
 POINTS = 120  # of the error curve: fewer than the buckets, so that each is a mean of many rows
 DIGITS = 6  # that a screen can show
+ROOM = "onlinegp.streams.writing.report"
 
 
-def write_report(
-    path: str, figures: dict[str, Any], score: Score, curves: Curves, *, command: str, model: list[str]
-) -> None:
-    """Write the page.
+def write_report(path: str, job: Job, figures: dict[str, Any], *, command: str) -> None:
+    """Write the page about a job that has gathered curves, weights and surprises.
 
     Parameters
     ----------
     path : str
+    job : Job
     figures : dict, what `onlinegp run --summary` writes
-    score, curves : what was gathered along the stream
     command : str, how to run it again
-    model : list of str, the parameters in use
     """
-    page = files("onlinegp.streams.writing.report").joinpath("page.html").read_text(encoding="utf-8")
-    data = json.dumps(report_data(figures, score, curves), separators=(",", ":"), allow_nan=False)
-    page = page.replace("@COMMAND@", html.escape(command)).replace("@MODEL@", html.escape("\n".join(model)))
-    write_atomically(path, [page.replace("@DATA@", data.replace("<", "\\u003c")).encode()])
+    texts = {
+        name: files(ROOM).joinpath(name).read_text(encoding="utf-8") for name in ("page.html", "page.css", "page.js")
+    }
+    data = json.dumps(report_data(job, figures), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    parts = {
+        "@STYLE@": texts["page.css"],
+        "@SCRIPT@": texts["page.js"],
+        "@TITLE@": html.escape(f"{model_name(job.model)}, {job.source.columns.target}"),
+        "@COMMAND@": html.escape(command),
+        "@MODEL@": html.escape("\n".join(model_lines(job.model))),
+        "@DATA@": data,
+    }
+    page = re.sub("|".join(parts), lambda name: parts[name[0]], texts["page.html"])  # once: a part may hold such a name
+    write_atomically(path, [page.encode()])
 
 
-def report_data(figures: dict[str, Any], score: Score, curves: Curves) -> dict[str, Any]:
+def model_name(model: OnlineRegressor | None) -> str:
+    return "no model" if model is None else type(innermost(model)).__name__
+
+
+def model_lines(model: OnlineRegressor | None) -> list[str]:
+    """Return the parameters of a model, and its members with theirs if it chose some."""
+    if model is None:
+        return []
+    learner = working(model) if model.__sklearn_is_fitted__() else None
+    members = learner.members() if isinstance(learner, AutoLearner) else []
+    told = [f"member {name}, weight {weight:.2f}: {'; '.join(described(one))}" for name, weight, one in members]
+    return [*described(innermost(model)), *told]
+
+
+def report_data(job: Job, figures: dict[str, Any]) -> dict[str, Any]:
     """Return what the page draws, in plain values."""
-    b = {name: np.array(values, dtype=np.float64) for name, values in curves.buckets.items()}
-    ends = np.cumsum(b["rows"])
-    rows, error = error_curve(curves)
-    tail = {name: np.array(values, dtype=np.float64) for name, values in curves.tail.items()}
+    assert job.curves is not None
+    assert job.weights is not None
+    rows, model = error_curve(job.curves)
+    _, persistence = error_curve(job.curves, "persistence")
     return {
-        "figures": {name: _number(value) for name, value in figures.items()},
-        "width": curves.width,
-        "whole": {
-            "row": _list(ends - b["rows"] + 1),
-            **{name: _list(b[name]) for name in ("y_low", "y_high", "mean_low", "mean_high", "lower", "upper", "size")},
-        },
-        "tail": {
-            "row": _list(np.arange(curves.rows - len(tail["y"]) + 1.0, curves.rows + 1.0)),
-            "y_low": _list(tail["y"]),
-            "y_high": _list(tail["y"]),
-            "mean_low": _list(tail["mean"]),
-            "mean_high": _list(tail["mean"]),
-            "lower": _list(tail["lower"]),
-            "upper": _list(tail["upper"]),
-        },
-        "error": {"row": _list(rows), "db": _list(error)},
-        "pit": score.pit,
+        "model": model_name(job.model),
+        "source": job.source.path,
+        "target": str(job.source.columns.target),
+        "figures": {name: _number(value) for name, value in figures.items() if name != "surprises"},
+        "surprises": [_rounded(row) for row in figures.get("surprises", [])],
+        "tuning": job.curves.tuning,
+        "width": job.curves.width,
+        **_curves(job.curves),
+        "error": {"row": _list(rows), "model": _list(model), "persistence": _list(persistence)},
+        "baselines": baselines(job.score, job.curves),
+        "weights": _weights(job.weights),
+        "pit": job.score.pit,
         "levels": list(LEVELS),
-        "within": [count / score.n if score.n else None for count in score.within],
+        "within": [count / job.score.n if job.score.n else None for count in job.score.within],
     }
 
 
-def error_curve(curves: Curves) -> tuple[Array, Array]:
-    """Return rows and mean squared error in dB along the stream, NaN where nothing was scored."""
-    b = {name: np.array(curves.buckets[name], dtype=np.float64) for name in ("rows", "scored", "squares")}
-    if len(b["rows"]) == 0:
+def _curves(curves: Curves) -> dict[str, Any]:
+    """Return the whole stream as ranges, and the last rows one by one; `row` to `end` are the rows of each."""
+    b = {name: np.array(values, dtype=np.float64) for name, values in curves.buckets.items()}
+    ends = np.cumsum(b["rows"])
+    ranges = ("y_low", "y_high", "mean_low", "mean_high", "lower", "upper", "size")
+    whole = {"row": _list(ends - b["rows"] + 1), "end": _list(ends), **{name: _list(b[name]) for name in ranges}}
+    t = {name: _list(np.array(values, dtype=np.float64)) for name, values in curves.tail.items()}
+    rows = _list(np.arange(curves.rows - len(t["y"]) + 1.0, curves.rows + 1.0))
+    tail = {"row": rows, "end": rows, "lower": t["lower"], "upper": t["upper"]}
+    return {
+        "whole": whole,
+        "tail": tail | {f"{name}_{end}": t[name] for name in ("y", "mean") for end in ("low", "high")},
+    }
+
+
+def _weights(weights: Weights) -> dict[str, Any]:
+    """Return the average weights of the members; `row` and `end` are the first and last row of each average."""
+    first = [1 + weights.stride * place for place in weights.places]
+    means = np.array(weights.sums) / np.array(weights.counts)[:, None] if first else np.empty((0, 0))
+    return {
+        "members": weights.members,
+        "row": first,
+        "end": [row + n - 1 for row, n in zip(first, weights.counts, strict=True)],
+        "series": [_list(column) for column in means.T],
+    }
+
+
+def baselines(score: Score, curves: Curves) -> dict[str, float | None]:
+    """Return the root mean squared errors of the model, of persistence, and of the mean of all scored targets."""
+    if not score.n:
+        return {"model": None, "persistence": None, "mean": None}
+    squares = {
+        "model": score.squares,
+        "persistence": float(np.sum(curves.buckets["persistence"])),
+        "mean": score.y_squares,
+    }
+    return {name: _number((value / score.n) ** 0.5) for name, value in squares.items()}
+
+
+def error_curve(curves: Curves, squares: str = "squares") -> tuple[Array, Array]:
+    """Return rows and mean squared error in dB along the stream, NaN where nothing was scored.
+
+    `squares` names the sums of squared errors: "squares" of the model, "persistence" of the baseline.
+    """
+    b = [np.array(curves.buckets[name], dtype=np.float64) for name in ("rows", "scored", squares)]
+    if len(b[0]) == 0:
         return np.empty(0), np.empty(0)
-    starts = np.unique(np.linspace(0, len(b["rows"]), POINTS, endpoint=False).astype(int))
-    rows, scored, squares = (np.add.reduceat(b[name], starts) for name in ("rows", "scored", "squares"))
+    starts = np.unique(np.linspace(0, len(b[0]), POINTS, endpoint=False).astype(int))
+    rows, scored, errors = (np.add.reduceat(values, starts) for values in b)
     with np.errstate(divide="ignore", invalid="ignore"):
-        error = 10.0 * np.log10(squares / scored)
+        error = 10.0 * np.log10(errors / scored)
     return np.cumsum(rows), np.where(np.isfinite(error), error, np.nan)
+
+
+def _rounded(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: _number(value) for name, value in row.items()}
 
 
 def _list(values: Array) -> list[float | None]:

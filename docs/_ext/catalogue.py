@@ -1,0 +1,122 @@
+"""The catalogue of algorithms and a page for each estimator, written from what the classes declare."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import onlinegp
+from onlinegp import OnlineRegressor
+
+MARK = "<!-- the catalogue -->"
+FAMILIES = {
+    "onlinegp.auto": "The model to begin with",
+    "onlinegp.models.rls": "Gaussian processes with a tracked posterior",
+    "onlinegp.models.local": "Gaussian process on the nearest rows",
+    "onlinegp.models.linear": "Linear regression",
+    "onlinegp.models.features": "Gaussian process on a fixed random basis",
+    "onlinegp.models.lms": "Kernel least mean squares, with a fixed covariance",
+    "onlinegp.models.combined": "Models made of models",
+}
+MEMBERS = {
+    "Auto": "chosen_, weights_, unexplained_",
+    "BetaKLMS": "beta_",
+    "LinearRLS": "coef_, intercept_, merge, without",
+    "RandomFeatureGP": "noise_, merge, without",
+    "Mixture": "weights_",
+    "HeavyTailed": "weights_",
+    "Calibrated": "factor_",
+}
+
+
+def models() -> dict[str, type[OnlineRegressor]]:
+    """Return the estimators that people import, by name."""
+    classes = {name: getattr(onlinegp, name) for name in onlinegp.__all__}
+    return {
+        name: cls
+        for name, cls in classes.items()
+        if inspect.isclass(cls) and issubclass(cls, OnlineRegressor) and cls is not OnlineRegressor
+    }
+
+
+def families() -> dict[str, dict[str, type[OnlineRegressor]]]:
+    """Return the estimators by the title of their family, in the order of the titles."""
+    found: dict[str, dict[str, type[OnlineRegressor]]] = {title: {} for title in FAMILIES.values()}
+    for name, cls in models().items():
+        found[next(title for module, title in FAMILIES.items() if cls.__module__.startswith(module))][name] = cls
+    return found
+
+
+def catalogue() -> str:
+    """Return the catalogue as Markdown: a section for each family, a list of facts for each model."""
+    lines = []
+    for title, members in families().items():
+        lines += [f"## {title}", ""]
+        for name, cls in members.items():
+            lines += [f"### [{name}](api/generated/{name}.md)", "", _summary(cls), "", *facts(cls), ""]
+    return "\n".join(lines)
+
+
+def facts(cls: type[OnlineRegressor]) -> list[str]:
+    """Return the facts of a model, a line of Markdown each."""
+    growth = f" It grows with the stream, unless `{cls.bounded_by}` is given." if cls.bounded_by else ""
+    told = {
+        "Equation": f"`{cls.equation}`",
+        "Cost": _powers(cls.cost),
+        "Memory": f"{_powers(cls.memory)}.{growth}",
+        "Variance of y": cls.variance,
+        "Source": cls.citation or "this library",
+    }
+    return [f"- **{label}:** {text}" for label, text in told.items()]
+
+
+def page(name: str, cls: type[OnlineRegressor]) -> str:
+    """Return the page of one estimator: its facts, then its docstring with parameters and an example."""
+    members = f"\n   :members: {MEMBERS[name]}" if name in MEMBERS else ""
+    directive = f"```{{eval-rst}}\n.. currentmodule:: onlinegp\n\n.. autoclass:: {name}{members}\n```"
+    methods = "Methods that all models have (`fit`, `partial_fit`, `learn_one`, `run`, `predict`, `save` and more) are"
+    return "\n".join(
+        [
+            f"# {name}",
+            "",
+            _summary(cls),
+            "",
+            *facts(cls),
+            "",
+            directive,
+            "",
+            f"{methods} on [the base class](../base.md).",
+            "",
+        ]
+    )
+
+
+def _summary(cls: type[OnlineRegressor]) -> str:
+    return (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " ")
+
+
+def _powers(text: str) -> str:
+    return text.replace("^2", "²").replace("^3", "³")
+
+
+def write(app: Any) -> None:
+    """Write a page for each estimator; those that did not change are not read again."""
+    folder = Path(app.srcdir) / "api" / "generated"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, cls in models().items():
+        path, text = folder / f"{name}.md", page(name, cls)
+        if not path.exists() or path.read_text("utf-8") != text:
+            path.write_text(text, "utf-8")
+
+
+def fill(app: Any, name: str, source: list[str]) -> None:
+    """Put the catalogue where the page asks for it."""
+    if MARK in source[0]:
+        source[0] = source[0].replace(MARK, catalogue())
+
+
+def setup(app: Any) -> dict[str, bool]:
+    app.connect("builder-inited", write)
+    app.connect("source-read", fill, priority=600)
+    return {"parallel_read_safe": True}

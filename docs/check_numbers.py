@@ -1,0 +1,117 @@
+"""Check the numbers of the documentation against a fresh run; exit with 1 if any has changed.
+
+    OPENBLAS_NUM_THREADS=1 python docs/check_numbers.py [--data DIR]
+
+Errors and coverages must be what the pages say, up to rounding and the instruction set. Times are those of a machine:
+they are printed beside those of the page, and must be of the same order. With --data (see benchmarks/accuracy.py) the
+table of real streams is checked too, which takes some minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+import onlinegp as ogp
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "benchmarks")]
+
+CHOOSING, CALIBRATION = HERE / "guide" / "choosing.md", HERE / "guide" / "calibration.md"
+DECIBELS, SHARE, NATS, ORDER = 0.3, 0.02, 0.002, 10.0  # how far a fresh run may be from a page
+
+
+def table(page: Path, header: str) -> dict[str, list[str]]:
+    """Return the rows of the table whose header begins like this, by their first cell."""
+    lines = page.read_text("utf-8").splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith(header)) + 2
+    rows = {}
+    for line in lines[start:]:
+        if not line.startswith("|"):
+            break
+        first, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+        rows[first] = cells
+    return rows
+
+
+def numbers(cells: list[str]) -> list[float]:
+    """Return the numbers of cells, percentages as shares."""
+    return [float(cell.rstrip("%")) / (100.0 if cell.endswith("%") else 1.0) for cell in cells]
+
+
+def compare(name: str, told: list[float], fresh: list[float], allowed: list[float]) -> Iterator[str]:
+    """Yield what differs by more than is allowed; an allowance above one is a factor."""
+    for page, now, room in zip(told, fresh, allowed, strict=True):
+        wrong = not page / room <= now <= page * room if room > 1.0 else abs(page - now) > room + 1e-9
+        if wrong:
+            yield f"{name}: the page says {page:g}, a fresh run {now:g}"
+
+
+def costs() -> Iterator[str]:
+    """Check the table of costs, errors and coverages of the choosing page."""
+    import costs as script
+
+    told = table(CHOOSING, "| estimator | centers")
+    for line in script.measure("auto"):
+        name, _, us, *rest = (cell.strip() for cell in line.strip("| ").split("|"))
+        error, inside, _, _, error2, inside2 = rest
+        fresh = numbers([us, error, inside, error2, inside2])
+        yield from compare(name, numbers(told.pop(name)[1:]), fresh, [ORDER, DECIBELS, SHARE, DECIBELS, SHARE])
+    yield from (f"{name}: the page has it, docs/costs.py has not" for name in told)
+
+
+def calibration() -> Iterator[str]:
+    """Check the table of the calibration page: log density that is lost to the true distribution, in nats per row."""
+    laws = {
+        "normal": stats.norm(),
+        "t, 8 degrees": stats.t(8),
+        "t, 5 degrees": stats.t(5),
+        "t, 3 degrees": stats.t(3),
+        "Laplace": stats.laplace(),
+    }
+    told = table(CALIBRATION, "| noise | nothing")
+    for name, law in laws.items():
+        y = law.rvs(20_000, random_state=np.random.default_rng(0))
+        inside = ogp.LinearRLS(noise=1.0, prior=1e-8)  # which predicts zero, with a variance of one
+        models = (inside, ogp.Calibrated(inside), ogp.HeavyTailed(inside), ogp.Conformal(inside))
+        fresh = [
+            float(np.mean(law.logpdf(y) - ogp.run(model, np.zeros((len(y), 1)), y).log_density)) for model in models
+        ]
+        yield from compare(name, numbers(told.pop(name)), fresh, [NATS] * 4)
+    yield from (f"{name}: the page has it, this script has not" for name in told)
+
+
+def streams(folder: Path) -> Iterator[str]:
+    """Check the table of real streams of the choosing page."""
+    import accuracy
+
+    for name, cells in table(CHOOSING, "| stream, model").items():
+        stream, model = re.fullmatch(r"(\w+), `(\w+)`", name).groups()  # type: ignore[union-attr]
+        build = {
+            "Auto": accuracy.auto,
+            "KRLST": accuracy.krlst,
+            "LocalGP": accuracy.local,
+            "LinearRLS": accuracy.linear,
+        }
+        error, nlpd, inside, _ = accuracy.scored(build[model], *accuracy.standard(folder, stream))
+        told = numbers(cells)
+        yield from compare(name, told, [error, nlpd, inside], [1.05, 0.05, SHARE])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", type=Path, help="the folder of the data sets of benchmarks/accuracy.py")
+    args = parser.parse_args()
+    wrong = [*calibration(), *costs(), *(streams(args.data) if args.data else ())]
+    print("\n".join(wrong) or "The numbers are those of the pages.")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

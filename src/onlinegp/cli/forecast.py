@@ -1,0 +1,169 @@
+"""`onlinegp forecast`: the next values of a series, with intervals that grow."""
+
+from __future__ import annotations
+
+import argparse
+import io
+from pathlib import Path
+
+import numpy as np
+
+from onlinegp.cli.learning import Progress, Talk, add_learned, checked_robust, from_options, tune_first
+from onlinegp.cli.options import EXIT_CODES, add_source, checked_level, opened, say
+from onlinegp.cli.paths import Paths
+from onlinegp.files.atomic import write_atomically
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.predictions import Predictions
+from onlinegp.streams.errors import Stopped
+from onlinegp.streams.reading.source import Source, open_source
+from onlinegp.streams.running.checkpoint import unpack
+from onlinegp.streams.running.forecasting import COLUMNS, LastValues, by_direct_models, by_paths, future_features
+from onlinegp.streams.running.job import Job
+from onlinegp.streams.running.prepare import FARTHEST
+from onlinegp.streams.writing.sinks import open_sink, output_format
+
+EPILOG = f"""examples:
+  onlinegp forecast series.txt --lags 10 --steps 20
+  onlinegp forecast series.csv --target load --lags 24 --steps 48 --level 0.9 --out next.csv --plot next.png
+  onlinegp forecast new.csv --start model.ogp --steps 20      the model goes on from its own past: new.csv follows it
+  onlinegp forecast --start model.ogp --steps 20              nothing new: from where the model was saved
+
+The series is learned as `onlinegp run` does. Then many possible futures are followed, each with values drawn from the
+predictions of its own past: so the uncertainty of one step is passed on to the next. --direct trains a model for each
+step instead, which predicts so many rows ahead at once: slower, and better where errors build up.
+
+The output is CSV (or JSON lines, or Parquet) with the columns step, mean, std, lower and upper.
+
+{EXIT_CODES}"""
+PATHS = Paths(
+    reads=("SOURCE", "--start", "--future"),
+    appends=("--out",),
+    replaces=("--plot", "--save"),
+    pipes=("SOURCE", "--out"),
+    renewed=("--start", "--save"),
+)
+PICTURES = (".png", ".svg", ".pdf")
+MOST_FUTURES = 1_000_000
+SHOWN = 3  # times the steps: the values of the past in a picture
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
+    add_source(parser, optional=True)
+    add_learned(parser)
+    ahead = parser.add_argument_group("forecast")
+    ahead.add_argument("--steps", type=int, required=True, metavar="H", help="how many rows ahead")
+    ahead.add_argument("--future", metavar="FILE", help="a table with the features of these rows, if there are any")
+    ahead.add_argument("--direct", action="store_true", help="a model for each step, in place of sampled paths")
+    ahead.add_argument("--futures", type=int, default=1000, metavar="N", help="how many to follow (1000)")
+    ahead.add_argument("--seed", type=int, default=0, metavar="S", help="the same seed gives the same forecast (0)")
+    output = parser.add_argument_group("output")
+    output.add_argument("--out", default="-", metavar="FILE", help=".csv, .jsonl or .parquet; - for CSV (-)")
+    output.add_argument("--level", type=float, default=0.95, metavar="P", help="probability of the interval (0.95)")
+    output.add_argument("--plot", metavar="FILE", help="a picture of the series and its forecast, .png, .svg or .pdf")
+    output.add_argument("--save", metavar="FILE", help="the model that has learned the series, .ogp")
+    output.add_argument("--quiet", action="store_true", help="say nothing but errors")
+
+
+def main(args: argparse.Namespace) -> int:
+    talk = (lambda text: None) if args.quiet else say
+    _check(args)
+    last = LastValues(SHOWN * args.steps)
+    try:
+        said = _forecast(args, last, talk)
+    except Stopped as stopped:
+        say(f"onlinegp: {stopped}.")
+        return stopped.exit_code
+    sink = open_sink(args.out, (), added=COLUMNS)
+    sink.write([], [np.arange(1.0, args.steps + 1.0), said.mean, said.std, *said.interval(args.level)])
+    sink.close()
+    if args.plot:
+        write_atomically(args.plot, [picture(last, said, args.level, Path(args.plot).suffix[1:])])
+        talk(f"plot: {args.plot}")
+    return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuse what cannot be done before anything is read."""
+    checked_level(args.level)
+    checked_robust(args.robust)
+    output_format(args.out)
+    if args.plot is not None and Path(args.plot).suffix.lower() not in PICTURES:
+        raise ValueError(f"--plot {args.plot} must end in .png, .svg or .pdf.")
+    if not 1 <= args.steps <= FARTHEST:
+        raise ValueError(f"--steps must be from 1 to {FARTHEST}, got {args.steps}.")
+    if not 2 <= args.futures <= MOST_FUTURES:
+        raise ValueError(f"--futures must be from 2 to {MOST_FUTURES}, got {args.futures}. 1000 is a usual choice.")
+    if args.seed < 0:
+        raise ValueError(f"--seed must be 0 or more, got {args.seed}.")
+    if args.lags == 0:
+        raise ValueError("--lags must be at least 1, got 0: a forecast goes on from past values. 10 is a usual choice.")
+    if args.start is None and args.source is None:
+        raise ValueError("there is nothing to go on from. Give SOURCE, the series, or --start FILE, a saved model.")
+    if args.direct and (args.start is not None or args.save is not None):
+        raise ValueError("--direct trains a model for each step, so there is none to --start with or to --save.")
+    if args.direct and args.source == "-":
+        raise ValueError("--direct reads SOURCE once for each step, which a pipe does not allow. Write it to a file.")
+    if args.lags is None:
+        args.lags = 10
+
+
+def _forecast(args: argparse.Namespace, last: LastValues, talk: Talk) -> Predictions:
+    if args.source is None:
+        model, stream = unpack(Path(args.start).read_bytes())
+        features = tuple(stream["columns"]["features"]) if stream else ()
+        return by_paths(model, args.steps, _future(args, features), paths=args.futures, seed=args.seed)
+    job = _learned(args, last, talk)
+    X = _future(args, job.source.columns.features)
+    if args.save and job.model is not None:
+        write_atomically(args.save, [job.model_file()])
+    if not args.direct:
+        return by_paths(job.model, args.steps, X, paths=args.futures, seed=args.seed)
+
+    def learned(horizon: int) -> OnlineRegressor | None:
+        args.horizon = horizon
+        return (job if horizon == 1 else _learned(args, last, talk)).model
+
+    return by_direct_models(learned, args.steps, X)
+
+
+def _learned(args: argparse.Namespace, last: LastValues, talk: Talk) -> Job:
+    """Return a job that has gone through the source, with its model."""
+    last.begin()
+    source = opened(args)
+    columns, past, model = from_options(args, source, talk, follows=True)
+    source.select(columns)
+    job = Job(source=source, sink=last, level=args.level, model=model, watch=Progress(quiet=args.quiet))
+    try:
+        if model is None:
+            tune_first(args, job, past, talk)
+        job.run()
+    finally:
+        getattr(job.watch, "close", lambda: None)()
+        job.close()
+    return job
+
+
+def _future(args: argparse.Namespace, features: tuple[str, ...]) -> np.ndarray:
+    return future_features(_future_source(args), features, args.steps)
+
+
+def _future_source(args: argparse.Namespace) -> Source | None:
+    if args.future is None:
+        return None
+    return open_source(
+        args.future, format=args.format, delimiter=args.delimiter, encoding=args.encoding, decimal=args.decimal
+    )
+
+
+def picture(last: LastValues, said: Predictions, level: float, format: str) -> bytes:
+    """Return a picture of the last values and the forecast."""
+    from matplotlib.figure import Figure
+
+    from onlinegp import plots
+
+    figure = Figure(figsize=(8.0, 4.0), layout="constrained")
+    plots.forecast(last.y, said, level=level, ax=figure.add_subplot())
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=format, dpi=150)
+    return drawn.getvalue()

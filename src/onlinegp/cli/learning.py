@@ -1,0 +1,122 @@
+"""How the commands that learn a stream tune a model on its first rows, and show how far they are."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from onlinegp.checks import positive
+from onlinegp.cli.bars import TuningBar
+from onlinegp.cli.options import add_model, chosen_columns, given_parameters
+from onlinegp.cli.parsing import parse_model
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined.base import innermost
+from onlinegp.streams.errors import listed
+from onlinegp.streams.reading.source import Columns, Source, columns_of
+from onlinegp.streams.running.advance import size_of
+from onlinegp.streams.running.checkpoint import unpack
+from onlinegp.streams.running.job import Job
+from onlinegp.streams.running.prepare import Preparation, described, past_of
+from onlinegp.streams.running.warm_up import WarmUp
+
+PIPE_ROWS = 200  # for tuning, where nobody knows how many rows will come
+Talk = Callable[[str], None]
+
+
+def add_learned(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a model that a command makes or goes on with."""
+    model = add_model(parser)
+    model.add_argument("--model", metavar="NAME", help="see `onlinegp models` (auto: a mixture that tunes itself)")
+    model.add_argument("--start", metavar="FILE", help="go on with a model that --save or `onlinegp tune` wrote")
+    model.add_argument(
+        "--robust", nargs="?", type=float, const=3.0, metavar="C", help="bound what one sample can do, to C stds (3)"
+    )
+
+
+def checked_robust(bound: float | None) -> None:
+    if bound is not None:
+        positive("3 is a usual choice.", robust=bound)
+
+
+def from_options(
+    args: argparse.Namespace, source: Source, talk: Talk, *, follows: bool = False
+) -> tuple[Columns, dict[str, int], OnlineRegressor | None]:
+    """Return the columns, lags and horizon, and with --start the model; its past goes on if the stream `follows` it."""
+    if args.start is None:
+        columns, lags = chosen_columns(args, source)
+        past = f"its last {lags} values" + (f", {args.horizon} rows ahead" if args.horizon > 1 else "")
+        from_what = [*([listed(columns.features)] if columns.features else []), *([past] if lags else [])]
+        talk(f"target: {columns.target}, predicted from {' and '.join(from_what)}")
+        return columns, {"lags": lags, "horizon": args.horizon}, None
+    model, stream = unpack(Path(args.start).read_bytes())
+    if not stream:
+        raise ValueError(f"{args.start} does not say which columns it was made for. Use a file that --save wrote.")
+    columns = columns_of(stream, source)
+    if not follows:
+        model.begin_series()  # another stream has another past
+    talk(f"model: {type(innermost(model)).__name__} from {args.start}, {size_of(model)} centers")
+    return columns, past_of(model), model
+
+
+def tune_first(args: argparse.Namespace, job: Job, past: dict[str, int], talk: Talk) -> None:
+    """Let the job tune on its first rows, or not at all."""
+    rows = tuning_rows(args, job.source)
+    choice = parse_model(args.model or ("auto" if rows else "krlst"), given_parameters(args))
+    preparation = Preparation(
+        choice.algorithm.name,
+        choice.given,
+        args.robust,
+        **past,
+        say=talk,
+        warn=talk,
+        progress=TuningBar(quiet=getattr(args, "quiet", False)),
+    )
+    if rows == 0:
+        job.model = preparation.untuned()
+        talk("model: " + "; ".join(described(innermost(job.model))) + " (no tuning: inputs and target as they are)")
+        return
+    warm_up = WarmUp(rows, **past, say=talk)
+    if past["lags"] and rows <= warm_up.memory + 1:
+        raise ValueError(f"--tune {rows} leaves no row to tune on with --lags {past['lags']}. Use more rows.")
+    talk(f"tuning on the first {rows} rows")
+    job.warm_up, job.prepare = warm_up, preparation.tuned
+
+
+def tuning_rows(args: argparse.Namespace, source: Source) -> int:
+    if args.tune is not None:
+        if args.tune < 0:
+            raise ValueError(f"--tune must be 0 or more rows, got {args.tune}.")
+        return args.tune
+    if args.kernel is not None and args.noise is not None:
+        return 0
+    if source.live:
+        return PIPE_ROWS
+    lags = args.lags or 0
+    return max(min(1000, source.rows_at_most(5000) // 5), min(50, 5 + 2 * lags))
+
+
+class Progress:
+    """A bar with rate, error and dictionary size, on a terminal only."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._bar: Any = None
+        self._hidden = quiet or not sys.stderr.isatty()
+
+    def __call__(self, job: Job) -> None:
+        if self._hidden:
+            return
+        if self._bar is None:
+            from tqdm import tqdm
+
+            self._bar = tqdm(initial=job.start_rows, unit=" rows", leave=False)
+        self._bar.update(job.rows - self._bar.n)
+        error = job.score.summary()["nmse_db"]
+        self._bar.set_postfix_str(f"{'' if error is None else f'{error:.1f} dB, '}{size_of(job.model)} centers")
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._hidden = True

@@ -1,0 +1,124 @@
+"""A command for each flagged row, run beside the stream: it can neither stop nor delay it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from threading import BoundedSemaphore, Lock
+
+AT_ONCE = 4  # commands that run side by side
+WAITING = 1000  # rows whose command has not ended; the stream waits before there are more
+SECONDS = 10.0  # that a command may take
+
+
+class Commands:
+    """Starts a command with a row as JSON on its standard input, for each row that it is given, without a shell.
+
+    A command that fails, cannot be started or takes longer than 10 seconds is reported the first time, and counted.
+    What it prints is dropped; its standard error is the run's.
+    """
+
+    def __init__(self, command: str, say: Callable[[str], None]) -> None:
+        self.args, self._say = arguments(command), say
+        self.done = self.failed = 0
+        self._numbers, self._lock, self._room = count(), Lock(), BoundedSemaphore(WAITING)
+        self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="on-flag")
+        self._unfinished: dict[int, str] = {}
+        self._running: dict[int, subprocess.Popen[bytes]] = {}
+        self._killed = False
+
+    def start(self, row: str) -> None:
+        """Run the command for a row, given as one JSON object; return before it is done."""
+        self._room.acquire()
+        number = next(self._numbers)
+        with self._lock:
+            self._unfinished[number] = row
+        self._pool.submit(self._work, number, row)
+
+    def start_all(self, rows: Iterable[str]) -> None:
+        for row in rows:
+            self.start(row)
+
+    def unfinished(self) -> list[str]:
+        """Return the rows whose command has not ended, oldest first: to be started again if the run is killed now."""
+        with self._lock:
+            return [self._unfinished[number] for number in sorted(self._unfinished)]
+
+    def finish(self) -> None:
+        """Wait for all commands; after a call of `kill` there is none."""
+        self._pool.shutdown(wait=True)
+
+    def kill(self) -> None:
+        """End the commands that run, and start no other."""
+        with self._lock:
+            self._killed = True
+            for process in self._running.values():
+                _end(process)
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _work(self, number: int, row: str) -> None:
+        try:
+            wrong = self._run(number, row)
+        except OSError as error:
+            wrong = str(error.strerror)
+        with self._lock:
+            self._running.pop(number, None)
+            if self._killed:
+                return
+            del self._unfinished[number]
+            self.done += 1
+            self.failed += wrong is not None
+            first = wrong is not None and self.failed == 1
+        self._room.release()
+        if first:
+            self._say(f"--on-flag {shlex.join(self.args)}: {wrong}. The run goes on; later failures are only counted.")
+
+    def _run(self, number: int, row: str) -> str | None:
+        """Return what went wrong, or None."""
+        with self._lock:
+            if self._killed:
+                return None
+            process = subprocess.Popen(
+                self.args, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
+            )
+            self._running[number] = process
+        try:
+            process.communicate(row.encode() + b"\n", timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            process.communicate()
+            return f"it took longer than {SECONDS:g} seconds and was ended"
+        return None if process.returncode == 0 else f"it failed with exit code {process.returncode}"
+
+
+def arguments(command: str) -> list[str]:
+    """Return the command in parts, as a shell would split it, or refuse one that cannot be run."""
+    try:
+        args = shlex.split(command)
+    except ValueError as error:
+        raise ValueError(f"--on-flag {command!r} cannot be split into words: {error}. Close the quotes.") from None
+    if not args or shutil.which(args[0]) is None:
+        raise ValueError(
+            f"--on-flag {command!r}: there is no such program. Give a program that can be run, with its arguments; "
+            f"for pipes and other marks of a shell use: sh -c '...'"
+        )
+    return args
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process with all that it has started, unless it has ended."""
+    if process.poll() is not None:
+        return
+    try:
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    except ProcessLookupError:  # it has just ended
+        pass

@@ -1,0 +1,177 @@
+"""Auto: raw data in, calibrated predictions out; the same bits in blocks, from files and after an interruption."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import onlinegp as ogp
+from onlinegp.auto.learner import watched
+from onlinegp.kernels import RBF
+
+SMALL = {"rows": 60, "earliest": 20, "budget": 30}
+
+
+def raw(n: int = 300, *, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs and a target in odd units, far from zero."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.uniform(0, 1000, n), rng.normal(5e-3, 1e-3, n)])
+    y = 70.0 + 8.0 * np.sin(X[:, 0] / 150.0) + 2000.0 * X[:, 1] + rng.normal(0.0, 1.0, n)
+    return X, y
+
+
+def test_the_first_rows_are_predicted_by_mean_and_spread():
+    X, y = raw(30)
+    trace = ogp.Auto(**SMALL).run(X, y)
+    n = 10
+    assert trace.mean[n] == pytest.approx(y[:n].mean())
+    assert trace.std[n] == pytest.approx(y[:n].std(ddof=1) * np.sqrt(1.0 + 1.0 / n))
+    assert np.all(trace.size[:19] == 0)
+    assert np.all(trace.size[19:] > 0)
+
+
+@pytest.mark.parametrize("n", [19, 20, 45, 60, 130])
+def test_blocks_of_any_size_give_the_same_bits(n):
+    X, y = raw(n)
+    at_once = ogp.Auto(**SMALL).fit(X, y)
+    by_row = ogp.Auto(**SMALL)
+    for i in range(0, n, 7):
+        by_row.partial_fit(X[i : i + 7], y[i : i + 7])
+    ran = ogp.Auto(**SMALL)
+    ran.run(X, y)
+    expected = at_once.to_bytes()
+    assert by_row.to_bytes() == expected
+    assert ran.to_bytes() == expected
+
+
+@pytest.mark.parametrize("n", [10, 30, 100])
+def test_a_saved_one_goes_on_with_the_same_bits(n):
+    X, y = raw(160)
+    model = ogp.Auto(**SMALL).fit(X[:n], y[:n])
+    loaded = ogp.from_bytes(model.to_bytes())
+    one, other = model.run(X[n:], y[n:]), loaded.run(X[n:], y[n:])
+    np.testing.assert_array_equal(one.mean, other.mean)
+    np.testing.assert_array_equal(one.log_density, other.log_density)
+    assert model.to_bytes() == loaded.to_bytes()
+
+
+def test_what_was_chosen_must_be_a_scaled_mixture():
+    X, y = raw(70)
+    model = ogp.Auto(**SMALL).fit(X, y)
+    contents = model.dump()
+    for text in ("", "{}", "no JSON", json.dumps({"class": "KRLST", "module": "onlinegp", "params": {}})):
+        forged = {**contents, "learned": {**contents["learned"], "chosen": text}}
+        with pytest.raises(ValueError, match=r"chosen|class|JSON|Expecting|lacks"):
+            ogp.Auto(**SMALL).restore(forged)
+
+
+def test_a_constant_target_waits_for_a_change():
+    X, y = raw(200)
+    y[:75] = 3.0
+    model = ogp.Auto(**SMALL)
+    trace = model.run(X, y)
+    assert np.all(trace.mean[1:75] == 3.0)
+    assert np.isfinite(trace.std).all()
+    assert np.all(trace.size[:79] == 0)  # at 20, 40 and 60 nothing had varied: the next tuning is at 80
+    assert trace.size[79] > 0
+    assert model.weights_
+
+
+def test_raw_data_around_seventy_are_covered():
+    pd = pytest.importorskip("pandas")
+    X, y = raw(1500, seed=3)
+    frame = pd.DataFrame(X, columns=["distance", "mass"])
+    trace = ogp.run(ogp.Auto(rows=300, earliest=300), frame, y)
+    low, high = (end[300:] for end in trace.interval(0.95))
+    assert np.mean((low <= y[300:]) & (y[300:] <= high)) == pytest.approx(0.95, abs=0.02)
+    assert np.mean((trace.mean - y)[300:] ** 2) < 1.4  # the noise has the variance 1
+
+
+def test_weights_and_members():
+    X, y = raw(80)
+    model = ogp.Auto(**SMALL, members=["linear", "krlst"]).fit(X, y)
+    assert list(model.weights_) == ["linear", "krlst"]
+    assert sum(model.weights_.values()) == pytest.approx(1.0)
+    assert isinstance(model.chosen_, ogp.Scaled)
+    assert ogp.Auto(**SMALL).fit(X[:5], y[:5]).weights_ == {}
+    assert ogp.Auto(**SMALL).fit(X[:5], y[:5]).chosen_ is None
+
+
+def test_a_kernel_that_is_given_is_used():
+    X, y = raw(80)
+    kernel = RBF((0.7, 0.9))
+    model = ogp.Auto(**SMALL, kernel=kernel, forgetting=0.999).fit(X, y)
+    members = dict(model.chosen_.model.model.named())
+    assert set(members) == {"local", "krlst", "linear"}
+    assert members["local"].model.kernel == kernel
+    assert members["krlst"].model.forgetting == 0.999
+
+
+def test_pure_noise_is_known_as_such():
+    rng = np.random.default_rng(0)
+    model = ogp.Auto(rows=400, earliest=400).fit(rng.normal(size=(400, 3)), rng.normal(size=400))
+    assert model.unexplained_ > 0.95
+    X, y = raw(400)
+    assert ogp.Auto(rows=400, earliest=400).fit(X, y).unexplained_ < 0.2
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"rows": 10}, "earliest"),
+        ({"earliest": 2}, "earliest"),
+        ({"members": ["local", "forest"]}, "members"),
+        ({"members": "local"}, "members"),
+        ({"members": []}, "members"),
+        ({"noise": -1.0}, "noise"),
+        ({"kernel": "rbf"}, "kernel"),
+        ({"store": 0}, "store"),
+    ],
+)
+def test_wrong_parameters_are_named(wrong, named):
+    with pytest.raises((ValueError, TypeError), match=named):
+        ogp.Auto(**wrong).fit(*raw(30))
+
+
+def test_progress_is_told():
+    shares = []
+    with watched(shares.append):
+        ogp.Auto(**SMALL).fit(*raw(60))
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+
+
+def test_several_outputs_one_of_them_constant():
+    X, y = raw(100)
+    Y = np.stack([y, -2.0 * y, np.full(100, 5.0)], axis=1)
+    model = ogp.Auto(**SMALL).fit(X, Y)
+    mean, std = model.predict(X, return_std=True)
+    assert mean.shape == std.shape == (100, 3)
+    assert np.corrcoef(mean[:, 0], y)[0, 1] > 0.9
+    np.testing.assert_allclose(mean[:, 2], 5.0, atol=0.2)
+
+
+def test_the_command_uses_it_and_says_what_it_chose(tmp_path, capfd):
+    from onlinegp.cli import main
+
+    X, y = raw(400)
+    path = tmp_path / "data.csv"
+    np.savetxt(path, np.column_stack([X, y]), delimiter=",", header="a,b,y", comments="")
+    assert main(["run", str(path), "--tune", "100", "--out", str(tmp_path / "out.csv")]) == 0
+    said = capfd.readouterr().err
+    assert "model: auto, tuned on 100 rows" in said
+    assert "krlst" in said
+
+
+@pytest.mark.slow
+def test_on_data_of_a_known_process_it_loses_little():
+    """After 1,000 rows at most 0.02 nats per row to the GP that the data were drawn from."""
+    rng = np.random.default_rng(1)
+    X, noise, kernel = rng.normal(size=(3000, 2)), 0.05, RBF(1.0)
+    K = kernel(X) + noise * np.eye(3000)
+    y = np.linalg.cholesky(K) @ rng.normal(size=3000)
+    truth = ogp.OnlineGP(kernel, noise=noise).run(X, y).log_density[1000:].mean()
+    auto = ogp.Auto(earliest=1000).run(X, y).log_density[1000:].mean()
+    assert auto > truth - 0.02

@@ -1,0 +1,166 @@
+"""A command for each flag: once, beside the run, whatever it does; and at least once if the run is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+import pytest
+from shell import inside, onlinegp, started, wait_for
+
+from onlinegp.streams.running import commands
+from onlinegp.streams.running.commands import AT_ONCE, Commands
+
+MODEL = ["--model", "krlst", "--kernel", "rbf(1.0)", "--noise", "0.01", "--budget", "10", "--tune", "0"]
+KEEP = [sys.executable, "-c", "import sys; open(sys.argv[1], 'ab').write(sys.stdin.buffer.read())"]
+
+
+def write_table(path, n=400, faults=(100, 200, 300)):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2.0, 2.0, n)
+    y = np.sin(x) + 0.1 * rng.standard_normal(n)
+    y[list(faults)] += 3.0
+    lines = [f'"a, {i}",{x[i].item()!r},{y[i].item()!r}\n' for i in range(n)]
+    path.write_text("row,x,y\n" + "".join(lines))
+    return path
+
+
+def words(*args):
+    import shlex
+
+    return shlex.join(map(str, args))
+
+
+def test_the_command_gets_the_row_as_json_once_for_each_flag(tmp_path):
+    write_table(tmp_path / "data.csv")
+    kept, out = tmp_path / "kept.jsonl", tmp_path / "out.jsonl"
+    flags = ["--flag", "0.00001", "--on-flag", words(*KEEP, kept), "--summary", tmp_path / "summary.json"]
+    done = inside("run", tmp_path / "data.csv", *MODEL, *flags, "--out", out)
+    got = [json.loads(line) for line in kept.read_text().splitlines()]
+    written = [json.loads(line) for line in out.read_text().splitlines()]
+    flagged = [row | {"row": i + 1, "row_input": row["row"]} for i, row in enumerate(written) if row["flag"]]
+    assert len(flagged) >= 3
+    assert sorted(got, key=lambda row: row["row"]) == flagged  # its own key called row is row_input there
+    assert {row["row_input"] for row in got} >= {"a, 100", "a, 200", "a, 300"}
+    assert json.loads((tmp_path / "summary.json").read_text())["commands"] == {"done": len(got), "failed": 0}
+    assert f"commands on a flag: {len(got)}, 0 failed" in done.stderr.decode()
+
+
+def test_no_shell_sees_the_command(tmp_path):
+    write_table(tmp_path / "data.csv")
+    bait = tmp_path / "bait"
+    command = f"echo $(touch {bait}) ; touch {bait}"
+    inside("run", tmp_path / "data.csv", *MODEL, "--flag", "0.001", "--on-flag", command, "--out", tmp_path / "o.csv")
+    assert not bait.exists()
+
+
+@pytest.mark.parametrize("command", ["false", words(sys.executable, "-c", "import os; os.kill(os.getpid(), 9)")])
+def test_a_failure_stops_nothing_and_is_reported_once(tmp_path, command):
+    write_table(tmp_path / "data.csv")
+    one, two = tmp_path / "one.csv", tmp_path / "two.csv"
+    inside("run", tmp_path / "data.csv", *MODEL, "--flag", "0.00001", "--out", one)
+    done = inside("run", tmp_path / "data.csv", *MODEL, "--flag", "0.00001", "--on-flag", command, "--out", two)
+    assert one.read_bytes() == two.read_bytes()
+    told = done.stderr.decode()
+    assert told.count("it failed with exit code") == 1
+    assert "3, 3 failed" in told or "4, 4 failed" in told
+
+
+def test_a_slow_command_is_ended_with_all_that_it_started(tmp_path, monkeypatch):
+    monkeypatch.setattr(commands, "SECONDS", 0.5)
+    told = []
+    mark = tmp_path / "pid"
+    child = (
+        "import subprocess, sys; p = subprocess.Popen(['sleep', '60']); "
+        "open(sys.argv[1], 'w').write(str(p.pid)); p.wait()"
+    )
+    runner = Commands(words(sys.executable, "-c", child, mark), told.append)
+    runner.start("{}")
+    runner.finish()
+    assert (runner.done, runner.failed) == (1, 1)
+    assert len(told) == 1
+    assert "took longer than 0.5 seconds" in told[0]
+    if mark.exists():
+        wait_for(lambda: not alive(int(mark.read_text())))
+
+
+def alive(pid):
+    """Whether a process runs: one that has ended and waits to be collected does not."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_few_run_at_a_time_and_none_is_left_behind(tmp_path):
+    count = (
+        "import os, sys, time; name = sys.argv[1] + '/' + str(os.getpid()); "
+        "open(name, 'w').close(); time.sleep(0.3); os.remove(name)"
+    )
+    folder = tmp_path / "running"
+    folder.mkdir()
+    runner, most = Commands(words(sys.executable, "-c", count, folder), print), 0
+    before = time.monotonic()
+    for _ in range(3 * AT_ONCE):
+        runner.start("{}")
+    assert time.monotonic() - before < 30.0  # they run beside
+    assert len(runner.unfinished()) > AT_ONCE
+    while runner.unfinished():
+        most = max(most, len(os.listdir(folder)))
+        time.sleep(0.01)
+    runner.finish()
+    assert 1 <= most <= AT_ONCE
+    assert (runner.done, runner.failed) == (3 * AT_ONCE, 0)
+    with pytest.raises(ChildProcessError):  # nothing is left to be collected
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_what_was_killed_is_still_to_be_done():
+    runner = Commands("sleep 60", print)
+    for i in range(6):
+        runner.start(str(i))
+    runner.kill()
+    assert runner.unfinished() == [str(i) for i in range(6)]
+    runner.finish()
+    assert (runner.done, runner.failed) == (0, 0)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_resumed_run_gives_the_same_bytes_and_every_command(tmp_path, number):
+    """Killed while commands are slow: flags, sums and the rows whose commands had not ended go on."""
+    faults = tuple(range(300, 20_000, 700))
+    write_table(tmp_path / "data.csv", 20_000, faults)
+    plain = ["run", "data.csv", *MODEL, "--flag", "0.001", "--every", "500"]
+    inside(*plain, "--out", "whole.csv", cwd=tmp_path)
+    args = [*plain, "--checkpoint", "safe", "--resume"]
+    slow = "import sys, time; time.sleep(0.2); open('kept.jsonl', 'ab').write(sys.stdin.buffer.read())"
+    more = ["--on-flag", words(sys.executable, "-c", slow), "--out", "out.csv", "--summary", "summary.json"]
+    process = started(*args, *more, cwd=tmp_path)
+    wait_for(lambda: (tmp_path / "safe" / "checkpoint.ogp").exists() and (tmp_path / "kept.jsonl").exists())
+    process.send_signal(number)
+    process.communicate()
+    assert process.returncode == (-9 if number == signal.SIGKILL else 143)
+    onlinegp(*args, *more, cwd=tmp_path)
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    rows = {json.loads(line)["row"] for line in (tmp_path / "kept.jsonl").read_text().splitlines()}
+    assert rows >= {i + 1 for i in faults}
+    flagged = [i + 1 for i, line in enumerate((tmp_path / "out.csv").read_text().splitlines()[1:]) if line[-1] != ","]
+    assert rows == set(flagged)
+    counts = json.loads((tmp_path / "summary.json").read_text())["flags"]
+    assert sum(counts.values()) >= len(flagged)
+
+
+def test_a_command_runs_while_a_pipe_waits(tmp_path):
+    """In a pipe the command is started as soon as its row was answered."""
+    kept = tmp_path / "kept.jsonl"
+    process = started("run", "-", *MODEL, "--flag", "0.001", "--on-flag", words(*KEEP, kept), "--quiet")
+    process.stdin.write(b"x,y\n" + b"1,0.5\n" * 18 + b"1,50\n")
+    process.stdin.flush()
+    wait_for(lambda: kept.exists() and kept.read_text().count("\n") >= 1)
+    process.stdin.close()
+    assert process.wait(timeout=60) == 0

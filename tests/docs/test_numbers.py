@@ -1,0 +1,45 @@
+"""The numbers of the pages are those of a fresh run, and what checks them notices a wrong one."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+sys.path.insert(0, str(DOCS))
+
+import check_numbers  # noqa: E402
+import costs  # noqa: E402
+
+from onlinegp.kernels import RBF  # noqa: E402
+
+
+def test_the_table_has_every_model_that_is_measured():
+    told = check_numbers.table(check_numbers.CHOOSING, "| estimator | centers")
+    assert list(told) == list(costs.models(RBF(), 0.01, 1.0, 1.0, "auto"))
+
+
+def test_a_wrong_number_is_noticed():
+    assert not list(check_numbers.compare("x", [2.0, -20.1, 0.95], [3.0, -20.3, 0.96], [10.0, 0.3, 0.02]))
+    for fresh in ([30.0, -20.1, 0.95], [2.0, -19.0, 0.95], [2.0, -20.1, 0.99]):
+        assert len(list(check_numbers.compare("x", [2.0, -20.1, 0.95], fresh, [10.0, 0.3, 0.02]))) == 1
+
+
+def test_cheap_rows_are_as_the_page_says(monkeypatch):
+    """Errors and coverages of some rows, again; the slow test does all of them."""
+    cheap = ("`QKLMS`", "`KRLST`, M = 100", "`Calibrated(KRLST)`, M = 100")
+    models = costs.models
+    monkeypatch.setattr(costs, "models", lambda *args: {name: models(*args)[name] for name in cheap})
+    wrong = [line for line in check_numbers.costs() if "docs/costs.py has not" not in line]
+    assert not [line for line in wrong if "fresh run" in line], wrong
+
+
+def test_what_calibration_costs_is_as_the_page_says():
+    assert not list(check_numbers.calibration())
+
+
+@pytest.mark.slow
+def test_every_row_is_as_the_page_says():
+    assert not list(check_numbers.costs())

@@ -1,0 +1,56 @@
+"""The members' weights along a stream: averages in bounded memory, against the plain average of all rows."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import onlinegp as ogp
+from onlinegp.streams.running.advance import advance
+from onlinegp.streams.running.score import Rows
+from onlinegp.streams.running.weights import POINTS, Weights
+
+
+@pytest.fixture(scope="module")
+def mixture():
+    """A mixture that has learned a stream whose first rows somebody else predicted, and what it said of the others."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3, 3, (5000, 1))
+    y = np.where(np.arange(5000) < 2500, np.sin(2 * x[:, 0]), x[:, 0]) + 0.1 * rng.standard_normal(5000)
+    model = ogp.Mixture([("smooth", ogp.KRLST(budget=10)), ("line", ogp.LinearRLS())], fade=0.99)
+    return model, y, advance(model, x, y)
+
+
+@pytest.mark.parametrize("size", [1, 77, 5000])
+def test_the_averages_are_those_of_all_rows(mixture, size):
+    model, y, said = mixture
+    weights, before = Weights(), 1003
+    rows = Rows.of(y, said, level=0.95, counts=True)
+    for i in range(0, 5000, size):
+        part = slice(i, i + size)
+        some = Rows(
+            *(getattr(rows, name)[part] for name in rows.__dataclass_fields__ if name != "predictions"),
+            said.predictions.rows(part),
+        )
+        weights.add(some, before + i, model)
+        if i % 10 == 0:
+            weights = Weights.restored(json.loads(json.dumps(weights.state())))
+    assert weights.members == ["smooth", "line"]
+    assert len(weights.places) < 2 * POINTS
+    assert sum(weights.counts) == 5000
+    group = (before + np.arange(5000)) // weights.stride
+    for place, count, sums in zip(weights.places, weights.counts, weights.sums, strict=True):
+        plain = said.predictions.weights[group == place]
+        assert count == len(plain)
+        assert sums == pytest.approx(plain.sum(axis=0))
+
+
+def test_a_model_that_is_no_mixture_has_none(mixture):
+    _, y, _ = mixture
+    model = ogp.KRLST(budget=5)
+    weights = Weights()
+    said = advance(model, y[:50, None], y[:50])
+    weights.add(Rows.of(y[:50], said, level=0.95, counts=True), 0, model)
+    assert weights.state() == Weights().state()

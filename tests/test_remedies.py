@@ -1,0 +1,81 @@
+"""What a newcomer types by mistake, and that the answer says what to do instead."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import onlinegp as ogp
+from onlinegp.batch.choice import BUDGET
+from onlinegp.cli import main
+from onlinegp.kernels import RBF
+
+X, Y = np.linspace(-3, 3, 30)[:, None], np.sin(np.linspace(-3, 3, 30))
+
+
+@pytest.mark.parametrize("learned", [False, True])
+def test_many_rows_where_one_is_meant(learned):
+    model = ogp.KRLST().fit(X, Y) if learned else ogp.KRLST()
+    for call in (lambda: model.learn_one([[1.0]], 1.0), lambda: model.predict_one([[1.0]])):
+        with pytest.raises(
+            ValueError, match=r"got \(1, 1\)\. Pass one row, such as x\[0\], or use partial_fit and predict"
+        ):
+            call()
+    assert not learned or model.n_samples_seen_ == len(X)
+
+
+@pytest.mark.parametrize("learned", [False, True])
+def test_a_dict_where_numbers_are_meant(learned):
+    model = ogp.KRLST().fit(X, Y) if learned else ogp.KRLST()
+    for call in (lambda: model.learn_one({"a": 1.0}, 1.0), lambda: model.predict_one({"a": 1.0})):
+        with pytest.raises(
+            TypeError, match=r"got a dict\. Pass list\(x\.values\(\)\), or use onlinegp\.river\.RiverReg"
+        ):
+            call()
+    assert not learned or model.n_samples_seen_ == len(X)
+
+
+def test_a_class_where_a_model_is_meant():
+    with pytest.raises(TypeError, match=r"got the class KRLST\. Make one: KRLST\(\)"):
+        ogp.run(ogp.KRLST, X, Y)
+
+
+def test_the_length_scale_of_no_kernel():
+    with pytest.raises(
+        ValueError, match=r"while kernel is None.*set_params\(kernel=onlinegp\.kernels\.RBF\(\), kernel__len"
+    ):
+        ogp.KRLST().set_params(kernel__length_scale=2.0)
+    with pytest.raises(ValueError, match="while kernel is None"):
+        ogp.KRLST().scaled().set_params(model__kernel__length_scale=2.0)
+    assert ogp.KRLST().set_params(kernel=RBF(), kernel__length_scale=2.0).kernel == RBF(2.0)
+
+
+def test_inspecting_the_folder_of_a_checkpoint(tmp_path, capsys):
+    rows = "\n".join(f"{x},{y}" for x, y in zip(X[:, 0], Y, strict=True))
+    (tmp_path / "data.csv").write_text(f"x,y\n{rows}\n")
+    out, folder = str(tmp_path / "out.csv"), tmp_path / "safe"
+    fixed = ["--kernel", "rbf(1.0)", "--noise", "0.01", "--quiet"]
+    assert main(["run", str(tmp_path / "data.csv"), *fixed, "--out", out, "--checkpoint", str(folder)]) == 0
+    assert main(["inspect", str(folder)]) == 0
+    assert "rows done: 30" in capsys.readouterr().out
+    assert main(["inspect", str(tmp_path)]) == 4
+    assert "is a folder without a checkpoint (checkpoint.ogp). Name a model file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["run", "compare", "tune"])
+def test_the_help_names_the_defaults_that_are_taken(command, capsys):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    told = re.sub(r"\s+", " ", capsys.readouterr().out)
+    own = "with --tune 0 the model's own default: {} for krlst)"
+    assert f"noise on the target (tuned; {own.format(ogp.KRLST().noise)}" in told
+    assert f"largest number of centers ({BUDGET}; {own.format(ogp.KRLST().budget)}" in told
+
+
+def test_the_defaults_without_tuning_are_those(tmp_path, capsys):
+    (tmp_path / "data.csv").write_text("x,y\n1,1\n2,2\n3,1\n")
+    assert main(["run", str(tmp_path / "data.csv"), "--tune", "0", "--out", str(tmp_path / "out.csv")]) == 0
+    told = capsys.readouterr().err
+    assert f"noise = {ogp.KRLST().noise}; budget = {ogp.KRLST().budget}" in told
