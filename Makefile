@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 OUT    ?= out
+DATA   ?= ../shared/data
 
 # BLAS on one thread: the tests run two processes, the benchmarks compare one core with one core.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow attack check lint types bench docs sanitize clean
+.PHONY: help demo test test-slow attack check lint types bench accuracy docs sanitize clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -37,6 +38,9 @@ types: $(VENV)/developed ## Check types
 
 bench: $(VENV)/installed ## Measure against NumPy and against the machine's limits
 	$(ONE_THREAD) $(BIN)/python benchmarks/run.py --out $(OUT)
+
+accuracy: $(VENV)/installed ## Measure errors, densities and coverage on real streams: make accuracy DATA=folder
+	$(ONE_THREAD) $(BIN)/python benchmarks/accuracy.py --data $(DATA)
 
 docs: $(VENV)/documented ## Build the documentation; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

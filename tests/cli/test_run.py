@@ -118,7 +118,7 @@ def test_no_option_at_all(data, tmp_path):
     done = inside("run", data, "--summary", tmp_path / "figures.json")
     told = done.stderr.decode()
     assert "target: y, predicted from x0, x1" in told
-    assert "it predicted the tuning rows best" in told
+    assert "model: auto, tuned on 50 rows" in told
     figures = json.loads((tmp_path / "figures.json").read_text())
     assert figures["rows"] == 250
     assert figures["scored"] == 200

@@ -44,6 +44,15 @@ def test_check_estimator(estimator):
     assert len(expected) <= 2
 
 
+def test_check_auto():
+    """With few rows to tune on: the checks fit it some hundred times."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(ogp.Auto(rows=20, members=("local", "linear"), noise=0.1), on_fail=None)
+    assert {r["check_name"]: repr(r["exception"]) for r in results if r["status"] == "failed"} == {}
+    assert sum(r["status"] == "passed" for r in results) >= 45
+
+
 def test_clone_keeps_parameters_and_drops_the_data():
     model = MODELS["KRLST"].__class__(kernels.RBF(0.7), noise=0.1, budget=20).fit(*stream(50))
     copy = clone(model)
