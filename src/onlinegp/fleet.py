@@ -165,14 +165,18 @@ class Fleet:
     def commit(self) -> None:
         """Make all that was learned safe in the store, at once: after a crash there is all of it, or none.
 
-        A call commits by itself what was learned before it when the store has much to make safe.
+        A call commits by itself what was learned before it when the store has much to make safe, unless something is
+        kept beside the models.
         """
         with self._lock:
             if isinstance(self._home, Stored):
                 self._home.commit()
 
     def keep_beside(self, note: Callable[[], Any]) -> None:
-        """At each commit, keep in the store what `note` returns, which JSON must be able to hold; see `beside`."""
+        """At each commit, keep in the store what `note` returns, which JSON must be able to hold; see `beside`.
+
+        From now on there are no commits but those that are asked for, so that note and models belong together.
+        """
         self._stored_home().note = note
 
     @property

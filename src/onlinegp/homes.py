@@ -149,7 +149,7 @@ class Stored:
 
     def parts(self, keys: Keys, *, learn: bool) -> Iterator[Part]:
         keys = checked_keys(keys)
-        if self.store.waiting > MOST_WAITING:
+        if self.note is None and self.store.waiting > MOST_WAITING:  # only its owner knows when a note is true
             self.commit()
         for rows, distinct in self._cut(keys):
             self._bring(distinct)

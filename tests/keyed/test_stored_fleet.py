@@ -91,6 +91,23 @@ def test_it_goes_on_where_it_was_committed(tmp_path):
     assert states(ogp.Fleet.load(tmp_path / "fleet.db")) == states(ogp.Fleet(MODEL).learn(keys, X, y))
 
 
+@pytest.mark.parametrize("noted", [False, True])
+def test_much_to_write_is_committed_by_itself_unless_there_is_a_note(tmp_path, monkeypatch, noted):
+    monkeypatch.setattr("onlinegp.homes.MOST_WAITING", 0)
+    keys, X, y = events(300, 20)
+    fleet = ogp.Fleet(MODEL, store=tmp_path / "fleet.db", keep=3)
+    if noted:
+        fleet.keep_beside(lambda: {"rows": 100})
+    fleet.learn(keys[:100], X[:100], y[:100]).commit()
+    fleet.newer(keys[100:200], range(100, 200))  # of events that are not learned yet
+    fleet.learn(keys[100:200], X[100:200], y[100:200])
+    fleet.learn(keys[200:], X[200:], y[200:]).close()
+    with ogp.Fleet.load(tmp_path / "fleet.db") as again:
+        committed = 100 if noted else 200
+        assert states(again) == states(ogp.Fleet(MODEL).learn(keys[:committed], X[:committed], y[:committed]))
+        assert again.newer(keys[100:101], [100]).all() == noted
+
+
 KILLED = """
 import sys
 import numpy as np
