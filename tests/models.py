@@ -38,6 +38,11 @@ LINEAR = {
     "LinearRLS-python": ogp.LinearRLS(noise=0.1, forgetting=0.98, engine="python"),
 }
 
+FEATURES = {
+    "RandomFeatureGP": ogp.RandomFeatureGP(RBF(0.7), noise=0.01, pairs=20),
+    "RandomFeatureGP-python": ogp.RandomFeatureGP(2.0 * Matern32([0.7, 0.9]), noise=0.01, pairs=9, engine="python"),
+}
+
 LOCAL = {
     "LocalGP": ogp.LocalGP(Matern32(0.7) + 0.1 * Linear(), noise=0.01, neighbors=20),
     "LocalGP-store": ogp.LocalGP(RBF([0.7, 0.9]), noise=0.01, neighbors=15, store=50, forgetting=0.99),
@@ -76,7 +81,7 @@ WRAPPED = {
     "Calibrated-Mixture": ogp.Calibrated(ogp.Mixture([ogp.Mixture([MODELS["KLMS"]]), ogp.Robust(MODELS["FBKRLS"])])),
 }
 
-EVERY = MODELS | LINEAR | LOCAL | WRAPPED
+EVERY = MODELS | LINEAR | FEATURES | LOCAL | WRAPPED
 
 
 def stream(n: int = 120, *, features: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -15,6 +15,7 @@ FAMILIES = {
     "onlinegp.models.rls": "Gaussian processes with a tracked posterior",
     "onlinegp.models.local": "Gaussian process on the nearest rows",
     "onlinegp.models.linear": "Linear regression",
+    "onlinegp.models.features": "Gaussian process on a fixed random basis",
     "onlinegp.models.lms": "Kernel least mean squares, with a fixed covariance",
     "onlinegp.models.combined": "Models made of models",
 }
@@ -22,6 +23,7 @@ MEMBERS = {
     "Auto": "chosen_, weights_, unexplained_",
     "BetaKLMS": "beta_",
     "LinearRLS": "coef_, intercept_, merge, without",
+    "RandomFeatureGP": "noise_, merge, without",
     "Mixture": "weights_",
     "HeavyTailed": "weights_",
     "Calibrated": "factor_",

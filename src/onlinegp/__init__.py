@@ -28,10 +28,12 @@ from onlinegp.models import (
     LocalGP,
     OnlineGP,
     OnlineRegressor,
+    RandomFeatureGP,
 )
 from onlinegp.models.combined import Calibrated, Conformal, HeavyTailed, Lagged, Mixture, Robust, Scaled
 from onlinegp.models.health import BreakdownError
 from onlinegp.models.saving import from_bytes, load
+from onlinegp.parallel import fit_parallel
 from onlinegp.predictions import Gaussian, MixtureOf, Predictions, StudentT
 from onlinegp.predictions.samples import Samples
 from onlinegp.recipes import dictionaries, forgetting
@@ -53,6 +55,7 @@ __all__ = [
     "dictionaries",
     "estimate_hyperparameters",
     "FBKRLS",
+    "fit_parallel",
     "Fleet",
     "forgetting",
     "from_bytes",
@@ -78,6 +81,7 @@ __all__ = [
     "plots",
     "Predictions",
     "QKLMS",
+    "RandomFeatureGP",
     "Robust",
     "run",
     "Samples",

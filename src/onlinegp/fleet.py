@@ -5,21 +5,23 @@ from __future__ import annotations
 import copy
 import json
 import reprlib
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from onlinegp import frames
 from onlinegp.checks import Array, check_X, check_Xy, count, no_features
 from onlinegp.engine import thread_count
-from onlinegp.engine.keys import Numbers
-from onlinegp.engine.members import Members, Which
+from onlinegp.engine.keys import keys_of_file, listed
+from onlinegp.engine.members import Members
 from onlinegp.files.atomic import write_atomically
 from onlinegp.files.container import ModelFileError, as_model_file_error, chunks, unpack
 from onlinegp.files.stacks import stacked, unstacked
+from onlinegp.files.store import is_store
+from onlinegp.homes import Home, Memory, Stored, opened, stored_model
 from onlinegp.learner import Contents
 from onlinegp.locks import ModelLock
 from onlinegp.models.base import OnlineRegressor
@@ -40,12 +42,21 @@ class Fleet:
     depend on the others. Models made of parts lie side by side in memory and learn on several threads; any other model
     is one object for each key. One call at a time is let in: other threads wait.
 
+    With a `store`, a file of SQLite, there may be more models than memory holds: those used last stay in memory, at
+    most `keep` of them, and the others are in the file. What is learned is safe on disk after `commit`, or at the end
+    of a ``with`` block; a process that is killed leaves the models as the last commit did, which is always between two
+    calls. A fleet whose store is there already goes on with the models in it.
+
     Parameters
     ----------
     model : estimator
         One that has not learned anything; the fleet copies it.
     threads : int, optional
         How many threads a call may use; by default ONLINEGP_THREADS, or the cores.
+    store : str or Path, optional
+        The file of the models that are not in memory. Keys must then be strings or whole numbers.
+    keep : int
+        The largest number of models in memory, if there is a store.
 
     Examples
     --------
@@ -57,7 +68,14 @@ class Fleet:
     array([1., 2.])
     """
 
-    def __init__(self, model: OnlineRegressor, *, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        model: OnlineRegressor,
+        *,
+        threads: int | None = None,
+        store: str | Path | None = None,
+        keep: int = 10_000,
+    ) -> None:
         if not isinstance(model, OnlineRegressor):
             raise TypeError(f"model must be an estimator such as onlinegp.KRLST(budget=50), got {model!r}.")
         if model.__sklearn_is_fitted__():
@@ -65,32 +83,47 @@ class Fleet:
         self.model = copy.deepcopy(model)
         self.threads = None if threads is None else count("Use None for as many as there are cores.", threads=threads)
         self.model.check()
+        keep = count("Each of them takes some memory.", keep=keep)
         self._lock = ModelLock()
-        self._numbers = Numbers()
-        self._members: Members | None = None
         self._single = True
         self._names: Any = None  # of the columns, if the first events came in a data frame
+        self._home: Home = Memory()
+        if store is not None:
+            self._home, about = opened(store, keep, self.model)
+            self._remember(about)
 
     # Learning and predicting
 
     def learn(self, keys: Sequence[Hashable], X: ArrayLike, y: ArrayLike) -> Self:
         """Learn row i of X (n, d) and y (n,) or (n, outputs) by the model of keys[i]; new keys get new models."""
         with self._lock:
-            members, which, X, Y = self._events(keys, X, y)
-            members.learn(which, X, Y, self._threads())
+            members, keys, X, Y = self._events(keys, X, y)
+            for rows, which in self._home.parts(keys, learn=True):
+                members.learn(which, X[rows], Y[rows], self._threads())
         return self
 
     def run(self, keys: Sequence[Hashable], X: ArrayLike, y: ArrayLike) -> Trace:
         """Predict each event, then learn it, and return what was predicted."""
         origin = frames.origin(X)
         with self._lock:
-            members, which, X, Y = self._events(keys, X, y)
-            predictions, size = members.run(which, X, Y, self._threads())
-            self._check(predictions, which)
-            single = self._single
-        if single:
-            return Trace(predictions.output(0), Y[:, 0].copy(), size, origin)
-        return Trace(predictions, Y.copy(), size, origin)
+            members, keys, X, Y = self._events(keys, X, y)
+            said, sizes = [], []
+            for rows, which in self._home.parts(keys, learn=True):
+                predictions, size = members.run(which, X[rows], Y[rows], self._threads())
+                self._check(predictions, keys[rows])
+                said.append(predictions)
+                sizes.append(size)
+            trace = Trace(Predictions.joined(said), Y.copy(), np.concatenate(sizes), origin)
+            return trace.output(0) if self._single else trace
+
+    def begin(self, features: int, outputs: int | None = None) -> Self:
+        """Say how many columns X and y will have before the first events do; y is (n,) if `outputs` is None."""
+        with self._lock:
+            if self._members is None:
+                self._single = outputs is None
+                members = self.model.start_many(features, outputs or 1)
+                self._home.adopt(members, self._about_of(members))
+        return self
 
     def predict(self, keys: Sequence[Hashable], X: ArrayLike, return_std: bool = False) -> Any:
         """Predict y at row i of X by the model of keys[i]; with `return_std`, its standard deviation too."""
@@ -104,35 +137,93 @@ class Fleet:
             if values is None and self.model.features_optional:
                 values = no_features(keys)
             values = check_X(values, width=self._width, owner="the fleet")
-            keys = _listed(keys, len(values))
-            which = self._numbers.find(keys)
-            if which is None:
-                unknown = next(key for key in keys if key not in self._numbers)
-                raise KeyError(f"no model has the key {unknown!r}. A key gets its model when it is first learned.")
+            keys = listed(keys, len(values))
+            for key in self._home.unknown(keys):
+                raise KeyError(f"no model has the key {key!r}. A key gets its model when it is first learned.")
             assert self._members is not None
-            said = self._members.predict(which, values, self._threads())
-            self._check(said, which)
+            parts = []
+            for rows, which in self._home.parts(keys, learn=False):
+                parts.append(self._members.predict(which, values[rows], self._threads()))
+                self._check(parts[-1], keys[rows])
+            said = Predictions.joined(parts)
             return said.output(0) if self._single else said
+
+    def newer(self, keys: Sequence[Hashable], order: Sequence[Any]) -> NDArray[np.bool_]:
+        """Tell which events come after the last one of their key, and remember these as the last.
+
+        Parameters
+        ----------
+        keys : sequence
+        order : sequence of numbers, or of texts
+            The place of each event in the order of its key, such as a time. The first of a key is always new.
+        """
+        with self._lock:
+            return self._home.newer(listed(keys, len(order)), order)
+
+    # The store
+
+    def commit(self) -> None:
+        """Make all that was learned safe in the store, at once: after a crash there is all of it, or none.
+
+        A call commits by itself what was learned before it when the store has much to make safe, unless something is
+        kept beside the models.
+        """
+        with self._lock:
+            if isinstance(self._home, Stored):
+                self._home.commit()
+
+    def keep_beside(self, note: Callable[[], Any]) -> None:
+        """At each commit, keep in the store what `note` returns, which JSON must be able to hold; see `beside`.
+
+        From now on there are no commits but those that are asked for, so that note and models belong together.
+        """
+        self._stored_home().note = note
+
+    @property
+    def beside(self) -> Any:
+        """What was kept in the store at the last commit, beside the models; None if there was nothing."""
+        return self._stored_home().store.asked("note")
+
+    def close(self) -> None:
+        """Close the store; what was not committed is gone."""
+        with self._lock:
+            if isinstance(self._home, Stored):
+                self._home.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self.commit()
+        finally:
+            self.close()
+
+    def _stored_home(self) -> Stored:
+        if not isinstance(self._home, Stored):
+            raise ValueError("the fleet has no store. Make it with one: Fleet(model, store=FILE).")
+        return self._home
 
     # Members
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self._home)
 
     def __iter__(self) -> Iterator[Hashable]:
+        """Yield the keys: in the order in which they came, but in any order if there is a store."""
         with self._lock:
-            return iter(list(self._numbers))  # those of now, whatever other threads add
+            return iter(self._home)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._numbers
+        return key in self._home
 
     def __getitem__(self, key: Hashable) -> OnlineRegressor:
         """Return a copy of the model of a key, as an estimator of its own."""
         with self._lock:
-            if key not in self._numbers:
+            if key not in self._home:
                 raise KeyError(f"no model has the key {key!r}.")
-            assert self._members is not None
-            learned = self._members.dump(self._numbers[key])
+            learned = self._home.dump(key)
             return copy.deepcopy(self.model).restore(self._about() | {"learned": learned})
 
     def __setitem__(self, key: Hashable, model: OnlineRegressor) -> None:
@@ -165,8 +256,10 @@ class Fleet:
         write_atomically(path, self._chunks(progress))
 
     @classmethod
-    def load(cls, path: str | Path, *, threads: int | None = None, progress: bool = False) -> Self:
-        """Read a fleet from a file that `save` wrote; like model files, safe to open whatever their source."""
+    def load(cls, path: str | Path, *, threads: int | None = None, progress: bool = False, keep: int = 10_000) -> Self:
+        """Read a fleet from a file that `save` wrote, or go on with a store; safe to open whatever its source."""
+        if is_store(path):
+            return cls(stored_model(path), threads=threads, store=path, keep=keep)
         try:
             return cls.from_bytes(Path(path).read_bytes(), threads=threads, progress=progress)
         except ModelFileError as error:
@@ -178,15 +271,15 @@ class Fleet:
 
     def _chunks(self, progress: bool) -> list[Any]:
         with self._lock:
-            odd = next((key for key in self if type(key) not in (str, int)), None)
+            keys = list(self._home)
+            odd = next((key for key in keys if type(key) not in (str, int)), None)
             if odd is not None:
                 raise ValueError(f"keys must be strings or whole numbers to be saved, got {odd!r}. Rename that one.")
-            members = self._members
-            parts = [] if members is None else [members.dump(i) for i in _shown(len(self), "saving", progress)]
+            parts = [self._home.dump(keys[i]) for i in _shown(len(keys), "saving", progress)]
             header, arrays = stacked(parts)
-            keys = np.frombuffer(json.dumps(list(self)).encode(), dtype=np.uint8)
+            text = np.frombuffer(json.dumps(keys).encode(), dtype=np.uint8)
             about = {"kind": "fleet", "model": describe(self.model)} | (self._about() if parts else {})
-            return chunks(about | header, arrays | {KEYS: keys})
+            return chunks(about | header, arrays | {KEYS: text})
 
     @classmethod
     def from_bytes(cls, data: bytes, *, threads: int | None = None, progress: bool = False) -> Self:
@@ -199,7 +292,7 @@ class Fleet:
         with as_model_file_error():
             model = rebuild(header["model"])
             model.check()
-            keys = _checked_keys(arrays.pop(KEYS, None))
+            keys = keys_of_file(arrays.pop(KEYS, None))
             learned = unstacked(header, arrays, len(keys))
             if keys:
                 check_about(header, arrays)
@@ -210,81 +303,81 @@ class Fleet:
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies and pickles carry what the models have learned."""
+        if isinstance(self._home, Stored):
+            raise TypeError(
+                f"a fleet with a store cannot be copied. Copy the file {self._home.store.path} after commit."
+            )
         with self._lock:
-            own = {name: value for name, value in vars(self).items() if name not in ("_lock", "_numbers", "_members")}
-            learned = [] if self._members is None else [self._members.dump(i) for i in range(len(self))]
-            return own | {"contents": (list(self), self._about(), learned)}
+            own = {name: value for name, value in vars(self).items() if name not in ("_lock", "_home")}
+            keys = list(self._home)
+            return own | {"contents": (keys, self._about(), [self._home.dump(key) for key in keys])}
 
     def __setstate__(self, own: dict[str, Any]) -> None:
         contents = own.pop("contents")
         vars(self).update(own)
-        self._lock, self._numbers, self._members = ModelLock(), Numbers(), None
+        self._lock, self._home = ModelLock(), Memory()
         self._put(*contents)
 
     # Inside
+
+    @property
+    def _members(self) -> Members | None:
+        return self._home.members
 
     @property
     def _width(self) -> int | None:
         return None if self._members is None else self._members.features
 
     def _about(self) -> Contents:
-        members, names = self._members, [] if self._names is None else [str(name) for name in self._names]
+        return self._about_of(self._members)
+
+    def _about_of(self, members: Members | None) -> Contents:
+        names = [] if self._names is None else [str(name) for name in self._names]
         features, outputs = (0, 0) if members is None else (members.features, members.outputs)
         return {"features": features, "outputs": outputs, "single": self._single, "names": names, "largest": 0.0}
 
     def _threads(self) -> int:
         return self.threads or thread_count()
 
-    def _events(self, keys: Sequence[Hashable], X: Any, y: Any) -> tuple[Members, Which, Array, Array]:
-        """Return the members and the checked events; new keys get new members."""
+    def _remember(self, about: Contents) -> None:
+        self._single = about["single"]
+        self._names = np.array(about["names"], dtype=object) if about["names"] else None
+
+    def _events(self, keys: Sequence[Hashable], X: Any, y: Any) -> tuple[Members, Sequence[Hashable], Array, Array]:
+        """Return the members and the checked events; the first events say what the members are."""
         values, names = frames.read(X, self._names, owner="the fleet")
         y, width = frames.target(y), self._width
         if values is None and self.model.features_optional:
             values, width = no_features(y), width or 0
         values, y = check_Xy(values, y, width=width, owner="the fleet")
         outputs = 1 if y.ndim == 1 else y.shape[1]
-        if self._members is not None and ((y.ndim == 1) != self._single or outputs != self._members.outputs):
-            expected = "(n,)" if self._single else f"(n, {self._members.outputs})"
-            raise ValueError(f"y must have shape {expected} as before, got {y.shape}.")
-        keys = _listed(keys, len(values))
-        which = self._numbers.find(keys)
         members = self._members
+        if members is not None and ((y.ndim == 1) != self._single or outputs != members.outputs):
+            expected = "(n,)" if self._single else f"(n, {members.outputs})"
+            raise ValueError(f"y must have shape {expected} as before, got {y.shape}.")
+        keys = self._home.checked(listed(keys, len(values)))
         if members is None:
             members = self.model.start_many(values.shape[1], outputs)
-        if which is None:
-            new = dict.fromkeys(key for key in keys if key not in self._numbers)
-            members.grow(len(self._numbers) + len(new))
-            if self._members is None:
-                self._members, self._single, self._names = members, y.ndim == 1, names
-            self._numbers.add(new)
-            which = self._numbers.find(keys)
-        assert which is not None
-        return members, which, values, y.reshape(len(y), outputs)
+            self._single, self._names = y.ndim == 1, names
+            self._home.adopt(members, self._about_of(members))
+        return members, keys, values, y.reshape(len(y), outputs)
 
     def _put(self, keys: Sequence[Hashable], about: Contents, learned: Iterable[Contents]) -> None:
         """Let the models of these keys continue from what they had learned; if one cannot, no key is added."""
         if not keys:
             return
-        members = self._members
-        if members is None:
-            members = self.model.start_many(about["features"], about["outputs"])
-        new = dict.fromkeys(key for key in keys if key not in self._numbers)
-        number = dict(zip(new, range(len(self._numbers), len(self._numbers) + len(new)), strict=True))
-        members.grow(len(self._numbers) + len(new))
-        for key, contents in zip(keys, learned, strict=True):
-            members.load(number[key] if key in number else self._numbers[key], contents)
-        if self._members is None:
-            names = np.array(about["names"], dtype=object) if about["names"] else None
-            self._members, self._single, self._names = members, about["single"], names
-        self._numbers.add(new)
+        members = self._members or self.model.start_many(about["features"], about["outputs"])
+        about = {name: about[name] for name in ABOUT} | {"largest": 0.0}
+        self._home.put(members, about, self._home.checked(keys), learned)
+        self._remember(about)
 
-    def _check(self, said: Predictions, which: Which) -> None:
+    def _check(self, said: Predictions, keys: Sequence[Hashable]) -> None:
         """Raise a BreakdownError if a prediction is not finite."""
         good = (np.isfinite(said.mean) & np.isfinite(said.std)).all(axis=1)
         if not good.all():
-            key = list(self._numbers)[which[np.argmin(good)]]
             raise BreakdownError(
-                f"the model of the key {key!r} broke down: its prediction is not finite. {self.model.remedy}"
+                f"the model of the key {keys[int(np.argmin(good))]!r} broke down: its prediction is not finite. "
+                f"{self.model.remedy}"
             )
 
 
@@ -294,20 +387,3 @@ def _shown(n: int, what: str, progress: bool) -> Any:
     from tqdm import tqdm
 
     return tqdm(range(n), desc=what, unit="model", leave=False)
-
-
-def _listed(keys: Sequence[Hashable], n: int) -> Sequence[Hashable]:
-    """Return keys as they are, those of an array or series as plain values; there must be n of them."""
-    keys = keys.to_list() if hasattr(keys, "to_list") else keys.tolist() if hasattr(keys, "tolist") else keys
-    if len(keys) != n:
-        raise ValueError(f"keys must have one entry for each row of X, got {len(keys)} for {n} rows.")
-    return keys
-
-
-def _checked_keys(text: np.ndarray | None) -> list[Hashable]:
-    keys = [] if text is None else json.loads(text.tobytes())
-    if text is None or not isinstance(keys, list) or not all(type(key) in (str, int) for key in keys):
-        raise ModelFileError("the keys are not strings and whole numbers.")
-    if len(set(keys)) < len(keys):
-        raise ModelFileError("a key is there twice.")
-    return keys

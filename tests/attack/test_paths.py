@@ -32,6 +32,7 @@ CASES = {
             "--save": "saved.ogp",
             "--report": "report.html",
             "--checkpoint": "safe/checkpoint.ogp",
+            "--store": "fleet.db",
         },
     ),
     "predict": ([], {"MODEL": "model.ogp", "SOURCE": "data.csv", "--out": "out.csv", "--rejects": "rejects.csv"}),

@@ -1,4 +1,4 @@
-"""`onlinegp inspect`: what is in a model file or a checkpoint."""
+"""`onlinegp inspect`: what is in a model file, a checkpoint or the store of a fleet."""
 
 from __future__ import annotations
 
@@ -11,26 +11,41 @@ from typing import Any
 from onlinegp.cli.options import add_import
 from onlinegp.cli.paths import Paths
 from onlinegp.columns.plan import Plan
+from onlinegp.files.atomic import write_atomically
 from onlinegp.files.container import ModelFileError
+from onlinegp.files.store import is_store
+from onlinegp.homes import stored_facts, stored_model, stored_one
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import OuterRegressor
 from onlinegp.streams.errors import printable
 from onlinegp.streams.running.checkpoint import latest, unpack
 from onlinegp.streams.running.prepare import shown
 
-PATHS = Paths(reads=("MODEL",))
+PATHS = Paths(reads=("MODEL",), replaces=("--out",))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="FILE", help="a model (.ogp), or the folder of a run's checkpoints")
+    parser.add_argument(
+        "model", metavar="FILE", help="a model (.ogp), the store of a fleet, or the folder of --checkpoint"
+    )
+    parser.add_argument("--key", metavar="K", help="of a store: the model of one key")
+    parser.add_argument("--out", metavar="FILE", help="with --key: write that model to a file, .ogp")
     parser.add_argument("--json", action="store_true", help="for programs")
     add_import(parser)
 
 
 def main(args: argparse.Namespace) -> int:
+    if args.out is not None and args.key is None:
+        raise ValueError("--out needs --key K, the key of the model to be written.")
     path = Path(args.model)
+    path = latest(path) if path.is_dir() else path
     try:
-        facts = inspected((latest(path) if path.is_dir() else path).read_bytes())
+        if is_store(path):
+            facts = _stored(args, path)
+        elif args.key is not None:
+            raise ValueError(f"--key is for the store of a fleet, and {args.model} is none.")
+        else:
+            facts = inspected(path.read_bytes())
     except ModelFileError as error:
         raise ModelFileError(f"{args.model}: {error}") from None
     if args.json:
@@ -40,16 +55,24 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
+def _stored(args: argparse.Namespace, path: Path) -> dict[str, Any]:
+    """Return what a store holds, or what it holds for a key."""
+    if args.key is None:
+        facts = {"store": str(path), "bytes": path.stat().st_size, **stored_facts(path)}
+        return facts | _about_model(stored_model(path))
+    model = stored_one(path, args.key)
+    if args.out is not None:
+        write_atomically(args.out, [model.to_bytes()])
+    return {"key": args.key, **inspected(model.to_bytes())}
+
+
 def inspected(data: bytes) -> dict[str, Any]:
     """Return what a file says of its model and of the stream that it comes from."""
     model, stream = unpack(data)
     trained = model.__sklearn_is_fitted__()
-    parts = list(_layers(model))
     facts: dict[str, Any] = {
-        "model": type(parts[-1]).__name__,
-        "inside": [type(part).__name__ for part in parts[:-1]],
+        **_about_model(model),
         "bytes": len(data),
-        "parameters": {k: shown(v) for part in parts for k, v in _parameters(part)},
         "centers": model.size_ if trained else 0,
         "learned": model.n_samples_seen_ if trained else 0,
         "inputs": model.n_features_in_ if trained else None,
@@ -62,6 +85,15 @@ def inspected(data: bytes) -> dict[str, Any]:
     if "position" in stream:
         facts |= {"rows done": stream["rows"], "position": stream["position"], "output bytes": stream["output"]}
     return facts
+
+
+def _about_model(model: OnlineRegressor) -> dict[str, Any]:
+    parts = list(_layers(model))
+    return {
+        "model": type(parts[-1]).__name__,
+        "inside": [type(part).__name__ for part in parts[:-1]],
+        "parameters": {k: shown(v) for part in parts for k, v in _parameters(part)},
+    }
 
 
 def _layers(model: OnlineRegressor) -> Iterator[OnlineRegressor]:

@@ -9,7 +9,17 @@ from dataclasses import asdict
 from typing import Any
 
 from onlinegp.checks import fraction
-from onlinegp.cli.learning import Progress, Talk, add_learned, checked_robust, from_options, tune_first
+from onlinegp.cli.bars import TuningBar
+from onlinegp.cli.by_key import (
+    add_by_key,
+    columns_by_key,
+    fleet_of,
+    is_resumable,
+    preparation,
+    refuse_alone,
+    saved_place,
+)
+from onlinegp.cli.learning import Progress, Talk, add_learned, checked_robust, from_options, tune_first, tuning_rows
 from onlinegp.cli.options import EXIT_CODES, add_source, checked_level, opened, say
 from onlinegp.cli.parsing import parse_every
 from onlinegp.cli.paths import Paths
@@ -18,10 +28,13 @@ from onlinegp.streams.errors import CheckpointError, Stopped, listed
 from onlinegp.streams.reading.source import ROWS, Columns, Source
 from onlinegp.streams.running.checkpoint import Checkpoints, own_files
 from onlinegp.streams.running.commands import Commands
+from onlinegp.streams.running.encoding import Encoder
 from onlinegp.streams.running.flags import Flags, Surprises
 from onlinegp.streams.running.job import Every, Job, Rejects, check_resumable, same_settings
+from onlinegp.streams.running.keyed import KeyedJob
 from onlinegp.streams.running.score import Curves
 from onlinegp.streams.running.summary import summary, summary_lines
+from onlinegp.streams.running.warm_up import WarmUp
 from onlinegp.streams.running.weights import Weights
 from onlinegp.streams.writing.sinks import ADDED, AHEAD, FLAGGED, NoSink, open_sink, output_format
 
@@ -33,6 +46,7 @@ EPILOG = f"""examples:
   sensor | onlinegp run - --lags 10 --ahead               each answer holds the prediction of the next line
   onlinegp run data.csv --flag 0.001 --on-flag 'tee -a flagged.jsonl' --out out.csv
   onlinegp run big.csv.gz --out out.csv --checkpoint safe --resume
+  onlinegp run events.csv --by sensor --order time --out out.csv --store fleet.db
 
 Every row of the input gives one row of output: its key columns, the target, then mean, std (of the target, noise
 included), lower, upper and log_density of the prediction made before the target was learned. Rows used for tuning are
@@ -51,7 +65,7 @@ cumulative sums: the target runs above or below its predictions, the errors are 
 FLAGGED_CODE = 5
 PATHS = Paths(
     reads=("SOURCE", "--start"),
-    appends=("--out", "--rejects"),
+    appends=("--out", "--rejects", "--store"),
     replaces=("--summary", "--save", "--report"),
     folders={"--checkpoint": own_files},
     pipes=("SOURCE", "--out"),
@@ -63,6 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     add_source(parser)
     add_learned(parser)
+    add_by_key(parser)
     output = parser.add_argument_group("output")
     output.add_argument("--out", metavar="FILE", help=".csv, .jsonl or .parquet; - for CSV on standard output")
     output.add_argument("--level", type=float, default=0.95, metavar="P", help="probability of the interval (0.95)")
@@ -112,7 +127,7 @@ def _close(job: Job) -> None:
 
 
 def _how_to_go_on(args: argparse.Namespace, job: Job) -> str:
-    if job.checkpoints is None:
+    if job.checkpoints is None and not getattr(args, "store", None):
         return "Without --checkpoint there is nothing to go on from."
     if job.model is None:
         return "It was still tuning: repeat the command with --resume to start again."
@@ -132,13 +147,16 @@ def set_up(args: argparse.Namespace, talk: Talk) -> Job:
         raise ValueError("--on-flag and --flag-exit need --flag P, which says how odd a row must be. Add --flag 0.001.")
     every = Every(*parse_every(args.every))
     format = output_format(args.out)
+    refuse_alone(args)
     if args.checkpoint is not None:
         check_resumable(args.out, format)
-    elif args.resume:
+    elif args.resume and args.by is None:
         raise CheckpointError("--resume needs --checkpoint DIR, the folder of the first run.")
     source = opened(args, rows=every.rows or ROWS)
     source.skip_bad = args.on_bad_row == "skip"
     checkpoints = None if args.checkpoint is None else Checkpoints(args.checkpoint)
+    if args.by is not None:
+        return _keyed_job(args, source, checkpoints, every, talk)
     return _job(args, source, checkpoints, every, talk)
 
 
@@ -182,6 +200,57 @@ def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | No
     job.sink = open_sink(_output(args), (*columns.keys, str(columns.target)), added=added, keep=kept)
     job.rejects = Rejects(args.rejects, count=rejected["count"], keep=rejected["length"])
     return job
+
+
+def _keyed_job(
+    args: argparse.Namespace, source: Source, checkpoints: Checkpoints | None, every: Every, talk: Talk
+) -> Job:
+    """Return the job of a run with a model per key."""
+    columns = columns_by_key(args, source)
+    talk(f"target: {columns.target}, predicted from {listed(columns.features)}, for each {args.by}")
+    source.select(columns)
+    by_key = {name: getattr(args, name) for name in ("by", "order", "late", "tune_by")}
+    settings = _settings(args, columns, {"lags": 0, "horizon": 1}) | by_key
+    model, place = saved_place(args) or (None, {})
+    if place:
+        same_settings(place["settings"], settings)
+        source.seek(place["position"])
+        talk(f"resuming at row {place['rows']}")
+    job = KeyedJob(
+        source=source,
+        sink=NoSink(),
+        encoder=Encoder(columns),
+        level=args.level,
+        model=model,
+        checkpoints=checkpoints,
+        every=every,
+        settings=settings,
+        watch=Progress(quiet=args.quiet),
+        by=args.by,
+        order=args.order,
+        late=args.late,
+        hire=fleet_of(args),
+        resumable=is_resumable(args, output_format(args.out)),
+    )
+    if place and model is not None:
+        job.resume(model, place)
+    elif model is None:
+        _tune_keys(args, job, talk)
+    rejected = place["rejects"] if place else {"count": 0, "length": 0}
+    job.sink = open_sink(_output(args), (*columns.keys, str(columns.target)), keep=place.get("output", 0))
+    job.rejects = Rejects(args.rejects, count=rejected["count"], keep=rejected["length"])
+    return job
+
+
+def _tune_keys(args: argparse.Namespace, job: KeyedJob, talk: Talk) -> None:
+    """Let the job tune on the first rows of all keys, or have models that tune themselves, or that are not tuned."""
+    prepared = preparation(args, say=talk, warn=talk, progress=TuningBar(quiet=args.quiet))
+    rows = 0 if args.tune_by == "key" else tuning_rows(args, job.source)
+    if rows == 0:
+        job.model = prepared.untuned()
+        return
+    talk(f"tuning on the first {rows} rows, of all keys together")
+    job.warm_up, job.prepare = WarmUp(rows, say=talk), prepared.chosen
 
 
 def _settings(args: argparse.Namespace, columns: Columns, past: dict[str, int]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from threading import Lock
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinegp.engine import available
+from onlinegp.files.container import ModelFileError
 
 Who = NDArray[np.int64]
 
@@ -70,3 +72,21 @@ class Numbers:
             self._table = np.concatenate([self._table, more])
         self._of[key] = number
         self._table[key] = number
+
+
+def listed(keys: Sequence[Hashable], n: int) -> Sequence[Hashable]:
+    """Return keys as they are, those of an array or series as plain values; there must be n of them."""
+    keys = keys.to_list() if hasattr(keys, "to_list") else keys.tolist() if hasattr(keys, "tolist") else keys
+    if len(keys) != n:
+        raise ValueError(f"keys must have one entry for each row of X, got {len(keys)} for {n} rows.")
+    return keys
+
+
+def keys_of_file(text: np.ndarray | None) -> list[Hashable]:
+    """Return the keys that a file holds, or raise a ModelFileError."""
+    keys = [] if text is None else json.loads(text.tobytes())
+    if text is None or not isinstance(keys, list) or not all(type(key) in (str, int) for key in keys):
+        raise ModelFileError("the keys are not strings and whole numbers.")
+    if len(set(keys)) < len(keys):
+        raise ModelFileError("a key is there twice.")
+    return keys

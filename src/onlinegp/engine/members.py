@@ -29,6 +29,9 @@ class Members(Protocol):
     def grow(self, count: int) -> None:
         """Have at least this many members; new ones have learned nothing."""
 
+    def clear(self, member: int) -> None:
+        """Let a member forget all that it has learned."""
+
     def learn(self, which: Which, X: Array, Y: Array, threads: int) -> None:
         """Learn the events."""
 
@@ -59,6 +62,9 @@ class LearnerMembers:
     def grow(self, count: int) -> None:
         while len(self._members) < count:
             self._members.append(self._start())
+
+    def clear(self, member: int) -> None:
+        self._members[member] = self._start()
 
     def learn(self, which: Which, X: Array, Y: Array, threads: int) -> None:
         for member, rows in _by_member(which):
@@ -95,9 +101,14 @@ class NativeMembers:
         self.recipe, self.features, self.outputs = recipe, features, outputs
         self._buffers = recipe.start(features, outputs).arrays()
         self._core = _native.Members(packed(recipe, features), features, outputs, dtype == "float32")
+        self._core.grow(1)
+        self._nothing = self._core.save(0)
 
     def grow(self, count: int) -> None:
         self._core.grow(count)
+
+    def clear(self, member: int) -> None:
+        self._core.load(member, self._nothing)
 
     def learn(self, which: Which, X: Array, Y: Array, threads: int) -> None:
         self._core.learn(which, X, Y, threads)

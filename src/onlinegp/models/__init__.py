@@ -1,6 +1,7 @@
 """The estimators: one small class per algorithm, which is its parameters, its recipe and its citation."""
 
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.features.random_feature_gp import RandomFeatureGP
 from onlinegp.models.linear.linear_rls import LinearRLS
 from onlinegp.models.lms.beta_klms import BetaKLMS
 from onlinegp.models.lms.klms import KLMS
@@ -27,5 +28,6 @@ __all__ = [
     "OnlineGP",
     "OnlineRegressor",
     "QKLMS",
+    "RandomFeatureGP",
     "SWKRLS",
 ]

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
 from onlinegp.checks import Array, fraction, positive
-from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.linear.additive import AdditiveRegressor
 from onlinegp.models.linear.information import LinearLearner
 from onlinegp.models.moves import FORGETTING, Move, Times
 from onlinegp.models.recipe import parameters
 
 
 @parameters
-class LinearRLS(OnlineRegressor):
+class LinearRLS(AdditiveRegressor):
     """Recursive least squares: Bayesian linear regression with forgetting.
 
     y = w'x + e, with w ~ N(0, prior I) and e ~ N(0, noise). Without forgetting it is the batch posterior of all rows.
@@ -84,38 +84,6 @@ class LinearRLS(OnlineRegressor):
             intercept=bool(self.intercept),
             engine=self.engine,
         )
-
-    def merge(self, other: LinearRLS) -> Self:
-        """Learn what another model has learned, as if its rows had come here: information adds up.
-
-        Both must have the same noise, prior and intercept, and forget nothing. Sums over rows are kept to half the
-        digits that learning the rows keeps: standardize the inputs.
-        """
-        return self._add(other, 1)
-
-    def without(self, other: LinearRLS) -> Self:
-        """Take back what another model has learned, whose rows this one has learned too: the inverse of `merge`."""
-        return self._add(other, -1)
-
-    def _add(self, other: LinearRLS, sign: int) -> Self:
-        theirs = other.dump() if isinstance(other, LinearRLS) else None
-        if theirs is None:
-            raise TypeError(f"other must be a LinearRLS that has learned something, got {other!r}.")
-        mine = self._working
-        assert isinstance(mine, LinearLearner)
-        for name in ("noise", "prior", "forgetting", "intercept"):
-            if self.learned_with[name] != other.learned_with[name]:
-                raise ValueError(f"other must have the same {name} as this model, got {other!r}.")
-        if self.learned_with["forgetting"] != 1.0:
-            raise ValueError("forgetting must be 1.0 to add or take back what was learned: rows that fade have no sum.")
-        if (mine.features, mine.outputs) != (theirs["features"], theirs["outputs"]):
-            raise ValueError(
-                f"other must have {mine.features} features and {mine.outputs} outputs as this model has, "
-                f"got {theirs['features']} and {theirs['outputs']}."
-            )
-        with self._lock:
-            mine.add(theirs["learned"], sign)
-        return self
 
     @property
     def coef_(self) -> Array:

@@ -21,16 +21,18 @@ from onlinegp.streams.errors import CheckpointError
 from onlinegp.streams.running.stored import checked
 
 LATEST, PREVIOUS, LOCK = "checkpoint.ogp", "checkpoint-previous.ogp", "checkpoint.lock"
+DATABASE = "checkpoint.db"  # of a run with a model per key, with the files that SQLite keeps beside it
+DATABASES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm")
 
 
 def own_files(folder: Path) -> list[Path]:
     """Return the files that a run keeps in its folder; everything else in there is somebody else's."""
-    return [*(folder / name for name in (LATEST, PREVIOUS, LOCK)), *_unfinished(folder)]
+    return [*(folder / name for name in (LATEST, PREVIOUS, LOCK, *DATABASES)), *_unfinished(folder)]
 
 
 def latest(folder: Path) -> Path:
-    """Return the newest checkpoint in a folder."""
-    found = [path for path in (folder / LATEST, folder / PREVIOUS) if path.is_file()]
+    """Return the newest checkpoint in a folder, or the store of a run with a model per key."""
+    found = [folder / name for name in (LATEST, PREVIOUS, DATABASE) if (folder / name).is_file()]
     if not found:
         raise CheckpointError(
             f"{folder} is a folder without a checkpoint ({LATEST}). Name a model file, or the folder of --checkpoint."

@@ -277,7 +277,14 @@ class Job:
         self.sink.sync()
         self.rejects.sync()
         self.checkpoints.write(self.model_file(self._place()))
+        self._saved()
+
+    def _saved(self) -> None:
         self.saved_rows, self._saved_at = self.rows, monotonic()
+
+    def more(self) -> dict[str, Any]:
+        """Return figures of this kind of run, beside those that all have."""
+        return {}
 
     def model_file(self, place: dict[str, Any] | None = None) -> bytes:
         """Return the model with what it needs to be used on another stream, and the place in this one if it is given.

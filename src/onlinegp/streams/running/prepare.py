@@ -67,14 +67,18 @@ class Preparation:
 
     def tuned(self, warm: WarmUp) -> OnlineRegressor:
         """Return the model for a stream, which has learned the tuning rows."""
-        X, y = warm.data()
         if algorithm(self.name).estimator.tunes_itself:
-            return self._tuned_by_itself(warm, len(y))
-        scaling = Scaling.of(X, y)
-        trial = self.choose(*scaling(X, y))
-        model = self.wrapped(trial.build(), scaling)
+            return self._tuned_by_itself(warm, len(warm.data()[1]))
+        model = self.chosen(warm)
         teach(model, *warm.rows_for_learning())
         return model
+
+    def chosen(self, warm: WarmUp) -> OnlineRegressor:
+        """Return the model for a stream, tuned on the rows, which has learned nothing."""
+        X, y = warm.data()
+        scaling = Scaling.of(X, y)
+        trial = self.choose(*scaling(X, y))
+        return self.wrapped(trial.build(), scaling)
 
     def _tuned_by_itself(self, warm: WarmUp, rows: int) -> OnlineRegressor:
         """Return a model that tunes itself on the rows, all of them at once."""

@@ -20,6 +20,7 @@ def summary(job: Job) -> dict[str, Any]:
     return {
         "rows": job.rows,
         "rejected": job.rejects.count,
+        **job.more(),
         **job.score.summary(),
         "centers": size_of(job.model),
         "tuning_seconds": job.idle,
@@ -30,6 +31,8 @@ def summary(job: Job) -> dict[str, Any]:
 
 def summary_lines(figures: dict[str, Any]) -> list[str]:
     rejected = f", {figures['rejected']} rejected" if figures["rejected"] else ""
+    rejected += f", {figures['late']} late" if figures.get("late") else ""
+    rejected += f", {figures['keys']} keys" if "keys" in figures else ""
     lines = [
         f"{figures['rows']} rows{rejected}, {figures['rows_per_second']:,.0f} per second, {figures['centers']} centers"
     ]

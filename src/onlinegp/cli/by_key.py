@@ -1,0 +1,143 @@
+"""`onlinegp run --by KEY`: a model for each key. What differs from a run over one stream."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from onlinegp.checks import count
+from onlinegp.cli.options import chosen_columns, given_parameters
+from onlinegp.cli.parsing import parse_columns, parse_model
+from onlinegp.files.container import ModelFileError
+from onlinegp.fleet import Fleet
+from onlinegp.homes import stored_place
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.streams.errors import CheckpointError, listed
+from onlinegp.streams.reading.source import Columns, Source
+from onlinegp.streams.running.checkpoint import DATABASE
+from onlinegp.streams.running.job import check_resumable
+from onlinegp.streams.running.prepare import Preparation
+from onlinegp.streams.running.registry import algorithm
+from onlinegp.streams.running.stored import checked
+
+ROWS_OF_A_KEY = 100  # for tuning, where each key is tuned by itself
+
+
+def add_by_key(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("a model per key")
+    group.add_argument("--by", metavar="NAME", help="the column of the key: sensor, customer, link, ...")
+    group.add_argument("--order", metavar="NAME", help="the column that rises from row to row of a key, such as a time")
+    group.add_argument("--late", choices=("stop", "drop"), default="stop", help="rows that are not newer (stop)")
+    group.add_argument(
+        "--tune-by",
+        choices=("together", "key"),
+        default="together",
+        help="tune once, on the first rows of all keys, or each key on its own first rows (together)",
+    )
+    group.add_argument("--store", metavar="FILE", help="keep the models in FILE, which may be larger than memory")
+    group.add_argument("--keep", type=int, default=10_000, metavar="N", help="models in memory, with a store (10000)")
+
+
+def refuse_alone(args: argparse.Namespace) -> None:
+    """Refuse options that make no sense without --by, or with it."""
+    if args.by is None:
+        for name in ("order", "store"):
+            if getattr(args, name) is not None:
+                raise ValueError(f"--{name} needs --by NAME, the column of the key.")
+        return
+    for name, why in (
+        ("start", "each key has its own model; use --store"),
+        ("save", "there is a model per key; use --store, and `onlinegp inspect FILE --key K --out MODEL`"),
+        ("lags", "that is not possible yet"),
+        ("report", "that is not possible yet"),
+        ("ahead", "the inputs of the next row are not known before it comes"),
+        ("flag", "that is not possible yet"),
+    ):
+        if getattr(args, name):
+            raise ValueError(f"--{name} cannot be used with --by: {why}.")
+    if args.store is not None and args.checkpoint is not None:
+        raise ValueError("--store and --checkpoint exclude each other with --by: a store is a checkpoint. Use one.")
+    if args.resume and store_of(args) is None:
+        raise CheckpointError("--resume needs --checkpoint DIR or --store FILE of the first run.")
+    count("Each of them takes some memory.", keep=args.keep)
+
+
+def store_of(args: argparse.Namespace) -> Path | None:
+    """Return the file of the models, if there is one."""
+    if args.checkpoint is not None:
+        return Path(args.checkpoint) / DATABASE
+    return None if args.store is None else Path(args.store)
+
+
+def columns_by_key(args: argparse.Namespace, source: Source) -> Columns:
+    """Return the columns: key and order are copied to the output, and no features unless asked for."""
+    apart = [args.by, *([args.order] if args.order is not None else [])]
+    for name in apart:
+        if name not in source.names:
+            raise ValueError(f"there is no column {name!r} in {source.path}. Its columns: {listed(source.names)}.")
+    asked = {*apart, *(parse_columns(args.features) or ()), *(parse_columns(args.keys) or ())}
+    if args.target is None:
+        numbers = [name for name in source.names if source.numeric[name] and name not in asked]
+        args.target = numbers[-1] if numbers else None
+    columns = chosen_columns(args, source)[0].columns
+    if not columns.plain:
+        raise ValueError("--by takes columns of numbers only. Leave out --categories, --dates and --missing.")
+    features = columns.features
+    if args.features is None:
+        features = tuple(name for name in features if name not in apart)
+    if not features:
+        raise ValueError("--by needs columns to predict from, and there are none. Name them with --features.")
+    copied = dict.fromkeys([*apart, *columns.keys])
+    return Columns(columns.target, features, tuple(copied))
+
+
+def saved_place(args: argparse.Namespace) -> tuple[OnlineRegressor, dict[str, Any]] | None:
+    """Return the model and the place of the run to be resumed; the place is empty if there is only the model."""
+    path = store_of(args)
+    found = None if path is None else stored_place(path)
+    if found is None:
+        return None
+    model, note = found
+    if not args.resume:
+        if args.checkpoint is not None:
+            raise CheckpointError(
+                f"{args.checkpoint} holds the checkpoint of a run. Add --resume, or empty the folder."
+            )
+        return model, {}
+    try:
+        return model, {} if note is None else checked(note, model.unfitted())
+    except ModelFileError as error:
+        raise CheckpointError(f"{path}: {error}") from None
+
+
+def fleet_of(args: argparse.Namespace) -> Any:
+    """Return what makes a fleet of a model."""
+    return lambda model: Fleet(model, store=store_of(args), keep=args.keep)
+
+
+def preparation(args: argparse.Namespace, **talk: Any) -> Preparation:
+    """Return what every key starts from: one model tuned on all, or one that tunes itself."""
+    alone = args.tune_by == "key"
+    choice = parse_model(args.model or ("auto" if alone else "krlst"), given_parameters(args))
+    tunes_itself = algorithm(choice.algorithm.name).estimator.tunes_itself
+    if alone != tunes_itself:
+        remedy = "Leave --model out" if alone else "Use --tune-by key"
+        raise ValueError(f"--tune-by {args.tune_by} cannot tune --model {choice.algorithm.name}. {remedy}.")
+    given = dict(choice.given)
+    if alone:
+        given = {"rows": args.tune or ROWS_OF_A_KEY, "earliest": args.tune or ROWS_OF_A_KEY} | given
+    return Preparation(choice.algorithm.name, given, args.robust, **talk)
+
+
+def is_resumable(args: argparse.Namespace, format: str) -> bool:
+    """Return whether the place can be kept with the models; with --checkpoint it must be."""
+    if store_of(args) is None:
+        return False
+    try:
+        check_resumable(args.out, format)
+    except CheckpointError:
+        if args.checkpoint is not None or args.resume:
+            raise
+        return False
+    return True

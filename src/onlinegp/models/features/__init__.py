@@ -1,0 +1,1 @@
+"""Models that are linear in a fixed basis."""

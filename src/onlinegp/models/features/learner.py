@@ -1,0 +1,109 @@
+"""Bayesian linear regression on a random basis, with a noise that is fitted to it.
+
+y = w'phi(x) + e with e ~ N(0, s2) and w ~ N(0, s2 variance / noise): the parameters give the ratio, the data the scale.
+A basis of few functions does not follow all that the kernel could, and what it misses is noise, too. With s2 = 1, let
+row i be predicted by mean_i and variance 1 + v_i before it is learned. Then
+
+    s2 = (A noise + sum of (y_i - mean_i)^2 / (1 + v_i)) / (A + n)
+
+is the scale of the errors of prediction in units of what was predicted, with `noise` worth A rows. The sum is y'y - z'z
+in the square-root information form (R, z) of the regression, so it can be merged as R and z can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from onlinegp.checks import Array, stored_array, stored_names
+from onlinegp.learner import Contents, RowLearner, Sizes
+from onlinegp.models.features.basis import basis
+from onlinegp.models.linear.information import LinearLearner
+from onlinegp.predictions import Gaussian
+
+WORTH = 10.0  # rows that the noise given is worth
+ROWS = 512  # at a time, to bound the memory of their basis
+
+
+class FeatureLearner(RowLearner):
+    """Frequencies W (D, d), a linear learner of 2 D weights at unit noise, and the sum of squared errors, (p,)."""
+
+    def __init__(
+        self,
+        draw: Callable[[], Array],
+        features: int,
+        outputs: int,
+        *,
+        pairs: int,
+        noise: float,
+        variance: float,
+        engine: str,
+    ) -> None:
+        self._draw, self.noise = draw, noise
+        self.features, self.outputs = features, outputs
+        self.linear = LinearLearner(
+            2 * pairs, outputs, noise=1.0, prior=variance / noise, forgetting=1.0, intercept=False, engine=engine
+        )
+        self.squares = np.zeros(outputs)
+
+    @cached_property
+    def W(self) -> Array:  # drawn when it is needed: a file that only says that it has many features takes no memory
+        return self._draw()
+
+    @property
+    def seen(self) -> int:  # type: ignore[override]
+        return self.linear.seen
+
+    def learn(self, X: Array, Y: Array) -> None:
+        self.run(X, Y)
+
+    def run(self, X: Array, Y: Array) -> tuple[Gaussian, Sizes]:
+        mean, std = np.empty(Y.shape), np.empty(Y.shape)
+        for rows in _blocks(len(X)):
+            seen = self.seen
+            said, _ = self.linear.run(basis(self.W, X[rows]), Y[rows])
+            mean[rows] = said.mean
+            errors = (Y[rows] - said.mean) ** 2 / said.std**2  # std^2 is 1 + v
+            before = np.cumsum(np.vstack([self.squares, errors]), axis=0)  # row by row, in order
+            n = seen + np.arange(float(len(errors)))[:, None]
+            std[rows] = said.std * np.sqrt(self._scale(before[:-1], n))
+            self.squares = before[-1]
+        return Gaussian(mean, std), np.zeros(len(Y), dtype=np.int64)
+
+    def predict(self, X: Array) -> Gaussian:
+        parts = [self.linear.predict(basis(self.W, X[rows])) for rows in _blocks(len(X))]
+        said = Gaussian.joined(parts)
+        return Gaussian(said.mean, said.std * np.sqrt(self.scale))
+
+    @property
+    def scale(self) -> Array:
+        """The variance of the noise, fitted to the basis, (p,)."""
+        return self._scale(self.squares, np.array(float(self.seen)))
+
+    def _scale(self, squares: Array, n: Array) -> Array:
+        return (WORTH * self.noise + squares) / (WORTH + n)
+
+    def add(self, other: Contents, sign: int) -> None:
+        """Learn what another one of the same basis has learned, its contents, or with sign -1 take it back."""
+        # y'y = squares + z'z adds up
+        energy = self.squares + (self.linear.z**2).sum(axis=0)
+        energy = energy + sign * (other["squares"] + (other["z"] ** 2).sum(axis=0))
+        self.linear.add(other, sign)
+        self.squares = np.maximum(energy - (self.linear.z**2).sum(axis=0), 0.0)
+
+    def dump(self) -> Contents:
+        return self.linear.dump() | {"squares": self.squares.copy()}
+
+    def load(self, contents: Contents) -> None:
+        stored_names(contents, ("R", "z", "seen", "squares"), "RandomFeatureGP")
+        squares = stored_array("squares", contents["squares"], (self.outputs,))
+        if (squares < 0.0).any():
+            raise ValueError("squares must not be negative.")
+        self.linear.load({name: contents[name] for name in ("R", "z", "seen")})
+        self.squares = squares.copy()
+
+
+def _blocks(n: int) -> list[slice]:
+    return [slice(i, min(i + ROWS, n)) for i in range(0, max(n, 1), ROWS)]

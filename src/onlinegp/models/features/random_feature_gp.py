@@ -1,0 +1,101 @@
+"""A Gaussian process on a fixed random basis, whose posterior adds up."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY
+from typing import ClassVar
+
+import numpy as np
+
+from onlinegp.checks import count, positive
+from onlinegp.kernels import Kernel, kernel_or_default
+from onlinegp.models.features.basis import frequencies, parts_of
+from onlinegp.models.features.learner import FeatureLearner
+from onlinegp.models.linear.additive import AdditiveRegressor
+from onlinegp.models.recipe import parameters
+
+MOST_PAIRS = 10_000
+
+
+@parameters
+class RandomFeatureGP(AdditiveRegressor):
+    """Bayesian linear regression on random cosines and sines, which make up a stationary kernel.
+
+    What it has learned is a sum over rows: models of parts of the data can be merged (`merge`, `fit_parallel`), and a
+    part can be taken back (`without`). The noise is fitted to the basis, as few functions do not follow all that the
+    kernel could: :mod:`onlinegp.models.features.learner` has the equations.
+
+    Use it for one large set of data on several processes or machines. Not for a stream that one machine can follow:
+    centers chosen from the data do better than a basis that is fixed before; nor with many inputs, where random
+    functions seldom meet the data.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        RBF, Matern12, Matern32 or Matern52, or a multiple of one; ``RBF()`` if None.
+    noise : float
+        The variance of the noise in y, to start from.
+    pairs : int
+        The number of frequencies, each with a cosine and a sine.
+    seed : int
+        Of the frequencies. Models that are to be merged must have the same.
+    engine : {"auto", "native", "python"}
+        What runs it: the compiled loop, the readable one, or the best that is there.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.linspace(-3, 3, 400)[:, None]
+    >>> y = np.sin(2 * X[:, 0])
+    >>> one, other = (ogp.RandomFeatureGP(noise=1e-4, pairs=30).fit(X[i::2], y[i::2]) for i in (0, 1))
+    >>> both = one.merge(other)
+    >>> both.n_samples_seen_, bool(np.abs(both.predict(X) - y).max() < 0.05)
+    (400, True)
+    """
+
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    noise: float = 1e-2
+    pairs: int = 200
+    seed: int = 0
+    engine: str = "auto"
+
+    cost: ClassVar[str] = "O(D^2) per sample with D pairs, O(D^2) memory"
+    equation: ClassVar[str] = (
+        "y = w'phi(x) + e with phi(x) = [cos(W x); sin(W x)] / sqrt(D), W drawn once; the posterior of w"
+    )
+    memory: ClassVar[str] = "O(D^2)"
+    variance: ClassVar[str] = "that of Bayesian linear regression on phi, in the scale of the errors so far"
+    citation: ClassVar[str] = (
+        'Rahimi and Recht, "Random features for large-scale kernel machines", NIPS, 2007; orthogonal: Yu, Suresh, '
+        'Choromanski, Holtmann-Rice and Kumar, "Orthogonal random features", NIPS, 2016.'
+    )
+
+    def check(self) -> None:
+        parts_of(kernel_or_default(self.kernel))
+        positive(noise=self.noise)
+        if count("200 is a usual choice.", pairs=self.pairs) > MOST_PAIRS:
+            raise ValueError(f"pairs must be at most {MOST_PAIRS}, got {self.pairs}: memory grows with their square.")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or self.seed < 0:
+            raise ValueError(f"seed must be a whole number of at least 0, got {self.seed!r}.")
+
+    def start(self, features: int, outputs: int) -> FeatureLearner:
+        self.check()
+        variance, shape = parts_of(kernel_or_default(self.kernel))
+        pairs, seed = int(self.pairs), int(self.seed)
+        return FeatureLearner(
+            lambda: frequencies(shape, features, pairs, np.random.default_rng(seed)),
+            features,
+            outputs,
+            pairs=pairs,
+            noise=float(self.noise),
+            variance=variance,
+            engine=self.engine,
+        )
+
+    @property
+    def noise_(self) -> float | np.ndarray:
+        """The variance of the noise, fitted to the basis: a number, or (outputs,)."""
+        learner = self._working
+        assert isinstance(learner, FeatureLearner)
+        return float(learner.scale[0]) if self._single else learner.scale

@@ -1,0 +1,46 @@
+"""Models whose posterior is a sum over rows: what two of them have learned can be added, and taken back."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from onlinegp.learner import Contents
+from onlinegp.models.base import OnlineRegressor
+
+ENGINE = "engine"  # whatever runs them, the sums are the same
+
+
+class AdditiveRegressor(OnlineRegressor):
+    """Base class of models that can be merged. Their learners have `add(contents, sign)`."""
+
+    def merge(self, other: Self) -> Self:
+        """Learn what another model has learned, as if its rows had come here: information adds up.
+
+        Both must have the same parameters, and forget nothing. Sums over rows are kept to half the digits that learning
+        the rows keeps: standardize the inputs.
+        """
+        return self._add(other, 1)
+
+    def without(self, other: Self) -> Self:
+        """Take back what another model has learned, whose rows this one has learned too: the inverse of `merge`."""
+        return self._add(other, -1)
+
+    def _add(self, other: Self, sign: int) -> Self:
+        theirs = other.dump() if isinstance(other, type(self)) else None
+        if theirs is None:
+            raise TypeError(f"other must be a {type(self).__name__} that has learned something, got {other!r}.")
+        mine: Any = self._working
+        for name, value in self.learned_with.items():
+            if name != ENGINE and repr(value) != repr(other.learned_with[name]):
+                raise ValueError(f"other must have the same {name} as this model, got {other!r}.")
+        if self.learned_with.get("forgetting", 1.0) != 1.0:
+            raise ValueError("forgetting must be 1.0 to add or take back what was learned: rows that fade have no sum.")
+        if (mine.features, mine.outputs) != (theirs["features"], theirs["outputs"]):
+            raise ValueError(
+                f"other must have {mine.features} features and {mine.outputs} outputs as this model has, "
+                f"got {theirs['features']} and {theirs['outputs']}."
+            )
+        learned: Contents = theirs["learned"]
+        with self._lock:
+            mine.add(learned, sign)
+        return self

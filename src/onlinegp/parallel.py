@@ -1,0 +1,73 @@
+"""One large set of data on several processes: models whose posterior adds up, merged."""
+
+from __future__ import annotations
+
+import copy
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onlinegp.checks import Array, check_Xy, count
+from onlinegp.engine import thread_count
+from onlinegp.models.linear.additive import AdditiveRegressor
+from onlinegp.processes import worker_pool
+
+Model = TypeVar("Model", bound=AdditiveRegressor)
+
+
+def fit_parallel(
+    model: Model, X: ArrayLike, y: ArrayLike, *, n_jobs: int | None = None, parts: int | None = None
+) -> Model:
+    """Return a copy of the model that has learned all rows: each part of them in a process, then merged.
+
+    With joblib installed its backend runs the parts, which may be another one than processes here
+    (``joblib.parallel_config``); without it, processes do.
+
+    Parameters
+    ----------
+    model : estimator
+        One that can be merged: LinearRLS, RandomFeatureGP.
+    X, y : array-like of shape (n, d), and (n,) or (n, outputs)
+    n_jobs : int, optional
+        The number of processes; the cores if None.
+    parts : int, optional
+        Into how many parts the rows are split; `n_jobs` if None. The result depends on it by rounding only.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> model = ogp.fit_parallel(ogp.LinearRLS(), X, X @ [1.0, -1.0], n_jobs=1, parts=4)
+    >>> model.coef_.round(2).tolist()
+    [1.0, -1.0]
+    """
+    if not isinstance(model, AdditiveRegressor):
+        raise TypeError(f"model must be one that can be merged, LinearRLS or RandomFeatureGP, got {model!r}.")
+    model = copy.deepcopy(model).unfitted()
+    model.check()
+    X, y = check_Xy(X, y)
+    jobs = thread_count() if n_jobs is None else count("Use None for as many as there are cores.", n_jobs=n_jobs)
+    split = jobs if parts is None else count("Use None for one per process.", parts=parts)
+    pieces = [rows for rows in np.array_split(np.arange(len(X)), split) if len(rows)]
+    tasks = [(model, X[rows[0] : rows[-1] + 1], y[rows[0] : rows[-1] + 1]) for rows in pieces]
+    fitted = _all(tasks, jobs)
+    whole = fitted[0]
+    for part in fitted[1:]:
+        whole.merge(part)
+    return whole
+
+
+def _all(tasks: list[tuple[Model, Array, Array]], jobs: int) -> list[Model]:
+    if jobs == 1 or len(tasks) == 1:
+        return [_fit(*task) for task in tasks]
+    try:
+        from joblib import Parallel, delayed
+    except ImportError:
+        with worker_pool(min(jobs, len(tasks))) as pool:
+            return list(pool.map(_fit, *zip(*tasks, strict=True)))
+    return list(Parallel(n_jobs=jobs)(delayed(_fit)(*task) for task in tasks))
+
+
+def _fit(model: Model, X: Array, y: Array) -> Model:
+    return copy.deepcopy(model).fit(X, y)

@@ -1,0 +1,230 @@
+"""One run over the streams of many keys: a model for each, predictions in the order of the input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinegp.checks import Array
+from onlinegp.fleet import Fleet
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined.base import innermost
+from onlinegp.models.health import BreakdownError
+from onlinegp.predictions import Predictions
+from onlinegp.streams.errors import BadData, BadRow, BrokeDown, short
+from onlinegp.streams.numbers import number
+from onlinegp.streams.reading.source import Block
+from onlinegp.streams.running.advance import Said, stretches
+from onlinegp.streams.running.job import Job
+
+Key = str | int
+
+
+class LateRow(BadRow):
+    """A row that is not newer than the last of its key; its line is the number of the row."""
+
+    def message(self, path: str) -> str:
+        return (
+            f"{path}, row {self.line} of the data: {self.column} {short(self.value)!r} {self.reason}. "
+            f"Sort the rows of each key, or leave late ones out with --late drop."
+        )
+
+
+@dataclass
+class KeyedJob(Job):
+    """A job whose rows belong to keys. `prepare` and `model` say what every key starts from.
+
+    Parameters
+    ----------
+    by, order : str, str or None
+        The columns of the key and of the place of a row in the order of its key, both among those that are copied.
+    late : {"stop", "drop"}
+        What to do with a row that is not newer than the last of its key.
+    hire : callable
+        Makes the fleet of a model.
+    resumable : bool
+        Whether the place in the input and the output is to be kept with the models.
+    """
+
+    by: str = ""
+    order: str | None = None
+    late: str = "stop"
+    hire: Callable[[OnlineRegressor], Fleet] = Fleet
+    resumable: bool = False
+    fleet: Fleet | None = None
+    dropped: int = 0
+    _early: list[tuple[Key, Any]] = field(default_factory=list)  # key and place of each row before there is a fleet
+    _last: dict[Key, Any] = field(default_factory=dict)  # the last place of each key, until then
+
+    def more(self) -> dict[str, Any]:
+        return {"keys": 0 if self.fleet is None else len(self.fleet), "late": self.dropped}
+
+    # Rows
+
+    def _take(self, block: Block, position: dict[str, int]) -> None:
+        if self.fleet is None and self.model is not None:
+            self._employ()
+        late = self._late(block)
+        if late.any() and self.late == "stop":
+            first = int(np.argmax(late))
+            block.error = self._complaint(block, first)
+            super()._take(_some(block, np.arange(len(block)) < first), position)  # which raises it
+        self.dropped += int(late.sum())
+        super()._take(_some(block, ~late) if late.any() else block, position)
+
+    def _late(self, block: Block) -> NDArray[np.bool_]:
+        """Return which rows are not newer than the last of their key."""
+        keys = self._keys(block)
+        places = [None] * len(keys) if self.order is None else self._places(block)
+        late = np.zeros(len(keys), dtype=bool)
+        if self.order is not None and self.fleet is not None:
+            late = ~self.fleet.newer(keys, places) if keys else late
+        elif self.order is not None:
+            for i, (key, place) in enumerate(zip(keys, places, strict=True)):
+                late[i] = key in self._last and not place > self._last[key]
+                if not late[i]:
+                    self._last[key] = place
+        if self.fleet is None:
+            self._early += [(key, place) for key, place, bad in zip(keys, places, late, strict=True) if not bad]
+        return late
+
+    def _keys(self, block: Block) -> list[Key]:
+        values = _listed(block.keys[self.source.columns.keys.index(self.by)])
+        return [value if type(value) in (str, int) else "" if value is None else str(value) for value in values]
+
+    def _places(self, block: Block) -> list[Any]:
+        """Return the place of each row in the order of its key: numbers, or texts."""
+        assert self.order is not None
+        places = []
+        for i, value in enumerate(_listed(block.keys[self.source.columns.keys.index(self.order)])):
+            place = float(value) if isinstance(value, int | float) else "" if value is None else str(value)
+            if isinstance(place, str) and self.source.numeric[self.order]:
+                try:
+                    place = number(place)
+                except ValueError:
+                    place = ""
+            if place in ("", None) or place != place:
+                raise BadData(
+                    f"{self.source.path}, row {self.rows + self.dropped + i + 1} of the data: {self.order} is "
+                    f"{short(str(value))!r}, which has no place in an order. Correct the row, or leave --order out."
+                )
+            places.append(place)
+        return places
+
+    def _complaint(self, block: Block, i: int) -> BadRow:
+        key, place = self._keys(block)[i], self._places(block)[i]
+        reason = f"is not newer than the last of the key {short(str(key))!r}"
+        return LateRow(self.rows + self.dropped + i + 1, str(self.order), str(place), reason, "")
+
+    # Models
+
+    def _tune(self) -> None:
+        super()._tune()
+        assert self.warm_up is not None
+        self._employ()
+        X, y = self.warm_up.rows_for_learning()
+        seen = self.warm_up.seen
+        keys = [key for key, _ in self._early[seen - len(y) : seen]]
+        known = ~np.isnan(y)
+        assert self.fleet is not None
+        self.fleet.learn([key for key, good in zip(keys, known, strict=True) if good], X[known], y[known])
+        self._early, self._last = [], {}
+
+    def _employ(self) -> None:
+        """Have a fleet, which knows the last places of the rows so far."""
+        assert self.model is not None
+        self.fleet = self.hire(self.model)
+        self.fleet.begin(len(self.source.columns.features))
+        if self.resumable:
+            self.fleet.keep_beside(self._beside)
+        if self.order is not None and self._early:
+            self.fleet.newer([key for key, _ in self._early], [place for _, place in self._early])
+
+    def _predict(self, block: Block, start: int) -> None:
+        if self.fleet is None:
+            self._employ()
+        self._emit(block, start, self._said(self._keys(block)[start:], block.X[start:], block.y[start:]), counts=True)
+
+    def _said(self, keys: list[Key], X: Array, y: Array) -> Said:
+        """Predict rows, and learn those that have a target."""
+        assert self.fleet is not None
+        said = []
+        try:
+            with np.errstate(all="ignore"):
+                for part, missing in stretches(np.isnan(y)):
+                    if missing:
+                        predictions = self._without_target(keys[part], X[part])
+                        said.append(Said(predictions, np.zeros(len(predictions), dtype=np.int64)))
+                    else:
+                        trace = self.fleet.run(keys[part], X[part], y[part])
+                        said.append(Said(trace.predictions, trace.size))
+        except BreakdownError as error:
+            assert self.model is not None
+            raise BrokeDown(innermost(self.model), str(error)) from None
+        return Said.joined(said)
+
+    def _without_target(self, keys: list[Key], X: Array) -> Predictions:
+        """Predict rows whose target is missing; a key that was never learned has the model that it would start from."""
+        assert self.fleet is not None
+        assert self.model is not None
+        known = np.array([key in self.fleet for key in keys])
+        parts, order = [], []
+        for which in (known, ~known):
+            rows = np.flatnonzero(which)
+            if not len(rows):
+                continue
+            order.append(rows)
+            old = which is known
+            some = [keys[i] for i in rows]
+            parts.append(self.fleet.predict_distribution(some, X[rows]) if old else self._prior(X[rows]))
+        return Predictions.joined(parts).rows(np.argsort(np.concatenate(order)))
+
+    def _prior(self, X: Array) -> Predictions:
+        assert self.model is not None
+        return self.model.unfitted().predict_distribution(X)
+
+    # Checkpoints: the place is kept in the store, in the same transaction as the models
+
+    def save_checkpoint(self) -> None:
+        if self.fleet is not None:
+            self.fleet.commit()
+            self._saved()
+
+    def _beside(self) -> dict[str, Any]:
+        """Make the output safe, and return the place: called when the models are committed."""
+        self.sink.sync()
+        self.rejects.sync()
+        stream = {"columns": asdict(self.source.columns), "level": self.level, "settings": self.settings}
+        place = self._place()
+        place["rejects"] |= {"late": self.dropped}
+        return stream | place
+
+    def resume(self, model: OnlineRegressor, stream: dict[str, Any]) -> None:
+        super().resume(model, stream)
+        self.dropped = int(stream["rejects"].get("late", 0))
+        self._employ()
+
+    def close(self) -> None:
+        try:
+            super().close()
+        finally:
+            if self.fleet is not None:
+                self.fleet.close()
+
+
+def _listed(column: Any) -> list[Any]:
+    return column if isinstance(column, list) else column.to_pylist()
+
+
+def _some(block: Block, which: NDArray[np.bool_]) -> Block:
+    """Return the rows of a block that a mask says."""
+
+    def kept(column: Any) -> Any:
+        return [value for value, keep in zip(column, which, strict=True) if keep] if isinstance(column, list) else (
+            column.take(np.flatnonzero(which)))  # fmt: skip
+
+    return Block(block.X[which], block.y[which], [kept(column) for column in block.keys], block.rejected, block.error)

@@ -1,0 +1,161 @@
+"""`onlinegp run --by`: a model per key, the same bytes in memory, with a store, and after kills."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from shell import inside, onlinegp, rows_of
+from test_crash import Crashing
+
+import onlinegp as ogp
+from onlinegp.kernels import RBF
+
+FIXED = ["--kernel", "rbf(1.0)", "--noise", "0.01", "--budget", "15", "--model", "krlst", "--quiet"]
+BY = ["--by", "sensor", "--order", "time"]
+
+
+def write_events(path: Path, n: int, *, keys: int = 12, seed: int = 0) -> Path:
+    """Write events of sensors with a number each, some targets missing, in the order of their times."""
+    rng = np.random.default_rng(seed)
+    X, which = rng.uniform(-2, 2, (n, 2)), rng.integers(0, keys, n)
+    y = np.sin(X[:, 0]) + 0.1 * which + 0.1 * rng.standard_normal(n)
+    rows = [
+        f"{i},{which[i]},{float(X[i, 0])!r},{float(X[i, 1])!r},{'' if i % 41 == 5 else repr(float(y[i]))}"
+        for i in range(n)
+    ]
+    path.write_text("time,sensor,a,b,y\n" + "".join(row + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture
+def data(tmp_path):
+    return write_events(tmp_path / "events.csv", 600)
+
+
+def test_each_key_has_its_own_model(data, tmp_path):
+    inside("run", data, *BY, *FIXED, "--out", tmp_path / "out.csv", "--summary", tmp_path / "s.json")
+    rows = rows_of(tmp_path / "out.csv")
+    assert [row["time"] for row in rows] == [str(i) for i in range(600)]
+    assert json.loads((tmp_path / "s.json").read_text())["keys"] == 12
+    table = rows_of(data)
+    for key in ("0", "7"):
+        mine = [i for i, row in enumerate(table) if row["sensor"] == key and row["y"]]
+        X = np.array([[float(table[i]["a"]), float(table[i]["b"])] for i in mine])
+        y = np.array([float(table[i]["y"]) for i in mine])
+        alone = ogp.run(ogp.KRLST(RBF(1.0), noise=0.01, budget=15), X, y)
+        np.testing.assert_array_equal([float(rows[i]["mean"]) for i in mine], alone.mean)
+        np.testing.assert_array_equal([float(rows[i]["std"]) for i in mine], alone.std)
+    missing = [row for row in rows if not row["y"]]
+    assert missing
+    assert all(row["mean"] and not row["log_density"] for row in missing)
+
+
+@pytest.mark.parametrize("more", [["--store", "fleet.db", "--keep", "3"], ["--checkpoint", "safe", "--keep", "2"]])
+@pytest.mark.parametrize("model", [FIXED, ["--tune", "100", "--budget", "15", "--quiet"]])
+def test_a_store_changes_nothing(data, tmp_path, more, model):
+    inside("run", data, *BY, *model, "--out", tmp_path / "whole.csv", cwd=tmp_path)
+    inside("run", data, *BY, *model, "--out", tmp_path / "out.csv", *more, "--every", "100", cwd=tmp_path)
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    store = tmp_path / ("fleet.db" if "--store" in more else "safe/checkpoint.db")
+    facts = json.loads(inside("inspect", store, "--json").stdout)
+    assert facts["models"] == 12
+    one = json.loads(inside("inspect", store, "--key", "7", "--out", tmp_path / "7.ogp", "--json").stdout)
+    assert one["learned"] == sum(row["sensor"] == "7" and row["y"] != "" for row in rows_of(data))
+
+
+def test_each_key_tunes_itself(tmp_path):
+    data = write_events(tmp_path / "events.csv", 160, keys=2)
+    out = tmp_path / "out.csv"
+    inside("run", data, *BY, "--tune-by", "key", "--tune", "30", "--quiet", "--out", out)
+    assert len(rows_of(out)) == 160
+    error = [float(row["mean"]) - float(row["y"]) for row in rows_of(out)[100:] if row["y"] and row["mean"]]
+    assert np.std(error) < 0.5
+    assert b"--tune-by" in inside("run", data, *BY, "--model", "auto", "--out", out, code=1).stderr
+    assert b"--tune-by" in inside("run", data, *BY, *FIXED, "--tune-by", "key", "--out", out, code=1).stderr
+
+
+@pytest.mark.parametrize("more", [[], ["--store", "fleet.db", "--keep", "2"]])
+def test_late_rows(data, tmp_path, more):
+    lines = data.read_text().splitlines()
+    late = [*lines[:300], lines[200], *lines[300:500], lines[450], lines[499], *lines[500:]]
+    (tmp_path / "late.csv").write_text("\n".join(late) + "\n")
+    inside("run", data, *BY, *FIXED, "--out", tmp_path / "whole.csv")
+    told = inside("run", "late.csv", *BY, *FIXED, "--out", "out.csv", *more, code=3, cwd=tmp_path).stderr
+    assert b"late.csv, row 300 of the data: time '199.0' is not newer than the last of the key" in told
+    assert (tmp_path / "whole.csv").read_text().startswith((tmp_path / "out.csv").read_text())
+    if more:
+        (tmp_path / "fleet.db").unlink()
+    args = ["run", "late.csv", *BY, *FIXED, "--late", "drop", "--out", "out.csv", "--summary", "s.json", *more]
+    inside(*args, cwd=tmp_path)
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    assert json.loads((tmp_path / "s.json").read_text())["late"] == 3
+
+
+def test_a_store_goes_on_with_another_file(tmp_path):
+    whole = write_events(tmp_path / "events.csv", 600)
+    lines = whole.read_text().splitlines()
+    (tmp_path / "one.csv").write_text("\n".join(lines[:301]) + "\n")
+    (tmp_path / "two.csv").write_text("\n".join([lines[0], *lines[301:]]) + "\n")
+    inside("run", whole, *BY, *FIXED, "--out", tmp_path / "whole.csv")
+    for name in ("one", "two"):
+        inside("run", f"{name}.csv", *BY, *FIXED, "--store", "fleet.db", "--out", f"{name}.out.csv", cwd=tmp_path)
+    parts = [(tmp_path / f"{name}.out.csv").read_text().splitlines() for name in ("one", "two")]
+    assert parts[0] + parts[1][1:] == (tmp_path / "whole.csv").read_text().splitlines()
+
+
+def test_what_is_refused(data, tmp_path):
+    out = ["--out", tmp_path / "out.csv"]
+    for more, message in [
+        (["--order", "time"], b"--order needs --by"),
+        (["--by", "none"], b"there is no column 'none'"),
+        ([*BY, "--lags", "3"], b"--lags cannot be used with --by"),
+        ([*BY, "--save", "m.ogp"], b"--save cannot be used with --by"),
+        ([*BY, "--ahead"], b"--ahead cannot be used with --by"),
+        ([*BY, "--flag", "0.001"], b"--flag cannot be used with --by"),
+        ([*BY, "--keep", "0"], b"keep must be"),
+        ([*BY, "--store", data], b"same file"),
+        ([*BY, "--store", "s.db", "--checkpoint", "safe"], b"exclude each other"),
+        (["--by", "sensor", "--features", "a", "--order", "y"], b"has no place in an order"),
+    ]:
+        assert message in inside("run", data, *FIXED, *out, *more, code=None, cwd=tmp_path).stderr
+    inside("run", data, *BY, *FIXED, *out, "--checkpoint", "safe", cwd=tmp_path)
+    again = ["run", data, *BY, *FIXED, *out, "--checkpoint", "safe"]
+    assert b"--resume" in inside(*again, code=4, cwd=tmp_path).stderr
+    assert b"--late" in inside(*again, "--resume", "--late", "drop", code=4, cwd=tmp_path).stderr
+    before = (tmp_path / "out.csv").read_bytes()
+    inside(*again, "--resume", cwd=tmp_path)
+    assert (tmp_path / "out.csv").read_bytes() == before
+
+
+def crash(folder: Path, *, rows: int, kills: int, every: int, more: list[str]) -> list[int]:
+    """Compare a run that is killed so many times with one that is not; return the rows at which it was."""
+    write_events(folder / "events.csv", rows, keys=40)
+    args = ["run", "events.csv", *BY, *FIXED, "--out", "out.csv", *more]
+    onlinegp(*args, cwd=folder)
+    out = folder / "out.csv"
+    whole = out.read_bytes()
+    assert whole.count(b"\n") == rows + 1
+    out.unlink()
+    args += ["--checkpoint", "safe", "--every", str(every), "--keep", "10"]
+    crashing = Crashing(args, out, len(whole), cwd=folder, seed="keys")
+    crashing.kill(kills)
+    onlinegp(*crashing.args, cwd=folder)
+    assert out.read_bytes() == whole
+    print(f"\nby key: {len(crashing.landed)} kills of {rows} rows, at row {crashing.landed}", file=sys.stderr)
+    return crashing.landed
+
+
+@pytest.mark.parametrize("more", [[], ["--robust"]])
+def test_killed_runs_give_the_same_bytes(tmp_path, more):
+    assert len(crash(tmp_path, rows=9_000, kills=2, every=300, more=more)) == 2
+
+
+@pytest.mark.attack
+def test_twenty_kills(tmp_path):
+    landed = crash(tmp_path, rows=60_000, kills=20, every=1000, more=[])
+    assert len(landed) == 20
+    assert len(set(landed)) > 10
