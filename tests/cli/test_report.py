@@ -74,7 +74,7 @@ def test_the_most_surprising_row_is_the_planted_one(folder):
 
 def test_members_and_their_weights(folder):
     weights = data_of(folder / "auto.html")["weights"]
-    assert weights["members"] == ["local", "local-linear", "krlst", "linear"]
+    assert weights["members"] == ["local", "local-linear", "local-other", "krlst", "linear"]
     assert np.sum(weights["series"], axis=0) == pytest.approx(1.0, abs=1e-4)
     assert weights["row"][0] == 101
     assert weights["end"][-1] == 400

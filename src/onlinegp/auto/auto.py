@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
-from onlinegp.auto.learner import FEWEST, AutoLearner
+from onlinegp.auto.learner import FEWEST, MOST, AutoLearner
 from onlinegp.auto.members import MEMBERS, Parts
 from onlinegp.checks import count, fraction, positive
 from onlinegp.kernels import Kernel
@@ -14,7 +14,6 @@ from onlinegp.kernels.spec import columns
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.recipe import parameters
 
-MOST = 10_000  # rows to tune on
 ENOUGH = 200  # of them, where others have tuned before
 
 
@@ -44,10 +43,14 @@ class Auto(OnlineRegressor):
         What may be mixed. Of the first two one is left out if its kernel is much less likely than the other's.
     kernel : Kernel, optional
         For inputs and target in standard units: it is used as it is, and only noise and forgetting are tuned.
-    noise, forgetting : float, optional
-        Likewise.
-    neighbors, store : int
-        Of the local GPs: how many rows a question is answered from, and how many of the latest are kept.
+    noise : float, optional
+        Likewise, the variance of the noise in units of the target's variance.
+    forgetting : float, optional
+        Likewise, the factor of :class:`KRLST` and :class:`LocalGP`.
+    neighbors : int
+        From how many rows a local GP answers a question.
+    store : int, optional
+        How many of the latest rows the local GPs keep; all if None.
     budget : int
         The number of centers of the KRLST.
 

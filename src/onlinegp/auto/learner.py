@@ -20,7 +20,7 @@ from onlinegp.models.combined.moments import like_so_far, moments
 from onlinegp.models.description import describe, rebuild
 from onlinegp.predictions import Gaussian, Predictions
 
-FEWEST = 5  # rows to tune on
+FEWEST, MOST = 5, 10_000  # rows to tune on
 _TUNING: ContextVar[Progress] = ContextVar("tuning", default=lambda share: None)  # is told how far a tuning has come
 
 

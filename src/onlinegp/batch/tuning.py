@@ -38,6 +38,7 @@ STARTS = (  # length scales / sqrt(d), and noise
 SMALLEST_FORGETTING = 1e-6  # a KRLS-T below it forgets everything at once
 MEMORIES = (1e5, 3e4, 1e4, 3e3, 1e3, 300.0, 100.0)  # rows after which a function that changes is 1 / e of itself
 MARGIN = 3.0  # nats
+LATEST = 1000  # rows that tell it
 NOTHING = 0.98  # of the variance: a model whose errors exceed it explains nothing
 
 
@@ -186,6 +187,7 @@ def likely_forgetting(found: Hyperparameters, X: ArrayLike, y: ArrayLike) -> Hyp
     another is more likely by 3 nats.
     """
     X, y = check_Xy(X, y)
+    X, y = X[-LATEST:], y[-LATEST:]
     factors = [float(np.exp(-2.0 / memory)) for memory in MEMORIES]
     trials = [
         replace(found, forgetting=a, log_likelihood=log_likelihood(found.kernel, found.noise, a, X, y)) for a in factors

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -198,7 +198,7 @@ class KeyedJob(Job):
         """Make the output safe, and return the place: called when the models are committed."""
         self.sink.sync()
         self.rejects.sync()
-        stream = {"columns": asdict(self.source.columns), "level": self.level, "settings": self.settings}
+        stream = {"columns": self.encoder.dump(), "level": self.level, "settings": self.settings}
         place = self._place()
         place["rejects"] |= {"late": self.dropped}
         return stream | place

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.auto.learner import FEWEST, AutoLearner, watched
+from onlinegp.auto.learner import FEWEST, MOST, AutoLearner, watched
 from onlinegp.batch.choice import BUDGET, Outcome, Trial, prequential, recommend
 from onlinegp.batch.search import Progress
 from onlinegp.batch.tuning import NOTHING, Hyperparameters, explains, likely_kernels, likely_noise
@@ -82,7 +82,7 @@ class Preparation:
 
     def _tuned_by_itself(self, warm: WarmUp, rows: int) -> OnlineRegressor:
         """Return a model that tunes itself on the rows, all of them at once."""
-        rows = max(rows, FEWEST)
+        rows = min(max(rows, FEWEST), MOST)
         auto = algorithm(self.name).estimator(**{"rows": rows, "earliest": rows} | self.given)
         model = self.wrapped(auto)
         with watched(self.progress):
