@@ -6,15 +6,18 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlinegp.auto.members import Parts, Progress
 from onlinegp.checks import Array, stored_array, stored_names, stored_number
-from onlinegp.learner import Contents, Learner, Sizes, inside, nested
+from onlinegp.files.container import pack, unpack
+from onlinegp.learner import Contents, Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined import Mixture, Scaled
-from onlinegp.models.combined.base import NAME, innermost, innermost_learner
+from onlinegp.models.combined.base import innermost, innermost_learner
 from onlinegp.models.combined.mixture import MixtureLearner
 from onlinegp.models.combined.moments import like_so_far, moments
 from onlinegp.models.description import describe, rebuild
@@ -176,11 +179,11 @@ class AutoLearner:
             "y": self._Y.copy(),
             "chosen": "" if self.chosen is None else json.dumps(describe(self.chosen)),
         }
-        return own if self.inner is None else own | nested(NAME, self.inner.dump())
+        return own | {"learned": _packed({} if self.inner is None else self.inner.dump())}
 
     def load(self, contents: Contents) -> None:
-        own = {name: value for name, value in contents.items() if not name.startswith(f"{NAME}.")}
-        stored_names(own, ("seen", "constant", "unexplained", "x", "y", "chosen"), "Auto")
+        own = contents
+        stored_names(own, ("seen", "constant", "unexplained", "x", "y", "chosen", "learned"), "Auto")
         self.seen, self.constant = (stored_number(name, own[name], int) for name in ("seen", "constant"))
         if self.constant > self.seen:
             raise ValueError(f"constant must be at most seen, {self.seen}, got {self.constant}.")
@@ -189,11 +192,12 @@ class AutoLearner:
         self._X = stored_array("x", own["x"], (kept, self.features)).copy()
         self._Y = stored_array("y", own["y"], (kept, self.outputs)).copy()
         tuned = self._counted() >= self.due[0]
-        if not isinstance(own["chosen"], str) or bool(own["chosen"]) != tuned or (len(own) == len(contents) and tuned):
+        learned = _unpacked(own["learned"])
+        if not isinstance(own["chosen"], str) or not bool(own["chosen"]) == bool(learned) == tuned:
             raise ValueError("what was chosen does not go with the number of rows.")
         self.chosen, self.inner = None, None
         if tuned:
-            self._continue(own["chosen"], inside(NAME, contents))
+            self._continue(own["chosen"], learned)
 
     def _continue(self, text: str, contents: Contents) -> None:
         chosen = rebuild(json.loads(text))
@@ -202,3 +206,21 @@ class AutoLearner:
         inner = chosen.start(self.features, self.outputs)
         inner.load(contents)
         self.chosen, self.inner = chosen, inner
+
+
+def _packed(contents: Contents) -> NDArray[np.uint8]:
+    """Return contents as one array: the learners of a fleet may have chosen different members, and are saved alike."""
+    arrays = {name: value for name, value in contents.items() if isinstance(value, np.ndarray)}
+    others = {name: value for name, value in contents.items() if name not in arrays}
+    return np.frombuffer(pack({"others": others}, arrays), dtype=np.uint8).copy()
+
+
+def _unpacked(array: Any) -> Contents:
+    """Return what `_packed` packed."""
+    if not isinstance(array, np.ndarray) or array.dtype != np.uint8 or array.ndim != 1:
+        raise ValueError("what was learned must be an array of bytes.")
+    header, arrays = unpack(array.tobytes())
+    others = header.get("others")
+    if not isinstance(others, dict):
+        raise ValueError("what was learned has no numbers.")
+    return others | arrays
