@@ -187,7 +187,7 @@ def test_stored_rows_that_do_not_fit_are_refused(engine, what):
 def test_what_was_tuned_fits_in():
     kernel = 2.0 * RBF([1.0, 2.0])
     found = ogp.LocalGP.suggested(kernel, 0.1, budget=100, forgetting=0.99, power="fixed")
-    assert found == {"kernel": kernel, "noise": 0.1, "forgetting": 0.99}
+    assert found == {"kernel": kernel, "noise": 0.1, "forgetting": 0.99, "store": 100_000}
 
 
 def test_it_learns_a_function_that_no_budget_covers():

@@ -90,6 +90,10 @@ class Auto(OnlineRegressor):
         "that of a mixture of members with the tails that their errors show; near what it promises on the "
         "streams of the guide"
     )
+    citation: ClassVar[str] = (
+        'Raftery, Karny and Ettler, "Online prediction under model uncertainty via dynamic model averaging", '
+        "Technometrics, 2010."
+    )
     remedy: ClassVar[str] = "Look for values that cannot be, or for a column in other units, and start anew with fit."
     tunes_itself: ClassVar[bool] = True
 

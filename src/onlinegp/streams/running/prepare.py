@@ -136,8 +136,7 @@ class Preparation:
 
     def _explain(self, trials: list[Trial], rows: int) -> None:
         best = trials[0]
-        why = "as asked" if self.name else "it predicted the tuning rows best"
-        self.say(f"model: {named(best.estimator)}, {why} (log density {best.log_density:.3f} per row of {rows})")
+        self.say(f"model: {named(best.estimator)}, as asked (log density {best.log_density:.3f} per row of {rows})")
         if len(trials) > 1:
             self.say("       " + ", ".join(f"{named(one.estimator)} {one.log_density:.3f}" for one in trials[1:]))
         for text in described(best.build()):
