@@ -175,3 +175,12 @@ def test_on_data_of_a_known_process_it_loses_little():
     truth = ogp.OnlineGP(kernel, noise=noise).run(X, y).log_density[1000:].mean()
     auto = ogp.Auto(earliest=1000).run(X, y).log_density[1000:].mean()
     assert auto > truth - 0.02
+
+
+def test_members_that_were_not_asked_for_never_come_in():
+    """Also where the one that was asked for is much less likely than another."""
+    X, _ = raw(80)
+    y = 5.0 + 0.1 * X[:, 0] + 1e-3 * np.random.default_rng(0).normal(size=80)
+    assert list(ogp.Auto(**SMALL, members=["local"]).fit(X, y).weights_) == ["local"]
+    assert list(ogp.Auto(**SMALL, members=["local"], kernel=RBF(1.0) + RBF(0.1)).fit(X, y).weights_) == ["local"]
+    assert list(ogp.Auto(**SMALL, members=["local-other"], kernel=RBF(1.0)).fit(X, y).weights_) == ["local"]

@@ -56,33 +56,41 @@ class Parts:
         x, (center, std, varies) = Scale.of(X), moments(Y)
         y = Scale(center, np.where(varies, std, 1.0))
         Z, T = x(X), y(Y)[:, varies]
-        tuned = self._tuned(Z, T, progress)
-        members: dict[str, OnlineRegressor] = {}
-        members |= {"local-linear" if _is_linear(one) else "local": self._local(one) for one in tuned[::-1]}
-        if self.kernel is None and "local-other" in self.members:
-            members["local-other"] = self._local(self._other(tuned[0], Z, T))
-        members |= {"krlst": self._krlst(tuned[0]), "linear": self._linear(Z, T)}
-        wanted = [name for name in self.members if name in members] or list(members)
-        heavy = [(name, HeavyTailed(members[name], **TAILS)) for name in wanted]
+        heavy = [(name, HeavyTailed(model, **TAILS)) for name, model in self._models(Z, T, progress).items()]
         (xc, xs), (yc, ys) = x.numbers(), y.numbers()
         model = Conformal(Mixture(heavy, fade=FADE, gate=GATE), step=STEP)
         return Scaled(model, x_center=xc, x_scale=xs, y_center=yc, y_scale=ys)
 
-    def _tuned(self, Z: Array, T: Array, progress: Progress) -> list[Hyperparameters]:
-        """Return kernels with noise and forgetting, the most likely first: without a linear part, and with one."""
+    def _models(self, Z: Array, T: Array, progress: Progress) -> dict[str, OnlineRegressor]:
+        """Return the members by name, in the order in which they are asked for."""
+        local = self._tuned(Z, T, lambda share: progress(0.9 * share))
+        best = max(local.values(), key=lambda one: one.log_likelihood)
+        wanted = {name: one for name, one in local.items() if name in self.members}
+        least = max((one.log_likelihood for one in wanted.values()), default=0.0) - WORSE
+        models: dict[str, OnlineRegressor] = {
+            n: self._local(one) for n, one in wanted.items() if one.log_likelihood > least
+        }
+        if "local-other" in self.members and self.kernel is None:
+            models["local-other"] = self._local(self._other(best, Z, T))
+        if "krlst" in self.members:
+            models["krlst"] = self._krlst(best)
+        if "linear" in self.members:
+            models["linear"] = self._linear(Z, T)
+        progress(1.0)
+        return {name: models[name] for name in self.members if name in models} or {"local": self._local(best)}
+
+    def _tuned(self, Z: Array, T: Array, progress: Progress) -> dict[str, Hyperparameters]:
+        """Return kernels with noise and forgetting: without a linear part and with one, or the one that is given."""
         if self.kernel is not None:
             found = [self._given(self.kernel, Z, T)]
         else:
             shapes = likely_kernels(Z, T, families=SHAPES, rows=FEW, progress=lambda share: progress(0.2 * share))
             shape = _family(shapes[0])
-            found = likely_kernels(
-                Z,
-                T,
-                families=(shape, Family(shape.shape, linear=True)),
-                progress=lambda share: progress(0.2 + 0.8 * share),
-            )
-        found = sorted(self._with_given(found, Z, T), key=lambda one: -one.log_likelihood)
-        return [one for one in found if one.log_likelihood > found[0].log_likelihood - WORSE]
+            families = (shape, Family(shape.shape, linear=True))
+            found = likely_kernels(Z, T, families=families, progress=lambda share: progress(0.2 + 0.8 * share))
+        linear = [self.kernel is None and isinstance(one.kernel, Sum) for one in found]
+        names = ["local-linear" if one else "local" for one in linear]
+        return dict(zip(names, self._with_given(found, Z, T), strict=True))
 
     def _other(self, best: Hyperparameters, Z: Array, T: Array) -> Hyperparameters:
         """Return a kernel of another shape than the best: errors of a smooth and of a rough one differ most."""
@@ -118,11 +126,6 @@ class Parts:
         noise = max(float(np.mean((T - A @ w) ** 2)), LEAST_NOISE)
         trials = [LinearRLS(noise=noise, forgetting=factor) for factor in LINEAR_FORGETTING]
         return max(trials, key=lambda one: prequential_density(HeavyTailed(one), Z, T)).unfitted()
-
-
-def _is_linear(one: Hyperparameters) -> bool:
-    """Whether a kernel of `likely_kernels` has a linear part."""
-    return isinstance(one.kernel, Sum)
 
 
 def _family(one: Hyperparameters) -> Family:

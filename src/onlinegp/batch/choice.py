@@ -1,8 +1,8 @@
-"""Which model would have predicted some rows best, each tuned for itself around the tuned hyperparameters."""
+"""The parameters with which a model would have predicted some rows best, around the tuned hyperparameters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 from time import monotonic
@@ -12,12 +12,11 @@ import numpy as np
 
 from onlinegp.batch.tuning import Hyperparameters
 from onlinegp.checks import Array
-from onlinegp.models import KNLMS, KRLST, QKLMS, SWKRLS, OnlineRegressor
+from onlinegp.models import OnlineRegressor
 from onlinegp.models.moves import Move
 
 BUDGET = 300
 EFFORT = 100_000  # rows that the search for the parameters of one model may run, the same for every model
-CANDIDATES: tuple[type[OnlineRegressor], ...] = (KRLST, SWKRLS, QKLMS, KNLMS)  # bounded cost, one of each kind
 
 
 @dataclass(frozen=True)
@@ -60,32 +59,6 @@ class Trial:
     def build(self) -> OnlineRegressor:
         """Return the model, which has not learned anything."""
         return self.estimator(**self.params)
-
-
-def recommend(
-    found: list[Hyperparameters],
-    judge: Judge,
-    *,
-    candidates: Iterable[type[OnlineRegressor]] = CANDIDATES,
-    budget: int = BUDGET,
-    given: dict[str, Any] | None = None,
-) -> list[Trial]:
-    """Return each candidate at its best, ordered by the log density that they give to the rows.
-
-    Parameters
-    ----------
-    found : list of Hyperparameters
-        What `likely_kernels` found; each is tried.
-    judge : callable
-        Returns how a model predicts rows before it learns them, such as ``lambda model: prequential(model, X, y)``.
-    candidates : classes of models
-    budget : int
-        For the models that have one.
-    given : dict, optional
-        Parameters that are not varied.
-    """
-    trials = [best_of(candidate, found, judge, budget=budget, given=given) for candidate in candidates]
-    return sorted(trials, key=lambda trial: -trial.log_density)
 
 
 def prequential(model: OnlineRegressor, X: Array, y: Array) -> Outcome:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onlinegp.auto.learner import FEWEST, MOST, AutoLearner, watched
-from onlinegp.batch.choice import BUDGET, Outcome, Trial, prequential, recommend
+from onlinegp.batch.choice import BUDGET, Outcome, Trial, best_of, prequential
 from onlinegp.batch.search import Progress
 from onlinegp.batch.tuning import NOTHING, Hyperparameters, explains, likely_kernels, likely_noise
 from onlinegp.checks import Array
@@ -21,7 +21,7 @@ from onlinegp.models.combined.moments import Scale
 from onlinegp.streams.errors import BadData, BrokeDown
 from onlinegp.streams.reading.source import Source
 from onlinegp.streams.running.advance import advance
-from onlinegp.streams.running.registry import algorithm, named
+from onlinegp.streams.running.registry import algorithm
 from onlinegp.streams.running.warm_up import WarmUp
 
 NOTHING_EXPLAINED = (
@@ -102,7 +102,6 @@ class Preparation:
 
     def choose(self, Z: Array, t: Array) -> Trial:
         """Return the model, and say why: Z and t are standardized."""
-        candidates = (algorithm(self.name).estimator,)
 
         def judge(model: OnlineRegressor) -> Outcome:
             return judged(model, Z, t, horizon=self.horizon, robust=self.robust)
@@ -110,13 +109,15 @@ class Preparation:
         found = hyperparameters(Z, t, self.given, progress=self.progress)
         if not explains(found[0], Z, t):
             self.warn(NOTHING_EXPLAINED)
-        trials = recommend(found, judge, candidates=candidates, budget=self.budget, given=self.given)
-        if trials[0].log_density == -float("inf"):
+        best = best_of(algorithm(self.name).estimator, found, judge, budget=self.budget, given=self.given)
+        if best.log_density == -float("inf"):
             raise ValueError(
                 "no model can follow the tuning rows. Look for outliers, or use --robust or other parameters."
             )
-        self._explain(trials, len(t))
-        return trials[0]
+        self.say(f"model: {self.name}, as asked (log density {best.log_density:.3f} per row of {len(t)})")
+        for text in described(best.build()):
+            self.say(f"       {text}")
+        return best
 
     def untuned(self) -> OnlineRegressor:
         """Return a model with the parameters as given, in the units of the data."""
@@ -133,14 +134,6 @@ class Preparation:
     def wrapped(self, model: OnlineRegressor, scaling: Scaling | None = None) -> OnlineRegressor:
         """Return the model with lags, scaling and bounds, as they were asked for."""
         return wrapped(model, scaling, lags=self.lags, horizon=self.horizon, robust=self.robust)
-
-    def _explain(self, trials: list[Trial], rows: int) -> None:
-        best = trials[0]
-        self.say(f"model: {named(best.estimator)}, as asked (log density {best.log_density:.3f} per row of {rows})")
-        if len(trials) > 1:
-            self.say("       " + ", ".join(f"{named(one.estimator)} {one.log_density:.3f}" for one in trials[1:]))
-        for text in described(best.build()):
-            self.say(f"       {text}")
 
 
 def wrapped(
