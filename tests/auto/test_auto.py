@@ -32,7 +32,7 @@ def test_the_first_rows_are_predicted_by_mean_and_spread():
     assert np.all(trace.size[19:] > 0)
 
 
-@pytest.mark.parametrize("n", [19, 20, 45, 60, 130])
+@pytest.mark.parametrize("n", [19, 20, 45, 90])
 def test_blocks_of_any_size_give_the_same_bits(n):
     X, y = raw(n)
     at_once = ogp.Auto(**SMALL).fit(X, y)
@@ -46,7 +46,7 @@ def test_blocks_of_any_size_give_the_same_bits(n):
     assert ran.to_bytes() == expected
 
 
-@pytest.mark.parametrize("n", [10, 30, 100])
+@pytest.mark.parametrize("n", [10, 70])
 def test_a_saved_one_goes_on_with_the_same_bits(n):
     X, y = raw(160)
     model = ogp.Auto(**SMALL).fit(X[:n], y[:n])

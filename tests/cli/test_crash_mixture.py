@@ -23,15 +23,15 @@ class Both(ogp.OnlineRegressor):
 
 def test_killed_runs_of_a_mixture_give_the_same_bytes(tmp_path):
     (tmp_path / "mine.py").write_text(MINE)
-    write_csv(tmp_path / "data.csv", 6_000)
+    write_csv(tmp_path / "data.csv", 3_000)
     args = ["run", "data.csv", "--import", "mine", "--model", "both", "--noise", "0.05", "--out", "out.csv", "--quiet"]
     onlinegp(*args, cwd=tmp_path)
     out = tmp_path / "out.csv"
     whole = out.read_bytes()
-    assert whole.count(b"\n") == 6_001
+    assert whole.count(b"\n") == 3_001
     out.unlink()
-    crashing = Crashing([*args, "--checkpoint", "safe", "--every", "300"], out, len(whole), cwd=tmp_path, seed="mix")
+    crashing = Crashing([*args, "--checkpoint", "safe", "--every", "200"], out, len(whole), cwd=tmp_path, seed="mix")
     crashing.kill(2)
     onlinegp(*crashing.args, cwd=tmp_path)
     assert out.read_bytes() == whole
-    assert all(0 < row < 6_000 for row in crashing.landed)
+    assert all(0 < row < 3_000 for row in crashing.landed)

@@ -26,8 +26,8 @@ BLOCKS = [
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: " ".join(block.split()[:3]))
 def test_guide(block, tmp_path):
-    write_csv(tmp_path / "data.csv", 400)
-    (tmp_path / "series.txt").write_text("".join(f"{v:.5f}\n" for v in np.sin(np.arange(300) / 3.0)))
+    write_csv(tmp_path / "data.csv", 200)
+    (tmp_path / "series.txt").write_text("".join(f"{v:.5f}\n" for v in np.sin(np.arange(160) / 3.0)))
     (tmp_path / "onlinegp").write_text(f'#!/bin/sh\nexec {shlex.join(COMMAND)} "$@"\n')
     (tmp_path / "onlinegp").chmod(0o755)
     path = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}

@@ -48,7 +48,9 @@ def test_check_auto():
     """With few rows to tune on: the checks fit it some hundred times."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        results = check_estimator(ogp.Auto(rows=20, members=("local", "linear"), noise=0.1), on_fail=None)
+        results = check_estimator(
+            ogp.Auto(rows=20, members=("local", "linear"), kernel=kernels.RBF(1.0), noise=0.1), on_fail=None
+        )
     assert {r["check_name"]: repr(r["exception"]) for r in results if r["status"] == "failed"} == {}
     assert sum(r["status"] == "passed" for r in results) >= 45
 

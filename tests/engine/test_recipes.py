@@ -27,8 +27,9 @@ pytestmark = pytest.mark.skipif(not available(), reason="the compiled engine was
 TOLERANCE = 1e-9
 
 
-def compare(kernel: str, names: list[str]) -> None:
-    X, Y = stream(500)
+def compare(kernel: str, belief: str, rows: int) -> None:
+    X, Y = stream(rows)
+    names = [name for name in recipes(KERNELS["RBF"]) if name.startswith(belief + "-")]
     made = recipes(KERNELS[kernel])
     for name in names:
         recipe = made[name]
@@ -41,8 +42,15 @@ def compare(kernel: str, names: list[str]) -> None:
 
 @pytest.mark.parametrize("belief", BELIEFS)
 @pytest.mark.parametrize("kernel", KERNELS)
+def test_every_recipe(kernel, belief):
+    compare(kernel, belief, 200 if kernel == "RBF" else 70)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("belief", BELIEFS)
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_every_recipe_over_500_steps(kernel, belief):
-    compare(kernel, [name for name in recipes(KERNELS["RBF"]) if name.startswith(belief + "-")])
+    compare(kernel, belief, 500)
 
 
 @pytest.mark.parametrize("kernel", [RBF(0.9), 2.0 * RBF(0.3), Matern32(1.5), RBF(0.02), RBF([0.9, 1.0])])

@@ -54,7 +54,7 @@ def test_memory_and_store_agree_to_the_last_bit(tmp_path, keep, engine):
 
 @pytest.mark.parametrize("name", EVERY)
 def test_every_model_can_leave_memory_and_come_back(tmp_path, name):
-    keys, X, y = events(120, 4)
+    keys, X, y = events(100, 3)
     memory = ogp.Fleet(EVERY[name])
     with ogp.Fleet(EVERY[name], store=tmp_path / "fleet.db", keep=2) as stored:
         one, two = (in_blocks(fleet, keys, X, y, 17) for fleet in (memory, stored))
