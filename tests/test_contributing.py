@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
+from marks import slow
 from models import stream
 
 sys.path.insert(0, str(Path(__file__).parent / "cli"))
@@ -152,7 +153,7 @@ def test_river(cls):
     assert lower < river.predict_one(named, with_dist=True).mu < upper
 
 
-@each
+@pytest.mark.parametrize("cls", [skeletons.Average, slow(skeletons.ErrorKLMS)])
 def test_the_command_line(cls, tmp_path):
     (tmp_path / "mine.py").write_text(CODE)
     write_csv(tmp_path / "data.csv", 120)

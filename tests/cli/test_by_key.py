@@ -12,6 +12,7 @@ from shell import inside, onlinegp, rows_of
 from test_crash import Crashing
 
 import onlinegp as ogp
+from marks import slow
 from onlinegp.kernels import RBF
 
 FIXED = ["--kernel", "rbf(1.0)", "--noise", "0.01", "--budget", "15", "--model", "krlst", "--quiet"]
@@ -149,7 +150,7 @@ def crash(folder: Path, *, rows: int, kills: int, every: int, more: list[str]) -
     return crashing.landed
 
 
-@pytest.mark.parametrize("more", [["--robust"], pytest.param([], marks=pytest.mark.slow)])
+@pytest.mark.parametrize("more", [["--robust"], slow([])])
 def test_killed_runs_give_the_same_bytes(tmp_path, more):
     assert len(crash(tmp_path, rows=6_000, kills=2, every=300, more=more)) == 2
 

@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 from shell import COMMAND, FIXED, environment, rows_of, started, wait_for, write_csv
 
+from marks import slow
 from onlinegp.papers.vanvaerenbergh2016relationship.common import cores
 
 linux = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are looked up in /proc")
 SIGNALS = pytest.mark.parametrize(
     ("number", "code"),
-    [(signal.SIGINT, 130), (signal.SIGTERM, 143), pytest.param(signal.SIGHUP, 129, marks=pytest.mark.slow)],
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), slow(signal.SIGHUP, 129)],
 )
 
 
@@ -88,8 +89,8 @@ def assert_all_end(process: subprocess.Popen[bytes], number: int, code: int) -> 
     [
         (signal.SIGINT, 130),
         (signal.SIGKILL, -signal.SIGKILL),
-        pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow),
-        pytest.param(signal.SIGHUP, 129, marks=pytest.mark.slow),
+        slow(signal.SIGTERM, 143),
+        slow(signal.SIGHUP, 129),
     ],
 )
 def test_compare_leaves_nobody_behind(tmp_path, number, code):

@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from shell import FIXED, inside, onlinegp, rows_of, started, wait_for, write_csv
 
+from marks import slow
+
 
 def run_args(data: Path, out: Path, folder: Path, *more: object) -> list[object]:
     return ["run", data, *FIXED, "--out", out, "--checkpoint", folder, "--resume", "--quiet", *more]
@@ -102,9 +104,7 @@ def crash(folder: Path, mode: str, *, rows: int, kills: int, every: int) -> list
     return crashing.landed
 
 
-@pytest.mark.parametrize(
-    "mode", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in MODES]
-)
+@pytest.mark.parametrize("mode", [name if name in QUICK else slow(name) for name in MODES])
 def test_killed_runs_give_the_same_bytes(tmp_path, mode):
     landed = crash(tmp_path, mode, rows=6_000, kills=2, every=300)
     assert len(landed) == 2

@@ -15,10 +15,12 @@ from shell import COMMAND, environment, write_csv
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "guide"
-PAGES = (ROOT / "README.md", *(GUIDE / f"{name}.md" for name in ("streams", "forecasting", "anomalies")))
+PAGES = {ROOT / "README.md": (), GUIDE / "streams.md": ()} | {
+    GUIDE / f"{name}.md": (pytest.mark.slow,) for name in ("forecasting", "anomalies")
+}
 BLOCKS = [
-    block
-    for page in PAGES
+    pytest.param(block, marks=marks)
+    for page, marks in PAGES.items()
     for block in re.findall(r"^```shell\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
 ]
 

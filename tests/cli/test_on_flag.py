@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from shell import inside, onlinegp, started, wait_for
 
+from marks import slow
 from onlinegp.streams.running import commands
 from onlinegp.streams.running.commands import AT_ONCE, Commands
 
@@ -129,7 +130,7 @@ def test_what_was_killed_is_still_to_be_done():
     assert (runner.done, runner.failed) == (0, 0)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGKILL, slow(signal.SIGTERM)])
 def test_a_resumed_run_gives_the_same_bytes_and_every_command(tmp_path, number):
     """Killed while commands are slow: flags, sums and the rows whose commands had not ended go on."""
     faults = tuple(range(300, 20_000, 700))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
+from marks import slow
 from models import WRAPPED, stream
 from onlinegp.files.container import pack, unpack
 from onlinegp.kernels import RBF
@@ -196,7 +197,12 @@ def test_scikit_learns_clone_and_search():
 
 @pytest.mark.parametrize(
     "name",
-    ["Scaled", "Lagged-horizon", "Robust", "Lagged-Scaled-Robust", "Calibrated", "HeavyTailed", "Conformal", "Mixture"],
+    [
+        "Lagged-horizon",
+        "Conformal",
+        "Mixture",
+        *map(slow, ("Scaled", "Robust", "Lagged-Scaled-Robust", "Calibrated", "HeavyTailed")),
+    ],
 )
 def test_rivers_checks(name):
     pytest.importorskip("river")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from shell import FIXED, inside, onlinegp, rows_of
 
+from marks import slow
 from onlinegp.streams.errors import CheckpointError
 from onlinegp.streams.reading.source import choose_columns, open_source
 
@@ -82,7 +83,7 @@ def test_the_end_of_a_pipe_is_final(tmp_path):
     assert [row["y"] for row in rows_of(tmp_path / "out.csv")] == ["2", "0.39", "6", "8"]
 
 
-@pytest.mark.parametrize("kind", ["csv", "csv.gz", "pipe", "jsonl", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "pipe", "parquet", *map(slow, ("csv.gz", "jsonl"))])
 @pytest.mark.parametrize("change", ["late", "shorter", "longer"])
 def test_another_input_is_refused_and_the_output_kept(tmp_path, kind, change):
     """A value that changed anywhere before the place, or fewer rows than were done."""
