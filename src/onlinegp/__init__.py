@@ -30,7 +30,7 @@ from onlinegp.models import (
     OnlineRegressor,
     RandomFeatureGP,
 )
-from onlinegp.models.combined import Calibrated, Conformal, HeavyTailed, Lagged, Mixture, Robust, Scaled
+from onlinegp.models.combined import Calibrated, Conformal, Forecaster, HeavyTailed, Lagged, Mixture, Robust, Scaled
 from onlinegp.models.health import BreakdownError
 from onlinegp.models.saving import from_bytes, load
 from onlinegp.parallel import fit_parallel
@@ -57,6 +57,7 @@ __all__ = [
     "FBKRLS",
     "fit_parallel",
     "Fleet",
+    "Forecaster",
     "forgetting",
     "from_bytes",
     "Gaussian",

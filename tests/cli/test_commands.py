@@ -86,6 +86,15 @@ def test_a_saved_model_opens_in_the_library_and_goes_on(folder):
     assert ogp.load(folder / "more.ogp").n_samples_seen_ == 600
 
 
+@pytest.mark.parametrize("options", [["--kernel", "rbf(2)"], ["--target", "y", "--lags", "3"], ["--set", "jitter=1"]])
+def test_what_a_model_that_goes_on_would_ignore_is_refused(folder, options):
+    start = ["--start", folder / "model.ogp"]
+    for command in (["run", folder / "data.csv"], ["forecast", "--steps", "3"]):
+        told = inside(*command, *start, *options, code=1).stderr.decode()
+        assert f"{', '.join(options[::2])} cannot be used with --start" in told
+        assert "out, or --start." in told
+
+
 def test_predict_with_a_model_of_the_library(folder):
     rng = np.random.default_rng(0)
     model = ogp.KLMS(RBF(1.0)).fit(rng.standard_normal((20, 2)), rng.standard_normal(20))

@@ -32,7 +32,7 @@ def numbers(rows):
 def test_the_command_says_what_python_says(folder):
     done = inside("forecast", "series.txt", *MODEL, "--lags", 4, "--steps", 7, "--level", 0.8, "--seed", 3, cwd=folder)
     table = numbers(rows_of(done.stdout))
-    model = ogp.Lagged(ogp.KRLST(ogp.kernels.RBF(1.5), noise=0.01, budget=30), lags=4).fit(None, SINE)
+    model = ogp.Forecaster(ogp.KRLST(ogp.kernels.RBF(1.5), noise=0.01, budget=30), lags=4, steps=7).fit(None, SINE)
     ahead = model.forecast(7, seed=3)
     expected = np.column_stack([np.arange(1, 8), ahead.mean, ahead.std, *ahead.interval(0.8)])
     np.testing.assert_allclose(table, expected, rtol=1e-6)
@@ -53,10 +53,18 @@ def test_new_rows_follow_the_past_of_a_saved_model(folder):
     """Half of the series, then the other half: the same as the whole."""
     write_series(folder / "one.txt", SINE[:150])
     write_series(folder / "two.txt", SINE[150:])
-    inside("run", "one.txt", *MODEL, "--lags", 4, "--save", "m.ogp", "--out", "o.csv", cwd=folder)
+    inside("forecast", "one.txt", *MODEL, "--lags", 4, "--steps", 5, "--save", "m.ogp", "--out", "o.csv", cwd=folder)
     halves = inside("forecast", "two.txt", "--start", "m.ogp", "--steps", 5, "--quiet", cwd=folder)
     whole = inside("forecast", "series.txt", *MODEL, "--lags", 4, "--steps", 5, cwd=folder)
     np.testing.assert_allclose(numbers(rows_of(halves.stdout)), numbers(rows_of(whole.stdout)), rtol=1e-6)
+
+
+def test_a_model_whose_forecasts_were_never_checked_says_so(folder):
+    inside("run", "series.txt", *MODEL, "--lags", 4, "--save", "m.ogp", "--out", "o.csv", cwd=folder)
+    for source in ([], ["series.txt"]):
+        told = inside("forecast", *source, "--start", "m.ogp", "--steps", 5, cwd=folder).stderr.decode()
+        assert "never compared with what came" in told
+        assert "onlinegp forecast --save" in told
 
 
 def test_direct_models_predict_from_what_came(folder):

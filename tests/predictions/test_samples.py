@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from onlinegp.predictions import Gaussian, Predictions
+from onlinegp.predictions import Gaussian, MixtureOf, Predictions, StudentT
 from onlinegp.predictions.samples import Samples, draw
 
 NORMAL = Samples(3.0 + 2.0 * np.random.default_rng(0).standard_normal((4, 20_000)))
@@ -63,6 +63,21 @@ def test_draws_have_the_distribution(kind):
     n = 20_000
     drawn = draw(kind(np.full(n, -2.0), np.full(n, 0.5)), np.random.default_rng(0))
     assert stats.kstest(drawn, stats.norm(-2.0, 0.5).cdf).pvalue > 0.01
+
+
+def test_draws_of_mixtures_choose_a_member_first():
+    """Of all that they know at once, against the cdf; a member without weight is never drawn, whatever it says."""
+    n = 20_000
+    student = StudentT(np.ones(n), np.full(n, 2.0), np.full(n, 3.0))
+    far = Gaussian(np.full(n, -6.0), np.ones(n))
+    nested = MixtureOf(np.tile([0.3, 0.7], (n, 1)), (far, StudentT(np.ones(n), np.full(n, 2.0), 3.0)))
+    mixture = MixtureOf(np.tile([0.5, 0.0, 0.5], (n, 1)), (student, Gaussian(np.full(n, np.nan), np.ones(n)), nested))
+
+    def cdf(y):
+        return 0.85 * stats.t(3.0, 1.0, 2.0).cdf(y) + 0.15 * stats.norm(-6.0, 1.0).cdf(y)
+
+    drawn = draw(mixture, np.random.default_rng(0))
+    assert stats.kstest(drawn, cdf).pvalue > 0.01
 
 
 def test_draws_invert_the_cdf_of_any_kind():

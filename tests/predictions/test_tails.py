@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -42,3 +44,41 @@ def test_where_nothing_is_left_it_stays_finite():
         z = kind.z(np.array([-1e9, 1e9, 1e99, -1e99, 1e120, 0.5]))
         assert np.all(np.isfinite(z))
         assert np.sign(z[:5]).tolist() == [-1, 1, 1, -1, 1]
+
+
+def normal_tail(z):
+    """P(N(0, 1) > z) to 40 digits, by Laplace's continued fraction: phi(z) / (z + 1 / (z + 2 / (z + 3 / ...)))."""
+    with localcontext(prec=50):
+        z, rest = Decimal(z), Decimal(0)
+        for k in range(2000, 0, -1):
+            rest = k / (z + rest)
+        pi = Decimal("3.14159265358979323846264338327950288419716939937511")
+        return float((-z * z / 2).exp() / (2 * pi).sqrt() / (z + rest))
+
+
+def student_tail(t):
+    """P(T > t) of Student's t with 4 degrees: (2 - 3 s + s^3) / 4, s = t / sqrt(4 + t^2)."""
+    with localcontext(prec=800):
+        s = Decimal(t) / (4 + Decimal(t) ** 2).sqrt()
+        return float((2 - 3 * s + s**3) / 4)
+
+
+@pytest.mark.parametrize("z", [3, 9, 20, 37])  # 1.3e-3 to 5.7e-300
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_small_tail_has_all_its_digits_on_both_sides(z, sign):
+    t = sign * 10.0 ** (2 * z)
+    normal, student = Gaussian(np.ones(1), np.full(1, 2.0)), StudentT(np.ones(1), np.full(1, 2.0), 4.0)
+    nested = MixtureOf(np.array([[0.25, 0.75]]), (normal, MixtureOf(np.array([[0.5, 0.5]]), (normal, normal))))
+    for kind in (normal, nested):
+        assert kind.tail([1.0 + 2.0 * sign * z])[0] == pytest.approx(2.0 * normal_tail(z), rel=1e-12)
+        assert kind.z([1.0 + 2.0 * sign * z])[0] == pytest.approx(sign * z, rel=1e-12)
+    mixed = MixtureOf(np.array([[0.25, 0.75]]), (normal, student))
+    assert mixed.tail([1.0 + 2.0 * t])[0] == pytest.approx(1.5 * student_tail(abs(t)), rel=1e-12)
+    assert student.tail([1.0 + 2.0 * t])[0] == pytest.approx(2.0 * student_tail(abs(t)), rel=1e-12)
+
+
+@pytest.mark.parametrize("degrees", [1.0, 4.0, 4.5, 60.0, np.full(6, 3.0)])
+def test_what_is_above_and_what_is_below_are_one(degrees):
+    student = StudentT(MEAN, SCALE, degrees)
+    for kind in (GAUSSIAN, student, MixtureOf(np.tile([0.3, 0.7], (6, 1)), (GAUSSIAN, student))):
+        assert kind.cdf(Y) + kind.survival(Y) == pytest.approx(np.ones(6), abs=1e-15)

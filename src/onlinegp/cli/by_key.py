@@ -28,7 +28,12 @@ def add_by_key(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("a model per key")
     group.add_argument("--by", metavar="NAME", help="the column of the key: sensor, customer, link, ...")
     group.add_argument("--order", metavar="NAME", help="the column that rises from row to row of a key, such as a time")
-    group.add_argument("--late", choices=("stop", "drop"), default="stop", help="rows that are not newer (stop)")
+    group.add_argument(
+        "--late",
+        choices=("stop", "drop"),
+        default="stop",
+        help="what to do with a row that is not newer than the one before it (stop)",
+    )
     group.add_argument(
         "--tune-by",
         choices=("together", "key"),

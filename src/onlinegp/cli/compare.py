@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--models", metavar="A,B", help="see `onlinegp models` (all whose dictionary is bounded)")
     parser.add_argument("--by", choices=("density", "error"), default="density", help="what to rank by (density)")
     parser.add_argument("--time", type=float, default=60.0, metavar="S", help="seconds until it ends (60)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (one a core)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (one per core)")
     parser.add_argument(
         "--out", metavar="FILE", help="where to draw error over time and cost against error, .png or .svg"
     )

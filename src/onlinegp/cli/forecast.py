@@ -8,11 +8,20 @@ from pathlib import Path
 
 import numpy as np
 
-from onlinegp.cli.learning import Progress, Talk, add_learned, checked_robust, from_options, tune_first
+from onlinegp.cli.learning import (
+    Progress,
+    Talk,
+    add_learned,
+    checked_robust,
+    from_options,
+    refuse_what_is_settled,
+    tune_first,
+)
 from onlinegp.cli.options import EXIT_CODES, add_source, checked_level, opened, say
 from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined import Forecaster
 from onlinegp.predictions import Predictions
 from onlinegp.streams.errors import BadData, Stopped
 from onlinegp.streams.reading.source import Columns, Source, open_source, stored_columns
@@ -30,8 +39,10 @@ EPILOG = f"""examples:
   onlinegp forecast --start model.ogp --steps 20              nothing new: from where the model was saved
 
 The series is learned as `onlinegp run` does. Then many possible futures are followed, each with values drawn from the
-predictions of its own past: so the uncertainty of one step is passed on to the next. --direct trains a model for each
-step instead, which predicts so many rows ahead at once: slower, and better where errors build up.
+predictions of its own past: so the uncertainty of one step is passed on to the next. Along the series forecasts are
+compared with what came, and the spread at each step is corrected by how large their errors were (not with --features).
+--direct trains a model for each step instead, which predicts so many rows ahead at once: slower, and better where
+errors build up.
 
 The output is CSV (or JSON lines, or Parquet) with the columns step, mean, std, lower and upper.
 
@@ -55,9 +66,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_learned(parser)
     ahead = parser.add_argument_group("forecast")
     ahead.add_argument("--steps", type=int, required=True, metavar="H", help="how many rows ahead")
-    ahead.add_argument("--future", metavar="FILE", help="a table with the features of these rows, if there are any")
+    ahead.add_argument("--future", metavar="FILE", help="a table with the features of these rows, if the model has any")
     ahead.add_argument("--direct", action="store_true", help="a model for each step, in place of sampled paths")
-    ahead.add_argument("--futures", type=int, default=1000, metavar="N", help="how many to follow (1000)")
+    ahead.add_argument("--futures", type=int, default=1000, metavar="N", help="how many sampled paths (1000)")
     ahead.add_argument("--seed", type=int, default=0, metavar="S", help="the same seed gives the same forecast (0)")
     output = parser.add_argument_group("output")
     output.add_argument("--out", default="-", metavar="FILE", help=".csv, .jsonl or .parquet; - for CSV (-)")
@@ -106,7 +117,9 @@ def _check(args: argparse.Namespace) -> None:
         raise ValueError("--direct trains a model for each step, so there is none to --start with or to --save.")
     if args.direct and args.source == "-":
         raise ValueError("--direct reads SOURCE once for each step, which a pipe does not allow. Write it to a file.")
-    if args.lags is None:
+    if args.start is not None:
+        refuse_what_is_settled(args)
+    elif args.lags is None:
         args.lags = 10
 
 
@@ -115,6 +128,7 @@ def _forecast(args: argparse.Namespace, last: LastValues, talk: Talk) -> Predict
         model, stream = unpack(Path(args.start).read_bytes())
         encoder = Encoder.restored(stored_columns(stream), stream) if stream else Encoder(Columns(None, (), ()))
         X = encoder(_future(args, encoder.columns))
+        _tell_if_unchecked(model, args, talk)
         return by_paths(model, args.steps, X, paths=args.futures, seed=args.seed)
     job, model = _learned(args, last, talk)
     cells = _future(args, job.encoder.columns)
@@ -133,15 +147,25 @@ def _forecast(args: argparse.Namespace, last: LastValues, talk: Talk) -> Predict
     return by_direct_models(learned, args.steps, cells)
 
 
+def _tell_if_unchecked(model: OnlineRegressor, args: argparse.Namespace, talk: Talk) -> None:
+    if not isinstance(model, Forecaster) and not model.n_features_in_:
+        talk(
+            f"the forecasts of {args.start} were never compared with what came, so the intervals of far steps may be "
+            "too wide. Learn the whole series here, or use a model that `onlinegp forecast --save` wrote."
+        )
+
+
 def _learned(args: argparse.Namespace, last: LastValues, talk: Talk) -> tuple[Job, OnlineRegressor]:
     """Return a job that has gone through the source, and its model."""
     last.begin()
     source = opened(args)
     encoder, past, model = from_options(args, source, talk, follows=True)
+    if model is not None:
+        _tell_if_unchecked(model, args, talk)
     job = Job(source, last, encoder, level=args.level, model=model, watch=Progress(quiet=args.quiet))
     try:
         if model is None:
-            tune_first(args, job, past, talk)
+            tune_first(args, job, past, talk, steps=0 if args.direct else args.steps)
         job.run()
     finally:
         getattr(job.watch, "close", lambda: None)()

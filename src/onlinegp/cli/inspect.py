@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--key", metavar="K", help="of a store: the model of one key")
     parser.add_argument("--out", metavar="FILE", help="with --key: write that model to a file, .ogp")
-    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument("--json", action="store_true", help="print JSON, for other programs")
     add_import(parser)
 
 

@@ -23,6 +23,16 @@ from onlinegp.streams.running.job import Job
 from onlinegp.streams.running.prepare import Preparation, described, past_of
 from onlinegp.streams.running.warm_up import WarmUp
 
+SETTLED: dict[str, Any] = {  # what a model file settles, with the values that these options have if nobody types them
+    **dict.fromkeys(("target", "features", "keys", "lags", "date_format", "model", "kernel", "noise", "budget")),
+    **dict.fromkeys(("forgetting", "tune", "robust")),
+    "horizon": 1,
+    "categories": "ignore",
+    "category_limit": 10,
+    "dates": "ignore",
+    "missing": "stop",
+    "set": [],
+}
 PIPE_ROWS = 200  # for tuning, where nobody knows how many rows will come
 Talk = Callable[[str], None]
 
@@ -33,13 +43,28 @@ def add_learned(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--model", metavar="NAME", help="see `onlinegp models` (auto: a mixture that tunes itself)")
     model.add_argument("--start", metavar="FILE", help="go on with a model that --save or `onlinegp tune` wrote")
     model.add_argument(
-        "--robust", nargs="?", type=float, const=3.0, metavar="C", help="bound what one sample can do, to C stds (3)"
+        "--robust",
+        nargs="?",
+        type=float,
+        const=3.0,
+        metavar="C",
+        help="limit outliers: an error counts up to C standard deviations (3)",
     )
 
 
 def checked_robust(bound: float | None) -> None:
     if bound is not None:
         positive("3 is a usual choice.", robust=bound)
+
+
+def refuse_what_is_settled(args: argparse.Namespace) -> None:
+    """Refuse options that a model which goes on would ignore."""
+    typed = [f"--{name.replace('_', '-')}" for name, default in SETTLED.items() if getattr(args, name) != default]
+    if typed:
+        raise ValueError(
+            f"{listed(typed)} cannot be used with --start: the model in {args.start} goes on with the columns and "
+            f"parameters that it was made with. Leave {'it' if len(typed) == 1 else 'them'} out, or --start."
+        )
 
 
 def from_options(
@@ -56,6 +81,7 @@ def from_options(
         from_what = [*([listed(columns.features)] if columns.features else []), *([past] if lags else [])]
         talk(f"target: {columns.target}, predicted from {' and '.join(from_what)}")
         return encoder, {"lags": lags, "horizon": args.horizon}, None
+    refuse_what_is_settled(args)
     model, stream = unpack(Path(args.start).read_bytes())
     if not stream:
         raise ValueError(f"{args.start} does not say which columns it was made for. Use a file that --save wrote.")
@@ -67,8 +93,8 @@ def from_options(
     return encoder, past_of(model), model
 
 
-def tune_first(args: argparse.Namespace, job: Job, past: dict[str, int], talk: Talk) -> None:
-    """Let the job tune on its first rows, or not at all."""
+def tune_first(args: argparse.Namespace, job: Job, past: dict[str, int], talk: Talk, *, steps: int = 0) -> None:
+    """Let the job tune on its first rows, or not at all; forecasts of so many `steps` are checked along the stream."""
     rows, plain = tuning_rows(args, job.source), job.encoder.columns.plain
     choice = parse_model(args.model or ("auto" if rows else "krlst"), given_parameters(args))
     preparation = Preparation(
@@ -76,6 +102,7 @@ def tune_first(args: argparse.Namespace, job: Job, past: dict[str, int], talk: T
         choice.given,
         args.robust,
         **past,
+        steps=steps,
         say=talk,
         warn=talk,
         progress=TuningBar(quiet=getattr(args, "quiet", False)),

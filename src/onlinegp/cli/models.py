@@ -12,7 +12,7 @@ from onlinegp.streams.running.registry import Algorithm, algorithm, algorithms
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="explain one of them in full")
-    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument("--json", action="store_true", help="print JSON, for other programs")
 
 
 def main(args: argparse.Namespace) -> int:

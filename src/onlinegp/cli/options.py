@@ -38,23 +38,40 @@ def add_source(parser: argparse.ArgumentParser, *, optional: bool = False) -> No
     group.add_argument("--target", metavar="NAME", help="the column to predict (the last one of numbers)")
     group.add_argument("--features", metavar="A,B", help="the columns to predict from (the other ones of numbers)")
     group.add_argument("--keys", metavar="A,B", help="the columns to copy to the output (text, times, ids)")
-    group.add_argument("--lags", type=int, metavar="N", help="predict from the last N values of the target")
-    group.add_argument("--horizon", type=int, default=1, metavar="H", help="with --lags: so many rows ahead (1)")
+    group.add_argument(
+        "--lags",
+        type=int,
+        metavar="N",
+        help="predict from the last N values of the target (10 if there is nothing else)",
+    )
+    group.add_argument(
+        "--horizon", type=int, default=1, metavar="H", help="with --lags: predict so many rows ahead (1)"
+    )
     add_format(group)
     columns = parser.add_argument_group("columns that are not plain numbers")
-    columns.add_argument("--categories", choices=CHOICES["categories"], default="ignore", help="of text (ignore)")
-    columns.add_argument("--category-limit", type=int, default=10, metavar="N", help="categories per column (10)")
-    columns.add_argument("--dates", choices=CHOICES["dates"], default="ignore", help="hour, weekday, month (ignore)")
-    columns.add_argument("--date-format", metavar="F", help="such as %%d.%%m.%%Y (ISO 8601)")
-    columns.add_argument("--missing", choices=CHOICES["missing"], default="stop", help="features, by their mean (stop)")
+    columns.add_argument(
+        "--categories", choices=CHOICES["categories"], default="ignore", help="text columns as inputs (ignore)"
+    )
+    columns.add_argument(
+        "--category-limit", type=int, default=10, metavar="N", help="the most categories per column (10)"
+    )
+    columns.add_argument("--dates", choices=CHOICES["dates"], default="ignore", help="date columns as inputs (ignore)")
+    columns.add_argument("--date-format", metavar="F", help="how dates are written, such as %%d.%%m.%%Y (ISO 8601)")
+    columns.add_argument(
+        "--missing", choices=CHOICES["missing"], default="stop", help="replace missing features by their mean (stop)"
+    )
 
 
 def add_format(group: Any) -> None:
     """Let a parser, or a group of its options, know how SOURCE is written."""
-    group.add_argument("--format", choices=("auto", "csv", "jsonl", "parquet"), default="auto", help="of SOURCE (auto)")
-    group.add_argument("--delimiter", default="auto", metavar="C", help="of CSV: a character, tab or space (auto)")
-    group.add_argument("--decimal", choices=(".", ","), default=".", help="of numbers in CSV: point or comma (.)")
-    group.add_argument("--encoding", default="utf-8", metavar="E", help="of CSV, such as latin-1 (utf-8)")
+    group.add_argument(
+        "--format", choices=("auto", "csv", "jsonl", "parquet"), default="auto", help="the format of SOURCE (auto)"
+    )
+    group.add_argument(
+        "--delimiter", default="auto", metavar="C", help="between the fields of CSV: a character, tab or space (auto)"
+    )
+    group.add_argument("--decimal", choices=(".", ","), default=".", metavar="C", help="of numbers in CSV: . or , (.)")
+    group.add_argument("--encoding", default="utf-8", metavar="E", help="of the text in CSV, such as latin-1 (utf-8)")
 
 
 def add_import(parser: Any) -> None:

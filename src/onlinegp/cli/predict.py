@@ -36,7 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="SOURCE", help="CSV, CSV.gz, JSON lines, Parquet, or - for standard input")
     parser.add_argument("--out", default="-", metavar="FILE", help=".csv, .jsonl or .parquet; - for CSV (-)")
     parser.add_argument("--level", type=float, default=0.95, metavar="P", help="probability of the interval (0.95)")
-    parser.add_argument("--on-bad-row", choices=("stop", "skip"), default="stop", help="(stop)")
+    parser.add_argument(
+        "--on-bad-row",
+        choices=("stop", "skip"),
+        default="stop",
+        help="what to do with a row that cannot be used (stop)",
+    )
     parser.add_argument("--rejects", metavar="FILE", help="with skip: where to write such rows and why, CSV")
     parser.add_argument("--new-series", action="store_true", help="the rows do not follow those that were learned")
     add_format(parser)

@@ -87,14 +87,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--ahead", action="store_true", help="write the prediction of the next row with each row")
     output.add_argument("--quiet", action="store_true", help="say nothing but errors")
     flags = parser.add_argument_group("flags")
-    flags.add_argument("--flag", type=float, metavar="P", help="flag odd rows, P of them by mistake, such as 0.001")
+    flags.add_argument(
+        "--flag", type=float, metavar="P", help="flag odd rows; P is the share of normal rows flagged by mistake"
+    )
     flags.add_argument("--on-flag", metavar="CMD", help="run this for each, with the row as JSON on its standard input")
     flags.add_argument("--flag-exit", action="store_true", help="end with exit code 5 if anything was flagged")
     safety = parser.add_argument_group("safety")
-    safety.add_argument("--on-bad-row", choices=("stop", "skip"), default="stop", help="(stop)")
+    safety.add_argument(
+        "--on-bad-row",
+        choices=("stop", "skip"),
+        default="stop",
+        help="what to do with a row that cannot be used (stop)",
+    )
     safety.add_argument("--rejects", metavar="FILE", help="with skip: where to write such rows and why, CSV")
     safety.add_argument("--checkpoint", metavar="DIR", help="keep model, position and output together in DIR")
-    safety.add_argument("--every", default="10000", metavar="N", help="rows, or seconds such as '30 s' (10000)")
+    safety.add_argument(
+        "--every", default="10000", metavar="N", help="with --checkpoint: so many rows, or '30 s', apart (10000)"
+    )
     safety.add_argument("--resume", action="store_true", help="go on from the checkpoint, if there is one")
 
 

@@ -41,10 +41,13 @@ class Predictions(ABC):
     def quantile(self, p: float) -> Array:
         """Return the value that y exceeds with probability 1 - p, 0 < p < 1."""
 
+    @abstractmethod
+    def survival(self, y: ArrayLike) -> Array:
+        """Return the probability of a value of more than y, to all its digits: 1 - cdf rounds to 0 below 1e-16."""
+
     def tail(self, y: ArrayLike) -> Array:
         """Return the two-sided tail probability of y: that of a value at least as far out, on either side."""
-        p = self.cdf(y)
-        return 2.0 * np.minimum(p, 1.0 - p)
+        return 2.0 * np.minimum(self.cdf(y), self.survival(y))
 
     def z(self, y: ArrayLike) -> Array:
         """Return how far out y is, in standard deviations of a normal: N(0, 1) if the predictions are right.
@@ -53,8 +56,8 @@ class Predictions(ABC):
         """
         from scipy.special import ndtri
 
-        p = self.cdf(y)
-        return np.where(p > 0.5, -1.0, 1.0) * ndtri(np.maximum(np.minimum(p, 1.0 - p), SMALLEST))
+        below, above = self.cdf(y), self.survival(y)
+        return np.where(below > above, -1.0, 1.0) * ndtri(np.maximum(np.minimum(below, above), SMALLEST))
 
     @abstractmethod
     def affine(self, center: Array | float, scale: Array | float) -> Predictions:

@@ -36,10 +36,15 @@ class Gaussian(Predictions):
 
         return ndtr(self._standardized(y))
 
+    def survival(self, y: ArrayLike) -> Array:
+        from scipy.special import ndtr
+
+        return ndtr(-self._standardized(y))
+
     def tail(self, y: ArrayLike) -> Array:
         from scipy.special import ndtr
 
-        return 2.0 * ndtr(-np.abs(self._standardized(y)))  # 1 - cdf would be 0 from 8.3 standard deviations on
+        return 2.0 * ndtr(-np.abs(self._standardized(y)))
 
     def z(self, y: ArrayLike) -> Array:
         return self._standardized(y)
@@ -95,7 +100,13 @@ class StudentT(Predictions):
         return student_constant(nu) - np.log(self.scale) - 0.5 * (nu + 1.0) * np.log1p(r * r / nu)
 
     def cdf(self, y: ArrayLike) -> Array:
-        t = self._standardized(y)
+        return self._below(self._standardized(y))
+
+    def survival(self, y: ArrayLike) -> Array:
+        return self._below(-self._standardized(y))
+
+    def _below(self, t: Array) -> Array:
+        """Return P(T <= t), which is P(T >= -t)."""
         if isinstance(self.degrees, np.ndarray) or self.degrees not in WHOLE:
             from scipy.special import stdtr
 

@@ -53,6 +53,9 @@ class MixtureOf(Predictions):
     def cdf(self, y: ArrayLike) -> Array:
         return self._sum([member.cdf(y) for member in self.members])
 
+    def survival(self, y: ArrayLike) -> Array:
+        return self._sum([member.survival(y) for member in self.members])
+
     def quantile(self, p: float) -> Array:
         """Return the value that y exceeds with probability 1 - p: between the members' quantiles, by Newton's steps.
 

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from onlinegp.checks import Array
 from onlinegp.predictions.base import Predictions
-from onlinegp.predictions.kinds import HALF_LOG_2PI, Gaussian
+from onlinegp.predictions.kinds import HALF_LOG_2PI, Gaussian, StudentT
+from onlinegp.predictions.mixture import MixtureOf
 
 THINNEST = 1e-100  # width of a density whose samples are all the same
 HALVINGS = 60  # of an interval, until only rounding is left
@@ -59,6 +60,9 @@ class Samples(Predictions):
         rows = zip(y.ravel(), self._sorted.reshape(-1, len(p)), strict=True)
         return np.reshape([np.interp(value, samples, p) for value, samples in rows], y.shape)
 
+    def survival(self, y: ArrayLike) -> Array:
+        return 1.0 - self.cdf(y)  # at least 1 / (S + 1)
+
     def quantile(self, p: float) -> Array:
         return np.quantile(self._sorted, p, axis=-1, method="weibull")
 
@@ -73,12 +77,24 @@ class Samples(Predictions):
 def draw(predictions: Predictions, rng: np.random.Generator) -> Array:
     """Return one value of each distribution, independent of the others: of the shape of the mean.
 
-    Normal ones are drawn at once; of any other kind the cdf is inverted by halving an interval that holds the value.
+    Of a mixture, a member is drawn first, by the weights. Of a kind that is not known here the cdf is inverted, by
+    halving an interval that holds the value.
     """
-    mean, std = predictions.mean, predictions.std
+    mean = predictions.mean
     if type(predictions) is Gaussian:
-        return mean + std * rng.standard_normal(mean.shape)
-    p = rng.random(mean.shape)
+        return mean + predictions.std * rng.standard_normal(mean.shape)
+    if type(predictions) is StudentT:
+        return mean + predictions.scale * rng.standard_t(predictions.degrees, mean.shape)
+    if type(predictions) is MixtureOf:
+        p = rng.random(mean.shape)
+        which = (np.cumsum(predictions.weights, axis=-1)[..., :-1] <= p[..., None]).sum(axis=-1)
+        return np.choose(which, [draw(member, rng) for member in predictions.members])
+    return _inverted(predictions, rng.random(mean.shape))
+
+
+def _inverted(predictions: Predictions, p: Array) -> Array:
+    """Return the values that have these probabilities below them."""
+    mean, std = predictions.mean, predictions.std
     low, high, reach = mean - std, mean + std, 1.0
     while reach < FARTHEST:
         low_done, high_done = predictions.cdf(low) <= p, predictions.cdf(high) >= p

@@ -142,6 +142,10 @@ class Lagged(OuterRegressor):
         return tags
 
 
+class UnboundedError(ValueError):
+    """A forecast that grows beyond all bounds."""
+
+
 class LaggedLearner(OuterLearner):
     """Holds the last values of y, and the rows that a longer horizon does not let the inner learner know yet."""
 
@@ -231,7 +235,7 @@ class LaggedLearner(OuterLearner):
             said = self.inner.predict(np.hstack([np.tile(x, (paths, 1)), lags]))
             values[:, :, self.memory + i] = drawn = draw(said, rng)
             if not np.abs(drawn).max() < LARGEST:  # NaN fails the comparison too
-                raise ValueError(f"the forecast grows beyond all bounds at step {i + 1}. Use fewer steps.")
+                raise UnboundedError(f"the forecast grows beyond all bounds at step {i + 1}. Use fewer steps.")
         return Samples(np.ascontiguousarray(values[:, :, self.memory :].T))
 
     def begin_series(self) -> None:
@@ -246,8 +250,8 @@ class LaggedLearner(OuterLearner):
     def load(self, contents: Contents) -> None:
         own = self._own(contents, ("past", "waiting_x", "waiting_y", "seen"))
         self.seen = stored_number("seen", own["seen"], int)
-        self._past = stored_array("past", own["past"], (_length(own["past"], self.memory), self.outputs)).copy()
-        waiting = _length(own["waiting_y"], self.horizon - 1)
+        self._past = stored_array("past", own["past"], (stored_length(own["past"], self.memory), self.outputs)).copy()
+        waiting = stored_length(own["waiting_y"], self.horizon - 1)
         inputs = stored_array("waiting_x", own["waiting_x"], (waiting, self.width))
         self._waiting = inputs.copy(), stored_array("waiting_y", own["waiting_y"], (waiting, self.outputs)).copy()
 
@@ -307,6 +311,6 @@ def _plain(y: Array) -> Any:
     return y.item() if len(y) == 1 else y
 
 
-def _length(array: Any, most: int) -> int:
+def stored_length(array: Any, most: int) -> int:
     """Return the length of a stored array, or `most` for one that is longer, which then does not fit."""
     return min(len(array), most) if isinstance(array, np.ndarray) and array.ndim else most

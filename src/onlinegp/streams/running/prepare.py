@@ -15,7 +15,7 @@ from onlinegp.batch.tuning import NOTHING, Hyperparameters, explains, likely_ker
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined import Lagged, Robust, Scaled
+from onlinegp.models.combined import Forecaster, Lagged, Robust, Scaled
 from onlinegp.models.combined.base import working
 from onlinegp.models.combined.moments import Scale
 from onlinegp.streams.errors import BadData, BrokeDown
@@ -57,6 +57,7 @@ class Preparation:
     robust: float | None = None
     lags: int = 0
     horizon: int = 1
+    steps: int = 0  # over which forecasts are checked along the stream
     say: Callable[[str], None] = lambda text: None
     warn: Callable[[str], None] = lambda text: None
     progress: Progress = lambda share: None  # with the share of the tuning that is done
@@ -84,7 +85,7 @@ class Preparation:
         """Return a model that tunes itself on the rows, all of them at once."""
         rows = min(max(rows, FEWEST), MOST)
         auto = algorithm(self.name).estimator(**{"rows": rows, "earliest": rows} | self.given)
-        model = self.wrapped(auto)
+        model = self.wrapped(auto, after=len(warm.rows_for_learning()[1]))
         with watched(self.progress):
             teach(model, *warm.rows_for_learning())
         self._tell(model, rows)
@@ -131,9 +132,12 @@ class Preparation:
         teach(model, *warm.rows_for_learning())
         return model
 
-    def wrapped(self, model: OnlineRegressor, scaling: Scaling | None = None) -> OnlineRegressor:
+    def wrapped(self, model: OnlineRegressor, scaling: Scaling | None = None, *, after: int = 0) -> OnlineRegressor:
         """Return the model with lags, scaling and bounds, as they were asked for."""
-        return wrapped(model, scaling, lags=self.lags, horizon=self.horizon, robust=self.robust)
+        model = wrapped(model, scaling, lags=self.lags, horizon=self.horizon, robust=self.robust)
+        if self.steps and isinstance(model, Lagged):
+            return Forecaster(model.model, lags=self.lags, horizon=self.horizon, steps=self.steps, after=after)
+        return model
 
 
 def wrapped(

@@ -1,0 +1,201 @@
+"""Forecasts that are compared with what came, so that those after them have the right spread at every step."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY
+from typing import ClassVar
+
+import numpy as np
+
+from onlinegp.checks import Array, count, stored_array, stored_number
+from onlinegp.engine.tracking import fading_scales
+from onlinegp.learner import Contents, Learner, Sizes
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined.calibrated import FadingScale, squared
+from onlinegp.models.combined.lagged import Lagged, LaggedLearner, UnboundedError, stored_length
+from onlinegp.models.recipe import parameters
+from onlinegp.predictions import Gaussian, Predictions
+from onlinegp.predictions.samples import Samples
+
+PATHS = 20  # futures of a forecast that is checked
+OPEN = 5  # forecasts that wait for what comes at a time, at most
+SHARE = 50  # after n rows, the next forecast begins n / SHARE rows later
+KEEP = 0.5 ** (1.0 / 100.0)  # an error counts for half after a hundred forecasts
+# E[z^2] if mean and deviation are those of n samples of the right normal distribution: (1 + 1 / n) (n - 1) / (n - 3)
+EXPECTED = (1.0 + 1.0 / PATHS) * (PATHS - 1.0) / (PATHS - 3.0)
+
+
+@parameters
+class Forecaster(Lagged):
+    """A model with lags whose forecasts are compared with what came, and their spread corrected at every step.
+
+    Sampled paths take all noise for a part of the series, which drives what comes after it. Where the noise is in the
+    measurement, or the model has a bias, their spread after many steps is wrong. So forecasts are made along the
+    stream, from the values so far. When a value comes that was forecast h rows before, its error z, in standard
+    deviations of that forecast, is counted for h steps. The variance of a later forecast at h steps is multiplied by
+    the fading mean of z^2; the mean stays. Beyond `steps` the factor of the last one is used. A forecast begins every
+    steps / 5 rows at first, then after every fiftieth part of the rows so far, and has 20 paths.
+
+    That is for a series alone. With other features nothing is corrected: their next values are not known when a
+    forecast begins.
+
+    Predictions of the next row, `run` and `predict` are those of :class:`Lagged`.
+
+    Parameters
+    ----------
+    model : OnlineRegressor
+        The model inside. Its parameters are used, and it stays as it is: what learns is a copy.
+    lags : int
+        How many past values.
+    horizon : int
+        How many rows ahead the model inside predicts, as for `Lagged`.
+    steps : int
+        How many rows ahead forecasts are checked.
+    after : int
+        How many rows come before the first of them: those on which a model such as `Auto` tunes itself.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> rng = np.random.default_rng(0)
+    >>> series = np.sin(0.3 * np.arange(500)) + 0.1 * rng.normal(size=500)  # noise in the measurement
+    >>> model = ogp.Forecaster(ogp.Scaled(ogp.KRLST(noise=0.02)), lags=8, steps=20).fit(None, series)
+    >>> lower, upper = model.forecast(20).interval(0.95)
+    >>> model.factors_.shape
+    (20,)
+    """
+
+    model: OnlineRegressor
+    _: KW_ONLY
+    lags: int = 10
+    horizon: int = 1
+    steps: int = 20
+    after: int = 0
+
+    cost: ClassVar[str] = "that of the model inside, and that of up to 100 predictions"
+    equation: ClassVar[str] = (
+        "variance at step h <- variance times the fading mean of z_h^2, z_h = (y - mean_h) / std_h"
+    )
+    memory: ClassVar[str] = "that of the model inside, the lags, and 10 numbers for each step"
+    variance: ClassVar[str] = "that of the model inside; of a forecast, right on average at every step"
+
+    def check(self) -> None:
+        self._checked()
+        super().check()
+
+    def start(self, features: int, outputs: int) -> ForecasterLearner:
+        lagged = super().start(features, outputs)
+        return ForecasterLearner(lagged.inner, features, lagged.lags, lagged.horizon, *self._checked())
+
+    def _checked(self) -> tuple[int, int]:
+        """Return steps and rows before the first forecast."""
+        count("A forecast goes on from past values: 10 is a usual choice.", lags=self.lags)
+        at_once = self.after == 0 and type(self.after) is int
+        return count(steps=self.steps), 0 if at_once else count("Use 0 to begin at once.", after=self.after)
+
+    @property
+    def factors_(self) -> Array:
+        """What the variances of a forecast are multiplied by, (steps,) or (steps, outputs)."""
+        learner = self._working
+        assert isinstance(learner, ForecasterLearner)
+        return learner.factors()[:, 0] if self._single else learner.factors()
+
+
+class ForecasterLearner(LaggedLearner):
+    """A learner with lags, forecasts that wait for what comes, and the fading means of their squared errors by step."""
+
+    def __init__(self, inner: Learner, features: int, lags: int, horizon: int, steps: int, after: int) -> None:
+        super().__init__(inner, features, lags, horizon)
+        self.steps = steps
+        self.scale = FadingScale(steps * self.outputs, KEEP)  # all outputs at the first step, then at the second, ...
+        self._due = after  # rows after which the next forecast begins
+        self._ages: Sizes = np.empty(0, dtype=np.int64)  # of the open forecasts: the steps that have come, oldest first
+        self._mean, self._std = np.empty((2, 0, steps, self.outputs))
+
+    def factors(self) -> Array:
+        return self.scale.now().reshape(self.steps, self.outputs)
+
+    def learn(self, X: Array, Y: Array) -> None:
+        start = 0
+        while start < len(X):
+            part = slice(start, start + self._together(len(X) - start))
+            super().learn(X[part], Y[part])
+            self._meet(Y[part])
+            start = part.stop
+
+    def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
+        said, size, start = [], np.empty(len(X), dtype=np.int64), 0
+        while start < len(X):
+            part = slice(start, start + self._together(len(X) - start))
+            predictions, size[part] = super().run(X[part], Y[part])
+            self._meet(Y[part])
+            said.append(predictions)
+            start = part.stop
+        return Predictions.joined(said), size
+
+    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
+        self._close()
+        return super().skip(X, Y)
+
+    def begin_series(self) -> None:
+        self._close()
+        super().begin_series()
+
+    def forecast(self, X: Array, paths: int, rng: np.random.Generator) -> Samples:
+        said = super().forecast(X, paths, rng)
+        factor = self.factors()[np.minimum(np.arange(len(X)), self.steps - 1)]
+        mean = said.mean[:, :, None]
+        return Samples(mean + np.sqrt(factor)[:, :, None] * (said.values - mean))
+
+    # The forecasts that are compared with what comes
+
+    def _together(self, rows: int) -> int:
+        """Return how many of so many rows may be learned at once; before them, begin a forecast if one is due."""
+        if self.features:
+            return rows
+        if self.seen >= self._due and not self._knows_little():
+            self._begin()
+        return min(rows, max(1, self._due - self.seen))
+
+    def _begin(self) -> None:
+        """Begin a forecast at the next row; one that grows beyond all bounds is left out."""
+        self._due = self.seen + max(self.seen // SHARE, -(-self.steps // OPEN))
+        try:
+            said = super().forecast(np.empty((self.steps, 0)), PATHS, np.random.default_rng(self.seen))
+        except UnboundedError:
+            return
+        self._mean = np.concatenate([self._mean, said.mean[None]])
+        self._std = np.concatenate([self._std, said.std[None]])
+        self._ages = np.append(self._ages, 0)
+
+    def _meet(self, Y: Array) -> None:
+        """Count the errors of the open forecasts at rows that have come, and leave those that end there."""
+        for age, mean, std in zip(self._ages, self._mean, self._std, strict=True):  # the oldest first, as rows would
+            steps = slice(age, min(age + len(Y), self.steps))
+            z2 = squared(Gaussian(mean[steps], std[steps]), Y[: steps.stop - age]) / EXPECTED
+            own = slice(age * self.outputs, steps.stop * self.outputs)
+            fading_scales(z2.reshape(1, -1), 0.0, KEEP, self.scale.total[own], self.scale.count[own])
+        going = self._ages + len(Y) < self.steps
+        self._ages, self._mean, self._std = self._ages[going] + len(Y), self._mean[going], self._std[going]
+
+    def _close(self) -> None:
+        """Leave all open forecasts."""
+        self._ages, self._mean, self._std = self._ages[:0], self._mean[:0], self._std[:0]
+
+    def dump(self) -> Contents:
+        own = {"due": self._due, "ages": self._ages.copy(), "mean": self._mean.copy(), "std": self._std.copy()}
+        return super().dump() | self.scale.dump() | own
+
+    def load(self, contents: Contents) -> None:
+        own: Contents = {name: contents.get(name) for name in ("total", "count", "due", "ages", "mean", "std")}
+        super().load({name: value for name, value in contents.items() if name not in own})
+        self.scale.load(own["total"], own["count"])
+        self._due = stored_number("due", own["due"], int)
+        ages = stored_array("ages", own["ages"], (stored_length(own["ages"], OPEN),), np.int64)
+        if not np.all((ages >= 0) & (ages < self.steps)) or not np.all(np.diff(ages) < 0):
+            raise ValueError(f"ages must decrease, from less than {self.steps} to 0 or more, got {ages!r}.")
+        shape = (len(ages), self.steps, self.outputs)
+        mean, std = (stored_array(name, own[name], shape) for name in ("mean", "std"))
+        if not np.all(std >= 0.0):
+            raise ValueError(f"std must be at least 0, got {std.min()}.")
+        self._ages, self._mean, self._std = ages.copy(), mean.copy(), std.copy()
