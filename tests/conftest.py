@@ -1,4 +1,5 @@
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,11 +18,21 @@ def shared() -> Path:
     return folder
 
 
-@pytest.hookimpl(tryfirst=True)  # before the plugin that reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep tests that share a fixture of their module in one process, so that it is made once: a session of Spark."""
-    for item in items:
-        if isinstance(item, pytest.Function):
-            used = (made[-1] for made in item._fixtureinfo.name2fixturedefs.values() if made)
-            if any(fixture.scope == "module" for fixture in used):
-                item.add_marker(pytest.mark.xdist_group(item.module.__name__))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | None:
+    """Keep tests of a file that has a fixture of its module in one process, where it is made once: Spark's session."""
+    if config.getvalue("dist") != "load":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            path = nodeid.split("::")[0]
+            return path if shares_a_fixture(config.rootpath / path) else nodeid
+
+    return Together(config, log)
+
+
+@cache
+def shares_a_fixture(path: Path) -> bool:
+    return 'scope="module"' in path.read_text("utf-8")

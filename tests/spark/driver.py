@@ -8,10 +8,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from events import ROLES, model, session, stream, write
+from events import ROLES, finish, model, session, stream
 
 from onlinegp.spark import run_keyed
 
 if __name__ == "__main__":
     folder, files = Path(sys.argv[1]), int(sys.argv[2])
-    write(run_keyed(stream(session(), folder / "in", files), **ROLES, model=model()), folder).awaitTermination()
+    finish(run_keyed(stream(session(), folder / "in", files), **ROLES, model=model()), folder)

@@ -108,6 +108,16 @@ def write(out, folder: Path):
     return writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
 
 
+def finish(out, folder: Path) -> None:
+    """Write until all is read, and start again if this machine needs the ten seconds that Spark waits for a Python."""
+    for attempt in range(4):
+        try:
+            return write(out, folder).awaitTermination()
+        except Exception as error:
+            if "failed to connect back" not in str(error) or attempt == 3:
+                raise
+
+
 def assert_same(out: pd.DataFrame, states: dict[str, bytes], frame: pd.DataFrame, start: ogp.OnlineRegressor) -> None:
     """Every row exactly once, and predictions and states to the last bit."""
     expected, kept = in_memory(frame, start)

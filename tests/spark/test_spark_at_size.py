@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from events import FEATURES, ROLES, assert_same, events, model, need_spark, session, stream, write, write_files
+from events import FEATURES, ROLES, assert_same, events, finish, model, need_spark, session, stream, write_files
 
 need_spark()
 import onlinegp as ogp  # noqa: E402
@@ -41,7 +41,7 @@ def test_frames_and_streams_give_what_memory_gives(spark, tmp_path):
     df = spark.read.parquet(str(tmp_path / "in"))
     states = {row["key"]: bytes(row["state"]) for row in learn_keyed(df, **ROLES, model=model()).collect()}
     assert_same(run_keyed(df, **ROLES, model=model()).toPandas(), states, frame, model())
-    write(run_keyed(stream(spark, tmp_path / "in", 5), **ROLES, model=model()), tmp_path).awaitTermination()
+    finish(run_keyed(stream(spark, tmp_path / "in", 5), **ROLES, model=model()), tmp_path)
     assert_same(*result(spark, tmp_path), frame, model())
     own = models(tmp_path / "checkpoint", keys=["s7", "s1999"])
     for key, again in own.items():
