@@ -171,21 +171,24 @@ def df_text(kind: str, i: int) -> str:
     return {"2": "2.0", "10": "10.0"}.get(ORDERS[kind][i], ORDERS[kind][i]) if kind == "double" else ORDERS[kind][i]
 
 
-def test_rows_are_sorted_and_ties_do_not_depend_on_their_order():
+@pytest.mark.parametrize("kind", [np.int64, np.float64, str])
+@pytest.mark.parametrize("last", [None, 3])
+def test_rows_are_sorted_and_ties_do_not_depend_on_their_order(kind, last):
     """Of one key, against a loop that is easy to see through."""
     rng = np.random.default_rng(0)
-    for kind in (np.int64, np.float64, str):
-        for last in (None, 3):
-            frame = pd.DataFrame({"key": 1, "place": rng.integers(0, 9, 12).astype(kind), "y": rng.normal(size=12)})
-            frame["place"] = frame["place"].astype(object) if kind is str else frame["place"]
-            least = None if last is None else np.array([last]).astype(kind)[0]
-            expected, before = [], least
-            for place, y in sorted(zip(frame["place"], frame["y"], strict=True)):
-                expected.append((place, y, before is None or place > before))
-                before = place if before is None else max(before, place)
-            for seed in range(5):
-                ordered, newer = in_order(frame.sample(frac=1.0, random_state=seed), least)
-                assert list(zip(ordered["place"], ordered["y"], newer, strict=True)) == expected
+    values = np.round(rng.normal(size=(12, 3)))
+    place = rng.integers(0, 9, 12).astype(kind).astype(object if kind is str else kind)
+    last = None if last is None else kind(last)
+    expected, before = [], last
+    for where, *row in sorted((where, *row) for where, row in zip(place, values.tolist(), strict=True)):
+        expected.append((where, *row, before is None or where > before))
+        before = where if before is None else max(before, where)
+    assert sum(row[-1] for row in expected) < 9
+    for _ in range(5):
+        mixed = rng.permutation(12)
+        by, newer = in_order(place[mixed], values[mixed], last)
+        ordered = zip(place[mixed][by], values[mixed][by].tolist(), newer, strict=True)
+        assert [(where, *row, new) for where, row, new in ordered] == expected
 
 
 @pytest.mark.parametrize("name", ["LinearRLS", "RandomFeatureGP"])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StatefulProcessor
 from pyspark.sql.types import (
@@ -20,7 +21,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from onlinegp.checks import fraction
+from onlinegp.checks import Array, fraction
 from onlinegp.keyed import step
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.saving import to_bytes
@@ -162,14 +163,12 @@ class Task:
     ----------
     model, about : estimator, bytes
         What every key starts from, and the same as a file, with the names of the columns.
-    features : int
     late, level : str, float
         See `run_keyed`.
     """
 
     model: OnlineRegressor
     about: bytes
-    features: int
     late: str
     level: float
 
@@ -181,39 +180,37 @@ class Task:
                 f"model, features and target must be those of the checkpoint, and of key {key!r} they are not. "
                 f"Use the same, or another checkpointLocation."
             )
-        rows, newer = in_order(rows, last)
+        place, values = rows["place"].to_numpy(), rows.iloc[:, 2:].to_numpy(np.float64)  # (n,), and y and X: (n, 1 + d)
+        by, newer = in_order(place, values, last)
+        place, values = place[by], values[by]
         if not newer.all() and self.late == "refuse":
-            raise ValueError(_not_newer(key, rows, newer, last))
-        inputs = rows[[f"x{i}" for i in range(self.features)]].to_numpy(np.float64)
-        y, place = rows["y"].to_numpy(np.float64), rows["place"].to_numpy()
-        said = np.full((len(ADDED), len(rows)), np.nan)
+            raise ValueError(_not_newer(key, place, newer, last))
+        said = np.full((len(ADDED), len(place)), np.nan)
         if newer.any():
+            X: Any = values[newer, 1:] if values.shape[1] > 1 else None  # a series, predicted from its own past
             try:
-                X: Any = inputs[newer] if self.features else None  # a series, predicted from its own past
-                state, trace = step(self.model, None if state is None else bytes(state), X, y[newer])
+                state, trace = step(self.model, None if state is None else bytes(state), X, values[newer, 0])
             except Exception as error:
-                error.add_note(f"These are rows of key {key!r}, sorted, from {place[0]!r} to {place[-1]!r}.")
+                error.add_note(f"These are rows of key {key!r}, sorted, from {place[0]!s} to {place[-1]!s}.")
                 raise
             said[:, newer] = (trace.mean, trace.std, *trace.interval(self.level), trace.log_density)
             last = place[newer][-1]
-        dropped += int((~newer).sum())
         assert state is not None  # the first row of a key is newer
-        columns = {"key": rows["key"].to_numpy(), "place": place, "y": y, **dict(zip(ADDED, said, strict=True))}
-        return (state, self.about, last, dropped), pd.DataFrame(columns | {"late": ~newer}, copy=False)
+        kept = (state, self.about, last, dropped + int((~newer).sum()))
+        columns = {"key": rows["key"].to_numpy(), "place": place, "y": values[:, 0]}
+        return kept, pd.DataFrame(columns | dict(zip(ADDED, said, strict=True)) | {"late": ~newer}, copy=False)
 
 
-def in_order(rows: pd.DataFrame, last: Any) -> tuple[pd.DataFrame, np.ndarray]:
-    """Return the rows by place, and which of them come after those before them and after `last`."""
-    place = rows["place"].to_numpy()
+def in_order(place: Any, values: Array, last: Any) -> tuple[Any, NDArray[np.bool_]]:
+    """Return how to sort rows by place, and which of the sorted ones come after those before them and after `last`.
+
+    Rows of the same place are sorted by their values: the order in which Spark brings them must not matter.
+    """
     by = np.argsort(place, kind="stable")
-    place = place[by]
-    rises = np.array(place[1:] > place[:-1], dtype=bool)
-    if rises.all():
-        rows = rows.iloc[by]
-    else:  # the order in which Spark brings rows of the same place must not matter
-        rows = rows.sort_values(["place", *(name for name in rows.columns if name not in ("key", "place"))])
-    newer = np.append(True, rises)
-    return rows, newer if last is None else newer & np.array(place > last, dtype=bool)
+    rises = np.append(True, place[by][1:] > place[by][:-1]).astype(bool)
+    if not rises.all():
+        by = np.lexsort((*values.T[::-1], np.unique(place, return_inverse=True)[1]))
+    return by, rises if last is None else rises & (place[by] > last).astype(bool)
 
 
 class Processor(StatefulProcessor):
@@ -261,7 +258,7 @@ def _prepared(
     model = model.unfitted()
     about = to_bytes(model, extra={"names": list(roles.features), "target": target})
     use_this_python(df)
-    return roles, Task(model, about, len(roles.features), late, level)
+    return roles, Task(model, about, late, level)
 
 
 def _kinds(roles: Roles, df: DataFrame) -> list[StructField]:
@@ -287,11 +284,11 @@ def _together(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
     return some[0] if len(some) == 1 else pd.concat(some, ignore_index=True)
 
 
-def _not_newer(key: Any, rows: pd.DataFrame, newer: np.ndarray, last: Any) -> str:
-    place, late = rows["place"].to_numpy(), int(np.argmin(newer))
-    before = last if late == 0 else place[late - 1] if last is None else max(last, place[late - 1])
+def _not_newer(key: Any, place: Any, newer: NDArray[np.bool_], last: Any) -> str:
+    first = int(np.argmin(newer))
+    before = [value for value in (last, *place[max(first - 1, 0) : first]) if value is not None]
     return (
-        f"order must rise, and {int((~newer).sum())} of {len(rows)} rows of key {key!r} are not newer than the last "
-        f"one: {place[late]!s} comes after {before!s} (times in microseconds since 1970, dates in days). "
+        f"order must rise, and {int((~newer).sum())} of {len(place)} rows of key {key!r} are not newer than the last "
+        f"one: {place[first]!s} comes after {max(before)!s} (times in microseconds since 1970, dates in days). "
         f"Use late='drop' to go on without them."
     )
