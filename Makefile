@@ -55,6 +55,9 @@ clean: ## Remove the environment and what was built
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src native -type f \( -name '*.py' -o -name 'page.*' -o -name '*.?pp' \))
 INSTALL := $(BIN)/python -m pip install --quiet --no-build-isolation --config-settings=build-dir=build/{wheel_tag}
 
+# Spark takes half a gigabyte, so it is installed where a Java runs it, 17 or later; elsewhere its tests are skipped.
+SPARK = $(shell java -version 2>&1 | grep -qE 'version "(1[7-9]|[2-9][0-9])' && echo ,spark)
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -67,7 +70,7 @@ $(VENV)/installed: $(VENV)/buildable $(SOURCES)
 	@touch $@
 
 $(VENV)/tested: $(VENV)/buildable $(SOURCES)
-	$(INSTALL) '.[test]'
+	$(INSTALL) '.[test$(SPARK)]' || $(INSTALL) '.[test]'
 	@touch $@ $(VENV)/installed
 
 $(VENV)/documented: $(VENV)/buildable $(SOURCES)
@@ -75,5 +78,5 @@ $(VENV)/documented: $(VENV)/buildable $(SOURCES)
 	@touch $@ $(VENV)/installed
 
 $(VENV)/developed: $(VENV)/buildable $(SOURCES)
-	$(INSTALL) '.[dev]'
+	$(INSTALL) '.[dev$(SPARK)]' || $(INSTALL) '.[dev]'
 	@touch $@ $(VENV)/tested $(VENV)/documented $(VENV)/installed

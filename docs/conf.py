@@ -44,6 +44,7 @@ html_math_renderer = "mathml"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
+autodoc_mock_imports = ["pyspark"]  # half a gigabyte, of which the pages need nothing
 
 # Gallery
 sphinx_gallery_conf = {

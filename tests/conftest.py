@@ -1,4 +1,5 @@
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,3 +16,23 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("the folder ../shared with the data sets is not here")
     return folder
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | None:
+    """Keep tests of a file that has a fixture of its module in one process, where it is made once: Spark's session."""
+    if config.getvalue("dist") != "load":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            path = nodeid.split("::")[0]
+            return path if shares_a_fixture(config.rootpath / path) else nodeid
+
+    return Together(config, log)
+
+
+@cache
+def shares_a_fixture(path: Path) -> bool:
+    return 'scope="module"' in path.read_text("utf-8")

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from onlinegp.checks import Array, check_Xy, count
 from onlinegp.engine import thread_count
-from onlinegp.models.linear.additive import AdditiveRegressor
+from onlinegp.models.linear.additive import AdditiveRegressor, ready_to_merge
 from onlinegp.processes import worker_pool
 
 Model = TypeVar("Model", bound=AdditiveRegressor)
@@ -42,10 +42,7 @@ def fit_parallel(
     >>> model.coef_.round(2).tolist()
     [1.0, -1.0]
     """
-    if not isinstance(model, AdditiveRegressor):
-        raise TypeError(f"model must be one that can be merged, LinearRLS or RandomFeatureGP, got {model!r}.")
-    model = copy.deepcopy(model).unfitted()
-    model.check()
+    model = ready_to_merge(model)
     X, y = check_Xy(X, y)
     jobs = thread_count() if n_jobs is None else count("Use None for as many as there are cores.", n_jobs=n_jobs)
     split = jobs if parts is None else count("Use None for one per process.", parts=parts)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+import copy
+from typing import Any, Self, TypeVar
 
 from onlinegp.learner import Contents
 from onlinegp.models.base import OnlineRegressor
@@ -44,3 +45,15 @@ class AdditiveRegressor(OnlineRegressor):
         with self._lock:
             mine.add(learned, sign)
         return self
+
+
+Model = TypeVar("Model", bound=AdditiveRegressor)
+
+
+def ready_to_merge(model: Model) -> Model:
+    """Return a copy of the model that has learned nothing, its parameters checked, if such models can be merged."""
+    if not isinstance(model, AdditiveRegressor):
+        raise TypeError(f"model must be one that can be merged, LinearRLS or RandomFeatureGP, got {model!r}.")
+    model = copy.deepcopy(model).unfitted()
+    model.check()
+    return model

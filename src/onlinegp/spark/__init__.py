@@ -1,0 +1,17 @@
+"""onlinegp on Apache Spark 4: a model for each key of a data frame or of a stream, or one model of a huge data frame.
+
+pyspark is imported with this module, and only with it: ``pip install 'onlinegp[spark]'``, and Java 17 or later.
+"""
+
+try:
+    import pyspark  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        f"onlinegp.spark needs pyspark, and Java 17 or later: pip install 'onlinegp[spark]' ({error})."
+    ) from error
+
+from onlinegp.spark.additive import fit
+from onlinegp.spark.keyed import learn_keyed, run_keyed
+from onlinegp.spark.states import models
+
+__all__ = ["fit", "learn_keyed", "models", "run_keyed"]

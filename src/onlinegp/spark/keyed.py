@@ -1,0 +1,294 @@
+"""A model for each key of a Spark frame: grouped if it is there in full, by the state store of Spark if it streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming import StatefulProcessor
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    DataType,
+    DoubleType,
+    LongType,
+    StructField,
+    StructType,
+)
+
+from onlinegp.checks import Array, fraction
+from onlinegp.keyed import step
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.saving import to_bytes
+from onlinegp.spark.columns import Roles, as_names, use_this_python
+
+LATE = ("refuse", "drop")
+ADDED = ("mean", "std", "lower", "upper", "log_density")
+STATE = "model"  # the name of the state variable in the checkpoint
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+def run_keyed(
+    df: DataFrame,
+    *,
+    key: str,
+    order: str,
+    features: str | Sequence[str],
+    target: str,
+    model: OnlineRegressor,
+    late: str = "refuse",
+    level: float = 0.95,
+) -> DataFrame:
+    """Predict each row of each key, then learn it, with a model for each key; for frames and for streams.
+
+    The same rows give the same predictions and states as :func:`onlinegp.keyed.step` and as a
+    :class:`~onlinegp.Fleet` in memory. Spark does not keep the order of rows, so the rows of a key that come together
+    are sorted by `order`. Of rows of equal order, the one with the smallest target, then inputs, is the first.
+
+    Of a stream, the states are in its checkpoint, in Spark's RocksDB state store, and :func:`models` reads them. Each
+    key that has rows in a batch costs some milliseconds, so choose a trigger that collects twenty rows per key or more.
+    The number of partitions (``spark.sql.shuffle.partitions``) stays that of the checkpoint's first batch.
+
+    Parameters
+    ----------
+    df : DataFrame
+        With ``df.isStreaming`` or without.
+    key : str
+        The column that tells whose row it is: strings or whole numbers.
+    order : str
+        The column that rises from row to row of a key: times, dates, numbers or strings.
+    features : str or sequence of str
+        The columns of the inputs: numbers.
+    target : str
+        The column of y.
+    model : estimator
+        What every key starts from. A stream that is started again from its checkpoint must have the same.
+    late : {"refuse", "drop"}
+        What to do with a row that is not newer than the last of its key that was learned: end the query with an error,
+        before anything of the batch is kept, or not learn it. Such a row is in the output, with nulls, and marked.
+    level : float
+        The probability that y is between `lower` and `upper`.
+
+    Returns
+    -------
+    DataFrame
+        The columns of key, order and target, and mean, std, lower, upper, log_density (nulls if late) and late (a
+        boolean). So ``out.where("late").count()`` is the number of late rows.
+
+    Examples
+    --------
+    >>> import onlinegp as ogp, onlinegp.spark
+    >>> out = onlinegp.spark.run_keyed(
+    ...     df, key="sensor", order="time", features=["a", "b"], target="y", model=ogp.KRLST(budget=50)
+    ... )  # doctest: +SKIP
+    >>> query = (
+    ...     out.writeStream.format("parquet")
+    ...     .option("path", "out")
+    ...     .option("checkpointLocation", "checkpoint")
+    ...     .trigger(processingTime="10 minutes")
+    ...     .start()
+    ... )  # doctest: +SKIP
+    """
+    roles, task = _prepared(df, key, order, features, target, model, late, level)
+    rows, kinds = roles.plain(df), _kinds(roles, df)
+    schema = StructType(
+        [*kinds, *(StructField(name, DoubleType()) for name in ADDED), StructField("late", BooleanType())]
+    )
+    if df.isStreaming:
+        _check_store(df)
+        place = roles.place(df).kind
+        said = rows.groupBy("key").transformWithStateInPandas(
+            Processor(task, kept_schema(place)), schema, "append", "none"
+        )
+    else:
+        said = rows.groupBy("key").applyInPandas(lambda key, group: task.advance(key[0], None, group)[1], schema)
+    return roles.named(said, df, (*ADDED, "late"))
+
+
+def learn_keyed(
+    df: DataFrame,
+    *,
+    key: str,
+    order: str,
+    features: str | Sequence[str],
+    target: str,
+    model: OnlineRegressor,
+    late: str = "refuse",
+) -> DataFrame:
+    """Learn all rows of each key of a frame, and return the states: a row for each key, for :func:`models`.
+
+    Parameters
+    ----------
+    df, key, order, features, target, model, late
+        See :func:`run_keyed`; `df` is not a stream, whose states are in its checkpoint.
+
+    Returns
+    -------
+    DataFrame
+        The columns key, state (bytes, see :func:`onlinegp.keyed.step`), model (what it started from, a model file),
+        last (the place of its last row) and late (the number of rows that were dropped).
+    """
+    if df.isStreaming:
+        raise ValueError("df must not be a stream. Use run_keyed, and read the states with models(checkpoint).")
+    roles, task = _prepared(df, key, order, features, target, model, late, 0.95)
+    schema = StructType([StructField("key", df.schema[key].dataType), *kept_schema(roles.place(df).kind)])
+
+    def learned(key: tuple[Any], group: pd.DataFrame) -> pd.DataFrame:
+        kept = task.advance(key[0], None, group)[0]
+        return pd.DataFrame([(key[0], *kept)], columns=schema.names)
+
+    return roles.plain(df).groupBy("key").applyInPandas(learned, schema)
+
+
+def kept_schema(place: DataType) -> StructType:
+    """Return what is kept of a key: its state, what it started from, its last place, and its late rows."""
+    fields = {"state": BinaryType(), "model": BinaryType(), "last": place, "late": LongType()}
+    return StructType([StructField(name, kind) for name, kind in fields.items()])
+
+
+Kept = tuple[bytes, bytes, Any, int]  # state, model, last, late
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is done with the rows of a key.
+
+    Parameters
+    ----------
+    model, about : estimator, bytes
+        What every key starts from, and the same as a file, with the names of the columns.
+    late, level : str, float
+        See `run_keyed`.
+    """
+
+    model: OnlineRegressor
+    about: bytes
+    late: str
+    level: float
+
+    def advance(self, key: Any, kept: Kept | None, rows: pd.DataFrame) -> tuple[Kept, pd.DataFrame]:
+        """Return what to keep of a key after some rows of it, in whatever order, and the rows with predictions."""
+        state, about, last, dropped = kept or (None, self.about, None, 0)
+        if bytes(about) != self.about:
+            raise ValueError(
+                f"model, features and target must be those of the checkpoint, and of key {key!r} they are not. "
+                f"Use the same, or another checkpointLocation."
+            )
+        place, values = rows["place"].to_numpy(), rows.iloc[:, 2:].to_numpy(np.float64)  # (n,), and y and X: (n, 1 + d)
+        by, newer = in_order(place, values, last)
+        place, values = place[by], values[by]
+        if not newer.all() and self.late == "refuse":
+            raise ValueError(_not_newer(key, place, newer, last))
+        said = np.full((len(ADDED), len(place)), np.nan)
+        if newer.any():
+            X: Any = values[newer, 1:] if values.shape[1] > 1 else None  # a series, predicted from its own past
+            try:
+                state, trace = step(self.model, None if state is None else bytes(state), X, values[newer, 0])
+            except Exception as error:
+                error.add_note(f"These are rows of key {key!r}, sorted, from {place[0]!s} to {place[-1]!s}.")
+                raise
+            said[:, newer] = (trace.mean, trace.std, *trace.interval(self.level), trace.log_density)
+            last = place[newer][-1]
+        assert state is not None  # the first row of a key is newer
+        kept = (state, self.about, last, dropped + int((~newer).sum()))
+        columns = {"key": rows["key"].to_numpy(), "place": place, "y": values[:, 0]}
+        return kept, pd.DataFrame(columns | dict(zip(ADDED, said, strict=True)) | {"late": ~newer}, copy=False)
+
+
+def in_order(place: Any, values: Array, last: Any) -> tuple[Any, NDArray[np.bool_]]:
+    """Return how to sort rows by place, and which of the sorted ones come after those before them and after `last`.
+
+    Rows of the same place are sorted by their values: the order in which Spark brings them must not matter.
+    """
+    by = np.argsort(place, kind="stable")
+    rises = np.append(True, place[by][1:] > place[by][:-1]).astype(bool)
+    if not rises.all():
+        by = np.lexsort((*values.T[::-1], np.unique(place, return_inverse=True)[1]))
+    return by, rises if last is None else rises & (place[by] > last).astype(bool)
+
+
+class Processor(StatefulProcessor):
+    """The rows of a batch of a stream, key by key, with what is kept of the key in Spark's state store."""
+
+    def __init__(self, task: Task, schema: StructType) -> None:
+        self.task, self.schema = task, schema
+
+    def init(self, handle: Any) -> None:
+        self.kept = handle.getValueState(STATE, self.schema)
+
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+        kept, said = self.task.advance(key[0], self.kept.get(), _together(rows))
+        self.kept.update(kept)
+        yield said
+
+    def close(self) -> None:
+        pass
+
+
+# Inside
+
+
+def _prepared(
+    df: DataFrame,
+    key: str,
+    order: str,
+    features: str | Sequence[str],
+    target: str,
+    model: OnlineRegressor,
+    late: str,
+    level: float,
+) -> tuple[Roles, Task]:
+    """Return the roles of the columns and the task, all checked."""
+    if not isinstance(model, OnlineRegressor):
+        raise TypeError(f"model must be one of onlinegp's models, such as KRLST(), got {model!r}.")
+    if late not in LATE:
+        raise ValueError(f"late must be one of {', '.join(LATE)}, got {late!r}.")
+    if fraction(level=level) == 1.0:
+        raise ValueError("level must be less than 1, got 1.0. Use 0.99 or 0.999 for a wide interval.")
+    roles = Roles(key, order, as_names(features=features), target)
+    roles.check(df, (*ADDED, "late"))
+    if not roles.features and not model.features_optional:
+        raise ValueError("features must name at least one column, got none. Only models of lags need none.")
+    model = model.unfitted()
+    about = to_bytes(model, extra={"names": list(roles.features), "target": target})
+    use_this_python(df)
+    return roles, Task(model, about, late, level)
+
+
+def _kinds(roles: Roles, df: DataFrame) -> list[StructField]:
+    return [
+        StructField("key", df.schema[roles.key].dataType),
+        StructField("place", roles.place(df).kind),
+        StructField("y", DoubleType()),
+    ]
+
+
+def _check_store(df: DataFrame) -> None:
+    provider = df.sparkSession.conf.get(PROVIDER, "") or ""
+    if "RocksDB" not in provider:
+        raise ValueError(
+            f"a stream needs the RocksDB state store, and {PROVIDER} is {provider!r}. Before run_keyed: "
+            f"spark.conf.set({PROVIDER!r}, {ROCKSDB!r})."
+        )
+
+
+def _together(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Return the rows of a key, which come in several frames if they are many."""
+    some = list(parts)
+    return some[0] if len(some) == 1 else pd.concat(some, ignore_index=True)
+
+
+def _not_newer(key: Any, place: Any, newer: NDArray[np.bool_], last: Any) -> str:
+    first = int(np.argmin(newer))
+    before = [value for value in (last, *place[max(first - 1, 0) : first]) if value is not None]
+    return (
+        f"order must rise, and {int((~newer).sum())} of {len(place)} rows of key {key!r} are not newer than the last "
+        f"one: {place[first]!s} comes after {max(before)!s} (times in microseconds since 1970, dates in days). "
+        f"Use late='drop' to go on without them."
+    )

@@ -1,0 +1,64 @@
+"""The models of a stream, read from its checkpoint while it stands still, or of a frame of states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from os import PathLike, fspath
+
+from pyspark.sql import DataFrame, SparkSession
+
+from onlinegp.files.container import ModelFileError
+from onlinegp.keyed import restored
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.saving import with_extra
+from onlinegp.spark.keyed import STATE
+
+Key = str | int
+
+
+def models(
+    states: str | PathLike[str] | DataFrame, *, keys: Iterable[Key] | None = None, operator: int = 0
+) -> dict[Key, OnlineRegressor]:
+    """Return the models of keys, as estimators of their own: from a stream's checkpoint, or from states of a frame.
+
+    Everything is brought to this process, so name the keys if there are many.
+
+    Parameters
+    ----------
+    states : path or DataFrame
+        The ``checkpointLocation`` of a stream, as of its last batch that was completed; or what `learn_keyed` returns.
+    keys : iterable, optional
+        All if None.
+    operator : int
+        Which of the operators with states of the query this is, for a query that has others before it.
+
+    Examples
+    --------
+    >>> import onlinegp.spark
+    >>> onlinegp.spark.models("checkpoint", keys=["sensor 7"])["sensor 7"].save("sensor7.ogp")  # doctest: +SKIP
+    """
+    frame = states if isinstance(states, DataFrame) else stored(fspath(states), operator)
+    asked = None if keys is None else list(keys)
+    if asked is not None:
+        frame = frame.where(frame["key"].isin(asked))
+    found = {row["key"]: _model(row["key"], row["model"], row["state"]) for row in frame.collect()}
+    if asked is not None and (missing := [key for key in asked if key not in found]):
+        raise KeyError(f"no model is kept of key {missing[0]!r} ({len(missing)} of {len(asked)} keys are not there).")
+    return found
+
+
+def stored(checkpoint: str, operator: int = 0) -> DataFrame:
+    """Return what a checkpoint keeps of each key, in the columns of `learn_keyed`."""
+    spark = SparkSession.getActiveSession()
+    if spark is None:
+        raise RuntimeError("a checkpoint is read by Spark, and no session is active. Start one first.")
+    reader = spark.read.format("statestore").option("stateVarName", STATE).option("operatorId", operator)
+    return reader.load(checkpoint).selectExpr("key.*", "value.*")
+
+
+def _model(key: Key, about: bytes, state: bytes) -> OnlineRegressor:
+    try:
+        model, extra = with_extra(bytes(about))
+        return restored(model, bytes(state), tuple(extra["names"]))
+    except ModelFileError as error:
+        raise ModelFileError(f"key {key!r}: {error}") from None
