@@ -127,6 +127,21 @@ struct Linear {
     int64_t* seen;
 };
 
+// Linear filters, as onlinegp.models.linear keeps them: weights w (m, p), and v (1,) or U (m, m) of what is known of them
+struct Isotropic {
+    int64_t d, m, p;
+    double floor, slope, share, keep, drift;
+    double *w, *v, *work;  // work (m,)
+    int64_t* seen;
+};
+
+struct Kalman {
+    int64_t d, m, p;
+    double root_noise, root_drift;
+    double *w, *U, *work;  // work (3 m,)
+    int64_t* seen;
+};
+
 struct InstructionSet {
     const char* name;
     Model* (*make)(const Recipe& recipe, int d, int p, bool single);  // the recipe must outlive the model
@@ -136,6 +151,10 @@ struct InstructionSet {
     // linear.hpp; it returns how many rows were learned
     int64_t (*linear_run)(const Linear& model, int64_t n, const double* X, const double* Y, double* mean, double* v, Stop& stop);
     void (*linear_predict)(const Linear& model, int64_t n, const double* X, double* mean, double* v, Stop& stop);
+    // filters.hpp
+    int64_t (*isotropic_run)(const Isotropic& model, int64_t n, const double* X, const double* Y, double* mean, double* s,
+                             Stop& stop);
+    int64_t (*kalman_run)(const Kalman& model, int64_t n, const double* X, const double* Y, double* mean, double* s, Stop& stop);
     // tracking.hpp
     void (*fading_scales)(int64_t n, int64_t p, const double* Z2, double degrees, double keep, double far, double tiny,
                           double* sum, double* count, double* out);

@@ -136,3 +136,28 @@ def linear_run(
 def linear_predict(
     X: Doubles, R: Doubles, z: Doubles, renewal: Doubles, work: Doubles, seen: Integers, mean: Doubles, v: Doubles
 ) -> None: ...
+def isotropic_run(
+    X: Doubles,
+    Y: Doubles,
+    w: Doubles,
+    v: Doubles,
+    floor: float,
+    slope: float,
+    share: float,
+    keep: float,
+    drift: float,
+    seen: Integers,
+    mean: Doubles,
+    s: Doubles,
+) -> None: ...
+def kalman_run(
+    X: Doubles,
+    Y: Doubles,
+    w: Doubles,
+    U: Doubles,
+    root_noise: float,
+    root_drift: float,
+    seen: Integers,
+    mean: Doubles,
+    s: Doubles,
+) -> None: ...

@@ -2,7 +2,10 @@
 
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.features.random_feature_gp import RandomFeatureGP
+from onlinegp.models.linear.kalman import Kalman
 from onlinegp.models.linear.linear_rls import LinearRLS
+from onlinegp.models.linear.lms import LMS, NLMS
+from onlinegp.models.linear.prob_lms import ProbLMS
 from onlinegp.models.lms.beta_klms import BetaKLMS
 from onlinegp.models.lms.klms import KLMS
 from onlinegp.models.lms.knlms import KNLMS
@@ -18,15 +21,19 @@ from onlinegp.models.rls.swkrls import SWKRLS
 __all__ = [
     "BetaKLMS",
     "FBKRLS",
+    "Kalman",
     "KLMS",
     "KNLMS",
     "KRLS",
     "KRLST",
     "LinearRLS",
+    "LMS",
     "LocalGP",
+    "NLMS",
     "NORMA",
     "OnlineGP",
     "OnlineRegressor",
+    "ProbLMS",
     "QKLMS",
     "RandomFeatureGP",
     "SWKRLS",
