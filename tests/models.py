@@ -36,6 +36,13 @@ LINEAR = {
     "LinearRLS": ogp.LinearRLS(noise=0.1),
     "LinearRLS-forgets": ogp.LinearRLS(noise=0.1, prior=2.0, forgetting=0.98, intercept=False),
     "LinearRLS-python": ogp.LinearRLS(noise=0.1, forgetting=0.98, engine="python"),
+    "LMS": ogp.LMS(step=0.05),
+    "NLMS": ogp.NLMS(step=0.5, epsilon=1e-3, intercept=False),
+    "ProbLMS": ogp.ProbLMS(noise=0.1, drift=1e-3, forgetting=0.99),
+    "ProbLMS-python": ogp.ProbLMS(noise=0.1, drift=0.0, prior=2.0, intercept=False, engine="python"),
+    "Kalman": ogp.Kalman(noise=0.1, drift=1e-3),
+    "Kalman-python": ogp.Kalman(noise=0.1, drift=0.0, prior=2.0, intercept=False, engine="python"),
+    "Persistence": ogp.Persistence(),
 }
 
 FEATURES = {
@@ -81,6 +88,7 @@ WRAPPED = {
     "Calibrated-Mixture": ogp.Calibrated(ogp.Mixture([ogp.Mixture([MODELS["KLMS"]]), ogp.Robust(MODELS["FBKRLS"])])),
 }
 
+STEP_LIMITED = {"LMS"}  # stable for inputs of a bounded power: beyond, they break down and say so
 EVERY = MODELS | LINEAR | FEATURES | LOCAL | WRAPPED
 
 

@@ -31,6 +31,7 @@ from onlinegp.models import (
     LocalGP,
     OnlineGP,
     OnlineRegressor,
+    Persistence,
     ProbLMS,
     RandomFeatureGP,
 )
@@ -85,6 +86,7 @@ __all__ = [
     "NORMA",
     "OnlineGP",
     "OnlineRegressor",
+    "Persistence",
     "plots",
     "Predictions",
     "ProbLMS",

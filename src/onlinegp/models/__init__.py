@@ -5,6 +5,7 @@ from onlinegp.models.features.random_feature_gp import RandomFeatureGP
 from onlinegp.models.linear.kalman import Kalman
 from onlinegp.models.linear.linear_rls import LinearRLS
 from onlinegp.models.linear.lms import LMS, NLMS
+from onlinegp.models.linear.persistence import Persistence
 from onlinegp.models.linear.prob_lms import ProbLMS
 from onlinegp.models.lms.beta_klms import BetaKLMS
 from onlinegp.models.lms.klms import KLMS
@@ -33,6 +34,7 @@ __all__ = [
     "NORMA",
     "OnlineGP",
     "OnlineRegressor",
+    "Persistence",
     "ProbLMS",
     "QKLMS",
     "RandomFeatureGP",

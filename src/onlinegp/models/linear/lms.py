@@ -42,9 +42,9 @@ class LMS(LinearRegressor):
     --------
     >>> import numpy as np, onlinegp as ogp
     >>> X = np.random.default_rng(0).normal(size=(2000, 3))
-    >>> model = ogp.LMS(step=0.05).fit(X, 3.0 + X @ [1.0, 0.0, -2.0])
+    >>> model = ogp.LMS(step=0.05).fit(X, 3.0 + X @ [1.0, 0.5, -2.0])
     >>> model.coef_.round(3).tolist(), round(model.intercept_, 3)
-    ([1.0, 0.0, -2.0], 3.0)
+    ([1.0, 0.5, -2.0], 3.0)
     """
 
     _: KW_ONLY
@@ -96,9 +96,9 @@ class NLMS(LinearRegressor):
     --------
     >>> import numpy as np, onlinegp as ogp
     >>> X = np.random.default_rng(0).normal(size=(2000, 3))
-    >>> model = ogp.NLMS(step=0.5).fit(X, 3.0 + X @ [1.0, 0.0, -2.0])
+    >>> model = ogp.NLMS(step=0.5).fit(X, 3.0 + X @ [1.0, 0.5, -2.0])
     >>> model.coef_.round(3).tolist(), round(model.intercept_, 3)
-    ([1.0, 0.0, -2.0], 3.0)
+    ([1.0, 0.5, -2.0], 3.0)
     """
 
     _: KW_ONLY
