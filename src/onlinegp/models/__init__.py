@@ -4,10 +4,16 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.features.random_feature_gp import RandomFeatureGP
 from onlinegp.models.linear.linear_rls import LinearRLS
 from onlinegp.models.lms.beta_klms import BetaKLMS
+from onlinegp.models.lms.fbklms import FBKLMS
 from onlinegp.models.lms.klms import KLMS
+from onlinegp.models.lms.klms_l1 import KLMSCSAL1, KLMSCSL1
 from onlinegp.models.lms.knlms import KNLMS
+from onlinegp.models.lms.mknlms import MKNLMS
+from onlinegp.models.lms.mxklms import MXKLMS
 from onlinegp.models.lms.norma import NORMA
 from onlinegp.models.lms.qklms import QKLMS
+from onlinegp.models.lms.qklms_fb import QKLMSFB
+from onlinegp.models.lms.rffklms import RFFKLMS
 from onlinegp.models.local.local_gp import LocalGP
 from onlinegp.models.rls.fbkrls import FBKRLS
 from onlinegp.models.rls.krls import KRLS
@@ -17,17 +23,24 @@ from onlinegp.models.rls.swkrls import SWKRLS
 
 __all__ = [
     "BetaKLMS",
+    "FBKLMS",
     "FBKRLS",
     "KLMS",
+    "KLMSCSAL1",
+    "KLMSCSL1",
     "KNLMS",
     "KRLS",
     "KRLST",
     "LinearRLS",
     "LocalGP",
+    "MKNLMS",
+    "MXKLMS",
     "NORMA",
     "OnlineGP",
     "OnlineRegressor",
     "QKLMS",
+    "QKLMSFB",
+    "RFFKLMS",
     "RandomFeatureGP",
     "SWKRLS",
 ]
