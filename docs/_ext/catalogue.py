@@ -20,6 +20,7 @@ MEMBERS = {
     "ProbLMS": "coef_, intercept_",
     "Kalman": "coef_, intercept_",
     "RandomFeatureGP": "noise_, merge, without",
+    "MXKLMS": "shares_",
     "Mixture": "weights_",
     "HeavyTailed": "weights_",
     "Calibrated": "factor_",

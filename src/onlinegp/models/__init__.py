@@ -8,10 +8,16 @@ from onlinegp.models.linear.lms import LMS, NLMS
 from onlinegp.models.linear.persistence import Persistence
 from onlinegp.models.linear.prob_lms import ProbLMS
 from onlinegp.models.lms.beta_klms import BetaKLMS
+from onlinegp.models.lms.fbklms import FBKLMS
 from onlinegp.models.lms.klms import KLMS
+from onlinegp.models.lms.klms_l1 import KLMSCSAL1, KLMSCSL1
 from onlinegp.models.lms.knlms import KNLMS
+from onlinegp.models.lms.mknlms import MKNLMS
+from onlinegp.models.lms.mxklms import MXKLMS
 from onlinegp.models.lms.norma import NORMA
 from onlinegp.models.lms.qklms import QKLMS
+from onlinegp.models.lms.qklms_fb import QKLMSFB
+from onlinegp.models.lms.rffklms import RFFKLMS
 from onlinegp.models.local.local_gp import LocalGP
 from onlinegp.models.rls.fbkrls import FBKRLS
 from onlinegp.models.rls.krls import KRLS
@@ -21,9 +27,12 @@ from onlinegp.models.rls.swkrls import SWKRLS
 
 __all__ = [
     "BetaKLMS",
+    "FBKLMS",
     "FBKRLS",
     "Kalman",
     "KLMS",
+    "KLMSCSAL1",
+    "KLMSCSL1",
     "KNLMS",
     "KRLS",
     "KRLST",
@@ -31,12 +40,16 @@ __all__ = [
     "LMS",
     "LocalGP",
     "NLMS",
+    "MKNLMS",
+    "MXKLMS",
     "NORMA",
     "OnlineGP",
     "OnlineRegressor",
     "Persistence",
     "ProbLMS",
     "QKLMS",
+    "QKLMSFB",
+    "RFFKLMS",
     "RandomFeatureGP",
     "SWKRLS",
 ]
