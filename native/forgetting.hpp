@@ -13,16 +13,28 @@ template <class T> void shrink(State<T>& state, Prediction<T>& prediction, doubl
     }
 }
 
+// What waits in the lazy scalar, multiplied in before it is too small; nothing may be pending
+template <class T> void settle_scale(State<T>& state) {
+    if (state.scale >= SMALLEST_SCALE) return;
+    state.S.shrink(T(state.scale), T(1.0 - state.scale), int(state.size));
+    state.scale = 1.0;
+}
+
+// S <- factor S, unless one of the S_ii is too large already; nothing may be pending
+template <class T> bool inflate(State<T>& state, double factor) {
+    for (int i = 0; i < state.size; i++)
+        if (state.S.column(i)[i] > T(LARGEST_INFLATION)) return false;
+    state.S.shrink(T(factor), T((1.0 - state.scale) / state.scale * (factor - 1.0)), int(state.size));
+    return true;
+}
+
 // Sigma <- lambda Sigma + (1 - lambda) K:  S <- lambda S + (1 - lambda) I, b <- sqrt(lambda) b
 template <class T> void back_to_prior(const Recipe& recipe, State<T>& state, Prediction<T>& prediction) {
     const double factor = recipe.forgetting.factor;
     shrink(state, prediction, std::sqrt(factor));
     if (!state.S.s) return;
     state.scale *= factor;
-    if (state.scale < SMALLEST_SCALE) {
-        state.S.shrink(T(state.scale), T(1.0 - state.scale), int(state.size));
-        state.scale = 1.0;
-    }
+    settle_scale(state);
     const double v = prediction.kxx - factor * (prediction.kxx - prediction.v);
     mix(T(factor), prediction.h.data(), T(1.0 - factor), prediction.t.data(), state.size);
     prediction.th = factor * prediction.th + (1.0 - factor) * prediction.t2;
@@ -32,9 +44,7 @@ template <class T> void back_to_prior(const Recipe& recipe, State<T>& state, Pre
 // Sigma <- Sigma / lambda
 template <class T> void inject_uncertainty(const Recipe& recipe, State<T>& state, Prediction<T>& prediction) {
     const double inverse = 1.0 / recipe.forgetting.factor;
-    for (int i = 0; i < state.size; i++)
-        if (state.S.column(i)[i] > T(LARGEST_INFLATION)) return;
-    state.S.shrink(T(inverse), T((1.0 - state.scale) / state.scale * (inverse - 1.0)), int(state.size));
+    if (!inflate(state, inverse)) return;
     scale(T(inverse), prediction.h.data(), state.size);
     prediction.th *= inverse;
     const double v = prediction.gamma2 + inverse * (prediction.v - prediction.gamma2);

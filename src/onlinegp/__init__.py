@@ -15,6 +15,7 @@ from onlinegp.evaluate import run
 from onlinegp.files.container import ModelFileError
 from onlinegp.fleet import Fleet
 from onlinegp.models import (
+    EXKRLS,
     FBKRLS,
     KLMS,
     KNLMS,
@@ -54,6 +55,7 @@ __all__ = [
     "datasets",
     "dictionaries",
     "estimate_hyperparameters",
+    "EXKRLS",
     "FBKRLS",
     "fit_parallel",
     "Fleet",

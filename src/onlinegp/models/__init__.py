@@ -9,6 +9,7 @@ from onlinegp.models.lms.knlms import KNLMS
 from onlinegp.models.lms.norma import NORMA
 from onlinegp.models.lms.qklms import QKLMS
 from onlinegp.models.local.local_gp import LocalGP
+from onlinegp.models.rls.exkrls import EXKRLS
 from onlinegp.models.rls.fbkrls import FBKRLS
 from onlinegp.models.rls.krls import KRLS
 from onlinegp.models.rls.krlst import KRLST
@@ -17,6 +18,7 @@ from onlinegp.models.rls.swkrls import SWKRLS
 
 __all__ = [
     "BetaKLMS",
+    "EXKRLS",
     "FBKRLS",
     "KLMS",
     "KNLMS",

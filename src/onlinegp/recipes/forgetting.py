@@ -17,6 +17,26 @@ SMALLEST_SCALE = 1e-100  # below it, the lazy share of S is multiplied in
 LARGEST_INFLATION = 1e12  # uncertainty injection stops where Sigma exceeds the prior by this factor
 
 
+def toward_prior(state: State, factor: float) -> None:
+    """S <- factor S + (1 - factor) I, by the lazy scalar."""
+    state.scale *= factor
+    if state.scale < SMALLEST_SCALE:
+        S = state.square("S")
+        S *= state.scale
+        S[np.diag_indices(state.size)] += 1.0 - state.scale
+        state.scale = 1.0
+
+
+def inflate(state: State, factor: float) -> bool:
+    """S <- factor S, unless one of the S_ii is too large already; return whether."""
+    S, scale = state.square("S"), state.scale
+    if (S.diagonal() > LARGEST_INFLATION).any():
+        return False
+    S *= factor  # a multiple of scale S + (1 - scale) I is of the same form
+    S[np.diag_indices(state.size)] += (1.0 - scale) / scale * (factor - 1.0)
+    return True
+
+
 @dataclass(frozen=True)
 class Keep:
     """The past does not fade."""
@@ -60,12 +80,7 @@ class BackToPrior:
         state.alpha[: state.size] *= root
         if state.S is None:
             return replace(prediction, mean=root * prediction.mean)
-        state.scale *= self.factor
-        if state.scale < SMALLEST_SCALE:
-            S = state.square("S")
-            S *= state.scale
-            S[np.diag_indices(state.size)] += 1.0 - state.scale
-            state.scale = 1.0
+        toward_prior(state, self.factor)
         v = prediction.kxx - self.factor * (prediction.kxx - prediction.v)
         return replace(
             prediction,
@@ -87,11 +102,9 @@ class UncertaintyInjection:
     factor: float
 
     def forget(self, state: State, prediction: Prediction) -> Prediction:
-        S, scale, inverse = state.square("S"), state.scale, 1.0 / self.factor
-        if (S.diagonal() > LARGEST_INFLATION).any():
+        inverse = 1.0 / self.factor
+        if not inflate(state, inverse):
             return prediction
-        S *= inverse  # scale S + (1 - scale) I, divided by lambda, is of the same form
-        S[np.diag_indices(state.size)] += (1.0 - scale) / scale * (inverse - 1.0)
         v = prediction.gamma2 + inverse * (prediction.v - prediction.gamma2)
         return replace(prediction, h=inverse * prediction.h, v=v, s=prediction.s + (v - prediction.v))
 
