@@ -5,7 +5,7 @@
 namespace onlinegp::ONLINEGP_ISA {
 
 constexpr double LEAST_DOUBT = 1e-15, SMALLEST_NOVELTY = 1e-12, WORTH_A_CENTER = 1e-3;
-constexpr double LEAST_POWER = 1e-8, MOST_POWER = 1e8;
+constexpr double LEAST_POWER = 1e-4, MOST_POWER = 1e4;
 constexpr int64_t RENEWED_EVERY = 4;
 
 // The variance of the noise in units of the prior
@@ -150,15 +150,13 @@ template <class T> void extend(State<T>& state, Prediction<T>& prediction) {
     }
 }
 
-// A state before the next sample: its mean and its power. Returns w, the factor of S that is left to do
-template <class T> double advance(const Recipe& recipe, State<T>& state) {
-    const BeliefPart& belief = recipe.belief;
-    settle_scale(state);
+// A state before the next sample: its mean, its power, and S <- w S + (1 - w) I
+template <class T> void advance(const BeliefPart& belief, State<T>& state) {
+    const double kept = square(belief.transition) * state.power, power = kept + belief.drift * belief.noise;
+    state.power = power / belief.forgetting;
+    state.power = state.power < LEAST_POWER ? LEAST_POWER : state.power > MOST_POWER ? MOST_POWER : state.power;
+    state.scale *= kept / power;
     for (int o = 0; o < state.p; o++) scale(T(belief.transition), state.weights(o), state.size);
-    const double known = square(belief.transition) * state.power / belief.forgetting;
-    const double power = known + belief.drift * belief.noise / belief.forgetting;
-    state.power = power < LEAST_POWER ? LEAST_POWER : power > MOST_POWER ? MOST_POWER : power;
-    return known / state.power;
 }
 
 // After a correction; an admitted sample is the last center already
@@ -170,11 +168,10 @@ template <class T> void track(const Recipe& recipe, State<T>& state, Prediction<
     if (admitted) extend(state, prediction);
     if (recipe.posterior()) {
         if (admitted) state.S.append(m - 1, nullptr, T(1)), h[m - 1] = gain.last;
-        const double w = recipe.belief == Belief::StateSpace ? advance(recipe, state) : 1.0;
-        const double inflated = w > 1.0 && inflate(state, w) ? w : 1.0;  // before the correction, which takes its share
-        state.S.add_outer(T(-inflated / (gain.s * state.scale)), h, m);
-        if (w < 1.0) state.scale *= w;
+        if (recipe.belief == Belief::StateSpace) settle_scale(state);
+        state.S.add_outer(T(-1.0 / (gain.s * state.scale)), h, m);
         if (!(prediction.th > LEAST_DOUBT * prediction.t2)) state.scale *= 1.0 - LEAST_DOUBT;
+        if (recipe.belief == Belief::StateSpace) advance(recipe.belief, state);
     }
     if (recipe.belief == Belief::LeastSquares) {
         if (!admitted) return state.S.add_outer(T(-1.0 / gain.s), h, m);

@@ -20,14 +20,6 @@ template <class T> void settle_scale(State<T>& state) {
     state.scale = 1.0;
 }
 
-// S <- factor S, unless one of the S_ii is too large already; nothing may be pending
-template <class T> bool inflate(State<T>& state, double factor) {
-    for (int i = 0; i < state.size; i++)
-        if (state.S.column(i)[i] > T(LARGEST_INFLATION)) return false;
-    state.S.shrink(T(factor), T((1.0 - state.scale) / state.scale * (factor - 1.0)), int(state.size));
-    return true;
-}
-
 // Sigma <- lambda Sigma + (1 - lambda) K:  S <- lambda S + (1 - lambda) I, b <- sqrt(lambda) b
 template <class T> void back_to_prior(const Recipe& recipe, State<T>& state, Prediction<T>& prediction) {
     const double factor = recipe.forgetting.factor;
@@ -44,7 +36,9 @@ template <class T> void back_to_prior(const Recipe& recipe, State<T>& state, Pre
 // Sigma <- Sigma / lambda
 template <class T> void inject_uncertainty(const Recipe& recipe, State<T>& state, Prediction<T>& prediction) {
     const double inverse = 1.0 / recipe.forgetting.factor;
-    if (!inflate(state, inverse)) return;
+    for (int i = 0; i < state.size; i++)
+        if (state.S.column(i)[i] > T(LARGEST_INFLATION)) return;
+    state.S.shrink(T(inverse), T((1.0 - state.scale) / state.scale * (inverse - 1.0)), int(state.size));
     scale(T(inverse), prediction.h.data(), state.size);
     prediction.th *= inverse;
     const double v = prediction.gamma2 + inverse * (prediction.v - prediction.gamma2);

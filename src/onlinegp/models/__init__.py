@@ -1,5 +1,10 @@
 """The estimators: one small class per algorithm, which is its parameters, its recipe and its citation."""
 
+from onlinegp.models.affine.kap import KAP
+from onlinegp.models.affine.kapsm import KAPSM
+from onlinegp.models.affine.l2s import L2S
+from onlinegp.models.affine.lkapa import LKAPA, NLKAPA
+from onlinegp.models.affine.phypass import PHYPASS
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.features.random_feature_gp import RandomFeatureGP
 from onlinegp.models.linear.linear_rls import LinearRLS
@@ -20,15 +25,21 @@ __all__ = [
     "BetaKLMS",
     "EXKRLS",
     "FBKRLS",
+    "KAP",
+    "KAPSM",
     "KLMS",
     "KNLMS",
     "KRLS",
     "KRLST",
+    "L2S",
     "LinearRLS",
+    "LKAPA",
     "LocalGP",
+    "NLKAPA",
     "NORMA",
     "OnlineGP",
     "OnlineRegressor",
+    "PHYPASS",
     "QKLMS",
     "RandomFeatureGP",
     "SWKRLS",

@@ -29,13 +29,13 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
-from onlinegp.recipes.forgetting import inflate, toward_prior
+from onlinegp.recipes.forgetting import toward_prior
 from onlinegp.recipes.state import NEW, Prediction, State
 
 LEAST_DOUBT = 1e-15  # a share of the prior variance: rounding cannot tell less of it from none
 SMALLEST_NOVELTY = 1e-12  # the same of what the centers do not express, where x is to become one of them
 WORTH_A_CENTER = 1e-3  # a share of the noise: what differs by less from the span of the centers is not worth a slot
-LEAST_POWER, MOST_POWER = 1e-8, 1e8  # of a state: what its prior variance may become, as a share of the first
+LEAST_POWER, MOST_POWER = 1e-4, 1e4  # of a state: what its prior variance may become, as a share of the first
 RENEWED_EVERY = 4  # corrections until the next entry of dQ is made anew
 
 
@@ -303,11 +303,11 @@ class StateSpace(Posterior):
 
     In units of the noise of the next sample that is mu <- transition mu, Sigma <- (transition^2 Sigma + drift noise K)
     / forgetting. The prior's part of Sigma follows the same rule: it is power K, with power = 1 before any data. In
-    units of the prior, S <- w S + (1 - w) I with w = transition^2 power / (forgetting power+), and the noise is
-    noise / power.
+    units of the prior, S <- w S + (1 - w) I with w = transition^2 power / (transition^2 power + drift noise), so that
+    one lazy scalar does it, and the noise is noise / power.
 
-    Where transition^2 > forgetting the power has no limit. It stops at 1e8, and S <- w S with w > 1 from there on: what
-    data say still loses weight. Where nothing drifts it vanishes; it stops at 1e-8.
+    Where transition^2 > forgetting the power would grow without end, and the prior vanish; where f fades and does not
+    drift the power would vanish. It stops at 1e4 and at 1e-4. From there on only the drift forgets.
 
     Liu, Park, Wang and Principe, "Extended kernel recursive least squares algorithm", 2009.
     """
@@ -327,13 +327,10 @@ class StateSpace(Posterior):
 
     def track(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:
         super().track(state, prediction, g, s, admitted)
-        known = self.transition**2 * state.power / self.forgetting
-        state.power = min(max(known + self.drift * self.noise / self.forgetting, LEAST_POWER), MOST_POWER)
-        w = known / state.power
-        if w <= 1.0:
-            toward_prior(state, w)
-        else:
-            inflate(state, w)
+        kept = self.transition**2 * state.power
+        power = kept + self.drift * self.noise
+        state.power = min(max(power / self.forgetting, LEAST_POWER), MOST_POWER)
+        toward_prior(state, kept / power)
         state.b[:] *= self.transition
 
 

@@ -27,16 +27,6 @@ def toward_prior(state: State, factor: float) -> None:
         state.scale = 1.0
 
 
-def inflate(state: State, factor: float) -> bool:
-    """S <- factor S, unless one of the S_ii is too large already; return whether."""
-    S, scale = state.square("S"), state.scale
-    if (S.diagonal() > LARGEST_INFLATION).any():
-        return False
-    S *= factor  # a multiple of scale S + (1 - scale) I is of the same form
-    S[np.diag_indices(state.size)] += (1.0 - scale) / scale * (factor - 1.0)
-    return True
-
-
 @dataclass(frozen=True)
 class Keep:
     """The past does not fade."""
@@ -102,9 +92,11 @@ class UncertaintyInjection:
     factor: float
 
     def forget(self, state: State, prediction: Prediction) -> Prediction:
-        inverse = 1.0 / self.factor
-        if not inflate(state, inverse):
+        S, scale, inverse = state.square("S"), state.scale, 1.0 / self.factor
+        if (S.diagonal() > LARGEST_INFLATION).any():
             return prediction
+        S *= inverse  # scale S + (1 - scale) I, divided by lambda, is of the same form
+        S[np.diag_indices(state.size)] += (1.0 - scale) / scale * (inverse - 1.0)
         v = prediction.gamma2 + inverse * (prediction.v - prediction.gamma2)
         return replace(prediction, h=inverse * prediction.h, v=v, s=prediction.s + (v - prediction.v))
 

@@ -61,7 +61,9 @@ class Recipe:
             raise ValueError(f"BackToPrior with the belief {belief} is not defined. Use the belief Posterior, or Keep.")
 
         if isinstance(self.belief, StateSpace) and (self.learn_power or not isinstance(self.forgetting, Keep)):
-            raise ValueError("the belief StateSpace forgets, and has a power, of its own. Use Keep, and learn_power=False.")
+            raise ValueError(
+                "the belief StateSpace forgets, and has a power, of its own. Use Keep, and learn_power=False."
+            )
         if isinstance(self.belief, StateSpace) and not isinstance(self.dictionary, Growing | ALD):
             raise ValueError(
                 f"the belief StateSpace changes with every sample, and {self.dictionary} may ignore some. "

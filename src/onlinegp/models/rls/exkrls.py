@@ -26,7 +26,7 @@ class EXKRLS(RecipeRegressor):
     budget, O(M^2) memory; some 3 us with 100 centers, and 100 us with 500.
 
     The variance is that of this model. Where transition^2 exceeds forgetting, as with the default values, the influence
-    of the prior vanishes with time, so that the variance far from all data grows, to at most 1e8 times the prior's.
+    of the prior vanishes with time, so that the variance far from all data grows, to at most 1e4 times the prior's.
     With transition^2 below forgetting it settles at drift noise / (forgetting - transition^2) times k(x, x).
 
     Differs from KAFBOX: it keeps inverses and differences of them, which on a smooth stream lose all their digits;
