@@ -28,6 +28,7 @@ MODELS = {
     "KRLST-keep": ogp.KRLST(RBF(0.7), noise=0.01, budget=25),
     "KRLST-injection": ogp.KRLST(RBF(0.7), noise=0.01, budget=25, forgetting=UncertaintyInjection(0.999)),
     "KRLST-power": ogp.KRLST(RBF(0.7), noise=0.01, budget=25, forgetting=0.999, power="learned"),
+    "EXKRLS": ogp.EXKRLS(RBF(0.7), noise=0.01, budget=25),
     "SWKRLS": ogp.SWKRLS(RBF(0.7), noise=0.01, budget=25),
     "FBKRLS": ogp.FBKRLS(RBF(0.7), noise=0.01, budget=25),
 }
@@ -67,6 +68,16 @@ LOCAL = {
     "LocalGP-python": ogp.LocalGP(RBF(0.7), noise=0.01, neighbors=15, store=50, forgetting=0.99, engine="python"),
 }
 
+AFFINE = {
+    "KAP": ogp.KAP(RBF(0.7), window=4, coherence=0.8),
+    "KAP-python": ogp.KAP(2.0 * Matern32([0.7, 0.9]), window=3, coherence=0.8, engine="python"),
+    "LKAPA": ogp.LKAPA(RBF(0.7), step=0.1, window=4, budget=25),
+    "NLKAPA": ogp.NLKAPA(RBF(0.7), step=0.2, window=5, epsilon=1e-2, budget=None),
+    "KAPSM": ogp.KAPSM(RBF(0.7), radius=1.5, window=4, budget=25),
+    "PHYPASS": ogp.PHYPASS(RBF(0.7), window=4, selected=2, coherence=0.7),
+    "L2S": ogp.L2S((1.0, 0.4), coherence=0.8, selected=2, budget=30),
+}
+
 WRAPPED = {
     "Scaled": ogp.Scaled(MODELS["KRLST"], rows=40),
     "Scaled-given": ogp.Scaled(MODELS["KLMS"], x_center=0.1, x_scale=(1.1, 0.9), y_center=0.2, y_scale=0.7),
@@ -100,7 +111,7 @@ WRAPPED = {
 }
 
 STEP_LIMITED = {"LMS"}  # stable for inputs of a bounded power: beyond, they break down and say so
-EVERY = MODELS | STEPS | LINEAR | FEATURES | LOCAL | WRAPPED
+EVERY = MODELS | STEPS | LINEAR | FEATURES | LOCAL | AFFINE | WRAPPED
 
 
 def stream(n: int = 120, *, features: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -29,6 +29,9 @@ class BeliefPart:
     noise: float
     epsilon: float
     jitter: float
+    transition: float
+    drift: float
+    forgetting: float
 
 class DictionaryPart:
     kind: Any
