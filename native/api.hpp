@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <utility>
 #include "recipe.hpp"
 
 namespace onlinegp {
@@ -97,6 +98,22 @@ class Local : public Learner {
     virtual void load(int64_t n, int64_t seen, const double* X, const double* Y) = 0;
 };
 
+// The centers of a kernel expansion, whose weights are somebody else's
+class Centers {
+  public:
+    virtual ~Centers();
+    virtual int64_t size() const = 0;
+    virtual double diagonal(const double* x) const = 0;  // k(x, x)
+    virtual void append(const double* x) = 0;
+    virtual void replace(int64_t j, const double* x) = 0;
+    virtual void remove(int64_t j) = 0;  // those after it move up by one
+    // k (size,) and mean (p,) = weights k, with weights (p, stride)
+    virtual void row(const double* x, int64_t p, int64_t stride, const double* weights, double* k, double* mean) = 0;
+    virtual void rows(int64_t n, const double* X, double* K) = 0;           // (n, size)
+    virtual std::pair<int64_t, double> nearest(const double* x) const = 0;  // and its squared Euclidean distance
+    virtual void get(int64_t j, double* x) const = 0;
+};
+
 // One event of a fleet: the filter that it belongs to, and its row in X, Y, mean and variance
 struct Event {
     int64_t who, row;
@@ -127,15 +144,35 @@ struct Linear {
     int64_t* seen;
 };
 
+// Linear filters, as onlinegp.models.linear keeps them: weights w (m, p), and v (1,) or U (m, m) of what is known of them
+struct Isotropic {
+    int64_t d, m, p;
+    double floor, slope, share, keep, drift;
+    double *w, *v, *work;  // work (m,)
+    int64_t* seen;
+};
+
+struct Kalman {
+    int64_t d, m, p;
+    double root_noise, root_drift;
+    double *w, *U, *work;  // work (3 m,)
+    int64_t* seen;
+};
+
 struct InstructionSet {
     const char* name;
     Model* (*make)(const Recipe& recipe, int d, int p, bool single);  // the recipe must outlive the model
     Local* (*make_local)(const LocalPrior& prior, int d, int p);      // so must the prior
+    Centers* (*make_centers)(const Recipe& recipe, int d);            // of the recipe, only the kernel counts
     Models* (*make_many)(const Recipe& recipe, int d, int p, bool single);
     void (*exp2_minus)(int64_t n, const double* x, double* y);
     // linear.hpp; it returns how many rows were learned
     int64_t (*linear_run)(const Linear& model, int64_t n, const double* X, const double* Y, double* mean, double* v, Stop& stop);
     void (*linear_predict)(const Linear& model, int64_t n, const double* X, double* mean, double* v, Stop& stop);
+    // filters.hpp
+    int64_t (*isotropic_run)(const Isotropic& model, int64_t n, const double* X, const double* Y, double* mean, double* s,
+                             Stop& stop);
+    int64_t (*kalman_run)(const Kalman& model, int64_t n, const double* X, const double* Y, double* mean, double* s, Stop& stop);
     // tracking.hpp
     void (*fading_scales)(int64_t n, int64_t p, const double* Z2, double degrees, double keep, double far, double tiny,
                           double* sum, double* count, double* out);

@@ -36,7 +36,8 @@ template <class E> void check_rows(const E& engine, const Matrix& X, const Matri
         throw nb::value_error("Y must have a row for each of X, and a column for each output.");
 }
 
-void bind_local(nb::module_& m);  // in bindings_local.cpp
-void bind_rows(nb::module_& m);   // in bindings_rows.cpp
+void bind_local(nb::module_& m);    // in bindings_local.cpp
+void bind_rows(nb::module_& m);     // in bindings_rows.cpp
+void bind_centers(nb::module_& m);  // in bindings_centers.cpp
 
 }  // namespace onlinegp

@@ -1,11 +1,17 @@
 // What a filter takes its posterior covariance to be: the twin of onlinegp.recipes.beliefs, which has the equations and sources.
 #pragma once
-#include "prediction.hpp"
+#include "forgetting.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
 
 constexpr double LEAST_DOUBT = 1e-15, SMALLEST_NOVELTY = 1e-12, WORTH_A_CENTER = 1e-3;
+constexpr double LEAST_POWER = 1e-4, MOST_POWER = 1e4;
 constexpr int64_t RENEWED_EVERY = 4;
+
+// The variance of the noise in units of the prior
+template <class T> double noise_of(const Recipe& recipe, const State<T>& state) {
+    return recipe.belief == Belief::StateSpace ? recipe.belief.noise / state.power : recipe.belief.noise;
+}
 
 // R, the running maximum of the row sums of |k| over m centers, with x as one more row
 template <class T> double row_bound(const State<T>& state, int64_t m, const T* k, double kxx) {
@@ -52,8 +58,9 @@ template <class T> void conclude(const Recipe& recipe, const State<T>& state, Pr
             v = kxx + k2, s = max((belief.epsilon + k2 + square(kxx)) / belief.step, v);
             return;
         case Belief::Posterior:
+        case Belief::StateSpace:
             kxx *= 1.0 + belief.jitter, gamma2 = max(kxx - t2, 0.0);
-            v = gamma2 + max(prediction.th, LEAST_DOUBT * t2), s = v + belief.noise;
+            v = gamma2 + max(prediction.th, LEAST_DOUBT * t2), s = v + noise_of(recipe, state);
             return;
         case Belief::Exact:
             v = max(kxx - t2, LEAST_DOUBT * kxx), s = gamma2 = v + belief.noise;
@@ -69,11 +76,11 @@ template <class T> void predict_belief(const Recipe& recipe, State<T>& state, Pr
 }
 
 // Whether the centers express x already
-template <class T> bool expresses(const Recipe& recipe, const Prediction<T>& prediction) {
+template <class T> bool expresses(const Recipe& recipe, const State<T>& state, const Prediction<T>& prediction) {
     if (!recipe.projects()) return false;
-    const bool posterior = recipe.belief == Belief::Posterior;
-    const double share = posterior ? max(SMALLEST_NOVELTY, 4.0 * recipe.belief.jitter) : SMALLEST_NOVELTY;
-    return prediction.gamma2 <= max(share * prediction.kxx, posterior ? WORTH_A_CENTER * recipe.belief.noise : 0.0);
+    const double share = recipe.posterior() ? max(SMALLEST_NOVELTY, 4.0 * recipe.belief.jitter) : SMALLEST_NOVELTY;
+    const double worth = recipe.posterior() ? WORTH_A_CENTER * noise_of(recipe, state) : 0.0;
+    return prediction.gamma2 <= max(share * prediction.kxx, worth);
 }
 
 // The gain g and the innovation variance s of a sample that goes to `slot`
@@ -87,7 +94,8 @@ template <class T> Gain<T> gain(const Recipe& recipe, const Prediction<T>& predi
             const double g2 = prediction.k2 + (slot == NEW ? square(prediction.kxx) : 0.0);
             return {k, T(prediction.kxx), (recipe.belief.epsilon + g2) / recipe.belief.step};
         }
-        case Belief::Posterior: return {h, T(r), prediction.s};
+        case Belief::Posterior:
+        case Belief::StateSpace: return {h, T(r), prediction.s};
         case Belief::Exact: return {nullptr, T(r), prediction.s};
         case Belief::LeastSquares: break;
     }
@@ -142,6 +150,15 @@ template <class T> void extend(State<T>& state, Prediction<T>& prediction) {
     }
 }
 
+// A state before the next sample: its mean, its power, and S <- w S + (1 - w) I
+template <class T> void advance(const BeliefPart& belief, State<T>& state) {
+    const double kept = square(belief.transition) * state.power, power = kept + belief.drift * belief.noise;
+    state.power = power / belief.forgetting;
+    state.power = state.power < LEAST_POWER ? LEAST_POWER : state.power > MOST_POWER ? MOST_POWER : state.power;
+    state.scale *= kept / power;
+    for (int o = 0; o < state.p; o++) scale(T(belief.transition), state.weights(o), state.size);
+}
+
 // After a correction; an admitted sample is the last center already
 template <class T> void track(const Recipe& recipe, State<T>& state, Prediction<T>& prediction, const Gain<T>& gain, bool admitted) {
     if (admitted && state.rowsum) add_row_sums(state, prediction);
@@ -149,10 +166,12 @@ template <class T> void track(const Recipe& recipe, State<T>& state, Prediction<
     const int m = int(state.size);
     T* h = prediction.h.data();
     if (admitted) extend(state, prediction);
-    if (recipe.belief == Belief::Posterior) {
+    if (recipe.posterior()) {
         if (admitted) state.S.append(m - 1, nullptr, T(1)), h[m - 1] = gain.last;
+        if (recipe.belief == Belief::StateSpace) settle_scale(state);
         state.S.add_outer(T(-1.0 / (gain.s * state.scale)), h, m);
         if (!(prediction.th > LEAST_DOUBT * prediction.t2)) state.scale *= 1.0 - LEAST_DOUBT;
+        if (recipe.belief == Belief::StateSpace) advance(recipe.belief, state);
     }
     if (recipe.belief == Belief::LeastSquares) {
         if (!admitted) return state.S.add_outer(T(-1.0 / gain.s), h, m);

@@ -287,7 +287,8 @@ template <class E> static void enumerate(nb::module_& m, const char* name, std::
 
 static void bind_recipe(nb::module_& m) {
     enumerate<Belief>(m, "Belief", {{"Prior", Belief::Prior}, {"Beta", Belief::Beta}, {"Isotropic", Belief::Isotropic},
-        {"Posterior", Belief::Posterior}, {"Exact", Belief::Exact}, {"LeastSquares", Belief::LeastSquares}});
+        {"Posterior", Belief::Posterior}, {"StateSpace", Belief::StateSpace}, {"Exact", Belief::Exact},
+        {"LeastSquares", Belief::LeastSquares}});
     enumerate<Dictionary>(m, "Dictionary", {{"Growing", Dictionary::Growing}, {"Quantized", Dictionary::Quantized},
         {"Coherence", Dictionary::Coherence}, {"ALD", Dictionary::ALD}, {"Novelty", Dictionary::Novelty},
         {"Surprise", Dictionary::Surprise}});
@@ -302,7 +303,9 @@ static void bind_recipe(nb::module_& m) {
     nb::class_<BeliefPart>(m, "BeliefPart")
         .def_rw("kind", &BeliefPart::kind).def_rw("step", &BeliefPart::step).def_rw("beta", &BeliefPart::beta)
         .def_rw("automatic", &BeliefPart::automatic).def_rw("noise", &BeliefPart::noise)
-        .def_rw("epsilon", &BeliefPart::epsilon).def_rw("jitter", &BeliefPart::jitter);
+        .def_rw("epsilon", &BeliefPart::epsilon).def_rw("jitter", &BeliefPart::jitter)
+        .def_rw("transition", &BeliefPart::transition).def_rw("drift", &BeliefPart::drift)
+        .def_rw("forgetting", &BeliefPart::forgetting);
     nb::class_<DictionaryPart>(m, "DictionaryPart")
         .def_rw("kind", &DictionaryPart::kind).def_rw("radius", &DictionaryPart::radius)
         .def_rw("threshold", &DictionaryPart::threshold).def_rw("error", &DictionaryPart::error)
@@ -356,6 +359,7 @@ NB_MODULE(_native, m) {
         .def("save", save_member).def("load", load_member);
     m.def("exp2_minus", exp2_minus).def("numbers", numbers);
     bind_rows(m);
+    bind_centers(m);
     m.attr("instruction_set") = instructions().name;
     m.attr("compiler") = ONLINEGP_COMPILER;
     m.attr("DEEPEST") = DEEPEST;

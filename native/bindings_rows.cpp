@@ -1,4 +1,6 @@
 // The part of the Python module that works along rows on arrays of Python's own, in place.
+#include <array>
+#include <vector>
 #include "arrays.hpp"
 
 namespace nb = nanobind;
@@ -38,6 +40,17 @@ static void tracked_quantiles(In R, In steps, double outside, double widest, Out
     instructions().tracked_quantiles(n, p, R.data(), steps.data(), outside, widest, log_scale.data(), out.data());
 }
 
+// Run a loop over rows without the interpreter, until Ctrl-C
+template <class Loop> static void rows_until_interrupted(const Loop& loop) {
+    Signals signals;
+    {
+        nb::gil_scoped_release release;
+        StopIf interrupted([&] { return signals.came(); });
+        loop(interrupted);
+    }
+    signals.raise();
+}
+
 static Linear linear(int64_t d, Out& R, Out& z, double precision, double keep, const In& renewal, Out& work, Counter& seen) {
     need(R.ndim() == 2 && z.ndim() == 2 && R.shape(0) == R.shape(1) && z.shape(0) == R.shape(0), "R or z has the wrong shape.");
     const int64_t m = int64_t(R.shape(0)), p = int64_t(z.shape(1));
@@ -52,26 +65,49 @@ static void linear_run(In X, In Y, Out R, Out z, double precision, double keep, 
     need(X.ndim() == 2 && Y.ndim() == 2 && X.shape(0) == Y.shape(0), "Y must have a row for each of X.");
     const Linear model = linear(int64_t(X.shape(1)), R, z, precision, keep, renewal, work, seen);
     need(int64_t(Y.shape(1)) == model.p && mean.size() == Y.size() && v.size() == X.shape(0), "Y, mean or v has the wrong shape.");
-    Signals signals;
-    {
-        nb::gil_scoped_release release;
-        StopIf interrupted([&] { return signals.came(); });
-        instructions().linear_run(model, int64_t(X.shape(0)), X.data(), Y.data(), mean.data(), v.data(), interrupted);
-    }
-    signals.raise();
+    rows_until_interrupted([&](Stop& stop) {
+        instructions().linear_run(model, int64_t(X.shape(0)), X.data(), Y.data(), mean.data(), v.data(), stop);
+    });
 }
 
 static void linear_predict(In X, Out R, Out z, In renewal, Out work, Counter seen, Out mean, Out v) {
     need(X.ndim() == 2, "X must have two dimensions.");
     const Linear model = linear(int64_t(X.shape(1)), R, z, 1, 1, renewal, work, seen);
     need(int64_t(mean.size()) == int64_t(X.shape(0)) * model.p && v.size() == X.shape(0), "mean or v has the wrong shape.");
-    Signals signals;
-    {
-        nb::gil_scoped_release release;
-        StopIf interrupted([&] { return signals.came(); });
-        instructions().linear_predict(model, int64_t(X.shape(0)), X.data(), mean.data(), v.data(), interrupted);
-    }
-    signals.raise();
+    rows_until_interrupted([&](Stop& stop) {
+        instructions().linear_predict(model, int64_t(X.shape(0)), X.data(), mean.data(), v.data(), stop);
+    });
+}
+
+// Features, weights and outputs of a linear filter, if all arrays fit
+static std::array<int64_t, 3> sizes(const In& X, const In& Y, const Out& w, const Counter& seen, const Out& mean, const Out& s) {
+    need(X.ndim() == 2 && Y.ndim() == 2 && X.shape(0) == Y.shape(0), "Y must have a row for each of X.");
+    need(w.ndim() == 2 && w.shape(1) == Y.shape(1), "w has the wrong shape.");
+    const int64_t d = int64_t(X.shape(1)), m = int64_t(w.shape(0));
+    need(m == d || m == d + 1, "X has another number of columns than the model.");
+    need(seen.size() == 1 && mean.size() == Y.size() && s.size() == X.shape(0), "seen, mean or s has the wrong size.");
+    return {d, m, int64_t(w.shape(1))};
+}
+
+static void isotropic_run(In X, In Y, Out w, Out v, double floor, double slope, double share, double keep, double drift,
+                          Counter seen, Out mean, Out s) {
+    const auto [d, m, p] = sizes(X, Y, w, seen, mean, s);
+    need(v.size() == 1, "v must be one number.");
+    std::vector<double> work(static_cast<size_t>(m));
+    const Isotropic model{d, m, p, floor, slope, share, keep, drift, w.data(), v.data(), work.data(), seen.data()};
+    rows_until_interrupted([&](Stop& stop) {
+        instructions().isotropic_run(model, int64_t(X.shape(0)), X.data(), Y.data(), mean.data(), s.data(), stop);
+    });
+}
+
+static void kalman_run(In X, In Y, Out w, Out U, double root_noise, double root_drift, Counter seen, Out mean, Out s) {
+    const auto [d, m, p] = sizes(X, Y, w, seen, mean, s);
+    need(U.ndim() == 2 && int64_t(U.shape(0)) == m && int64_t(U.shape(1)) == m, "U has the wrong shape.");
+    std::vector<double> work(static_cast<size_t>(3 * m));
+    const Kalman model{d, m, p, root_noise, root_drift, w.data(), U.data(), work.data(), seen.data()};
+    rows_until_interrupted([&](Stop& stop) {
+        instructions().kalman_run(model, int64_t(X.shape(0)), X.data(), Y.data(), mean.data(), s.data(), stop);
+    });
 }
 
 // Arrays are taken as they are: what is written to a copy would be lost
@@ -88,4 +124,6 @@ void onlinegp::bind_rows(nb::module_& m) {
     define(m, "tracked_quantiles", tracked_quantiles);
     define(m, "linear_run", linear_run);
     define(m, "linear_predict", linear_predict);
+    define(m, "isotropic_run", isotropic_run);
+    define(m, "kalman_run", kalman_run);
 }

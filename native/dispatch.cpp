@@ -6,6 +6,7 @@ namespace onlinegp {
 
 Learner::~Learner() = default;
 Models::~Models() = default;
+Centers::~Centers() = default;
 Stop::~Stop() = default;
 
 bool Stop::look() { return false; }

@@ -13,16 +13,20 @@ template <class T> void shrink(State<T>& state, Prediction<T>& prediction, doubl
     }
 }
 
+// What waits in the lazy scalar, multiplied in before it is too small; nothing may be pending
+template <class T> void settle_scale(State<T>& state) {
+    if (state.scale >= SMALLEST_SCALE) return;
+    state.S.shrink(T(state.scale), T(1.0 - state.scale), int(state.size));
+    state.scale = 1.0;
+}
+
 // Sigma <- lambda Sigma + (1 - lambda) K:  S <- lambda S + (1 - lambda) I, b <- sqrt(lambda) b
 template <class T> void back_to_prior(const Recipe& recipe, State<T>& state, Prediction<T>& prediction) {
     const double factor = recipe.forgetting.factor;
     shrink(state, prediction, std::sqrt(factor));
     if (!state.S.s) return;
     state.scale *= factor;
-    if (state.scale < SMALLEST_SCALE) {
-        state.S.shrink(T(state.scale), T(1.0 - state.scale), int(state.size));
-        state.scale = 1.0;
-    }
+    settle_scale(state);
     const double v = prediction.kxx - factor * (prediction.kxx - prediction.v);
     mix(T(factor), prediction.h.data(), T(1.0 - factor), prediction.t.data(), state.size);
     prediction.th = factor * prediction.th + (1.0 - factor) * prediction.t2;

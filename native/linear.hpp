@@ -41,9 +41,10 @@ static void predict_row(int64_t m, int64_t p, const double* R, const double* z, 
     *v = sum;
 }
 
-static void take(const Linear& model, const double* x, double scale, double* out) {
-    for (int64_t j = 0; j < model.d; j++) out[j] = scale * x[j];
-    if (model.m > model.d) out[model.d] = scale;
+// out (m,) = scale x, for an intercept with a one behind x (d,)
+static void take(int64_t d, int64_t m, const double* x, double scale, double* out) {
+    for (int64_t j = 0; j < d; j++) out[j] = scale * x[j];
+    if (m > d) out[d] = scale;
 }
 
 static int64_t linear_run(const Linear& model, int64_t n, const double* X, const double* Y, double* mean, double* v, Stop& stop) {
@@ -51,7 +52,7 @@ static int64_t linear_run(const Linear& model, int64_t n, const double* X, const
     double *x = model.work, *t = x + m, *spare = t + p;
     for (int64_t i = 0; i < n; i++, X += model.d, Y += p) {
         if (stop.asked(1 + m * m / 16)) return i;
-        take(model, X, 1, x);
+        take(model.d, m, X, 1, x);
         predict_row(m, p, model.R, model.z, x, mean ? mean + i * p : spare, v ? v + i : spare + p);
         if (model.keep < 1) {
             for (int64_t j = 0; j < m * m; j++) model.R[j] *= model.keep;
@@ -61,7 +62,7 @@ static int64_t linear_run(const Linear& model, int64_t n, const double* X, const
             x[which] = model.renewal[*model.seen < m ? which : m - 1];
             add_row(m, p, which, model.R, model.z, x, t);
         }
-        take(model, X, model.precision, x);
+        take(model.d, m, X, model.precision, x);
         for (int64_t k = 0; k < p; k++) t[k] = model.precision * Y[k];
         add_row(m, p, 0, model.R, model.z, x, t);
         ++*model.seen;
@@ -72,7 +73,7 @@ static int64_t linear_run(const Linear& model, int64_t n, const double* X, const
 static void linear_predict(const Linear& model, int64_t n, const double* X, double* mean, double* v, Stop& stop) {
     for (int64_t i = 0; i < n; i++, X += model.d) {
         if (stop.asked(1 + model.m * model.m / 32)) return;
-        take(model, X, 1, model.work);
+        take(model.d, model.m, X, 1, model.work);
         predict_row(model.m, model.p, model.R, model.z, model.work, mean + i * model.p, v + i);
     }
 }

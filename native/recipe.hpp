@@ -6,7 +6,7 @@
 
 namespace onlinegp {
 
-enum class Belief { Prior, Beta, Isotropic, Posterior, Exact, LeastSquares };
+enum class Belief { Prior, Beta, Isotropic, Posterior, StateSpace, Exact, LeastSquares };
 enum class Dictionary { Growing, Quantized, Coherence, ALD, Novelty, Surprise };
 enum class Forgetting { Keep, Leak, BackToPrior, UncertaintyInjection };
 enum class Pruning { None, Oldest, LeastWeight, LeastError };
@@ -34,6 +34,7 @@ constexpr int DEEPEST = 32;  // operands that a program may hold at a time
 struct BeliefPart {
     Belief kind = Belief::Prior;
     double step = 1, beta = 0, noise = 0, epsilon = 0, jitter = 0;
+    double transition = 1, drift = 0, forgetting = 1;
     bool automatic = false;  // beta="auto"
     operator Belief() const { return kind; }
 };
@@ -61,7 +62,8 @@ struct Recipe {
     PruningPart pruning;
     bool learn_power = false;
 
-    bool projects() const { return belief == Belief::Posterior || belief == Belief::LeastSquares; }
+    bool posterior() const { return belief == Belief::Posterior || belief == Belief::StateSpace; }
+    bool projects() const { return posterior() || belief == Belief::LeastSquares; }
     bool tracked() const { return projects() || belief == Belief::Exact; }
     bool scores() const { return tracked() && pruning == Pruning::LeastError; }
     bool tracks(std::string_view name) const {  // whether a state keeps this field

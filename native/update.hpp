@@ -54,7 +54,7 @@ template <class T> Step learn(const Recipe& recipe, const Kernel<T>& kernel, Sta
     for (int o = 0; o < state.p; o++) prediction.e[o] = y[o] - prediction.mean[o];
 
     int64_t slot = place(recipe, kernel, state, prediction), left = NEW;
-    if (slot == NEW && expresses(recipe, prediction)) slot = 0;
+    if (slot == NEW && expresses(recipe, state, prediction)) slot = 0;
     if (slot == NEW && state.full()) {
         left = center_to_remove(recipe, state, prediction);
         if (left == state.size) {  // x itself: what it says is projected onto the centers, or lost

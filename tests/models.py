@@ -28,14 +28,33 @@ MODELS = {
     "KRLST-keep": ogp.KRLST(RBF(0.7), noise=0.01, budget=25),
     "KRLST-injection": ogp.KRLST(RBF(0.7), noise=0.01, budget=25, forgetting=UncertaintyInjection(0.999)),
     "KRLST-power": ogp.KRLST(RBF(0.7), noise=0.01, budget=25, forgetting=0.999, power="learned"),
+    "EXKRLS": ogp.EXKRLS(RBF(0.7), noise=0.01, budget=25),
     "SWKRLS": ogp.SWKRLS(RBF(0.7), noise=0.01, budget=25),
     "FBKRLS": ogp.FBKRLS(RBF(0.7), noise=0.01, budget=25),
+}
+
+STEPS = {
+    "FBKLMS": ogp.FBKLMS(RBF(0.7), coherence=0.8, budget=20),
+    "FBKLMS-python": ogp.FBKLMS(2.0 * Matern32([0.7, 0.9]), coherence=0.7, budget=20, engine="python"),
+    "QKLMSFB": ogp.QKLMSFB(RBF(0.7), step=0.4, radius=0.4, budget=20),
+    "KLMSCSL1": ogp.KLMSCSL1(RBF(0.7), step=0.2, coherence=0.6, penalty=1e-3),
+    "KLMSCSAL1": ogp.KLMSCSAL1(RBF(0.7), step=0.2, coherence=0.6, penalty=1e-4),
+    "MKNLMS": ogp.MKNLMS([RBF(0.5), Matern32(1.0)], coherence=0.8),
+    "MXKLMS": ogp.MXKLMS([RBF(0.5), RBF(1.0)], step=0.4),
+    "RFFKLMS": ogp.RFFKLMS(RBF(0.7), step=0.4, basis=30),
 }
 
 LINEAR = {
     "LinearRLS": ogp.LinearRLS(noise=0.1),
     "LinearRLS-forgets": ogp.LinearRLS(noise=0.1, prior=2.0, forgetting=0.98, intercept=False),
     "LinearRLS-python": ogp.LinearRLS(noise=0.1, forgetting=0.98, engine="python"),
+    "LMS": ogp.LMS(step=0.05),
+    "NLMS": ogp.NLMS(step=0.5, epsilon=1e-3, intercept=False),
+    "ProbLMS": ogp.ProbLMS(noise=0.1, drift=1e-3, forgetting=0.99),
+    "ProbLMS-python": ogp.ProbLMS(noise=0.1, drift=0.0, prior=2.0, intercept=False, engine="python"),
+    "Kalman": ogp.Kalman(noise=0.1, drift=1e-3),
+    "Kalman-python": ogp.Kalman(noise=0.1, drift=0.0, prior=2.0, intercept=False, engine="python"),
+    "Persistence": ogp.Persistence(),
 }
 
 FEATURES = {
@@ -47,6 +66,16 @@ LOCAL = {
     "LocalGP": ogp.LocalGP(Matern32(0.7) + 0.1 * Linear(), noise=0.01, neighbors=20),
     "LocalGP-store": ogp.LocalGP(RBF([0.7, 0.9]), noise=0.01, neighbors=15, store=50, forgetting=0.99),
     "LocalGP-python": ogp.LocalGP(RBF(0.7), noise=0.01, neighbors=15, store=50, forgetting=0.99, engine="python"),
+}
+
+AFFINE = {
+    "KAP": ogp.KAP(RBF(0.7), window=4, coherence=0.8),
+    "KAP-python": ogp.KAP(2.0 * Matern32([0.7, 0.9]), window=3, coherence=0.8, engine="python"),
+    "LKAPA": ogp.LKAPA(RBF(0.7), step=0.1, window=4, budget=25),
+    "NLKAPA": ogp.NLKAPA(RBF(0.7), step=0.2, window=5, epsilon=1e-2, budget=None),
+    "KAPSM": ogp.KAPSM(RBF(0.7), radius=1.5, window=4, budget=25),
+    "PHYPASS": ogp.PHYPASS(RBF(0.7), window=4, selected=2, coherence=0.7),
+    "L2S": ogp.L2S((1.0, 0.4), coherence=0.8, selected=2, budget=30),
 }
 
 WRAPPED = {
@@ -82,7 +111,8 @@ WRAPPED = {
     "Calibrated-Mixture": ogp.Calibrated(ogp.Mixture([ogp.Mixture([MODELS["KLMS"]]), ogp.Robust(MODELS["FBKRLS"])])),
 }
 
-EVERY = MODELS | LINEAR | FEATURES | LOCAL | WRAPPED
+STEP_LIMITED = {"LMS"}  # stable for inputs of a bounded power: beyond, they break down and say so
+EVERY = MODELS | STEPS | LINEAR | FEATURES | LOCAL | AFFINE | WRAPPED
 
 
 def stream(n: int = 120, *, features: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

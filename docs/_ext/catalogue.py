@@ -8,22 +8,19 @@ from typing import Any
 
 import onlinegp
 from onlinegp import OnlineRegressor
+from onlinegp.models.families import FAMILIES, family
 
 MARK = "<!-- the catalogue -->"
-FAMILIES = {
-    "onlinegp.auto": "The model to begin with",
-    "onlinegp.models.rls": "Gaussian processes with a tracked posterior",
-    "onlinegp.models.local": "Gaussian process on the nearest rows",
-    "onlinegp.models.linear": "Linear regression",
-    "onlinegp.models.features": "Gaussian process on a fixed random basis",
-    "onlinegp.models.lms": "Kernel least mean squares, with a fixed covariance",
-    "onlinegp.models.combined": "Models made of models",
-}
 MEMBERS = {
     "Auto": "chosen_, weights_, unexplained_",
     "BetaKLMS": "beta_",
     "LinearRLS": "coef_, intercept_, merge, without",
+    "LMS": "coef_, intercept_",
+    "NLMS": "coef_, intercept_",
+    "ProbLMS": "coef_, intercept_",
+    "Kalman": "coef_, intercept_",
     "RandomFeatureGP": "noise_, merge, without",
+    "MXKLMS": "shares_",
     "Mixture": "weights_",
     "HeavyTailed": "weights_",
     "Calibrated": "factor_",
@@ -44,8 +41,8 @@ def families() -> dict[str, dict[str, type[OnlineRegressor]]]:
     """Return the estimators by the title of their family, in the order of the titles."""
     found: dict[str, dict[str, type[OnlineRegressor]]] = {title: {} for title in FAMILIES.values()}
     for name, cls in models().items():
-        found[next(title for module, title in FAMILIES.items() if cls.__module__.startswith(module))][name] = cls
-    return found
+        found[family(cls)][name] = cls
+    return {title: members for title, members in found.items() if members}
 
 
 def catalogue() -> str:

@@ -28,14 +28,20 @@ def folder(tmp_path_factory):
 def test_models_lists_every_algorithm():
     told = onlinegp("models").stdout.decode()
     for name, one in algorithms().items():
-        assert f"\n{name}\n" in "\n" + told
+        assert f"\n  {name:<16} {one.estimator.cost}\n" in told
+        assert f" {one.summary}\n" in told
         assert one.summary
         assert one.estimator.cost.startswith("O(")
         assert one.estimator.citation in " ".join(one.estimator.__doc__.split())
         for parameter in one.parameters:
             assert f"{parameter} :" in one.estimator.__doc__
     assert "forgetting" in inside("models", "KRLS-T").stdout.decode()
-    assert json.loads(inside("models", "--json").stdout)[0]["citation"]
+    titles = [line for line in told.splitlines() if line and not line.startswith(" ")]
+    assert titles[:2] == ["The model to begin with", "Gaussian processes with a tracked posterior"]
+    facts = {one["name"]: one for one in json.loads(inside("models", "--json").stdout)}
+    assert facts.keys() == algorithms().keys()
+    assert facts["krlst"]["citation"]
+    assert facts["lms"]["family"] == "Linear filters, and the value before"
     assert b"there is no model" in inside("models", "none", code=1).stderr
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from onlinegp.engine import make_engine
 from onlinegp.kernels import RBF, Constant, Kernel, Linear, Matern32, Periodic, RationalQuadratic
-from onlinegp.recipes.beliefs import Beta, Exact, Isotropic, LeastSquares, Posterior, Prior
+from onlinegp.recipes.beliefs import Beta, Exact, Isotropic, LeastSquares, Posterior, Prior, StateSpace
 from onlinegp.recipes.dictionaries import ALD, Coherence, Growing, Novelty, Quantized, Surprise
 from onlinegp.recipes.forgetting import BackToPrior, Keep, Leak, UncertaintyInjection
 from onlinegp.recipes.pruning import LeastError, LeastWeight, Oldest
@@ -27,6 +27,8 @@ BELIEFS = {
     "BetaAuto": Beta("auto", 0.05),
     "Isotropic": Isotropic(0.5, 0.01),
     "Posterior": Posterior(0.02, 1e-3),
+    "StateSpace": StateSpace(0.02, 1e-3, 0.999, 0.01, 0.99),
+    "StateSpaceLimits": StateSpace(0.02, 1e-3, 1.0, 0.01, 0.9),
     "Exact": Exact(0.05),
     "LeastSquares": LeastSquares(),
 }

@@ -1,4 +1,4 @@
-"""`onlinegp models`: every algorithm with its parameters, cost and citation."""
+"""`onlinegp models`: every algorithm by family, with its cost; one of them in full."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import argparse
 import inspect
 import json
 
+from onlinegp.models.families import family
 from onlinegp.streams.running.prepare import shown
-from onlinegp.streams.running.registry import Algorithm, algorithm, algorithms
+from onlinegp.streams.running.registry import Algorithm, algorithm, algorithms, by_family
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,17 +23,15 @@ def main(args: argparse.Namespace) -> int:
     elif args.name:
         print(_in_full(chosen[0]))
     else:
-        print("\n\n".join(map(_short, chosen)))
-        print(
-            "\n`onlinegp models NAME` explains the parameters. Use one with --model NAME or --model 'NAME(budget=50)'."
-        )
+        print("\n\n".join(_listed(title, members) for title, members in by_family().items()))
+        print("\n`onlinegp models NAME` explains one: its parameters, its variance and its source.")
+        print("Use one with --model NAME or --model 'NAME(budget=50)'.")
     return 0
 
 
-def _short(one: Algorithm) -> str:
-    parameters = ", ".join(f"{name}={shown(default)}" for name, default in one.parameters.items())
-    lines = (one.summary, f"cost: {one.estimator.cost}", f"parameters: {parameters}", f"cite: {one.estimator.citation}")
-    return "\n  ".join((one.name, *lines))
+def _listed(title: str, members: list[Algorithm]) -> str:
+    lines = [f"  {one.name:<16} {one.estimator.cost}\n{'':<19}{one.summary}" for one in members]
+    return "\n".join([title, *lines])
 
 
 def _in_full(one: Algorithm) -> str:
@@ -44,6 +43,7 @@ def _plain(one: Algorithm) -> dict[str, object]:
     return {
         "name": one.name,
         "class": one.estimator.__name__,
+        "family": family(one.estimator),
         "summary": one.summary,
         "cost": one.estimator.cost,
         "parameters": defaults,

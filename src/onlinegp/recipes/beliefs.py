@@ -11,6 +11,7 @@ nearest center if it was quantized, Q k if it was projected. A belief is a choic
     Beta           B = beta I      Sigma = K (beta K + I)                                O(m)
     Isotropic      B = I - Q       Sigma = K K, so that g = k                            O(m)
     Posterior      tracked, over centers that stand for all the data                     O(m^2)
+    StateSpace     the same, of a function that changes from sample to sample            O(m^2)
     Exact          tracked, over centers that are the data                               O(m^2)
     LeastSquares   tracked, with a flat prior at the centers                             O(m^2)
 
@@ -28,11 +29,13 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
+from onlinegp.recipes.forgetting import toward_prior
 from onlinegp.recipes.state import NEW, Prediction, State
 
 LEAST_DOUBT = 1e-15  # a share of the prior variance: rounding cannot tell less of it from none
 SMALLEST_NOVELTY = 1e-12  # the same of what the centers do not express, where x is to become one of them
 WORTH_A_CENTER = 1e-3  # a share of the noise: what differs by less from the span of the centers is not worth a slot
+LEAST_POWER, MOST_POWER = 1e-4, 1e4  # of a state: what its prior variance may become, as a share of the first
 RENEWED_EVERY = 4  # corrections until the next entry of dQ is made anew
 
 
@@ -293,6 +296,45 @@ class Posterior(_Projected):
 
 
 @dataclass(frozen=True)
+class StateSpace(Posterior):
+    """The posterior of a state: between two samples f fades and drifts, and what is known of it loses weight.
+
+        f <- transition f + d,   d ~ GP(0, drift noise k);   a sample that is n steps old has the noise noise / forgetting^n
+
+    In units of the noise of the next sample that is mu <- transition mu, Sigma <- (transition^2 Sigma + drift noise K)
+    / forgetting. The prior's part of Sigma follows the same rule: it is power K, with power = 1 before any data. In
+    units of the prior, S <- w S + (1 - w) I with w = transition^2 power / (transition^2 power + drift noise), so that
+    one lazy scalar does it, and the noise is noise / power.
+
+    Where transition^2 > forgetting the power would grow without end, and the prior vanish; where f fades and does not
+    drift the power would vanish. It stops at 1e4 and at 1e-4. From there on only the drift forgets.
+
+    Liu, Park, Wang and Principe, "Extended kernel recursive least squares algorithm", 2009.
+    """
+
+    transition: float = 1.0
+    drift: float = 0.0
+    forgetting: float = 1.0
+
+    def predict(self, state: State, k: Array, kxx: float) -> Prediction:
+        prediction = super().predict(state, k, kxx)
+        prediction.s = prediction.v + self.noise / state.power
+        return prediction
+
+    def expresses(self, prediction: Prediction) -> bool:
+        share = max(SMALLEST_NOVELTY, 4.0 * self.jitter)
+        return prediction.gamma2 <= max(share * prediction.kxx, WORTH_A_CENTER * (prediction.s - prediction.v))
+
+    def track(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:
+        super().track(state, prediction, g, s, admitted)
+        kept = self.transition**2 * state.power
+        power = kept + self.drift * self.noise
+        state.power = min(max(power / self.forgetting, LEAST_POWER), MOST_POWER)
+        toward_prior(state, kept / power)
+        state.b[:] *= self.transition
+
+
+@dataclass(frozen=True)
 class Exact(_Tracked):
     """The online GP whose centers are the data themselves: L L' = K + noise I, so that b = L^-1 y, and no S.
 
@@ -344,4 +386,4 @@ class LeastSquares(_Projected):
             state.square("S")[:] -= np.multiply.outer(h, h) / s
 
 
-Belief = Prior | Beta | Isotropic | Posterior | Exact | LeastSquares
+Belief = Prior | Beta | Isotropic | Posterior | StateSpace | Exact | LeastSquares

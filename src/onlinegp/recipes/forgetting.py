@@ -17,6 +17,16 @@ SMALLEST_SCALE = 1e-100  # below it, the lazy share of S is multiplied in
 LARGEST_INFLATION = 1e12  # uncertainty injection stops where Sigma exceeds the prior by this factor
 
 
+def toward_prior(state: State, factor: float) -> None:
+    """S <- factor S + (1 - factor) I, by the lazy scalar."""
+    state.scale *= factor
+    if state.scale < SMALLEST_SCALE:
+        S = state.square("S")
+        S *= state.scale
+        S[np.diag_indices(state.size)] += 1.0 - state.scale
+        state.scale = 1.0
+
+
 @dataclass(frozen=True)
 class Keep:
     """The past does not fade."""
@@ -60,12 +70,7 @@ class BackToPrior:
         state.alpha[: state.size] *= root
         if state.S is None:
             return replace(prediction, mean=root * prediction.mean)
-        state.scale *= self.factor
-        if state.scale < SMALLEST_SCALE:
-            S = state.square("S")
-            S *= state.scale
-            S[np.diag_indices(state.size)] += 1.0 - state.scale
-            state.scale = 1.0
+        toward_prior(state, self.factor)
         v = prediction.kxx - self.factor * (prediction.kxx - prediction.v)
         return replace(
             prediction,

@@ -16,7 +16,7 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
-from onlinegp.recipes.beliefs import Belief, Exact, LeastSquares, Posterior
+from onlinegp.recipes.beliefs import Belief, Exact, LeastSquares, Posterior, StateSpace
 from onlinegp.recipes.dictionaries import ALD, Dictionary, Growing
 from onlinegp.recipes.forgetting import BackToPrior, Forgetting, Keep, UncertaintyInjection
 from onlinegp.recipes.pruning import LeastError, Pruning
@@ -59,6 +59,16 @@ class Recipe:
             )
         if isinstance(self.forgetting, BackToPrior) and isinstance(self.belief, (Exact, LeastSquares)):
             raise ValueError(f"BackToPrior with the belief {belief} is not defined. Use the belief Posterior, or Keep.")
+
+        if isinstance(self.belief, StateSpace) and (self.learn_power or not isinstance(self.forgetting, Keep)):
+            raise ValueError(
+                "the belief StateSpace forgets, and has a power, of its own. Use Keep, and learn_power=False."
+            )
+        if isinstance(self.belief, StateSpace) and not isinstance(self.dictionary, Growing | ALD):
+            raise ValueError(
+                f"the belief StateSpace changes with every sample, and {self.dictionary} may ignore some. "
+                f"Use Growing or ALD."
+            )
 
     @property
     def budget(self) -> int | None:

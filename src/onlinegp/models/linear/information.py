@@ -23,6 +23,7 @@ import numpy as np
 from onlinegp.checks import Array, stored_array, stored_names, stored_number
 from onlinegp.engine import compiled
 from onlinegp.learner import Contents, RowLearner, Sizes
+from onlinegp.models.linear.base import with_constant
 from onlinegp.predictions import Gaussian
 
 
@@ -61,6 +62,11 @@ class LinearLearner(RowLearner):
         return np.zeros((self.weights, self.outputs))
 
     @property
+    def w(self) -> Array:
+        """The means of the weights, R^-1 z, (m, p)."""
+        return np.asarray(np.linalg.solve(self.R, self.z), dtype=np.float64)
+
+    @property
     def seen(self) -> int:  # type: ignore[override]
         return int(self._seen[0])
 
@@ -75,7 +81,7 @@ class LinearLearner(RowLearner):
             X, Y, constants = np.ascontiguousarray(X), np.ascontiguousarray(Y), (self.precision, self.keep)
             _native.linear_run(X, Y, self.R, self.z, *constants, self.renewal, self._work, self._seen, mean, v)
         else:
-            for i, (x, y) in enumerate(zip(self._inputs(X), Y, strict=True)):
+            for i, (x, y) in enumerate(zip(with_constant(X, self.intercept), Y, strict=True)):
                 mean[i], v[i] = self._predict(x)
                 self._learn(x, y)
         return self._gaussian(mean, v), np.zeros(len(Y), dtype=np.int64)
@@ -88,7 +94,7 @@ class LinearLearner(RowLearner):
             X = np.ascontiguousarray(X)
             _native.linear_predict(X, self.R, self.z, self.renewal, self._work, self._seen, mean, v)
         else:
-            for i, x in enumerate(self._inputs(X)):
+            for i, x in enumerate(with_constant(X, self.intercept)):
                 mean[i], v[i] = self._predict(x)
         return self._gaussian(mean, v)
 
@@ -125,9 +131,6 @@ class LinearLearner(RowLearner):
             row[i] = h
             row[i + 1 :], v[i + 1 :] = c * row[i + 1 :] + s * v[i + 1 :], c * v[i + 1 :] - s * row[i + 1 :]
             self.z[i], t = c * self.z[i] + s * t, c * t - s * self.z[i]
-
-    def _inputs(self, X: Array) -> Array:
-        return np.column_stack([X, np.ones(len(X))]) if self.intercept else X
 
     def _gaussian(self, mean: Array, v: Array) -> Gaussian:
         std = np.sqrt(v + self.noise)[:, None]

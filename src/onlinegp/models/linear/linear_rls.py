@@ -6,17 +6,16 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from typing import ClassVar
 
-import numpy as np
-
-from onlinegp.checks import Array, fraction, positive
+from onlinegp.checks import fraction, positive
 from onlinegp.models.linear.additive import AdditiveRegressor
+from onlinegp.models.linear.base import NOISES, LinearRegressor
 from onlinegp.models.linear.information import LinearLearner
-from onlinegp.models.moves import FORGETTING, Move, Times
+from onlinegp.models.moves import FORGETTING, Move
 from onlinegp.models.recipe import parameters
 
 
 @parameters
-class LinearRLS(AdditiveRegressor):
+class LinearRLS(LinearRegressor, AdditiveRegressor):
     """Recursive least squares: Bayesian linear regression with forgetting.
 
     y = w'x + e, with w ~ N(0, prior I) and e ~ N(0, noise). Without forgetting it is the batch posterior of all rows.
@@ -26,6 +25,9 @@ class LinearRLS(AdditiveRegressor):
 
     Use it where the function is linear, as the baseline of everything else, and as a member of a mixture. Not where the
     number of inputs is large beside the rows that matter and most say nothing.
+
+    Differs from KAFBOX: its `rls` forgets the prior too, so that the covariance of weights that no input excites grows
+    without bound.
 
     Parameters
     ----------
@@ -37,8 +39,8 @@ class LinearRLS(AdditiveRegressor):
         The factor lambda in (0, 1] by which the information of earlier rows shrinks per sample; one for none.
     intercept : bool
         Whether there is one more weight, of a constant.
-    engine : {"auto", "native", "python"}
-        What runs it: the compiled loop, the readable one, or the best that is there.
+    engine : str
+        See :class:`~onlinegp.models.linear.base.LinearRegressor`.
 
     Examples
     --------
@@ -54,10 +56,9 @@ class LinearRLS(AdditiveRegressor):
     prior: float = 1.0
     forgetting: float = 1.0
     intercept: bool = True
-    engine: str = "auto"
 
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
-        "noise": tuple(map(Times, (3.0, 10.0, 30.0, 100.0, 1000.0))),  # what is not linear is noise, too
+        "noise": NOISES,
         "forgetting": FORGETTING,
     }
     cost: ClassVar[str] = "O(d^2) per sample with d features, O(d^2) memory"
@@ -69,36 +70,13 @@ class LinearRLS(AdditiveRegressor):
         '"On a general concept of forgetting", International Journal of Control, 1993.'
     )
 
-    def check(self) -> None:
-        self.start(1, 1)
-
     def start(self, features: int, outputs: int) -> LinearLearner:
-        if not isinstance(self.intercept, bool | np.bool_):
-            raise TypeError(f"intercept must be True or False, got {self.intercept!r}.")
         return LinearLearner(
             features,
             outputs,
             noise=positive(noise=self.noise),
             prior=positive(prior=self.prior),
             forgetting=fraction("Use 1.0 to forget nothing.", forgetting=self.forgetting),
-            intercept=bool(self.intercept),
+            intercept=self._with_intercept(),
             engine=self.engine,
         )
-
-    @property
-    def coef_(self) -> Array:
-        """The means of the weights, (d,) or (outputs, d)."""
-        w = self._weights()[:, : self.n_features_in_]
-        return w[0] if self._single else w
-
-    @property
-    def intercept_(self) -> Array | float:
-        """The mean of the intercept, a number or (outputs,); zero if there is none."""
-        w = self._weights()
-        b = w[:, -1] if w.shape[1] > self.n_features_in_ else np.zeros(len(w))
-        return float(b[0]) if self._single else b
-
-    def _weights(self) -> Array:
-        learner = self._working
-        assert isinstance(learner, LinearLearner)
-        return np.asarray(np.linalg.solve(learner.R, learner.z).T, dtype=np.float64)

@@ -10,6 +10,7 @@ from typing import Any
 from onlinegp import models
 from onlinegp.auto import Auto
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.families import FAMILIES, family
 from onlinegp.models.known import models_of_users
 
 HIDDEN = ("engine", "dtype")  # parameters that change no result
@@ -39,6 +40,13 @@ def algorithms() -> dict[str, Algorithm]:
     classes = [Auto, *(getattr(models, name) for name in models.__all__)]
     found = [cls for cls in classes if issubclass(cls, OnlineRegressor) and cls is not OnlineRegressor]
     return {named(cls): Algorithm(named(cls), cls) for cls in found}
+
+
+def by_family() -> dict[str, list[Algorithm]]:
+    """Return every algorithm by the title of its family, in the order of the titles."""
+    known = algorithms().values()
+    listed = {title: [one for one in known if family(one.estimator) == title] for title in FAMILIES.values()}
+    return {title: members for title, members in listed.items() if members}
 
 
 def algorithm(name: str) -> Algorithm:

@@ -1,0 +1,156 @@
+"""Kernel adaptive projected subgradient method."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY
+from typing import ClassVar
+
+import numpy as np
+
+from onlinegp.checks import Array, choice, positive, stored_array, stored_names
+from onlinegp.kernels import Kernel
+from onlinegp.learner import Contents
+from onlinegp.models.affine.base import AffineRegressor
+from onlinegp.models.affine.recent import RecentLearner, window_and_budget
+from onlinegp.models.expansion import Expansion
+from onlinegp.models.recipe import parameters
+
+LOSSES = ("squared", "absolute", "huber")
+
+
+class Norms:
+    """|f|^2 in the space of the kernel, of each output: squares (p,)."""
+
+    def __init__(self, outputs: int) -> None:
+        self.squares = np.zeros(outputs)
+
+    def dump(self) -> Contents:
+        return {"squares": self.squares.copy()}
+
+    def load(self, contents: Contents) -> None:
+        stored_names(contents, ("squares",), "the norms")
+        self.squares = stored_array("squares", contents["squares"], self.squares.shape).copy()
+
+
+class KAPSMLearner(RecentLearner):
+    """f <- P(f - step mean of L / |L'|^2 L' over the window), with P the projection onto the ball |f| <= radius.
+
+    L' = l'(e) k(x, .), so that a row has its weight corrected by step / n times l / |l'| sign(e) / k(x, x). The norm is
+    kept up: a correction by Z adds 2 Z . F + Z . K Z to |f|^2, and a center of weight w that leaves takes 2 w f(c) +
+    w^2 k(c, c), with f as it is without it.
+    """
+
+    def __init__(
+        self, expansion: Expansion, *, length: int, step: float, loss: str, bend: float, radius: float, engine: str
+    ) -> None:
+        super().__init__(expansion, length=length, keep=1.0, engine=engine)
+        self.step, self.loss, self.bend, self.radius = step, loss, bend, radius
+        self.norms = Norms(self.outputs)
+        self.parts["norms"] = self.norms
+
+    def correction(self, E: Array) -> Array:
+        kxx = self.window.K.diagonal()[:, None]
+        return self.step / len(E) * self.distance(E) / np.where(kxx > 0.0, kxx, np.inf)
+
+    def distance(self, E: Array) -> Array:
+        """Return l / |l'| with the sign of the error: how far the linearized loss says that f is from no loss.
+
+        e / 2 for the squared one, e for the absolute one; for Huber's, e / 2 up to its bend b, and |e| - b / 2 beyond.
+        """
+        if self.loss == "squared":
+            return 0.5 * E
+        if self.loss == "absolute":
+            return E
+        return np.where(np.abs(E) <= self.bend, 0.5 * E, E - 0.5 * self.bend * np.sign(E))
+
+    def _corrected(self, Z: Array, KZ: Array) -> Array | None:
+        squares = self.norms.squares
+        squares += (Z * (2.0 * self.window.F + KZ)).sum(axis=0)
+        np.maximum(squares, 0.0, out=squares)
+        if not (squares > self.radius**2).any():
+            return None
+        scale = np.where(squares > self.radius**2, self.radius / np.sqrt(squares), 1.0)
+        squares *= scale**2
+        return scale
+
+    def _removed(self, center: Array, weight: Array) -> None:
+        _, f = self.expansion.at(center)
+        squares = self.norms.squares
+        squares -= weight * (2.0 * f + weight * self.expansion.diagonal(center))
+        if self.budget is not None and self.window.count % self.budget == 0:  # anew, before rounding adds up
+            weights = self.expansion.weights
+            squares[...] = (weights * (self.expansion.rows(self.expansion.centers) @ weights)).sum(axis=0)
+        np.maximum(squares, 0.0, out=squares)
+
+
+@parameters
+class KAPSM(AffineRegressor):
+    """Kernel adaptive projected subgradient method: a step for the losses of the last rows, inside a ball.
+
+        f <- P(f - step mean of L_i(f) / |L_i'(f)|^2 L_i'(f) over the last `window` rows)
+
+    where P scales f back to the ball |f| <= radius in the space of the kernel, if it is outside. O(m + w^2) per sample
+    with w the window; every sample becomes a center, up to the budget, at which the oldest is removed. It has no
+    predictive variance of its own: the standard deviation is the root mean square of its last hundred errors or so.
+
+    Differs from KAFBOX: where the norm of f is never computed, so that the ball has no effect; and whose step for a row
+    without an error is 0 / 0 but for rounding. Several outputs are functions of their own, each in a ball.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        The covariance function; ``RBF()`` if None.
+    step : float
+        The learning rate, stable below 2.
+    loss : {"squared", "absolute", "huber"}
+        The loss of a row's error. With the squared one a full step halves the error.
+    bend : float
+        Where Huber's loss becomes linear.
+    radius : float, optional
+        Of the ball, a bound on the norm of f; None for none.
+    window : int
+        The number of rows whose losses count.
+    budget : int, optional
+        The largest number of centers, at least `window`; None for all samples.
+    engine : str
+        See :class:`~onlinegp.models.affine.base.AffineRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
+    >>> y = np.sin(X[:, 0])
+    >>> model = ogp.KAPSM(ogp.kernels.RBF(1.0)).fit(X, y)
+    >>> model.score(X, y) > 0.95
+    True
+    """
+
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    step: float = 1.8
+    loss: str = "squared"
+    bend: float = 2.0
+    radius: float | None = 10.0
+    window: int = 10
+    budget: int | None = 200
+    engine: str = "auto"
+
+    cost: ClassVar[str] = "O(m + w^2) per sample with w the window; m is at most the budget"
+    equation: ClassVar[str] = "f <- P(f - step mean of L_i / |L_i'|^2 L_i'), P the projection onto |f| <= radius"
+    memory: ClassVar[str] = "O(M d + w^2) with M the budget and w the window"
+    citation: ClassVar[str] = (
+        'Slavakis, Theodoridis and Yamada, "Online kernel-based classification using adaptive projection algorithms", '
+        "IEEE Trans. Signal Processing, 2008."
+    )
+
+    def start(self, features: int, outputs: int) -> KAPSMLearner:
+        length, budget = window_and_budget(self.window, self.budget)
+        return KAPSMLearner(
+            Expansion(self.engine, self._kernel(), features, outputs, most=budget),
+            length=length,
+            step=positive(step=self.step),
+            loss=choice(LOSSES, loss=self.loss),
+            bend=positive(bend=self.bend),
+            radius=np.inf if self.radius is None else positive("Use None for no ball.", radius=self.radius),
+            engine=self.engine,
+        )

@@ -1,0 +1,270 @@
+"""Online learning in L2 space with Gaussians of several widths, and selective updates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from onlinegp.checks import (
+    Array,
+    count,
+    fraction,
+    non_negative,
+    positive,
+    stored_array,
+    stored_names,
+)
+from onlinegp.learner import Contents
+from onlinegp.models.affine.base import NO_VARIANCE
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.recipe import parameters
+from onlinegp.models.steps import ErrorScale, StepLearner
+
+FIRST_CAPACITY = 16
+SHRINKAGE = 1e-3  # of the inner products toward the identity
+
+
+class Atoms:
+    """Normalized Gaussians g(x) = (2 pi s)^(-d/2) exp(-|x - c|^2 / (2 s)), each with a center, a variance and weights.
+
+    Their inner product in L2 is a Gaussian too, of the sum of the variances: <g_1, g_2> = g_(s1 + s2)(c1 - c2).
+    """
+
+    def __init__(self, features: int, outputs: int, variances: Array, most: int) -> None:
+        self.features, self.outputs, self.variances, self.most = features, outputs, variances, most
+        self._start(FIRST_CAPACITY)
+
+    def _start(self, capacity: int) -> None:
+        self.size = 0
+        self._C, self._weights = np.zeros((capacity, self.features)), np.zeros((capacity, self.outputs))
+        self._variance = np.zeros(capacity)
+
+    @property
+    def C(self) -> Array:
+        """The centers, (m, d)."""
+        return self._C[: self.size]
+
+    @property
+    def weights(self) -> Array:
+        """The weights, (m, p), to be changed in place."""
+        return self._weights[: self.size]
+
+    @property
+    def variance(self) -> Array:
+        """The squared length scales, (m,)."""
+        return self._variance[: self.size]
+
+    def distances(self, x: Array) -> Array:
+        """Return the squared distances to x, (m,)."""
+        difference = self.C - x
+        return np.einsum("ij,ij->i", difference, difference)
+
+    def gaussian(self, variance: Array | float, d2: Array | float) -> Any:
+        """Return the normalized Gaussian of this variance at a squared distance."""
+        return (2.0 * np.pi * variance) ** (-0.5 * self.features) * np.exp(-0.5 * np.asarray(d2) / variance)
+
+    def coherences(self, d2: Array, variance: float) -> Array:
+        """Return <g, g_i> / (|g| |g_i|) of a new Gaussian with the squared distances d2 to the others, (m,)."""
+        norms = np.sqrt(self.gaussian(2.0 * variance, 0.0) * self.gaussian(2.0 * self.variance, 0.0))
+        return self.gaussian(variance + self.variance, d2) / norms
+
+    def products(self, which: Array) -> Array:
+        """Return the inner products of some of them, (s, s)."""
+        C, variance = self.C[which], self.variance[which]
+        difference = C[:, None] - C
+        return self.gaussian(variance[:, None] + variance, np.einsum("ijk,ijk->ij", difference, difference))
+
+    def append(self, x: Array, variance: float) -> None:
+        """Add one at x, with weight zero; where there are as many as may be, the oldest leaves."""
+        if self.size == self.most:
+            for array in (self._C, self._weights, self._variance):
+                array[: self.size - 1] = array[1 : self.size]
+            self.size -= 1
+        if self.size == len(self._C):
+            old = self.dump()
+            self._start(2 * self.size)
+            self._fill(old)
+        self._C[self.size], self._variance[self.size], self._weights[self.size] = x, variance, 0.0
+        self.size += 1
+
+    def _fill(self, contents: Contents) -> None:
+        self.size = m = len(contents["C"])
+        self._C[:m], self._weights[:m], self._variance[:m] = (contents[n] for n in ("C", "weights", "variance"))
+
+    def dump(self) -> Contents:
+        return {"C": self.C.copy(), "weights": self.weights.copy(), "variance": self.variance.copy()}
+
+    def load(self, contents: Contents) -> None:
+        stored_names(contents, ("C", "weights", "variance"), "the Gaussians")
+        m = len(contents["C"]) if isinstance(contents["C"], np.ndarray) and contents["C"].ndim else 0
+        if m > self.most:
+            raise ValueError(f"there must be at most {self.most} stored Gaussians, got {m}.")
+        stored_array("C", contents["C"], (m, self.features))
+        stored_array("weights", contents["weights"], (m, self.outputs))
+        if not np.isin(stored_array("variance", contents["variance"], (m,)), self.variances).all():
+            raise ValueError("variance must hold squares of the length scales.")
+        self._start(max(FIRST_CAPACITY, m))
+        self._fill(contents)
+
+
+class L2SLearner(StepLearner):
+    """f = sum of w_i g_i; the Gaussians that stand out most at x have their weights corrected.
+
+        w_s <- w_s + step e G^-1 k / (epsilon + k' G^-1 k),   k = g_s(x),   G the inner products of the selected
+
+    A sample becomes a Gaussian of the first of the widths that is not coherent with those that are there; of any but
+    the first only if e^2 > novelty f(x)^2 too.
+    """
+
+    def __init__(
+        self,
+        atoms: Atoms,
+        *,
+        step: float,
+        coherence: float,
+        epsilon: float,
+        selected: int,
+        novelty: float,
+        width: float,
+    ) -> None:
+        self.atoms, self.errors = atoms, ErrorScale(atoms.outputs)
+        self.features, self.outputs = atoms.features, atoms.outputs
+        self.step, self.coherence, self.epsilon = step, coherence, epsilon
+        self.selected, self.novelty, self.width = selected, novelty, width
+        self.parts = {"atoms": atoms, "errors": self.errors}
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return self.atoms.size
+
+    def look(self, x: Array) -> tuple[Array, Array, Any]:
+        d2 = self.atoms.distances(x)
+        mean = self.atoms.gaussian(self.atoms.variance, d2) @ self.atoms.weights
+        return mean, self.errors.std, (d2, mean)
+
+    def correct(self, x: Array, y: Array, e: Array, seen: Any) -> None:
+        d2, mean = seen
+        variance = self.novel(d2, mean, e)
+        if variance is not None:
+            self.atoms.append(x, variance)
+        if self.size:
+            self._correct(x, e)
+        self.errors.add(e)
+
+    def novel(self, d2: Array, mean: Array, e: Array) -> float | None:
+        """Return the variance of the Gaussian that x becomes, or None."""
+        for i, variance in enumerate(self.atoms.variances):
+            if self.atoms.coherences(d2, variance).max(initial=0.0) < self.coherence and (
+                i == 0 or e @ e > self.novelty * (mean @ mean)
+            ):
+                return float(variance)
+        return None
+
+    def _correct(self, x: Array, e: Array) -> None:
+        k = self.atoms.gaussian(self.atoms.variance, self.atoms.distances(x))
+        share = k / np.sqrt(self.atoms.gaussian(2.0 * self.atoms.variance, 0.0))
+        which = np.argsort(-share, kind="stable")[: self.selected]
+        z = np.linalg.solve(self.products(which), k[which])
+        e = np.sign(e) * np.maximum(np.abs(e) - self.width, 0.0)
+        self.atoms.weights[which] += np.multiply.outer(z, self.step / (self.epsilon + k[which] @ z) * e)
+
+    def products(self, which: Array) -> Array:
+        """Return G, the inner products of the selected Gaussians, shrunk a little toward the identity."""
+        return (1.0 - SHRINKAGE) * self.atoms.products(which) + SHRINKAGE * np.eye(len(which))
+
+
+@parameters
+class L2S(OnlineRegressor):
+    """Learning in L2 space with Gaussians of several widths, of which the most active at x are corrected.
+
+        f(x) = sum of w_i g_i(x),    w_s <- w_s + step e G^-1 k_s / (epsilon + k_s' G^-1 k_s)
+
+    with normalized Gaussians g_i and their inner products G in L2 space. Wide ones come first; a narrow one is added
+    where the wide ones are there already and the error is still large. O(m d) per sample, and a system of as many
+    equations as are selected. It has no predictive variance of its own: the standard deviation is the root mean square
+    of its last hundred errors or so. The kernel is the Gaussian, so that it takes length scales in place of one.
+
+    Differs from KAFBOX: there the inner product of the first Gaussian with itself is inverted until a second one is
+    added, and a full dictionary ends in an error; here the oldest leaves.
+
+    Parameters
+    ----------
+    length_scales : sequence of float
+        The widths of the Gaussians, the first preferred.
+    step : float
+        The learning rate, stable below 2.
+    coherence : float
+        In (0, 1]. A sample becomes a Gaussian if its coherence in L2 with all others is less than this.
+    epsilon : float
+        Regularizes the normalization.
+    selected : int
+        The number of weights that are corrected per sample.
+    novelty : float
+        A Gaussian of any but the first width is added only if e^2 exceeds this times the square of the prediction.
+    width : float
+        Errors up to it are not corrected.
+    budget : int
+        The largest number of Gaussians; the oldest leaves.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
+    >>> y = np.sin(X[:, 0])
+    >>> model = ogp.L2S((1.0, 0.3), selected=5).fit(X, y)
+    >>> model.score(X, y) > 0.95
+    True
+    """
+
+    length_scales: Sequence[float] = (5.0, 1.0, 0.5)
+    _: KW_ONLY
+    step: float = 0.5
+    coherence: float = 0.95
+    epsilon: float = 1e-2
+    selected: int = 1
+    novelty: float = 1e-2
+    width: float = 0.0
+    budget: int = 1000
+
+    cost: ClassVar[str] = "O(m d + s^3) per sample with s the selected; m is at most the budget"
+    equation: ClassVar[str] = "w_s <- w_s + step e G^-1 k_s / (epsilon + k_s' G^-1 k_s)"
+    memory: ClassVar[str] = "O(M d) with M the budget"
+    variance: ClassVar[str] = NO_VARIANCE
+    remedy: ClassVar[str] = "Lower the step, and start anew with fit."
+    tuned_by: ClassVar[Literal["density", "error"]] = "error"
+    citation: ClassVar[str] = (
+        'Ohnishi and Yukawa, "Online learning in L2 space with multiple Gaussian kernels", EUSIPCO 2017.'
+    )
+
+    def check(self) -> None:
+        self.start(1, 1)
+
+    def start(self, features: int, outputs: int) -> L2SLearner:
+        return L2SLearner(
+            Atoms(features, outputs, self._variances(features), count(budget=self.budget)),
+            step=positive(step=self.step),
+            coherence=fraction(coherence=self.coherence),
+            epsilon=positive(epsilon=self.epsilon),
+            selected=count(selected=self.selected),
+            novelty=non_negative(novelty=self.novelty),
+            width=non_negative("Use 0.0 to correct every error.", width=self.width),
+        )
+
+    def _variances(self, features: int) -> Array:
+        if isinstance(self.length_scales, (str, bytes)) or not isinstance(self.length_scales, Sequence):
+            raise TypeError(
+                f"length_scales must be a sequence of numbers, got {self.length_scales!r}. Use (1.0,) for one."
+            )
+        if not self.length_scales:
+            raise ValueError("length_scales must hold at least one number, got none. Use (1.0,) for one.")
+        scales = np.array([positive(length_scales=scale) for scale in self.length_scales])
+        exponents = np.abs(features * np.log(2.0 * np.sqrt(np.pi) * scales))
+        if exponents.max() > 300.0:  # the height of such a Gaussian, and its inner products, are beyond a double
+            raise ValueError(
+                f"length_scales must be nearer to 0.3 with {features} features, got {self.length_scales!r}: Gaussians of "
+                f"unit volume become too flat or too high. Scale the inputs, or use fewer of them."
+            )
+        return scales**2

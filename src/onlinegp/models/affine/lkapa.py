@@ -1,0 +1,169 @@
+"""Leaky kernel affine projection algorithms."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY
+from typing import ClassVar
+
+import numpy as np
+
+from onlinegp.checks import Array, non_negative, positive
+from onlinegp.kernels import Kernel
+from onlinegp.models.affine.base import AffineRegressor
+from onlinegp.models.affine.recent import RecentLearner, window_and_budget
+from onlinegp.models.affine.window import solve_positive
+from onlinegp.models.expansion import Expansion
+from onlinegp.models.recipe import parameters
+
+
+class LKAPALearner(RecentLearner):
+    """The gradient of the squared errors of the window: Z = step E."""
+
+    def __init__(self, expansion: Expansion, *, length: int, step: float, leak: float, engine: str) -> None:
+        super().__init__(expansion, length=length, keep=1.0 - step * leak, engine=engine)
+        self.step = step
+
+    def correction(self, E: Array) -> Array:
+        return self.step * E
+
+
+class NLKAPALearner(LKAPALearner):
+    """Newton's step: Z = step (K + epsilon I)^-1 E."""
+
+    epsilon: float
+
+    def correction(self, E: Array) -> Array:
+        K = self.window.K
+        return solve_positive(K + self.epsilon * np.eye(len(K)), self.step * E)
+
+
+@parameters
+class LKAPA(AffineRegressor):
+    """Leaky kernel affine projection: the weights of the last rows follow their errors, and all weights leak.
+
+        alpha <- (1 - step leak) alpha,   alpha_i <- alpha_i + step (y_i - f(x_i)) for the last `window` rows
+
+    This is KAPA-3 of the paper, and KAPA-1 with leak=0. O(m + w^2) per sample with w the window; every sample becomes a
+    center, up to the budget, at which the oldest is removed. It has no predictive variance of its own: the standard
+    deviation is the root mean square of its last hundred errors or so.
+
+    Differs from KAFBOX: which stops learning when it has as many centers as it may.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        The covariance function; ``RBF()`` if None.
+    step : float
+        The learning rate, stable below 2 / (window k(x, x)), and further where the inputs in the window differ.
+    leak : float
+        The ridge penalty: weights shrink by the factor 1 - step leak per sample. At least zero, and less than 1 / step.
+    window : int
+        The number of rows whose weights are corrected; one makes it KLMS with a leak.
+    budget : int, optional
+        The largest number of centers, at least `window`; None for all samples.
+    engine : str
+        See :class:`~onlinegp.models.affine.base.AffineRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
+    >>> y = np.sin(X[:, 0])
+    >>> model = ogp.LKAPA(ogp.kernels.RBF(1.0), step=0.05, leak=1e-3).fit(X, y)
+    >>> model.score(X, y) > 0.99
+    True
+    """
+
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    step: float = 0.05
+    leak: float = 1e-2
+    window: int = 10
+    budget: int | None = 1000
+    engine: str = "auto"
+
+    cost: ClassVar[str] = "O(m + w^2) per sample with w the window; m is at most the budget"
+    equation: ClassVar[str] = "alpha <- (1 - step leak) alpha; alpha_i <- alpha_i + step e_i for the last w rows"
+    memory: ClassVar[str] = "O(M d + w^2) with M the budget and w the window"
+    citation: ClassVar[str] = (
+        'Liu and Principe, "Kernel affine projection algorithms", EURASIP J. Advances in Signal Processing, 2008.'
+    )
+
+    def start(self, features: int, outputs: int) -> LKAPALearner:
+        length, budget = window_and_budget(self.window, self.budget)
+        step = positive(step=self.step)
+        expansion = Expansion(self.engine, self._kernel(), features, outputs, most=budget)
+        return LKAPALearner(expansion, length=length, step=step, leak=leak_of(self.leak, step), engine=self.engine)
+
+
+@parameters
+class NLKAPA(AffineRegressor):
+    """Normalized leaky kernel affine projection: Newton's step for the errors of the last rows, and all weights leak.
+
+        alpha <- (1 - step leak) alpha,   alpha_w <- alpha_w + step (K_w + epsilon I)^-1 (y_w - f(X_w))
+
+    over the last `window` rows w. This is KAPA-4 of the paper, and KAPA-2 with leak=0. O(m + w^3) per sample; every sample
+    becomes a center, up to the budget, at which the oldest is removed. It has no predictive variance of its own: the
+    standard deviation is the root mean square of its last hundred errors or so.
+
+    Differs from KAFBOX: which stops learning when it has as many centers as it may, and leaves the Newton matrix out at
+    the first sample.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        The covariance function; ``RBF()`` if None.
+    step : float
+        The learning rate, stable below 2.
+    leak : float
+        The ridge penalty: weights shrink by the factor 1 - step leak per sample. At least zero, and less than 1 / step.
+    epsilon : float
+        Regularizes Newton's step.
+    window : int
+        The number of rows whose weights are corrected.
+    budget : int, optional
+        The largest number of centers, at least `window`; None for all samples.
+    engine : str
+        See :class:`~onlinegp.models.affine.base.AffineRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
+    >>> y = np.sin(X[:, 0])
+    >>> model = ogp.NLKAPA(ogp.kernels.RBF(1.0), step=0.1, leak=1e-3, epsilon=1e-2).fit(X, y)
+    >>> model.score(X, y) > 0.99
+    True
+    """
+
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    step: float = 0.05
+    leak: float = 1e-2
+    epsilon: float = 1e-4
+    window: int = 20
+    budget: int | None = 1000
+    engine: str = "auto"
+
+    cost: ClassVar[str] = "O(m + w^3) per sample with w the window; m is at most the budget"
+    equation: ClassVar[str] = (
+        "alpha <- (1 - step leak) alpha; alpha_w <- alpha_w + step (K_w + epsilon I)^-1 e_w for the last w rows"
+    )
+    memory: ClassVar[str] = "O(M d + w^2) with M the budget and w the window"
+    citation: ClassVar[str] = LKAPA.citation
+
+    def start(self, features: int, outputs: int) -> NLKAPALearner:
+        length, budget = window_and_budget(self.window, self.budget)
+        step = positive(step=self.step)
+        expansion = Expansion(self.engine, self._kernel(), features, outputs, most=budget)
+        learner = NLKAPALearner(expansion, length=length, step=step, leak=leak_of(self.leak, step), engine=self.engine)
+        learner.epsilon = positive(epsilon=self.epsilon)
+        return learner
+
+
+def leak_of(leak: float, step: float) -> float:
+    """Return the leak if it is at least zero, and less than 1 / step."""
+    leak = non_negative("Use 0.0 for none.", leak=leak)
+    if leak * step >= 1.0:
+        raise ValueError(f"leak must be less than 1 / step = {1.0 / step:g}, got {leak}. Lower it, or the step.")
+    return leak

@@ -1,0 +1,212 @@
+"""Parallel hyperslab projection along affine subspaces."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinegp.checks import Array, count, fraction, non_negative, positive, stored_array, stored_names
+from onlinegp.kernels import Kernel
+from onlinegp.learner import Contents
+from onlinegp.models.affine.base import AffineRegressor
+from onlinegp.models.affine.kap import CoherentLearner
+from onlinegp.models.affine.window import enlarged
+from onlinegp.models.expansion import Expansion, centers
+from onlinegp.models.recipe import parameters
+
+JITTER = 1e-12  # of k(c, c): two centers that are nearly the same
+
+
+class Chosen:
+    """The centers that each row of the window is projected onto, s of them for each of n rows.
+
+    Attributes
+    ----------
+    places : (n, s), which centers, the most coherent with the row first; -1 where there are fewer
+    """
+
+    def __init__(self, engine: str, kernel: Kernel, features: int, most: int) -> None:
+        self.most, self.features = most, features
+        self.places: NDArray[np.int64] = np.zeros((0, most), dtype=np.int64)
+        self._engine, self._kernel = engine, kernel
+        self._points, self._K = centers(engine, kernel, features), np.zeros((0, 0))
+
+    @property
+    def K(self) -> Array:
+        """Their kernel matrix, row after row of the window, (n s, n s); what stands for missing ones says nothing."""
+        return self._K
+
+    def choose(self, r: int, coherences: Array, C: Array) -> None:
+        """Let row r have its most coherent centers of all C (m, d); of equals the older."""
+        best = np.argsort(-coherences, kind="stable")[: self.most]
+        if r == len(self.places):
+            self.places = np.vstack([self.places, np.empty((1, self.most), dtype=np.int64)])
+            self._K = enlarged(self._K, len(self._K), self.places.size, self.places.size)
+            for _ in range(self.most):
+                self._points.append(C[best[0]])
+        self.places[r], self.places[r, : len(best)] = -1, best
+        own = C[np.where(self.places[r] < 0, best[0], self.places[r])]
+        slots = slice(r * self.most, (r + 1) * self.most)
+        for i, c in enumerate(own):
+            self._points.replace(slots.start + i, c)
+        self._K[slots] = self._points.rows(own)
+        self._K[:, slots] = self._K[slots].T
+
+    def projections(self, H: Array) -> tuple[Array, Array]:
+        """Return a (n, s), the weights of the projections of rows with the kernel rows H (n, m), and y . a (n,).
+
+        K_i a_i = y_i, with K_i the kernel matrix of the chosen centers and y_i their part of the kernel row.
+        """
+        n, s = self.places.shape
+        rows, there = np.arange(n), self.places >= 0
+        blocks = self._K.reshape(n, s, n, s)[rows, :, rows, :] * (there[:, :, None] & there[:, None, :])
+        diagonal = np.arange(s)
+        blocks[:, diagonal, diagonal] = np.where(there, (1.0 + JITTER) * blocks[:, diagonal, diagonal], 1.0)
+        y = np.where(there, H[rows[:, None], self.places], 0.0)
+        a = np.linalg.solve(blocks, y[:, :, None])[:, :, 0]
+        return a, (y * a).sum(axis=1)
+
+    def dump(self) -> Contents:
+        return {"places": self.places.copy(), "K": self._K.copy(), "C": self._points.save()}
+
+    def load(self, contents: Contents) -> None:
+        stored_names(contents, ("places", "K", "C"), "the chosen centers")
+        n = len(contents["places"]) if isinstance(contents["places"], np.ndarray) and contents["places"].ndim else 0
+        places = stored_array("places", contents["places"], (n, self.most), np.int64)
+        K = stored_array("K", contents["K"], (places.size, places.size))
+        C = np.ascontiguousarray(stored_array("C", contents["C"], (places.size, self.features)))
+        self.places, self._K, self._points = places.copy(), K.copy(), centers(self._engine, self._kernel, self.features)
+        for c in C:
+            self._points.append(c)
+
+
+class PHYPASSLearner(CoherentLearner):
+    """Each row of the window is projected onto the centers that are most coherent with it, all at once.
+
+    With P_i k(x_i, .) = sum_j a_ij k(c_j, .) over the chosen centers of row i, d_i = |P_i k(x_i, .)|^2 and
+    b_i = (error of row i beyond the width) / d_i, a step of the length that extrapolation allows:
+
+        f <- f + step L sum_i b_i P_i k(x_i, .),    L = sum_i b_i^2 d_i / |sum_i b_i P_i k(x_i, .)|^2
+
+    which is nothing if all errors are.
+    """
+
+    def __init__(
+        self, expansion: Expansion, *, length: int, step: float, coherence: float, most: int, width: float, engine: str
+    ) -> None:
+        super().__init__(expansion, length, coherence, engine)
+        self.step, self.width = step, width
+        self.chosen = Chosen(engine, expansion.kernel, self.features, most)
+        self.parts["chosen"] = self.chosen
+
+    def correct(self, x: Array, y: Array, e: Array, seen: Any) -> None:
+        (k, mean), kxx = seen, self.expansion.diagonal(x)
+        novel = self.novel(k, kxx)
+        r = self.window.push_row(x, y, mean, k)
+        if novel:
+            self.admit(x, kxx, r)
+        if self.expansion.size:
+            self._choose(r, novel)
+            self._project()
+        self.errors.add(e)
+
+    def _choose(self, r: int, novel: bool) -> None:
+        """Let row r choose its centers, and those that are more coherent with a new center than with one of theirs."""
+        H = np.abs(self.window.H) / self.expansion.numbers("norm")
+        C, places = self.expansion.centers, self.chosen.places
+        self.chosen.choose(r, H[r], C)
+        if novel:
+            for i in range(len(places)):
+                worst = places[i, -1]
+                if i != r and (worst < 0 or H[i, -1] > H[i, worst]):
+                    self.chosen.choose(i, H[i], C)
+
+    def _project(self) -> None:
+        window, places = self.window, self.chosen.places.ravel()
+        E = window.Y - window.F
+        E = np.sign(E) * np.maximum(np.abs(E) - self.width, 0.0)
+        a, d = self.chosen.projections(window.H)
+        B = E / np.where(d > 0.0, d, np.inf)[:, None]
+        V = (a[:, :, None] * B[:, None, :]).reshape(len(places), self.outputs)
+        V *= self.step * self.extrapolation((B * B * d[:, None]).sum(axis=0), (V * (self.chosen.K @ V)).sum(axis=0))
+        np.add.at(self.expansion.weights, places, V)
+        window.F[...] += window.H[:, places] @ V
+
+    def extrapolation(self, squares: Array, length: Array) -> Array:
+        """Return L, the sum of squares over the squared length of the sum; zero where there is no error."""
+        return np.divide(squares, length, out=np.zeros_like(squares), where=length > 0.0)
+
+
+@parameters
+class PHYPASS(AffineRegressor):
+    """Parallel hyperslab projection along affine subspaces: selected weights correct the last rows, in parallel.
+
+        f <- f + step L sum_i b_i P_i k(x_i, .)     over the last `window` rows
+
+    where P_i projects onto the `selected` centers most coherent with row i, b_i is the error over |P_i k(x_i, .)|^2, and
+    L, at least 1, makes the step as long as extrapolation allows. O(m w) per sample with w the window, and w small
+    systems of equations; m is bounded on a bounded input domain. It has no predictive variance of its own: the standard
+    deviation is the root mean square of its last hundred errors or so.
+
+    Differs from KAFBOX: where nothing is in error, its step is 0 / 0, and here none is made. Centers are chosen by
+    coherence, which for kernels whose k(x, x) is not 1 is not k(x, c). KAFBOX's omega has no effect.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        The covariance function; ``RBF()`` if None.
+    step : float
+        The learning rate, stable below 2.
+    window : int
+        The number of rows that are corrected together.
+    selected : int
+        The number of weights that a row may change.
+    coherence : float
+        In (0, 1]. A sample becomes a center if its coherence with every center is at most this.
+    width : float
+        Half the width of the hyperslabs: errors up to it are not corrected.
+    engine : str
+        See :class:`~onlinegp.models.affine.base.AffineRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
+    >>> y = np.sin(X[:, 0])
+    >>> model = ogp.PHYPASS(ogp.kernels.RBF(1.0), selected=3, coherence=0.8).fit(X, y)
+    >>> model.score(X, y) > 0.95
+    True
+    """
+
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    step: float = 0.5
+    window: int = 8
+    selected: int = 1
+    coherence: float = 0.95
+    width: float = 0.0
+    engine: str = "auto"
+
+    cost: ClassVar[str] = (
+        "O(m w + w s^3) per sample with w the window and s the selected; m is bounded by the coherence"
+    )
+    equation: ClassVar[str] = "f <- f + step L sum of e_i / |P_i k_i|^2 P_i k_i over the last w rows"
+    memory: ClassVar[str] = "O(m (d + w) + (w s)^2), bounded by the coherence on a bounded input domain"
+    citation: ClassVar[str] = (
+        'Takizawa and Yukawa, "Adaptive nonlinear estimation based on parallel projection along affine subspaces in '
+        'reproducing kernel Hilbert space", IEEE Trans. Signal Processing, 2015.'
+    )
+
+    def start(self, features: int, outputs: int) -> PHYPASSLearner:
+        return PHYPASSLearner(
+            Expansion(self.engine, self._kernel(), features, outputs, also=("norm",)),
+            length=count(window=self.window),
+            step=positive(step=self.step),
+            coherence=fraction(coherence=self.coherence),
+            most=count(selected=self.selected),
+            width=non_negative("Use 0.0 to correct every error.", width=self.width),
+            engine=self.engine,
+        )

@@ -1,0 +1,98 @@
+"""Algorithms that make every sample a center, and correct the weights of the last ones."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from onlinegp.checks import Array, count
+from onlinegp.learner import Contents
+from onlinegp.models.affine.base import ExpansionLearner
+from onlinegp.models.affine.window import Window
+from onlinegp.models.expansion import Expansion
+
+
+class RecentLearner(ExpansionLearner):
+    """Every sample becomes a center, the rows of the window have their weights corrected, and the oldest center leaves.
+
+        weights <- keep weights,   weights of the window += Z,   Z = correction(Y - F)
+
+    F, what the model says of the rows in the window, is kept up: F <- keep F + K Z - k(X, c) w, where a center c of
+    weight w leaves.
+    """
+
+    def __init__(self, expansion: Expansion, *, length: int, keep: float, engine: str) -> None:
+        super().__init__(expansion)
+        self.budget, self.keep = expansion.most, keep
+        self.window = Window(engine, expansion.kernel, self.features, self.outputs, length)
+        self.parts["window"] = self.window
+
+    @abstractmethod
+    def correction(self, E: Array) -> Array:
+        """Return what is added to the weights of the rows in the window, Z (n, p), for their errors E (n, p)."""
+
+    def correct(self, x: Array, y: Array, e: Array, seen: Any) -> None:
+        window, expansion = self.window, self.expansion
+        window.push(x, y, seen[1])
+        Z = self.correction(window.Y - window.F)
+        old = self._admit(x)
+        if self.keep != 1.0:
+            expansion.weights[...] *= self.keep
+            window.F[...] *= self.keep
+        expansion.weights[self._places(), :] += Z
+        KZ = window.K @ Z
+        scale = self._corrected(Z, KZ)
+        window.F[...] += KZ
+        if scale is not None:
+            expansion.weights[...] *= scale
+            window.F[...] *= scale
+        if old is not None:
+            center, weight = old[0], old[1] * self.keep if scale is None else old[1] * self.keep * scale
+            window.F[...] -= np.multiply.outer(window.row(center), weight)
+            self._removed(center, weight)
+        self.errors.add(e)
+
+    def _corrected(self, Z: Array, KZ: Array) -> Array | None:
+        """Return a factor of f (p,) after the correction, or None; before F is changed."""
+        return None
+
+    def _removed(self, center: Array, weight: Array) -> None:
+        """A center of this weight (p,) has left."""
+
+    def _admit(self, x: Array) -> tuple[Array, Array] | None:
+        """Make x a center; return the one that leaves and its weight, if one does."""
+        if self.budget is None or self.expansion.size < self.budget:
+            self.expansion.append(x)
+            return None
+        j = (self.window.count - 1) % self.budget
+        old = self.expansion.centers[j], self.expansion.weights[j].copy()
+        self.expansion.replace(j, x)
+        return old
+
+    def _places(self) -> Array:
+        """Return which centers the slots of the window are, (n,)."""
+        window = self.window
+        row = window.count - 1 - (window.count - 1 - np.arange(window.size)) % window.length
+        return row if self.budget is None else row % self.budget
+
+    def load(self, contents: Contents) -> None:
+        super().load(contents)
+        centers = self.seen if self.budget is None else min(self.seen, self.budget)
+        if self.window.count != self.seen or self.expansion.size != centers:
+            raise ValueError(
+                f"after {self.seen} rows there must be {centers} centers and a window of as many rows, "
+                f"got {self.expansion.size} and {self.window.count}."
+            )
+
+
+def window_and_budget(window: int, budget: int | None) -> tuple[int, int | None]:
+    """Return both if the window holds at least one row, and the budget as many centers as the window rows."""
+    window = count("One row makes it KLMS.", window=window)
+    if budget is not None and count("Use budget=None to keep every sample.", budget=budget) < window:
+        raise ValueError(
+            f"budget must be at least the window, {window}, whose rows are centers, got {budget}. "
+            f"Use a smaller window, or budget=None."
+        )
+    return window, budget

@@ -1,0 +1,152 @@
+"""The last rows of a stream, which affine projections correct together: their kernel matrix, and what is said of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onlinegp.checks import Array, stored_array, stored_names, stored_number
+from onlinegp.kernels import Kernel
+from onlinegp.learner import Contents
+from onlinegp.models.expansion import centers
+
+FIRST_CAPACITY = 8
+
+
+class Window:
+    """The last `length` rows (x, y), in slots of which the newest takes that of the oldest.
+
+    Attributes
+    ----------
+    count : the number of rows so far
+    size : the number of rows in the window, n
+    K : (n, n), their kernel matrix
+    Y : (n, p), their outputs
+    F : (n, p), what the model says of them now; the learner keeps it up
+    """
+
+    names: tuple[str, ...] = ("X", "K", "Y", "F", "count")
+
+    def __init__(self, engine: str, kernel: Kernel, features: int, outputs: int, length: int) -> None:
+        self.length, self.features, self.outputs = length, features, outputs
+        self._engine, self._kernel = engine, kernel
+        self._start()
+
+    def _start(self) -> None:
+        self.count = self.size = 0
+        self._points = centers(self._engine, self._kernel, self.features)
+        self._K, self._k, self._nothing = np.zeros((0, 0)), np.zeros(0), np.zeros((1, 0))
+        self._Y, self._F, self._zero = np.zeros((0, self.outputs)), np.zeros((0, self.outputs)), np.zeros(1)
+
+    @property
+    def K(self) -> Array:
+        return self._K[: self.size, : self.size]
+
+    @property
+    def Y(self) -> Array:
+        return self._Y[: self.size]
+
+    @property
+    def F(self) -> Array:
+        return self._F[: self.size]
+
+    def row(self, x: Array) -> Array:
+        """Return k(X, x), (n,); the next call overwrites it."""
+        self._points.row(x, self._nothing, self._k, self._zero)
+        return self._k[: self.size]
+
+    def push(self, x: Array, y: Array, f: Array) -> int:
+        """Let a row in, with what the model says of it, and return its slot."""
+        r = self.count % self.length
+        if self.size < self.length:
+            if self.size == len(self._Y):
+                self._reserve(min(max(FIRST_CAPACITY, 2 * self.size), self.length))
+            self._points.append(x)
+            self.size += 1
+        else:
+            self._points.replace(r, x)
+        self.count += 1
+        self._K[r, : self.size] = self._K[: self.size, r] = self.row(x)
+        self._Y[r], self._F[r] = y, f
+        return r
+
+    def _reserve(self, capacity: int) -> None:
+        n = self.size
+        self._K, self._Y, self._F = (
+            enlarged(self._K, n, capacity, capacity),
+            enlarged(self._Y, n, capacity, self.outputs),
+            enlarged(self._F, n, capacity, self.outputs),
+        )
+        self._k, self._nothing = np.zeros(capacity), np.zeros((1, capacity))
+
+    def dump(self) -> Contents:
+        about = {"X": self._points.save(), "K": self.K.copy(), "Y": self.Y.copy(), "F": self.F.copy()}
+        return about | {"count": self.count}
+
+    def load(self, contents: Contents) -> None:
+        stored_names(contents, self.names, "the window")
+        count = stored_number("count", contents["count"], int)
+        n = min(count, self.length)
+        X = np.ascontiguousarray(stored_array("X", contents["X"], (n, self.features)))
+        K = stored_array("K", contents["K"], (n, n))
+        Y, F = (stored_array(name, contents[name], (n, self.outputs)) for name in ("Y", "F"))
+        self._start()
+        self._reserve(n)
+        for x in X:
+            self._points.append(x)
+        self.count, self.size = count, n
+        self._K[:n, :n], self._Y[:n], self._F[:n] = K, Y, F
+
+
+class KernelRows(Window):
+    """A window that keeps the kernel rows of its rows: H = k(X, C), (n, m), for centers C that are never removed."""
+
+    names = (*Window.names, "H")
+
+    def _start(self) -> None:
+        super()._start()
+        self.centers, self._H = 0, np.zeros((0, 0))
+
+    @property
+    def H(self) -> Array:
+        return self._H[: self.size, : self.centers]
+
+    def push_row(self, x: Array, y: Array, f: Array, k: Array) -> int:
+        """Let a row in, with its kernel row k (m,), and return its slot."""
+        r = self.push(x, y, f)
+        if self.size > len(self._H):
+            self._H = enlarged(self._H, len(self._H), len(self._Y), self._H.shape[1])
+        self._H[r, : self.centers] = k
+        return r
+
+    def admit(self, r: int) -> None:
+        """The row of slot r, the newest, has become the last center."""
+        m = self.centers
+        if m == self._H.shape[1]:
+            self._H = enlarged(self._H, len(self._H), len(self._H), max(FIRST_CAPACITY, 2 * m))
+        self._H[: self.size, m] = self._K[: self.size, r]
+        self.centers = m + 1
+
+    def dump(self) -> Contents:
+        return super().dump() | {"H": self.H.copy()}
+
+    def load(self, contents: Contents) -> None:
+        super().load(contents)
+        H = contents["H"]
+        m = H.shape[1] if isinstance(H, np.ndarray) and H.ndim == 2 else 0
+        self._H = stored_array("H", H, (self.size, m)).copy()
+        self.centers = m
+
+
+def enlarged(array: Array, rows: int, height: int, width: int) -> Array:
+    """Return an array of this height and width with the first rows of another one, and zeros elsewhere."""
+    room = np.zeros((height, width))
+    room[:rows, : array.shape[1]] = array[:rows]
+    return room
+
+
+def solve_positive(A: Array, B: Array) -> Array:
+    """Return A^-1 B for a positive definite A (n, n) and B (n, p); not finite if A is not."""
+    from scipy.linalg.lapack import dposv
+
+    _, X, failed = dposv(A, B)
+    return X if failed == 0 else np.full_like(B, np.nan)

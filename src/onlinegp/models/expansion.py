@@ -1,0 +1,251 @@
+"""A kernel expansion f(x) = sum_i weights_i k(c_i, x), for the algorithms that are no recipe.
+
+The centers c_i come and go, kernel rows are computed by the compiled engine where it knows the kernel, and a learner
+updates the weights in place.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from onlinegp.checks import Array, stored_array, stored_names
+from onlinegp.engine import compiled
+from onlinegp.kernels import Kernel
+from onlinegp.learner import Contents
+
+FIRST_CAPACITY = 16
+BLOCK = 1 << 18  # kernel values at a time, to bound the memory of a block of rows and the time until Ctrl-C is heard
+
+
+class Centers(Protocol):
+    """Centers and their kernel rows: `Points`, or its compiled twin."""
+
+    def __len__(self) -> int: ...
+    def append(self, x: Array) -> None: ...
+    def replace(self, j: int, x: Array) -> None: ...
+    def remove(self, j: int) -> None: ...
+    def diagonal(self, x: Array) -> float: ...
+    def row(self, x: Array, weights: Array, k: Array, mean: Array) -> None: ...
+    def rows(self, X: Array) -> Array: ...
+    def nearest(self, x: Array) -> tuple[int, float]: ...
+    def get(self, j: int) -> Array: ...
+    def save(self) -> Array: ...
+
+
+class Points:
+    """The readable centers, which define what the compiled ones must give."""
+
+    def __init__(self, kernel: Kernel, features: int) -> None:
+        self._kernel, self._size, self._room = kernel, 0, np.empty((0, features))
+
+    @property
+    def C(self) -> Array:
+        """The centers, (m, d)."""
+        return self._room[: self._size]
+
+    def __len__(self) -> int:
+        return self._size
+
+    def append(self, x: Array) -> None:
+        if self._size == len(self._room):
+            room = np.empty((max(FIRST_CAPACITY, 2 * self._size), x.size))
+            room[: self._size] = self.C
+            self._room = room
+        self._room[self._size] = x
+        self._size += 1
+
+    def replace(self, j: int, x: Array) -> None:
+        self._room[j] = x
+
+    def remove(self, j: int) -> None:
+        """Remove center j; those after it move up by one."""
+        self._room[j : self._size - 1] = self._room[j + 1 : self._size]
+        self._size -= 1
+
+    def diagonal(self, x: Array) -> float:
+        """Return k(x, x)."""
+        return float(self._kernel.diag(x[None, :])[0])
+
+    def row(self, x: Array, weights: Array, k: Array, mean: Array) -> None:
+        """Put the kernel row into the first entries of k, and weights k into mean; weights (p, >= m)."""
+        k[: self._size] = self._kernel.row(self.C, x)
+        np.dot(weights[:, : self._size], k[: self._size], out=mean)
+
+    def rows(self, X: Array) -> Array:
+        """Return the kernel rows of X (n, d), (n, m)."""
+        return np.array([self._kernel.row(self.C, x) for x in X]).reshape(len(X), self._size)
+
+    def nearest(self, x: Array) -> tuple[int, float]:
+        """Return the nearest center and its squared Euclidean distance; the first of equals."""
+        d2 = ((self.C - x) ** 2).sum(axis=1)
+        j = int(d2.argmin())
+        return j, float(d2[j])
+
+    def get(self, j: int) -> Array:
+        return self.C[j].copy()
+
+    def save(self) -> Array:
+        return self.C.copy()
+
+
+def centers(engine: str, kernel: Kernel, features: int) -> Centers:
+    """Return the centers of an engine's name; "auto": the compiled ones, where they are there and know the kernel."""
+    if not compiled(engine):
+        return Points(kernel, features)
+    from onlinegp.engine import _native
+    from onlinegp.engine.native import UnsupportedError, pack_kernel
+
+    recipe = _native.Recipe()
+    try:
+        pack_kernel(recipe, kernel, features)
+    except UnsupportedError:
+        if engine == "native":
+            raise
+        return Points(kernel, features)
+    return _native.Centers(recipe, features)
+
+
+class Expansion:
+    """Centers with weights (m, outputs), and with other numbers of each center, by name.
+
+    Room doubles, so that a new center costs O(d). What is returned as a view is valid until the centers change.
+
+    Parameters
+    ----------
+    engine : {"auto", "native", "python"}
+    kernel : Kernel
+    features, outputs : int
+    also : tuple of str
+        The names of further numbers that each center has.
+    most : int, optional
+        The number of centers that there may be in stored contents.
+    """
+
+    def __init__(
+        self,
+        engine: str,
+        kernel: Kernel,
+        features: int,
+        outputs: int,
+        *,
+        also: tuple[str, ...] = (),
+        most: int | None = None,
+    ) -> None:
+        self.kernel, self.features, self.outputs, self.also, self.most = kernel, features, outputs, also, most
+        kernel(np.zeros((1, features)))  # refuses a kernel of another width
+        self._engine = engine
+        self._start()
+
+    def _start(self) -> None:
+        self.size = 0
+        self._points = centers(self._engine, self.kernel, self.features)
+        self._numbers = np.zeros((self.outputs + len(self.also), 0))  # the weights, then the others
+        self._weights, self._k, self._spare = self._numbers[: self.outputs], np.zeros(0), np.zeros(0)
+        self._mean = np.zeros(self.outputs)
+
+    # What is there
+
+    @property
+    def centers(self) -> Array:
+        """A copy of the centers, (m, d)."""
+        return self._points.save()
+
+    def center(self, j: int) -> Array:
+        """Return a copy of center j, (d,)."""
+        return self._points.get(j)
+
+    @property
+    def weights(self) -> Array:
+        """The weights, (m, outputs), a view to be changed in place."""
+        return self._weights[:, : self.size].T
+
+    def numbers(self, name: str) -> Array:
+        """Return the further numbers of that name, (m,), a view to be changed in place."""
+        return self._numbers[self.outputs + self.also.index(name), : self.size]
+
+    # What it says
+
+    def at(self, x: Array) -> tuple[Array, Array]:
+        """Return the kernel row k (m,) of x (d,) and the mean f(x) (outputs,); the next call overwrites both."""
+        self._points.row(x, self._weights, self._k, self._mean)
+        return self._k[: self.size], self._mean
+
+    def diagonal(self, x: Array) -> float:
+        """Return k(x, x)."""
+        return self._points.diagonal(x)
+
+    def rows(self, X: Array) -> Array:
+        """Return the kernel rows of X (n, d), (n, m)."""
+        step = max(1, BLOCK // max(self.size, 1))
+        parts = [self._points.rows(np.ascontiguousarray(X[i : i + step])) for i in range(0, len(X), step)]
+        return np.concatenate([np.empty((0, self.size)), *parts])
+
+    def nearest(self, x: Array) -> tuple[int, float]:
+        """Return the center nearest to x and its squared Euclidean distance; there must be one."""
+        return self._points.nearest(x)
+
+    # What changes
+
+    def append(self, x: Array, weight: Array | float = 0.0, **also: float) -> None:
+        """Make x (d,) the last center, with a weight (outputs,) and its further numbers, zero unless given."""
+        m = self.size
+        if m == self._numbers.shape[1]:
+            self._reserve(m + 1)
+        self._points.append(x)
+        self.size = m + 1
+        self._put(m, weight, also)
+
+    def replace(self, j: int, x: Array, weight: Array | float = 0.0, **also: float) -> None:
+        """Put x (d,) in the place of center j, with a weight and further numbers of its own."""
+        self._points.replace(j, x)
+        self._put(j, weight, also)
+
+    def remove(self, j: int) -> None:
+        """Remove center j; those after it move up by one."""
+        self._points.remove(j)
+        self._numbers[:, j : self.size - 1] = self._numbers[:, j + 1 : self.size]
+        self.size -= 1
+
+    def add(self, k: Array, amount: Array) -> None:
+        """Add k_i amount (outputs,) to the weights of each center i; k (m,)."""
+        m = self.size
+        for weights, one in zip(self._weights, amount, strict=True):
+            np.multiply(k, one, out=self._spare[:m])
+            weights[:m] += self._spare[:m]
+
+    def _put(self, j: int, weight: Array | float, also: dict[str, float]) -> None:
+        self._weights[:, j] = weight
+        for i, name in enumerate(self.also):
+            self._numbers[self.outputs + i, j] = also.get(name, 0.0)
+
+    def _reserve(self, rows: int) -> None:
+        capacity = max(rows, FIRST_CAPACITY, 2 * self.size)
+        numbers = np.zeros((len(self._numbers), capacity))
+        numbers[:, : self.size] = self._numbers[:, : self.size]
+        self._numbers, self._weights = numbers, numbers[: self.outputs]
+        self._k, self._spare = np.zeros(capacity), np.zeros(capacity)
+
+    # What is stored
+
+    def dump(self) -> Contents:
+        stored = {"centers": self.centers, "weights": self.weights.copy(order="C")}
+        return stored | {name: self.numbers(name).copy() for name in self.also}
+
+    def load(self, contents: Contents) -> None:
+        """Continue from what `dump` returned, bit for bit; refuse what does not fit with a ValueError."""
+        stored_names(contents, ("centers", "weights", *self.also), "the expansion")
+        C = contents["centers"]
+        m = len(C) if isinstance(C, np.ndarray) and C.ndim else 0
+        if self.most is not None and m > self.most:
+            raise ValueError(f"there must be at most {self.most} stored centers, got {m}.")
+        C = np.ascontiguousarray(stored_array("centers", C, (m, self.features)))
+        weights = stored_array("weights", contents["weights"], (m, self.outputs))
+        also = [stored_array(name, contents[name], (m,)) for name in self.also]
+        self._start()
+        self._reserve(m)
+        for x in C:
+            self._points.append(x)
+        self.size = m
+        self._numbers[:, :m] = np.vstack([weights.T, *also])

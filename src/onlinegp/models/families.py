@@ -1,0 +1,23 @@
+"""The families of the models, by the package that a class is defined in: for lists and the documentation."""
+
+from __future__ import annotations
+
+from onlinegp.models.base import OnlineRegressor
+
+FAMILIES = {
+    "onlinegp.auto": "The model to begin with",
+    "onlinegp.models.rls": "Gaussian processes with a tracked posterior",
+    "onlinegp.models.local": "Gaussian process on the nearest rows",
+    "onlinegp.models.features": "Models on a fixed random basis",
+    "onlinegp.models.lms": "Kernel least mean squares",
+    "onlinegp.models.affine": "Kernel affine projections",
+    "onlinegp.models.linear": "Linear filters, and the value before",
+    "onlinegp.models.combined": "Models made of models",
+}
+OTHER = "Models of your own"
+
+
+def family(estimator: type[OnlineRegressor]) -> str:
+    """Return the title of the family of a class."""
+    module = f"{estimator.__module__}."
+    return next((title for package, title in FAMILIES.items() if module.startswith(f"{package}.")), OTHER)

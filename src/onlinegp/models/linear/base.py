@@ -1,0 +1,68 @@
+"""What the linear models share: weights that can be read, inputs with an intercept, and the check of it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from onlinegp.checks import Array
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.moves import Move, Times
+
+NOISES: tuple[Move, ...] = tuple(map(Times, (3.0, 10.0, 30.0, 100.0, 1000.0)))  # what is not linear is noise, too
+DRIFTS: tuple[Move, ...] = tuple(map(Times, (1e-4, 1e-2, 0.1, 10.0, 100.0)))
+
+
+class Weighted(Protocol):
+    """A learner whose mean is w'x, w (weights, outputs); with an intercept, its weight is the last."""
+
+    @property
+    def w(self) -> Array: ...
+
+
+class LinearRegressor(OnlineRegressor):
+    """Base class of the models that are linear in their inputs: `start` returns a `Weighted` learner.
+
+    Parameters
+    ----------
+    intercept : bool
+        Whether there is one more weight, of a constant.
+    engine : {"auto", "native", "python"}
+        What runs it: the compiled loop, the readable one, or the best that is there.
+    """
+
+    shared: ClassVar[dict[str, str]] = {"engine": "auto"}
+
+    intercept: bool
+    engine: str = "auto"
+
+    def check(self) -> None:
+        self.start(1, 1)
+
+    @property
+    def coef_(self) -> Array:
+        """The means of the weights, (d,) or (outputs, d)."""
+        w = self._weights()[:, : self.n_features_in_]
+        return w[0] if self._single else w
+
+    @property
+    def intercept_(self) -> Array | float:
+        """The mean of the intercept, a number or (outputs,); zero if there is none."""
+        w = self._weights()
+        b = w[:, -1] if w.shape[1] > self.n_features_in_ else np.zeros(len(w))
+        return float(b[0]) if self._single else b
+
+    def _weights(self) -> Array:
+        learner: Any = self._working
+        return np.array(learner.w.T, dtype=np.float64)
+
+    def _with_intercept(self) -> bool:
+        if not isinstance(self.intercept, bool | np.bool_):
+            raise TypeError(f"intercept must be True or False, got {self.intercept!r}.")
+        return bool(self.intercept)
+
+
+def with_constant(X: Array, intercept: bool) -> Array:
+    """Return X, with a column of ones at its end if there is an intercept."""
+    return np.column_stack([X, np.ones(len(X))]) if intercept else X

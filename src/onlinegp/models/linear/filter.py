@@ -1,0 +1,81 @@
+"""What the linear filters share: a loop over rows that predicts each and then corrects the weights."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+
+import numpy as np
+
+from onlinegp.checks import Array, stored_array, stored_names, stored_number
+from onlinegp.engine import compiled
+from onlinegp.learner import Contents, RowLearner, Sizes
+from onlinegp.models.linear.base import with_constant
+from onlinegp.predictions import Gaussian
+
+
+class FilterLearner(RowLearner):
+    """Weights w (m, p), with m features and the intercept as one more. A subclass has what is known of them."""
+
+    belief: str  # what it is called where it is stored
+
+    def __init__(self, features: int, outputs: int, *, intercept: bool, engine: str) -> None:
+        self.features, self.outputs, self.weights = features, outputs, features + intercept
+        self.intercept, self.native = intercept, compiled(engine)
+        self._seen = np.zeros(1, dtype=np.int64)  # counted by the loops, which an interrupt may end
+
+    @cached_property
+    def w(self) -> Array:  # made when it is needed: a file that only says that it has many features takes no memory
+        return np.zeros((self.weights, self.outputs))
+
+    @property
+    def seen(self) -> int:  # type: ignore[override]
+        return int(self._seen[0])
+
+    @abstractmethod
+    def step(self, x: Array, y: Array) -> tuple[Array, float]:
+        """Return mean (p,) and variance of y at x (m,), then learn y (p,)."""
+
+    @abstractmethod
+    def run_compiled(self, X: Array, Y: Array, mean: Array, s: Array) -> None:
+        """Do the same for rows X (n, d) and Y (n, p), and put what was predicted into mean (n, p) and s (n,)."""
+
+    @abstractmethod
+    def at(self, X: Array) -> tuple[Array, Array]:
+        """Return means (n, p) and variances (n,) of y at rows X (n, m), each by itself: the same bits in any block."""
+
+    def learn(self, X: Array, Y: Array) -> None:
+        self.run(X, Y)
+
+    def run(self, X: Array, Y: Array) -> tuple[Gaussian, Sizes]:
+        mean, s = np.empty(Y.shape), np.empty(len(Y))
+        if self.native:
+            self.run_compiled(np.ascontiguousarray(X), np.ascontiguousarray(Y), mean, s)
+        else:
+            with np.errstate(all="ignore"):  # what breaks down shows in what it predicts, and is reported there
+                for i, (x, y) in enumerate(zip(with_constant(X, self.intercept), Y, strict=True)):
+                    mean[i], s[i] = self.step(x, y)
+                    self._seen += 1
+        return self._gaussian(mean, s), np.zeros(len(Y), dtype=np.int64)
+
+    def predict(self, X: Array) -> Gaussian:
+        with np.errstate(all="ignore"):
+            return self._gaussian(*self.at(with_constant(X, self.intercept)))
+
+    def _gaussian(self, mean: Array, s: Array) -> Gaussian:
+        return Gaussian(mean, np.repeat(np.sqrt(s)[:, None], self.outputs, axis=1))
+
+    def dump(self) -> Contents:
+        return {"w": self.w.copy(), self.belief: getattr(self, self.belief).copy(), "seen": self.seen}
+
+    def load(self, contents: Contents) -> None:
+        stored_names(contents, ("w", self.belief, "seen"), "the filter")
+        w = stored_array("w", contents["w"], (self.weights, self.outputs))
+        belief = self.stored_belief(contents[self.belief])
+        self._seen[0] = stored_number("seen", contents["seen"], int)
+        self.w = w.copy()
+        setattr(self, self.belief, belief.copy())
+
+    @abstractmethod
+    def stored_belief(self, value: Array) -> Array:
+        """Return what is stored of the belief, or refuse it with a ValueError."""

@@ -1,0 +1,73 @@
+"""Linear filters whose belief about the weights is one number: the readable loop, and its compiled twin.
+
+y = w'x + e, where what is known of the m weights is taken to be N(w, v I), with one variance v for all. Per sample
+
+    w <- keep w,   v <- keep^2 v + drift
+    s = floor + slope v x'x,   g = v / s,   e = y - w'x
+    w <- w + g x e,   v <- v (floor + (slope - share) v x'x) / s
+
+s is the variance of y. With slope = 1 and share = 1 / m this is the best approximation of that form to the Kalman
+filter (ProbLMS): its posterior v I - v^2 x x' / s has the mean variance v - share v^2 x'x / s. With share = 0 and no
+drift v stays what it was, and the gain is that of LMS (v = 1, s = 1 / step) or NLMS (s = (epsilon + x'x) / step).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from onlinegp.checks import Array, stored_array
+from onlinegp.models.linear.filter import FilterLearner
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The constants of the update, and the v that it starts with."""
+
+    floor: float
+    slope: float
+    share: float = 0.0  # of the information of a sample that counts for every weight
+    keep: float = 1.0
+    drift: float = 0.0
+    start: float = 1.0
+
+
+class IsotropicLearner(FilterLearner):
+    """w (m, p), and its variance v (1,)."""
+
+    belief = "v"
+
+    def __init__(self, features: int, outputs: int, *, rule: Rule, intercept: bool, engine: str) -> None:
+        super().__init__(features, outputs, intercept=intercept, engine=engine)
+        self.rule, self.v = rule, np.array([rule.start])
+
+    def step(self, x: Array, y: Array) -> tuple[Array, float]:
+        r, v, x2 = self.rule, self._drifted(), float(x @ x)
+        s = r.floor + r.slope * v * x2
+        mean = r.keep * (x @ self.w)
+        self.w *= r.keep
+        self.w += np.outer((v / s) * x, y - mean)
+        self.v[0] = v * (r.floor + (r.slope - r.share) * v * x2) / s
+        return mean, s
+
+    def run_compiled(self, X: Array, Y: Array, mean: Array, s: Array) -> None:
+        from onlinegp.engine import _native
+
+        r = self.rule
+        rule = (r.floor, r.slope, r.share, r.keep, r.drift)
+        _native.isotropic_run(X, Y, self.w, self.v, *rule, self._seen, mean, s)
+
+    def at(self, X: Array) -> tuple[Array, Array]:
+        r, v = self.rule, self._drifted()
+        mean = r.keep * np.einsum("nm,mp->np", X, self.w)
+        return mean, r.floor + r.slope * v * np.einsum("nm,nm->n", X, X)
+
+    def _drifted(self) -> float:
+        return float(self.rule.keep**2 * self.v[0] + self.rule.drift)
+
+    def stored_belief(self, value: Array) -> Array:
+        v = stored_array("v", value, (1,))
+        if v[0] < 0.0:
+            raise ValueError("v must not be negative.")
+        return v

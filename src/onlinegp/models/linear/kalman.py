@@ -1,0 +1,80 @@
+"""The Kalman filter of the weights of a linear model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY
+from typing import ClassVar
+
+from onlinegp.checks import non_negative, positive
+from onlinegp.models.linear.base import DRIFTS, NOISES, LinearRegressor
+from onlinegp.models.linear.kalman_learner import KalmanLearner
+from onlinegp.models.moves import Move
+from onlinegp.models.recipe import parameters
+
+
+@parameters
+class Kalman(LinearRegressor):
+    """The Kalman filter of the weights: linear regression whose weights follow a random walk.
+
+        w_t = w_(t-1) + d_t,   y_t = w_t'x_t + e_t,   d ~ N(0, drift I),   e ~ N(0, noise)
+
+    Its prediction and variance are those of the exact posterior of w, kept as a Cholesky factor:
+    :mod:`onlinegp.models.linear.kalman_learner` has the equations. Without drift it is
+    :class:`~onlinegp.LinearRLS` without forgetting.
+
+    Use it where the relation is linear and its weights change. Not with many inputs, where the drift costs O(d^3):
+    :class:`~onlinegp.LinearRLS` forgets at O(d^2).
+
+    Differs from KAFBOX: noise and drift are those that you give (there both are overwritten unless the transition
+    matrix is given, too), and the variance of y contains the drift and the noise.
+
+    Parameters
+    ----------
+    noise : float
+        The variance of the noise in y.
+    drift : float
+        The variance by which each weight changes per sample; zero for none.
+    prior : float
+        The variance of the weights, and of the intercept, before there are data.
+    intercept : bool
+        Whether there is one more weight, of a constant.
+    engine : str
+        See :class:`~onlinegp.models.linear.base.LinearRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
+    >>> w = np.where(np.arange(400) < 200, 1.0, -1.0)  # a weight that changes
+    >>> model = ogp.Kalman(noise=0.01, drift=0.01).fit(X, w * X[:, 0] + 2.0 * X[:, 1])
+    >>> model.coef_.round(1).tolist()
+    [-1.0, 2.0]
+    """
+
+    _: KW_ONLY
+    noise: float = 1e-2
+    drift: float = 1e-4
+    prior: float = 1.0
+    intercept: bool = True
+
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {"noise": NOISES, "drift": DRIFTS}
+    cost: ClassVar[str] = "O(d^3) per sample with d features; O(d^2) without drift"
+    equation: ClassVar[str] = "y = w'x + e with w <- w + N(0, drift I) per sample; the posterior of w"
+    memory: ClassVar[str] = "O(d^2)"
+    variance: ClassVar[str] = "exact for weights that follow a random walk; what is not linear in x is not in it"
+    citation: ClassVar[str] = (
+        'Kalman, "A new approach to linear filtering and prediction problems", Journal of Basic Engineering, 1960; '
+        "square-root form: Kailath, Sayed and Hassibi, Linear Estimation, 2000, ch. 12."
+    )
+
+    def start(self, features: int, outputs: int) -> KalmanLearner:
+        return KalmanLearner(
+            features,
+            outputs,
+            noise=positive(noise=self.noise),
+            drift=non_negative("Use 0.0 for weights that do not change.", drift=self.drift),
+            prior=positive(prior=self.prior),
+            intercept=self._with_intercept(),
+            engine=self.engine,
+        )

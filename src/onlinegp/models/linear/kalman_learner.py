@@ -1,0 +1,85 @@
+"""The Kalman filter of the weights in square-root form: the readable loop, and its compiled twin.
+
+w_t = w_(t-1) + d_t with d_t ~ N(0, drift I), and y_t = w_t'x_t + e_t with e_t ~ N(0, noise). What is known of w is
+N(w, P), and P is kept as a triangle U with U'U = P. Per sample, h = P x and f = U x:
+
+    U'U <- U'U + drift I,   s = f'f + noise,   w <- w + h e / s,   U'U <- U'U - h h' / s
+
+Both changes of U are orthogonal: the first stacks U on sqrt(drift) I and makes a triangle of it again, the second
+rotates [sqrt(noise) 0; f U] to [sqrt(s) h'/sqrt(s); 0 U+]. So P cannot lose its positive definiteness, and nothing
+is subtracted. (Kailath, Sayed and Hassibi, Linear Estimation, 2000, ch. 12.)
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from onlinegp.checks import Array, stored_array
+from onlinegp.models.linear.filter import FilterLearner
+
+
+class KalmanLearner(FilterLearner):
+    """w (m, p), and the triangle U (m, m) of its covariance."""
+
+    belief = "U"
+
+    def __init__(
+        self,
+        features: int,
+        outputs: int,
+        *,
+        noise: float,
+        drift: float,
+        prior: float,
+        intercept: bool,
+        engine: str,
+    ) -> None:
+        super().__init__(features, outputs, intercept=intercept, engine=engine)
+        self.noise, self.drift, self.prior = noise, drift, prior
+
+    @cached_property
+    def U(self) -> Array:
+        return np.sqrt(self.prior) * np.eye(self.weights)
+
+    def step(self, x: Array, y: Array) -> tuple[Array, float]:
+        self.U = self._drifted()
+        mean, f = x @ self.w, self.U @ x
+        gain, s = self._observe(f)
+        self.w += np.outer(gain, y - mean)
+        return mean, s
+
+    def run_compiled(self, X: Array, Y: Array, mean: Array, s: Array) -> None:
+        from onlinegp.engine import _native
+
+        noise, drift = float(np.sqrt(self.noise)), float(np.sqrt(self.drift))
+        _native.kalman_run(X, Y, self.w, self.U, noise, drift, self._seen, mean, s)
+
+    def at(self, X: Array) -> tuple[Array, Array]:
+        f = np.einsum("nm,km->nk", X, self._drifted())
+        return np.einsum("nm,mp->np", X, self.w), (f**2).sum(axis=1) + self.noise
+
+    def _drifted(self) -> Array:
+        """Return the triangle of U'U + drift I, with a positive diagonal."""
+        if self.drift == 0.0:
+            return self.U
+        stacked = np.vstack([self.U, np.sqrt(self.drift) * np.eye(self.weights)])
+        U = np.asarray(np.linalg.qr(stacked, mode="r"))
+        return U * np.where(np.diag(U) < 0.0, -1.0, 1.0)[:, None]
+
+    def _observe(self, f: Array) -> tuple[Array, float]:
+        """Learn from a row with f = U x that P is smaller; return h / s and s."""
+        root, t = np.sqrt(self.noise), np.zeros(self.weights)
+        for i in reversed(range(self.weights)):
+            h = np.hypot(root, f[i])
+            c, s = root / h, f[i] / h
+            t, self.U[i] = c * t + s * self.U[i], c * self.U[i] - s * t
+            root = h
+        return t / root, float(root**2)
+
+    def stored_belief(self, value: Array) -> Array:
+        U = stored_array("U", value, (self.weights, self.weights))
+        if not (np.all(np.diag(U) >= 0.0) and np.array_equal(U, np.triu(U))):
+            raise ValueError("U must be an upper triangle without negative numbers on its diagonal.")
+        return U

@@ -1,0 +1,73 @@
+"""The value before: the baseline that every forecast must beat."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from onlinegp.checks import Array, stored_array, stored_names
+from onlinegp.learner import Contents
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.recipe import parameters
+from onlinegp.models.steps import ErrorScale, StepLearner
+
+
+@parameters
+class Persistence(OnlineRegressor):
+    """Predict the last y, whatever x is: the baseline of every series.
+
+        y_t = y_(t-1) + e_t
+
+    Before there are data it predicts zero. The variance is the mean square of the changes of y so far, those of about
+    the last hundred rows more than the others: that of a random walk, one step ahead.
+
+    Use it to see whether another model has learned anything. Not for rows without an order.
+
+    Examples
+    --------
+    >>> import onlinegp as ogp
+    >>> model = ogp.Persistence().fit([[0.0], [1.0]], [3.0, 4.0])
+    >>> model.predict_one([7.0])
+    4.0
+    """
+
+    cost: ClassVar[str] = "O(1) per sample"
+    equation: ClassVar[str] = "y_t = y_(t-1) + e"
+    memory: ClassVar[str] = "O(1)"
+    variance: ClassVar[str] = "the mean square of the changes of y, of about the last hundred rows: of a random walk"
+    citation: ClassVar[str] = ""
+
+    def start(self, features: int, outputs: int) -> PersistenceLearner:
+        return PersistenceLearner(features, outputs)
+
+
+class Last:
+    """The last y, (p,); zero before there is one."""
+
+    def __init__(self, outputs: int) -> None:
+        self.y = np.zeros(outputs)
+
+    def dump(self) -> Contents:
+        return {"y": self.y.copy()}
+
+    def load(self, contents: Contents) -> None:
+        stored_names(contents, ("y",), "the last value")
+        self.y = stored_array("y", contents["y"], self.y.shape).copy()
+
+
+class PersistenceLearner(StepLearner):
+    """The last y, and the scale of its changes."""
+
+    def __init__(self, features: int, outputs: int) -> None:
+        self.features, self.outputs = features, outputs
+        self.last, self.changes = Last(outputs), ErrorScale(outputs)
+        self.parts = {"last": self.last, "changes": self.changes}
+
+    def look(self, x: Array) -> tuple[Array, Array | float, Any]:
+        return self.last.y, self.changes.std, None
+
+    def correct(self, x: Array, y: Array, e: Array, seen: Any) -> None:
+        if self.seen:  # the first y is no change
+            self.changes.add(e)
+        self.last.y[:] = y

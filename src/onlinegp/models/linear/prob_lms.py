@@ -1,0 +1,81 @@
+"""Probabilistic least mean squares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY
+from typing import ClassVar
+
+from onlinegp.checks import fraction, non_negative, positive
+from onlinegp.models.linear.base import DRIFTS, NOISES, LinearRegressor
+from onlinegp.models.linear.isotropic import IsotropicLearner, Rule
+from onlinegp.models.moves import Move
+from onlinegp.models.recipe import parameters
+
+
+@parameters
+class ProbLMS(LinearRegressor):
+    """Probabilistic LMS: a Kalman filter of the weights whose covariance is one number, which adapts the step.
+
+        v <- v + drift,   g = v / (v x'x + noise),   w <- w + g e x,   v <- v (1 - g x'x / d)
+
+    The weights drift like those of :class:`~onlinegp.Kalman`; after each of the d inputs their covariance is replaced
+    by the closest multiple v of I. O(d) per sample as LMS, with a step that is large while little is known.
+
+    Use it in place of :class:`~onlinegp.LMS` where the noise is known about, for its step and its variance. Not where
+    inputs are strongly correlated, whose directions it cannot tell apart.
+
+    Differs from KAFBOX: with forgetting below one the variance of the weights fades too, and so does the prediction of
+    the next row; and the prior is a parameter.
+
+    Parameters
+    ----------
+    noise : float
+        The variance of the noise in y.
+    drift : float
+        The variance by which each weight changes per sample; zero for none.
+    prior : float
+        The variance of the weights, and of the intercept, before there are data.
+    forgetting : float
+        The factor in (0, 1] by which the weights shrink per sample; one for none.
+    intercept : bool
+        Whether there is one more weight, of a constant.
+    engine : str
+        See :class:`~onlinegp.models.linear.base.LinearRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).normal(size=(2000, 3))
+    >>> model = ogp.ProbLMS(noise=1e-4, drift=0.0).fit(X, 3.0 + X @ [1.0, 0.5, -2.0])
+    >>> model.coef_.round(2).tolist(), round(model.intercept_, 2)
+    ([1.0, 0.5, -2.0], 3.0)
+    """
+
+    _: KW_ONLY
+    noise: float = 1e-2
+    drift: float = 1e-4
+    prior: float = 1.0
+    forgetting: float = 1.0
+    intercept: bool = True
+
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {"noise": NOISES, "drift": DRIFTS}
+    cost: ClassVar[str] = "O(d) per sample with d features"
+    equation: ClassVar[str] = "w <- w + g e x with g = v / (v x'x + noise); v <- v (1 - g x'x / d) + drift"
+    memory: ClassVar[str] = "O(d)"
+    variance: ClassVar[str] = "v x'x + noise, with the mean variance v of the weights, which follows the data"
+    citation: ClassVar[str] = (
+        'Fernandez-Bes, Elvira and Van Vaerenbergh, "A probabilistic least-mean-squares filter", ICASSP, 2015.'
+    )
+
+    def start(self, features: int, outputs: int) -> IsotropicLearner:
+        intercept = self._with_intercept()
+        rule = Rule(
+            floor=positive(noise=self.noise),
+            slope=1.0,
+            share=1.0 / max(1, features + intercept),
+            keep=fraction("Use 1.0 to forget nothing.", forgetting=self.forgetting),
+            drift=non_negative(drift=self.drift),
+            start=positive(prior=self.prior),
+        )
+        return IsotropicLearner(features, outputs, rule=rule, intercept=intercept, engine=self.engine)

@@ -1,0 +1,275 @@
+"""Affine projections and hyperslabs: the loops of the papers, KAFBOX's predictions, and what is mended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import loops
+import numpy as np
+import pytest
+
+import onlinegp as ogp
+from models import stream
+from onlinegp.engine import available
+from onlinegp.kernels import RBF, Linear, Matern32, Polynomial
+from onlinegp.learner import run_by_row
+from onlinegp.models.affine.l2s import L2SLearner
+from onlinegp.models.affine.lkapa import NLKAPALearner
+
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "channel_switch.npz"
+K, UNEVEN = RBF(0.7), Matern32([0.7, 0.9]) + 0.3 * Linear()  # whose k(x, x) differs from x to x
+LOOPS = {
+    "KAP": (loops.kap, {"step": 0.5, "window": 6, "coherence": 0.8, "epsilon": 1e-2}),
+    "LKAPA": (loops.lkapa, {"step": 0.1, "leak": 0.05, "window": 5, "budget": 30}),
+    "NLKAPA": (loops.nlkapa, {"step": 0.2, "leak": 0.05, "epsilon": 1e-2, "window": 6, "budget": 30}),
+    "KAPSM": (loops.kapsm, {"step": 1.5, "loss": "squared", "bend": 2.0, "radius": 1.2, "window": 5, "budget": 30}),
+    "KAPSM-absolute": (
+        loops.kapsm,
+        {"step": 0.5, "loss": "absolute", "bend": 1.0, "radius": 2.0, "window": 4, "budget": 9},
+    ),
+    "KAPSM-huber": (
+        loops.kapsm,
+        {"step": 0.9, "loss": "huber", "bend": 0.2, "radius": None, "window": 4, "budget": 40},
+    ),
+    "PHYPASS": (loops.phypass, {"step": 0.5, "window": 5, "selected": 1, "coherence": 0.7}),
+    "PHYPASS-several": (loops.phypass, {"step": 0.3, "window": 4, "selected": 3, "coherence": 0.5, "width": 0.05}),
+}
+ENGINES = ["python", pytest.param("native", marks=pytest.mark.skipif(not available(), reason="not built"))]
+
+
+def model(name, kernel, engine="auto"):
+    return getattr(ogp, name.split("-")[0])(kernel, engine=engine, **LOOPS[name][1])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kernel", [K, UNEVEN], ids=["even", "uneven"])
+@pytest.mark.parametrize("name", LOOPS)
+def test_it_is_the_loop_of_the_paper(name, kernel, engine):
+    X, y = stream(100)
+    loop, parameters = LOOPS[name]
+    mean, centers, weights = loop(X, y, kernel, **parameters)
+    ours = model(name, kernel, engine)
+    trace = ogp.run(ours, X, y)
+    np.testing.assert_allclose(trace.mean, mean, rtol=0, atol=1e-9)
+    order = [int(np.flatnonzero((centers == c).all(axis=1))[-1]) for c in ours.centers_]
+    if len(set(order)) == len(order):  # but for repeated inputs
+        np.testing.assert_allclose(ours.alpha_, weights[order], rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("scales", [(1.5, 0.5), (0.4,)])
+def test_l2s_is_the_loop_of_the_paper(scales):
+    X, y = stream(100)
+    parameters = {"step": 0.5, "coherence": 0.6, "epsilon": 1e-2, "selected": 3, "width": 0.02}
+    mean, C, w = loops.l2s(X, y, length_scales=scales, **parameters)
+    ours = ogp.L2S(scales, **parameters)
+    np.testing.assert_allclose(ogp.run(ours, X, y).mean, mean, rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(ours.learner.atoms.C, C)
+    np.testing.assert_allclose(ours.learner.atoms.weights[:, 0], w, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", [*LOOPS, "L2S"])
+def test_two_outputs_are_two_functions_over_the_same_centers(name):
+    """But for L2S, which adds a Gaussian where the errors of all outputs together are large."""
+    X, y = stream(60)
+    make = (lambda: ogp.L2S((1.0,), coherence=0.6)) if name == "L2S" else (lambda: model(name, K))
+    both = ogp.run(make(), X, np.column_stack([y, -2.0 * y**2]))
+    np.testing.assert_allclose(both.mean[:, 0], ogp.run(make(), X, y).mean, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(both.mean[:, 1], ogp.run(make(), X, -2.0 * y**2).mean, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", [*LOOPS, "L2S"])
+def test_a_run_is_a_prediction_and_a_correction_row_by_row(name):
+    X, y = stream(50)
+    made = ogp.L2S((1.0, 0.4), coherence=0.6) if name == "L2S" else model(name, K)
+    said, size = run_by_row(made.start(2, 1), X, y[:, None])
+    trace = ogp.run(made, X, y)
+    np.testing.assert_array_equal(said.mean[:, 0], trace.mean)
+    np.testing.assert_array_equal(said.std[:, 0], trace.std)
+    np.testing.assert_array_equal(size, trace.size)
+
+
+def test_kap_with_one_row_is_knlms():
+    X, y = stream(100)
+    kap = ogp.run(ogp.KAP(UNEVEN, window=1, step=0.5, coherence=0.8, epsilon=1e-2), X, y)
+    knlms = ogp.run(ogp.KNLMS(UNEVEN, step=0.5, coherence=0.8, epsilon=1e-2), X, y)
+    np.testing.assert_allclose(kap.mean, knlms.mean, rtol=0, atol=1e-10)
+    np.testing.assert_array_equal(kap.size, knlms.size)
+
+
+def test_lkapa_with_one_row_is_klms_with_a_leak():
+    X, y = stream(100)
+    lkapa = ogp.run(ogp.LKAPA(K, window=1, step=0.4, leak=0.0, budget=None), X, y)
+    np.testing.assert_allclose(lkapa.mean, ogp.run(ogp.KLMS(K, step=0.4), X, y).mean, rtol=0, atol=1e-12)
+
+
+# KAFBOX: where it has no defect, its predictions
+
+GOLDEN = {
+    "kap": ogp.KAP(RBF(1.0), step=0.5, window=20, coherence=0.95, epsilon=1e-2),
+    "lkapa": ogp.LKAPA(RBF(1.0), step=0.05, leak=1e-2, window=10, budget=2000),
+    "kapsm": ogp.KAPSM(RBF(1.0), step=1.8, window=10, budget=200, radius=None),  # its ball has no effect
+}
+
+
+@pytest.fixture(scope="module")
+def golden():
+    with np.load(FIXTURE) as file:
+        return dict(file)
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_kafbox(name, golden):
+    trace = ogp.run(GOLDEN[name], golden["x"], golden["y"])
+    np.testing.assert_allclose(trace.mean, golden[f"prediction__{name}"], rtol=0, atol=1e-8)
+    np.testing.assert_array_equal(trace.size, golden[f"size__{name}"])
+
+
+class FirstStepWithoutNewton(NLKAPALearner):
+    """KAFBOX starts with the weight step y."""
+
+    def correction(self, E):
+        return self.step * E if self.window.count == 1 else super().correction(E)
+
+
+def test_kafbox_nlkapa_with_its_first_step(golden):
+    X, y = golden["x"], golden["y"]
+    right = ogp.NLKAPA(RBF(1.0), step=0.05, leak=1e-2, epsilon=1e-4, window=20, budget=2000).start(5, 1)
+    defective = FirstStepWithoutNewton(right.expansion, length=20, step=0.05, leak=1e-2, engine="auto")
+    defective.epsilon = 1e-4
+    mean = defective.run(X, y[:, None])[0].mean[:, 0]
+    np.testing.assert_allclose(mean, golden["prediction__nlkapa"], rtol=0, atol=1e-8)
+
+
+class InvertedFirstProduct(L2SLearner):
+    """KAFBOX inverts the inner product of the first Gaussian with itself until there is a second one."""
+
+    def products(self, which):
+        if self.size > 1:
+            return super().products(which)
+        return 0.999 / self.atoms.products(which) + 0.001
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("L2_s_c", ogp.L2S((5.0, 1.0, 0.5), step=0.5, coherence=0.5, epsilon=1e-2, selected=1)),
+        ("L2_s_d", ogp.L2S((1.0, 0.5), step=0.5, coherence=0.5, epsilon=1e-4, selected=7)),
+    ],
+)
+def test_kafbox_l2s_with_its_first_product(name, model, golden):
+    learner = model.start(5, 1)
+    learner.__class__ = InvertedFirstProduct
+    said, size = learner.run(golden["x"], golden["y"][:, None])
+    np.testing.assert_allclose(said.mean[:, 0], golden[f"prediction__{name}"], rtol=0, atol=1e-8)
+    np.testing.assert_array_equal(size, golden[f"size__{name}"])
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "rows"),
+    [
+        ("phypass", ogp.PHYPASS(RBF(1.0), step=0.5, window=8, selected=1, coherence=0.95), 60),
+        ("phypass_s7", ogp.PHYPASS(RBF(1.0), step=0.5, window=8, selected=7, coherence=0.5), 40),
+    ],
+)
+def test_kafbox_phypass_as_far_as_rounding_allows(name, model, rows, golden):
+    """The extrapolation divides by the length of a sum that may cancel: a last digit grows tenfold in some ten rows."""
+    X, y, expected = golden["x"], golden["y"], golden[f"prediction__{name}"]
+    trace = ogp.run(model, X, y)
+    np.testing.assert_allclose(trace.mean[:rows], expected[:rows], rtol=0, atol=1e-8)
+    np.testing.assert_array_equal(trace.size, golden[f"size__{name}"])
+    other = y.copy()
+    other[0] += 1e-13
+    moved = np.abs(ogp.run(model.unfitted(), X[:300], other[:300]).mean - trace.mean[:300])
+    assert moved[200:].max() > 1e-9
+    error, kafbox = (10 * np.log10(np.mean((y - mean)[750:] ** 2)) for mean in (trace.mean, expected))
+    assert abs(error - kafbox) < 0.15
+
+
+# What is mended
+
+
+def test_the_coherence_of_every_center_counts():
+    """Norms of later centers: with k(x, x) far from 1, KAFBOX would take all for coherent, or none."""
+    X, y = stream(100)
+    sizes = [ogp.KAP(factor * K, coherence=0.8).fit(X, y).size_ for factor in (1e-4, 1.0, 1e4)]
+    assert sizes[0] == sizes[1] == sizes[2] < 100
+    uneven = ogp.KAP(Polynomial(degree=2, offset=0.1), coherence=0.9).fit(X, y)
+    norms = np.sqrt(uneven.kernel.diag(uneven.centers_))
+    coherence = np.abs(uneven.kernel(uneven.centers_)) / np.outer(norms, norms)
+    assert np.sort(coherence, axis=None)[-uneven.size_ - 1] <= 0.9
+
+
+@pytest.mark.parametrize(("budget", "most"), [(None, 0.64), (40, 0.65)])  # a center that leaves may add to the norm
+def test_the_ball_holds_and_its_norm_is_that_of_f(budget, most):
+    X, y = stream(300)
+    ball = ogp.KAPSM(UNEVEN, radius=0.8, window=5, budget=budget)
+    reached = 0.0
+    for i in range(0, 300, 30):
+        ball.partial_fit(X[i : i + 30], y[i : i + 30])
+        norm2 = ball.alpha_ @ UNEVEN(ball.centers_) @ ball.alpha_
+        np.testing.assert_allclose(ball.learner.norms.squares[0], norm2, rtol=0, atol=1e-12)
+        assert norm2 <= most * (1 + 1e-9)
+        reached = max(reached, norm2)
+    assert reached > 0.6
+    assert ogp.KAPSM(UNEVEN, radius=None, window=5, budget=budget).fit(X, y).learner.norms.squares[0] > 1.0
+
+
+@pytest.mark.parametrize("name", [*LOOPS, "L2S"])
+def test_nothing_to_correct_changes_nothing(name):
+    """All errors zero, where KAFBOX's PHYPASS has 0 / 0."""
+    X, _ = stream(30)
+    made = ogp.L2S((1.0,)) if name == "L2S" else model(name, K)
+    trace = ogp.run(made, X, np.zeros(30))
+    np.testing.assert_array_equal(trace.mean, np.zeros(30))
+    np.testing.assert_array_equal(made.predict(X), np.zeros(30))
+
+
+def test_subgradients_are_those_of_the_loss():
+    """l / |l'|, from finite differences of the loss by f."""
+    e, h = np.array([-3.0, -0.7, -0.01, 0.02, 0.4, 2.5]), 1e-6
+    for loss, of in loops.LOSSES.items():
+        derivative = (of(e - h, 0.5)[0] - of(e + h, 0.5)[0]) / (2 * h)
+        learner = ogp.KAPSM(loss=loss, bend=0.5).start(1, 1)
+        np.testing.assert_allclose(learner.distance(e[:, None])[:, 0], -of(e, 0.5)[0] / derivative, rtol=1e-5)
+
+
+def test_a_full_dictionary_goes_on_with_the_oldest_gone():
+    X, y = stream(200)
+    few = ogp.L2S((0.5,), coherence=0.9, budget=10).fit(X, y)
+    assert few.size_ == 10
+    assert (np.abs(X[:100][:, None] - few.learner.atoms.C).sum(axis=2).min(axis=0) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (ogp.KAP(window=0), "window must be at least 1"),
+        (ogp.KAP(coherence=1.2), "coherence must be greater than 0 and at most 1"),
+        (ogp.LKAPA(step=0.5, leak=2.0), "leak must be less than 1 / step = 2"),
+        (ogp.LKAPA(window=10, budget=5), "budget must be at least the window, 10"),
+        (ogp.NLKAPA(epsilon=0.0), "epsilon must be positive"),
+        (ogp.KAPSM(loss="cubic"), "loss must be one of 'squared'"),
+        (ogp.KAPSM(radius=-1.0), "radius must be positive"),
+        (ogp.PHYPASS(selected=0), "selected must be at least 1"),
+        (ogp.PHYPASS(width=-0.1), "width must be zero or more"),
+        (ogp.L2S(()), "length_scales must hold at least one"),
+        (ogp.L2S(1.0), "length_scales must be a sequence"),
+        (ogp.L2S((1.0, 0.0)), "length_scales must be positive"),
+        (ogp.KAP("rbf"), "kernel must be a kernel"),
+    ],
+)
+def test_bad_parameters_are_named(model, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        model.check()
+
+
+def test_gaussians_that_no_double_can_hold_are_refused():
+    with pytest.raises(ValueError, match="length_scales must be nearer to 0.3 with 400 features"):
+        ogp.L2S((5.0,)).fit(np.zeros((2, 400)), [0.0, 1.0])
+
+
+@pytest.mark.parametrize("model", [ogp.KAP(step=50.0, coherence=0.5), ogp.LKAPA(step=5.0), ogp.PHYPASS(step=50.0)])
+def test_a_step_that_is_too_large_is_reported(model):
+    X, y = stream(400)
+    with pytest.raises(ogp.BreakdownError, match="Lower the step"):
+        ogp.run(model, X, y)

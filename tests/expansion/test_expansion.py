@@ -1,0 +1,184 @@
+"""The kernel expansion and the loops over rows that the algorithms beyond recipes share."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onlinegp.engine import available
+from onlinegp.kernels import RBF, Kernel, Linear, Matern32, Periodic
+from onlinegp.learner import run_by_row
+from onlinegp.models.expansion import Expansion, Points
+from onlinegp.models.steps import ErrorScale, StepLearner
+
+native = pytest.mark.skipif(not available(), reason="the compiled engine was not built")
+KERNELS = {
+    "RBF": RBF(0.7),
+    "ARD": 2.0 * Matern32([0.5, 0.9, 2.0]),
+    "sum": RBF(1.0) + 0.3 * Linear() * Periodic(1.0, 2.0),
+}
+
+
+def pair(kernel, features=3, outputs=2, **options):
+    return [Expansion(engine, kernel, features, outputs, **options) for engine in ("native", "python")]
+
+
+def changed(f, X):
+    """Forty centers, of which some are removed from the front, the middle and the end, and some replaced."""
+    for i, x in enumerate(X[:40]):
+        f.append(x, [i / 40, -1.0], born=float(i))
+    for j in (0, 17, f.size - 3, f.size - 4):
+        f.remove(j)
+    f.replace(5, X[40], [0.5, 0.25], born=40.0)
+    f.append(X[41])
+    f.weights[3] += 1.0
+    f.numbers("born")[-1] = 41.0
+
+
+@native
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_both_engines_agree_whatever_is_appended_removed_and_replaced(kernel):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    one, other = pair(KERNELS[kernel], also=("born",))
+    for f in (one, other):
+        changed(f, X)
+    assert one.size == other.size == 37
+    np.testing.assert_array_equal(one.centers, other.centers)
+    np.testing.assert_array_equal(one.center(7), other.centers[7])
+    np.testing.assert_array_equal(other.center(7), other.centers[7])
+    np.testing.assert_array_equal(one.weights, other.weights)
+    np.testing.assert_array_equal(one.numbers("born"), other.numbers("born"))
+    for x in X[42:]:
+        for mine, theirs in zip(one.at(x), other.at(x), strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-13)
+        assert one.diagonal(x) == pytest.approx(other.diagonal(x), rel=1e-13)
+        assert one.nearest(x) == other.nearest(x)
+    np.testing.assert_allclose(one.rows(X), other.rows(X), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("engine", [pytest.param("native", marks=native), "python"])
+def test_the_mean_is_that_of_the_kernel_matrix(engine):
+    """Also where the capacity has just doubled, and where there is no center."""
+    rng = np.random.default_rng(1)
+    X, f = rng.normal(size=(70, 3)), Expansion(engine, RBF(0.7), 3, 2)
+    for i in range(50):
+        k, mean = f.at(X[-1])
+        np.testing.assert_allclose(k, RBF(0.7)(X[-1:], X[:i])[0], rtol=1e-13)
+        np.testing.assert_allclose(mean, k @ f.weights if i else [0.0, 0.0], rtol=1e-12, atol=1e-14)
+        f.append(X[i], rng.normal(size=2))
+    np.testing.assert_allclose(f.rows(X), RBF(0.7)(X, X[:50]), rtol=1e-12)
+    assert f.rows(X[:0]).shape == (0, 50)
+
+
+@pytest.mark.parametrize("engine", [pytest.param("native", marks=native), "python"])
+def test_what_is_stored_continues_bit_for_bit(engine):
+    X = np.random.default_rng(2).normal(size=(60, 3))
+    f = Expansion(engine, RBF(0.7), 3, 2, also=("born",))
+    changed(f, X)
+    g = Expansion(engine, RBF(0.7), 3, 2, also=("born",))
+    g.load(f.dump())
+    for x in X[42:]:
+        for mine, theirs in zip(f.at(x), g.at(x), strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+        f.append(x, 0.5, born=7.0)
+        g.append(x, 0.5, born=7.0)
+    for name, value in f.dump().items():
+        np.testing.assert_array_equal(value, g.dump()[name])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        ({"weights": np.zeros((3, 2))}, r"weights must be float64 of shape \(2, 2\)"),
+        ({"centers": np.zeros((2, 4))}, r"centers must be float64 of shape \(2, 3\)"),
+        ({"born": np.array([np.nan, 0.0])}, "born holds a value that is not finite"),
+        ({"centers": None}, "centers must be float64"),
+        ({"more": np.zeros(2)}, "unknown entry 'more'"),
+        ({name: np.zeros((6, w)) for name, w in (("centers", 3), ("weights", 2))}, "at most 5 stored centers, got 6"),
+    ],
+)
+def test_stored_contents_that_do_not_fit_are_refused(spoil, message):
+    f = Expansion("auto", RBF(0.7), 3, 2, also=("born",), most=5)
+    for _ in range(2):
+        f.append(np.zeros(3))
+    before = f.dump()
+    with pytest.raises(ValueError, match=message):
+        f.load(f.dump() | spoil)
+    for name, value in f.dump().items():
+        np.testing.assert_array_equal(value, before[name])
+
+
+def test_a_kernel_of_ones_own_runs_on_the_readable_centers():
+    class Brownian(Kernel):
+        def __call__(self, X, Z=None):
+            return np.minimum(X, (X if Z is None else Z).T)
+
+    f = Expansion("auto", Brownian(), 1, 1)
+    assert isinstance(f._points, Points)
+    f.append(np.array([2.0]), 3.0)
+    assert f.at(np.array([1.5]))[1] == 4.5
+    with pytest.raises(ValueError, match="length_scale has 2"):
+        Expansion("auto", RBF([1.0, 2.0]), 3, 1)
+
+
+class PlainKLMS(StepLearner):
+    """KLMS with the errors' own scale: the smallest learner of steps."""
+
+    def __init__(self, engine, outputs):
+        self.features, self.outputs = 2, outputs
+        self.f, self.errors = Expansion(engine, RBF(0.7), 2, outputs), ErrorScale(outputs)
+        self.parts = {"f": self.f, "errors": self.errors}
+
+    @property
+    def size(self):
+        return self.f.size
+
+    def look(self, x):
+        k, mean = self.f.at(x)
+        return mean, self.errors.std, k
+
+    def correct(self, x, y, e, seen):
+        self.f.append(x, 0.5 * e)
+        self.errors.add(e)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+@pytest.mark.parametrize("engine", [pytest.param("native", marks=native), "python"])
+def test_a_run_is_predict_then_learn(engine, outputs):
+    rng = np.random.default_rng(3)
+    X, Y = rng.normal(size=(50, 2)), rng.normal(size=(50, outputs))
+    said, size = (one := PlainKLMS(engine, outputs)).run(X, Y)
+    slow, sizes = run_by_row(other := PlainKLMS(engine, outputs), X, Y)
+    np.testing.assert_array_equal(said.mean, slow.mean)
+    np.testing.assert_array_equal(said.std, slow.std)
+    np.testing.assert_array_equal(size, sizes)
+    third = PlainKLMS(engine, outputs)
+    third.learn(X[:20], Y[:20])
+    fourth = PlainKLMS(engine, outputs)
+    fourth.load(third.dump())
+    fourth.learn(X[20:], Y[20:])
+    for learner in (other, fourth):
+        for name, value in one.dump().items():
+            np.testing.assert_array_equal(value, learner.dump()[name])
+
+
+def test_the_scale_of_errors_is_their_faded_root_mean_square():
+    rng = np.random.default_rng(4)
+    E = rng.normal(size=(400, 2)) * [1.0, 30.0]
+    scale = ErrorScale(2, first=2.0)
+    np.testing.assert_array_equal(scale.std, [2.0, 2.0])
+    for e in E:
+        scale.add(e)
+    weights = 0.99 ** np.arange(400, -1, -1)
+    squares = np.vstack([[4.0, 4.0], E**2])
+    np.testing.assert_allclose(scale.std**2, weights @ squares / weights.sum(), rtol=1e-12)
+    for _ in range(100_000):
+        scale.add(np.zeros(2))
+    assert (scale.std > 0).all()
+
+
+@pytest.mark.parametrize("spoil", [{"squares": np.array([-1.0])}, {"count": 0.5}, {"count": 1e9}, {"squares": None}])
+def test_a_stored_scale_that_is_none_is_refused(spoil):
+    scale = ErrorScale(1)
+    with pytest.raises(ValueError, match="squares must be"):
+        scale.load(scale.dump() | spoil)
