@@ -10,7 +10,7 @@ import numpy as np
 
 from onlinegp.checks import Array, fraction, positive
 from onlinegp.models.linear.additive import AdditiveRegressor
-from onlinegp.models.linear.information import LinearLearner
+from onlinegp.models.linear.information import LinearLearner, rotations
 from onlinegp.models.moves import FORGETTING, Move, Times
 from onlinegp.models.recipe import parameters
 
@@ -71,6 +71,9 @@ class LinearRLS(AdditiveRegressor):
 
     def check(self) -> None:
         self.start(1, 1)
+
+    def multiplications(self, size: float, features: int) -> float:
+        return rotations(features + self.intercept, forgets=self.forgetting < 1.0)
 
     def start(self, features: int, outputs: int) -> LinearLearner:
         if not isinstance(self.intercept, bool | np.bool_):
