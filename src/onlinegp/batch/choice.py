@@ -16,6 +16,7 @@ from onlinegp.batch.tuning import Hyperparameters, likely_kernels, likely_noise
 from onlinegp.checks import Array
 from onlinegp.models import OnlineRegressor
 from onlinegp.models.moves import Move
+from onlinegp.processes import Jobs
 
 BUDGET = 300
 EFFORT = 100_000  # rows that the search for the parameters of one model may run, the same for every model
@@ -88,7 +89,7 @@ def hyperparameters(
     t: Array,
     given: Mapping[str, Any],
     *,
-    jobs: int | None = 1,
+    jobs: Jobs = 1,
     progress: Progress = lambda share: None,
 ) -> list[Hyperparameters]:
     """Return the kernels and noises to try: the likely ones, or the kernel that was given with its likely noise."""

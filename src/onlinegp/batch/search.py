@@ -20,7 +20,7 @@ from onlinegp.batch.tracked import Tracked
 from onlinegp.checks import Array
 from onlinegp.kernels import Constant, Kernel, Linear, Product, Scaled, Sum
 from onlinegp.kernels.stationary import Stationary
-from onlinegp.processes import in_parallel
+from onlinegp.processes import Jobs, in_parallel
 
 LENGTH_SCALE = 1.5  # standard deviations of the logarithms
 POWER = 1.5
@@ -194,7 +194,7 @@ def climbs(
     y: Array,
     iterations: int,
     clock: Clock,
-    jobs: int | None,
+    jobs: Jobs,
 ) -> list[Climb]:
     """Climb from each point, in this process or with several jobs."""
     if jobs == 1 or len(points) == 1:
@@ -220,7 +220,7 @@ def search(
     later: Sequence[Array] = (),
     order: NDArray[np.int64],
     clock: Clock,
-    jobs: int | None = 1,
+    jobs: Jobs = 1,
 ) -> tuple[Kernel, float]:
     """Return the kernel and the noise of the largest posterior density that was found from some starts.
 

@@ -25,7 +25,7 @@ from onlinegp.batch.tracked import Tracked
 from onlinegp.checks import Array, check_Xy, count, fraction, positive
 from onlinegp.kernels import RBF, Kernel, Linear, Matern12, Matern32, Matern52
 from onlinegp.models.rls.krlst import KRLST
-from onlinegp.processes import in_parallel
+from onlinegp.processes import Jobs, in_parallel
 
 # A share of k(x, x). Chosen on Lorenz: 64-neighbor solves are sound far below, and 1e-7 costs four nats per row where
 # the amplitude is a thousand times the power; on Mackey-Glass and Santa Fe it does not bind.
@@ -101,7 +101,7 @@ def likely_kernels(
     families: Sequence[Family] = (MATERN, SMOOTH),
     rows: int = 1000,
     seconds: float = np.inf,
-    jobs: int | None = 1,
+    jobs: Jobs = 1,
     progress: Progress = lambda share: None,
     seed: int | np.random.Generator | None = 0,
 ) -> list[Hyperparameters]:
@@ -121,7 +121,7 @@ def likely_kernels(
     seconds : float
         The search ends after about so long, with the best found by then. Without a limit it gives the same bytes
         each time.
-    jobs : int, optional
+    jobs : int or Executor, optional
         Families of different shapes are searched side by side, so many at a time, over joblib; None for one per core.
         The result is the same.
     progress : callable
@@ -250,7 +250,7 @@ def estimate_hyperparameters(
     rows: int = 500,
     restarts: int = 1,
     seconds: float = np.inf,
-    jobs: int | None = 1,
+    jobs: Jobs = 1,
     progress: Progress = lambda share: None,
     seed: int | np.random.Generator | None = 0,
 ) -> Hyperparameters:
@@ -276,7 +276,7 @@ def estimate_hyperparameters(
         Starts drawn from the prior, in addition to the given one.
     seconds : float
         The search ends after about so long, with the best found by then.
-    jobs : int, optional
+    jobs : int or Executor, optional
         Starts are searched side by side, so many at a time, over joblib; None for one per core. The result is the same.
     progress : callable
         Called now and then with the share of the work that is done, in (0, 1].

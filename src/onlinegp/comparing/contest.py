@@ -20,7 +20,7 @@ from onlinegp.comparing.sources import Rows, source_of
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.scaled import Scaling
 from onlinegp.models.moves import WIDELY
-from onlinegp.processes import in_parallel
+from onlinegp.processes import Jobs, in_parallel
 
 RUNS = 20
 EFFORT = 200_000  # rows that the search for the parameters of one algorithm may run
@@ -52,7 +52,7 @@ def compare(
     window: int | None = None,
     steady: int | None = None,
     since: int = 0,
-    jobs: int | None = None,
+    jobs: Jobs = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Comparison:
     """Compare algorithms over many runs of a stream, each tuned for itself on rows that are in none of them.
@@ -89,9 +89,9 @@ def compare(
         Rows at the end of a run that are its steady state; a fifth of it if None.
     since : int
         The row from which the time of convergence counts, such as that of a change.
-    jobs : int, optional
+    jobs : int or Executor, optional
         How many tunings, and then runs, at a time. joblib runs them, on the backend that ``joblib.parallel_config``
-        chose; None for as many as that says, or one per core.
+        chose; None for as many as that says, or one per core. An executor of ``concurrent.futures`` runs them itself.
     say : callable
         Is told what is being done.
 
@@ -113,10 +113,9 @@ def compare(
     count(budget=budget)
     if not 0.0 < fraction(level=level) < 1.0:
         raise ValueError(f"level must be less than 1, got {level}. 0.95 is usual.")
-    if jobs is not None:
+    if isinstance(jobs, int):
         count("Use None for one per core.", jobs=jobs)
     taking_part, source, seeds = entrants(models), source_of(stream), _seeds(runs, seeds)
-
     X, y = source.tuning(seeds)
     streams = source.runs(seeds)
     first = next(streams)
@@ -170,11 +169,11 @@ def _alike(streams: Iterator[Rows], first: Rows) -> Iterator[Rows]:
 
 
 def _prepared(
-    taking_part: list[Entrant | Fixed],
+    taking_part: Sequence[Entrant | Fixed],
     X: Array,
     y: Array,
     settings: Settings,
-    jobs: int | None,
+    jobs: Jobs,
     say: Callable[[str], None],
 ) -> list[Prepared]:
     """Return all algorithms, tuned."""

@@ -32,7 +32,7 @@ def entrants(models: Any) -> list[Entrant | Fixed]:
     if isinstance(models, Mapping):
         named = [(str(name), one) for name, one in models.items()]
     elif isinstance(models, Sequence) and not isinstance(models, str):
-        named = [(_class_of(one).__name__, one) for one in models]
+        named = [(one.name if isinstance(one, Entrant) else _class_of(one).__name__, one) for one in models]
     else:
         named = [("", models)]
     found = [_entrant(name, one) for name, one in named if name]
@@ -48,8 +48,10 @@ def _entrant(name: str, one: Any) -> Entrant | Fixed:
     if isinstance(one, OnlineRegressor):
         one.check()
         return Fixed(name, one.unfitted())
-    given = dict(one.keywords) if isinstance(one, partial) else {}
-    cls = _class_of(one)
+    if isinstance(one, Entrant):
+        cls, given = one.estimator, one.given
+    else:
+        cls, given = _class_of(one), dict(one.keywords) if isinstance(one, partial) else {}
     if odd := sorted(set(given) - set(cls.parameter_names())):
         raise ValueError(f"{name} has no parameter {odd[0]!r}. Its parameters: {', '.join(cls.parameter_names())}.")
     if cls.tunes_itself:
@@ -59,7 +61,8 @@ def _entrant(name: str, one: Any) -> Entrant | Fixed:
 
 def _class_of(one: Any) -> type[OnlineRegressor]:
     """Return the class of a model, of a class, or of a class with some parameters given."""
-    cls = type(one) if isinstance(one, OnlineRegressor) else one.func if isinstance(one, partial) else one
+    partly = isinstance(one, partial) and not one.args
+    cls = type(one) if isinstance(one, OnlineRegressor) else one.func if partly else one
     if not (isinstance(cls, type) and issubclass(cls, OnlineRegressor)):
         raise TypeError(
             f"models must be classes such as onlinegp.KRLST, which are tuned, functools.partial(onlinegp.KRLST, "

@@ -17,6 +17,7 @@ import numpy as np
 from onlinegp.batch.choice import BUDGET, Outcome, Trial, best_of, hyperparameters
 from onlinegp.batch.tuning import Hyperparameters
 from onlinegp.checks import Array
+from onlinegp.comparing.entrants import Entrant
 from onlinegp.kernels import RBF
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.scaled import Scaling
@@ -36,15 +37,6 @@ LIKELIHOOD, SEARCH, RUNS = 0.4, 0.3, 0.9  # shares: of the time, of what is then
 BREATH = 0.25  # seconds between two looks at the processes
 
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Entrant:
-    """A model that takes part: its name in the table, its class, and the parameters that are not searched."""
-
-    name: str
-    estimator: type[OnlineRegressor]
-    given: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
