@@ -11,6 +11,7 @@ from onlinegp.auto import Auto
 from onlinegp.batch.gp import GPRegression
 from onlinegp.batch.tuning import estimate_hyperparameters
 from onlinegp.columns import Columns
+from onlinegp.comparing import Blocks, Comparison, Permutations, compare
 from onlinegp.evaluate import run
 from onlinegp.files.container import ModelFileError
 from onlinegp.fleet import Fleet
@@ -66,9 +67,12 @@ __version__ = "0.1.0"
 __all__ = [
     "Auto",
     "BetaKLMS",
+    "Blocks",
     "BreakdownError",
     "Calibrated",
     "Columns",
+    "compare",
+    "Comparison",
     "Conformal",
     "datasets",
     "dictionaries",
@@ -112,6 +116,7 @@ __all__ = [
     "NORMA",
     "OnlineGP",
     "OnlineRegressor",
+    "Permutations",
     "Persistence",
     "PHYPASS",
     "plots",

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from onlinegp.checks import Array, check_Xy, count
 from onlinegp.engine import thread_count
 from onlinegp.models.linear.additive import AdditiveRegressor, ready_to_merge
-from onlinegp.processes import worker_pool
+from onlinegp.processes import in_parallel
 
 Model = TypeVar("Model", bound=AdditiveRegressor)
 
@@ -48,22 +48,11 @@ def fit_parallel(
     split = jobs if parts is None else count("Use None for one per process.", parts=parts)
     pieces = [rows for rows in np.array_split(np.arange(len(X)), split) if len(rows)]
     tasks = [(model, X[rows[0] : rows[-1] + 1], y[rows[0] : rows[-1] + 1]) for rows in pieces]
-    fitted = _all(tasks, jobs)
+    fitted = in_parallel(_fit, tasks, 1 if len(tasks) == 1 else jobs)
     whole = fitted[0]
     for part in fitted[1:]:
         whole.merge(part)
     return whole
-
-
-def _all(tasks: list[tuple[Model, Array, Array]], jobs: int) -> list[Model]:
-    if jobs == 1 or len(tasks) == 1:
-        return [_fit(*task) for task in tasks]
-    try:
-        from joblib import Parallel, delayed
-    except ImportError:
-        with worker_pool(min(jobs, len(tasks))) as pool:
-            return list(pool.map(_fit, *zip(*tasks, strict=True)))
-    return list(Parallel(n_jobs=jobs)(delayed(_fit)(*task) for task in tasks))
 
 
 def _fit(model: Model, X: Array, y: Array) -> Model:

@@ -8,13 +8,49 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from multiprocessing import active_children, get_context, parent_process
+from typing import Any, TypeVar
 
 PR_SET_PDEATHSIG = 1  # of prctl(2)
+Result = TypeVar("Result")
+Jobs = int | Executor | None  # how many, or what runs them; see `in_parallel`
+
+
+def in_parallel(function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], jobs: Jobs = None) -> list[Result]:
+    """Return what a function of a module returns for each task, a tuple of its arguments, in their order.
+
+    With joblib installed its backend runs them: processes here, or whatever ``joblib.parallel_config`` says. Without
+    it, processes do.
+
+    Parameters
+    ----------
+    function, tasks
+        Tasks may come from a generator: joblib takes them as they are needed.
+    jobs : int or Executor, optional
+        How many run at a time; one: in this process. None: as many as ``joblib.parallel_config`` says, or one per core
+        if it does not say more than one. An executor of ``concurrent.futures`` runs them itself.
+    """
+    if jobs == 1:
+        return [function(*task) for task in tasks]
+    if isinstance(jobs, Executor):
+        return [one.result() for one in [jobs.submit(function, *task) for task in tasks]]
+    try:
+        from joblib import Parallel, delayed, effective_n_jobs
+    except ImportError:
+        with worker_pool(jobs or cores()) as pool:
+            return in_parallel(function, tasks, pool)
+    if jobs is None and effective_n_jobs(None) == 1:
+        jobs = -1
+    return list(Parallel(n_jobs=jobs)(delayed(function)(*task) for task in tasks))
+
+
+def cores() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

@@ -50,8 +50,14 @@ CASES = {
     ),
     "tune": ([*QUICK, "--tune", "10"], {"SOURCE": "data.csv", "--out": "tuned.ogp"}),
     "compare": (
-        [*QUICK, "--models", "klms", "--jobs", "1"],
-        {"SOURCE": "data.csv", "--out": "picture.svg", "--json": "table.json"},
+        [*QUICK, "--models", "klms", "--jobs", "1", "--runs", "2"],
+        {
+            "SOURCE": "data.csv",
+            "--out": "picture.svg",
+            "--json": "table.json",
+            "--csv": "table.csv",
+            "--latex": "table.tex",
+        },
     ),
     "reproduce": (["fig1"], {"--kin40k": "arm.csv", "--out": "results/results.json"}),
 }

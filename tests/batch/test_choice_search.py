@@ -10,7 +10,7 @@ from models import MODELS
 from onlinegp.batch.choice import EFFORT, best_of, prequential
 from onlinegp.batch.tuning import Hyperparameters
 from onlinegp.kernels import RBF, Linear, Matern52
-from onlinegp.models.moves import Isotropic, LengthScales, Times, Value
+from onlinegp.models.moves import WIDELY, Isotropic, LengthScales, Times, Value
 
 CLASSES = sorted({type(model) for model in MODELS.values()}, key=lambda cls: cls.__name__)
 
@@ -71,6 +71,25 @@ def test_effort_and_time_end_a_search():
     assert best_of(ogp.QKLMS, [SMOOTH], judge, effort=700).rows == 700
     assert len(judged) == 7
     assert best_of(ogp.QKLMS, [SMOOTH, OTHER], judge, until=0.0).tried == 2  # those that are suggested
+
+
+def test_with_a_seed_the_effort_is_spent_and_nothing_is_worse():
+    X, y = wavy(100)
+
+    def judge(model):
+        return prequential(model, X, y)
+
+    short = best_of(ogp.KRLST, [SMOOTH], judge, budget=20)
+    assert short.rows < 3000
+    long = best_of(
+        ogp.KRLST, [SMOOTH], judge, budget=20, searched={**WIDELY, **ogp.KRLST.searched}, effort=3000, seed=0
+    )
+    assert long.rows == 3000
+    assert long.log_density >= short.log_density
+    few = best_of(ogp.KRLST, [SMOOTH], judge, budget=20, seed=0)
+    assert few.tried == 8  # all there are: fixed or learned, and four ways to forget
+    by_error = best_of(ogp.KRLST, [SMOOTH], judge, budget=20, by="error", seed=0)
+    assert by_error.outcome.squared_error <= few.outcome.squared_error
 
 
 def test_what_is_given_is_not_searched():

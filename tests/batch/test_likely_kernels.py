@@ -136,6 +136,18 @@ def test_the_same_seed_gives_the_same_bytes():
     assert [(one.kernel, one.noise) for one in first] == [(one.kernel, one.noise) for one in second]
 
 
+def test_jobs_on_the_users_backend_find_the_same():
+    joblib = pytest.importorskip("joblib")
+    X, y, _ = simulated(60, 2, 0.1, seed=0, held_out=0)
+    families = (MATERN, SMOOTH, MATERN_LINEAR)
+    with joblib.parallel_config(backend="threading"):
+        found = likely_kernels(X, y, families=families, jobs=2)
+        moving = ogp.estimate_hyperparameters(X, y, rows=40, restarts=2, jobs=3)
+    alone = likely_kernels(X, y, families=families)
+    assert [(one.kernel, one.noise) for one in found] == [(one.kernel, one.noise) for one in alone]
+    assert moving == ogp.estimate_hyperparameters(X, y, rows=40, restarts=2)
+
+
 def test_progress_goes_up_to_one_and_time_is_kept():
     X, y, _ = simulated(60, 3, 0.1, seed=0)
     shares: list[float] = []

@@ -105,6 +105,14 @@ def test_compare_leaves_nobody_behind(tmp_path, number, code):
 
 
 @linux
+def test_compare_over_runs_leaves_nobody_behind(tmp_path):
+    data = write_csv(tmp_path / "data.csv", 60_000)
+    args = ["--models", "krlst,swkrls,fbkrls", "--kernel", "rbf(1.0)", "--runs", "4", "--jobs", "2"]
+    process = started("compare", data, *args, stdin=subprocess.DEVNULL)
+    assert_all_end(process, signal.SIGKILL, -signal.SIGKILL)
+
+
+@linux
 def test_compare_leaves_nobody_behind_while_it_tunes(tmp_path):
     """Maximum likelihood takes longest, and runs in a process of its own, which does not look at its parent."""
     data = write_csv(tmp_path / "data.csv", 5000, features=20)

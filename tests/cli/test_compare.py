@@ -146,10 +146,46 @@ def test_what_grows_is_capped_or_left_out_with_a_word(tmp_path, data):
         (["--time", "0"], b"time must be"),
         (["--time", "nan"], b"time must be"),
         (["--models", "klms,klms"], b"each model once"),
+        (["--runs", "1"], b"runs must be at least 2"),
+        (["--runs", "2", "--time", "5"], b"--time is for one run"),
+        (["--runs", "2", "--lags", "3", "--horizon", "2"], b"--runs looks one row ahead"),
+        (["--runs", "2", "--lags", "3", "--runs-by", "permutations"], b"--lags needs theirs"),
+        (["--latex", "t.tex"], b"--latex needs --runs"),
     ],
 )
 def test_wrong_options_are_refused_before_any_work(data, args, said):
     assert said in inside("compare", data, *args, code=1).stderr
+
+
+# Many runs
+
+
+def test_many_runs_have_intervals_and_tables(tmp_path, data):
+    files = {name: tmp_path / f"table.{name}" for name in ("json", "csv", "latex")}
+    args = [part for name, path in files.items() for part in (f"--{name}", path)]
+    models = ["--models", "qklms,krlst(budget=20),linearrls", "--runs", "4", "--jobs", "1", "--effort", "500"]
+    done = inside("compare", data, *QUICK, *models, "--by", "error", *args, "--out", tmp_path / "c.svg")
+    table = json.loads(files["json"].read_text())
+    assert {row["algorithm"] for row in table} == {"qklms", "krlst(budget=20)", "linearrls"}
+    assert all(row["steady_low"] < row["steady"] < row["steady_high"] for row in table)
+    told = done.stdout.decode()
+    assert "4 runs of 485 rows" in told  # of 1940
+    assert "on 60 other rows, at most 500 rows" in told
+    assert files["csv"].read_text().startswith("algorithm,")
+    assert r"\begin{tabular}" in files["latex"].read_text()
+    assert "<svg" in (tmp_path / "c.svg").read_text()
+    shuffled = inside("compare", data, *QUICK, *models, "--runs-by", "permutations").stdout.decode()
+    assert "4 runs of 1940 rows" in shuffled
+
+
+def test_columns_of_text_are_learned_from_the_rows_to_tune_on(tmp_path):
+    rows = "".join(f"{'ab'[i % 2]},{i % 7},{i % 2 + 0.1 * (i % 7)}\n" for i in range(300))
+    (tmp_path / "text.csv").write_text("kind,x,y\n" + rows)
+    args = ["--models", "linearrls", "--categories", "onehot", "--runs", "3", "--jobs", "1", "--tune", "60"]
+    table = ["--kernel", "rbf(1.0)", "--noise", "0.01", "--json", tmp_path / "table.json", "--by", "error"]
+    inside("compare", tmp_path / "text.csv", *args, *table)
+    (row,) = json.loads((tmp_path / "table.json").read_text())
+    assert row["steady"] < -30.0  # without the categories it would be -6
 
 
 # Ranking

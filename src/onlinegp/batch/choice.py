@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from math import inf
 from time import monotonic
 from typing import Any
 
 import numpy as np
 
-from onlinegp.batch.tuning import Hyperparameters
+from onlinegp.batch.search import Progress
+from onlinegp.batch.tuning import Hyperparameters, likely_kernels, likely_noise
 from onlinegp.checks import Array
 from onlinegp.models import OnlineRegressor
 from onlinegp.models.moves import Move
+from onlinegp.processes import Jobs
 
 BUDGET = 300
 EFFORT = 100_000  # rows that the search for the parameters of one model may run, the same for every model
+DRAWS = 1000  # of starting points, most of which were tried before when few are left
 
 
 @dataclass(frozen=True)
@@ -80,14 +84,34 @@ def prequential_density(model: OnlineRegressor, X: Array, y: Array) -> float:
     return prequential(model, X, y).log_density
 
 
+def hyperparameters(
+    Z: Array,
+    t: Array,
+    given: Mapping[str, Any],
+    *,
+    jobs: Jobs = 1,
+    progress: Progress = lambda share: None,
+) -> list[Hyperparameters]:
+    """Return the kernels and noises to try: the likely ones, or the kernel that was given with its likely noise."""
+    kernel, noise = given.get("kernel"), given.get("noise")
+    if kernel is None:
+        return likely_kernels(Z, t, jobs=jobs, progress=progress)
+    if noise is None:
+        return [likely_noise(kernel, Z, t)]
+    return [Hyperparameters(kernel, noise, 1.0, np.nan)]
+
+
 def best_of(
     candidate: type[OnlineRegressor],
     found: list[Hyperparameters],
     judge: Judge,
     *,
     budget: int = BUDGET,
-    given: dict[str, Any] | None = None,
+    given: Mapping[str, Any] | None = None,
+    searched: Mapping[str, tuple[Move, ...]] | None = None,
+    by: str | None = None,
     effort: int = EFFORT,
+    seed: int | None = None,
     until: float = inf,
 ) -> Trial:
     """Return the best model of a class: the suggested ones first, then what the class declares to be searched.
@@ -98,36 +122,59 @@ def best_of(
     Parameters
     ----------
     candidate : class of models
-    found, judge, budget, given
-        See `recommend`.
+    found : list of Hyperparameters
+        Kernels and noises, for each of which the class suggests its other parameters.
+    judge : callable
+        Returns the outcome of a model that has not learned anything; see `prequential`.
+    budget : int
+        The largest number of centers, of a model that has a budget.
+    given : mapping, optional
+        Parameters that are not searched.
+    searched : mapping, optional
+        By parameter, the values to try beside the suggested one; what the class declares if None.
+    by : {"density", "error"}, optional
+        What makes one of them the best; what the class declares if None.
     effort : int
         Rows that all trials together may run; what is begun is finished.
+    seed : int, optional
+        If given, the search goes on from points that are drawn at random, until the effort is spent or nothing is left
+        to try.
     until : float
         When to end the search, on the clock of ``time.monotonic``.
     """
-    spaces = [_Space(candidate, one, judge, budget, given or {}) for one in found]
+    searched = candidate.searched if searched is None else searched
+    spaces = [_Space(candidate, one, judge, budget, given or {}, searched, by or candidate.tuned_by) for one in found]
     for space in spaces:
-        space.search(effort // len(spaces), until)
+        space.search(effort // len(spaces), until, None if seed is None else np.random.default_rng(seed))
     best = max(spaces, key=lambda space: space.merit(space.best))
     tried, rows = sum(len(space.tried) for space in spaces), sum(space.rows for space in spaces)
     return Trial(candidate, best.params(best.best), best.tried[best.best], tried, rows)
 
 
+Point = tuple[int, ...]  # the number of a move for each searched parameter, zero for none
+
+
 class _Space:
-    """The models around a suggested one. A point is the number of a move for each searched parameter, zero for none."""
+    """The models around a suggested one."""
 
     def __init__(
-        self, candidate: type[OnlineRegressor], one: Hyperparameters, judge: Judge, budget: int, given: dict[str, Any]
+        self,
+        candidate: type[OnlineRegressor],
+        one: Hyperparameters,
+        judge: Judge,
+        budget: int,
+        given: Mapping[str, Any],
+        searched: Mapping[str, tuple[Move, ...]],
+        by: str,
     ) -> None:
         known = set(candidate.parameter_names())
         fixed = {name: value for name, value in given.items() if name in known}
-        searched = {name: moves for name, moves in candidate.searched.items() if name in known - set(given)}
         suggested = candidate.suggested(one.kernel, one.noise, budget=budget) | fixed
-        self.candidate, self.judge = candidate, judge
+        self.candidate, self.judge, self.by = candidate, judge, by
         self.suggested = candidate(**suggested).get_params(deep=False)
-        self.moves: dict[str, tuple[Move, ...]] = searched
-        self.best = (0,) * len(searched)
-        self.tried: dict[tuple[int, ...], Outcome] = {}
+        self.moves = {name: moves for name, moves in searched.items() if name in known - set(given)}
+        self.best: Point = (0,) * len(self.moves)
+        self.tried: dict[Point, Outcome] = {}
         self._try(self.best)
 
     @property
@@ -135,29 +182,46 @@ class _Space:
         """The rows that all trials ran through."""
         return sum(outcome.rows for outcome in self.tried.values())
 
-    def search(self, effort: int, until: float) -> None:
-        """Go from one best point to the next, along one coordinate after the other."""
+    def search(self, effort: int, until: float, rng: np.random.Generator | None) -> None:
+        """Descend from the suggested point, and then from random ones if there is a generator."""
+        for point in chain([self.best], self._starts(rng)):
+            if not self._descend(point, effort, until):
+                return
+
+    def _starts(self, rng: np.random.Generator | None) -> Iterator[Point]:
+        """Draw points that have not been tried; few remain when the space is almost exhausted."""
+        sizes = [1 + len(moves) for moves in self.moves.values()]
+        for _ in range(0 if rng is None else DRAWS):
+            assert rng is not None
+            point = tuple(rng.integers(sizes).tolist())
+            if point not in self.tried:
+                yield point
+
+    def _descend(self, here: Point, effort: int, until: float) -> bool:
+        """Go from one best point to the next, along one coordinate after the other; return whether effort is left."""
         before = None
-        while self.best != before:
-            before = self.best
+        while here != before:
+            before = here
             for i, moves in enumerate(self.moves.values()):
-                here = self.best
-                for move in range(1 + len(moves)):
+                line = [here, *((*here[:i], move, *here[i + 1 :]) for move in range(1 + len(moves)))]
+                for point in line:
                     if self.rows >= effort or monotonic() >= until:
-                        return
-                    self._try((*here[:i], move, *here[i + 1 :]))
+                        return False
+                    self._try(point)
+                here = max(line, key=self.merit)
+        return True
 
-    def merit(self, point: tuple[int, ...]) -> float:
-        return self.tried[point].merit(self.candidate.tuned_by)
+    def merit(self, point: Point) -> float:
+        return self.tried[point].merit(self.by)
 
-    def params(self, point: tuple[int, ...]) -> dict[str, Any]:
+    def params(self, point: Point) -> dict[str, Any]:
         params = dict(self.suggested)
         for (name, moves), move in zip(self.moves.items(), point, strict=True):
             if move:
                 params[name] = moves[move - 1].of(params[name])
         return params
 
-    def _try(self, point: tuple[int, ...]) -> None:
+    def _try(self, point: Point) -> None:
         if point not in self.tried:
             self.tried[point] = self.judge(self.candidate(**self.params(point)))
         if self.merit(point) > self.merit(self.best):

@@ -13,12 +13,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlinegp.batch.gp import FAILED, at, log_marginal_likelihood
 from onlinegp.batch.tracked import Tracked
 from onlinegp.checks import Array
 from onlinegp.kernels import Constant, Kernel, Linear, Product, Scaled, Sum
 from onlinegp.kernels.stationary import Stationary
+from onlinegp.processes import Jobs, in_parallel
 
 LENGTH_SCALE = 1.5  # standard deviations of the logarithms
 POWER = 1.5
@@ -123,6 +125,11 @@ class Clock:
     def over(self) -> bool:
         return time.monotonic() - self.started >= self.seconds
 
+    @property
+    def left(self) -> float:
+        """The seconds until it is over."""
+        return max(0.0, self.seconds - (time.monotonic() - self.started))
+
     def advance(self, work: float) -> None:
         self.done += work
         self.progress(min(1.0, self.done / self.total))
@@ -179,6 +186,31 @@ def climb(kernel: Kernel, start: Array, prior: Prior, X: Array, y: Array, *, ite
     return best
 
 
+def climbs(
+    kernel: Kernel,
+    points: list[Array],
+    prior: Prior,
+    X: Array,
+    y: Array,
+    iterations: int,
+    clock: Clock,
+    jobs: Jobs,
+) -> list[Climb]:
+    """Climb from each point, in this process or with several jobs."""
+    if jobs == 1 or len(points) == 1:
+        return [climb(kernel, p, prior, X, y, iterations=iterations, clock=clock) for p in points]
+    found = in_parallel(_climb_elsewhere, ((kernel, p, prior, X, y, iterations, clock.left) for p in points), jobs)
+    clock.advance(len(points) * work(len(y), iterations))
+    return found
+
+
+def _climb_elsewhere(
+    kernel: Kernel, start: Array, prior: Prior, X: Array, y: Array, iterations: int, seconds: float
+) -> Climb:
+    """Climb with a clock of its own: that of another process, or of another machine, does not count here."""
+    return climb(kernel, start, prior, X, y, iterations=iterations, clock=Clock(seconds))
+
+
 def search(
     kernel: Kernel,
     starts: Sequence[Array],
@@ -186,30 +218,30 @@ def search(
     y: Array,
     *,
     later: Sequence[Array] = (),
-    rng: np.random.Generator,
+    order: NDArray[np.int64],
     clock: Clock,
+    jobs: Jobs = 1,
 ) -> tuple[Kernel, float]:
     """Return the kernel and the noise of the largest posterior density that was found from some starts.
 
-    Each start climbs on a few rows, drawn at random; the best of them go on with more, and one with all. Starts that
-    are good already join `later`: a few rows would lead them away.
+    Each start climbs on a few rows, the first in a random `order`; the best of them go on with more, and one with all.
+    Starts that are good already join `later`: a few rows would lead them away. The climbs of a stage do not need each
+    other: with `jobs` they run side by side.
     """
     prior = Prior.of(kernel, X, y)
-    order = rng.permutation(len(y))
 
     def best_on_few(points: list[Array], stage: Stage) -> list[Array]:
         if stage.rows >= len(y):
             return points
         few, more = np.sort(order[: stage.rows]), np.sort(order[: 2 * stage.rows])
-        climbs = [climb(kernel, p, prior, X[few], y[few], iterations=stage.iterations, clock=clock) for p in points]
-        points = [one.theta for one in climbs]
+        points = [one.theta for one in climbs(kernel, points, prior, X[few], y[few], stage.iterations, clock, jobs)]
         points.sort(key=lambda p: posterior_loss(kernel, p, prior, X[more], y[more])[0])
         return points[: stage.survivors]
 
     points = best_on_few(list(starts), FIRST)
     points = best_on_few([*points, *later], SECOND)
-    climbs = [climb(kernel, p, prior, X, y, iterations=_last(len(y)), clock=clock) for p in points]
-    best = min(climbs, key=lambda one: one.loss)
+    last = climbs(kernel, points, prior, X, y, _last(len(y)), clock, jobs)
+    best = min(last, key=lambda one: one.loss)
     if best.loss >= FAILED:
         raise np.linalg.LinAlgError(
             "no start gave a positive definite kernel matrix. Use a larger noise or another kernel."

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from onlinegp.batch.gp import at, log_marginal_likelihood, one_step_ahead
 from onlinegp.batch.search import Clock, Prior, Progress, planned, search, spreads
@@ -25,6 +25,7 @@ from onlinegp.batch.tracked import Tracked
 from onlinegp.checks import Array, check_Xy, count, fraction, positive
 from onlinegp.kernels import RBF, Kernel, Linear, Matern12, Matern32, Matern52
 from onlinegp.models.rls.krlst import KRLST
+from onlinegp.processes import Jobs, in_parallel
 
 # A share of k(x, x). Chosen on Lorenz: 64-neighbor solves are sound far below, and 1e-7 costs four nats per row where
 # the amplitude is a thousand times the power; on Mackey-Glass and Santa Fe it does not bind.
@@ -100,6 +101,7 @@ def likely_kernels(
     families: Sequence[Family] = (MATERN, SMOOTH),
     rows: int = 1000,
     seconds: float = np.inf,
+    jobs: Jobs = 1,
     progress: Progress = lambda share: None,
     seed: int | np.random.Generator | None = 0,
 ) -> list[Hyperparameters]:
@@ -119,8 +121,11 @@ def likely_kernels(
     seconds : float
         The search ends after about so long, with the best found by then. Without a limit it gives the same bytes
         each time.
+    jobs : int or Executor, optional
+        Families of different shapes are searched side by side, so many at a time, over joblib; None for one per core.
+        The result is the same.
     progress : callable
-        Called now and then with the share of the work that is done, in (0, 1].
+        Called now and then with the share of the work that is done, in (0, 1]; at the end only, with several jobs.
     seed : int, numpy Generator or None
         For the rows on which the search begins.
 
@@ -130,18 +135,38 @@ def likely_kernels(
     """
     X, y = _thinned(X, y, rows)
     later = [int(family.linear and Family(family.shape) in families[:i]) for i, family in enumerate(families)]
-    clock = Clock(seconds, progress, total=sum(planned(len(STARTS), len(y), one) for one in later))
     rng = np.random.default_rng(seed)
-    found: dict[Family, Hyperparameters] = {}
-    for family in families:
-        plain = found.get(Family(family.shape)) if family.linear else None
-        found[family] = _most_likely(family, plain, X, y, rng, clock)
+    orders = [rng.permutation(len(y)) for _ in families]
+    shapes = list(dict.fromkeys(family.shape for family in families))
+    groups = [[(f, order) for f, order in zip(families, orders, strict=True) if f.shape is shape] for shape in shapes]
+    if jobs == 1 or len(groups) == 1:
+        clock = Clock(seconds, progress, total=sum(planned(len(STARTS), len(y), one) for one in later))
+        found = [_of_one_shape(group, X, y, clock) for group in groups]
+    else:
+        found = in_parallel(_within, ((group, X, y, seconds) for group in groups), jobs)
     progress(1.0)
-    return sorted(found.values(), key=lambda one: -one.log_likelihood)
+    every = {family: one for group in found for family, one in group.items()}
+    return sorted((every[family] for family in dict.fromkeys(families)), key=lambda one: -one.log_likelihood)
+
+
+Group = list[tuple[Family, NDArray[np.int64]]]  # families of one shape, each with an order of the rows
+
+
+def _within(group: Group, X: Array, y: Array, seconds: float) -> dict[Family, Hyperparameters]:
+    return _of_one_shape(group, X, y, Clock(seconds))
+
+
+def _of_one_shape(group: Group, X: Array, y: Array, clock: Clock) -> dict[Family, Hyperparameters]:
+    """Return what is most likely in each family; one with a linear term starts from what was found without it."""
+    found: dict[Family, Hyperparameters] = {}
+    for family, order in group:
+        plain = found.get(Family(family.shape)) if family.linear else None
+        found[family] = _most_likely(family, plain, X, y, order, clock)
+    return found
 
 
 def _most_likely(
-    family: Family, plain: Hyperparameters | None, X: Array, y: Array, rng: np.random.Generator, clock: Clock
+    family: Family, plain: Hyperparameters | None, X: Array, y: Array, order: NDArray[np.int64], clock: Clock
 ) -> Hyperparameters:
     """Return what the search finds; if nothing can be factored, the center of the prior."""
     d = X.shape[1]
@@ -152,7 +177,7 @@ def _most_likely(
         linear = template.theta[plain.kernel.theta.size :]
         later = [np.concatenate([plain.kernel.theta, linear, [np.log(plain.noise)]])]
     try:
-        kernel, noise = search(template, starts, X, y, later=later, rng=rng, clock=clock)
+        kernel, noise = search(template, starts, X, y, later=later, order=order, clock=clock)
     except np.linalg.LinAlgError:
         kernel, noise = at(template, Prior.of(template, X, y).mean)
     noise = max(noise, NOISE_FLOOR * float(np.mean(kernel.diag(X))))
@@ -225,6 +250,7 @@ def estimate_hyperparameters(
     rows: int = 500,
     restarts: int = 1,
     seconds: float = np.inf,
+    jobs: Jobs = 1,
     progress: Progress = lambda share: None,
     seed: int | np.random.Generator | None = 0,
 ) -> Hyperparameters:
@@ -250,6 +276,8 @@ def estimate_hyperparameters(
         Starts drawn from the prior, in addition to the given one.
     seconds : float
         The search ends after about so long, with the best found by then.
+    jobs : int or Executor, optional
+        Starts are searched side by side, so many at a time, over joblib; None for one per core. The result is the same.
     progress : callable
         Called now and then with the share of the work that is done, in (0, 1].
     seed : int, numpy Generator or None
@@ -283,9 +311,10 @@ def estimate_hyperparameters(
     clock = Clock(seconds, progress, total=planned(1 + restarts, n) + planned(1, n))
     prior = Prior.of(tracked, rows_in_time, y)
     starts = [np.append(tracked.theta, np.log(noise)), *(prior.draw(rng) for _ in range(restarts))]
-    moving, noise = search(tracked, starts, rows_in_time, y, rng=rng, clock=clock)
+    moving, noise = search(tracked, starts, rows_in_time, y, order=rng.permutation(n), clock=clock, jobs=jobs)
     assert isinstance(moving, Tracked)
-    still = search(moving.kernel, [np.append(moving.kernel.theta, np.log(noise))], X, y, rng=rng, clock=clock)
+    start = np.append(moving.kernel.theta, np.log(noise))
+    still = search(moving.kernel, [start], X, y, order=rng.permutation(n), clock=clock)
     progress(1.0)
     factor = float(np.exp(-2.0 / np.asarray(moving.time.length_scale)))
     candidates = [(*still, 1.0), (moving.kernel, noise, min(max(factor, SMALLEST_FORGETTING), 1.0))]

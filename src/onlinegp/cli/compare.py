@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import os
 import tempfile
@@ -14,6 +13,7 @@ from typing import Any
 
 from onlinegp.batch.choice import EFFORT
 from onlinegp.checks import count, positive
+from onlinegp.cli.many_runs import compare_over_runs, save_picture
 from onlinegp.cli.options import (
     EXIT_CODES,
     add_model,
@@ -26,11 +26,13 @@ from onlinegp.cli.options import (
 )
 from onlinegp.cli.parsing import parse_model, parse_models
 from onlinegp.cli.paths import Paths
+from onlinegp.comparing.entrants import Entrant
+from onlinegp.comparing.pictures import label
 from onlinegp.files.atomic import write_atomically
 from onlinegp.streams.errors import printable
 from onlinegp.streams.reading.raw import file_of
 from onlinegp.streams.reading.source import Columns, Source
-from onlinegp.streams.running.comparison import LOOK, Contest, Entrant, Result, compare
+from onlinegp.streams.running.comparison import LOOK, Contest, Result, compare
 from onlinegp.streams.running.prepare import first_rows
 from onlinegp.streams.running.ranking import Ranking, ranked
 from onlinegp.streams.running.registry import algorithms
@@ -39,6 +41,7 @@ from onlinegp.streams.running.warm_up import WarmUp
 EPILOG = f"""examples:
   onlinegp compare data.csv
   onlinegp compare series.txt --lags 10 --models 'klms,qklms,krlst,krlst(budget=50)' --out compare.png --time 300
+  onlinegp compare data.csv --runs 20 --by error --latex table.tex --csv table.csv --out curves.svg
 
 Each model is tuned for itself on the first rows: around the kernel and the noise that are most likely there, it tries
 what its class declares, such as step, length scale and radius, by predicting the second half of those rows before
@@ -49,9 +52,13 @@ honest intervals alike; --by error ranks by the error alone. Cost is processor t
 that has not come to the end when the time is over, or that holds more than a gigabyte, is scored on the rows that it
 reached and listed below the others, beside what the best of those made of the same rows.
 
+With --runs R there is no limit of time: the rows after those for tuning are cut into R blocks, or put into R random
+orders (--runs-by permutations), every model runs on each, and the table has confidence intervals over them.
+
 {EXIT_CODES}"""
 MEASURES = {"density": "log density", "error": "error"}
-PATHS = Paths(reads=("SOURCE",), replaces=("--out", "--json"), pipes=("SOURCE",))
+PATHS = Paths(reads=("SOURCE",), replaces=("--out", "--json", "--csv", "--latex"), pipes=("SOURCE",))
+SECONDS = 60.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,24 +67,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument("--models", metavar="A,B", help="see `onlinegp models` (all whose dictionary is bounded)")
     parser.add_argument("--by", choices=("density", "error"), default="density", help="what to rank by (density)")
-    parser.add_argument("--time", type=float, default=60.0, metavar="S", help="seconds until it ends (60)")
+    parser.add_argument("--time", type=float, metavar="S", help=f"seconds until it ends ({SECONDS:g})")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (one per core)")
     parser.add_argument(
         "--out", metavar="FILE", help="where to draw error over time and cost against error, .png or .svg"
     )
     parser.add_argument("--json", metavar="FILE", help="the table for programs")
+    runs = parser.add_argument_group("many runs")
+    runs.add_argument("--runs", type=int, metavar="R", help="so many, with confidence intervals over them")
+    runs.add_argument(
+        "--runs-by", choices=("blocks", "permutations"), help="blocks of the stream, or random orders of rows (blocks)"
+    )
+    runs.add_argument("--effort", type=int, metavar="N", help="rows of trials for tuning each model (200000)")
+    runs.add_argument("--csv", metavar="FILE", help="where to write the table as CSV")
+    runs.add_argument("--latex", metavar="FILE", help="where to write the table as LaTeX")
 
 
 def main(args: argparse.Namespace) -> int:
     count(jobs=args.jobs)
-    until = monotonic() + positive(time=args.time)
     if args.out:
         _check_picture(args.out)
     with tempfile.TemporaryDirectory() as folder:
+        if args.runs is not None:
+            args.source = file_of(args.source, Path(folder) / "input")
+            return compare_over_runs(args, entrants(args.models, given_parameters(args)))
+        for option in ("runs_by", "effort", "csv", "latex"):
+            if getattr(args, option) is not None:
+                raise ValueError(f"--{option.replace('_', '-')} needs --runs, such as --runs 20.")
+        seconds = positive(time=SECONDS if args.time is None else args.time)
+        until = monotonic() + seconds
         args.source = file_of(args.source, Path(folder) / "input")  # every model reads it
         results = compared(args, until)
     ranking = ranked(results, by=args.by)
-    for line in told(ranking, seconds=args.time):
+    for line in told(ranking, seconds=seconds):
         print(line)
     for result in results:
         if result.wrong:
@@ -88,10 +110,7 @@ def main(args: argparse.Namespace) -> int:
     if args.json:
         write_atomically(args.json, [json.dumps(ranking.plain(), indent=2).encode() + b"\n"])
     if args.out:
-        picture = io.BytesIO()
-        draw(ranking.all).savefig(picture, format=Path(args.out).suffix[1:], dpi=150)
-        write_atomically(args.out, [picture.getvalue()])
-        say(f"plot: {args.out}")
+        save_picture(draw(ranking.all), args.out)
     return 0
 
 
@@ -227,7 +246,7 @@ def draw(results: list[Result]) -> Any:
         over_time.plot(rows, error, color=color, lw=2.0 if best else 1.0, label=r.name, zorder=10 - i)
         if point[1] is not None:
             cost.plot(*point, "o", color=color)
-            cost.annotate(r.name, point, xytext=(5, 3), textcoords="offset points", fontsize=8)
+            label(cost, {r.name: point})
     over_time.set(xlabel="row", ylabel="mean squared error [dB]", title="Error along the stream")
     over_time.legend(fontsize=8, ncols=2)
     cost.set(xscale="log", xlabel="processor time per row [us]", ylabel="nMSE [dB]", title="Cost against error")

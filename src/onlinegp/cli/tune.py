@@ -12,9 +12,10 @@ from onlinegp.cli.options import EXIT_CODES, add_model, add_source, chosen_colum
 from onlinegp.cli.parsing import parse_model
 from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
+from onlinegp.models.combined.scaled import Scaling
 from onlinegp.streams.errors import printable
 from onlinegp.streams.running.job import Job
-from onlinegp.streams.running.prepare import Preparation, Scaling, described, first_rows
+from onlinegp.streams.running.prepare import Preparation, described, first_rows
 from onlinegp.streams.running.warm_up import WarmUp
 from onlinegp.streams.writing.sinks import NoSink
 

@@ -93,6 +93,22 @@ class OnlineRegressor(Estimator):
         known = {"kernel": kernel, "noise": noise, **wishes}
         return {name: value for name, value in known.items() if name in cls.parameter_names()}
 
+    def multiplications(self, size: float, features: int) -> float | None:
+        """Return how many multiplications predicting a sample and then learning it takes, by a formula.
+
+        Parameters
+        ----------
+        size : float
+            The number of centers, or of whatever grows with the data.
+        features : int
+
+        Returns
+        -------
+        float or None
+            Divisions included, for one output; None if there is no formula. See `onlinegp.recipes.multiplications`.
+        """
+        return None
+
     # Learning
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -64,6 +65,12 @@ class Isotropic:
 
 
 FORGETTING: tuple[Move, ...] = tuple(map(Value, (0.9999, 0.999, 0.99)))  # memories of 10,000, 1,000 and 100 rows
+
+# Where models are compared, all of them search the kernel and the noise, whatever else their classes declare.
+WIDELY: Mapping[str, tuple[Move, ...]] = {
+    "kernel": (*map(LengthScales, (0.25, 0.5, 2.0, 4.0)), *map(Isotropic, (0.25, 0.5, 1.0, 2.0))),
+    "noise": tuple(map(Times, (0.01, 0.1, 10.0))),
+}
 
 
 def length_scales(kernel: Kernel) -> Array:

@@ -11,6 +11,7 @@ from onlinegp.engine.members import Members, recipe_members
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.kernels.spec import columns
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.recipes.multiplications import multiplications
 from onlinegp.recipes.state import State
 from onlinegp.recipes.update import Recipe
 
@@ -75,6 +76,9 @@ class RecipeRegressor(OnlineRegressor):
 
     def start_many(self, features: int, outputs: int) -> Members:
         return recipe_members(self.engine, self.recipe(), features, outputs, self.dtype)
+
+    def multiplications(self, size: float, features: int) -> float | None:
+        return multiplications(self.recipe(), size, features)
 
     def _kernel(self) -> Kernel:
         return kernel_or_default(self.kernel)

@@ -30,6 +30,10 @@ class OuterRegressor(OnlineRegressor):
     def check(self) -> None:
         self._inside().check()
 
+    def multiplications(self, size: float, features: int) -> float | None:
+        """Return that of the model inside."""
+        return self._inside().multiplications(size, features)
+
     @property
     def features_optional(self) -> bool:
         return self._inside().features_optional

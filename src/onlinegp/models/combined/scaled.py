@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -73,6 +73,28 @@ class Scaled(OuterRegressor):
         y = _given("y", self.y_center, self.y_scale, outputs, "output")
         model = self._inside().unfitted()  # which later changes of parameters do not reach
         return ScaledLearner(model, features, outputs, count(rows=self.rows), x, y)
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Center and scale of inputs and targets, found on some rows before learning."""
+
+    x: Scale
+    y: Scale
+
+    @classmethod
+    def of(cls, X: Array, y: Array) -> Scaling:
+        """Mean and standard deviation of the columns; a column that is constant, but for rounding, keeps its scale."""
+        return cls(Scale.of(X), Scale.of(y.reshape(len(y), -1)))
+
+    def __call__(self, X: Array, y: Array) -> tuple[Array, Array]:
+        """Return inputs and targets in standard units."""
+        return self.x(X), self.y(y.reshape(len(y), -1)).reshape(y.shape)
+
+    def around(self, model: OnlineRegressor) -> Scaled:
+        """Return the model in the units of the data."""
+        (xc, xs), (yc, ys) = self.x.numbers(), self.y.numbers()
+        return Scaled(model, x_center=xc, x_scale=xs, y_center=yc, y_scale=ys)
 
 
 def _given(name: str, center: Any, scale: Any, width: int, what: str) -> Scale | None:

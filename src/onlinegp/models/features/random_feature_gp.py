@@ -12,6 +12,7 @@ from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.models.features.basis import frequencies, parts_of
 from onlinegp.models.features.learner import FeatureLearner
 from onlinegp.models.linear.additive import AdditiveRegressor
+from onlinegp.models.linear.information import rotations
 from onlinegp.models.recipe import parameters
 
 MOST_PAIRS = 10_000
@@ -78,6 +79,9 @@ class RandomFeatureGP(AdditiveRegressor):
             raise ValueError(f"pairs must be at most {MOST_PAIRS}, got {self.pairs}: memory grows with their square.")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or self.seed < 0:
             raise ValueError(f"seed must be a whole number of at least 0, got {self.seed!r}.")
+
+    def multiplications(self, size: float, features: int) -> float:
+        return self.pairs * (features + 2) + rotations(2 * self.pairs, forgets=False)
 
     def start(self, features: int, outputs: int) -> FeatureLearner:
         self.check()

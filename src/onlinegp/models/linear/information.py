@@ -27,6 +27,16 @@ from onlinegp.models.linear.base import with_constant
 from onlinegp.predictions import Gaussian
 
 
+def rotations(m: int, *, forgets: bool) -> float:
+    """Return the multiplications of predicting and learning a row with m weights.
+
+    u = R^-T x takes m^2 / 2, a row that is added 4 for each entry of the triangle; forgetting scales the triangle and
+    adds one more row, at most.
+    """
+    predict, add, scale = m * (m + 1) / 2 + 2 * m, 2 * m * (m - 1) + 9 * m, m * (m + 1) / 2 + m
+    return predict + add + m + 1 + (scale + add if forgets else 0.0)
+
+
 class LinearLearner(RowLearner):
     """R (m, m) and z (m, p), with m features and the intercept as one more."""
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 from onlinegp.checks import fraction, positive
 from onlinegp.models.linear.additive import AdditiveRegressor
 from onlinegp.models.linear.base import NOISES, LinearRegressor
-from onlinegp.models.linear.information import LinearLearner
+from onlinegp.models.linear.information import LinearLearner, rotations
 from onlinegp.models.moves import FORGETTING, Move
 from onlinegp.models.recipe import parameters
 
@@ -69,6 +69,9 @@ class LinearRLS(LinearRegressor, AdditiveRegressor):
         "Bierman, Factorization Methods for Discrete Sequential Estimation, 1977; forgetting: Kulhavy and Zarrop, "
         '"On a general concept of forgetting", International Journal of Control, 1993.'
     )
+
+    def multiplications(self, size: float, features: int) -> float:
+        return rotations(features + self.intercept, forgets=self.forgetting < 1.0)
 
     def start(self, features: int, outputs: int) -> LinearLearner:
         return LinearLearner(

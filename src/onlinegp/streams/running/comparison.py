@@ -14,17 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.batch.choice import BUDGET, Outcome, Trial, best_of
+from onlinegp.batch.choice import BUDGET, Outcome, Trial, best_of, hyperparameters
 from onlinegp.batch.tuning import Hyperparameters
 from onlinegp.checks import Array
+from onlinegp.comparing.entrants import Entrant
 from onlinegp.kernels import RBF
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined.scaled import Scaling
 from onlinegp.processes import resident, worker_pool
 from onlinegp.streams.reading.source import Source
 from onlinegp.streams.running.advance import size_of
 from onlinegp.streams.running.encoding import Encoder
 from onlinegp.streams.running.job import Job
-from onlinegp.streams.running.prepare import Scaling, described, hyperparameters, judged, teach, wrapped
+from onlinegp.streams.running.prepare import described, judged, teach, wrapped
 from onlinegp.streams.running.score import Curves
 from onlinegp.streams.running.warm_up import WarmUp
 from onlinegp.streams.writing.sinks import NoSink
@@ -35,15 +37,6 @@ LIKELIHOOD, SEARCH, RUNS = 0.4, 0.3, 0.9  # shares: of the time, of what is then
 BREATH = 0.25  # seconds between two looks at the processes
 
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Entrant:
-    """A model that takes part: its name in the table, its class, and the parameters that are not searched."""
-
-    name: str
-    estimator: type[OnlineRegressor]
-    given: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

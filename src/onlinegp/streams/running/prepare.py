@@ -6,18 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from onlinegp.auto.learner import FEWEST, MOST, AutoLearner, watched
-from onlinegp.batch.choice import BUDGET, Outcome, Trial, best_of, prequential
+from onlinegp.batch.choice import BUDGET, Outcome, Trial, best_of, hyperparameters, prequential
 from onlinegp.batch.search import Progress
-from onlinegp.batch.tuning import NOTHING, Hyperparameters, explains, likely_kernels, likely_noise
+from onlinegp.batch.tuning import NOTHING, explains
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined import Forecaster, Lagged, Robust, Scaled
+from onlinegp.models.combined import Forecaster, Lagged, Robust
 from onlinegp.models.combined.base import working
-from onlinegp.models.combined.moments import Scale
+from onlinegp.models.combined.scaled import Scaling
 from onlinegp.streams.errors import BadData, BrokeDown
 from onlinegp.streams.reading.source import Source
 from onlinegp.streams.running.advance import advance
@@ -29,23 +27,6 @@ NOTHING_EXPLAINED = (
     "target. Look for other inputs, add --lags, or tune on more rows."
 )
 FARTHEST = 10_000  # lags, and rows ahead: a block of inputs must fit in memory
-
-
-@dataclass(frozen=True)
-class Scaling:
-    """Center and scale of inputs and target, fixed before learning."""
-
-    x: Scale
-    y: Scale
-
-    @classmethod
-    def of(cls, X: Array, y: Array) -> Scaling:
-        """Mean and standard deviation of the columns; a column that is constant, but for rounding, keeps its scale."""
-        return cls(Scale.of(X), Scale.of(y[:, None]))
-
-    def __call__(self, X: Array, y: Array) -> tuple[Array, Array]:
-        """Return inputs and target in standard units."""
-        return self.x(X), self.y(y[:, None])[:, 0]
 
 
 @dataclass
@@ -152,8 +133,7 @@ def wrapped(
     if robust is not None:
         model = Robust(model, bound=robust)
     if scaling is not None:
-        (xc, xs), (yc, ys) = scaling.x.numbers(), scaling.y.numbers()
-        model = Scaled(model, x_center=xc, x_scale=xs, y_center=yc, y_scale=ys)
+        model = scaling.around(model)
     return Lagged(model, lags=lags, horizon=horizon) if lags or horizon > 1 else model
 
 
@@ -182,18 +162,6 @@ def first_rows(source: Source, warm: WarmUp) -> WarmUp:
     if not warm.varied:
         raise BadData(f"{warm.constant()} in every row of {source.path}: there is nothing to tune on.")
     return warm
-
-
-def hyperparameters(
-    Z: Array, t: Array, given: dict[str, Any], *, progress: Progress = lambda share: None
-) -> list[Hyperparameters]:
-    """Return the kernels and noises to try: the likely ones, or the kernel that was given with its likely noise."""
-    kernel, noise = given.get("kernel"), given.get("noise")
-    if kernel is None:
-        return likely_kernels(Z, t, progress=progress)
-    if noise is None:
-        return [likely_noise(kernel, Z, t)]
-    return [Hyperparameters(kernel, noise, 1.0, np.nan)]
 
 
 def judged(model: OnlineRegressor, Z: Array, t: Array, *, horizon: int, robust: float | None = None) -> Outcome:

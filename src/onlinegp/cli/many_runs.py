@@ -1,0 +1,79 @@
+"""`onlinegp compare --runs`: models over blocks or permutations of a stream, with confidence intervals."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+from onlinegp.checks import Array
+from onlinegp.cli.options import MOST_TUNING, chosen_columns, opened, say, source_of
+from onlinegp.comparing import Blocks, Permutations, compare
+from onlinegp.comparing.contest import EFFORT
+from onlinegp.comparing.entrants import Entrant
+from onlinegp.comparing.sources import Source, tuning_rows
+from onlinegp.files.atomic import write_atomically
+from onlinegp.processes import worker_pool
+from onlinegp.streams.running.prepare import first_rows
+from onlinegp.streams.running.warm_up import WarmUp
+
+
+def compare_over_runs(args: argparse.Namespace, taking_part: list[Entrant]) -> int:
+    """Compare the models, print the table, and write what was asked for."""
+    if args.time is not None:
+        raise ValueError("--time is for one run: with --runs every model comes to the end. Leave one of them out.")
+    with worker_pool(args.jobs) as pool:
+        found = compare(
+            taking_part,
+            runs_of(args),
+            runs=args.runs,
+            by=args.by,
+            effort=EFFORT if args.effort is None else args.effort,
+            jobs=1 if args.jobs == 1 else pool,
+            say=say,
+        )
+    print(found)
+    for path, text in ((args.csv, found.csv), (args.latex, found.latex)):
+        if path:
+            write_atomically(path, [text().encode()])
+    if args.json:
+        write_atomically(args.json, [json.dumps(found.figures(), indent=2).encode() + b"\n"])
+    if args.out and found.ranked:
+        save_picture(found.plot(), args.out)
+    return 0
+
+
+def runs_of(args: argparse.Namespace) -> Source:
+    """Return the rows of the source as runs; what becomes of its columns is learned from the rows to tune on."""
+    source = opened(args)
+    encoder, lags = chosen_columns(args, source)
+    source.close()
+    if args.horizon > 1:
+        raise ValueError(f"--runs looks one row ahead, got --horizon {args.horizon}. Leave one of them out.")
+    if args.runs_by == "permutations" and lags:
+        raise ValueError("--runs-by permutations puts rows into random orders, and --lags needs theirs. Use blocks.")
+    say(f"{encoder.columns.target}: reading all rows")
+
+    def read(rows: int) -> tuple[Array, Array]:
+        source = source_of(args)
+        source.select(encoder.columns)
+        try:
+            return first_rows(source, WarmUp(rows, lags=lags, encoder=encoder)).data()
+        finally:
+            source.close()
+
+    if not encoder.columns.plain:
+        n = source_of(args).rows_at_most(MOST_TUNING)
+        read(tuning_rows(n, args.tune))
+    X, y = read(MOST_TUNING)
+    return Permutations(X, y, args.tune) if args.runs_by == "permutations" else Blocks(X, y, args.tune)
+
+
+def save_picture(figure: Any, path: str) -> None:
+    """Write a figure in the format of its name, and say where."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format=Path(path).suffix[1:], dpi=150)
+    write_atomically(path, [picture.getvalue()])
+    say(f"plot: {path}")

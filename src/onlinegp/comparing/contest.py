@@ -1,0 +1,258 @@
+"""`compare`: every algorithm tuned for itself, then run on every run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from operator import index
+from time import thread_time
+from typing import Any
+
+import numpy as np
+
+from onlinegp.batch.choice import BUDGET, best_of, hyperparameters, prequential
+from onlinegp.batch.tuning import Hyperparameters
+from onlinegp.checks import Array, choice, count, fraction
+from onlinegp.comparing.entrants import Entrant, Fixed, entrants
+from onlinegp.comparing.results import Comparison, Entry, Run, Settings
+from onlinegp.comparing.sources import Rows, source_of
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined.scaled import Scaling
+from onlinegp.models.moves import WIDELY
+from onlinegp.processes import Jobs, in_parallel
+
+RUNS = 20
+EFFORT = 200_000  # rows that the search for the parameters of one algorithm may run
+POINTS, LAST = 100, 5  # of a learning curve; the steady state is the last fifth
+LEVEL = 0.95  # of the predictive intervals whose coverage is told
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An algorithm that is ready to run, and what it took to tune it: the models that were tried, and their rows."""
+
+    name: str
+    model: OnlineRegressor
+    params: dict[str, Any]
+    tried: int = 0
+    rows: int = 0
+
+
+def compare(
+    models: Any,
+    stream: Any,
+    *,
+    runs: int | None = None,
+    seeds: Sequence[int] | None = None,
+    by: str = "error",
+    effort: int = EFFORT,
+    budget: int = BUDGET,
+    level: float = 0.95,
+    window: int | None = None,
+    steady: int | None = None,
+    since: int = 0,
+    jobs: Jobs = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> Comparison:
+    """Compare algorithms over many runs of a stream, each tuned for itself on rows that are in none of them.
+
+    In every run each algorithm starts anew, and predicts every row before it learns it. Classes are tuned: around the
+    most likely kernels and noises of the rows to tune on, in standard units, a search of the same effort for each
+    tries what the class declares, such as step, radius and forgetting, and for all of them kernel and noise. It
+    goes by the prequential error, or log density, of the second half of those rows. Models that are given as they are
+    run as they are.
+
+    Parameters
+    ----------
+    models : sequence, or dict by name
+        Classes (``onlinegp.KRLST``), which are tuned; classes with some parameters that are not
+        (``functools.partial(onlinegp.KRLST, budget=50)``); models as they are (``onlinegp.KRLST(kernel)``).
+    stream : callable, Permutations or Blocks
+        A function of the seed that returns X and y, such as ``lambda seed: channel_switch(3000, seed=seed)``, whose
+        stream with one more seed is tuned on; or `Permutations` or `Blocks` of some rows.
+    runs : int, optional
+        How many, at least two; 20 if neither they nor `seeds` are given.
+    seeds : sequence of int, optional
+        One for each run; 0, 1, ... if None.
+    by : {"error", "density"}
+        What the search goes by, and the table is ranked by.
+    effort : int
+        Rows that the search for one algorithm may run, all its trials together.
+    budget : int
+        The largest number of centers of algorithms that have a budget.
+    level : float
+        The probability of the confidence intervals.
+    window : int, optional
+        Rows for each point of the learning curves; a hundredth of a run if None.
+    steady : int, optional
+        Rows at the end of a run that are its steady state; a fifth of it if None.
+    since : int
+        The row from which the time of convergence counts, such as that of a change.
+    jobs : int or Executor, optional
+        How many tunings, and then runs, at a time. joblib runs them, on the backend that ``joblib.parallel_config``
+        chose; None for as many as that says, or one per core. An executor of ``concurrent.futures`` runs them itself.
+    say : callable
+        Is told what is being done.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> import onlinegp as ogp
+    >>> from onlinegp.datasets import channel_switch
+    >>> stream = lambda seed: channel_switch(200, switch=None, seed=seed)
+    >>> found = ogp.compare([ogp.LinearRLS, ogp.KLMS], stream, runs=3, effort=1000, jobs=1)
+    >>> [entry.name for entry in found.entries]
+    ['KLMS', 'LinearRLS']
+    """
+    choice(("error", "density"), by=by)
+    count("A hundred thousand is a good search.", effort=effort)
+    count(budget=budget)
+    if not 0.0 < fraction(level=level) < 1.0:
+        raise ValueError(f"level must be less than 1, got {level}. 0.95 is usual.")
+    if isinstance(jobs, int):
+        count("Use None for one per core.", jobs=jobs)
+    taking_part, source, seeds = entrants(models), source_of(stream), _seeds(runs, seeds)
+    X, y = source.tuning(seeds)
+    streams = source.runs(seeds)
+    first = next(streams)
+    n = len(first[1])
+    settings = Settings(by, level, *_lengths(n, window, steady, since), since, n, tuple(seeds), len(y), effort, budget)
+    prepared = _prepared(taking_part, X, y, settings, jobs, say)
+    say(f"{len(prepared)} algorithms on {len(seeds)} runs of {n} rows")
+    tasks = ((one, X, y, settings) for X, y in _alike(chain([first], streams), first) for one in prepared)
+    found = in_parallel(run_one, tasks, jobs)
+    entries = [
+        Entry(one.name, one.params, one.tried, one.rows, tuple(found[i :: len(prepared)]))
+        for i, one in enumerate(prepared)
+    ]
+    return Comparison(settings, tuple(entries))
+
+
+def _seeds(runs: int | None, seeds: Sequence[int] | None) -> list[int]:
+    """Return the seed of each run."""
+    found = (
+        list(range(RUNS if runs is None else count(runs=runs))) if seeds is None else [index(seed) for seed in seeds]
+    )
+    if runs is not None and runs != len(found):
+        raise ValueError(f"runs must be the number of seeds, {len(found)}, got {runs}. Leave one of them out.")
+    if len(found) < 2:
+        raise ValueError(f"runs must be at least 2, got {len(found)}: one run says nothing about others. Use 20.")
+    if len(set(found)) < len(found) or min(found) < 0:
+        raise ValueError(f"seeds must be different, and not negative, got {found}.")
+    return found
+
+
+def _lengths(n: int, window: int | None, steady: int | None, since: int) -> tuple[int, int]:
+    """Return the rows of a point of the curves, and those of the steady state."""
+    window = max(1, n // POINTS) if window is None else count(window=window)
+    steady = max(1, n // LAST) if steady is None else count(steady=steady)
+    if window > n or steady > n or not 0 <= since < n:
+        raise ValueError(
+            f"window, steady and since must fit into a run of {n} rows, got {window}, {steady} and {since}."
+        )
+    return window, steady
+
+
+def _alike(streams: Iterator[Rows], first: Rows) -> Iterator[Rows]:
+    """Refuse a stream of another shape than the first."""
+    for X, y in streams:
+        if X.shape != first[0].shape or y.shape != first[1].shape:
+            raise ValueError(
+                f"stream must return X and y of the same shape for each seed, got {X.shape} and {y.shape} after "
+                f"{first[0].shape} and {first[1].shape}."
+            )
+        yield X, y
+
+
+def _prepared(
+    taking_part: Sequence[Entrant | Fixed],
+    X: Array,
+    y: Array,
+    settings: Settings,
+    jobs: Jobs,
+    say: Callable[[str], None],
+) -> list[Prepared]:
+    """Return all algorithms, tuned."""
+    tuned = [one for one in taking_part if isinstance(one, Entrant)]
+    scaling = Scaling.of(X, y)
+    Z, t = scaling(X, y)
+    found = None
+    if any("kernel" not in one.given for one in tuned):
+        say(f"maximum likelihood on {min(len(y), 1000)} of {len(y)} rows to tune on")
+        found = hyperparameters(Z, t, {}, jobs=jobs)
+    say(f"{len(tuned)} algorithms are tuned, with {settings.effort} rows each")
+    tasks = ((one, found, scaling, Z, t, settings) for one in tuned)
+    ready = {one.name: one for one in in_parallel(tune_one, tasks, jobs)}
+    return [
+        ready[one.name] if isinstance(one, Entrant) else Prepared(one.name, one.model, one.model.get_params(deep=False))
+        for one in taking_part
+    ]
+
+
+def tune_one(
+    entrant: Entrant,
+    found: list[Hyperparameters] | None,
+    scaling: Scaling,
+    Z: Array,
+    t: Array,
+    settings: Settings,
+) -> Prepared:
+    """Return an algorithm at its best on the rows to tune on."""
+    given, cls = entrant.given, entrant.estimator
+    trial = best_of(
+        cls,
+        hyperparameters(Z, t, given) if found is None or "kernel" in given else found,
+        lambda model: prequential(model, Z, t),
+        budget=given.get("budget", settings.budget),
+        given=given,
+        searched={**WIDELY, **cls.searched},
+        by=settings.by,
+        effort=settings.effort,
+        seed=0,
+    )
+    return Prepared(entrant.name, scaling.around(trial.build()), trial.params, trial.tried, trial.rows)
+
+
+def run_one(one: Prepared, X: Array, y: Array, settings: Settings) -> Run:
+    """Put a stream through an algorithm that starts anew: what it does before the steady state, and in it."""
+    model, split = one.model.unfitted(), len(y) - settings.steady
+    try:
+        with np.errstate(all="ignore"):
+            parts = [model.run(X[:split], y[:split])] if split else []
+            began = thread_time()
+            parts.append(model.run(X[split:], y[split:]))
+            seconds = thread_time() - began
+            error = np.concatenate([((part.y - part.mean) ** 2).reshape(len(part), -1).mean(axis=1) for part in parts])
+            density = np.concatenate([part.log_density.reshape(len(part), -1).mean(axis=1) for part in parts])
+    except (ValueError, FloatingPointError) as why:
+        return Run(wrong=str(why))
+    last, size = parts[-1], float(parts[-1].size.mean())
+    lower, upper = last.interval(LEVEL)
+    return Run(
+        error=_windows(error, settings.window),
+        density=_windows(density, settings.window),
+        steady_error=float(error[split:].mean()),
+        steady_density=float(density[split:].mean()),
+        coverage=float(np.mean((lower <= last.y) & (last.y <= upper))),
+        size=size,
+        microseconds=1e6 * seconds / settings.steady,
+        multiplications=model.multiplications(size, X.shape[1]),
+        bytes=_bytes(model),
+    )
+
+
+def _windows(values: Array, width: int) -> Array:
+    """Return the means of consecutive windows; the last may be shorter."""
+    starts = np.arange(0, len(values), width)
+    return np.add.reduceat(values, starts) / np.diff(np.append(starts, len(values)))
+
+
+def _bytes(model: OnlineRegressor) -> int:
+    """Return the bytes of all numbers that a model needs to go on."""
+    contents = model.dump()
+    assert contents is not None
+    return sum(value.nbytes if isinstance(value, np.ndarray) else 8 for value in contents["learned"].values())

@@ -1,0 +1,71 @@
+"""What takes part in a comparison: classes, which are tuned, and models as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from onlinegp.models.base import OnlineRegressor
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A class of models that takes part: its name in the table, and the parameters that are not searched."""
+
+    name: str
+    estimator: type[OnlineRegressor]
+    given: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A model that takes part as it is, in the units of the data: nothing of it is tuned."""
+
+    name: str
+    model: OnlineRegressor
+
+
+def entrants(models: Any) -> list[Entrant | Fixed]:
+    """Return what takes part: models by name, or a sequence of them, which are called by their classes."""
+    if isinstance(models, Mapping):
+        named = [(str(name), one) for name, one in models.items()]
+    elif isinstance(models, Sequence) and not isinstance(models, str):
+        named = [(one.name if isinstance(one, Entrant) else _class_of(one).__name__, one) for one in models]
+    else:
+        named = [("", models)]
+    found = [_entrant(name, one) for name, one in named if name]
+    if not found:
+        raise TypeError(f"models must be a list of classes or models, or a dictionary of them by name, got {models!r}.")
+    twice = [one.name for i, one in enumerate(found) if one.name in {other.name for other in found[:i]}]
+    if twice:
+        raise ValueError(f"models must have names of their own, got {twice[0]} twice. Pass a dictionary.")
+    return found
+
+
+def _entrant(name: str, one: Any) -> Entrant | Fixed:
+    if isinstance(one, OnlineRegressor):
+        one.check()
+        return Fixed(name, one.unfitted())
+    if isinstance(one, Entrant):
+        cls, given = one.estimator, one.given
+    else:
+        cls, given = _class_of(one), dict(one.keywords) if isinstance(one, partial) else {}
+    if odd := sorted(set(given) - set(cls.parameter_names())):
+        raise ValueError(f"{name} has no parameter {odd[0]!r}. Its parameters: {', '.join(cls.parameter_names())}.")
+    if cls.tunes_itself:
+        return Fixed(name, cls(**given))
+    return Entrant(name, cls, given)
+
+
+def _class_of(one: Any) -> type[OnlineRegressor]:
+    """Return the class of a model, of a class, or of a class with some parameters given."""
+    partly = isinstance(one, partial) and not one.args
+    cls = type(one) if isinstance(one, OnlineRegressor) else one.func if partly else one
+    if not (isinstance(cls, type) and issubclass(cls, OnlineRegressor)):
+        raise TypeError(
+            f"models must be classes such as onlinegp.KRLST, which are tuned, functools.partial(onlinegp.KRLST, "
+            f"budget=50) with parameters that are not, or models as they are, onlinegp.KRLST(), got {one!r}."
+        )
+    return cls

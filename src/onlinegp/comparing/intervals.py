@@ -1,0 +1,69 @@
+"""Means over independent runs, and how far off they may be: Student's t.
+
+With R runs q_1, ..., q_R of mean m and standard deviation s, the interval m +- t s / sqrt(R), t the quantile of R - 1
+degrees of freedom, holds the expected value with the probability `level` if the q are normal.
+
+Squared errors are positive and skewed, and are told in dB. To first order log m deviates from the log of the expected
+value by the mean of (q_r - m) / m (the delta method), so that in dB the interval is
+
+    10 log10 m +- 10 / log(10) t s / (m sqrt(R))
+
+and that of the ratio of two means over the same runs has the standard deviation of q_r / m - p_r / n in the place of
+s / m: what both algorithms owe to a hard run cancels.
+
+S. Asmussen and P. W. Glynn, Stochastic Simulation, 2007, chapter III (intervals, delta method, common random numbers).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from onlinegp.checks import Array
+from onlinegp.metrics import to_db
+
+DB = 10.0 / np.log(10.0)
+
+
+class Interval(NamedTuple):
+    """A mean over runs, and the ends of the interval that holds the expected value; numbers, or arrays of points."""
+
+    value: Array
+    low: Array
+    high: Array
+
+
+def of_mean(runs: Array, level: float) -> Interval:
+    """Return the interval of the mean of runs (R,) or (R, points)."""
+    return _around(runs.mean(axis=0), runs, level)
+
+
+def of_mean_in_db(runs: Array, level: float) -> Interval:
+    """Return the interval in dB of the mean of positive runs (R,) or (R, points)."""
+    return _around(to_db(runs.mean(axis=0)), DB * _relative(runs), level)
+
+
+def of_difference(runs: Array, others: Array, level: float) -> Interval:
+    """Return the interval of the difference of two means over the same runs."""
+    return of_mean(runs - others, level)
+
+
+def of_ratio_in_db(runs: Array, others: Array, level: float) -> Interval:
+    """Return the interval in dB of the ratio of two means over the same runs, of positive values."""
+    value = to_db(runs.mean(axis=0)) - to_db(others.mean(axis=0))
+    return _around(value, DB * (_relative(runs) - _relative(others)), level)
+
+
+def _relative(runs: Array) -> Array:
+    """Return the runs as shares of their mean; zero where it is zero, and all of them are."""
+    mean = runs.mean(axis=0)
+    return np.divide(runs, mean, out=np.zeros_like(runs), where=mean > 0.0)
+
+
+def _around(value: Array, runs: Array, level: float) -> Interval:
+    """Return the value with the half width that the spread of the runs gives it."""
+    from scipy.special import stdtrit
+
+    half = stdtrit(len(runs) - 1, 0.5 + 0.5 * level) * runs.std(axis=0, ddof=1) / np.sqrt(len(runs))
+    return Interval(value, value - half, value + half)

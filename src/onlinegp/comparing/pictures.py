@@ -1,0 +1,61 @@
+"""Pictures of a comparison: learning curves with bands, and error against cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from onlinegp.checks import choice
+from onlinegp.comparing.results import Comparison
+from onlinegp.comparing.tables import TITLES
+from onlinegp.plots import COLORS, STYLES
+
+COSTS = {
+    "microseconds": "processor time per sample [us]",
+    "multiplications": "multiplications per sample",
+    "bytes": "memory [bytes]",
+}
+
+
+def draw(found: Comparison, cost: str, names: Sequence[str]) -> Any:
+    """Return the figure: curves on the left, the front of the steady state against the cost on the right."""
+    from matplotlib.figure import Figure
+
+    choice(tuple(COSTS), cost=cost)
+    figure = Figure(figsize=(10.5, 4.6), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=[3, 2])
+    points = {}
+    for i, name in enumerate(names):
+        look = {"color": COLORS[i % len(COLORS)], "ls": STYLES[i // len(COLORS) % len(STYLES)]}
+        curve, steady = found.curve(name), found.steady_state(name)
+        left.fill_between(found.samples, curve.low, curve.high, color=look["color"], alpha=0.15, lw=0)
+        left.plot(found.samples, curve.value, label=name, lw=1.4, **look)
+        points[name] = (float(np.mean(found[name].of(cost))), float(steady.value))
+        half = [[float(steady.value - steady.low)], [float(steady.high - steady.value)]]
+        right.errorbar(*points[name], yerr=half, fmt="o", color=look["color"], capsize=2)
+    level = f"{found.settings.level:.0%} band"
+    left.set(
+        xlabel="samples", ylabel=TITLES[found.settings.by], title=f"Mean of {len(found.settings.seeds)} runs, {level}"
+    )
+    left.legend(fontsize=8, ncols=2, frameon=False)
+    label(right, points)
+    front = [points[name] for name in found.pareto(cost) if name in points]
+    right.plot(*np.transpose(front), color="0.6", lw=1, ls="--", zorder=0)
+    right.set(
+        xscale="log",
+        xlabel=COSTS[cost],
+        ylabel=f"{TITLES[found.settings.by]}, steady state",
+        title="Error against cost",
+    )
+    for ax in (left, right):
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.margins(x=0.02 if ax is left else 0.25)
+    return figure
+
+
+def label(ax: Any, points: dict[str, tuple[float, float]]) -> None:
+    """Write the names beside points."""
+    for name, point in points.items():
+        ax.annotate(name, point, xytext=(5, 3), textcoords="offset points", fontsize=8)

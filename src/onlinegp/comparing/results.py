@@ -1,0 +1,228 @@
+"""What a comparison found: means over runs with their intervals, paired differences, convergence, costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onlinegp.checks import Array, finite
+from onlinegp.comparing import intervals
+from onlinegp.comparing.intervals import Interval
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CONVERGED = 3.0  # dB above its steady state: there an algorithm counts as converged
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a comparison was made; see `compare`."""
+
+    by: str
+    level: float
+    window: int
+    steady: int
+    since: int
+    rows: int
+    seeds: tuple[int, ...]
+    tuning_rows: int
+    effort: int
+    budget: int
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One algorithm on one run.
+
+    Attributes
+    ----------
+    error, density : mean squared errors and log densities of the windows, (points,)
+    steady_error, steady_density, coverage : means over the steady state; the coverage is that of 95% intervals
+    size : the number of centers, mean over the steady state
+    microseconds : processor time per sample in the steady state, predicting and learning
+    multiplications : per sample at that size, by the formula of its class; None if it has none
+    bytes : of all numbers that the model needs to go on, at the end
+    wrong : why it broke down, if it did; then nothing else is known
+    """
+
+    error: Array = field(default_factory=lambda: np.empty(0))
+    density: Array = field(default_factory=lambda: np.empty(0))
+    steady_error: float = np.nan
+    steady_density: float = np.nan
+    coverage: float = np.nan
+    size: float = np.nan
+    microseconds: float = np.nan
+    multiplications: float | None = None
+    bytes: int = 0
+    wrong: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One algorithm: its parameters, what tuning them took, and its runs."""
+
+    name: str
+    params: dict[str, Any]
+    tried: int
+    search_rows: int
+    runs: tuple[Run, ...]
+
+    @property
+    def broken(self) -> int:
+        """In how many runs it broke down."""
+        return sum(bool(run.wrong) for run in self.runs)
+
+    def of(self, what: str) -> Array:
+        """Return a figure of every run, (runs,), or the windows of all, (runs, points)."""
+        return np.array([getattr(run, what) for run in self.runs], dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """What `compare` found: algorithms in the order of their steady state, the best first, with intervals over runs.
+
+    An algorithm that broke down in any run is not ranked: the runs that it came through are the easy ones. It is
+    listed last. The expected values that the intervals hold are those of the tuned algorithms over all runs that the
+    stream could give.
+
+    Attributes
+    ----------
+    settings : how it was made
+    entries : the algorithms, the best first
+    """
+
+    settings: Settings
+    given: tuple[Entry, ...]
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        return tuple(sorted(self.given, key=lambda entry: (entry.broken > 0, self._loss(entry))))
+
+    @property
+    def ranked(self) -> tuple[Entry, ...]:
+        """The entries that came through all runs."""
+        return tuple(entry for entry in self.entries if not entry.broken)
+
+    def __getitem__(self, name: str) -> Entry:
+        for entry in self.entries:
+            if entry.name == name:
+                return entry
+        raise KeyError(f"no algorithm is called {name!r}. There are: {', '.join(e.name for e in self.entries)}.")
+
+    # Figures
+
+    def steady_state(self, name: str) -> Interval:
+        """Return the mean of the steady state over runs: the squared error in dB, or the log density."""
+        runs = self[name].of(f"steady_{self.settings.by}")
+        return self._of_mean(runs)
+
+    def behind(self, name: str, other: str | None = None) -> Interval:
+        """Return how far an algorithm is behind another one in the steady state, over the same runs; the best if None.
+
+        In dB of squared error, or in nats of log density; larger is worse. If the interval holds zero, these runs do
+        not tell the two apart. The level is that of one such comparison, not of all of them together.
+        """
+        what = f"steady_{self.settings.by}"
+        own, others = self[name].of(what), (self.ranked[0] if other is None else self[other]).of(what)
+        if self.settings.by == "density":
+            return intervals.of_difference(others, own, self.settings.level)
+        return intervals.of_ratio_in_db(own, others, self.settings.level)
+
+    def curve(self, name: str) -> Interval:
+        """Return the learning curve: the mean over runs of each window, and its band, in dB or nats."""
+        return self._of_mean(self[name].of(self.settings.by))
+
+    @property
+    def samples(self) -> Array:
+        """The number of samples at the end of each window, (points,)."""
+        s = self.settings
+        return np.minimum(np.arange(s.window, s.rows + s.window, s.window), s.rows).astype(np.float64)
+
+    def convergence(self, name: str, level: float | None = None) -> int | None:
+        """Return the samples, from `since` on, until the mean squared error over runs has come down to a level.
+
+        Parameters
+        ----------
+        name : str
+        level : float, optional
+            In dB; 3 dB above the steady state of the algorithm itself if None. The time to a level that is the same for
+            all compares them fairly where their steady states differ.
+
+        Returns
+        -------
+        int or None
+            The end of the first window that is there; None if it never was.
+        """
+        entry = self[name]
+        if level is None:
+            level = float(intervals.of_mean_in_db(entry.of("steady_error"), 0.5).value) + CONVERGED
+        there = intervals.of_mean_in_db(entry.of("error"), 0.5).value <= finite(level=level)
+        there &= self.samples > self.settings.since
+        return int(self.samples[there.argmax()]) - self.settings.since if there.any() else None
+
+    def pareto(self, cost: str = "microseconds") -> list[str]:
+        """Return the algorithms that no other one beats in both the steady state and the cost, the cheapest first.
+
+        Parameters
+        ----------
+        cost : {"microseconds", "multiplications", "bytes"}
+        """
+        points = sorted((float(np.mean(entry.of(cost))), self._loss(entry), entry.name) for entry in self.ranked)
+        best, front = np.inf, []
+        for price, loss, name in points:
+            if np.isfinite(price) and loss < best:
+                best = loss
+                front.append(name)
+        return front
+
+    def _loss(self, entry: Entry) -> float:
+        """Return what is smaller for a better algorithm."""
+        mean = float(np.mean(entry.of(f"steady_{self.settings.by}")))
+        return mean if self.settings.by == "error" else -mean
+
+    def _of_mean(self, runs: Array) -> Interval:
+        of = intervals.of_mean if self.settings.by == "density" else intervals.of_mean_in_db
+        return of(runs, self.settings.level)
+
+    # As text and pictures
+
+    def figures(self) -> list[dict[str, Any]]:
+        """Return the table as plain data, one dictionary for each algorithm, the best first."""
+        from onlinegp.comparing import tables
+
+        return tables.figures(self)
+
+    def csv(self) -> str:
+        """Return the table as CSV, a line for each algorithm."""
+        from onlinegp.comparing import tables
+
+        return tables.csv(self)
+
+    def latex(self) -> str:
+        """Return the table as LaTeX, for the package booktabs."""
+        from onlinegp.comparing import tables
+
+        return tables.latex(self)
+
+    def __repr__(self) -> str:
+        from onlinegp.comparing import tables
+
+        return tables.text(self)
+
+    def plot(self, *, cost: str = "microseconds", names: Sequence[str] | None = None) -> Figure:
+        """Draw the learning curves with their bands, and the steady state against the cost.
+
+        Parameters
+        ----------
+        cost : {"microseconds", "multiplications", "bytes"}
+        names : sequence of str, optional
+            The algorithms to draw; those that came through all runs if None.
+        """
+        from onlinegp.comparing import pictures
+
+        return pictures.draw(self, cost, [entry.name for entry in self.ranked] if names is None else list(names))

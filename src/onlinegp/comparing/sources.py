@@ -1,0 +1,142 @@
+"""Where runs come from: each is a stream of its own, and none of their rows was tuned on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onlinegp.checks import Array, check_Xy, count
+
+Rows = tuple[Array, Array]  # X (n, d), and y (n,) or (n, outputs)
+SHARE, MOST = 5, 1000  # rows to tune on: a fifth of them, and so many at most
+
+
+class Source(Protocol):
+    """What `compare` asks for: rows to tune on, and a stream for each seed."""
+
+    def tuning(self, seeds: Sequence[int]) -> Rows:
+        """Return the rows to tune on, none of which is in a run."""
+        ...
+
+    def runs(self, seeds: Sequence[int]) -> Iterator[Rows]:
+        """Return the stream of each run, in order."""
+        ...
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A function of the seed that returns X and y. The stream to tune on has the seed after the largest."""
+
+    function: Callable[[int], tuple[ArrayLike, ArrayLike]]
+
+    def tuning(self, seeds: Sequence[int]) -> Rows:
+        new = max(seeds) + 1
+        X, y = self._stream(new)
+        if np.array_equal(y, self._stream(seeds[0])[1]):
+            raise ValueError(
+                f"stream must depend on its seed, but stream({seeds[0]}) and stream({new}) return the same y: all runs "
+                f"would be the same, and tuned on. Pass it on: lambda seed: channel_switch(3000, seed=seed)."
+            )
+        return X, y
+
+    def runs(self, seeds: Sequence[int]) -> Iterator[Rows]:
+        return map(self._stream, seeds)
+
+    def _stream(self, seed: int) -> Rows:
+        return check_Xy(*self.function(seed))
+
+
+@dataclass(frozen=True, eq=False)
+class Permutations:
+    """Runs over the same rows in different orders, for rows whose order means nothing.
+
+    Rows to tune on are drawn once and are in no run. The runs share their rows: an interval over them tells what the
+    order does, and not what other rows would do.
+
+    Parameters
+    ----------
+    X, y : array-like of shape (n, d), and (n,) or (n, outputs)
+    tune : int, optional
+        Rows to tune on; a fifth of them, at most 1000, if None.
+    """
+
+    X: ArrayLike
+    y: ArrayLike
+    tune: int | None = None
+
+    def tuning(self, seeds: Sequence[int]) -> Rows:
+        X, y, rows = self._split(seeds)
+        return X[rows], y[rows]
+
+    def runs(self, seeds: Sequence[int]) -> Iterator[Rows]:
+        X, y, rows = self._split(seeds)
+        rest = np.setdiff1d(np.arange(len(X)), rows)
+        for seed in seeds:
+            order = np.random.default_rng(seed).permutation(rest)
+            yield X[order], y[order]
+
+    def _split(self, seeds: Sequence[int]) -> tuple[Array, Array, Any]:
+        X, y = check_Xy(self.X, self.y)
+        rows = tuning_rows(len(X), self.tune)
+        return X, y, np.random.default_rng(max(seeds) + 1).permutation(len(X))[:rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Runs over consecutive blocks of a stream, for rows whose order matters: each algorithm starts anew in each.
+
+    The first rows are tuned on; the others are cut into as many blocks of the same length as there are runs. The runs
+    are as independent of each other as the blocks are. Seeds change nothing.
+
+    Parameters
+    ----------
+    X, y : array-like of shape (n, d), and (n,) or (n, outputs)
+    tune : int, optional
+        Rows to tune on; a fifth of them, at most 1000, if None.
+    """
+
+    X: ArrayLike
+    y: ArrayLike
+    tune: int | None = None
+
+    def tuning(self, seeds: Sequence[int]) -> Rows:
+        X, y = check_Xy(self.X, self.y)
+        rows = tuning_rows(len(X), self.tune)
+        return X[:rows], y[:rows]
+
+    def runs(self, seeds: Sequence[int]) -> Iterator[Rows]:
+        X, y = check_Xy(self.X, self.y)
+        start = tuning_rows(len(X), self.tune)
+        length = (len(X) - start) // len(seeds)
+        if length < 2:
+            raise ValueError(
+                f"runs must leave some rows for each, got {len(seeds)} runs for the {len(X) - start} rows that are not "
+                f"tuned on. Use fewer runs."
+            )
+        for i in range(len(seeds)):
+            block = slice(start + i * length, start + (i + 1) * length)
+            yield X[block], y[block]
+
+
+def tuning_rows(n: int, tune: int | None) -> int:
+    """Return how many of n rows are tuned on."""
+    rows = max(1, min(MOST, n // SHARE)) if tune is None else count("A thousand is plenty.", tune=tune)
+    if rows >= n:
+        raise ValueError(f"tune must leave rows to score, got {rows} of {n} rows. Use fewer.")
+    return rows
+
+
+def source_of(stream: Any) -> Source:
+    """Return what the user meant by a stream."""
+    if isinstance(stream, (Permutations, Blocks)):
+        return stream
+    if callable(stream):
+        return Simulated(stream)
+    raise TypeError(
+        f"stream must be a function of the seed that returns X and y, or Permutations(X, y) for rows whose order means "
+        f"nothing, or Blocks(X, y) for rows whose order matters, got {type(stream).__name__}."
+    )

@@ -1,0 +1,129 @@
+"""The table of a comparison: as plain data, text, CSV and LaTeX."""
+
+from __future__ import annotations
+
+import csv as csv_files
+import io
+from typing import Any
+
+import numpy as np
+
+from onlinegp.comparing.results import CONVERGED, Comparison, Entry
+
+UNITS = {"error": "dB", "density": "nats"}
+TITLES = {"error": "MSE [dB]", "density": "log density"}
+COLUMNS = ("behind the best", "95% covers", "converged", "centers", "us", "mult.", "bytes")  # after the steady state
+
+
+def figures(found: Comparison) -> list[dict[str, Any]]:
+    """Return one dictionary for each algorithm."""
+    fronts = {cost: found.pareto(cost) for cost in ("microseconds", "multiplications", "bytes")}
+    return [_row(found, entry, fronts) for entry in found.entries]
+
+
+def _row(found: Comparison, entry: Entry, fronts: dict[str, list[str]]) -> dict[str, Any]:
+    tuned = {"search_models": entry.tried, "search_rows": entry.search_rows}
+    params = {"parameters": "; ".join(f"{name}={value!r}" for name, value in entry.params.items() if name != "engine")}
+    if entry.broken:
+        return {"algorithm": entry.name, "broken_runs": entry.broken} | tuned | params
+    steady, behind = found.steady_state(entry.name), found.behind(entry.name)
+    mean = {what: float(np.mean(entry.of(what))) for what in ("coverage", "size", "microseconds", "bytes")}
+    count = float(np.mean(entry.of("multiplications")))
+    return (
+        {"algorithm": entry.name, "broken_runs": 0}
+        | {name: float(value) for name, value in zip(("steady", "steady_low", "steady_high"), steady, strict=True)}
+        | {name: float(value) for name, value in zip(("behind", "behind_low", "behind_high"), behind, strict=True)}
+        | {"converged": found.convergence(entry.name)}
+        | mean
+        | {"multiplications": None if np.isnan(count) else count}
+        | {f"pareto_{cost}": entry.name in front for cost, front in fronts.items()}
+        | tuned
+        | params
+    )
+
+
+def described(found: Comparison) -> str:
+    """Return in words how the comparison was made."""
+    s = found.settings
+    where = "" if s.since == 0 else f" after row {s.since}"
+    return (
+        f"{len(s.seeds)} runs of {s.rows} rows. Steady state: the last {s.steady} rows of each. Intervals: "
+        f"{s.level:.0%}, Student's t over runs; behind the best: paired over runs. Converged: samples{where} until the "
+        f"mean error of {s.window} rows is within {CONVERGED:g} dB of the steady state. Tuned by {s.by} on "
+        f"{s.tuning_rows} other rows, at most {s.effort} rows of trials for each algorithm. Processor time was "
+        f"measured, multiplications are from the formula of each class, both per sample; * is on the front of error "
+        f"against time."
+    )
+
+
+def text(found: Comparison) -> str:
+    """Return the table to be printed, and how it was made."""
+    rows = [_cells(found, row) for row in figures(found)]
+    titles = ["algorithm", f"{TITLES[found.settings.by]}, steady", *COLUMNS, "search rows"]
+    rooms = [max(len(title), *(len(row[i]) for row in rows)) for i, title in enumerate(titles)]
+    lines = [
+        "  ".join(
+            f"{c:<{room}}" if i == 0 else f"{c:>{room}}" for i, (c, room) in enumerate(zip(row, rooms, strict=True))
+        )
+        for row in (titles, *rows)
+    ]
+    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], "", described(found)])
+
+
+def _cells(found: Comparison, row: dict[str, Any]) -> list[str]:
+    """Return what is printed of an algorithm."""
+    if row["broken_runs"]:
+        of = f"broke down in {row['broken_runs']} of {len(found.settings.seeds)} runs"
+        return [row["algorithm"], of, *([""] * len(COLUMNS)), str(row["search_rows"])]
+    count = row["multiplications"]
+    return [
+        row["algorithm"] + ("*" if row["pareto_microseconds"] else ""),
+        f"{row['steady']:.2f} +- {row['steady_high'] - row['steady']:.2f}",
+        f"{row['behind']:.2f} +- {row['behind_high'] - row['behind']:.2f}" if row["behind"] else "-",
+        f"{row['coverage']:.1%}",
+        "never" if row["converged"] is None else str(row["converged"]),
+        f"{row['size']:.0f}",
+        f"{row['microseconds']:.2f}",
+        "-" if count is None else f"{count:.0f}",
+        f"{row['bytes']:.0f}",
+        str(row["search_rows"]),
+    ]
+
+
+def csv(found: Comparison) -> str:
+    """Return the table as CSV; empty where there is nothing to say."""
+    rows = figures(found)
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    out = io.StringIO()
+    writer = csv_files.DictWriter(out, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def latex(found: Comparison) -> str:
+    """Return the table as LaTeX, with what it says of itself as a comment."""
+    unit = UNITS[found.settings.by]
+    titles = ["algorithm", f"steady state [{unit}]", f"behind the best [{unit}]", "95\\% covers", "converged"]
+    titles += ["centers", r"time [$\mu$s]", "multiplications", "bytes"]
+    lines = [
+        r"\begin{tabular}{l" + "r" * (len(titles) - 1) + "}",
+        r"\toprule",
+        " & ".join(titles) + r" \\",
+        r"\midrule",
+    ]
+    for row in figures(found):
+        cells = _cells(found, row)[:-1]
+        cells = [_escaped(cell).replace("+-", r"$\pm$") for cell in cells]
+        if row["broken_runs"]:
+            cells = [cells[0], rf"\multicolumn{{{len(titles) - 1}}}{{l}}{{{cells[1]}}}"]
+        lines.append(" & ".join(cells) + r" \\")
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    return "\n".join([f"% {described(found)}", *lines]) + "\n"
+
+
+def _escaped(cell: str) -> str:
+    """Return a text that LaTeX takes as it is; minus signs are those of mathematics."""
+    for letter in "&%$#_{}":
+        cell = cell.replace(letter, f"\\{letter}")
+    return f"${cell[0]}$" + cell[1:] if cell.startswith("-") and len(cell) > 1 else cell

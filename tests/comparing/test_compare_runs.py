@@ -1,0 +1,286 @@
+"""`ogp.compare`: bands that cover what they claim, tuning apart from scoring, the same effort for all."""
+
+from __future__ import annotations
+
+import csv
+import io
+from functools import partial
+
+import numpy as np
+import pytest
+
+import onlinegp as ogp
+from onlinegp.comparing import contest, intervals
+from onlinegp.comparing.results import Comparison, Entry, Run, Settings
+from onlinegp.datasets import channel_switch
+from onlinegp.kernels import RBF
+from onlinegp.learner import RowLearner
+
+SETTINGS = Settings("error", 0.95, 10, 20, 0, 100, (0, 1, 2), 50, 1000, 300)
+
+
+class ConstantLearner(RowLearner):
+    """Says N(value, 1) of every row, and learns nothing."""
+
+    def __init__(self, features: int, outputs: int, value: float) -> None:
+        self.features, self.outputs, self.value, self.seen = features, outputs, value, 0
+
+    def learn(self, X, Y):
+        self.seen += len(X)
+
+    def predict(self, X):
+        shape = (len(X), self.outputs)
+        return ogp.Gaussian(np.full(shape, self.value), np.ones(shape))
+
+    def run(self, X, Y):
+        self.learn(X, Y)
+        return self.predict(X), np.zeros(len(X), dtype=np.int64)
+
+    def dump(self):
+        return {"seen": self.seen}
+
+    def load(self, contents):
+        self.seen = contents["seen"]
+
+
+class Constant(ogp.OnlineRegressor):
+    """Predicts a constant."""
+
+    def __init__(self, *, value: float = 0.0) -> None:
+        self.value = value
+
+    def start(self, features, outputs):
+        return ConstantLearner(features, outputs, self.value)
+
+
+def scale(n: int) -> np.ndarray:
+    """The standard deviation of `noise` along the stream: it falls."""
+    return 0.3 + 0.7 * np.exp(-np.arange(n) / 60)
+
+
+def noise(seed: int, n: int = 300) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, 1)), scale(n) * rng.standard_normal(n)
+
+
+def channel(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    return channel_switch(150, switch=None, seed=seed)
+
+
+@pytest.fixture(scope="module")
+def found() -> Comparison:
+    models = {"klms": ogp.KLMS, "small": partial(ogp.KRLST, budget=10), "as it is": ogp.LinearRLS(noise=0.1)}
+    return ogp.compare(models, channel, runs=4, effort=3000, jobs=1)
+
+
+# What is claimed of intervals and bands
+
+
+@pytest.mark.parametrize("runs", [5, 20])
+def test_intervals_hold_the_expected_value_as_often_as_they_say(runs):
+    """Mean squares of 30 normal errors, s^2 chi2(30) / 30, with a part that two algorithms share."""
+    rng = np.random.default_rng(0)
+    times, level = 4000, 0.95
+    hard = rng.gamma(50.0, 1.0 / 50.0, (runs, times))  # how hard a run is, for everybody
+    one = 0.4 * hard * rng.chisquare(30, (runs, times)) / 30
+    other = 0.2 * hard * rng.chisquare(30, (runs, times)) / 30
+    claims = [
+        (intervals.of_mean(one, level), 0.4),
+        (intervals.of_mean_in_db(one, level), 10 * np.log10(0.4)),
+        (intervals.of_difference(one, other, level), 0.2),
+        (intervals.of_ratio_in_db(one, other, level), 10 * np.log10(2.0)),
+    ]
+    for interval, truth in claims:
+        assert np.mean((interval.low <= truth) & (truth <= interval.high)) == pytest.approx(level, abs=0.012)
+    paired, alone = claims[3][0], claims[1][0]
+    assert np.mean(paired.high - paired.low) < np.sqrt(2) * np.mean(alone.high - alone.low)
+
+
+def test_bands_of_learning_curves_cover_the_known_expected_error():
+    """The expected squared error of predicting zero is the variance of the noise, at every row."""
+    covered, steady = [], []
+    truth = 10 * np.log10((scale(300) ** 2).reshape(-1, 20).mean(axis=1))
+    last = 10 * np.log10((scale(300)[-60:] ** 2).mean())
+    for i in range(60):
+        seeds = range(1000 * i, 1000 * i + 12)
+        found = ogp.compare({"zero": Constant()}, noise, seeds=seeds, window=20, jobs=1)
+        band, level = found.curve("zero"), found.steady_state("zero")
+        covered += ((band.low <= truth) & (truth <= band.high)).tolist()
+        steady.append(level.low <= last <= level.high)
+    assert np.mean(covered) == pytest.approx(0.95, abs=0.02)  # of 900 points
+    assert np.mean(steady) >= 0.88  # of 60
+
+
+def test_a_difference_of_zero_is_found_where_there_is_none():
+    found = ogp.compare({"zero": Constant(), "one": Constant(value=1.0), "none": Constant()}, noise, runs=8, jobs=1)
+    assert found.behind("none") == (0.0, 0.0, 0.0)
+    assert found.behind("one").low > 3.0
+    assert found.behind("one", "one") == (0.0, 0.0, 0.0)
+
+
+# Fairness
+
+
+def test_nothing_is_tuned_on_what_is_scored():
+    asked: list[int] = []
+
+    def stream(seed: int):
+        asked.append(seed)
+        return channel(seed)
+
+    found = ogp.compare([ogp.LinearRLS], stream, seeds=[3, 5], effort=500, jobs=1)
+    assert asked[0] == 6
+    assert sorted(set(asked)) == [3, 5, 6]
+    assert found.settings.tuning_rows == 150
+
+
+def test_permutations_share_rows_and_leave_out_those_to_tune_on():
+    y = np.arange(50.0)
+    source = ogp.Permutations(y[:, None], y, tune=12)
+    tuned = source.tuning([0, 1])[1]
+    runs = [y for _, y in source.runs([0, 1])]
+    assert sorted(np.concatenate([tuned, runs[0]])) == y.tolist()
+    assert sorted(runs[0]) == sorted(runs[1])
+    assert runs[0].tolist() != runs[1].tolist()
+
+
+def test_blocks_follow_each_other_in_order():
+    y = np.arange(50.0)
+    source = ogp.Blocks(y[:, None], y, tune=12)
+    assert source.tuning([0, 1, 2])[1].tolist() == y[:12].tolist()
+    assert [run[1].tolist() for run in source.runs([7, 8, 9])] == [y[i : i + 12].tolist() for i in (12, 24, 36)]
+
+
+def test_every_class_gets_the_same_effort_and_what_is_given_stays(found):
+    for name in ("klms", "small"):
+        assert 3000 <= found[name].search_rows <= 3000 + 2 * 150  # what is begun is finished, from both starts
+        assert found[name].search_rows == 150 * found[name].tried
+    assert found["small"].params["budget"] == 10
+    assert max(run.size for run in found["small"].runs) <= 10
+    assert (found["as it is"].tried, found["as it is"].params["noise"]) == (0, 0.1)
+    assert "at most 3000 rows of trials for each" in repr(found)
+
+
+def test_tuning_pays_on_rows_that_it_has_not_seen():
+    found = ogp.compare({"tuned": ogp.KLMS, "wrong": ogp.KLMS(RBF(0.1))}, channel, runs=8, effort=6000, jobs=1)
+    assert found.entries[0].name == "tuned"
+    assert found.behind("wrong").low > 1.0, repr(found)
+
+
+# What is told
+
+
+def test_figures_are_those_of_plain_runs(found):
+    errors, densities = [], []
+    for seed in range(4):
+        X, y = channel(seed)
+        trace = ogp.run(ogp.LinearRLS(noise=0.1), X, y)
+        errors.append((trace.mean - y) ** 2)
+        densities.append(trace.log_density)
+    entry = found["as it is"]
+    np.testing.assert_allclose(entry.of("error"), np.array(errors), rtol=1e-12)  # windows of one row
+    np.testing.assert_allclose(entry.of("steady_density"), np.array(densities)[:, -30:].mean(axis=1))
+    steady = np.array(errors)[:, -30:].mean()
+    assert found.steady_state("as it is").value == pytest.approx(10 * np.log10(steady))
+    assert entry.runs[0].multiplications == ogp.LinearRLS().multiplications(0, 5)
+    assert entry.runs[0].bytes == 8 * (36 + 6 + 1)
+
+
+def test_the_users_backend_runs_it_and_finds_the_same(found):
+    joblib = pytest.importorskip("joblib")
+    with joblib.parallel_config(backend="threading", n_jobs=3):
+        again = ogp.compare({"klms": ogp.KLMS}, channel, runs=4, effort=3000)
+    np.testing.assert_array_equal(again["klms"].of("error"), found["klms"].of("error"))
+    assert again["klms"].params == found["klms"].params
+
+
+def test_what_breaks_down_is_not_ranked():
+    models = {"stable": ogp.KLMS(RBF(1.0), step=0.5), "unstable": ogp.KLMS(RBF(3.0), step=2.5)}
+    found = ogp.compare(models, partial_channel, runs=3, jobs=1)
+    assert [entry.name for entry in found.ranked] == ["stable"]
+    assert found["unstable"].broken == 3
+    assert "broke down in 3 of 3 runs" in repr(found)
+    assert r"\multicolumn{8}{l}{broke down in 3 of 3 runs}" in found.latex()
+    assert found.figures()[-1]["broken_runs"] == 3
+
+
+def partial_channel(seed: int):
+    return channel_switch(400, switch=None, seed=seed)
+
+
+def made(name: str, curve: list[float], microseconds: float, steady: float | None = None) -> Entry:
+    error = np.array(curve)
+    level = float(error[-2:].mean()) if steady is None else steady
+    run = Run(error, -error, level, -level, 0.95, 10.0, microseconds, 100.0, 1000)
+    return Entry(name, {}, 1, 100, (run, run, run))
+
+
+def test_convergence_is_the_first_window_within_3_db():
+    curve = [4.0, 2.0, 1.0, 0.19, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1]
+    found = Comparison(SETTINGS, (made("one", curve, 1.0),))
+    assert found.convergence("one") == 40
+    assert found.convergence("one", 0.0) == 30
+    assert found.convergence("one", -11.0) is None
+    late = Comparison(Settings(**{**vars(SETTINGS), "since": 60}), (made("one", curve, 1.0),))
+    assert late.convergence("one") == 10
+
+
+def test_the_front_is_what_nothing_beats_in_both():
+    points = [("slow and good", 9.0, 0.1), ("beaten", 9.5, 0.2), ("middle", 3.0, 0.3), ("fast and bad", 1.0, 0.9)]
+    found = Comparison(SETTINGS, tuple(made(name, [1.0] * 10, cost, error) for name, cost, error in points))
+    assert found.pareto() == ["fast and bad", "middle", "slow and good"]
+    assert [entry.name for entry in found.entries] == ["slow and good", "beaten", "middle", "fast and bad"]
+    assert found.pareto("bytes") == ["slow and good"]
+
+
+def test_csv_latex_and_pictures(found):
+    rows = list(csv.DictReader(io.StringIO(found.csv())))
+    assert [row["algorithm"] for row in rows] == [entry.name for entry in found.entries]
+    assert float(rows[0]["steady_low"]) < float(rows[0]["steady"]) < float(rows[0]["steady_high"])
+    assert float(rows[0]["behind"]) == 0.0
+    odd = Comparison(SETTINGS, (made("a_b & 5%", [1.0] * 10, 1.0),)).latex()
+    assert r"a\_b \& 5\%* & 0.00 $\pm$ 0.00" in odd
+    pytest.importorskip("matplotlib")
+    left, right = found.plot(cost="multiplications").axes
+    assert [line.get_label() for line in left.lines] == [entry.name for entry in found.ranked]
+    assert right.get_xlabel() == "multiplications per sample"
+
+
+def test_by_density():
+    models = {"zero": Constant(), "one": Constant(value=1.0)}
+    found = ogp.compare(models, noise, runs=5, by="density", jobs=1)
+    assert found.entries[0].name == "zero"
+    assert found.behind("one").value == pytest.approx(0.5, abs=0.2)  # nats: half of the squared distance
+    assert found.curve("zero").value == pytest.approx(found["zero"].of("density").mean(axis=0))
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "said"),
+    [
+        ({"models": "krlst"}, TypeError, "models must be a list"),
+        ({"models": [ogp.KLMS, ogp.KLMS]}, ValueError, "KLMS twice"),
+        ({"models": [partial(ogp.KLMS, stepp=1.0)]}, ValueError, "KLMS has no parameter 'stepp'"),
+        ({"models": [int]}, TypeError, "models must be classes such as"),
+        ({"models": [ogp.KLMS(step=-1.0)]}, ValueError, "step must be"),
+        ({"stream": noise(0)}, TypeError, "Permutations\\(X, y\\) for rows whose order means nothing"),
+        ({"stream": lambda seed: noise(0)}, ValueError, "stream must depend on its seed"),
+        ({"stream": lambda seed: noise(seed, 100 + seed)}, ValueError, "the same shape for each seed"),
+        ({"runs": 1}, ValueError, "runs must be at least 2"),
+        ({"seeds": [1, 1]}, ValueError, "seeds must be different"),
+        ({"seeds": [1, 2, 3]}, ValueError, "the number of seeds, 3, got 2"),
+        ({"by": "luck"}, ValueError, "by must be one of"),
+        ({"level": 1.0}, ValueError, "level must be less than 1"),
+        ({"steady": 1000}, ValueError, "must fit into a run of 300 rows"),
+        ({"stream": ogp.Blocks(*noise(0), tune=299)}, ValueError, "runs must leave some rows for each"),
+        ({"stream": ogp.Permutations(*noise(0), tune=300)}, ValueError, "tune must leave rows to score"),
+        ({"jobs": 0}, ValueError, "jobs must be at least 1"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(change, error, said):
+    arguments = {"models": {"zero": Constant()}, "stream": noise, "runs": 2, "jobs": 1} | change
+    with pytest.raises(error, match=said):
+        ogp.compare(arguments.pop("models"), arguments.pop("stream"), **arguments)
+
+
+def test_windows_are_means_and_the_last_may_be_shorter():
+    assert contest._windows(np.arange(7.0), 3).tolist() == [1.0, 4.0, 6.0]

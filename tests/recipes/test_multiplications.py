@@ -1,0 +1,128 @@
+"""Formulas for multiplications, against plain loops over numbers that count."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import onlinegp as ogp
+from onlinegp.kernels import RBF
+
+
+class Number(float):
+    """A number that counts the products and quotients it takes part in."""
+
+    count = 0
+
+    def _counted(self, value: float) -> Number:
+        Number.count += 1
+        return Number(value)
+
+    def __mul__(self, other):
+        return self._counted(float(self) * float(other))
+
+    def __truediv__(self, other):
+        return self._counted(float(self) / float(other))
+
+    def __add__(self, other):
+        return Number(float(self) + float(other))
+
+    def __sub__(self, other):
+        return Number(float(self) - float(other))
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+def numbers(values) -> list:
+    return [Number(value) for value in values]
+
+
+def dot(a, b) -> Number:
+    return sum((x * y for x, y in zip(a, b, strict=True)), Number(0.0))
+
+
+def kernel_row(C, x) -> list:
+    """exp(-|z - c|^2 / 2) of scaled inputs: d squares and a factor for each center."""
+    row = []
+    for c in C:
+        d = [Number(u - v) for u, v in zip(c, x, strict=True)]
+        row.append(Number(math.exp(-(dot(d, d) * 0.5))))
+    return row
+
+
+def klms(C, x, alpha, y):
+    e = y - dot(kernel_row(C, x), alpha)
+    return e * 0.5
+
+
+def knlms(C, x, alpha, y):
+    k = kernel_row(C, x)
+    e = y - dot(k, alpha)
+    [Number(abs(value)) / (Number(1.0) * 1.0) for value in k]  # coherence
+    factor = Number(0.5) * e / (dot(k, k) + 0.01)
+    return [a + factor * value for a, value in zip(alpha, k, strict=True)]
+
+
+def online_gp(C, x, alpha, y):
+    """One row of the exact GP: t = L^-1 k by substitution, and the new row of the triangle."""
+    k, m = kernel_row(C, x), len(C)
+    L = np.linalg.cholesky(np.exp(-0.5 * ((C[:, None] - C) ** 2).sum(axis=2)) + 0.01 * np.eye(m))
+    t: list = []
+    for i in range(m):
+        t.append((k[i] - dot(numbers(L[i, :i]), t)) / Number(L[i, i]))
+    s = Number(1.01) - dot(t, t)
+    return (y - dot(t, alpha)) / math.sqrt(s)
+
+
+def posterior(C, x, alpha, y):
+    """One row of the online GP over centers: t, h = S t, and the corrections of b and of a triangle of S."""
+    k, m = kernel_row(C, x), len(C)
+    L = np.linalg.cholesky(np.exp(-0.5 * ((C[:, None] - C) ** 2).sum(axis=2)) + 1e-3 * np.eye(m))
+    t: list = []
+    for i in range(m):
+        t.append((k[i] - dot(numbers(L[i, :i]), t)) / Number(L[i, i]))
+    h = [dot(numbers(row), t) for row in np.eye(m)]
+    s = dot(t, h) - dot(t, t) + 1.0
+    gain = (y - dot(t, alpha)) / s
+    b = [a + gain * value for a, value in zip(alpha, h, strict=True)]
+    u = [value / s for value in h]
+    return b, [[u[i] * h[j] for j in range(i + 1)] for i in range(m)]
+
+
+@pytest.mark.parametrize(
+    ("model", "loop"),
+    [
+        (ogp.KLMS(RBF(1.0)), klms),
+        (ogp.KNLMS(RBF(1.0)), knlms),
+        (ogp.OnlineGP(RBF(1.0), noise=0.01), online_gp),
+        (ogp.KRLST(RBF(1.0), noise=1.0, budget=100), posterior),
+    ],
+    ids=lambda one: getattr(one, "__name__", type(one).__name__),
+)
+@pytest.mark.parametrize("m", [5, 40])
+def test_formulas_count_what_a_plain_loop_multiplies(model, loop, m):
+    rng = np.random.default_rng(0)
+    C, x, alpha = rng.standard_normal((m, 3)), rng.standard_normal(3), numbers(rng.standard_normal(m))
+    Number.count = 0
+    loop(C, x, alpha, Number(1.0))
+    assert model.multiplications(m, 3) == pytest.approx(Number.count, rel=0.02, abs=12)
+
+
+def test_a_full_budget_and_forgetting_add_to_it():
+    free, full = (ogp.KRLST(RBF(1.0), budget=budget).multiplications(50, 4) for budget in (51, 50))
+    assert full - free == 7 * 50**2
+    assert ogp.NORMA(leak=0.01, budget=60).multiplications(50, 4) == ogp.KLMS().multiplications(50, 4) + 50
+    assert ogp.QKLMS().multiplications(50, 4) == ogp.KLMS().multiplications(50, 4) + 200
+    assert ogp.LinearRLS(forgetting=0.9).multiplications(0, 4) > ogp.LinearRLS().multiplications(0, 4)
+    assert ogp.Scaled(ogp.KLMS()).multiplications(50, 4) == ogp.KLMS().multiplications(50, 4)
+    assert ogp.LocalGP().multiplications(50, 4) is None
+
+
+def test_linear_regression_and_random_features():
+    """A triangle of 5 weights: solved, and rotated by one row."""
+    solved, rotated = 15 + 2 * 5, 2 * 5 * 4 + 9 * 5
+    assert ogp.LinearRLS(intercept=True).multiplications(0, 4) == solved + rotated + 5 + 1
+    features = ogp.RandomFeatureGP(pairs=10)
+    assert features.multiplications(0, 4) == 10 * 6 + ogp.LinearRLS(intercept=False).multiplications(0, 20)
