@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from time import process_time
 
 import numpy as np
 from scipy import stats
@@ -87,6 +88,23 @@ def calibration() -> Iterator[str]:
     yield from (f"{name}: the page has it, this script has not" for name in told)
 
 
+def spreads() -> Iterator[str]:
+    """Check the microseconds per row of the calibration page: what `HeavyTailed` adds to a run, and its intervals."""
+    y = np.random.default_rng(0).standard_normal(20_000)
+    inside, best = ogp.LinearRLS(noise=1.0), [np.inf] * 3
+    for _ in range(5):
+        times = [process_time()]
+        for model in (inside, ogp.HeavyTailed(inside)):
+            trace = ogp.run(model, np.zeros((len(y), 1)), y)
+            times.append(process_time())
+        trace.interval(0.95)
+        times.append(process_time())
+        best = np.minimum(best, np.diff(times)).tolist()
+    plain, heavy, interval = (1e6 * seconds / len(y) for seconds in best)
+    told = re.findall(r"about ([\d.]+) microseconds", CALIBRATION.read_text("utf-8"))
+    yield from compare("HeavyTailed", [float(us) for us in told], [heavy - plain, interval], [ORDER, ORDER])
+
+
 def streams(folder: Path) -> Iterator[str]:
     """Check the table of real streams of the choosing page."""
     import accuracy
@@ -108,7 +126,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, help="the folder of the data sets of benchmarks/accuracy.py")
     args = parser.parse_args()
-    wrong = [*calibration(), *costs(), *(streams(args.data) if args.data else ())]
+    wrong = [*calibration(), *spreads(), *costs(), *(streams(args.data) if args.data else ())]
     print("\n".join(wrong) or "The numbers are those of the pages.")
     return 1 if wrong else 0
 

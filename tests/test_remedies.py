@@ -79,3 +79,16 @@ def test_the_defaults_without_tuning_are_those(tmp_path, capsys):
     assert main(["run", str(tmp_path / "data.csv"), "--tune", "0", "--out", str(tmp_path / "out.csv")]) == 0
     told = capsys.readouterr().err
     assert f"noise = {ogp.KRLST().noise}; budget = {ogp.KRLST().budget}" in told
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ogp.KLMS(kerneltype="gauss"), r"'kerneltype'\. The parameters are kernel, step, .*passed by name"),
+        (lambda: ogp.QKLMS(RBF(), 0.5), r"positional .*\. The parameters are kernel, step, radius, .*by name"),
+        (lambda: ogp.Lagged(lags=3), r"'model'\. The parameters are model, lags, horizon;"),
+    ],
+)
+def test_a_wrong_parameter_names_the_right_ones(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()

@@ -82,7 +82,9 @@ def floats(series: Any, name: str) -> Array:
     elif series.dtype.is_numeric() or series.dtype == nw.Boolean:
         values = series.cast(nw.Float64).to_numpy()
     else:
-        raise ValueError(f"{name} must hold numbers, got {series.dtype}. Convert it to numbers, or drop the column.")
+        raise ValueError(
+            f"{name} must hold numbers, got {series.dtype}. Use onlinegp.Columns for text and dates, or drop it."
+        )
     if not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(values))[0])
         what = "infinity" if np.isinf(values[row]) else "NaN or nothing"
@@ -114,7 +116,7 @@ def build(columns: dict[str, Any], where: Origin) -> Any:
 def _number(value: Any, name: str) -> float:
     if isinstance(value, str | bytes):
         raise ValueError(
-            f"{name} must hold numbers, got the text {value!r}. Convert it to numbers, or drop the column."
+            f"{name} must hold numbers, got the text {value!r}. Use onlinegp.Columns for text and dates, or drop it."
         )
     try:
         return float(value)

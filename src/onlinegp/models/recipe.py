@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from functools import wraps
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from onlinegp.checks import Array
@@ -33,7 +35,23 @@ def parameters(cls: Class) -> Class:
     citation = getattr(cls, "citation", "")
     if cls.__doc__ and "References\n" not in cls.__doc__ and citation:
         cls.__doc__ = f"{cls.__doc__.rstrip()}\n\n    References\n    ----------\n    {citation}\n    "
-    return dataclass(eq=False, repr=False)(cls)  # type: ignore[return-value]
+    made = dataclass(eq=False, repr=False)(cls)
+    made.__init__ = _helpful(made.__init__)  # type: ignore[misc]
+    return made  # type: ignore[return-value]
+
+
+def _helpful(init: Callable[..., None]) -> Callable[..., None]:
+    """Return a constructor that says which parameters there are when it is called with others."""
+
+    @wraps(init)
+    def helpful(self: Any, *args: Any, **named: Any) -> None:
+        try:
+            init(self, *args, **named)
+        except TypeError as error:
+            names = ", ".join(type(self).parameter_names())
+            raise TypeError(f"{error}. The parameters are {names}; all but the first are passed by name.") from None
+
+    return helpful
 
 
 def _plain(annotation: Any) -> Any:
