@@ -5,7 +5,7 @@
 namespace onlinegp::ONLINEGP_ISA {
 
 constexpr double LEAST_DOUBT = 1e-15, SMALLEST_NOVELTY = 1e-12, WORTH_A_CENTER = 1e-3;
-constexpr int64_t RENEWED_EVERY = 4;
+constexpr int64_t RENEWED_EVERY = 16;
 
 // R, the running maximum of the row sums of |k| over m centers, with x as one more row
 template <class T> double row_bound(const State<T>& state, int64_t m, const T* k, double kxx) {
