@@ -6,7 +6,7 @@ namespace onlinegp::ONLINEGP_ISA {
 
 constexpr double LEAST_DOUBT = 1e-15, SMALLEST_NOVELTY = 1e-12, WORTH_A_CENTER = 1e-3;
 constexpr double LEAST_POWER = 1e-4, MOST_POWER = 1e4;
-constexpr int64_t RENEWED_EVERY = 4;
+constexpr int64_t RENEWED_EVERY = 16;
 
 // The variance of the noise in units of the prior
 template <class T> double noise_of(const Recipe& recipe, const State<T>& state) {

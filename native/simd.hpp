@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -156,6 +157,21 @@ template <> INLINE void add_sums<double>(double* out, Vec<double> a, Vec<double>
     _mm256_storeu_pd(out, _mm256_add_pd(_mm256_loadu_pd(out), s));
 }
 #endif
+
+// Lane l of row k becomes lane k of row l, of W rows: in stages that exchange blocks of 1, 2, 4, ... lanes
+#if defined(__clang__)
+#define PICK(a, b, ...) __builtin_shufflevector(a, b, (__VA_ARGS__)...)
+#else
+#define PICK(a, b, ...) __builtin_shuffle(a, b, Int<T>{(__VA_ARGS__)...})
+#endif
+template <class T, int Step, int... I> INLINE void exchange(Vec<T>& a, Vec<T>& b, std::integer_sequence<int, I...>) {
+    const Vec<T> low = PICK(a, b, I & Step ? W<T> + I - Step : I), high = PICK(a, b, I & Step ? W<T> + I : I + Step);
+    a = low, b = high;
+}
+template <class T, int Step = 1> INLINE void transpose(Vec<T> (&rows)[W<T>]) {
+    EACH(k, W<T>) if (!(k & Step)) exchange<T, Step>(rows[k], rows[k | Step], std::make_integer_sequence<int, W<T>>{});
+    if constexpr (2 * Step < W<T>) transpose<T, 2 * Step>(rows);
+}
 
 template <class T> INLINE Int<T> lanes() {  // 0, 1, 2, ...
     Int<T> lane;

@@ -123,7 +123,9 @@ template <class T> struct Factor : Triangle<T> {
             row[c] = p[j];
             std::memmove(p + j, p + j + 1, size_t(m - 1 - j) * sizeof(T)), p[m - 1] = 0;
         }
-        turn.n[j] = inverse[j];
+        for (int64_t r = j / W<T> * W<T>; r < j; r++) turn.n[r] = turn.f[r] = 0, turn.e[r] = 1;
+        for (int64_t r = m; r % W<T>; r++) turn.n[r] = turn.f[r] = turn.e[r] = 0;
+        turn.n[j] = inverse[j], turn.e[j] = turn.f[j] = 0;
         std::memset(Y, 0, this->rows * sizeof(T));
         for (int64_t r = j + 1; r < m; r++) Y[r] = inverse[j] * column(j)[r];
         Length nu{square(inverse[j]), double(inverse[j]), 1.0 / double(inverse[j])};
@@ -213,41 +215,72 @@ template <class T> struct Symmetric : Triangle<T> {
         if (pending) pending = false;  // several threads may come here with nothing
     }
 
-    // E' S E. Columns are combined as those of L, to T = S E, and then turned along. What symmetry tells of the rows above
-    // the diagonal: the sum of n_k T_kc over k < c is e_c Y_c + f_c q, with q that of n_k S_kl n_l over k, l < c.
+    // E' S E, in tiles of W rows and columns. Columns are combined as those of L, to T = S E, with Y = sum of n_k S_k over
+    // the columns so far; then the rows of T are, with `sums` of n_k T_k over the rows so far.
     void turn(const Turn<T>& turn, T* Y) {
-        const int64_t j = turn.j, m = turn.m;
-        in_groups(0, j, [&](int64_t i, auto group) { turn_along(group, turn, i); });
+        const int64_t first = turn.j / W<T> * W<T>;
+        T q = 0;
         std::memset(Y, 0, this->rows * sizeof(T));
-        for (int64_t r = j + 1; r < m; r++) Y[r] = turn.n[j] * column(j)[r];
-        T q = turn.n[j] * turn.n[j] * column(j)[j];
-        in_groups(j + 1, m, [&](int64_t i, auto group) { turn_columns(group, turn, i, Y, q); });
-        column(m - 1)[m - 1] = 0;
+        for (int64_t i = 0; i < first; i += W<T>) turn_columns<false>(turn, i, Y, q);
+        for (int64_t i = first; i < turn.m; i += W<T>) turn_columns<true>(turn, i, Y, q);
+        column(turn.m - 1)[turn.m - 1] = 0;
         if (pending) turn.vector(u);
     }
 
   private:
-    template <int G> INLINE void turn_along(Group<G>, const Turn<T>& turn, int64_t i) {  // columns before j
-        T *x[G], sums[G];
-        EACH(g, G) x[g] = column(i + g), sums[g] = turn.n[turn.j] * x[g][turn.j];
-        turn.template along<G>(x, x, turn.j + 1, sums);
-    }
-    template <int G> INLINE void turn_columns(Group<G>, const Turn<T>& turn, int64_t i, T* Y, T& q) {
-        const T *n = turn.n + i, *e = turn.e + i, *f = turn.f + i;
-        T *x[G], *to[G], sums[G];
-        EACH(g, G) {
-            x[g] = column(i + g), to[g] = column(i + g - 1);
-            const T own = x[g][i + g], y = Y[i + g];
-            sums[g] = fma1(f[g], q, e[g] * y);
-            q = fma1(n[g], fma1(n[g], own, 2 * y), q);
-            EACH(h, G) if (h >= g) {
-                const T s = x[g][i + h];
-                x[g][i + h] = fma1(f[g], Y[i + h], e[g] * s), Y[i + h] = fma1(n[g], s, Y[i + h]);
-            }
+    // Above the diagonal, symmetry tells `sums`: over the k before c, n_k T_kc add up to e_c Y_c + f_c q, with q the sum of
+    // n_k S_kl n_l over k before the group, and l before c.
+    template <bool After> INLINE void turn_columns(const Turn<T>& turn, int64_t i, T* Y, T& q) {
+        constexpr int G = W<T>;
+        const int64_t j = turn.j, first = After ? i : j / G * G;
+        const T *n = turn.n, *e = turn.e, *f = turn.f;
+        T *x[G], *to[G];
+        Vec<T> sums{}, nc[G], ec[G], fc[G], out[G], held[G];
+        EACH(g, G) x[g] = column(i) + g * length(i), to[g] = i + g <= j ? x[g] : g ? x[g - 1] : column(i - 1);
+        if (After) {
+            EACH(g, G) nc[g] = splat<T>(n[i + g]), ec[g] = splat<T>(e[i + g]), fc[g] = splat<T>(f[i + g]);
+            EACH(g, G) sums[g] = fma1(f[i + g], q, e[i + g] * Y[i + g]), q = fma1(n[i + g], Y[i + g], q);
         }
-        this->template combine<G>(turn, i, x, x, Y, i + G);
-        EACH(g, G) EACH(h, G) if (h >= g) turn.one(x[g], to[g], i + h, sums[g]);
-        turn.template along<G>(x, to, i + G, sums);
+        const auto tile = [&](int64_t r, bool corner) ALWAYS {
+            EACH(g, G) out[g] = load(x[g] + r);
+            if (corner) {
+                Vec<T> mirrored[G];
+                EACH(g, G) mirrored[g] = out[g];
+                transpose<T>(mirrored);
+                EACH(g, G) out[g] += keep<T>(mirrored[g], first_lanes<T>(g));
+            }
+            if (After) {
+                Vec<T> y = load(Y + r);
+                EACH(g, G) {
+                    const Vec<T> own = out[g];
+                    out[g] = fma(fc[g], y, ec[g] * own), y = fma(nc[g], own, y);
+                }
+                store(Y + r, y);
+            }
+            transpose<T>(out);
+            EACH(k, G) {
+                const Vec<T> own = out[k];
+                out[k] = fma(splat<T>(f[r + k]), sums, own * splat<T>(e[r + k])), sums = fma(splat<T>(n[r + k]), own, sums);
+            }
+        };
+        const auto write = [&](int64_t r, Vec<T> last) ALWAYS {
+            held[G - 1] = last;
+            transpose<T>(held);
+            EACH(g, G) store(to[g] + r, held[g]);
+        };
+        tile(first, After);
+        if (After) {
+            EACH(g, G) q = fma1(n[i + g], Y[i + g], q), out[g] = keep<T>(out[g], first_lanes<T>(g + 1));
+            if (i > j) to[0][i - 1] = out[0][0];
+        }
+        EACH(k, G - 1) held[k] = first + k < j ? out[k] : out[k + 1];
+        int64_t r = first + G;
+        for (; r < turn.m; r += G) {
+            tile(r, false);
+            write(r - G, out[0]);
+            EACH(k, G - 1) held[k] = out[k + 1];
+        }
+        write(r - G, Vec<T>{});
     }
 
     template <bool Update> __attribute__((noinline)) void pass(int64_t m, const T* x, T* out) {

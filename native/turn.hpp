@@ -30,36 +30,24 @@ template <class Body> INLINE void in_groups(int64_t begin, int64_t end, const Bo
 }
 
 template <class T> struct Turn {
-    T *n, *e, *f;  // (m,): n, nu_{i-1} / nu_i, -n_i / (nu_i nu_{i-1}), from j on
+    T *n, *e, *f;  // n, nu_{i-1} / nu_i, -n_i / (nu_i nu_{i-1}), (m,) and zero from there on; 0, 1, 0 before j, and e_j = f_j = 0
     int64_t j, m;
 
-    // Of G vectors: to[i - 1] = (x E)_i for i from `first` on, where `sum` has the n_k x_k before; `to` may be x
-    template <int G> INLINE void along(const T* const (&x)[G], T* const (&to)[G], int64_t first, T (&sum)[G]) const {
-        int64_t i = first;
-        for (; i % W<T> && i < m; i++) EACH(g, G) one(x[g], to[g], i, sum[g]);
-        for (; i + W<T> <= m; i += W<T>) {
-            const Vec<T> ni = load(n + i), ei = load(e + i), fi = load(f + i);
-            Vec<T> later[W<T>];  // n_k, where i > k
-            EACH(k, W<T>) later[k] = keep<T>(splat<T>(n[i + k]), ~first_lanes<T>(k + 1));
-            EACH(g, G) {
-                const Vec<T> own = load(x[g] + i);
-                Vec<T> within = splat<T>(x[g][i]) * later[0];
-                EACH(k, W<T> - 2) within = fma(splat<T>(x[g][i + k + 1]), later[k + 1], within);
-                store_anywhere(to[g] + i - 1, fma(within + sum[g], fi, own * ei));
-                sum[g] += fma(own, ni, within)[W<T> - 1];
-            }
+    void vector(T* x) const {  // x <- x E, of an x that is zero from m on
+        T sum = n[j] * x[j];
+        int64_t i = j + 1;
+        for (; i % W<T> && i < m; i++) {
+            const T own = x[i];
+            x[i - 1] = fma1(sum, f[i], own * e[i]), sum = fma1(own, n[i], sum);
         }
-        for (; i < m; i++) EACH(g, G) one(x[g], to[g], i, sum[g]);
-        EACH(g, G) to[g][m - 1] = 0;
-    }
-    INLINE void one(const T* x, T* to, int64_t i, T& sum) const {
-        const T own = x[i];
-        to[i - 1] = fma1(sum, f[i], own * e[i]);
-        sum = fma1(own, n[i], sum);
-    }
-    void vector(T* x) const {  // x <- x E
-        T sum[] = {n[j] * x[j]};
-        along<1>({x}, {x}, j + 1, sum);
+        for (; i < m; i += W<T>) {
+            const Vec<T> own = load(x + i);
+            Vec<T> within{};  // n_k x_k, over k < i
+            EACH(k, W<T> - 1) within = fma(splat<T>(own[k]), keep<T>(splat<T>(n[i + k]), ~first_lanes<T>(k + 1)), within);
+            store_anywhere(x + i - 1, fma(within + sum, load(f + i), own * load(e + i)));
+            sum += fma(own, load(n + i), within)[W<T> - 1];
+        }
+        x[m - 1] = 0;
     }
 };
 

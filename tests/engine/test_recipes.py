@@ -18,8 +18,10 @@ from pairs import (
 
 from onlinegp.engine import available
 from onlinegp.kernels import RBF, Matern32
-from onlinegp.recipes.beliefs import Beta
+from onlinegp.recipes.beliefs import Beta, Posterior
 from onlinegp.recipes.dictionaries import Novelty, Quantized, Surprise
+from onlinegp.recipes.forgetting import BackToPrior
+from onlinegp.recipes.pruning import LeastError, Oldest
 from onlinegp.recipes.update import Recipe
 
 pytestmark = pytest.mark.skipif(not available(), reason="the compiled engine was not built")
@@ -92,6 +94,19 @@ def test_many_outputs(name, outputs):
     state = recipe.start(FEATURES, outputs)
     trace = native(recipe, recipe.start(FEATURES, outputs))._core.run(X, Y, True)
     assert_same_steps(python_steps(recipe, state, X, Y), trace)
+
+
+@pytest.mark.parametrize("pruning", [LeastError, Oldest])
+def test_any_number_of_centers(pruning):
+    for budget in range(1, 35):  # tiles of 2, 4, 8 and 16, with every remainder; centers leave from anywhere in them
+        recipe = Recipe(RBF(0.9), Posterior(0.02, 1e-3), forgetting=BackToPrior(0.99), pruning=pruning(budget))
+        X, Y = stream(3 * budget + 10, seed=budget)
+        state, engine = recipe.start(FEATURES), native(recipe, recipe.start(FEATURES))
+        trace = engine._core.run(X, Y, True)
+        steps = python_steps(recipe, state, X, Y)
+        assert any(s.left >= 0 for s in steps)
+        assert_same_steps(steps, trace, rtol=TOLERANCE)
+        assert_same_state(engine.state, state, rtol=TOLERANCE)
 
 
 @pytest.mark.parametrize("features", [1, 3, 8, 17])

@@ -36,7 +36,7 @@ LEAST_DOUBT = 1e-15  # a share of the prior variance: rounding cannot tell less 
 SMALLEST_NOVELTY = 1e-12  # the same of what the centers do not express, where x is to become one of them
 WORTH_A_CENTER = 1e-3  # a share of the noise: what differs by less from the span of the centers is not worth a slot
 LEAST_POWER, MOST_POWER = 1e-4, 1e4  # of a state: what its prior variance may become, as a share of the first
-RENEWED_EVERY = 4  # corrections until the next entry of dQ is made anew
+RENEWED_EVERY = 16  # corrections until the next entry of dQ is made anew
 
 
 def unit(m: int, slot: int) -> Array:
