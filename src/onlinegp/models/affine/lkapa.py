@@ -102,9 +102,9 @@ class NLKAPA(AffineRegressor):
 
         alpha <- (1 - step leak) alpha,   alpha_w <- alpha_w + step (K_w + epsilon I)^-1 (y_w - f(X_w))
 
-    over the last `window` rows w. This is KAPA-4 of the paper, and KAPA-2 with leak=0. O(m + w^3) per sample; every sample
-    becomes a center, up to the budget, at which the oldest is removed. It has no predictive variance of its own: the
-    standard deviation is the root mean square of its last hundred errors or so.
+    over the last `window` rows w. This is KAPA-4 of the paper, and KAPA-2 with leak=0. O(m + w^3) per sample; every
+    sample becomes a center, up to the budget, at which the oldest is removed. It has no predictive variance of its own:
+    the standard deviation is the root mean square of its last hundred errors or so.
 
     Differs from KAFBOX: which stops learning when it has as many centers as it may, and leaves the Newton matrix out at
     the first sample.

@@ -66,7 +66,7 @@ class Chosen:
         diagonal = np.arange(s)
         blocks[:, diagonal, diagonal] = np.where(there, (1.0 + JITTER) * blocks[:, diagonal, diagonal], 1.0)
         y = np.where(there, H[rows[:, None], self.places], 0.0)
-        a = np.linalg.solve(blocks, y[:, :, None])[:, :, 0]
+        a = np.asarray(np.linalg.solve(blocks, y[:, :, None])[:, :, 0], dtype=np.float64)
         return a, (y * a).sum(axis=1)
 
     def dump(self) -> Contents:
@@ -146,8 +146,8 @@ class PHYPASS(AffineRegressor):
 
         f <- f + step L sum_i b_i P_i k(x_i, .)     over the last `window` rows
 
-    where P_i projects onto the `selected` centers most coherent with row i, b_i is the error over |P_i k(x_i, .)|^2, and
-    L, at least 1, makes the step as long as extrapolation allows. O(m w) per sample with w the window, and w small
+    where P_i projects onto the `selected` centers most coherent with row i, b_i is the error over |P_i k(x_i, .)|^2,
+    and L, at least 1, makes the step as long as extrapolation allows. O(m w) per sample with w the window, and w small
     systems of equations; m is bounded on a bounded input domain. It has no predictive variance of its own: the standard
     deviation is the root mean square of its last hundred errors or so.
 
@@ -190,9 +190,7 @@ class PHYPASS(AffineRegressor):
     width: float = 0.0
     engine: str = "auto"
 
-    cost: ClassVar[str] = (
-        "O(m w + w s^3) per sample with w the window and s the selected; m is bounded by the coherence"
-    )
+    cost: ClassVar[str] = "O(m w + w s^3) per sample with window w and s selected; m is bounded by the coherence"
     equation: ClassVar[str] = "f <- f + step L sum of e_i / |P_i k_i|^2 P_i k_i over the last w rows"
     memory: ClassVar[str] = "O(m (d + w) + (w s)^2), bounded by the coherence on a bounded input domain"
     citation: ClassVar[str] = (

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlinegp.checks import Array, count
 from onlinegp.learner import Contents
@@ -71,7 +72,7 @@ class RecentLearner(ExpansionLearner):
         self.expansion.replace(j, x)
         return old
 
-    def _places(self) -> Array:
+    def _places(self) -> NDArray[np.int64]:
         """Return which centers the slots of the window are, (n,)."""
         window = self.window
         row = window.count - 1 - (window.count - 1 - np.arange(window.size)) % window.length
