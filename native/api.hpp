@@ -109,9 +109,9 @@ class Centers {
     virtual void remove(int64_t j) = 0;  // those after it move up by one
     // k (size,) and mean (p,) = weights k, with weights (p, stride)
     virtual void row(const double* x, int64_t p, int64_t stride, const double* weights, double* k, double* mean) = 0;
-    virtual void rows(int64_t n, const double* X, double* K) = 0;                // (n, size)
-    virtual std::pair<int64_t, double> nearest(const double* x) const = 0;       // and its squared Euclidean distance
-    virtual void save(double* C) const = 0;                                      // (size, d)
+    virtual void rows(int64_t n, const double* X, double* K) = 0;           // (n, size)
+    virtual std::pair<int64_t, double> nearest(const double* x) const = 0;  // and its squared Euclidean distance
+    virtual void get(int64_t j, double* x) const = 0;
 };
 
 // One event of a fleet: the filter that it belongs to, and its row in X, Y, mean and variance

@@ -45,9 +45,15 @@ static std::pair<int64_t, double> nearest(const CentersOf& self, Point x) {
     return self->nearest(self.point(x));
 }
 
+static Doubles get(const CentersOf& self, int64_t j) {
+    Doubles x = fresh<double>({size_t(self.d)});
+    self->get(self.slot(j), x.data());
+    return x;
+}
+
 static Doubles save(const CentersOf& self) {
     Doubles C = fresh<double>({size_t(self->size()), size_t(self.d)});
-    self->save(C.data());
+    for (int64_t j = 0; j < self->size(); j++) self->get(j, C.data() + j * self.d);
     return C;
 }
 
@@ -60,7 +66,7 @@ void bind_centers(nb::module_& m) {
         .def("remove", [](CentersOf& self, int64_t j) { self->remove(self.slot(j)); })
         .def("diagonal", [](const CentersOf& self, Point x) { return self->diagonal(self.point(x)); })
         .def("row", row, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert())
-        .def("rows", rows).def("nearest", nearest).def("save", save);
+        .def("rows", rows).def("nearest", nearest).def("get", get).def("save", save);
 }
 
 }  // namespace onlinegp

@@ -33,6 +33,17 @@ MODELS = {
     "FBKRLS": ogp.FBKRLS(RBF(0.7), noise=0.01, budget=25),
 }
 
+STEPS = {
+    "FBKLMS": ogp.FBKLMS(RBF(0.7), coherence=0.8, budget=20),
+    "FBKLMS-python": ogp.FBKLMS(2.0 * Matern32([0.7, 0.9]), coherence=0.7, budget=20, engine="python"),
+    "QKLMSFB": ogp.QKLMSFB(RBF(0.7), step=0.4, radius=0.4, budget=20),
+    "KLMSCSL1": ogp.KLMSCSL1(RBF(0.7), step=0.2, coherence=0.6, penalty=1e-3),
+    "KLMSCSAL1": ogp.KLMSCSAL1(RBF(0.7), step=0.2, coherence=0.6, penalty=1e-4),
+    "MKNLMS": ogp.MKNLMS([RBF(0.5), Matern32(1.0)], coherence=0.8),
+    "MXKLMS": ogp.MXKLMS([RBF(0.5), RBF(1.0)], step=0.4),
+    "RFFKLMS": ogp.RFFKLMS(RBF(0.7), step=0.4, basis=30),
+}
+
 LINEAR = {
     "LinearRLS": ogp.LinearRLS(noise=0.1),
     "LinearRLS-forgets": ogp.LinearRLS(noise=0.1, prior=2.0, forgetting=0.98, intercept=False),
@@ -93,6 +104,7 @@ WRAPPED = {
 }
 
 EVERY = MODELS | LINEAR | FEATURES | LOCAL | AFFINE | WRAPPED
+EVERY = MODELS | STEPS | LINEAR | FEATURES | LOCAL | WRAPPED
 
 
 def stream(n: int = 120, *, features: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -24,6 +24,7 @@ MEMBERS = {
     "BetaKLMS": "beta_",
     "LinearRLS": "coef_, intercept_, merge, without",
     "RandomFeatureGP": "noise_, merge, without",
+    "MXKLMS": "shares_",
     "Mixture": "weights_",
     "HeavyTailed": "weights_",
     "Calibrated": "factor_",

@@ -44,6 +44,8 @@ def test_both_engines_agree_whatever_is_appended_removed_and_replaced(kernel):
         changed(f, X)
     assert one.size == other.size == 37
     np.testing.assert_array_equal(one.centers, other.centers)
+    np.testing.assert_array_equal(one.center(7), other.centers[7])
+    np.testing.assert_array_equal(other.center(7), other.centers[7])
     np.testing.assert_array_equal(one.weights, other.weights)
     np.testing.assert_array_equal(one.numbers("born"), other.numbers("born"))
     for x in X[42:]:

@@ -9,10 +9,16 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.features.random_feature_gp import RandomFeatureGP
 from onlinegp.models.linear.linear_rls import LinearRLS
 from onlinegp.models.lms.beta_klms import BetaKLMS
+from onlinegp.models.lms.fbklms import FBKLMS
 from onlinegp.models.lms.klms import KLMS
+from onlinegp.models.lms.klms_l1 import KLMSCSAL1, KLMSCSL1
 from onlinegp.models.lms.knlms import KNLMS
+from onlinegp.models.lms.mknlms import MKNLMS
+from onlinegp.models.lms.mxklms import MXKLMS
 from onlinegp.models.lms.norma import NORMA
 from onlinegp.models.lms.qklms import QKLMS
+from onlinegp.models.lms.qklms_fb import QKLMSFB
+from onlinegp.models.lms.rffklms import RFFKLMS
 from onlinegp.models.local.local_gp import LocalGP
 from onlinegp.models.rls.exkrls import EXKRLS
 from onlinegp.models.rls.fbkrls import FBKRLS
@@ -24,10 +30,13 @@ from onlinegp.models.rls.swkrls import SWKRLS
 __all__ = [
     "BetaKLMS",
     "EXKRLS",
+    "FBKLMS",
     "FBKRLS",
     "KAP",
     "KAPSM",
     "KLMS",
+    "KLMSCSAL1",
+    "KLMSCSL1",
     "KNLMS",
     "KRLS",
     "KRLST",
@@ -36,11 +45,15 @@ __all__ = [
     "LKAPA",
     "LocalGP",
     "NLKAPA",
+    "MKNLMS",
+    "MXKLMS",
     "NORMA",
     "OnlineGP",
     "OnlineRegressor",
     "PHYPASS",
     "QKLMS",
+    "QKLMSFB",
+    "RFFKLMS",
     "RandomFeatureGP",
     "SWKRLS",
 ]

@@ -30,6 +30,7 @@ class Centers(Protocol):
     def row(self, x: Array, weights: Array, k: Array, mean: Array) -> None: ...
     def rows(self, X: Array) -> Array: ...
     def nearest(self, x: Array) -> tuple[int, float]: ...
+    def get(self, j: int) -> Array: ...
     def save(self) -> Array: ...
 
 
@@ -81,6 +82,9 @@ class Points:
         d2 = ((self.C - x) ** 2).sum(axis=1)
         j = int(d2.argmin())
         return j, float(d2[j])
+
+    def get(self, j: int) -> Array:
+        return self.C[j].copy()
 
     def save(self) -> Array:
         return self.C.copy()
@@ -138,7 +142,8 @@ class Expansion:
         self.size = 0
         self._points = centers(self._engine, self.kernel, self.features)
         self._numbers = np.zeros((self.outputs + len(self.also), 0))  # the weights, then the others
-        self._weights, self._k, self._mean = self._numbers[: self.outputs], np.zeros(0), np.zeros(self.outputs)
+        self._weights, self._k, self._spare = self._numbers[: self.outputs], np.zeros(0), np.zeros(0)
+        self._mean = np.zeros(self.outputs)
 
     # What is there
 
@@ -146,6 +151,10 @@ class Expansion:
     def centers(self) -> Array:
         """A copy of the centers, (m, d)."""
         return self._points.save()
+
+    def center(self, j: int) -> Array:
+        """Return a copy of center j, (d,)."""
+        return self._points.get(j)
 
     @property
     def weights(self) -> Array:
@@ -199,6 +208,13 @@ class Expansion:
         self._numbers[:, j : self.size - 1] = self._numbers[:, j + 1 : self.size]
         self.size -= 1
 
+    def add(self, k: Array, amount: Array) -> None:
+        """Add k_i amount (outputs,) to the weights of each center i; k (m,)."""
+        m = self.size
+        for weights, one in zip(self._weights, amount, strict=True):
+            np.multiply(k, one, out=self._spare[:m])
+            weights[:m] += self._spare[:m]
+
     def _put(self, j: int, weight: Array | float, also: dict[str, float]) -> None:
         self._weights[:, j] = weight
         for i, name in enumerate(self.also):
@@ -208,7 +224,8 @@ class Expansion:
         capacity = max(rows, FIRST_CAPACITY, 2 * self.size)
         numbers = np.zeros((len(self._numbers), capacity))
         numbers[:, : self.size] = self._numbers[:, : self.size]
-        self._numbers, self._weights, self._k = numbers, numbers[: self.outputs], np.zeros(capacity)
+        self._numbers, self._weights = numbers, numbers[: self.outputs]
+        self._k, self._spare = np.zeros(capacity), np.zeros(capacity)
 
     # What is stored
 

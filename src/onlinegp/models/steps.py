@@ -84,6 +84,25 @@ class StepLearner(RowLearner):
         self.seen = seen
 
 
+class Values:
+    """Arrays that keep their shapes, by name: a part that is no more than its numbers. They are changed in place."""
+
+    def __init__(self, **arrays: Array) -> None:
+        self._arrays = arrays
+
+    def __getitem__(self, name: str) -> Array:
+        return self._arrays[name]
+
+    def dump(self) -> Contents:
+        return {name: array.copy() for name, array in self._arrays.items()}
+
+    def load(self, contents: Contents) -> None:
+        stored_names(contents, self._arrays, "the values")
+        stored = {name: stored_array(name, contents[name], array.shape) for name, array in self._arrays.items()}
+        for name, array in stored.items():
+            self._arrays[name][...] = array
+
+
 class ErrorScale:
     """The root mean square of the errors so far, those of about the last hundred rows more than the others.
 

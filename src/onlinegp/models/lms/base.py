@@ -7,23 +7,18 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from onlinegp.kernels import Kernel
+from onlinegp.checks import Array
+from onlinegp.kernels import Kernel, kernel_or_default
+from onlinegp.kernels.spec import columns
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.expansion import Expansion
 from onlinegp.models.moves import Isotropic, LengthScales, Move, Times, Value
 from onlinegp.models.recipe import RecipeRegressor
 
 
-class LMSRegressor(RecipeRegressor):
-    """Base class of the models with a fixed posterior covariance.
+class StepSized(OnlineRegressor):
+    """What the models with a step declare: how they are tuned, and what to do if they break down."""
 
-    Parameters
-    ----------
-    engine : {"auto", "native", "python"}
-        What runs the update; see :mod:`onlinegp.engine`.
-    dtype : {"float64", "float32"}
-        The precision of the compiled engine; float32 takes half the time and memory, and keeps six digits.
-    """
-
-    shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
     remedy: ClassVar[str] = "Lower the step (KLMS is stable below 2 / k(x, x)), and start anew with fit."
     tuned_by: ClassVar[Literal["density", "error"]] = "error"
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {  # what a model does not have is left out
@@ -43,6 +38,59 @@ class LMSRegressor(RecipeRegressor):
         return super().suggested(kernel, noise, **own, **wishes)
 
     step_implies_noise: ClassVar[bool] = False  # whether `step` stands for 1 / (noise + k(x, x))
+
+
+class LMSRegressor(StepSized, RecipeRegressor):
+    """Base class of the models with a fixed posterior covariance.
+
+    Parameters
+    ----------
+    engine : {"auto", "native", "python"}
+        What runs the update; see :mod:`onlinegp.engine`.
+    dtype : {"float64", "float32"}
+        The precision of the compiled engine; float32 takes half the time and memory, and keeps six digits.
+    """
+
+    shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
+
+
+class ExpansionRegressor(StepSized):
+    """Base class of the models whose learner updates one kernel expansion, its `f`, and that are no recipe.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        The covariance function; ``RBF()`` if None.
+    engine : {"auto", "native", "python"}
+        What computes the kernel rows: the compiled engine, the readable one, or the best that is there.
+    """
+
+    shared: ClassVar[dict[str, str]] = {"engine": "auto"}
+
+    kernel: Kernel | None = None
+    engine: str = "auto"
+
+    def check(self) -> None:
+        self.start(columns(self._kernel()), 1)
+
+    def _kernel(self) -> Kernel:
+        return kernel_or_default(self.kernel)
+
+    @property
+    def centers_(self) -> Array:
+        """The centers, (m, d)."""
+        return self._expansion.centers
+
+    @property
+    def alpha_(self) -> Array:
+        """The kernel weights, (m,) or (m, outputs): the mean at x is k(centers_, x) . alpha_."""
+        alpha = self._expansion.weights.copy()
+        return alpha[:, 0].copy() if self._single else alpha
+
+    @property
+    def _expansion(self) -> Expansion:
+        learner: Any = self._working
+        return learner.f
 
 
 def _typical_length_scale(kernel: Kernel) -> float:

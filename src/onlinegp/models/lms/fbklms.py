@@ -1,0 +1,131 @@
+"""Kernel least mean squares on a fixed budget."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY
+from math import sqrt
+from typing import ClassVar
+
+from onlinegp.checks import Array, count, fraction, positive
+from onlinegp.kernels import Kernel
+from onlinegp.models.expansion import Expansion
+from onlinegp.models.lms.base import ExpansionRegressor
+from onlinegp.models.lms.coherence import largest_coherence
+from onlinegp.models.recipe import parameters
+from onlinegp.models.steps import StepLearner
+
+
+class FBKLMSLearner(StepLearner):
+    """Weights that move along the normalized kernel row, x counted in it where it becomes a center."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        features: int,
+        outputs: int,
+        *,
+        step: float,
+        coherence: float,
+        budget: int,
+        epsilon: float,
+        engine: str,
+    ) -> None:
+        self.features, self.outputs = features, outputs
+        self.step, self.coherence, self.budget, self.epsilon = step, coherence, budget, epsilon
+        self.f = Expansion(engine, kernel, features, outputs, also=("kcc",), most=budget)
+        self.parts = {"f": self.f}
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return self.f.size
+
+    def look(self, x: Array) -> tuple[Array, float, tuple[Array, float, float]]:
+        k, mean = self.f.at(x)
+        k2, kxx = float(k @ k), self.f.diagonal(x)
+        s = (self.epsilon + k2 + kxx * kxx) / self.step  # as for KNLMS
+        return mean, sqrt(max(s, kxx + k2)), (k, k2, kxx)
+
+    def correct(self, x: Array, y: Array, e: Array, seen: tuple[Array, float, float]) -> None:
+        k, k2, kxx = seen
+        new = largest_coherence(k, kxx, self.f.numbers("kcc")) <= self.coherence
+        # alpha <- [alpha; 0] + step e [k; kxx] / (epsilon + |k|^2 + kxx^2) if x becomes a center
+        amount = self.step / self.energy(k2, kxx if new else 0.0) * e
+        self.f.add(k, amount)
+        if new:
+            self.f.append(x, kxx * amount, kcc=kxx)
+            if self.f.size > self.budget:
+                self.f.remove(int((self.f.weights**2).sum(axis=1).argmin()))
+
+    def energy(self, k2: float, own: float) -> float:
+        """Return what the step is divided by; `own` is k(x, x) if x becomes a center, else zero."""
+        return self.epsilon + k2 + own * own
+
+
+@parameters
+class FBKLMS(ExpansionRegressor):
+    """KLMS on a fixed budget: all weights move, incoherent samples become centers, and the smallest weight leaves.
+
+        alpha <- alpha + step e k / (epsilon + |k|^2),   x counted in k where it becomes a center
+
+    This is KNLMS with a budget. O(M) per sample with M the budget. As for KNLMS, the variance exceeds the prior's and
+    grows with the data. Do not read it as confidence.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        The covariance function; ``RBF()`` if None.
+    step : float
+        The learning rate, stable below 2.
+    coherence : float
+        In (0, 1]. A sample becomes a center if its coherence with every center is at most this.
+    budget : int
+        The number of centers; the one with the smallest weight is removed.
+    epsilon : float
+        Regularizes the normalization.
+    engine : str
+        See :class:`~onlinegp.models.lms.base.ExpansionRegressor`.
+
+    Notes
+    -----
+    Differs from KAFBOX, whose threshold nu is 1 - coherence: a new center counts in the normalization, and there is an
+    epsilon. KAFBOX divides the weight of a new center by the |k|^2 of the others alone, so that a sample far from all
+    of them gets a weight without bound, or 0 / 0.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
+    >>> y = np.sin(X[:, 0])
+    >>> model = ogp.FBKLMS(ogp.kernels.RBF(1.0), coherence=0.9, budget=10).fit(X, y)
+    >>> model.score(X, y) > 0.99
+    True
+    >>> model.size_
+    10
+    """
+
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    step: float = 0.5
+    coherence: float = 0.95
+    budget: int = 100
+    epsilon: float = 1e-2
+
+    cost: ClassVar[str] = "O(M) per sample with M the budget"
+    equation: ClassVar[str] = "alpha <- alpha + step e k / (epsilon + |k|^2); the smallest weight leaves"
+    memory: ClassVar[str] = "O(M d) with M the budget"
+    variance: ClassVar[str] = "as for KNLMS: larger than the prior's, and it grows with the data"
+    citation: ClassVar[str] = (
+        'Rzepka, "Fixed-budget kernel least mean squares", IEEE Conf. Emerging Technologies & Factory Automation, 2012.'
+    )
+
+    def start(self, features: int, outputs: int) -> FBKLMSLearner:
+        return FBKLMSLearner(
+            self._kernel(),
+            features,
+            outputs,
+            step=positive(step=self.step),
+            coherence=fraction(coherence=self.coherence),
+            budget=count(budget=self.budget),
+            epsilon=positive(epsilon=self.epsilon),
+            engine=self.engine,
+        )

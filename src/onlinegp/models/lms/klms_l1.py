@@ -1,0 +1,218 @@
+"""Kernel least mean squares with a coherence dictionary whose centers leave by an l1 penalty."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar
+
+import numpy as np
+
+from onlinegp.checks import Array, fraction, non_negative, positive
+from onlinegp.kernels import Kernel
+from onlinegp.models.expansion import Expansion
+from onlinegp.models.lms.base import ExpansionRegressor
+from onlinegp.models.lms.coherence import largest_coherence
+from onlinegp.models.recipe import parameters
+from onlinegp.models.steps import ErrorScale, StepLearner
+
+
+class L1Learner(StepLearner):
+    """Forward: alpha <- alpha + step e k. Backward: |alpha_i| <- max(|alpha_i| - penalty, 0), and zeros leave."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        features: int,
+        outputs: int,
+        *,
+        step: float,
+        coherence: float,
+        penalty: float,
+        engine: str,
+    ) -> None:
+        self.features, self.outputs = features, outputs
+        self.step, self.coherence, self.penalty = step, coherence, penalty
+        self.f, self.errors = Expansion(engine, kernel, features, outputs, also=("kcc",)), ErrorScale(outputs)
+        self.parts = {"f": self.f, "errors": self.errors}
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return self.f.size
+
+    def look(self, x: Array) -> tuple[Array, Array, tuple[Array, float]]:
+        k, mean = self.f.at(x)
+        return mean, self.errors.std, (k, self.f.diagonal(x))
+
+    def correct(self, x: Array, y: Array, e: Array, seen: tuple[Array, float]) -> None:
+        k, kxx = seen
+        self.errors.add(e)
+        if self.f.size == 0:
+            first = self.first_weight(y, kxx)
+            e = e - kxx * first
+            self.f.append(x, first, kcc=kxx)
+            thresholds = self.thresholds()
+            self.f.add(np.array([kxx]), self.step * e)
+        else:
+            thresholds = self.thresholds()
+            self.f.add(k, self.step * e)
+            if largest_coherence(k, kxx, self.f.numbers("kcc")) <= self.coherence:
+                self.f.append(x, self.step * kxx * e, kcc=kxx)
+                thresholds = np.append(thresholds, np.full((1, self.outputs), self.penalty), axis=0)
+        self.shrink(thresholds)
+
+    def first_weight(self, y: Array, kxx: float) -> Array | float:
+        """Return what the weight of the first of all centers starts from."""
+        return 0.0
+
+    def thresholds(self) -> Array:
+        """Return what is taken off each |weight|, (m, p), as the weights are before the sample."""
+        return np.full((self.f.size, self.outputs), self.penalty)
+
+    def shrink(self, thresholds: Array) -> None:
+        """Move the weights towards zero by their thresholds; centers that get there leave."""
+        alpha = self.f.weights
+        alpha[:] = np.sign(alpha) * np.maximum(np.abs(alpha) - thresholds, 0.0)
+        for j in np.flatnonzero(~alpha.any(axis=1))[::-1].tolist():
+            self.f.remove(j)
+
+
+class AdaptiveL1Learner(L1Learner):
+    """The same, with the penalty of each weight divided by its size: small weights leave, large ones hardly shrink."""
+
+    def __init__(self, *args: object, epsilon: float, **options: object) -> None:
+        super().__init__(*args, **options)  # type: ignore[arg-type]
+        self.epsilon = epsilon
+
+    def first_weight(self, y: Array, kxx: float) -> Array | float:
+        return y / kxx if kxx > 0.0 else 0.0
+
+    def thresholds(self) -> Array:
+        return self.penalty / (np.abs(self.f.weights) + self.epsilon)
+
+
+@parameters
+class KLMSCSL1(ExpansionRegressor):
+    """KLMS with a coherence dictionary and an l1 penalty, by which centers that do not matter leave again.
+
+        alpha <- alpha + step e k,   |alpha_i| <- max(|alpha_i| - penalty, 0)
+
+    O(m) per sample; m is bounded on a bounded input domain. It has no variance of its own, as an l1 penalty belongs to
+    no Gaussian prior: the standard deviation is the root mean square of the errors of about the last 100 rows.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        The covariance function; ``RBF()`` if None.
+    step : float
+        The learning rate. Stable below 2 / |k|^2, where k is the kernel row of the centers: the more of them are near,
+        the smaller it must be.
+    coherence : float
+        In (0, 1]. A sample becomes a center if its coherence with every center is at most this.
+    penalty : float
+        What is taken off the size of each weight per sample. Zero for none: centers then never leave.
+    engine : str
+        See :class:`~onlinegp.models.lms.base.ExpansionRegressor`.
+
+    Notes
+    -----
+    Differs from KAFBOX: where all centers have left, the next sample becomes one, while KAFBOX learns nothing more.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
+    >>> y = np.sin(X[:, 0])
+    >>> model = ogp.KLMSCSL1(ogp.kernels.RBF(1.0), step=0.2, coherence=0.9, penalty=1e-4).fit(X, y)
+    >>> model.score(X, y) > 0.99
+    True
+    >>> model.size_ < 20
+    True
+    """
+
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    step: float = 0.3
+    coherence: float = 0.5
+    penalty: float = 1e-4
+
+    remedy: ClassVar[str] = (
+        "Lower the step (it is stable below 2 / |k|^2, k the kernel row) or the coherence, and start anew with fit."
+    )
+    cost: ClassVar[str] = "O(m) per sample; m is bounded by the coherence on a bounded input domain"
+    equation: ClassVar[str] = "alpha <- alpha + step e k, |alpha_i| <- max(|alpha_i| - penalty, 0)"
+    memory: ClassVar[str] = "O(m d), bounded by the coherence on a bounded input domain"
+    variance: ClassVar[str] = "none of its own: the mean square of the errors of about the last 100 rows"
+    citation: ClassVar[str] = (
+        'Gao, Chen, Richard, Huang and Flamary, "Kernel LMS algorithm with forward-backward splitting for dictionary '
+        'learning", ICASSP, 2013.'
+    )
+
+    def start(self, features: int, outputs: int) -> L1Learner:
+        return L1Learner(self._kernel(), features, outputs, **self._options())
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "step": positive(step=self.step),
+            "coherence": fraction(coherence=self.coherence),
+            "penalty": non_negative(penalty=self.penalty),
+            "engine": self.engine,
+        }
+
+
+@parameters
+class KLMSCSAL1(KLMSCSL1):
+    """KLMS with a coherence dictionary and an adaptive l1 penalty, which spares large weights.
+
+        alpha <- alpha + step e k,   |alpha_i| <- max(|alpha_i| - penalty / (|alpha_i before| + epsilon), 0)
+
+    O(m) per sample; m is bounded on a bounded input domain. It has no variance of its own, as KLMSCSL1: the standard
+    deviation is the root mean square of the errors of about the last 100 rows.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        The covariance function; ``RBF()`` if None.
+    step : float
+        The learning rate. Stable below 2 / |k|^2, where k is the kernel row of the centers.
+    coherence : float
+        In (0, 1]. A sample becomes a center if its coherence with every center is at most this.
+    penalty : float
+        What is taken off the size of a weight of size one per sample.
+    epsilon : float
+        Keeps the penalty of small weights finite.
+    engine : str
+        See :class:`~onlinegp.models.lms.base.ExpansionRegressor`.
+
+    Notes
+    -----
+    Differs from KAFBOX: the penalty is divided by |alpha| + epsilon, as in the paper, and not by |alpha + epsilon|,
+    which is 0 for a weight of -epsilon; and where all centers have left, the next sample becomes one, while KAFBOX
+    learns nothing more.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
+    >>> y = np.sin(X[:, 0])
+    >>> model = ogp.KLMSCSAL1(ogp.kernels.RBF(1.0), step=0.2, coherence=0.9, penalty=1e-5).fit(X, y)
+    >>> model.score(X, y) > 0.99
+    True
+    >>> model.size_ < 20
+    True
+    """
+
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    step: float = 0.3
+    coherence: float = 0.5
+    penalty: float = 1e-5
+    epsilon: float = 1e-6
+
+    equation: ClassVar[str] = (
+        "alpha <- alpha + step e k, |alpha_i| <- max(|alpha_i| - penalty / (|alpha_i| + epsilon), 0)"
+    )
+
+    def start(self, features: int, outputs: int) -> AdaptiveL1Learner:
+        return AdaptiveL1Learner(
+            self._kernel(), features, outputs, **self._options(), epsilon=positive(epsilon=self.epsilon)
+        )

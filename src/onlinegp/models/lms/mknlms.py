@@ -1,0 +1,122 @@
+"""Multikernel normalized least mean squares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY
+from math import sqrt
+from typing import ClassVar
+
+import numpy as np
+
+from onlinegp.checks import Array, fraction, positive
+from onlinegp.kernels import Kernel
+from onlinegp.models.lms.coherence import largest_coherence
+from onlinegp.models.lms.several import SeveralLearner, SeveralRegressor
+from onlinegp.models.recipe import parameters
+
+
+class MKNLMSLearner(SeveralLearner):
+    """Normalized LMS on the kernel rows of all kernels, one after the other, as one row."""
+
+    def __init__(
+        self,
+        kernels: Sequence[Kernel],
+        features: int,
+        outputs: int,
+        *,
+        step: float,
+        coherence: float,
+        epsilon: float,
+        engine: str,
+    ) -> None:
+        super().__init__(kernels, features, outputs, engine=engine)
+        self.step, self.coherence, self.epsilon = step, coherence, epsilon
+
+    def look(self, x: Array) -> tuple[Array, float, tuple[list[Array], float, list[float]]]:
+        rows, mean, k2 = [], np.zeros(self.outputs), 0.0
+        for f in self.fs:
+            k, part = f.at(x)
+            rows.append(k)
+            mean += part
+            k2 += float(k @ k)
+        kxx = [f.diagonal(x) for f in self.fs]
+        s = (self.epsilon + k2 + sum(one * one for one in kxx)) / self.step  # as for KNLMS
+        return mean, sqrt(max(s, sum(kxx) + k2)), (rows, k2, kxx)
+
+    def correct(self, x: Array, y: Array, e: Array, seen: tuple[list[Array], float, list[float]]) -> None:
+        rows, k2, kxx = seen
+        new = self.is_new(rows, kxx)
+        if new:
+            k2 += sum(one * one for one in kxx)
+        # alpha_q <- alpha_q + step e k_q / (epsilon + sum_q |k_q|^2), x counted in k_q where it was admitted
+        amount = self.step / (self.epsilon + k2) * e
+        for f, k, one in zip(self.fs, rows, kxx, strict=True):
+            f.add(k, amount)
+            if new:
+                f.append(x, one * amount, kcc=one)
+
+    def is_new(self, rows: list[Array], kxx: list[float]) -> bool:
+        """Return whether x becomes a center: no kernel may find it coherent with one that is there."""
+        return all(
+            largest_coherence(k, one, f.numbers("kcc")) <= self.coherence
+            for f, k, one in zip(self.fs, rows, kxx, strict=True)
+        )
+
+
+@parameters
+class MKNLMS(SeveralRegressor):
+    """Multikernel normalized LMS: several kernels over the same centers, whose weights move together.
+
+        alpha_q <- alpha_q + step e k_q / (epsilon + sum_q |k_q|^2),   mean = sum_q k_q . alpha_q
+
+    O(Q m) per sample with Q kernels; m is bounded on a bounded input domain. With one kernel it is KNLMS, and as there
+    the variance exceeds the prior's and grows with the data. Do not read it as confidence.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel, optional
+        The covariance functions; RBF of the length scales 0.5, 1, 1.5 and 2 if None.
+    step : float
+        The learning rate, stable below 2.
+    coherence : float
+        In (0, 1]. A sample becomes a center if its coherence with every center is at most this for every kernel.
+    epsilon : float
+        Regularizes the normalization.
+    engine : str
+        See :class:`~onlinegp.models.lms.several.SeveralRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
+    >>> y = np.sin(X[:, 0])
+    >>> model = ogp.MKNLMS([ogp.kernels.RBF(0.5), ogp.kernels.RBF(1.0)], coherence=0.95).fit(X, y)
+    >>> model.score(X, y) > 0.99
+    True
+    >>> model.size_ < 30
+    True
+    """
+
+    kernels: Sequence[Kernel] | None = None
+    _: KW_ONLY
+    step: float = 0.5
+    coherence: float = 0.95
+    epsilon: float = 1e-2
+
+    cost: ClassVar[str] = "O(Q m) per sample with Q kernels; m is bounded by the coherence on a bounded input domain"
+    equation: ClassVar[str] = "alpha_q <- alpha_q + step e k_q / (epsilon + sum_q |k_q|^2)"
+    memory: ClassVar[str] = "O(Q m d), bounded by the coherence on a bounded input domain"
+    variance: ClassVar[str] = "as for KNLMS: larger than the prior's, and it grows with the data"
+    citation: ClassVar[str] = 'Yukawa, "Multikernel adaptive filtering", IEEE Trans. Signal Processing, 2012.'
+
+    def start(self, features: int, outputs: int) -> MKNLMSLearner:
+        return MKNLMSLearner(
+            self._kernels(),
+            features,
+            outputs,
+            step=positive(step=self.step),
+            coherence=fraction(coherence=self.coherence),
+            epsilon=positive(epsilon=self.epsilon),
+            engine=self.engine,
+        )

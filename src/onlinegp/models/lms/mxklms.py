@@ -1,0 +1,137 @@
+"""A mixture of kernel least mean squares filters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY
+from typing import ClassVar
+
+import numpy as np
+
+from onlinegp.checks import Array, non_negative, positive
+from onlinegp.kernels import Kernel
+from onlinegp.models.lms.several import SeveralLearner, SeveralRegressor
+from onlinegp.models.recipe import parameters
+from onlinegp.models.steps import Values
+
+LOWEST = -700.0  # of v below its largest: the share is 1e-304 there
+
+
+def shares(v: Array) -> Array:
+    """Return psi = exp(v) / sum exp(v), for each column of v (Q, p)."""
+    w = np.exp(v - v.max(axis=0))
+    return w / w.sum(axis=0)
+
+
+def gradient(v: Array, parts: Array, y: Array) -> Array:
+    """Return the gradient of (y - sum_q psi_q parts_q)^2 with respect to v, all (Q, p) but y (p,).
+
+    d psi_q / d v_r = psi_q ([q = r] - psi_r), so that it is -2 e psi_r (parts_r - mean)
+    """
+    psi = shares(v)
+    mean = (psi * parts).sum(axis=0)
+    return -2.0 * (y - mean) * psi * (parts - mean)
+
+
+class MXKLMSLearner(SeveralLearner):
+    """KLMS filters f_q, mean = sum_q psi_q f_q; weights and shares follow the gradient of the squared error."""
+
+    def __init__(
+        self, kernels: Sequence[Kernel], features: int, outputs: int, *, step: float, mixing_step: float, engine: str
+    ) -> None:
+        super().__init__(kernels, features, outputs, engine=engine)
+        self.step, self.mixing_step = step, mixing_step
+        self.gates = Values(v=np.zeros((len(self.fs), outputs)))
+        self.parts["gates"] = self.gates
+
+    def look(self, x: Array) -> tuple[Array, Array, Array]:
+        psi, parts = shares(self.gates["v"]), np.array([f.at(x)[1] for f in self.fs])
+        prior = sum(psi[q] ** 2 * f.diagonal(x) for q, f in enumerate(self.fs))
+        return (psi * parts).sum(axis=0), np.sqrt(np.maximum(1.0 / self.step, prior)), parts
+
+    def correct(self, x: Array, y: Array, e: Array, seen: Array) -> None:
+        v = self.gates["v"]
+        v -= self.mixing_step * self.gradient(v, seen, y)
+        v -= v.max(axis=0)
+        np.maximum(v, LOWEST, out=v)
+        psi = shares(v)
+        for q, f in enumerate(self.fs):
+            f.append(x, self.step * psi[q] * e)
+
+    def gradient(self, v: Array, parts: Array, y: Array) -> Array:
+        """Return the gradient that v descends along."""
+        return gradient(v, parts, y)
+
+
+@parameters
+class MXKLMS(SeveralRegressor):
+    """Mixture of KLMS: a filter for each kernel, mixed by shares that are learned along with them.
+
+        mean = sum_q psi_q f_q,   psi = softmax(v)
+        v <- v + 2 mixing_step e psi (f - mean),   alpha_q <- [alpha_q; step psi_q e]
+
+    O(Q m) per sample with Q kernels, and m grows by one with each. As an online GP it is KLMS with the kernel sum_q
+    psi_q^2 k_q: the variance of y is 1 / step everywhere, and does not shrink.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel, optional
+        The covariance functions; RBF of the length scales 0.5, 1, 1.5 and 2 if None.
+    step : float
+        The learning rate of the weights. Stable below 2 / k(x, x), for the largest of the kernels.
+    mixing_step : float
+        The learning rate of the shares; zero leaves them equal.
+    engine : str
+        See :class:`~onlinegp.models.lms.several.SeveralRegressor`.
+
+    Notes
+    -----
+    Differs from KAFBOX: the gradient with respect to v has psi (f - mean), where KAFBOX has psi (f + mean), whose steps
+    need not lower the error.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
+    >>> y = np.sin(X[:, 0])
+    >>> model = ogp.MXKLMS([ogp.kernels.RBF(0.01), ogp.kernels.RBF(1.0)]).fit(X, y)
+    >>> model.score(X, y) > 0.99
+    True
+    >>> model.shares_[1] > 0.9  # of the kernel that is wide enough
+    True
+    """
+
+    kernels: Sequence[Kernel] | None = None
+    _: KW_ONLY
+    step: float = 0.5
+    mixing_step: float = 0.5
+
+    step_implies_noise: ClassVar[bool] = True
+    cost: ClassVar[str] = "O(Q m) per sample with Q kernels, and m grows by one with each"
+    equation: ClassVar[str] = (
+        "mean = sum_q psi_q f_q, v <- v + 2 mixing_step e psi (f - mean), alpha_q <- [alpha_q; step psi_q e]"
+    )
+    memory: ClassVar[str] = "O(Q m d), grows by one center per sample"
+    variance: ClassVar[str] = "1 / step everywhere, as for KLMS; it never shrinks"
+    bounded: ClassVar[bool] = False
+    citation: ClassVar[str] = (
+        'Pokharel, Seth and Principe, "Mixture kernel least mean square", Int. Joint Conf. Neural Networks, 2013.'
+    )
+
+    def start(self, features: int, outputs: int) -> MXKLMSLearner:
+        return MXKLMSLearner(
+            self._kernels(),
+            features,
+            outputs,
+            step=positive(step=self.step),
+            mixing_step=non_negative("Use 0.0 for equal shares.", mixing_step=self.mixing_step),
+            engine=self.engine,
+        )
+
+    @property
+    def shares_(self) -> Array:
+        """The shares of the kernels, (Q,) or (Q, outputs)."""
+        learner = self._working
+        assert isinstance(learner, MXKLMSLearner)
+        psi = shares(learner.gates["v"])
+        return psi[:, 0] if self._single else psi

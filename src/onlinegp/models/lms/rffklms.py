@@ -1,0 +1,136 @@
+"""Least mean squares on random Fourier features."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY
+from functools import cached_property
+from math import sqrt
+from typing import ClassVar
+
+import numpy as np
+
+from onlinegp.checks import Array, count, positive
+from onlinegp.kernels import Kernel, kernel_or_default
+from onlinegp.models.features.basis import frequencies, parts_of
+from onlinegp.models.lms.base import StepSized
+from onlinegp.models.recipe import parameters
+from onlinegp.models.steps import StepLearner, Values
+
+MOST_FEATURES = 1_000_000
+
+
+class RFFKLMSLearner(StepLearner):
+    """Weights of D cosines: z(x) = sqrt(2 variance / D) cos(W x + b), so that z(x)'z(x') is about k(x, x')."""
+
+    def __init__(self, kernel: Kernel, features: int, outputs: int, *, step: float, basis: int, seed: int) -> None:
+        self.features, self.outputs = features, outputs
+        self.step, self.basis, self.seed = step, basis, seed
+        self.variance, self.shape = parts_of(kernel)
+        self._std = sqrt(max(1.0 / step, self.variance))
+
+    # Made when they are needed: a file that only says that it has many features takes no memory
+
+    @cached_property
+    def drawn(self) -> tuple[Array, Array]:
+        """W (D, d) and b (D,)."""
+        return self.draw()
+
+    @cached_property
+    def w(self) -> Values:
+        return Values(w=np.zeros((self.basis, self.outputs)))
+
+    @property
+    def parts(self) -> dict[str, Values]:  # type: ignore[override]
+        return {"w": self.w}
+
+    def draw(self) -> tuple[Array, Array]:
+        """Draw the frequencies and phases, with a generator of their own."""
+        rng = np.random.default_rng(self.seed)
+        W = frequencies(self.shape, self.features, self.basis, rng)
+        return W, rng.uniform(0.0, 2.0 * np.pi, self.basis)
+
+    def z(self, x: Array) -> Array:
+        """Return the features of x (d,), (D,)."""
+        W, b = self.drawn
+        angles = W @ x
+        angles += b
+        np.cos(angles, out=angles)
+        angles *= sqrt(2.0 * self.variance / self.basis)
+        return angles
+
+    def look(self, x: Array) -> tuple[Array, float, Array]:
+        z = self.z(x)
+        return z @ self.w["w"], self._std, z
+
+    def correct(self, x: Array, y: Array, e: Array, seen: Array) -> None:
+        w = self.w["w"]
+        w += np.multiply.outer(seen, self.step * e)
+
+
+@parameters
+class RFFKLMS(StepSized):
+    """KLMS on random Fourier features: LMS on D cosines, whose products are about the kernel's values.
+
+        w <- w + step e z(x),   z(x) = sqrt(2 / D) cos(W x + b),   z(x)'z(x') ~ k(x, x')
+
+    O(D d) per sample, whatever the number of samples. The variance of y is that of KLMS, 1 / step everywhere.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        RBF, Matern12, Matern32 or Matern52, or a multiple of one; ``RBF()`` if None.
+    step : float
+        The learning rate. Stable below 1 / k(x, x), and on average below 2 / k(x, x).
+    basis : int
+        The number D of cosines. The error of the kernel's values goes down with its square root.
+    seed : int
+        Of the frequencies and phases.
+
+    Notes
+    -----
+    Differs from KAFBOX: with 2 / D in place of 1 / D the features have the kernel's values, so that its step is twice
+    ours; frequencies are drawn orthogonal to each other (:mod:`onlinegp.models.features.basis`), and by a generator of
+    their own, while KAFBOX seeds that of the whole session.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
+    >>> y = np.sin(X[:, 0])
+    >>> model = ogp.RFFKLMS(ogp.kernels.RBF(1.0), step=0.5, basis=100).fit(X, y)
+    >>> model.score(X, y) > 0.99
+    True
+    """
+
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    step: float = 0.5
+    basis: int = 300
+    seed: int = 0
+
+    step_implies_noise: ClassVar[bool] = True
+    remedy: ClassVar[str] = "Lower the step (it is stable below 1 / k(x, x)), and start anew with fit."
+    cost: ClassVar[str] = "O(D d) per sample with D cosines"
+    equation: ClassVar[str] = "w <- w + step e z(x), z(x) = sqrt(2 / D) cos(W x + b)"
+    memory: ClassVar[str] = "O(D d)"
+    variance: ClassVar[str] = "1 / step everywhere, as for KLMS; it never shrinks"
+    citation: ClassVar[str] = (
+        'Singh, Ahuja and Moulin, "Online learning with kernels: overcoming the growing sum problem", MLSP, 2012.'
+    )
+
+    def check(self) -> None:
+        self.start(1, 1)
+
+    def start(self, features: int, outputs: int) -> RFFKLMSLearner:
+        if count("300 is a usual choice.", basis=self.basis) > MOST_FEATURES:
+            raise ValueError(f"basis must be at most {MOST_FEATURES}, got {self.basis}. 300 is a usual choice.")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or self.seed < 0:
+            raise ValueError(f"seed must be a whole number of at least 0, got {self.seed!r}.")
+        return RFFKLMSLearner(
+            kernel_or_default(self.kernel),
+            features,
+            outputs,
+            step=positive(step=self.step),
+            basis=int(self.basis),
+            seed=int(self.seed),
+        )

@@ -1,0 +1,87 @@
+"""What the models with several kernels share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from onlinegp.checks import Array
+from onlinegp.kernels import RBF, Kernel, kernel_or_default
+from onlinegp.kernels.spec import columns
+from onlinegp.models.expansion import Expansion
+from onlinegp.models.lms.base import StepSized
+from onlinegp.models.moves import LengthScales
+from onlinegp.models.steps import StepLearner
+
+LENGTH_SCALES = (0.5, 1.0, 1.5, 2.0)
+FACTORS = (0.5, 1.0, 2.0)  # of the length scales of a tuned kernel
+
+
+class SeveralLearner(StepLearner):
+    """One expansion for each kernel, all with the same centers."""
+
+    def __init__(self, kernels: Sequence[Kernel], features: int, outputs: int, *, engine: str) -> None:
+        self.features, self.outputs = features, outputs
+        self.fs = [Expansion(engine, kernel, features, outputs, also=("kcc",)) for kernel in kernels]
+        self.parts = {f"f{i}": f for i, f in enumerate(self.fs)}
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return self.fs[0].size
+
+    def load(self, contents: dict[str, Any]) -> None:
+        super().load(contents)
+        first = self.fs[0].centers.tobytes()
+        if any(f.centers.tobytes() != first for f in self.fs):
+            raise ValueError("all kernels must have the same stored centers.")
+
+
+class SeveralRegressor(StepSized):
+    """Base class of the models with several kernels.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel, optional
+        The covariance functions; RBF of the length scales 0.5, 1, 1.5 and 2 if None.
+    engine : {"auto", "native", "python"}
+        What computes the kernel rows: the compiled engine, the readable one, or the best that is there.
+    """
+
+    shared: ClassVar[dict[str, str]] = {"engine": "auto"}
+
+    kernels: Sequence[Kernel] | None = None
+    engine: str = "auto"
+
+    def check(self) -> None:
+        self.start(max(map(columns, self._kernels())), 1)
+
+    @classmethod
+    def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
+        """The tuned kernel with half, once and twice its length scales."""
+        kernels = tuple(LengthScales(factor).of(kernel) for factor in FACTORS)
+        return super().suggested(kernel, noise, kernels=kernels, **wishes)
+
+    def _kernels(self) -> tuple[Kernel, ...]:
+        if self.kernels is None:
+            return tuple(map(RBF, LENGTH_SCALES))
+        if isinstance(self.kernels, Kernel | str) or not hasattr(self.kernels, "__iter__"):
+            raise TypeError(f"kernels must be a list of kernels, such as [RBF(0.5), RBF(1.0)], got {self.kernels!r}.")
+        kernels = tuple(kernel_or_default(kernel) for kernel in self.kernels)
+        if not kernels:
+            raise ValueError("kernels must hold at least one kernel, got none. Use None for RBF of four length scales.")
+        return kernels
+
+    @property
+    def centers_(self) -> Array:
+        """The centers, (m, d)."""
+        return self._several.fs[0].centers
+
+    @property
+    def alpha_(self) -> tuple[Array, ...]:
+        """The weights of each kernel, (m,) or (m, outputs)."""
+        return tuple(f.weights[:, 0].copy() if self._single else f.weights.copy() for f in self._several.fs)
+
+    @property
+    def _several(self) -> SeveralLearner:
+        learner: Any = self._working
+        return learner
