@@ -49,7 +49,7 @@ def cases() -> dict[str, Case]:
         "EXKRLS": Case(ogp.EXKRLS(K, noise=0.99e-6, budget=500, transition=1.0, drift=1e-6, forgetting=0.99), -22.48),
         "ProbLMS": Case(ogp.ProbLMS(noise=1e-6, drift=1e-2, prior=1e-2, intercept=False), -15.86),
         "PHYPASS": Case(ogp.PHYPASS(K, step=0.6, selected=15, coherence=0.95, window=8), -15.05, SENSITIVE),
-        "RFFKLMS": Case(ogp.RFFKLMS(K, step=0.6, basis=1000), -10.9, SENSITIVE),
+        "RFFKLMS": Case(ogp.RFFKLMS(K, step=0.65, basis=1000), -10.9, SENSITIVE),
         "QKLMS": Case(ogp.QKLMS(K, step=0.6, radius=2.0), -10.73),
         "QKLMSFB": Case(ogp.QKLMSFB(K, step=0.6, radius=2.0, budget=300), -10.73),
         "LMS": Case(ogp.LMS(step=1e-4, intercept=False), -5.98),
