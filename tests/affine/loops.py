@@ -20,7 +20,7 @@ def kap(X, y, kernel, *, step, window, coherence, epsilon):
 
 
 def recent(X, y, kernel, correction, *, window, keep=1.0, radius=np.inf, budget=None):
-    """Every sample a center; the weights of the last rows are corrected, f is projected onto a ball, the oldest leaves."""
+    """Every sample a center; weights of the last rows are corrected, f is projected onto a ball, the oldest leaves."""
     first, a, mean = 0, np.zeros(0), np.zeros(len(X))
     for t in range(len(X)):
         mean[t] = kernel(X[t : t + 1], X[first:t])[0] @ a
@@ -59,7 +59,7 @@ LOSSES = {  # and their derivatives by f, for an error e = y - f
 }
 
 
-def kapsm(X, y, kernel, *, step, loss, bend, radius, window, budget):
+def kapsm(X, y, kernel, *, step, loss, window, budget, bend=2.0, radius=10.0):
     """Slavakis, Theodoridis and Yamada 2008: minus the mean of L / |L'|^2 L', and nothing where there is no loss."""
 
     def subgradient(K, e):
@@ -67,7 +67,7 @@ def kapsm(X, y, kernel, *, step, loss, bend, radius, window, budget):
         square = derivative**2 * K.diagonal()
         return -step / len(e) * np.divide(L * derivative, square, out=np.zeros(len(e)), where=square > 0)
 
-    return recent(X, y, kernel, subgradient, window=window, radius=radius or np.inf, budget=budget)
+    return recent(X, y, kernel, subgradient, window=window, radius=radius, budget=budget)
 
 
 def phypass(X, y, kernel, *, step, window, selected, coherence, width=0.0):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from processes import report
 
-from models import LINEAR, LOCAL, MODELS
+from models import AFFINE, LINEAR, LOCAL, MODELS, STEPS
 from onlinegp.engine import available
 
 ENGINES = [
@@ -62,10 +62,10 @@ def attack(engine: str, n: int, seeds: range, block: int) -> tuple[int, list[str
     found, count = [], 0
     for seed in seeds:
         for what, (X, y) in streams(n, seed).items():
-            for name, model in (MODELS | LINEAR | LOCAL).items():
-                if "engine" not in model.parameter_names():
-                    continue
-                fresh = type(model)(**model.get_params(deep=False)).set_params(engine=engine)
+            for name, model in (MODELS | STEPS | AFFINE | LINEAR | LOCAL).items():
+                fresh = model.unfitted()
+                if "engine" in model.parameter_names():
+                    fresh.set_params(engine=engine)
                 with np.errstate(all="ignore"):  # what becomes of it is looked at, not the way there
                     found += [f"{name}, {what}, seed {seed}: {o}" for o in offences(fresh, X, y, block)]
                 count += 1

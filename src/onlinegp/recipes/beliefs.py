@@ -299,7 +299,7 @@ class Posterior(_Projected):
 class StateSpace(Posterior):
     """The posterior of a state: between two samples f fades and drifts, and what is known of it loses weight.
 
-        f <- transition f + d,   d ~ GP(0, drift noise k);   a sample that is n steps old has the noise noise / forgetting^n
+        f <- transition f + d,   d ~ GP(0, drift noise k);   a sample of n steps ago has the noise noise / forgetting^n
 
     In units of the noise of the next sample that is mu <- transition mu, Sigma <- (transition^2 Sigma + drift noise K)
     / forgetting. The prior's part of Sigma follows the same rule: it is power K, with power = 1 before any data. In

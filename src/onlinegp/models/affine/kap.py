@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from math import sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from onlinegp.learner import Contents
 from onlinegp.models.affine.base import AffineRegressor, ExpansionLearner
 from onlinegp.models.affine.window import KernelRows, enlarged, solve_positive
 from onlinegp.models.expansion import Expansion
+from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.recipe import parameters
 
 
@@ -25,30 +25,26 @@ class CoherentLearner(ExpansionLearner):
 
     window: KernelRows
 
-    def __init__(self, expansion: Expansion, length: int, coherence: float, engine: str) -> None:
-        super().__init__(expansion)
-        self.window = KernelRows(engine, expansion.kernel, self.features, self.outputs, length)
+    def __init__(self, f: Expansion, length: int, coherence: float, engine: str) -> None:
+        super().__init__(f)
+        self.window = KernelRows(engine, f.kernel, self.features, self.outputs, length)
         self.coherence = coherence
         self.parts["window"] = self.window
 
-    def coherences(self, k: Array, kxx: float) -> Array:
-        """Return the coherence of x with each center, (m,)."""
-        return np.abs(k) / (sqrt(kxx) * self.expansion.numbers("norm"))
-
     def novel(self, k: Array, kxx: float) -> bool:
         """Return whether x, with kernel row k, becomes a center. One whose k(x, x) is zero has nothing to give."""
-        return kxx > 0.0 and (len(k) == 0 or float(self.coherences(k, kxx).max()) <= self.coherence)
+        return kxx > 0.0 and largest_coherence(k, kxx, self.f.numbers("kcc")) <= self.coherence
 
     def admit(self, x: Array, kxx: float, r: int) -> None:
-        self.expansion.append(x, norm=sqrt(kxx))
+        self.f.append(x, kcc=kxx)
         self.window.admit(r)
 
     def load(self, contents: Contents) -> None:
         super().load(contents)
-        if self.window.count != self.seen or self.window.centers != self.expansion.size:
+        if self.window.count != self.seen or self.window.centers != self.f.size:
             raise ValueError(
                 f"the window has {self.window.count} rows and {self.window.centers} centers, "
-                f"and the model {self.seen} and {self.expansion.size}: they must be the same."
+                f"and the model {self.seen} and {self.f.size}: they must be the same."
             )
 
 
@@ -60,15 +56,15 @@ class KAPLearner(CoherentLearner):
     """
 
     def __init__(
-        self, expansion: Expansion, *, length: int, step: float, coherence: float, epsilon: float, engine: str
+        self, f: Expansion, *, length: int, step: float, coherence: float, epsilon: float, engine: str
     ) -> None:
-        super().__init__(expansion, length, coherence, engine)
+        super().__init__(f, length, coherence, engine)
         self.step, self.epsilon = step, epsilon
         self.gram = Gram()
         self.parts["gram"] = self.gram
 
     def correct(self, x: Array, y: Array, e: Array, seen: Any) -> None:
-        (k, mean), window, kxx = seen, self.window, self.expansion.diagonal(x)
+        (k, mean), window, kxx = seen, self.window, self.f.diagonal(x)
         novel = self.novel(k, kxx)
         r = window.push_row(x, y, mean, k)
         self.gram.replace(r, window.H)
@@ -77,7 +73,7 @@ class KAPLearner(CoherentLearner):
             self.gram.add(window.H[:, -1])
         G = self.gram.G
         Z = solve_positive(G + self.epsilon * np.eye(len(G)), self.step * (window.Y - window.F))
-        self.expansion.weights[...] += window.H.T @ Z
+        self.f.weights[...] += window.H.T @ Z
         window.F[...] += G @ Z
         self.errors.add(e)
 
@@ -162,7 +158,6 @@ class KAP(AffineRegressor):
     window: int = 20
     coherence: float = 0.95
     epsilon: float = 1e-2
-    engine: str = "auto"
 
     cost: ClassVar[str] = "O(m w + w^3) per sample with w the window; m is bounded by the coherence on a bounded domain"
     equation: ClassVar[str] = "alpha <- alpha + step H' (epsilon I + H H')^-1 (y - H alpha)"
@@ -174,7 +169,7 @@ class KAP(AffineRegressor):
 
     def start(self, features: int, outputs: int) -> KAPLearner:
         return KAPLearner(
-            Expansion(self.engine, self._kernel(), features, outputs, also=("norm",)),
+            Expansion(self.engine, self._kernel(), features, outputs, also=("kcc",)),
             length=count("One row makes it KNLMS.", window=self.window),
             step=positive(step=self.step),
             coherence=fraction(coherence=self.coherence),

@@ -7,29 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from onlinegp.checks import Array, choice, positive, stored_array, stored_names
+from onlinegp.checks import Array, choice, positive
 from onlinegp.kernels import Kernel
-from onlinegp.learner import Contents
 from onlinegp.models.affine.base import AffineRegressor
 from onlinegp.models.affine.recent import RecentLearner, window_and_budget
 from onlinegp.models.expansion import Expansion
 from onlinegp.models.recipe import parameters
+from onlinegp.models.steps import Values
 
 LOSSES = ("squared", "absolute", "huber")
-
-
-class Norms:
-    """|f|^2 in the space of the kernel, of each output: squares (p,)."""
-
-    def __init__(self, outputs: int) -> None:
-        self.squares = np.zeros(outputs)
-
-    def dump(self) -> Contents:
-        return {"squares": self.squares.copy()}
-
-    def load(self, contents: Contents) -> None:
-        stored_names(contents, ("squares",), "the norms")
-        self.squares = stored_array("squares", contents["squares"], self.squares.shape).copy()
 
 
 class KAPSMLearner(RecentLearner):
@@ -41,11 +27,11 @@ class KAPSMLearner(RecentLearner):
     """
 
     def __init__(
-        self, expansion: Expansion, *, length: int, step: float, loss: str, bend: float, radius: float, engine: str
+        self, f: Expansion, *, length: int, step: float, loss: str, bend: float, radius: float, engine: str
     ) -> None:
-        super().__init__(expansion, length=length, keep=1.0, engine=engine)
+        super().__init__(f, length=length, keep=1.0, engine=engine)
         self.step, self.loss, self.bend, self.radius = step, loss, bend, radius
-        self.norms = Norms(self.outputs)
+        self.norms = Values(squares=np.zeros(self.outputs))
         self.parts["norms"] = self.norms
 
     def correction(self, E: Array) -> Array:
@@ -64,7 +50,7 @@ class KAPSMLearner(RecentLearner):
         return np.where(np.abs(E) <= self.bend, 0.5 * E, E - 0.5 * self.bend * np.sign(E))
 
     def _corrected(self, Z: Array, KZ: Array) -> Array | None:
-        squares = self.norms.squares
+        squares = self.norms["squares"]
         squares += (Z * (2.0 * self.window.F + KZ)).sum(axis=0)
         np.maximum(squares, 0.0, out=squares)
         if not (squares > self.radius**2).any():
@@ -74,12 +60,12 @@ class KAPSMLearner(RecentLearner):
         return scale
 
     def _removed(self, center: Array, weight: Array) -> None:
-        _, f = self.expansion.at(center)
-        squares = self.norms.squares
-        squares -= weight * (2.0 * f + weight * self.expansion.diagonal(center))
+        _, f = self.f.at(center)
+        squares = self.norms["squares"]
+        squares -= weight * (2.0 * f + weight * self.f.diagonal(center))
         if self.budget is not None and self.window.count % self.budget == 0:  # anew, before rounding adds up
-            weights = self.expansion.weights
-            squares[...] = (weights * (self.expansion.rows(self.expansion.centers) @ weights)).sum(axis=0)
+            weights = self.f.weights
+            squares[...] = (weights * (self.f.rows(self.f.centers) @ weights)).sum(axis=0)
         np.maximum(squares, 0.0, out=squares)
 
 
@@ -133,7 +119,6 @@ class KAPSM(AffineRegressor):
     radius: float | None = 10.0
     window: int = 10
     budget: int | None = 200
-    engine: str = "auto"
 
     cost: ClassVar[str] = "O(m + w^2) per sample with w the window; m is at most the budget"
     equation: ClassVar[str] = "f <- P(f - step mean of L_i / |L_i'|^2 L_i'), P the projection onto |f| <= radius"

@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlinegp.checks import (
     Array,
@@ -71,7 +72,7 @@ class Atoms:
         norms = np.sqrt(self.gaussian(2.0 * variance, 0.0) * self.gaussian(2.0 * self.variance, 0.0))
         return self.gaussian(variance + self.variance, d2) / norms
 
-    def products(self, which: Array) -> Array:
+    def products(self, which: NDArray[np.int64]) -> Array:
         """Return the inner products of some of them, (s, s)."""
         C, variance = self.C[which], self.variance[which]
         difference = C[:, None] - C
@@ -171,7 +172,7 @@ class L2SLearner(StepLearner):
         e = np.sign(e) * np.maximum(np.abs(e) - self.width, 0.0)
         self.atoms.weights[which] += np.multiply.outer(z, self.step / (self.epsilon + k[which] @ z) * e)
 
-    def products(self, which: Array) -> Array:
+    def products(self, which: NDArray[np.int64]) -> Array:
         """Return G, the inner products of the selected Gaussians, shrunk a little toward the identity."""
         return (1.0 - SHRINKAGE) * self.atoms.products(which) + SHRINKAGE * np.eye(len(which))
 
@@ -264,7 +265,7 @@ class L2S(OnlineRegressor):
         exponents = np.abs(features * np.log(2.0 * np.sqrt(np.pi) * scales))
         if exponents.max() > 300.0:  # the height of such a Gaussian, and its inner products, are beyond a double
             raise ValueError(
-                f"length_scales must be nearer to 0.3 with {features} features, got {self.length_scales!r}: Gaussians of "
-                f"unit volume become too flat or too high. Scale the inputs, or use fewer of them."
+                f"length_scales must be nearer to 0.3 with {features} features, got {self.length_scales!r}: Gaussians "
+                f"of unit volume become too flat or too high. Scale the inputs, or use fewer of them."
             )
         return scales**2

@@ -19,8 +19,8 @@ from onlinegp.models.recipe import parameters
 class LKAPALearner(RecentLearner):
     """The gradient of the squared errors of the window: Z = step E."""
 
-    def __init__(self, expansion: Expansion, *, length: int, step: float, leak: float, engine: str) -> None:
-        super().__init__(expansion, length=length, keep=1.0 - step * leak, engine=engine)
+    def __init__(self, f: Expansion, *, length: int, step: float, leak: float, engine: str) -> None:
+        super().__init__(f, length=length, keep=1.0 - step * leak, engine=engine)
         self.step = step
 
     def correction(self, E: Array) -> Array:
@@ -80,7 +80,6 @@ class LKAPA(AffineRegressor):
     leak: float = 1e-2
     window: int = 10
     budget: int | None = 1000
-    engine: str = "auto"
 
     cost: ClassVar[str] = "O(m + w^2) per sample with w the window; m is at most the budget"
     equation: ClassVar[str] = "alpha <- (1 - step leak) alpha; alpha_i <- alpha_i + step e_i for the last w rows"
@@ -92,8 +91,8 @@ class LKAPA(AffineRegressor):
     def start(self, features: int, outputs: int) -> LKAPALearner:
         length, budget = window_and_budget(self.window, self.budget)
         step = positive(step=self.step)
-        expansion = Expansion(self.engine, self._kernel(), features, outputs, most=budget)
-        return LKAPALearner(expansion, length=length, step=step, leak=leak_of(self.leak, step), engine=self.engine)
+        f = Expansion(self.engine, self._kernel(), features, outputs, most=budget)
+        return LKAPALearner(f, length=length, step=step, leak=leak_of(self.leak, step), engine=self.engine)
 
 
 @parameters
@@ -102,9 +101,9 @@ class NLKAPA(AffineRegressor):
 
         alpha <- (1 - step leak) alpha,   alpha_w <- alpha_w + step (K_w + epsilon I)^-1 (y_w - f(X_w))
 
-    over the last `window` rows w. This is KAPA-4 of the paper, and KAPA-2 with leak=0. O(m + w^3) per sample; every sample
-    becomes a center, up to the budget, at which the oldest is removed. It has no predictive variance of its own: the
-    standard deviation is the root mean square of its last hundred errors or so.
+    over the last `window` rows w. This is KAPA-4 of the paper, and KAPA-2 with leak=0. O(m + w^3) per sample; every
+    sample becomes a center, up to the budget, at which the oldest is removed. It has no predictive variance of its own:
+    the standard deviation is the root mean square of its last hundred errors or so.
 
     Differs from KAFBOX: which stops learning when it has as many centers as it may, and leaves the Newton matrix out at
     the first sample.
@@ -143,7 +142,6 @@ class NLKAPA(AffineRegressor):
     epsilon: float = 1e-4
     window: int = 20
     budget: int | None = 1000
-    engine: str = "auto"
 
     cost: ClassVar[str] = "O(m + w^3) per sample with w the window; m is at most the budget"
     equation: ClassVar[str] = (
@@ -155,8 +153,8 @@ class NLKAPA(AffineRegressor):
     def start(self, features: int, outputs: int) -> NLKAPALearner:
         length, budget = window_and_budget(self.window, self.budget)
         step = positive(step=self.step)
-        expansion = Expansion(self.engine, self._kernel(), features, outputs, most=budget)
-        learner = NLKAPALearner(expansion, length=length, step=step, leak=leak_of(self.leak, step), engine=self.engine)
+        f = Expansion(self.engine, self._kernel(), features, outputs, most=budget)
+        learner = NLKAPALearner(f, length=length, step=step, leak=leak_of(self.leak, step), engine=self.engine)
         learner.epsilon = positive(epsilon=self.epsilon)
         return learner
 

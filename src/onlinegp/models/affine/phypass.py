@@ -66,7 +66,7 @@ class Chosen:
         diagonal = np.arange(s)
         blocks[:, diagonal, diagonal] = np.where(there, (1.0 + JITTER) * blocks[:, diagonal, diagonal], 1.0)
         y = np.where(there, H[rows[:, None], self.places], 0.0)
-        a = np.linalg.solve(blocks, y[:, :, None])[:, :, 0]
+        a = np.asarray(np.linalg.solve(blocks, y[:, :, None])[:, :, 0], dtype=np.float64)
         return a, (y * a).sum(axis=1)
 
     def dump(self) -> Contents:
@@ -95,28 +95,28 @@ class PHYPASSLearner(CoherentLearner):
     """
 
     def __init__(
-        self, expansion: Expansion, *, length: int, step: float, coherence: float, most: int, width: float, engine: str
+        self, f: Expansion, *, length: int, step: float, coherence: float, most: int, width: float, engine: str
     ) -> None:
-        super().__init__(expansion, length, coherence, engine)
+        super().__init__(f, length, coherence, engine)
         self.step, self.width = step, width
-        self.chosen = Chosen(engine, expansion.kernel, self.features, most)
+        self.chosen = Chosen(engine, f.kernel, self.features, most)
         self.parts["chosen"] = self.chosen
 
     def correct(self, x: Array, y: Array, e: Array, seen: Any) -> None:
-        (k, mean), kxx = seen, self.expansion.diagonal(x)
+        (k, mean), kxx = seen, self.f.diagonal(x)
         novel = self.novel(k, kxx)
         r = self.window.push_row(x, y, mean, k)
         if novel:
             self.admit(x, kxx, r)
-        if self.expansion.size:
+        if self.f.size:
             self._choose(r, novel)
             self._project()
         self.errors.add(e)
 
     def _choose(self, r: int, novel: bool) -> None:
         """Let row r choose its centers, and those that are more coherent with a new center than with one of theirs."""
-        H = np.abs(self.window.H) / self.expansion.numbers("norm")
-        C, places = self.expansion.centers, self.chosen.places
+        H = np.abs(self.window.H) / np.sqrt(self.f.numbers("kcc"))
+        C, places = self.f.centers, self.chosen.places
         self.chosen.choose(r, H[r], C)
         if novel:
             for i in range(len(places)):
@@ -132,7 +132,7 @@ class PHYPASSLearner(CoherentLearner):
         B = E / np.where(d > 0.0, d, np.inf)[:, None]
         V = (a[:, :, None] * B[:, None, :]).reshape(len(places), self.outputs)
         V *= self.step * self.extrapolation((B * B * d[:, None]).sum(axis=0), (V * (self.chosen.K @ V)).sum(axis=0))
-        np.add.at(self.expansion.weights, places, V)
+        np.add.at(self.f.weights, places, V)
         window.F[...] += window.H[:, places] @ V
 
     def extrapolation(self, squares: Array, length: Array) -> Array:
@@ -146,8 +146,8 @@ class PHYPASS(AffineRegressor):
 
         f <- f + step L sum_i b_i P_i k(x_i, .)     over the last `window` rows
 
-    where P_i projects onto the `selected` centers most coherent with row i, b_i is the error over |P_i k(x_i, .)|^2, and
-    L, at least 1, makes the step as long as extrapolation allows. O(m w) per sample with w the window, and w small
+    where P_i projects onto the `selected` centers most coherent with row i, b_i is the error over |P_i k(x_i, .)|^2,
+    and L, at least 1, makes the step as long as extrapolation allows. O(m w) per sample with w the window, and w small
     systems of equations; m is bounded on a bounded input domain. It has no predictive variance of its own: the standard
     deviation is the root mean square of its last hundred errors or so.
 
@@ -188,11 +188,8 @@ class PHYPASS(AffineRegressor):
     selected: int = 1
     coherence: float = 0.95
     width: float = 0.0
-    engine: str = "auto"
 
-    cost: ClassVar[str] = (
-        "O(m w + w s^3) per sample with w the window and s the selected; m is bounded by the coherence"
-    )
+    cost: ClassVar[str] = "O(m w + w s^3) per sample with window w and s selected; m is bounded by the coherence"
     equation: ClassVar[str] = "f <- f + step L sum of e_i / |P_i k_i|^2 P_i k_i over the last w rows"
     memory: ClassVar[str] = "O(m (d + w) + (w s)^2), bounded by the coherence on a bounded input domain"
     citation: ClassVar[str] = (
@@ -202,7 +199,7 @@ class PHYPASS(AffineRegressor):
 
     def start(self, features: int, outputs: int) -> PHYPASSLearner:
         return PHYPASSLearner(
-            Expansion(self.engine, self._kernel(), features, outputs, also=("norm",)),
+            Expansion(self.engine, self._kernel(), features, outputs, also=("kcc",)),
             length=count(window=self.window),
             step=positive(step=self.step),
             coherence=fraction(coherence=self.coherence),

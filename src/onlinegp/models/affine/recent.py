@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlinegp.checks import Array, count
 from onlinegp.learner import Contents
@@ -23,10 +24,10 @@ class RecentLearner(ExpansionLearner):
     weight w leaves.
     """
 
-    def __init__(self, expansion: Expansion, *, length: int, keep: float, engine: str) -> None:
-        super().__init__(expansion)
-        self.budget, self.keep = expansion.most, keep
-        self.window = Window(engine, expansion.kernel, self.features, self.outputs, length)
+    def __init__(self, f: Expansion, *, length: int, keep: float, engine: str) -> None:
+        super().__init__(f)
+        self.budget, self.keep = f.most, keep
+        self.window = Window(engine, f.kernel, self.features, self.outputs, length)
         self.parts["window"] = self.window
 
     @abstractmethod
@@ -34,19 +35,19 @@ class RecentLearner(ExpansionLearner):
         """Return what is added to the weights of the rows in the window, Z (n, p), for their errors E (n, p)."""
 
     def correct(self, x: Array, y: Array, e: Array, seen: Any) -> None:
-        window, expansion = self.window, self.expansion
+        window, f = self.window, self.f
         window.push(x, y, seen[1])
         Z = self.correction(window.Y - window.F)
         old = self._admit(x)
         if self.keep != 1.0:
-            expansion.weights[...] *= self.keep
+            f.weights[...] *= self.keep
             window.F[...] *= self.keep
-        expansion.weights[self._places(), :] += Z
+        f.weights[self._places(), :] += Z
         KZ = window.K @ Z
         scale = self._corrected(Z, KZ)
         window.F[...] += KZ
         if scale is not None:
-            expansion.weights[...] *= scale
+            f.weights[...] *= scale
             window.F[...] *= scale
         if old is not None:
             center, weight = old[0], old[1] * self.keep if scale is None else old[1] * self.keep * scale
@@ -63,15 +64,15 @@ class RecentLearner(ExpansionLearner):
 
     def _admit(self, x: Array) -> tuple[Array, Array] | None:
         """Make x a center; return the one that leaves and its weight, if one does."""
-        if self.budget is None or self.expansion.size < self.budget:
-            self.expansion.append(x)
+        if self.budget is None or self.f.size < self.budget:
+            self.f.append(x)
             return None
         j = (self.window.count - 1) % self.budget
-        old = self.expansion.centers[j], self.expansion.weights[j].copy()
-        self.expansion.replace(j, x)
+        old = self.f.center(j), self.f.weights[j].copy()
+        self.f.replace(j, x)
         return old
 
-    def _places(self) -> Array:
+    def _places(self) -> NDArray[np.int64]:
         """Return which centers the slots of the window are, (n,)."""
         window = self.window
         row = window.count - 1 - (window.count - 1 - np.arange(window.size)) % window.length
@@ -80,10 +81,10 @@ class RecentLearner(ExpansionLearner):
     def load(self, contents: Contents) -> None:
         super().load(contents)
         centers = self.seen if self.budget is None else min(self.seen, self.budget)
-        if self.window.count != self.seen or self.expansion.size != centers:
+        if self.window.count != self.seen or self.f.size != centers:
             raise ValueError(
                 f"after {self.seen} rows there must be {centers} centers and a window of as many rows, "
-                f"got {self.expansion.size} and {self.window.count}."
+                f"got {self.f.size} and {self.window.count}."
             )
 
 

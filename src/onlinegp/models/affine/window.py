@@ -1,4 +1,4 @@
-"""The last rows of a stream, which affine projections correct together: their kernel matrix, and what is said of them."""
+"""The last rows of a stream, which affine projections correct together, and what the model says of them."""
 
 from __future__ import annotations
 
