@@ -41,7 +41,9 @@ def compare_over_runs(args: argparse.Namespace, taking_part: list[Entrant]) -> i
     if args.json:
         write_atomically(args.json, [json.dumps(found.figures(), indent=2).encode() + b"\n"])
     if args.out and found.ranked:
-        save_picture(found.plot(), args.out)
+        from matplotlib.figure import Figure
+
+        save_picture(found.plot(figure=Figure(figsize=(10.5, 4.6), layout="constrained")), args.out)
     return 0
 
 

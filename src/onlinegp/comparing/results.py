@@ -214,7 +214,9 @@ class Comparison:
 
         return tables.text(self)
 
-    def plot(self, *, cost: str = "microseconds", names: Sequence[str] | None = None) -> Figure:
+    def plot(
+        self, *, cost: str = "microseconds", names: Sequence[str] | None = None, figure: Figure | None = None
+    ) -> Figure:
         """Draw the learning curves with their bands, and the steady state against the cost.
 
         Parameters
@@ -222,7 +224,10 @@ class Comparison:
         cost : {"microseconds", "multiplications", "bytes"}
         names : sequence of str, optional
             The algorithms to draw; those that came through all runs if None.
+        figure : Figure, optional
+            Where to draw; a new figure if None.
         """
         from onlinegp.comparing import pictures
 
-        return pictures.draw(self, cost, [entry.name for entry in self.ranked] if names is None else list(names))
+        shown = [entry.name for entry in self.ranked] if names is None else list(names)
+        return pictures.draw(self, cost, shown, figure)
