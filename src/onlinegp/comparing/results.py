@@ -94,6 +94,16 @@ class Comparison:
     ----------
     settings : how it was made
     entries : the algorithms, the best first
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> def stream(seed):
+    ...     X = np.random.default_rng(seed).normal(size=(100, 2))
+    ...     return X, X @ [1.0, -1.0]
+    >>> found = ogp.compare({"linear": ogp.LinearRLS(), "GP": ogp.KRLST()}, stream, runs=3, jobs=1)
+    >>> found.entries[0].name, found.pareto("multiplications")
+    ('linear', ['linear'])
     """
 
     settings: Settings
