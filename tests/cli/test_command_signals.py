@@ -16,7 +16,7 @@ import pytest
 from shell import COMMAND, FIXED, environment, rows_of, started, wait_for, write_csv
 
 from marks import slow
-from onlinegp.papers.vanvaerenbergh2016relationship.common import cores
+from onlinegp.processes import cores
 
 linux = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are looked up in /proc")
 SIGNALS = pytest.mark.parametrize(

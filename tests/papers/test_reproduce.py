@@ -16,13 +16,13 @@ import pytest
 import onlinegp as ogp
 from onlinegp.cli import main
 from onlinegp.kernels import RBF
+from onlinegp.papers.common import decimals, run_jobs
+from onlinegp.papers.reproduction import reproduce, write
 from onlinegp.papers.vanvaerenbergh2016relationship import beta, fig1, fig2, fig3
 from onlinegp.papers.vanvaerenbergh2016relationship.algorithms import growing, tracker
 from onlinegp.papers.vanvaerenbergh2016relationship.arm import Arm
 from onlinegp.papers.vanvaerenbergh2016relationship.channel import Channel, identification
-from onlinegp.papers.vanvaerenbergh2016relationship.common import decimals, run_jobs
 from onlinegp.papers.vanvaerenbergh2016relationship.heldout import HeldOut
-from onlinegp.papers.vanvaerenbergh2016relationship.reproduction import reproduce, write
 
 FOLDER = Path(ogp.__file__).parent / "papers" / "vanvaerenbergh2016relationship"
 SLACK = 0.05  # dB: rounding differs between engines and machines

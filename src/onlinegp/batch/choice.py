@@ -135,7 +135,7 @@ def best_of(
     by : {"density", "error"}, optional
         What makes one of them the best; what the class declares if None.
     effort : int
-        Rows that all trials together may run; what is begun is finished.
+        Rows that all trials together may run; the suggested models are tried in any case.
     seed : int, optional
         If given, the search goes on from points that are drawn at random, until the effort is spent or nothing is left
         to try.
@@ -205,7 +205,7 @@ class _Space:
             for i, moves in enumerate(self.moves.values()):
                 line = [here, *((*here[:i], move, *here[i + 1 :]) for move in range(1 + len(moves)))]
                 for point in line:
-                    if self.rows >= effort or monotonic() >= until:
+                    if self.rows + self.tried[self.best].rows > effort or monotonic() >= until:
                         return False
                     self._try(point)
                 here = max(line, key=self.merit)

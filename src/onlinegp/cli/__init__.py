@@ -23,7 +23,7 @@ COMMANDS = {
     "models": "list every algorithm with its parameters, cost and citation",
     "demo": "stream a channel that changes through the filters of the paper and Auto; a table and a picture",
     "info": "show which engine runs here, on which instruction set, with which versions",
-    "reproduce": "redo the experiments of the paper: figures, numbers, and a report that checks its claims",
+    "reproduce": "redo the experiments of papers: figures, numbers, and a report that checks their claims",
 }
 
 

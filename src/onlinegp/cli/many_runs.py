@@ -41,7 +41,9 @@ def compare_over_runs(args: argparse.Namespace, taking_part: list[Entrant]) -> i
     if args.json:
         write_atomically(args.json, [json.dumps(found.figures(), indent=2).encode() + b"\n"])
     if args.out and found.ranked:
-        save_picture(found.plot(), args.out)
+        from matplotlib.figure import Figure
+
+        save_picture(found.plot(figure=Figure(figsize=(10.5, 4.6), layout="constrained")), args.out)
     return 0
 
 
@@ -49,6 +51,7 @@ def runs_of(args: argparse.Namespace) -> Source:
     """Return the rows of the source as runs; what becomes of its columns is learned from the rows to tune on."""
     source = opened(args)
     encoder, lags = chosen_columns(args, source)
+    rows = source.rows_at_most(MOST_TUNING)
     source.close()
     if args.horizon > 1:
         raise ValueError(f"--runs looks one row ahead, got --horizon {args.horizon}. Leave one of them out.")
@@ -65,9 +68,10 @@ def runs_of(args: argparse.Namespace) -> Source:
             source.close()
 
     if not encoder.columns.plain:
-        n = source_of(args).rows_at_most(MOST_TUNING)
-        read(tuning_rows(n, args.tune))
+        read(tuning_rows(rows, args.tune))
     X, y = read(MOST_TUNING)
+    if len(y) == MOST_TUNING:
+        say(f"the first {MOST_TUNING} rows are used, which fit in memory")
     return Permutations(X, y, args.tune) if args.runs_by == "permutations" else Blocks(X, y, args.tune)
 
 

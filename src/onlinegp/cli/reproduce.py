@@ -1,4 +1,4 @@
-"""`onlinegp reproduce`: the figures of the paper, their numbers, and a page that holds them against its claims."""
+"""`onlinegp reproduce`: the figures of papers, their numbers, and a page that holds them against their claims."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from time import perf_counter
 
 from onlinegp.checks import count
 from onlinegp.cli.paths import Paths
-from onlinegp.papers.vanvaerenbergh2016relationship.reproduction import EXPERIMENTS, reproduce, title, write
+from onlinegp.papers.reproduction import citation, experiments, named, reproduce, stem, write
 
 
 def written(folder: Path) -> list[Path]:
     """Return the files that the command may write in its folder."""
     return [folder / name for name in ("results.json", "report.html")] + [
-        folder / f"{name}.{kind}" for name in EXPERIMENTS for kind in ("png", "svg")
+        folder / f"{stem(name)}.{kind}" for name in named("all") for kind in ("png", "svg")
     ]
 
 
@@ -22,28 +22,48 @@ PATHS = Paths(reads=("--kin40k",), folders={"--out": written})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", nargs="?", default="all", choices=(*EXPERIMENTS, "all"), help="which figure (all)")
+    parser.add_argument(
+        "what",
+        nargs="?",
+        metavar="NAME",
+        help="an experiment, a paper, or all (the paper that this library grew from); see --list",
+    )
+    parser.add_argument("--list", action="store_true", help="list papers and experiments, and end")
     parser.add_argument("--out", type=Path, default=Path("out/reproduce"), metavar="DIR", help="where (out/reproduce)")
     parser.add_argument("--kin40k", type=Path, metavar="FILE", help="KIN40K: CSV, CSV.gz or the folder of .asc files")
-    parser.add_argument(
-        "--repeats", type=int, metavar="N", help="permutations of figure 2, channels of figure 3 (3, 5)"
-    )
+    parser.add_argument("--repeats", type=int, metavar="N", help="runs of each experiment, fewer to be quick (its own)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of all that is random (0)")
 
 
 def main(args: argparse.Namespace) -> int:
+    if args.list:
+        print(listed())
+        return 0
     start = perf_counter()
-    names = EXPERIMENTS if args.what == "all" else (args.what,)
+    names = named(args.what)
     if args.repeats is not None:
         count("Each repeat has its own permutation or channel.", repeats=args.repeats)
     args.out.mkdir(parents=True, exist_ok=True)
     results = reproduce(names, kin40k=args.kin40k, repeats=args.repeats, seed=args.seed)
     files = write(results, args.out)
+    titles = experiments()
     for name in names:
-        print(f"{title(name)}")
+        print(f"{titles[name]}")
         for claim in results["experiments"][name]["claims"]:
             print(f"  [{'holds' if claim['holds'] else 'DOES NOT HOLD'}] {claim['says']}\n      {claim['measured']}")
     if results["data"] is not None and results["data"]["stand_in"]:
         print("No KIN40K file was given: a simulated robot arm took its place. Use --kin40k FILE for the real data.")
     print(f"{perf_counter() - start:.0f} s. Written: {', '.join(str(path) for path in files)}")
     return 0
+
+
+def listed() -> str:
+    """Return every paper with its experiments."""
+    lines: list[str] = []
+    papers: set[str] = set()
+    for name, title in experiments().items():
+        if citation(name) not in papers:
+            papers.add(citation(name))
+            lines += [*([""] if lines else []), citation(name)]
+        lines.append(f"  {name:<36} {title}")
+    return "\n".join(lines)

@@ -101,12 +101,15 @@ def compare(
 
     Examples
     --------
-    >>> import onlinegp as ogp
-    >>> from onlinegp.datasets import channel_switch
-    >>> stream = lambda seed: channel_switch(200, switch=None, seed=seed)
-    >>> found = ogp.compare([ogp.LinearRLS, ogp.KLMS], stream, runs=3, effort=1000, jobs=1)
+    >>> import numpy as np, onlinegp as ogp
+    >>> def stream(seed):
+    ...     X = np.random.default_rng(seed).uniform(-3, 3, (120, 1))
+    ...     return X, np.sin(2 * X[:, 0])
+    >>> found = ogp.compare([ogp.LinearRLS, ogp.KRLST], stream, runs=3, effort=1000, jobs=1)
     >>> [entry.name for entry in found.entries]
-    ['KLMS', 'LinearRLS']
+    ['KRLST', 'LinearRLS']
+    >>> bool(found.behind("LinearRLS").low > 10.0)  # dB
+    True
     """
     choice(("error", "density"), by=by)
     count("A hundred thousand is a good search.", effort=effort)

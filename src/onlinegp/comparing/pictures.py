@@ -19,12 +19,13 @@ COSTS = {
 }
 
 
-def draw(found: Comparison, cost: str, names: Sequence[str]) -> Any:
+def draw(found: Comparison, cost: str, names: Sequence[str], figure: Any) -> Any:
     """Return the figure: curves on the left, the front of the steady state against the cost on the right."""
-    from matplotlib.figure import Figure
-
     choice(tuple(COSTS), cost=cost)
-    figure = Figure(figsize=(10.5, 4.6), layout="constrained")
+    if figure is None:
+        from matplotlib import pyplot
+
+        figure = pyplot.figure(figsize=(10.5, 4.6), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[3, 2])
     points = {}
     for i, name in enumerate(names):

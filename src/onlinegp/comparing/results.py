@@ -94,6 +94,16 @@ class Comparison:
     ----------
     settings : how it was made
     entries : the algorithms, the best first
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> def stream(seed):
+    ...     X = np.random.default_rng(seed).normal(size=(100, 2))
+    ...     return X, X @ [1.0, -1.0]
+    >>> found = ogp.compare({"linear": ogp.LinearRLS(), "GP": ogp.KRLST()}, stream, runs=3, jobs=1)
+    >>> found.entries[0].name, found.pareto("multiplications")
+    ('linear', ['linear'])
     """
 
     settings: Settings
@@ -214,7 +224,9 @@ class Comparison:
 
         return tables.text(self)
 
-    def plot(self, *, cost: str = "microseconds", names: Sequence[str] | None = None) -> Figure:
+    def plot(
+        self, *, cost: str = "microseconds", names: Sequence[str] | None = None, figure: Figure | None = None
+    ) -> Figure:
         """Draw the learning curves with their bands, and the steady state against the cost.
 
         Parameters
@@ -222,7 +234,10 @@ class Comparison:
         cost : {"microseconds", "multiplications", "bytes"}
         names : sequence of str, optional
             The algorithms to draw; those that came through all runs if None.
+        figure : Figure, optional
+            Where to draw; a new figure if None.
         """
         from onlinegp.comparing import pictures
 
-        return pictures.draw(self, cost, [entry.name for entry in self.ranked] if names is None else list(names))
+        shown = [entry.name for entry in self.ranked] if names is None else list(names)
+        return pictures.draw(self, cost, shown, figure)

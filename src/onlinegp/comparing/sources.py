@@ -62,6 +62,13 @@ class Permutations:
     X, y : array-like of shape (n, d), and (n,) or (n, outputs)
     tune : int, optional
         Rows to tune on; a fifth of them, at most 1000, if None.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> y = np.arange(6.0)
+    >>> [len(order) for _, order in ogp.Permutations(y[:, None], y, tune=2).runs([0, 1])]
+    [4, 4]
     """
 
     X: ArrayLike
@@ -97,6 +104,13 @@ class Blocks:
     X, y : array-like of shape (n, d), and (n,) or (n, outputs)
     tune : int, optional
         Rows to tune on; a fifth of them, at most 1000, if None.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> y = np.arange(6.0)
+    >>> [block.tolist() for _, block in ogp.Blocks(y[:, None], y, tune=2).runs([0, 1])]
+    [[2.0, 3.0], [4.0, 5.0]]
     """
 
     X: ArrayLike

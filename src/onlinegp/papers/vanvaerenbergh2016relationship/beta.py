@@ -17,11 +17,11 @@ from onlinegp.kernels import Kernel
 from onlinegp.metrics import coverage, log_density, nmse, to_db
 from onlinegp.models import BetaKLMS
 from onlinegp.models.health import BreakdownError
-from onlinegp.papers.vanvaerenbergh2016relationship import style
+from onlinegp.papers import style
+from onlinegp.papers.common import DIVERGED, Claim, Job, decimals
 from onlinegp.papers.vanvaerenbergh2016relationship.algorithms import beta_name
 from onlinegp.papers.vanvaerenbergh2016relationship.arm import Arm
 from onlinegp.papers.vanvaerenbergh2016relationship.channel import Channel, identification, prediction
-from onlinegp.papers.vanvaerenbergh2016relationship.common import DIVERGED, Claim, Job, decimals
 from onlinegp.papers.vanvaerenbergh2016relationship.heldout import HeldOut
 
 TITLE = "The choice of beta"
@@ -249,6 +249,10 @@ def _verdicts(name: str, task: dict[str, Any], betas: list[float]) -> list[Claim
             auto["log density"] > grid["log density"][zero],
         ),
     ]
+
+
+def tables(results: dict[str, Any]) -> dict[str, Any]:
+    return {}
 
 
 def draw(results: dict[str, Any]) -> Any:

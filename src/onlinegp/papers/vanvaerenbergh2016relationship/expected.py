@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from onlinegp.papers.vanvaerenbergh2016relationship import fig2
+from onlinegp.papers.common import run_jobs
+from onlinegp.papers.reproduction import reproduce
+from onlinegp.papers.vanvaerenbergh2016relationship import EXPERIMENTS, ON_THE_ARM, fig2
 from onlinegp.papers.vanvaerenbergh2016relationship.arm import Arm
-from onlinegp.papers.vanvaerenbergh2016relationship.common import run_jobs
-from onlinegp.papers.vanvaerenbergh2016relationship.reproduction import EXPERIMENTS, ON_THE_ARM, reproduce
 
 FILE = Path(__file__).with_name("expected.json")
 AT = (500, 1000, 2000, 3000, 5000)  # samples of figure 2

@@ -10,9 +10,9 @@ import numpy as np
 
 from onlinegp.kernels import RBF
 from onlinegp.models import BetaKLMS, OnlineGP
-from onlinegp.papers.vanvaerenbergh2016relationship import style
+from onlinegp.papers import style
+from onlinegp.papers.common import Claim, Job, decimals
 from onlinegp.papers.vanvaerenbergh2016relationship.arm import Arm
-from onlinegp.papers.vanvaerenbergh2016relationship.common import Claim, Job, decimals
 
 TITLE = "Figure 1: predictive variance"
 
@@ -98,6 +98,10 @@ def claims(results: dict[str, Any]) -> list[Claim]:
 
 def _list(values: np.ndarray) -> str:
     return ", ".join(f"{value:.2f}" for value in values)
+
+
+def tables(results: dict[str, Any]) -> dict[str, Any]:
+    return {}
 
 
 def draw(results: dict[str, Any]) -> Any:

@@ -12,7 +12,8 @@ import numpy as np
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
 from onlinegp.models.recipe import RecipeRegressor
-from onlinegp.papers.vanvaerenbergh2016relationship import style
+from onlinegp.papers import style
+from onlinegp.papers.common import Claim, Job, band, largest_gap
 from onlinegp.papers.vanvaerenbergh2016relationship.algorithms import (
     AUTO,
     HALF,
@@ -23,10 +24,10 @@ from onlinegp.papers.vanvaerenbergh2016relationship.algorithms import (
     tracker,
 )
 from onlinegp.papers.vanvaerenbergh2016relationship.arm import Arm
-from onlinegp.papers.vanvaerenbergh2016relationship.common import Claim, Job, band, largest_gap
 from onlinegp.papers.vanvaerenbergh2016relationship.heldout import HeldOut
 
 TITLE = "Figure 2: learning curves"
+CHECKPOINTS = (500, 1000, 2000, 3000, 5000)  # samples in the table
 SETTLED = 500  # samples from which beta = 1 is held against KNLMS
 WITHIN_KLMS, WITHIN_KNLMS = 0.3, 1.5  # dB
 
@@ -130,6 +131,15 @@ def claims(results: dict[str, Any]) -> list[Claim]:
             half["KLMS"] > WITHIN_KLMS and half["KNLMS"] > WITHIN_KNLMS,
         ),
     ]
+
+
+def tables(results: dict[str, Any]) -> dict[str, Any]:
+    at = [s for s in CHECKPOINTS if s in results["samples"]]
+    rows = {
+        name: {f"{s} samples": curve["mean"][results["samples"].index(s)] for s in at}
+        for name, curve in results["curves"].items()
+    }
+    return {"Test error [dB], mean of the runs": rows}
 
 
 def draw(results: dict[str, Any]) -> Any:

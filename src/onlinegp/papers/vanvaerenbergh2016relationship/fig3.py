@@ -13,11 +13,11 @@ from onlinegp.checks import Array
 from onlinegp.evaluate import run
 from onlinegp.metrics import to_db
 from onlinegp.models.recipe import RecipeRegressor
-from onlinegp.papers.vanvaerenbergh2016relationship import style
+from onlinegp.papers import style
+from onlinegp.papers.common import Claim, Job, band, decimals
 from onlinegp.papers.vanvaerenbergh2016relationship.algorithms import AUTO, described, growing, tracker
 from onlinegp.papers.vanvaerenbergh2016relationship.arm import Arm
 from onlinegp.papers.vanvaerenbergh2016relationship.channel import Channel, identification, prediction
-from onlinegp.papers.vanvaerenbergh2016relationship.common import Claim, Job, band, decimals
 from onlinegp.papers.vanvaerenbergh2016relationship.heldout import HeldOut
 
 TITLE = "Figure 3: reconvergence"
@@ -178,6 +178,16 @@ def claims(results: dict[str, Any]) -> list[Claim]:
 
 def _samples(count: int | None) -> str:
     return "never" if count is None else f"{count}"
+
+
+def tables(results: dict[str, Any]) -> dict[str, Any]:
+    literal = {
+        name: {k: v for k, v in row.items() if k != "back after"} for name, row in results["next output"].items()
+    }
+    return {
+        "Mean error [dB], and samples until it is within 3 dB of the level before": results["levels"],
+        "The next output predicted from those before it: mean error [dB]": literal,
+    }
 
 
 def draw(results: dict[str, Any]) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -20,16 +22,21 @@ table { border-collapse: collapse; font-size: .85rem; } td, th { padding: .15rem
        border-bottom: 1px solid #eee; vertical-align: top; } td.number { text-align: right;
        font-variant-numeric: tabular-nums; } td { overflow-wrap: anywhere; }
 """
-PAPER = (
-    "S. Van Vaerenbergh, J. Fernandez-Bes and V. Elvira, &ldquo;On the relationship between online Gaussian process "
-    "regression and kernel least mean squares algorithms&rdquo;, IEEE MLSP 2016."
-)
-CHECKPOINTS = (500, 1000, 2000, 3000, 5000)
 
 
-def page(results: dict[str, Any], titles: dict[str, str], pictures: dict[str, bytes]) -> str:
-    """Return the page, from the results, the titles of their experiments and their pictures (SVG)."""
-    sections = [_section(titles[name], results["experiments"][name], pictures[name]) for name in results["experiments"]]
+@dataclass(frozen=True)
+class Section:
+    """What the page shows of an experiment: its paper, title, results, tables by caption, and picture (SVG)."""
+
+    paper: str
+    title: str
+    result: dict[str, Any]
+    tables: dict[str, dict[str, dict[str, Any]]]
+    picture: bytes
+
+
+def page(results: dict[str, Any], sections: Sequence[Section]) -> str:
+    """Return the page."""
     data = results["data"]
     warning = ""
     if data is not None and data["stand_in"]:
@@ -39,23 +46,32 @@ def page(results: dict[str, Any], titles: dict[str, str], pictures: dict[str, by
             "real data.</p>"
         )
     every = [claim for one in results["experiments"].values() for claim in one["claims"]]
-    paper = [claim["holds"] for claim in every if claim["by"] == "paper"]
-    summary = f"<p>Of {len(paper)} statements of the paper, {sum(paper)} hold here."
+    holds = [claim["holds"] for claim in every if claim["by"] == "paper"]
+    papers = list(dict.fromkeys(section.paper for section in sections))
+    title = "The paper, reproduced" if len(papers) == 1 else "The papers, reproduced"
+    of = "the paper" if len(papers) == 1 else "the papers"
+    summary = f"<p>Of {len(holds)} statements of {of}, {sum(holds)} hold here."
     summary += f" onlinegp {escape(results['version'])}, seed {results['seed']}.</p>"
+    body = "\n".join(
+        f"<p>{escape(paper)}</p>\n" + "\n".join(_section(one) for one in sections if one.paper == paper)
+        for paper in papers
+    )
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>The paper, reproduced</title><style>{STYLE}</style></head>\n<body>"
-        f"<h1>The paper, reproduced</h1><p>{PAPER}</p>{summary}{warning}\n" + "\n".join(sections) + "</body></html>\n"
+        f"<title>{title}</title><style>{STYLE}</style></head>\n<body>"
+        f"<h1>{title}</h1>{summary}{warning}\n{body}</body></html>\n"
     )
 
 
-def _section(title: str, result: dict[str, Any], picture: bytes) -> str:
-    source = "data:image/svg+xml;base64," + base64.b64encode(picture).decode("ascii")
+def _section(section: Section) -> str:
+    result, title = section.result, escape(section.title)
+    source = "data:image/svg+xml;base64," + base64.b64encode(section.picture).decode("ascii")
     note = f"<p>{escape(result['note'])}</p>" if "note" in result else ""
+    tables = "".join(_table(caption, rows) for caption, rows in section.tables.items())
     return (
-        f'<section><h2>{escape(title)}</h2>{note}<div class="pair"><img src="{source}" alt="{escape(title)}">'
-        f"<div>{''.join(map(_claim, result['claims']))}</div></div>{_numbers(result)}"
+        f'<section><h2>{title}</h2>{note}<div class="pair"><img src="{source}" alt="{title}">'
+        f"<div>{''.join(map(_claim, result['claims']))}</div></div>{tables}"
         f"<details><summary>Every setting</summary>{_settings(result['settings'])}</details></section>"
     )
 
@@ -67,25 +83,6 @@ def _claim(claim: dict[str, Any]) -> str:
         f'<div class="claim{kind}"><p><span class="by">{who}:</span> {escape(claim["says"])}</p>'
         f'<p><span class="verdict">{verdict}</span> {escape(claim["measured"])}</p></div>'
     )
-
-
-def _numbers(result: dict[str, Any]) -> str:
-    """Return the tables that a result carries: curves at a few samples, levels around the switch."""
-    tables = ""
-    if "levels" in result:
-        tables += _table("Mean error [dB], and samples until it is within 3 dB of the level before", result["levels"])
-        literal = {
-            name: {k: v for k, v in row.items() if k != "back after"} for name, row in result["next output"].items()
-        }
-        tables += _table("The next output predicted from those before it: mean error [dB]", literal)
-    elif "curves" in result:
-        at = [s for s in CHECKPOINTS if s in result["samples"]]
-        rows = {
-            name: {f"{s} samples": curve["mean"][result["samples"].index(s)] for s in at}
-            for name, curve in result["curves"].items()
-        }
-        tables += _table("Test error [dB], mean of the runs", rows)
-    return tables
 
 
 def _table(caption: str, rows: dict[str, dict[str, Any]]) -> str:

@@ -36,11 +36,6 @@ class Claim:
     holds: bool
 
 
-def cores() -> int:
-    """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def run_jobs(jobs: Sequence[Job], *, workers: int = 1, progress: bool = False) -> list[Any]:
     """Run the jobs in this process, or in several with one thread each; return what they returned, in their order."""
     from tqdm import tqdm

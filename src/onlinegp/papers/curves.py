@@ -1,0 +1,91 @@
+"""What the learning-curve experiments share: errors along a stream, means over repeats with bands, the figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from onlinegp.checks import Array
+from onlinegp.comparing.intervals import Interval, of_mean_in_db, of_ratio_in_db
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.papers import style
+from onlinegp.papers.common import decimals
+
+LEVEL = 0.95  # of the bands
+Part = dict[str, list[float]]  # a curve for each algorithm, of one repeat
+COLORS = (style.BLACK, style.BLUE, style.VERMILION, style.GREEN, style.ORANGE, style.PURPLE, style.SKY, style.GREY)
+
+
+def windowed(errors: Array, every: int) -> list[float]:
+    """Return the means of so many errors each; their number must be divisible by it."""
+    return errors.reshape(-1, every).mean(axis=1).tolist()
+
+
+def held_out(
+    models: Mapping[str, OnlineRegressor], X: Array, y: Array, tests: Sequence[tuple[int, Array, Array]], every: int
+) -> Part:
+    """Return the mean squared error of each model on a test set, after every so many samples.
+
+    `tests` holds the number of samples up to which a test set is in force, its inputs and its targets.
+    """
+    curves: Part = {}
+    for name, fresh in models.items():
+        model, curve = fresh.unfitted(), []
+        for start in range(0, len(X), every):
+            model.partial_fit(X[start : start + every], y[start : start + every])
+            _, X_test, y_test = next(test for test in tests if start < test[0])
+            curve.append(float(np.mean((model.predict(X_test) - y_test) ** 2)))
+        curves[name] = curve
+    return curves
+
+
+def stacked(parts: Sequence[Part]) -> dict[str, Array]:
+    """Return the curves of all repeats, (repeats, points) for each algorithm."""
+    return {name: np.array([part[name] for part in parts]) for name in parts[0]}
+
+
+def banded(runs: Array) -> dict[str, list[Any]]:
+    """Return the mean over repeats in dB and its band, for JSON; without one where there is one repeat."""
+    band = interval(runs)
+    return {"mean": decimals(band.value), "low": decimals(band.low), "high": decimals(band.high)}
+
+
+def interval(runs: Array) -> Interval:
+    """Return the mean over repeats in dB and its interval; nothing is known of one repeat but itself."""
+    if len(runs) == 1:
+        value = 10.0 * np.log10(runs[0])
+        return Interval(value, value, value)
+    return of_mean_in_db(runs, LEVEL)
+
+
+def level(runs: Array, points: slice) -> dict[str, float]:
+    """Return the mean error in dB over some points of all repeats, and half the width of its interval."""
+    found = interval(runs[:, points].mean(axis=1))
+    return {"error": round(float(found.value), 3), "+-": round(float(found.high - found.value), 3)}
+
+
+def better(one: Array, other: Array, points: slice) -> Interval:
+    """Return by how many dB the error of one is above that of another over some points: below zero if it is better."""
+    runs, others = one[:, points].mean(axis=1), other[:, points].mean(axis=1)
+    if len(runs) == 1:
+        value = 10.0 * np.log10(runs[0] / others[0])
+        return Interval(value, value, value)
+    return of_ratio_in_db(runs, others, LEVEL)
+
+
+def draw(results: dict[str, Any], title: str, *, ylabel: str = "MSE [dB]", switch: int | None = None) -> Any:
+    """Return the figure: every mean curve with its band."""
+    figure, ax = style.figure(3.2)
+    for (name, curve), color in zip(results["curves"].items(), COLORS, strict=False):
+        ax.fill_between(results["samples"], curve["low"], curve["high"], color=color, alpha=0.15, lw=0)
+        ax.plot(results["samples"], curve["mean"], color=color, lw=1.2, label=name)
+    if switch is not None:
+        ax.axvline(switch, color="0.35", ls=":", lw=0.9)
+    repeats = results["settings"]["repeats"]
+    style.title(ax, f"{title}, {'one run' if repeats == 1 else f'mean of {repeats} runs, {LEVEL:.0%} band'}")
+    ax.set(xlabel="samples", ylabel=ylabel)
+    ax.margins(x=0.01)
+    style.legend(figure, ax, ncols=3)
+    return figure

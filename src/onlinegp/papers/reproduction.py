@@ -1,0 +1,104 @@
+"""Experiments of papers by name: their numbers, their figures, and a page that compares them with the claims."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from onlinegp.files.atomic import write_atomically
+from onlinegp.papers import FIRST, PAPERS
+
+
+def experiments() -> dict[str, str]:
+    """Return the title of every experiment by its name: `fig1` of the first paper, `paper/fig1` of the others."""
+    return {name: _module(name).TITLE for paper in PAPERS for name in _names(paper)}
+
+
+def named(what: str | None) -> tuple[str, ...]:
+    """Return the experiments that a name stands for: one, those of a paper, all; None for those of the first paper."""
+    every = [name for paper in PAPERS for name in _names(paper)]
+    if what == "all":
+        return tuple(every)
+    if what is None or what in PAPERS:
+        return tuple(_names(what or FIRST))
+    if what in every:
+        return (what,)
+    if what.startswith(f"{FIRST}/") and (short := what.removeprefix(f"{FIRST}/")) in every:
+        return (short,)
+    raise ValueError(f"there is no experiment {what!r}. See `onlinegp reproduce --list`.")
+
+
+def citation(name: str) -> str:
+    """Return the paper of an experiment."""
+    return _paper(name).CITATION
+
+
+def reproduce(
+    names: Sequence[str], *, kin40k: Path | None = None, repeats: int | None = None, seed: int = 0
+) -> dict[str, Any]:
+    """Run the experiments of these names, on all processors, and return results.json as a dictionary."""
+    from onlinegp import __version__
+    from onlinegp.papers.common import run_jobs
+    from onlinegp.papers.vanvaerenbergh2016relationship import ON_THE_ARM
+    from onlinegp.papers.vanvaerenbergh2016relationship.arm import Arm
+    from onlinegp.processes import cores
+
+    arm = Arm.load(kin40k, seed=seed) if any(name in ON_THE_ARM for name in names) else None
+    chosen: dict[str, Any] = {"seed": seed} | ({} if repeats is None else {"repeats": repeats})
+    settings = {name: _settings(name, chosen) for name in names}
+    data: dict[str, tuple[Any, ...]] = {name: () if "/" in name else (arm,) for name in names}
+    plans = {name: _module(name).plan(settings[name], *data[name]) for name in names}
+    jobs = [job for plan in plans.values() for job in plan]
+    parts = run_jobs(jobs, workers=cores(), progress=True)
+    found = {}
+    for name, plan in plans.items():
+        mine, parts = parts[: len(plan)], parts[len(plan) :]
+        result = _module(name).gather(settings[name], *data[name], mine)
+        found[name] = result | {"claims": [asdict(claim) for claim in _module(name).claims(result)]}
+    used = None if arm is None else {"stand_in": arm.stand_in} | arm.settings()
+    results = {"version": __version__, "seed": seed, "data": used, "experiments": found}
+    return json.loads(json.dumps(results, allow_nan=False))  # exactly what results.json will hold
+
+
+def write(results: dict[str, Any], folder: Path) -> list[Path]:
+    """Write the figures, results.json and report.html, and return their paths."""
+    from onlinegp.papers import report, style
+
+    files, sections = [], []
+    for name, result in results["experiments"].items():
+        module = _module(name)
+        files += style.save(module.draw(result), folder, stem(name))
+        picture = files[-1].read_bytes()
+        sections.append(report.Section(citation(name), module.TITLE, result, module.tables(result), picture))
+    numbers, page = folder / "results.json", folder / "report.html"
+    write_atomically(numbers, [json.dumps(results, indent=1, allow_nan=False).encode("ascii") + b"\n"])
+    write_atomically(page, [report.page(results, sections).encode()])
+    return [*files, numbers, page]
+
+
+def stem(name: str) -> str:
+    """Return what the files of an experiment are called."""
+    return name.replace("/", "-")
+
+
+def _names(paper: str) -> list[str]:
+    return [name if paper == FIRST else f"{paper}/{name}" for name in _paper(f"{paper}/").EXPERIMENTS]
+
+
+def _paper(name: str) -> ModuleType:
+    return import_module(f"onlinegp.papers.{name.partition('/')[0] if '/' in name else FIRST}")
+
+
+def _module(name: str) -> ModuleType:
+    return import_module(f"{_paper(name).__name__}.{name.rpartition('/')[2]}")
+
+
+def _settings(name: str, chosen: dict[str, Any]) -> Any:
+    """Return the settings of an experiment, with what was chosen on the command line where it has that."""
+    settings = _module(name).Settings
+    return settings(**{key: value for key, value in chosen.items() if key in settings.__dataclass_fields__})

@@ -1,0 +1,127 @@
+"""Figure 3: trackers on a nonlinear channel that changes at once.
+
+Run time  7 s of processor time
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from onlinegp.checks import Array
+from onlinegp.kernels import RBF
+from onlinegp.models import KRLS, KRLST, NORMA, SWKRLS
+from onlinegp.models.recipe import RecipeRegressor
+from onlinegp.papers import curves
+from onlinegp.papers.channels import Tests, switching
+from onlinegp.papers.common import Claim, Job
+
+TITLE = "Figure 3: tracking an abrupt change"
+NOTE = (
+    "The channel is h . x followed by tanh, with the two impulse responses of the paper, and uniform inputs, as KAFBOX "
+    "has them. The error is that of 500 held-out, noise-free samples of the channel in force. Kernel and parameters "
+    "are KAFBOX's, the same for every run; the step of NORMA does not decay. ALD-KRLS, which cannot forget, is added."
+)
+BEFORE = (1.0, -0.3817, -0.1411, 0.5789, 0.191)  # impulse responses
+AFTER = (1.0, -0.0870, 0.9852, -0.2826, -0.1711)
+LAST = 200  # samples whose mean error is a level
+BACK = 3.0  # dB above its level before the switch: there a filter counts as back
+
+
+@dataclass(frozen=True)
+class Settings:
+    seed: int = 0
+    repeats: int = 20
+    rows: int = 1500
+    switch: int = 500
+    test: int = 500
+    every: int = 20
+    snr: float = 20.0  # dB
+    budget: int = 50
+    noise: float = 1e-2
+    forgetting: float = 0.999
+
+
+def models(s: Settings) -> dict[str, RecipeRegressor]:
+    kernel = RBF(1.0)
+    return {
+        "KRLS-T": KRLST(kernel, noise=s.noise, budget=s.budget, forgetting=s.forgetting),
+        "SW-KRLS": SWKRLS(kernel, noise=s.noise, budget=s.budget),
+        "NORMA": NORMA(kernel, step=0.1, leak=1e-2, budget=s.rows),
+        "ALD-KRLS": KRLS(kernel, threshold=1e-3),
+    }
+
+
+def plan(s: Settings) -> list[Job]:
+    return [partial(run, s, repeat) for repeat in range(s.repeats)]
+
+
+def stream(s: Settings, repeat: int) -> tuple[Array, Array, Tests]:
+    rng = np.random.default_rng([s.seed, repeat])
+    inputs = rng.uniform(size=s.rows + s.test + 4)
+    return switching(inputs, np.array([BEFORE, AFTER]), rows=s.rows, switch=s.switch, snr=s.snr, rng=rng)
+
+
+def run(s: Settings, repeat: int) -> curves.Part:
+    X, y, tests = stream(s, repeat)
+    return curves.held_out(models(s), X, y, tests, s.every)
+
+
+def gather(s: Settings, parts: list[curves.Part]) -> dict[str, Any]:
+    runs = curves.stacked(parts)
+    samples = np.arange(s.every, s.rows + 1, s.every)
+    before, end = slice((s.switch - LAST) // s.every, s.switch // s.every), slice(-LAST // s.every, None)
+    levels = {}
+    for name, one in runs.items():
+        mean = curves.interval(one).value
+        old, new = curves.level(one, before), curves.level(one, end)
+        back = (samples > s.switch) & (mean <= old["error"] + BACK)
+        levels[name] = {
+            "before": old["error"],
+            "end": new["error"],
+            "+-": new["+-"],
+            "back after": int(samples[back.argmax()] - s.switch) if back.any() else None,
+        }
+    against = {name: curves.better(runs["KRLS-T"], one, end) for name, one in runs.items() if name != "KRLS-T"}
+    return {
+        "settings": asdict(s) | {"models": {name: repr(model) for name, model in models(s).items()}},
+        "note": NOTE,
+        "samples": samples.tolist(),
+        "curves": {name: curves.banded(one) for name, one in runs.items()},
+        "levels": levels,
+        "KRLS-T against": {name: [round(float(end), 3) for end in one] for name, one in against.items()},
+    }
+
+
+def claims(results: dict[str, Any]) -> list[Claim]:
+    levels, against = results["levels"], results["KRLS-T against"]
+    trackers = ("SW-KRLS", "NORMA")
+    told = ", ".join(f"{name} {value:+.1f} ({low:+.1f} to {high:+.1f})" for name, (value, low, high) in against.items())
+    back = {name: row["back after"] for name, row in levels.items()}
+    return [
+        Claim(
+            "paper",
+            "The tracker recovers from the abrupt change, and ends with a lower error than SW-KRLS and NORMA.",
+            f"KRLS-T ends at {levels['KRLS-T']['end']:.1f} dB; its error over theirs at the end [dB]: {told}.",
+            back["KRLS-T"] is not None and all(against[name][2] < 0.0 for name in trackers),
+        ),
+        Claim(
+            "here",
+            "An algorithm that never forgets does not come back to its level before the change.",
+            f"ALD-KRLS: {levels['ALD-KRLS']['before']:.1f} dB before, {levels['ALD-KRLS']['end']:.1f} dB at the end; "
+            f"KRLS-T: {levels['KRLS-T']['before']:.1f} and {levels['KRLS-T']['end']:.1f} dB.",
+            levels["ALD-KRLS"]["end"] > levels["ALD-KRLS"]["before"] + BACK
+            and levels["KRLS-T"]["end"] < levels["KRLS-T"]["before"] + BACK,
+        ),
+    ]
+
+
+def tables(results: dict[str, Any]) -> dict[str, Any]:
+    return {f"Mean error [dB], and samples until it is within {BACK:g} dB of the level before": results["levels"]}
+
+
+def draw(results: dict[str, Any]) -> Any:
+    return curves.draw(results, "switching channel", switch=results["settings"]["switch"])
