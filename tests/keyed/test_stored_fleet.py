@@ -14,9 +14,10 @@ import pytest
 
 import onlinegp as ogp
 from models import EVERY
+from onlinegp.engine.records import unpacked
 from onlinegp.files.container import ModelFileError
 from onlinegp.kernels import RBF
-from onlinegp.keyed import restored, step, unpacked
+from onlinegp.keyed import restored, step
 
 MODEL = ogp.KRLST(RBF(0.7), noise=0.01, budget=12, forgetting=0.99)
 
