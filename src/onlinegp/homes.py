@@ -251,6 +251,8 @@ class Stored:
         return [key for key in some if key not in self.store][:1]
 
     def newer(self, keys: Keys, order: Sequence[Any]) -> NDArray[np.bool_]:
+        if self.members is None:
+            raise ValueError("nothing is known of the events yet. Call begin(features), or learn some, before newer.")
         found = np.empty(len(keys), dtype=bool)
         for rows, _ in self.parts(keys, learn=False):
             self._changed.update(taken(keys, rows))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinegp.checks import Array
+from onlinegp.engine import compiled
 from onlinegp.engine.learner import RecipeLearner, gaussian
 from onlinegp.engine.records import packed, unpacked
 from onlinegp.files.container import ModelFileError, as_model_file_error
@@ -141,11 +142,12 @@ class NativeMembers:
 
     def __init__(self, recipe: Recipe, features: int, outputs: int, dtype: str) -> None:
         from onlinegp.engine import _native
+        from onlinegp.engine.native import is_single
         from onlinegp.engine.native import packed as packed_recipe
 
         self.recipe, self.features, self.outputs = recipe, features, outputs
         self._buffers = recipe.start(features, outputs).arrays()
-        self._core = _native.Members(packed_recipe(recipe, features), features, outputs, dtype == "float32")
+        self._core = _native.Members(packed_recipe(recipe, features), features, outputs, is_single(recipe, dtype))
         self._core.grow(1)
         self._nothing = self._core.save(0)
 
@@ -189,12 +191,15 @@ class NativeMembers:
 def recipe_members(engine: str, recipe: Recipe, features: int, outputs: int, dtype: str) -> Members:
     """Return members of a recipe, on the engine that one learner of it would run on."""
 
-    def start() -> RecipeLearner:
-        return RecipeLearner(engine, recipe, features, outputs, dtype)
+    if compiled(engine):
+        from onlinegp.engine.native import UnsupportedError
 
-    if start().engine == "native":
-        return NativeMembers(recipe, features, outputs, dtype)
-    return LearnerMembers(start)
+        try:
+            return NativeMembers(recipe, features, outputs, dtype)
+        except UnsupportedError:
+            if engine == "native":
+                raise
+    return LearnerMembers(lambda: RecipeLearner(engine, recipe, features, outputs, dtype))
 
 
 def _by_member(which: Which) -> Any:

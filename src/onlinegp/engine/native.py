@@ -48,15 +48,10 @@ class NativeEngine:
     name = "native"
 
     def __init__(self, recipe: Recipe, state: State, *, dtype: str = "float64") -> None:
-        single = choice(("float64", "float32"), dtype=dtype) == "float32"
-        if single and "L" in recipe.tracks:
-            raise ValueError(
-                f"dtype must be 'float64' for the belief {type(recipe.belief).__name__}, got 'float32': it keeps too "
-                f"few digits for a tracked covariance. Use float64, or a filter of the KLMS family."
-            )
         self.recipe = recipe
         self.dtype = dtype
         self.features, self.outputs = state.centers.shape[1], state.alpha.shape[1]
+        single = is_single(recipe, dtype)
         self._core = _native.Engine(packed(recipe, self.features), self.features, self.outputs, single)
         self._core.load(dump_state(state))
         # the calls for one sample, without a detour
@@ -90,6 +85,17 @@ class NativeEngine:
     def predict(self, X: Array, threads: int | None = None) -> tuple[Array, Array]:
         """Return the means (n, p) and the variances of y (n,)."""
         return self._core.predict(_rows(X), thread_count() if threads is None else threads)
+
+
+def is_single(recipe: Recipe, dtype: str) -> bool:
+    """Return whether a recipe is to run in float32, which is refused where it would keep too few digits."""
+    single = choice(("float64", "float32"), dtype=dtype) == "float32"
+    if single and "L" in recipe.tracks:
+        raise ValueError(
+            f"dtype must be 'float64' for the belief {type(recipe.belief).__name__}, got 'float32': it keeps too "
+            f"few digits for a tracked covariance. Use float64, or a filter of the KLMS family."
+        )
+    return single
 
 
 def _rows(X: Array) -> Array:
