@@ -34,8 +34,8 @@ class Stop {
     std::chrono::steady_clock::time_point last_{};
 };
 
-// onlinegp.recipes.state.State without padding: centers (size, d), alpha (size, p), matrices (size, size); absent ones are
-// null
+// onlinegp.recipes.state.State without padding: centers (size, d), alpha (size, p), the lower triangles of the matrices row by
+// row; absent ones are null
 struct Arrays {
     double *centers = nullptr, *alpha = nullptr, *kcc = nullptr;
     int64_t* born = nullptr;
@@ -129,6 +129,9 @@ class Models {
     virtual int64_t size(int64_t i) const = 0;
     virtual void load(int64_t i, const Arrays& in) = 0;
     virtual void save(int64_t i, Arrays& out) = 0;
+    // Without L, S, kcc and dQ; S is R R', of which R is the lower triangle row by row, null where there is no S
+    virtual void load_compact(int64_t i, const Arrays& in, const float* R) = 0;
+    virtual void save_compact(int64_t i, Arrays& out, float* R) = 0;
     // For each event predict and then learn (where Y is given); `next` is the first that was not worked off, whatever
     // happens
     virtual void work(int worker, const Event*& next, const Event* end, const double* X, const double* Y,

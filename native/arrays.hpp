@@ -36,8 +36,13 @@ template <class E> void check_rows(const E& engine, const Matrix& X, const Matri
         throw nb::value_error("Y must have a row for each of X, and a column for each output.");
 }
 
-void bind_local(nb::module_& m);    // in bindings_local.cpp
-void bind_rows(nb::module_& m);     // in bindings_rows.cpp
-void bind_centers(nb::module_& m);  // in bindings_centers.cpp
+inline void check_index(FleetEngine& fleet, int64_t i) {
+    if (i < 0 || i >= fleet.models().count()) throw nb::index_error("no such model in the fleet.");
+}
+
+void bind_states(nb::class_<FleetEngine>& members);  // in bindings_states.cpp
+void bind_local(nb::module_& m);                     // in bindings_local.cpp
+void bind_rows(nb::module_& m);                      // in bindings_rows.cpp
+void bind_centers(nb::module_& m);                   // in bindings_centers.cpp
 
 }  // namespace onlinegp

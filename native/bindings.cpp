@@ -99,7 +99,7 @@ static Doubles rows(Engine& engine, Matrix X) {
 template <class E> static std::vector<size_t> shape_of(const E& engine, std::string_view kind, size_t m) {
     if (kind == "points") return {m, size_t(engine.d)};
     if (kind == "outputs") return {m, size_t(engine.p)};
-    if (kind == "triangular" || kind == "symmetric") return {m, m};
+    if (kind == "triangular" || kind == "symmetric") return {m * (m + 1) / 2};
     return {m};
 }
 
@@ -172,9 +172,6 @@ static void load_one(Engine& engine, nb::dict in) {
 
 using Indices = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-static void check_index(FleetEngine& fleet, int64_t i) {
-    if (i < 0 || i >= fleet.models().count()) throw nb::index_error("no such model in the fleet.");
-}
 static nb::dict save_member(FleetEngine& fleet, int64_t i) {
     const Held held(fleet.lock, Use::Read);
     check_index(fleet, i);
@@ -346,8 +343,8 @@ NB_MODULE(_native, m) {
         }, "recipe"_a, "features"_a, "outputs"_a, "single"_a)
         .def("rows", rows).def("weights", weights).def("save", save_one).def("load", load_one);
     bind_local(m);
-    nb::class_<FleetEngine>(m, "Members")
-        .def("__init__", [](FleetEngine* self, const Recipe& recipe, int d, int p, bool single) {
+    nb::class_<FleetEngine> members(m, "Members");
+    members.def("__init__", [](FleetEngine* self, const Recipe& recipe, int d, int p, bool single) {
             new (self) FleetEngine(instructions(), recipe, d, p, single);
         }, "recipe"_a, "features"_a, "outputs"_a, "single"_a)
         .def("__len__", [](FleetEngine& fleet) { return fleet.models().count(); })
@@ -357,6 +354,7 @@ NB_MODULE(_native, m) {
         })
         .def("learn", learn_events).def("run", run_events).def("predict", predict_events)
         .def("save", save_member).def("load", load_member);
+    bind_states(members);
     m.def("exp2_minus", exp2_minus).def("numbers", numbers);
     bind_rows(m);
     bind_centers(m);

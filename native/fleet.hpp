@@ -1,6 +1,6 @@
 // Many filters of one recipe, in slabs of memory: what a step needs for a moment is shared, what a filter keeps is not.
 #pragma once
-#include "update.hpp"
+#include "compact.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
 
@@ -51,6 +51,17 @@ template <class T> class Fleet final : public Models {
     void save(int64_t i, Arrays& out) override {
         flush(states_[i], workers_[0].prediction);
         states_[i].save(out);
+    }
+    void load_compact(int64_t i, const Arrays& in, const float* R) override {
+        load(i, in);
+        workers_[0].prediction.reserve(states_[i].capacity);
+        if (R) multiply_factor(states_[i], R);
+        factor_again(recipe_, kernel_, states_[i], workers_[0].prediction);
+    }
+    void save_compact(int64_t i, Arrays& out, float* R) override {
+        save(i, out);
+        if (R) factor_covariance(states_[i], R);
+        out.scale = 1;
     }
 
     void work(int worker, const Event*& next, const Event* end, const double* X, const double* Y, const Steps& steps,

@@ -101,7 +101,8 @@ template <class T> struct State {
         size = last;
     }
 
-    // Exchange with the outside: rows and columns in full, no padding. Nothing may be pending.
+    // Exchange with the outside: rows in full, of a matrix the lower triangle row by row, no padding. Nothing may be pending; what
+    // is null outside is left out, and zero inside.
 
     void load(const Arrays& in) {
         reserve(in.size > 0 ? in.size : 1);
@@ -116,9 +117,9 @@ template <class T> struct State {
         }
         size = in.size, seen = in.seen, scale = in.scale, bound = in.bound, power = in.power, evidence = in.evidence;
         load_vector(kcc, in.kcc), load_vector(dQ, in.dQ), load_vector(rowsum, in.rowsum);
-        if (L.s) load_matrix(L, in.L);
-        if (S.s) load_matrix(S, in.S);
-        for (int64_t i = 0; L.s && i < size; i++) L.inverse[i] = 1 / L.column(i)[i];
+        if (in.L) load_matrix(L, in.L);
+        if (in.S) load_matrix(S, in.S);
+        for (int64_t i = 0; in.L && i < size; i++) L.inverse[i] = 1 / L.column(i)[i];
     }
     void save(Arrays& out) const {
         Buffer<T> x(d);
@@ -130,8 +131,8 @@ template <class T> struct State {
         }
         out.size = size, out.seen = seen, out.scale = scale, out.bound = bound, out.power = power, out.evidence = evidence;
         save_vector(kcc, out.kcc), save_vector(dQ, out.dQ), save_vector(rowsum, out.rowsum);
-        if (L.s) save_matrix(L, out.L, false);
-        if (S.s) save_matrix(S, out.S, true);
+        if (out.L) save_matrix(L, out.L);
+        if (out.S) save_matrix(S, out.S);
     }
 
   private:
@@ -174,21 +175,18 @@ template <class T> struct State {
         if (S.s) S.copy(old.S);
     }
     void load_vector(T* to, const double* from) {
-        for (int64_t i = 0; to && i < size; i++) to[i] = T(from[i]);
+        for (int64_t i = 0; from && i < size; i++) to[i] = T(from[i]);
     }
     void save_vector(const T* from, double* to) const {
-        for (int64_t i = 0; from && i < size; i++) to[i] = double(from[i]);
+        for (int64_t i = 0; to && i < size; i++) to[i] = double(from[i]);
     }
-    void load_matrix(Triangle<T>& to, const double* full) {
+    void load_matrix(Triangle<T>& to, const double* lower) {
         for (int64_t i = 0; i < size; i++)
-            for (int64_t j = 0; j <= i; j++) to.column(j)[i] = T(full[i * size + j]);
+            for (int64_t j = 0; j <= i; j++) to.column(j)[i] = T(*lower++);
     }
-    void save_matrix(const Triangle<T>& from, double* full, bool mirrored) const {
-        for (int64_t i = 0; i < size; i++) {
-            const T* column = from.column(i);
-            for (int64_t j = i; j < size; j++) full[j * size + i] = double(column[j]);
-            for (int64_t j = i; mirrored && j < size; j++) full[i * size + j] = double(column[j]);
-        }
+    void save_matrix(const Triangle<T>& from, double* lower) const {
+        for (int64_t i = 0; i < size; i++)
+            for (int64_t j = 0; j <= i; j++) *lower++ = double(from.column(j)[i]);
     }
 };
 

@@ -16,19 +16,20 @@ from onlinegp import frames
 from onlinegp.checks import Array, check_X, check_Xy, count, no_features
 from onlinegp.engine import thread_count
 from onlinegp.engine.keys import keys_of_file, listed
-from onlinegp.engine.members import Members
+from onlinegp.engine.members import Members, in_order
 from onlinegp.files.atomic import write_atomically
 from onlinegp.files.container import ModelFileError, as_model_file_error, chunks, unpack
 from onlinegp.files.stacks import stacked, unstacked
 from onlinegp.files.store import is_store
-from onlinegp.homes import Home, Memory, Stored, opened, stored_model
+from onlinegp.homes import Home, Memory, Stored, taken
 from onlinegp.learner import Contents
 from onlinegp.locks import ModelLock
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.description import describe, rebuild
-from onlinegp.models.health import BreakdownError
+from onlinegp.models.health import all_finite
 from onlinegp.models.saving import ABOUT, check_about, only
 from onlinegp.predictions import Predictions
+from onlinegp.stores import opened, stored_model
 from onlinegp.trace import Trace
 
 KEYS = "keys:"  # the name of the array that holds the keys, as JSON
@@ -57,6 +58,8 @@ class Fleet:
         The file of the models that are not in memory. Keys must then be strings or whole numbers.
     keep : int
         The largest number of models in memory, if there is a store.
+    compact : bool
+        Whether states take a third of the bytes and are rounded after each call; see `onlinegp.keyed.step`.
 
     Examples
     --------
@@ -75,6 +78,7 @@ class Fleet:
         threads: int | None = None,
         store: str | Path | None = None,
         keep: int = 10_000,
+        compact: bool = False,
     ) -> None:
         if not isinstance(model, OnlineRegressor):
             raise TypeError(f"model must be an estimator such as onlinegp.KRLST(budget=50), got {model!r}.")
@@ -87,9 +91,9 @@ class Fleet:
         self._lock = ModelLock()
         self._single = True
         self._names: Any = None  # of the columns, if the first events came in a data frame
-        self._home: Home = Memory()
+        self._home: Home = Memory(compact)
         if store is not None:
-            self._home, about = opened(store, keep, self.model)
+            self._home, about = opened(store, keep, self.model, compact)
             self._remember(about)
 
     # Learning and predicting
@@ -107,13 +111,12 @@ class Fleet:
         origin = frames.origin(X)
         with self._lock:
             members, keys, X, Y = self._events(keys, X, y)
-            said, sizes = [], []
+            size, said, order = np.empty(len(X), dtype=np.int64), [], []
             for rows, which in self._home.parts(keys, learn=True):
-                predictions, size = members.run(which, X[rows], Y[rows], self._threads())
-                self._check(predictions, keys[rows])
-                said.append(predictions)
-                sizes.append(size)
-            trace = Trace(Predictions.joined(said), Y.copy(), np.concatenate(sizes), origin)
+                predictions, size[rows] = members.run(which, X[rows], Y[rows], self._threads())
+                said.append(self._sound(predictions, keys, rows))
+                order.append(rows)
+            trace = Trace(in_order(said, order), Y.copy(), size, origin)
             return trace.output(0) if self._single else trace
 
     def begin(self, features: int, outputs: int | None = None) -> Self:
@@ -132,6 +135,16 @@ class Fleet:
 
     def predict_distribution(self, keys: Sequence[Hashable], X: ArrayLike) -> Predictions:
         """Return the predictive distributions of y at row i of X by the model of keys[i]."""
+        return self._predicted(keys, X, skip=False)
+
+    def skip(self, keys: Sequence[Hashable], X: ArrayLike) -> Predictions:
+        """Predict events whose y will never be known, and go on behind them; for most models `predict_distribution`.
+
+        A model that feeds on past values of y remembers its own predictions in their place.
+        """
+        return self._predicted(keys, X, skip=True)
+
+    def _predicted(self, keys: Sequence[Hashable], X: ArrayLike, *, skip: bool) -> Predictions:
         with self._lock:
             values, _ = frames.read(X, self._names, owner="the fleet")
             if values is None and self.model.features_optional:
@@ -141,11 +154,11 @@ class Fleet:
             for key in self._home.unknown(keys):
                 raise KeyError(f"no model has the key {key!r}. A key gets its model when it is first learned.")
             assert self._members is not None
-            parts = []
-            for rows, which in self._home.parts(keys, learn=False):
-                parts.append(self._members.predict(which, values[rows], self._threads()))
-                self._check(parts[-1], keys[rows])
-            said = Predictions.joined(parts)
+            say, parts, order = self._members.skip if skip else self._members.predict, [], []
+            for rows, which in self._home.parts(keys, learn=skip and self._members.remembers):
+                parts.append(self._sound(say(which, values[rows], self._threads()), keys, rows))
+                order.append(rows)
+            said = in_order(parts, order)
             return said.output(0) if self._single else said
 
     def newer(self, keys: Sequence[Hashable], order: Sequence[Any]) -> NDArray[np.bool_]:
@@ -259,7 +272,8 @@ class Fleet:
     def load(cls, path: str | Path, *, threads: int | None = None, progress: bool = False, keep: int = 10_000) -> Self:
         """Read a fleet from a file that `save` wrote, or go on with a store; safe to open whatever its source."""
         if is_store(path):
-            return cls(stored_model(path), threads=threads, store=path, keep=keep)
+            model, compact = stored_model(path)
+            return cls(model, threads=threads, store=path, keep=keep, compact=compact)
         try:
             return cls.from_bytes(Path(path).read_bytes(), threads=threads, progress=progress)
         except ModelFileError as error:
@@ -278,7 +292,8 @@ class Fleet:
             parts = [self._home.dump(keys[i]) for i in _shown(len(keys), "saving", progress)]
             header, arrays = stacked(parts)
             text = np.frombuffer(json.dumps(keys).encode(), dtype=np.uint8)
-            about = {"kind": "fleet", "model": describe(self.model)} | (self._about() if parts else {})
+            about: Contents = {"kind": "fleet", "model": describe(self.model)} | (self._about() if parts else {})
+            about |= {"compact": True} if self._home.compact else {}
             return chunks(about | header, arrays | {KEYS: text})
 
     @classmethod
@@ -288,7 +303,7 @@ class Fleet:
         if header.get("kind") != "fleet":
             what = reprlib.repr(header.get("kind"))
             raise ModelFileError(f"the file holds a {what}, not a fleet. Use onlinegp.load for a model.")
-        only(header, "kind", "model", "texts", *ABOUT)
+        only(header, "kind", "model", "texts", "compact", *ABOUT)
         with as_model_file_error():
             model = rebuild(header["model"])
             model.check()
@@ -296,7 +311,7 @@ class Fleet:
             learned = unstacked(header, arrays, len(keys))
             if keys:
                 check_about(header, arrays)
-        fleet = cls(model, threads=threads)
+        fleet = cls(model, threads=threads, compact=header.get("compact") is True)
         with as_model_file_error():
             fleet._put(keys, header, (next(learned) for _ in _shown(len(keys), "loading", progress)))
         return fleet
@@ -310,12 +325,13 @@ class Fleet:
         with self._lock:
             own = {name: value for name, value in vars(self).items() if name not in ("_lock", "_home")}
             keys = list(self._home)
-            return own | {"contents": (keys, self._about(), [self._home.dump(key) for key in keys])}
+            learned = [self._home.dump(key) for key in keys]
+            return own | {"contents": (keys, self._about(), learned), "compact": self._home.compact}
 
     def __setstate__(self, own: dict[str, Any]) -> None:
-        contents = own.pop("contents")
+        contents, self._home = own.pop("contents"), Memory(own.pop("compact"))
         vars(self).update(own)
-        self._lock, self._home = ModelLock(), Memory()
+        self._lock = ModelLock()
         self._put(*contents)
 
     # Inside
@@ -371,14 +387,8 @@ class Fleet:
         self._home.put(members, about, self._home.checked(keys), learned)
         self._remember(about)
 
-    def _check(self, said: Predictions, keys: Sequence[Hashable]) -> None:
-        """Raise a BreakdownError if a prediction is not finite."""
-        good = (np.isfinite(said.mean) & np.isfinite(said.std)).all(axis=1)
-        if not good.all():
-            raise BreakdownError(
-                f"the model of the key {keys[int(np.argmin(good))]!r} broke down: its prediction is not finite. "
-                f"{self.model.remedy}"
-            )
+    def _sound(self, said: Predictions, keys: Sequence[Hashable], rows: Any) -> Predictions:
+        return all_finite(said, lambda i: f"the model of the key {taken(keys, rows)[i]!r}", self.model.remedy)
 
 
 def _shown(n: int, what: str, progress: bool) -> Any:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,16 +11,11 @@ from numpy.typing import NDArray
 
 from onlinegp.engine.keys import Numbers
 from onlinegp.engine.members import Members, Which
-from onlinegp.files.container import ModelFileError, as_model_file_error
 from onlinegp.files.store import Key, Last, Note, Store
-from onlinegp.keyed import packed, restored, unpacked
 from onlinegp.learner import Contents
-from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.description import describe, rebuild
-from onlinegp.models.saving import ABOUT, check_about, only
 
 Keys = Sequence[Hashable]
-Part = tuple[slice, Which]
+Part = tuple[slice | Which, Which]
 MOST_WAITING = 256 << 20  # bytes of states in a store's log before they are committed by themselves
 
 
@@ -30,6 +23,7 @@ class Home(Protocol):
     """Members by key. `members` is None until `adopt`; a part is some events and the members that they belong to."""
 
     members: Members | None
+    compact: bool
 
     def adopt(self, members: Members, about: Contents) -> None:
         """Have these members from now on; `about` says features, outputs, single and names."""
@@ -39,7 +33,10 @@ class Home(Protocol):
         ...
 
     def parts(self, keys: Keys, *, learn: bool) -> Iterator[Part]:
-        """Yield all events, in order. To `learn`, keys that are not there get members; otherwise they must be there."""
+        """Yield all events, those of a key in one part and in order.
+
+        To `learn`, keys that are not there get members; otherwise they must be there.
+        """
         ...
 
     def unknown(self, keys: Keys) -> Any:
@@ -63,9 +60,10 @@ class Home(Protocol):
 
 
 class Memory:
-    """All members in memory, numbered as they come."""
+    """All members in memory, numbered as they come. If `compact`, they are rounded after each call, as in a store."""
 
-    def __init__(self) -> None:
+    def __init__(self, compact: bool = False) -> None:
+        self.compact = compact
         self.members: Members | None = None
         self._numbers = Numbers()
         self._last: dict[Hashable, Any] = {}
@@ -88,6 +86,9 @@ class Memory:
             which = self._numbers.find(keys)
         assert which is not None
         yield slice(None), which
+        if learn and self.compact:
+            assert self.members is not None
+            rounded(self.members, np.unique(which), self.members.outputs == 1)
 
     def unknown(self, keys: Keys) -> Any:
         return list(self._new(keys))[:1] if self._numbers.find(keys) is None else []
@@ -107,7 +108,10 @@ class Memory:
         number = dict(zip(new, range(len(self._numbers), len(self._numbers) + len(new)), strict=True))
         members.grow(len(self._numbers) + len(new))
         for key, contents in zip(keys, learned, strict=True):
-            members.load(number[key] if key in number else self._numbers[key], contents)
+            member = number[key] if key in number else self._numbers[key]
+            members.load(member, contents)
+            if self.compact:
+                rounded(members, _indices([member]), members.outputs == 1)
         self._numbers.add(new)
         self.members = members
 
@@ -125,11 +129,12 @@ class Stored:
     """The `keep` members used last in memory, and all the others in a store, which has them all at a commit.
 
     A member that leaves memory is written if it has changed. Nothing of this is safe on disk before `commit`, so that
-    a killed process leaves the models as they were between two calls.
+    a killed process leaves the models as they were between two calls. If `compact`, what a call has changed is packed
+    after it, and goes on from there: a state at rest is its bytes, in memory as on disk.
     """
 
-    def __init__(self, store: Store, keep: int) -> None:
-        self.store, self.keep = store, keep
+    def __init__(self, store: Store, keep: int, compact: bool = False) -> None:
+        self.store, self.keep, self.compact = store, keep, compact
         self.members: Members | None = None
         self.note: Note | None = None  # what to keep at each commit, beside the states
         self._about: Contents = {}
@@ -138,6 +143,7 @@ class Stored:
         self._changed: set[Key] = set()
         self._new: set[Key] = set()  # in memory, and not in the store yet
         self._last: dict[Key, Last] = {}
+        self._packed: dict[Key, bytes] = {}  # of the keys in memory, if compact
 
     def adopt(self, members: Members, about: Contents) -> None:
         self.members, self._about = members, about
@@ -155,21 +161,30 @@ class Stored:
             self._bring(distinct)
             if learn:
                 self._changed.update(distinct)
-            yield rows, np.fromiter(map(self._slots.__getitem__, keys[rows]), np.int64)
+                for key in distinct if self.compact else ():
+                    self._packed.pop(key, None)
+            mine = keys if isinstance(rows, slice) else [keys[i] for i in rows]
+            yield rows, np.fromiter(map(self._slots.__getitem__, mine), np.int64, len(mine))
+            if learn and self.compact:
+                self._round(distinct)
 
-    def _cut(self, keys: list[Key]) -> Iterator[tuple[slice, list[Key]]]:
-        """Yield stretches of events with at most `keep` different keys, and these."""
+    def _round(self, keys: list[Key]) -> None:
+        assert self.members is not None
+        states = rounded(self.members, _indices(self._slots[key] for key in keys), self._about["single"])
+        self._packed.update(zip(keys, states, strict=True))
+
+    def _cut(self, keys: list[Key]) -> Iterator[tuple[slice | Which, list[Key]]]:
+        """Yield the events of `keep` different keys at a time, and these; all of a key's together: it comes in once."""
         distinct = dict.fromkeys(keys)
         if len(distinct) <= self.keep:
-            yield slice(0, len(keys)), list(distinct)
+            yield slice(None), list(distinct)
             return
-        start, some = 0, dict[Key, None]()
-        for i, key in enumerate(keys):
-            if key not in some and len(some) == self.keep:
-                yield slice(start, i), list(some)
-                start, some = i, {}
-            some[key] = None
-        yield slice(start, len(keys)), list(some)
+        for i, key in enumerate(distinct):
+            distinct[key] = i // self.keep  # type: ignore[assignment]
+        part = np.fromiter(map(distinct.__getitem__, keys), np.int64, len(keys))  # type: ignore[arg-type]
+        order, names = np.argsort(part, kind="stable"), list(distinct)
+        for i, rows in enumerate(np.split(order, np.flatnonzero(np.diff(part[order])) + 1)):
+            yield rows, names[i * self.keep : (i + 1) * self.keep]
 
     def _bring(self, keys: list[Key]) -> None:
         """Have these keys, at most `keep`, in memory; those used longest ago make room."""
@@ -189,35 +204,37 @@ class Stored:
         more = max(0, len(absent) - len(self._free))
         members.grow(grown + more)
         self._free += range(grown, grown + more)
+        places = dict(zip(absent, self._free[len(self._free) - len(absent) :], strict=True))
         found = self.store.get(absent)
+        old = [key for key in absent if key in found]
+        members.unpack(_indices(places[key] for key in old), [found[key][1] for key in old], self._about["single"])
+        if self.compact:
+            self._packed.update((key, found[key][1]) for key in old)
         for key in absent:
-            last, state = found.get(key, (None, None))
-            slot = self._free[-1]
-            if state is None:
-                members.clear(slot)
+            if key not in found:
+                members.clear(places[key])
                 self._new.add(key)
-            else:
-                with as_model_file_error():
-                    members.load(slot, unpacked(state)["learned"])
-            slots[key] = self._free.pop()
-            self._last[key] = last
+            self._last[key] = found[key][0] if key in found else None
+        del self._free[len(self._free) - len(absent) :]
+        slots.update(places)
 
     def _leave(self, keys: list[Key]) -> None:
         """Let keys leave memory, the changed ones for the store."""
         self._write(keys)
         for key in keys:
             self._free.append(self._slots.pop(key))
+            self._packed.pop(key, None)
             del self._last[key]
 
     def _write(self, keys: Iterable[Key]) -> None:
         """Write those of the keys that have changed to the store, within its transaction."""
         assert self.members is not None
         changed = [key for key in keys if key in self._changed]
-        dump, about = self.members.dump, self._about
-        self.store.put(
-            [(key, self._last[key], packed(about, dump(self._slots[key]))) for key in changed],
-            new=sum(key in self._new for key in changed),
-        )
+        loose = [key for key in changed if key not in self._packed]
+        which = _indices(self._slots[key] for key in loose)
+        fresh = dict(zip(loose, self.members.pack(which, self._about["single"], self.compact), strict=True))
+        rows = [(key, self._last[key], fresh.get(key) or self._packed[key]) for key in changed]
+        self.store.put(rows, new=sum(key in self._new for key in changed))
         self._changed.difference_update(changed)
         self._new.difference_update(changed)
 
@@ -234,8 +251,13 @@ class Stored:
         return [key for key in some if key not in self.store][:1]
 
     def newer(self, keys: Keys, order: Sequence[Any]) -> NDArray[np.bool_]:
-        found = [_newer(self._last, keys[rows], order[rows]) for rows, _ in self.parts(keys, learn=True)]  # type: ignore[arg-type]
-        return np.concatenate(found)
+        if self.members is None:
+            raise ValueError("nothing is known of the events yet. Call begin(features), or learn some, before newer.")
+        found = np.empty(len(keys), dtype=bool)
+        for rows, _ in self.parts(keys, learn=False):
+            self._changed.update(taken(keys, rows))
+            found[rows] = _newer(self._last, taken(keys, rows), taken(order, rows))
+        return found
 
     def dump(self, key: Hashable) -> Contents:
         assert self.members is not None
@@ -262,6 +284,8 @@ class Stored:
                 self._new.discard(key)
             raise
         self._changed.add(key)
+        if self.compact:
+            self._round([key])
 
     def __len__(self) -> int:
         return self.store.count + len(self._new)
@@ -273,6 +297,22 @@ class Stored:
 
     def __contains__(self, key: object) -> bool:
         return type(key) in (str, int) and (key in self._slots or key in self.store)  # type: ignore[operator]
+
+
+def taken(values: Sequence[Any], rows: slice | Which) -> Sequence[Any]:
+    """Return those of a sequence that a part has."""
+    return values[rows] if isinstance(rows, slice) else [values[i] for i in rows]
+
+
+def rounded(members: Members, which: Which, single: bool) -> list[bytes]:
+    """Let members go on from their compact states, and return these."""
+    states = members.pack(which, single, compact=True)
+    members.unpack(which, states, single)
+    return states
+
+
+def _indices(numbers: Iterable[int]) -> Which:
+    return np.fromiter(numbers, np.int64)
 
 
 def checked_keys(keys: Keys) -> list[Key]:
@@ -293,83 +333,3 @@ def _newer(last: dict[Any, Any], keys: Keys, order: Sequence[Any]) -> NDArray[np
         if found[i]:
             last[key] = place
     return found
-
-
-def opened(path: str | Path, keep: int, model: OnlineRegressor) -> tuple[Stored, Contents]:
-    """Return the home of the models in a store, and what is known of their events; another model is refused."""
-    store, about = Store(path), {"single": True, "names": []}
-    try:
-        home, known = Stored(store, keep), store.asked("model")
-        if known is None:
-            store.tell("model", describe(model))
-        elif known != describe(model):
-            raise ValueError(f"{path} holds models of another kind than {model!r}. Open it with Fleet.load.")
-        elif (events := store.asked("events")) is not None:
-            with as_model_file_error():
-                only(events, *ABOUT)
-                check_about(events, {})
-                home.adopt(model.start_many(events["features"], events["outputs"]), events)
-                about = events
-    except BaseException:
-        store.close()
-        raise
-    return home, about
-
-
-# A store that is only read: what was committed, also while another process writes
-
-
-def stored_model(path: str | Path) -> OnlineRegressor:
-    """Return the model that all keys of a store started from."""
-    with _read(path) as store:
-        return _model(store)
-
-
-def stored_one(path: str | Path, key: str) -> OnlineRegressor:
-    """Return the model of one key of a store; a key of digits is found as text or as a number."""
-    with _read(path) as store:
-        digits = key.removeprefix("-").isdecimal() and len(key) < 20
-        names: list[Key] = [key, *([int(key)] if digits and -(1 << 63) <= int(key) < 1 << 63 else [])]
-        found = store.get(names)
-        if not found:
-            raise ValueError(f"no model in {path} has the key {key!r}.")
-        (_, state), about = next(iter(found.values())), store.asked("events")
-        with as_model_file_error():
-            only(about, *ABOUT)
-            check_about(about, {})
-            return restored(_model(store), state, about["names"])
-
-
-def stored_place(path: str | Path) -> tuple[OnlineRegressor, Any] | None:
-    """Return the model of a store and what was kept beside the models, None if nothing was ever committed to it."""
-    if not Path(path).exists():
-        return None
-    store = Store(path)  # which a killed process may have left empty
-    try:
-        return None if store.asked("model") is None else (_model(store), store.asked("note"))
-    finally:
-        store.close()
-
-
-def stored_facts(path: str | Path) -> dict[str, Any]:
-    """Return the number of keys in a store, and some of them."""
-    with _read(path) as store:
-        return {"models": store.count, "first keys": [key for key, _ in zip(store, range(5), strict=False)]}
-
-
-@contextmanager
-def _read(path: str | Path) -> Iterator[Store]:
-    store = Store(path, write=False)
-    try:
-        yield store
-    except ModelFileError as error:
-        raise ModelFileError(str(error) if str(path) in str(error) else f"{path}: {error}") from None
-    finally:
-        store.close()
-
-
-def _model(store: Store) -> OnlineRegressor:
-    with as_model_file_error():
-        model = rebuild(store.asked("model"))
-        model.check()
-    return model

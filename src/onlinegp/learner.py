@@ -61,6 +61,10 @@ class Learner(Protocol):
         """Return all that the next step needs, by name: arrays, numbers and strings."""
         ...
 
+    def dump_compact(self) -> Contents:
+        """Return less than `dump`, which `load` takes as well: what can be made again is left out, and rounded."""
+        ...
+
     def load(self, contents: Contents) -> None:
         """Continue from what `dump` returned, bit for bit; refuse what does not fit with a ValueError."""
         ...
@@ -93,6 +97,9 @@ class RowLearner(ABC):
 
     @abstractmethod
     def load(self, contents: Contents) -> None: ...
+
+    def dump_compact(self) -> Contents:
+        return self.dump()
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
         return run_by_row(self, X, Y)

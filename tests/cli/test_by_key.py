@@ -113,7 +113,7 @@ def test_what_is_refused(data, tmp_path):
     for more, message in [
         (["--order", "time"], b"--order needs --by"),
         (["--by", "none"], b"there is no column 'none'"),
-        ([*BY, "--lags", "3"], b"--lags cannot be used with --by"),
+        ([*BY, "--report", "r.html"], b"--report cannot be used with --by: it draws one stream"),
         ([*BY, "--save", "m.ogp"], b"--save cannot be used with --by"),
         ([*BY, "--ahead"], b"--ahead cannot be used with --by"),
         ([*BY, "--flag", "0.001"], b"--flag cannot be used with --by"),

@@ -14,9 +14,10 @@ import pytest
 
 import onlinegp as ogp
 from models import EVERY
+from onlinegp.engine.records import unpacked
 from onlinegp.files.container import ModelFileError
 from onlinegp.kernels import RBF
-from onlinegp.keyed import restored, step, unpacked
+from onlinegp.keyed import restored, step
 
 MODEL = ogp.KRLST(RBF(0.7), noise=0.01, budget=12, forgetting=0.99)
 
@@ -50,6 +51,22 @@ def test_memory_and_store_agree_to_the_last_bit(tmp_path, keep, engine):
     np.testing.assert_array_equal(stored.predict(keys, X, True), memory.predict(keys, X, True))
     assert states(ogp.Fleet.from_bytes(stored.to_bytes())) == states(memory)
     stored.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compact", [False, True])
+def test_two_thousand_keys(tmp_path, compact):
+    """2,000 keys of 50 events, budget 50: memory and a store that keeps 200 predict the same, and end the same."""
+    rng = np.random.default_rng(0)
+    X = 2.0 * rng.standard_normal((100_000, 4))
+    y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(100_000)
+    keys = rng.permutation(np.repeat(np.arange(2000), 50)).tolist()
+    model = ogp.KRLST(RBF(1.0), noise=0.01, budget=50)
+    memory = ogp.Fleet(model, compact=compact)
+    with ogp.Fleet(model, store=tmp_path / "fleet.db", keep=200, compact=compact) as stored:
+        one, two = (in_blocks(fleet, keys, X, y, 5000) for fleet in (memory, stored))
+        np.testing.assert_array_equal(one, two)
+        assert states(stored) == states(memory)
 
 
 @pytest.mark.parametrize("name", EVERY)

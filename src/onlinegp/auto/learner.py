@@ -181,6 +181,9 @@ class AutoLearner:
         }
         return own | {"learned": _packed({} if self.inner is None else self.inner.dump())}
 
+    def dump_compact(self) -> Contents:
+        return self.dump()
+
     def load(self, contents: Contents) -> None:
         own = contents
         stored_names(own, ("seen", "constant", "unexplained", "x", "y", "chosen", "learned"), "Auto")

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from onlinegp.checks import count
-from onlinegp.cli.options import chosen_columns, given_parameters
+from onlinegp.cli.learning import Talk, from_options, told
+from onlinegp.cli.options import LAGS, chosen_columns, given_parameters
 from onlinegp.cli.parsing import parse_columns, parse_model
 from onlinegp.files.container import ModelFileError
 from onlinegp.fleet import Fleet
-from onlinegp.homes import stored_place
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.stores import stored_place
 from onlinegp.streams.errors import CheckpointError, listed
-from onlinegp.streams.reading.source import Columns, Source
+from onlinegp.streams.reading.source import Source, stored_columns
 from onlinegp.streams.running.checkpoint import DATABASE
+from onlinegp.streams.running.encoding import Encoder
 from onlinegp.streams.running.job import check_resumable
 from onlinegp.streams.running.prepare import Preparation
 from onlinegp.streams.running.registry import algorithm
@@ -42,25 +45,26 @@ def add_by_key(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--store", metavar="FILE", help="keep the models in FILE, which may be larger than memory")
     group.add_argument("--keep", type=int, default=10_000, metavar="N", help="models in memory, with a store (10000)")
+    group.add_argument("--compact", action="store_true", help="states of a third of the bytes, rounded between blocks")
 
 
 def refuse_alone(args: argparse.Namespace) -> None:
     """Refuse options that make no sense without --by, or with it."""
     if args.by is None:
-        for name in ("order", "store"):
-            if getattr(args, name) is not None:
+        for name in ("order", "store", "compact"):
+            if getattr(args, name):
                 raise ValueError(f"--{name} needs --by NAME, the column of the key.")
         return
     for name, why in (
-        ("start", "each key has its own model; use --store"),
         ("save", "there is a model per key; use --store, and `onlinegp inspect FILE --key K --out MODEL`"),
-        ("lags", "that is not possible yet"),
-        ("report", "that is not possible yet"),
-        ("ahead", "the inputs of the next row are not known before it comes"),
-        ("flag", "that is not possible yet"),
+        ("report", "it draws one stream; use --summary FILE, or --report on the rows of one key, without --by"),
+        ("ahead", "whose row comes next is not known; run the rows of one key with --ahead, without --by"),
+        ("flag", "alarms add up along one stream; run the rows of one key with --flag, without --by"),
     ):
         if getattr(args, name):
             raise ValueError(f"--{name} cannot be used with --by: {why}.")
+    if args.start is not None and args.tune_by == "key":
+        raise ValueError("--start and --tune-by key exclude each other: the model says what is tuned. Use one.")
     if args.store is not None and args.checkpoint is not None:
         raise ValueError("--store and --checkpoint exclude each other with --by: a store is a checkpoint. Use one.")
     if args.resume and store_of(args) is None:
@@ -75,53 +79,82 @@ def store_of(args: argparse.Namespace) -> Path | None:
     return None if args.store is None else Path(args.store)
 
 
-def columns_by_key(args: argparse.Namespace, source: Source) -> Columns:
-    """Return the columns: key and order are copied to the output, and no features unless asked for."""
+def columns_by_key(
+    args: argparse.Namespace, source: Source, talk: Talk
+) -> tuple[Encoder, dict[str, int], OnlineRegressor | None]:
+    """Select the columns and return their encoder, lags and horizon, and with --start the model that keys start from.
+
+    Key and order are copied to the output, and are no features unless they are asked for.
+    """
     apart = [args.by, *([args.order] if args.order is not None else [])]
     for name in apart:
         if name not in source.names:
             raise ValueError(f"there is no column {name!r} in {source.path}. Its columns: {listed(source.names)}.")
+    if args.start is not None:
+        encoder, past, model = from_options(args, source, talk)
+        assert model is not None
+        talk("each key starts with its parameters, and with nothing that it has learned")
+        _select(encoder, source, apart, encoder.columns.features)
+        return encoder, past, model.unfitted()
     asked = {*apart, *(parse_columns(args.features) or ()), *(parse_columns(args.keys) or ())}
     if args.target is None:
         numbers = [name for name in source.names if source.numeric[name] and name not in asked]
         args.target = numbers[-1] if numbers else None
-    columns = chosen_columns(args, source)[0].columns
-    if not columns.plain:
-        raise ValueError("--by takes columns of numbers only. Leave out --categories, --dates and --missing.")
-    features = columns.features
+    encoder, lags = chosen_columns(args, source)
+    features = encoder.columns.features
     if args.features is None:
         features = tuple(name for name in features if name not in apart)
-    if not features:
-        raise ValueError("--by needs columns to predict from, and there are none. Name them with --features.")
-    copied = dict.fromkeys([*apart, *columns.keys])
-    return Columns(columns.target, features, tuple(copied))
+    lags = lags or (0 if features else LAGS)
+    _select(encoder, source, apart, features)
+    past = {"lags": lags, "horizon": args.horizon}
+    talk(f"{told(encoder.columns, **past)}, for each {args.by}")
+    return encoder, past, None
+
+
+def _select(encoder: Encoder, source: Source, apart: list[str], features: tuple[str, ...]) -> None:
+    """Let an encoder and its source have these of its features, and the columns of key and order copied."""
+    columns = encoder.columns
+    kinds = dict(zip(columns.features, columns.kinds_of_features, strict=True))
+    used = tuple(kinds[name] for name in features)
+    encoder.columns = replace(
+        columns,
+        features=features,
+        keys=tuple(dict.fromkeys([*apart, *columns.keys])),
+        kinds=() if all(kind == "number" for kind in used) else used,
+    )
+    source.select(encoder.columns)
 
 
 def saved_place(args: argparse.Namespace) -> tuple[OnlineRegressor, dict[str, Any]] | None:
-    """Return the model and the place of the run to be resumed; the place is empty if there is only the model."""
+    """Return the model of a store, and what it says of the run that made it: nothing if there is only the model."""
     path = store_of(args)
     found = None if path is None else stored_place(path)
     if found is None:
         return None
     model, note = found
-    if not args.resume:
-        if args.checkpoint is not None:
-            raise CheckpointError(
-                f"{args.checkpoint} holds the checkpoint of a run. Add --resume, or empty the folder."
-            )
-        return model, {}
+    if not args.resume and args.checkpoint is not None:
+        raise CheckpointError(f"{args.checkpoint} holds the checkpoint of a run. Add --resume, or empty the folder.")
     try:
         return model, {} if note is None else checked(note, model.unfitted())
     except ModelFileError as error:
         raise CheckpointError(f"{path}: {error}") from None
 
 
+def go_on(encoder: Encoder, store: Path | None, stream: dict[str, Any]) -> None:
+    """Let an encoder go on with what a store has learned of the columns, which must be the same."""
+    if encoder.columns.plain:
+        return
+    if not stream or stored_columns(stream).features != encoder.columns.features:
+        raise ValueError(f"{store} was not made from these columns. Use those of the first run, or another store.")
+    encoder.load(stream)
+
+
 def fleet_of(args: argparse.Namespace) -> Any:
     """Return what makes a fleet of a model."""
-    return lambda model: Fleet(model, store=store_of(args), keep=args.keep)
+    return lambda model: Fleet(model, store=store_of(args), keep=args.keep, compact=args.compact)
 
 
-def preparation(args: argparse.Namespace, **talk: Any) -> Preparation:
+def preparation(args: argparse.Namespace, past: dict[str, int], **talk: Any) -> Preparation:
     """Return what every key starts from: one model tuned on all, or one that tunes itself."""
     alone = args.tune_by == "key"
     choice = parse_model(args.model or ("auto" if alone else "krlst"), given_parameters(args))
@@ -132,7 +165,7 @@ def preparation(args: argparse.Namespace, **talk: Any) -> Preparation:
     given = dict(choice.given)
     if alone:
         given = {"rows": args.tune or ROWS_OF_A_KEY, "earliest": args.tune or ROWS_OF_A_KEY} | given
-    return Preparation(choice.algorithm.name, given, args.robust, **talk)
+    return Preparation(choice.algorithm.name, given, args.robust, past["lags"], past["horizon"], **talk)
 
 
 def is_resumable(args: argparse.Namespace, format: str) -> bool:

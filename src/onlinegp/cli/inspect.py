@@ -14,9 +14,9 @@ from onlinegp.columns.plan import Plan
 from onlinegp.files.atomic import write_atomically
 from onlinegp.files.container import ModelFileError
 from onlinegp.files.store import is_store
-from onlinegp.homes import stored_facts, stored_model, stored_one
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import OuterRegressor
+from onlinegp.stores import stored_facts, stored_model, stored_one
 from onlinegp.streams.errors import printable
 from onlinegp.streams.running.checkpoint import latest, unpack
 from onlinegp.streams.running.prepare import shown
@@ -59,7 +59,7 @@ def _stored(args: argparse.Namespace, path: Path) -> dict[str, Any]:
     """Return what a store holds, or what it holds for a key."""
     if args.key is None:
         facts = {"store": str(path), "bytes": path.stat().st_size, **stored_facts(path)}
-        return facts | _about_model(stored_model(path))
+        return facts | _about_model(stored_model(path)[0])
     model = stored_one(path, args.key)
     if args.out is not None:
         write_atomically(args.out, [model.to_bytes()])

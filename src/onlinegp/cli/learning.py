@@ -15,7 +15,7 @@ from onlinegp.cli.parsing import parse_model
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost
 from onlinegp.streams.errors import listed
-from onlinegp.streams.reading.source import Source, columns_of
+from onlinegp.streams.reading.source import Columns, Source, columns_of
 from onlinegp.streams.running.advance import size_of
 from onlinegp.streams.running.checkpoint import unpack
 from onlinegp.streams.running.encoding import Encoder
@@ -76,11 +76,9 @@ def from_options(
     """
     if args.start is None:
         encoder, lags = chosen_columns(args, source)
-        columns = encoder.columns
-        past = f"its last {lags} values" + (f", {args.horizon} rows ahead" if args.horizon > 1 else "")
-        from_what = [*([listed(columns.features)] if columns.features else []), *([past] if lags else [])]
-        talk(f"target: {columns.target}, predicted from {' and '.join(from_what)}")
-        return encoder, {"lags": lags, "horizon": args.horizon}, None
+        past = {"lags": lags, "horizon": args.horizon}
+        talk(told(encoder.columns, **past))
+        return encoder, past, None
     refuse_what_is_settled(args)
     model, stream = unpack(Path(args.start).read_bytes())
     if not stream:
@@ -91,6 +89,13 @@ def from_options(
         model.begin_series()  # another stream has another past
     talk(f"model: {type(innermost(model)).__name__} from {args.start}, {size_of(model)} centers")
     return encoder, past_of(model), model
+
+
+def told(columns: Columns, lags: int, horizon: int) -> str:
+    """Return what is predicted from what, for people."""
+    past = f"its last {lags} values" + (f", {horizon} rows ahead" if horizon > 1 else "")
+    from_what = [*([listed(columns.features)] if columns.features else []), *([past] if lags else [])]
+    return f"target: {columns.target}, predicted from {' and '.join(from_what)}"
 
 
 def tune_first(args: argparse.Namespace, job: Job, past: dict[str, int], talk: Talk, *, steps: int = 0) -> None:

@@ -28,6 +28,7 @@ EXIT_CODES = """exit codes:
   141  the reader of the output closed the pipe, or there was no standard output
 """
 
+LAGS = 10  # where there is nothing else to predict from
 MOST_TUNING = 1_000_000  # rows, which are kept in memory
 
 
@@ -158,7 +159,7 @@ def source_of(args: argparse.Namespace, *, rows: int = ROWS) -> Source:
 
 
 def chosen_columns(args: argparse.Namespace, source: Source) -> tuple[Encoder, int]:
-    """Select the columns and return their encoder, and the lags: those asked for, or ten if there is nothing else.
+    """Select the columns and return their encoder, and the lags: those asked for, or `LAGS` if there is nothing else.
 
     Says which columns are not used, and how to use them.
     """
@@ -176,7 +177,7 @@ def chosen_columns(args: argparse.Namespace, source: Source) -> tuple[Encoder, i
     if features is None and (left := unused(source, columns, rules, chosen=keys or (), lags=lags)):
         talk(f"not used: {left}")
     if not columns.features and lags == 0:
-        lags = 10
+        lags = LAGS
     if args.horizon > 1 and lags == 0:
         raise ValueError(f"--horizon {args.horizon} needs --lags: from what is known so many rows before?")
     source.select(columns)

@@ -14,12 +14,23 @@ from onlinegp.cli.by_key import (
     add_by_key,
     columns_by_key,
     fleet_of,
+    go_on,
     is_resumable,
     preparation,
     refuse_alone,
     saved_place,
+    store_of,
 )
-from onlinegp.cli.learning import Progress, Talk, add_learned, checked_robust, from_options, tune_first, tuning_rows
+from onlinegp.cli.learning import (
+    Progress,
+    Talk,
+    add_learned,
+    checked_robust,
+    first_rows,
+    from_options,
+    tune_first,
+    tuning_rows,
+)
 from onlinegp.cli.options import EXIT_CODES, add_source, checked_level, opened, say
 from onlinegp.cli.parsing import parse_every
 from onlinegp.cli.paths import Paths
@@ -28,7 +39,6 @@ from onlinegp.streams.errors import CheckpointError, Stopped, listed
 from onlinegp.streams.reading.source import ROWS, Columns, Source
 from onlinegp.streams.running.checkpoint import Checkpoints, own_files
 from onlinegp.streams.running.commands import Commands
-from onlinegp.streams.running.encoding import Encoder
 from onlinegp.streams.running.flags import Flags, Surprises
 from onlinegp.streams.running.job import Every, Job, Rejects, check_resumable, same_settings
 from onlinegp.streams.running.keyed import KeyedJob
@@ -215,22 +225,24 @@ def _keyed_job(
     args: argparse.Namespace, source: Source, checkpoints: Checkpoints | None, every: Every, talk: Talk
 ) -> Job:
     """Return the job of a run with a model per key."""
-    columns = columns_by_key(args, source)
-    talk(f"target: {columns.target}, predicted from {listed(columns.features)}, for each {args.by}")
-    source.select(columns)
-    by_key = {name: getattr(args, name) for name in ("by", "order", "late", "tune_by")}
-    settings = _settings(args, columns, {"lags": 0, "horizon": 1}) | by_key
-    model, place = saved_place(args) or (None, {})
+    encoder, past, start = columns_by_key(args, source, talk)
+    columns = encoder.columns
+    by_key = {name: getattr(args, name) for name in ("by", "order", "late", "tune_by", "compact")}
+    settings = _settings(args, columns, past) | by_key
+    model, stream = saved_place(args) or (None, {})
+    place = stream if args.resume and "position" in stream else {}
     if place:
         same_settings(place["settings"], settings)
         source.seek(place["position"])
         talk(f"resuming at row {place['rows']}")
+    elif model is not None:
+        go_on(encoder, store_of(args), stream)
     job = KeyedJob(
         source=source,
         sink=NoSink(),
-        encoder=Encoder(columns),
+        encoder=encoder,
         level=args.level,
-        model=model,
+        model=start if model is None else model,
         checkpoints=checkpoints,
         every=every,
         settings=settings,
@@ -238,28 +250,35 @@ def _keyed_job(
         by=args.by,
         order=args.order,
         late=args.late,
+        lags=past["lags"],
+        horizon=past["horizon"],
         hire=fleet_of(args),
+        stored=store_of(args) is not None,
         resumable=is_resumable(args, output_format(args.out)),
     )
     if place and model is not None:
         job.resume(model, place)
-    elif model is None:
-        _tune_keys(args, job, talk)
+    elif job.model is None:
+        _tune_keys(args, job, past, talk)
     rejected = place["rejects"] if place else {"count": 0, "length": 0}
     job.sink = open_sink(_output(args), (*columns.keys, str(columns.target)), keep=place.get("output", 0))
     job.rejects = Rejects(args.rejects, count=rejected["count"], keep=rejected["length"])
     return job
 
 
-def _tune_keys(args: argparse.Namespace, job: KeyedJob, talk: Talk) -> None:
+def _tune_keys(args: argparse.Namespace, job: KeyedJob, past: dict[str, int], talk: Talk) -> None:
     """Let the job tune on the first rows of all keys, or have models that tune themselves, or that are not tuned."""
-    prepared = preparation(args, say=talk, warn=talk, progress=TuningBar(quiet=args.quiet))
+    prepared = preparation(args, past, say=talk, warn=talk, progress=TuningBar(quiet=args.quiet))
     rows = 0 if args.tune_by == "key" else tuning_rows(args, job.source)
     if rows == 0:
-        job.model = prepared.untuned()
-        return
-    talk(f"tuning on the first {rows} rows, of all keys together")
-    job.warm_up, job.prepare = WarmUp(rows, say=talk), prepared.chosen
+        model = prepared.untuned()
+        if job.encoder.columns.plain:
+            job.model = model
+            return
+    first = rows or first_rows(args, job.source)
+    talk(f"{'tuning on' if rows else 'learning the columns from'} the first {first} rows, of all keys together")
+    job.warm_up = WarmUp(first, encoder=job.encoder, say=talk)
+    job.prepare = prepared.chosen if rows else lambda rows: model
 
 
 def _settings(args: argparse.Namespace, columns: Columns, past: dict[str, int]) -> dict[str, Any]:

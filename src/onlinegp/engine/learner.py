@@ -11,7 +11,8 @@ from onlinegp.checks import Array
 from onlinegp.engine import make_engine
 from onlinegp.learner import Contents, Sizes
 from onlinegp.predictions import Gaussian
-from onlinegp.recipes.contents import dump_state, load_state
+from onlinegp.recipes.compact import compacted, expanded, is_compact
+from onlinegp.recipes.contents import load_state
 from onlinegp.recipes.state import State
 from onlinegp.recipes.update import Recipe
 
@@ -58,9 +59,14 @@ class RecipeLearner:
         return None if quick is None else (quick[0], sqrt(quick[1]))
 
     def dump(self) -> Contents:
-        return dump_state(self.state)
+        return self._engine.dump()
+
+    def dump_compact(self) -> Contents:
+        return compacted(self.dump())
 
     def load(self, contents: Contents) -> None:
+        if is_compact(contents):
+            contents = expanded(self.recipe, self.features, self.outputs, contents)
         self._use(load_state(self.recipe, self.features, self.outputs, contents))
 
 

@@ -9,17 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinegp.checks import Array
+from onlinegp.engine import compiled
 from onlinegp.engine.learner import RecipeLearner, gaussian
+from onlinegp.engine.records import packed, unpacked
+from onlinegp.files.container import ModelFileError, as_model_file_error
 from onlinegp.learner import Contents, Learner
 from onlinegp.predictions import Predictions
-from onlinegp.recipes.contents import folded, unfolded
+from onlinegp.recipes.contents import checked
 from onlinegp.recipes.update import Recipe
 
 Which = NDArray[np.int64]
 
 
 class Members(Protocol):
-    """Learners with the numbers 0, 1, ...; event i belongs to member which[i], and those of a member stay in order."""
+    """Learners with the numbers 0, 1, ...; event i belongs to member which[i], and those of a member stay in order.
+
+    `remembers` says whether `skip` changes a member.
+    """
+
+    remembers: bool
 
     @property
     def features(self) -> int: ...
@@ -43,6 +51,20 @@ class Members(Protocol):
         """Return the distributions that member which[i] gives for row i."""
         ...
 
+    def skip(self, which: Which, X: Array, threads: int) -> Predictions:
+        """Predict the events, without learning them, and go on behind them: `predict`, for most."""
+        ...
+
+    def pack(self, which: Which, single: bool, compact: bool = False) -> list[bytes]:
+        """Return all that each of these members has learned as bytes; `single` says that y is (n,).
+
+        If `compact`, what can be made again is left out, and S rounded: see `onlinegp.recipes.compact`.
+        """
+        ...
+
+    def unpack(self, which: Which, states: list[bytes], single: bool) -> None:
+        """Let these members continue from what `pack` returned, or raise a ModelFileError; some may have changed."""
+
     def dump(self, member: int) -> Contents:
         """Return all that a member has learned, by name."""
         ...
@@ -53,6 +75,8 @@ class Members(Protocol):
 
 class LearnerMembers:
     """One learner for each member."""
+
+    remembers = True
 
     def __init__(self, start: Callable[[], Learner]) -> None:
         self._start = start
@@ -76,11 +100,31 @@ class LearnerMembers:
             said, sizes[rows] = self._members[member].run(X[rows], Y[rows])
             parts.append(said)
             order.append(rows)
-        return _in_order(parts, order), sizes
+        return in_order(parts, order), sizes
 
     def predict(self, which: Which, X: Array, threads: int) -> Predictions:
+        return self._each(which, lambda learner, rows: learner.predict(X[rows]))
+
+    def skip(self, which: Which, X: Array, threads: int) -> Predictions:
+        return self._each(which, lambda learner, rows: learner.skip(X[rows]))
+
+    def _each(self, which: Which, say: Callable[[Learner, Which], Predictions]) -> Predictions:
         groups = list(_by_member(which))
-        return _in_order([self._members[member].predict(X[rows]) for member, rows in groups], [r for _, r in groups])
+        return in_order([say(self._members[member], rows) for member, rows in groups], [rows for _, rows in groups])
+
+    def pack(self, which: Which, single: bool, compact: bool = False) -> list[bytes]:
+        learners = [self._members[i] for i in which.tolist()]
+        contents = [learner.dump_compact() if compact else learner.dump() for learner in learners]
+        return [packed(self.features, self.outputs, single, learned) for learned in contents]
+
+    def unpack(self, which: Which, states: list[bytes], single: bool) -> None:
+        mine = {"features": self.features, "outputs": self.outputs, "single": single}
+        for i, state in zip(which.tolist(), states, strict=True):
+            contents = unpacked(state)
+            if odd := [name for name in mine if contents[name] != mine[name]]:
+                raise ModelFileError(f"the state has {odd[0]} {contents[odd[0]]}, and the model {mine[odd[0]]}.")
+            with as_model_file_error():
+                self.load(i, contents["learned"])
 
     def dump(self, member: int) -> Contents:
         return self._members[member].dump()
@@ -94,13 +138,16 @@ class LearnerMembers:
 class NativeMembers:
     """States of one recipe in one compiled object, in slabs of memory, on several threads."""
 
+    remembers = False
+
     def __init__(self, recipe: Recipe, features: int, outputs: int, dtype: str) -> None:
         from onlinegp.engine import _native
-        from onlinegp.engine.native import packed
+        from onlinegp.engine.native import is_single
+        from onlinegp.engine.native import packed as packed_recipe
 
         self.recipe, self.features, self.outputs = recipe, features, outputs
         self._buffers = recipe.start(features, outputs).arrays()
-        self._core = _native.Members(packed(recipe, features), features, outputs, dtype == "float32")
+        self._core = _native.Members(packed_recipe(recipe, features), features, outputs, is_single(recipe, dtype))
         self._core.grow(1)
         self._nothing = self._core.save(0)
 
@@ -120,22 +167,39 @@ class NativeMembers:
     def predict(self, which: Which, X: Array, threads: int) -> Predictions:
         return gaussian(*self._core.predict(which, X, threads))
 
+    skip = predict
+
+    def pack(self, which: Which, single: bool, compact: bool = False) -> list[bytes]:
+        try:
+            return self._core.pack(which, single, compact)
+        except ValueError as error:
+            raise ModelFileError(f"{error} The model has broken down. Start anew.") from None
+
+    def unpack(self, which: Which, states: list[bytes], single: bool) -> None:
+        try:
+            self._core.unpack(which, states, single)
+        except ValueError as error:
+            raise ModelFileError(str(error)) from None
+
     def dump(self, member: int) -> Contents:
-        return folded(self._core.save(member))
+        return self._core.save(member)
 
     def load(self, member: int, contents: Contents) -> None:
-        self._core.load(member, unfolded(contents, self._buffers, self.recipe.budget))
+        self._core.load(member, checked(contents, self._buffers, self.recipe.budget))
 
 
 def recipe_members(engine: str, recipe: Recipe, features: int, outputs: int, dtype: str) -> Members:
     """Return members of a recipe, on the engine that one learner of it would run on."""
 
-    def start() -> RecipeLearner:
-        return RecipeLearner(engine, recipe, features, outputs, dtype)
+    if compiled(engine):
+        from onlinegp.engine.native import UnsupportedError
 
-    if start().engine == "native":
-        return NativeMembers(recipe, features, outputs, dtype)
-    return LearnerMembers(start)
+        try:
+            return NativeMembers(recipe, features, outputs, dtype)
+        except UnsupportedError:
+            if engine == "native":
+                raise
+    return LearnerMembers(lambda: RecipeLearner(engine, recipe, features, outputs, dtype))
 
 
 def _by_member(which: Which) -> Any:
@@ -145,6 +209,9 @@ def _by_member(which: Which) -> Any:
     yield from zip(members.tolist(), np.split(order, starts[1:]), strict=True)
 
 
-def _in_order(parts: list[Predictions], order: list[NDArray[np.int64]]) -> Predictions:
+def in_order(parts: list[Predictions], order: list[Any]) -> Predictions:
+    """Return the predictions of parts, which have these rows each, in the order of the rows."""
+    if len(parts) == 1:  # all of them
+        return parts[0]
     back = np.argsort(np.concatenate(order), kind="stable")
     return Predictions.joined(parts).rows(back)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from operator import attrgetter
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -24,7 +24,9 @@ from onlinegp.kernels import (
 )
 from onlinegp.kernels.base import per_dimension
 from onlinegp.kernels.spec import BUILT_IN
+from onlinegp.learner import Contents
 from onlinegp.recipes.beliefs import Belief, Beta
+from onlinegp.recipes.contents import dump_state, filled
 from onlinegp.recipes.dictionaries import Dictionary
 from onlinegp.recipes.forgetting import Forgetting
 from onlinegp.recipes.pruning import Pruning
@@ -46,17 +48,12 @@ class NativeEngine:
     name = "native"
 
     def __init__(self, recipe: Recipe, state: State, *, dtype: str = "float64") -> None:
-        single = choice(("float64", "float32"), dtype=dtype) == "float32"
-        if single and "L" in recipe.tracks:
-            raise ValueError(
-                f"dtype must be 'float64' for the belief {type(recipe.belief).__name__}, got 'float32': it keeps too "
-                f"few digits for a tracked covariance. Use float64, or a filter of the KLMS family."
-            )
         self.recipe = recipe
         self.dtype = dtype
         self.features, self.outputs = state.centers.shape[1], state.alpha.shape[1]
+        single = is_single(recipe, dtype)
         self._core = _native.Engine(packed(recipe, self.features), self.features, self.outputs, single)
-        self._core.load(packed_state(state))
+        self._core.load(dump_state(state))
         # the calls for one sample, without a detour
         self.learn_one = self._core.learn_one
         self.predict_one = self._core.predict_one
@@ -67,7 +64,11 @@ class NativeEngine:
     @property
     def state(self) -> State:
         """The state as it is now; what is exported and imported again continues bit for bit."""
-        return unpacked_state(self.recipe, self.features, self.outputs, self._core.save())
+        return filled(self.recipe, self.features, self.outputs, self.dump())
+
+    def dump(self) -> Contents:
+        """Return what is in use of the state, by name."""
+        return self._core.save()
 
     def weights(self) -> tuple[Array, Array]:
         """Return copies of the centers (m, d) and of their weights (m, p)."""
@@ -84,6 +85,17 @@ class NativeEngine:
     def predict(self, X: Array, threads: int | None = None) -> tuple[Array, Array]:
         """Return the means (n, p) and the variances of y (n,)."""
         return self._core.predict(_rows(X), thread_count() if threads is None else threads)
+
+
+def is_single(recipe: Recipe, dtype: str) -> bool:
+    """Return whether a recipe is to run in float32, which is refused where it would keep too few digits."""
+    single = choice(("float64", "float32"), dtype=dtype) == "float32"
+    if single and "L" in recipe.tracks:
+        raise ValueError(
+            f"dtype must be 'float64' for the belief {type(recipe.belief).__name__}, got 'float32': it keeps too "
+            f"few digits for a tracked covariance. Use float64, or a filter of the KLMS family."
+        )
+    return single
 
 
 def _rows(X: Array) -> Array:
@@ -162,24 +174,3 @@ def _add_kernel(core: _native.Recipe, kernel: Kernel, d: int) -> int:
 
 def _each(values: Array, d: int) -> list[float]:
     return np.broadcast_to(values, d).tolist()
-
-
-# States
-
-
-def packed_state(state: State) -> dict[str, Any]:
-    """Return what is in use of a state, by name."""
-    contents: dict[str, Any] = {name: getattr(state, name) for name in KINDS}
-    return contents | {name: np.ascontiguousarray(state.used(name)) for name in state.arrays()}
-
-
-def unpacked_state(recipe: Recipe, features: int, outputs: int, contents: dict[str, Any]) -> State:
-    """Return a state with these contents."""
-    state = recipe.start(features, outputs)
-    for name, value in contents.items():
-        if not isinstance(value, np.ndarray):
-            setattr(state, name, value)
-    state.reserve(state.size, recipe.budget)
-    for name in state.arrays():
-        state.used(name)[:] = contents[name]
-    return state

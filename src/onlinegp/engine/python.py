@@ -7,6 +7,8 @@ from operator import attrgetter
 import numpy as np
 
 from onlinegp.checks import Array
+from onlinegp.learner import Contents
+from onlinegp.recipes.contents import dump_state
 from onlinegp.recipes.state import State
 from onlinegp.recipes.update import Recipe, learn, predict
 
@@ -30,6 +32,10 @@ class PythonEngine:
     def weights(self) -> tuple[Array, Array]:
         """Return copies of the centers (m, d) and of their weights (m, p)."""
         return self.state.C.copy(), self.recipe.belief.weights(self.state)
+
+    def dump(self) -> Contents:
+        """Return what is in use of the state, by name."""
+        return dump_state(self.state)
 
     def learn(self, X: Array, Y: Array) -> None:
         """Learn the rows of X (n, d) and Y (n, p) in order."""

@@ -1,4 +1,4 @@
-"""What one model has learned as few bytes, without the model: for stores that hold many models of one kind.
+"""Named numbers, strings and arrays as few bytes.
 
 A record is eight bytes of magic, the CRC-32 of all that follows and the length of a JSON header, four bytes each
 (little-endian), the header, and the arrays one after the other. The header holds the numbers and strings by name, and
@@ -8,6 +8,7 @@ under "arrays" the name, type and shape of each array. Nothing in a record is ev
 from __future__ import annotations
 
 import json
+import reprlib
 import struct
 import zlib
 from math import prod
@@ -20,6 +21,7 @@ from onlinegp.files.container import ModelFileError
 MAGIC = b"ogpstat1"
 ARRAYS = "arrays"
 TYPES = {name: np.dtype(name) for name in ("<f8", "<f4", "<i8", "|u1", "|b1")}
+FEW = 10_000  # columns that a record need not prove by its arrays
 _START = struct.Struct("<8sII")
 
 
@@ -78,3 +80,16 @@ def _count(shape: Any) -> int:
     if not all(type(n) is int and n >= 0 for n in shape):
         raise ModelFileError("the arrays do not fit the state.")
     return prod(shape)
+
+
+def check_sizes(about: dict[str, Any], proven: int) -> None:
+    """Refuse features, outputs and single that make no sense; sizes above some must be proven by so many numbers."""
+    for name, least in (("features", 0), ("outputs", 1)):
+        value = about.get(name)
+        if type(value) is not int or not least <= value <= max(FEW, proven):
+            raise ModelFileError(f"impossible sizes: {name} = {reprlib.repr(value)}.")
+    single = about.get("single")
+    if not isinstance(single, bool) or (single and about["outputs"] != 1):
+        raise ModelFileError(
+            f"single must be true or false, and false for several outputs, got {reprlib.repr(single)}."
+        )

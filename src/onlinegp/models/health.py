@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -103,3 +104,11 @@ class Health:
             what = f"it predicts {mean[j]:.3g} +- {std[j]:.3g}, and no |y| so far exceeds {self.largest:.3g}"
         self.broken = BreakdownError(f"{model!r} broke down{where}: {what}. {model.remedy}", row, what)
         return self.broken
+
+
+def all_finite(said: Predictions, name: Callable[[int], str], remedy: str) -> Predictions:
+    """Return predictions, or raise a BreakdownError if one is not finite; `name` says whose that of a row is."""
+    good = (np.isfinite(said.mean) & np.isfinite(said.std)).all(axis=tuple(range(1, said.mean.ndim)))
+    if not good.all():
+        raise BreakdownError(f"{name(int(np.argmin(good)))} broke down: its prediction is not finite. {remedy}")
+    return said

@@ -15,11 +15,11 @@ import numpy as np
 from onlinegp.checks import LARGEST
 from onlinegp.files.atomic import write_atomically
 from onlinegp.files.container import ModelFileError, as_model_file_error, pack, unpack
+from onlinegp.files.records import check_sizes
 from onlinegp.learner import Contents
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.description import describe, rebuild
 
-FEW = 10_000  # columns that a file need not prove by its arrays
 ABOUT = ("features", "outputs", "single", "names", "largest")
 
 
@@ -101,16 +101,8 @@ def joined(header: Any, arrays: dict[str, np.ndarray]) -> Contents:
 
 def check_about(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Refuse a header whose entries about features and outputs are not there or make no sense."""
-    proven = sum(array.nbytes for array in arrays.values()) // 8
-    for name, least in (("features", 0), ("outputs", 1)):
-        value = header.get(name)
-        if type(value) is not int or not least <= value <= max(FEW, proven):
-            raise ModelFileError(f"impossible sizes: {name} = {reprlib.repr(value)}.")
-    single, names, largest = (header.get(name) for name in ("single", "names", "largest"))
-    if not isinstance(single, bool) or (single and header["outputs"] != 1):
-        raise ModelFileError(
-            f"single must be true or false, and false for several outputs, got {reprlib.repr(single)}."
-        )
+    check_sizes(header, sum(array.nbytes for array in arrays.values()) // 8)
+    names, largest = header.get("names"), header.get("largest")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ModelFileError("the names of the columns are not names.")
     if names and len(names) != header["features"]:

@@ -20,38 +20,43 @@ NUMBERS = {name: int if kind == "integer" else float for name, kind in KINDS.ite
 def dump_state(state: State) -> dict[str, Any]:
     """Return what is in use of a state, by name."""
     numbers = {name: getattr(state, name) for name in NUMBERS}
-    return folded(numbers | {name: state.used(name).copy() for name in state.arrays()})
+    return numbers | {name: _used(state, name) for name in state.arrays()}
 
 
 def load_state(recipe: Recipe, features: int, outputs: int, contents: dict[str, Any]) -> State:
     """Return the state with these contents; whatever does not fit is refused with a ValueError."""
+    buffers = recipe.start(features, outputs).arrays()
+    return filled(recipe, features, outputs, checked(contents, buffers, recipe.budget))
+
+
+def filled(recipe: Recipe, features: int, outputs: int, contents: dict[str, Any]) -> State:
+    """Return the state with these contents, which fit."""
     state = recipe.start(features, outputs)
-    contents = unfolded(contents, state.arrays(), recipe.budget)
     for name in NUMBERS:
         setattr(state, name, contents[name])
     state.reserve(state.size, recipe.budget)
     for name in state.arrays():
-        state.used(name)[...] = contents[name]
+        value = contents[name]
+        state.used(name)[...] = _square(name, value, state.size) if name in MATRICES else value
     return state
 
 
-def folded(contents: dict[str, Any]) -> dict[str, Any]:
-    """Return contents with the lower triangles of the matrices in place of these."""
-    lower = _lower(contents["size"])
-    return {name: value[lower] if name in MATRICES else value for name, value in contents.items()}
-
-
-def unfolded(contents: dict[str, Any], buffers: dict[str, np.ndarray], budget: int | None) -> dict[str, Any]:
-    """Return contents with whole matrices again, for a state with these buffers; refuse what does not fit."""
+def checked(contents: dict[str, Any], buffers: dict[str, np.ndarray], budget: int | None) -> dict[str, Any]:
+    """Return contents for a state with these buffers, its numbers as such; refuse what does not fit."""
     stored_names(contents, NUMBERS.keys() | buffers.keys(), "the state")
     found = {name: stored_number(name, contents[name], kind) for name, kind in NUMBERS.items()}
     m = found["size"]
     if budget is not None and m > budget:
         raise ValueError(f"{m} centers exceed the budget of {budget}.")
-    for name, buffer in buffers.items():  # all shapes before any memory
+    for name, buffer in buffers.items():
         wanted = (m * (m + 1) // 2,) if name in MATRICES else (m, *buffer.shape[1:])
         stored_array(name, contents[name], wanted, buffer.dtype)
-    return found | {name: _square(name, contents[name], m) if name in MATRICES else contents[name] for name in buffers}
+    return found | {name: contents[name] for name in buffers}
+
+
+def _used(state: State, name: str) -> np.ndarray:
+    used = state.used(name)
+    return used[_lower(state.size)] if name in MATRICES else used.copy()
 
 
 def _square(name: str, triangle: np.ndarray, m: int) -> np.ndarray:

@@ -46,7 +46,7 @@ class OuterRegressor(OnlineRegressor):
         raise TypeError(f"model must be an estimator of onlinegp, got {self.model!r}. {remedy}")
 
 
-class OuterLearner:
+class OuterLearner(ABC):
     """A learner that holds another one, `inner`."""
 
     inner: Learner
@@ -66,6 +66,13 @@ class OuterLearner:
     def predict_one(self, x: object) -> tuple[float, float] | None:
         return None
 
+    @abstractmethod
+    def dump(self) -> Contents: ...
+
+    def dump_compact(self) -> Contents:
+        own = {name: value for name, value in self.dump().items() if not name.startswith(f"{NAME}.")}
+        return own | nested(NAME, self.inner.dump_compact())
+
     def _dump(self, own: Contents) -> Contents:
         """Return contents with those of the inner learner."""
         return own | nested(NAME, self.inner.dump())
@@ -78,7 +85,7 @@ class OuterLearner:
         return own
 
 
-class SpreadLearner(OuterLearner, ABC):
+class SpreadLearner(OuterLearner):
     """The inner learner as it would be alone, and something that follows its errors and changes what it says."""
 
     def __init__(self, inner: Learner) -> None:

@@ -245,6 +245,9 @@ class MixtureLearner:
             contents |= nested(name, member.dump())
         return contents
 
+    def dump_compact(self) -> Contents:
+        return self.dump()
+
     def load(self, contents: Contents) -> None:
         own = {name: value for name, value in contents.items() if name.partition(".")[0] not in self.members}
         stored_names(own, ("log_weights", "seen", "total", "count"), "Mixture")

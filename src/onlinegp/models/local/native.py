@@ -58,6 +58,9 @@ class NativeLocalLearner:
         X, Y, seen = self._core.save()
         return {"X": X, "Y": Y, "seen": seen}
 
+    def dump_compact(self) -> Contents:
+        return self.dump()
+
     def load(self, contents: Contents) -> None:
         self._core.load(*checked(contents, self.prior, self.features, self.outputs))
 

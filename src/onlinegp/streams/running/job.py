@@ -120,7 +120,7 @@ class Job:
     model: OnlineRegressor | None = None
     learn: bool = True
     warm_up: WarmUp | None = None
-    prepare: Callable[[WarmUp], OnlineRegressor] | None = None
+    prepare: Callable[[Any], OnlineRegressor] | None = None
     rejects: Rejects = field(default_factory=lambda: Rejects(None))
     checkpoints: Checkpoints | None = None
     every: Every = field(default_factory=Every)
@@ -248,9 +248,13 @@ class Job:
         before = monotonic()
         self._stopper.waiting = True  # nothing to lose here: no need to wait for the end of it
         self._stopper.check()
-        self.model = self.prepare(self.warm_up)
+        self.model = self.prepare(self._tuning_rows())
         self._stopper.waiting = False
         self.idle += monotonic() - before
+
+    def _tuning_rows(self) -> Any:
+        """Return what to tune on: inputs and targets by its method `data`."""
+        return self.warm_up
 
     def _finish(self) -> None:
         if self.model is None and self.warm_up is not None and self.warm_up.varied:

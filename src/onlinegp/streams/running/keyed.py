@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 from onlinegp.fleet import Fleet
+from onlinegp.lags import windows
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost
 from onlinegp.models.health import BreakdownError
@@ -34,6 +35,41 @@ class LateRow(BadRow):
         )
 
 
+@dataclass(frozen=True)
+class TuningRows:
+    """The first rows of all keys, in order: what the model of every key is tuned on.
+
+    Lags are values of the row's own key, the mean of all where one is missing; a row that has too few has no part.
+    """
+
+    keys: list[Key]
+    X: Array
+    y: Array
+    lags: int
+    horizon: int
+
+    def data(self) -> tuple[Array, Array]:
+        """Return inputs, lags included, and targets of the rows that have both."""
+        known = ~np.isnan(self.y)
+        if not self.lags:
+            return self.X[known], self.y[known]
+        memory, filled = self.lags + self.horizon - 1, np.where(known, self.y, self.y[known].mean())
+        of_key: dict[Key, list[int]] = {}
+        for i, key in enumerate(self.keys):
+            of_key.setdefault(key, []).append(i)
+        past = np.empty((len(self.y), self.lags))
+        for rows in of_key.values():
+            known[rows[:memory]] = False
+            if len(rows) > memory:
+                past[rows[memory:]] = windows(filled[rows], self.lags)[: len(rows) - memory]
+        if not known.any():
+            raise ValueError(
+                f"no key has more than {memory} of the first {len(self.y)} rows, so there is nothing to tune --lags "
+                f"{self.lags} on. Use fewer lags, or a larger --tune."
+            )
+        return np.hstack([self.X[known], past[known]]), self.y[known]
+
+
 @dataclass
 class KeyedJob(Job):
     """A job whose rows belong to keys. `prepare` and `model` say what every key starts from.
@@ -43,17 +79,22 @@ class KeyedJob(Job):
     by, order : str, str or None
         The columns of the key and of the place of a row in the order of its key, both among those that are copied.
     late : {"stop", "drop"}
-        What to do with a row that is not newer than the last of its key.
+        What to do with a row that is not newer than the last of its key; one that is dropped is among the rejects.
+    lags, horizon : int
+        Of the models, for their tuning.
     hire : callable
         Makes the fleet of a model.
-    resumable : bool
-        Whether the place in the input and the output is to be kept with the models.
+    stored, resumable : bool
+        Whether there is a store, and whether the place in input and output is to be kept in it with the models.
     """
 
     by: str = ""
     order: str | None = None
     late: str = "stop"
+    lags: int = 0
+    horizon: int = 1
     hire: Callable[[OnlineRegressor], Fleet] = Fleet
+    stored: bool = False
     resumable: bool = False
     fleet: Fleet | None = None
     dropped: int = 0
@@ -73,6 +114,7 @@ class KeyedJob(Job):
             first = int(np.argmax(late))
             block.error = self._complaint(block, first)
             super()._take(_some(block, np.arange(len(block)) < first), position)  # which raises it
+        self.rejects.write([self._complaint(block, i) for i in np.flatnonzero(late).tolist()])
         self.dropped += int(late.sum())
         super()._take(_some(block, ~late) if late.any() else block, position)
 
@@ -118,36 +160,40 @@ class KeyedJob(Job):
     def _complaint(self, block: Block, i: int) -> BadRow:
         key, place = self._keys(block)[i], self._places(block)[i]
         reason = f"is not newer than the last of the key {short(str(key))!r}"
-        return LateRow(self.rows + self.dropped + i + 1, str(self.order), str(place), reason, "")
+        return LateRow(self.rows + self.dropped + i + 1, str(self.order), str(place), reason, f"{key},{place}")
 
     # Models
 
+    def _tuning_rows(self) -> TuningRows:
+        assert self.warm_up is not None
+        X, y = self.warm_up.rows_for_learning()
+        keys = [key for key, _ in self._early[self.warm_up.seen - len(y) : self.warm_up.seen]]
+        return TuningRows(keys, X, y, self.lags, self.horizon)
+
     def _tune(self) -> None:
         super()._tune()
-        assert self.warm_up is not None
         self._employ()
-        X, y = self.warm_up.rows_for_learning()
-        seen = self.warm_up.seen
-        keys = [key for key, _ in self._early[seen - len(y) : seen]]
-        known = ~np.isnan(y)
-        assert self.fleet is not None
-        self.fleet.learn([key for key, good in zip(keys, known, strict=True) if good], X[known], y[known])
+        rows = self._tuning_rows()
+        self._said(rows.keys, rows.X, rows.y)
         self._early, self._last = [], {}
 
     def _employ(self) -> None:
         """Have a fleet, which knows the last places of the rows so far."""
         assert self.model is not None
         self.fleet = self.hire(self.model)
-        self.fleet.begin(len(self.source.columns.features))
+        self.fleet.begin(len(self.encoder.names))
         if self.resumable:
             self.fleet.keep_beside(self._beside)
+        elif not self.encoder.columns.plain and self.stored:
+            self.fleet.keep_beside(self._stream)
         if self.order is not None and self._early:
             self.fleet.newer([key for key, _ in self._early], [place for _, place in self._early])
 
     def _predict(self, block: Block, start: int) -> None:
         if self.fleet is None:
             self._employ()
-        self._emit(block, start, self._said(self._keys(block)[start:], block.X[start:], block.y[start:]), counts=True)
+        X = self.encoder(block.X[start:])
+        self._emit(block, start, self._said(self._keys(block)[start:], X, block.y[start:]), counts=True)
 
     def _said(self, keys: list[Key], X: Array, y: Array) -> Said:
         """Predict rows, and learn those that have a target."""
@@ -160,7 +206,7 @@ class KeyedJob(Job):
                         predictions = self._without_target(keys[part], X[part])
                         said.append(Said(predictions, np.zeros(len(predictions), dtype=np.int64)))
                     else:
-                        trace = self.fleet.run(keys[part], X[part], y[part])
+                        trace = self.fleet.run(keys[part], _features(X[part]), y[part])
                         said.append(Said(trace.predictions, trace.size))
         except BreakdownError as error:
             assert self.model is not None
@@ -180,7 +226,7 @@ class KeyedJob(Job):
             order.append(rows)
             old = which is known
             some = [keys[i] for i in rows]
-            parts.append(self.fleet.predict_distribution(some, X[rows]) if old else self._prior(X[rows]))
+            parts.append(self.fleet.skip(some, _features(X[rows])) if old else self._prior(X[rows]))
         return Predictions.joined(parts).rows(np.argsort(np.concatenate(order)))
 
     def _prior(self, X: Array) -> Predictions:
@@ -198,10 +244,12 @@ class KeyedJob(Job):
         """Make the output safe, and return the place: called when the models are committed."""
         self.sink.sync()
         self.rejects.sync()
-        stream = {"columns": self.encoder.dump(), "level": self.level, "settings": self.settings}
         place = self._place()
         place["rejects"] |= {"late": self.dropped}
-        return stream | place
+        return self._stream() | place
+
+    def _stream(self) -> dict[str, Any]:
+        return {"columns": self.encoder.dump(), "level": self.level, "settings": self.settings}
 
     def resume(self, model: OnlineRegressor, stream: dict[str, Any]) -> None:
         super().resume(model, stream)
@@ -214,6 +262,11 @@ class KeyedJob(Job):
         finally:
             if self.fleet is not None:
                 self.fleet.close()
+
+
+def _features(X: Array) -> Any:
+    """Return the features of some rows as a model takes them: None if it has only its lags."""
+    return X if X.shape[1] else None
 
 
 def _listed(column: Any) -> list[Any]:

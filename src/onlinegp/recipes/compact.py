@@ -1,0 +1,97 @@
+"""The contents of a state in fewer bytes, for many models at rest: without what the centers tell, and S in float32.
+
+Where L is tracked, L, k(c, c) and dQ are functions of the centers, and are made again: the rows of L are those that it
+gets if the centers are admitted one after the other. S is kept as the lower triangle R with R R' = S (of scale S +
+(1 - scale) I, so that the scale becomes one), in float32: a factor keeps twice as many digits of a variance as it has
+itself, and R R' has no negative eigenvalue, whatever was rounded (Bierman, "Factorization methods for discrete
+sequential estimation", 1977). Centers and weights stay as they are, since their offset may be large against a length
+scale or the noise.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from onlinegp.checks import Array, stored_array, stored_names, stored_number
+from onlinegp.recipes.beliefs import LEAST_DOUBT, SMALLEST_NOVELTY, Exact, Posterior, solve
+from onlinegp.recipes.contents import NUMBERS, dump_state
+from onlinegp.recipes.update import Recipe
+
+FACTOR = "R"
+KEPT = ("centers", "alpha", "born")
+
+
+def is_compact(contents: dict[str, Any]) -> bool:
+    """Whether these are contents that `compacted` made smaller."""
+    return "centers" in contents and "kcc" not in contents
+
+
+def compacted(contents: dict[str, Any]) -> dict[str, Any]:
+    """Return the contents of a state in the compact form; those without L have none, and are returned as they are."""
+    if "L" not in contents:
+        return contents
+    small = {name: contents[name] for name in (*NUMBERS, *KEPT)} | {"scale": 1.0}
+    if "S" in contents:
+        m = contents["size"]
+        S = np.zeros((m, m))
+        S[np.tri(m, dtype=bool)] = contents["scale"] * contents["S"]
+        S[np.diag_indices(m)] += 1.0 - contents["scale"]
+        with np.errstate(all="ignore"):  # what is not finite is found by whoever writes it
+            small[FACTOR] = factor(S)[np.tri(m, dtype=bool)].astype(np.float32)
+    return small
+
+
+def factor(S: Array) -> Array:
+    """Return the lower triangle R with R R' = S, of which the lower triangle is read.
+
+    A pivot that rounding has made too small, or negative, is the smallest share of S_ii that rounding can tell.
+    """
+    R, least = np.tril(S), LEAST_DOUBT * S.diagonal()
+    for k in range(len(S)):
+        r = sqrt(max(R[k, k], least[k], 0.0)) if np.isfinite(R[k, k]) else np.nan
+        R[k:, k] = R[k:, k] / r if r != 0.0 else 0.0
+        R[k, k] = r
+        R[k + 1 :, k + 1 :] -= np.tril(np.multiply.outer(R[k + 1 :, k], R[k + 1 :, k]))
+    return R
+
+
+def expanded(recipe: Recipe, features: int, outputs: int, contents: dict[str, Any]) -> dict[str, Any]:
+    """Return the contents of a state that the compact form stands for; refuse what does not fit with a ValueError."""
+    tracks = recipe.tracks
+    stored_names(contents, {*NUMBERS, *KEPT, *([FACTOR] if "S" in tracks else [])}, "the state")
+    found = {name: stored_number(name, contents[name], kind) for name, kind in NUMBERS.items()}
+    m = found["size"]
+    if "L" not in tracks or (recipe.budget is not None and m > recipe.budget):
+        raise ValueError(f"{m} centers exceed the budget of {recipe.budget}, or the state is of another model.")
+    stored_array("centers", contents["centers"], (m, features))
+    state = recipe.start(features, outputs)
+    state.reserve(m, recipe.budget)
+    for name, value in found.items():
+        setattr(state, name, value)
+    state.C[:] = contents["centers"]
+    state.a[:] = stored_array("alpha", contents["alpha"], (m, outputs))
+    state.born[:m] = stored_array("born", contents["born"], (m,), np.int64)
+    if "S" in tracks:
+        R = np.zeros((m, m))
+        R[np.tri(m, dtype=bool)] = stored_array(FACTOR, contents[FACTOR], (m * (m + 1) // 2,), np.float32)
+        state.square("S")[:] = R @ R.T
+    L = state.square("L")
+    for i, x in enumerate(state.C.copy()):
+        L[i, : i + 1], state.kcc[i] = _row(recipe, L[:i, :i], state.C[:i], x)
+    if state.dQ is not None:
+        state.dQ[:m] = (solve(L, np.eye(m)) ** 2).sum(axis=0)
+    return dump_state(state)
+
+
+def _row(recipe: Recipe, L: Array, C: Array, x: Array) -> tuple[Array, float]:
+    """Return the row of L that x gets behind the centers C, [t, sqrt(gamma2)], and its k(x, x)."""
+    belief = recipe.belief
+    kxx = float(recipe.kernel.diag(x[None, :])[0]) * (1.0 + belief.jitter if isinstance(belief, Posterior) else 1.0)
+    t = solve(L, recipe.kernel.row(C, x))
+    rest = kxx - float(t @ t)
+    if isinstance(belief, Exact):
+        return np.append(t, sqrt(max(rest, LEAST_DOUBT * kxx) + belief.noise)), kxx
+    return np.append(t, sqrt(max(rest, SMALLEST_NOVELTY * kxx))), kxx

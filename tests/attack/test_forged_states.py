@@ -1,0 +1,85 @@
+"""Forged states of keys, with their checksums right: refused, or a model that predicts or breaks down by name."""
+
+from __future__ import annotations
+
+import warnings
+import zlib
+
+import numpy as np
+import pytest
+
+import onlinegp as ogp
+from models import MODELS, stream
+from onlinegp.files.container import ModelFileError
+from onlinegp.keyed import restored, step
+
+ODD = [0, 1, -1, 2, 3, 255, 2**31, 2**32 + 1, 2**53, 2**61, 2**62, 2**63 - 1, -(2**63)]
+
+
+def mutated(state: bytes, rng: np.random.Generator) -> bytes:
+    """Return a state with bits, words, numbers or its length changed, and the checksum right."""
+    data = bytearray(state)
+    for _ in range(rng.integers(1, 4)):
+        at = int(rng.integers(12, 88 if rng.random() < 0.6 else len(data)))
+        kind = rng.integers(4)
+        if kind == 0:
+            data[at] ^= 1 << int(rng.integers(8))
+        elif kind == 1:
+            place = at // 8 * 8
+            data[place : place + 8] = np.int64(ODD[rng.integers(len(ODD))]).tobytes()
+        elif kind == 2:
+            place = at // 8 * 8
+            data[place : place + 8] = np.float64(rng.choice([0.0, -1.0, 1e308, -1e308, 1e-320, np.nan])).tobytes()
+        else:
+            data = data[: max(88, at)] if rng.random() < 0.5 else data + bytes(int(rng.integers(1, 50)))
+    return bytes(data[:8]) + zlib.crc32(data[12:]).to_bytes(4, "little") + bytes(data[12:])
+
+
+def attacked(count: int, seed: int) -> dict[str, int]:
+    """Use forged states of models of every kind, and return what came of them."""
+    rng, (X, y) = np.random.default_rng(seed), stream(40)
+    fates = {"refused": 0, "predicts": 0, "breaks down": 0}
+    originals = []
+    for model in MODELS.values():
+        for engine in ("auto", "python"):
+            for compact in (False, True):
+                own = model.unfitted().set_params(engine=engine)
+                originals.append((own, step(own, None, X[:25], y[:25], compact=compact)[0]))
+    for _ in range(count):
+        model, state = originals[rng.integers(len(originals))]
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                _, trace = step(model, mutated(state, rng), X[25:28], y[25:28])
+            assert np.isfinite(trace.mean).all()
+            fates["predicts"] += 1
+        except ogp.BreakdownError:
+            fates["breaks down"] += 1
+        except ModelFileError:
+            fates["refused"] += 1
+        except ValueError as error:  # it says how many columns it wants
+            assert "features" in str(error) or "shape" in str(error)  # noqa: PT017
+            fates["refused"] += 1
+    return fates
+
+
+def test_forged_states():
+    fates = attacked(400, 0)
+    assert fates["refused"] > 100
+    assert fates["predicts"] > 50
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_many_forged_states(seed):
+    assert sum(attacked(5000, seed).values()) == 5000
+
+
+def test_a_forged_state_is_no_model_either():
+    X, y = stream(30)
+    model = ogp.KRLST(budget=10)
+    state, _ = step(model, None, X, y)
+    data = bytearray(state)
+    data[16:24] = np.int64(10**9).tobytes()  # features
+    with pytest.raises(ModelFileError, match="impossible sizes"):
+        restored(model, bytes(data[:8]) + zlib.crc32(data[12:]).to_bytes(4, "little") + bytes(data[12:]))
