@@ -241,7 +241,7 @@ template <class T> struct Symmetric : Triangle<T> {
             EACH(g, G) nc[g] = splat<T>(n[i + g]), ec[g] = splat<T>(e[i + g]), fc[g] = splat<T>(f[i + g]);
             EACH(g, G) sums[g] = fma1(f[i + g], q, e[i + g] * Y[i + g]), q = fma1(n[i + g], Y[i + g], q);
         }
-        const auto tile = [&](int64_t r, bool corner) ALWAYS {
+        const auto tile = [&](int64_t r, bool corner) ALWAYS {  // out[k] becomes row r + k, lanes across the columns
             EACH(g, G) out[g] = load(x[g] + r);
             if (corner) {
                 Vec<T> mirrored[G];
@@ -273,7 +273,7 @@ template <class T> struct Symmetric : Triangle<T> {
             EACH(g, G) q = fma1(n[i + g], Y[i + g], q), out[g] = keep<T>(out[g], first_lanes<T>(g + 1));
             if (i > j) to[0][i - 1] = out[0][0];
         }
-        EACH(k, G - 1) held[k] = first + k < j ? out[k] : out[k + 1];
+        EACH(k, G - 1) held[k] = first + k < j ? out[k] : out[k + 1];  // row j is gone: those below it move up by one
         int64_t r = first + G;
         for (; r < turn.m; r += G) {
             tile(r, false);
