@@ -103,8 +103,7 @@ WRAPPED = {
     "Calibrated-Mixture": ogp.Calibrated(ogp.Mixture([ogp.Mixture([MODELS["KLMS"]]), ogp.Robust(MODELS["FBKRLS"])])),
 }
 
-EVERY = MODELS | LINEAR | FEATURES | LOCAL | AFFINE | WRAPPED
-EVERY = MODELS | STEPS | LINEAR | FEATURES | LOCAL | WRAPPED
+EVERY = MODELS | STEPS | LINEAR | FEATURES | LOCAL | AFFINE | WRAPPED
 
 
 def stream(n: int = 120, *, features: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

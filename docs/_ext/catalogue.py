@@ -17,6 +17,7 @@ FAMILIES = {
     "onlinegp.models.linear": "Linear regression",
     "onlinegp.models.features": "Gaussian process on a fixed random basis",
     "onlinegp.models.lms": "Kernel least mean squares, with a fixed covariance",
+    "onlinegp.models.affine": "Affine projections, which correct the last rows together",
     "onlinegp.models.combined": "Models made of models",
 }
 MEMBERS = {
