@@ -114,6 +114,22 @@ class Centers {
     virtual void get(int64_t j, double* x) const = 0;
 };
 
+// onlinegp.models.affine: which algorithm, and its parameters
+struct AffineRule {
+    enum Kind { KAP, LKAPA, NLKAPA, KAPSM } kind;
+    enum Loss { Squared, Absolute, Huber } loss;
+    int64_t window, budget;  // 0: none
+    double step, keep, epsilon, coherence, bend, radius;
+};
+
+// What such a model keeps, in arrays of Python's: numbers (p + 1, capacity) are the weights, and k(c, c) for KAP; K, G (room,
+// room); Y, F (room, p); H (room, capacity); norms, squares (p,)
+struct AffineArrays {
+    Centers &f, &points;
+    int64_t d, p, capacity, room, count;
+    double *numbers, *K, *Y, *F, *H, *G, *norms, *squares, errors, fade;
+};
+
 // One event of a fleet: the filter that it belongs to, and its row in X, Y, mean and variance
 struct Event {
     int64_t who, row;
@@ -180,6 +196,9 @@ struct InstructionSet {
                            double* log_weights, double* out);
     void (*tracked_quantiles)(int64_t n, int64_t p, const double* R, const double* steps, double outside, double widest,
                               double* log_scale, double* out);
+    // affine.hpp; it returns the new count of errors
+    double (*affine_run)(const AffineRule& rule, const AffineArrays& arrays, int64_t rows, const double* X, const double* Y,
+                         double* mean, double* std, int64_t* size);
 };
 
 extern const InstructionSet* const available[];  // that this program was built with, best first; ends with null

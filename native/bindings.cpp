@@ -359,7 +359,7 @@ NB_MODULE(_native, m) {
         .def("save", save_member).def("load", load_member);
     m.def("exp2_minus", exp2_minus).def("numbers", numbers);
     bind_rows(m);
-    bind_centers(m);
+    bind_centers(m), bind_affine(m);
     m.attr("instruction_set") = instructions().name;
     m.attr("compiler") = ONLINEGP_COMPILER;
     m.attr("DEEPEST") = DEEPEST;

@@ -113,6 +113,44 @@ class Centers:
     def get(self, j: int) -> Doubles: ...
     def save(self) -> Doubles: ...
 
+class AffineRule:
+    def __init__(
+        self,
+        *,
+        kind: int,
+        loss: int = ...,
+        window: int,
+        budget: int = ...,
+        step: float,
+        keep: float = ...,
+        epsilon: float = ...,
+        coherence: float = ...,
+        bend: float = ...,
+        radius: float = ...,
+    ) -> None: ...
+
+def affine_run(
+    rule: AffineRule,
+    f: Centers,
+    points: Centers,
+    numbers: Doubles,
+    K: Doubles,
+    Yw: Doubles,
+    F: Doubles,
+    H: Doubles,
+    G: Doubles,
+    norms: Doubles,
+    squares: Doubles,
+    errors: float,
+    fade: float,
+    count: int,
+    X: Doubles,
+    Y: Doubles,
+    mean: Doubles,
+    std: Doubles,
+    size: Integers,
+) -> float: ...
+
 class Members:
     def __init__(self, recipe: Recipe, features: int, outputs: int, single: bool) -> None: ...
     def __len__(self) -> int: ...

@@ -123,6 +123,11 @@ class ErrorScale:
         self.count = self.keep * self.count + 1.0
         self._conclude()
 
+    def counted(self, count: float) -> None:
+        """Go on after a compiled loop has added errors to `squares`, and counted them."""
+        self.count = count
+        self._conclude()
+
     def _conclude(self) -> None:
         np.maximum(self.squares, LEAST, out=self.squares)
         np.divide(self.squares, self.count, out=self.std)
