@@ -17,6 +17,8 @@ static Model* make(const Recipe& recipe, int d, int p, bool single) {
 
 Local* make_local(const LocalPrior& prior, int d, int p);  // in local.cpp
 
+StepModel* make_steps(const StepRule& rule, int d, int p);  // in steps.cpp
+
 static Centers* make_centers(const Recipe& recipe, int d) { return new TiledCenters(recipe, d); }
 
 static Models* make_many(const Recipe& recipe, int d, int p, bool single) {
@@ -33,7 +35,7 @@ static void exp2_minus_each(int64_t n, const double* x, double* y) {
 }
 
 extern const InstructionSet table;
-const InstructionSet table{NAME(ONLINEGP_ISA), make,           make_local,    make_centers,   make_many,        exp2_minus_each,
-                           linear_run,         linear_predict, fading_scales, fading_weights, tracked_quantiles};
+const InstructionSet table{NAME(ONLINEGP_ISA), make,           make_local,    make_centers,   make_steps,       make_many,
+                           exp2_minus_each,    linear_run,     linear_predict, fading_scales, fading_weights,   tracked_quantiles};
 
 }  // namespace onlinegp::ONLINEGP_ISA
