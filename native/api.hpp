@@ -9,7 +9,7 @@ namespace onlinegp {
 
 // About how much work a sample is with m centers, in kernel evaluations
 inline int64_t work(const Recipe& recipe, int64_t m) {
-    return m + 1 + (recipe.tracked() ? m * m / 16 : 0);
+    return m + 1 + (recipe.tracked() || recipe.spans() ? m * m / 16 : 0);
 }
 
 // A long call asks it between two samples whether to stop. It looks every two milliseconds, which it measures in work,
@@ -130,6 +130,29 @@ struct AffineArrays {
     double *numbers, *K, *Y, *F, *H, *G, *norms, *squares, errors, fade;
 };
 
+// The least mean squares algorithms that are no recipe
+enum class StepKind { Normalized, Penalized, AdaptivelyPenalized, Significant, Mixed };
+
+struct StepRule {
+    StepKind kind = StepKind::Normalized;
+    std::vector<Recipe> kernels;  // of which only the kernels count
+    double step = 1, coherence = 1, epsilon = 0, penalty = 0, radius = 0, forgetting = 1, mixing_step = 0;
+    int64_t budget = INT64_MAX;
+
+    int numbers() const {  // that each center has beside its weights
+        if (kind == StepKind::Normalized) return int(kernels.size());  // k(c, c)
+        if (kind == StepKind::Mixed) return 0;
+        return kind == StepKind::Significant ? 2 : 1;  // influence and density; k(c, c)
+    }
+};
+
+class StepModel : public Learner {
+  public:
+    // centers (size, d); values (kernels * outputs + numbers, size); gates (kernels, outputs)
+    virtual void save(double* centers, double* values, double* gates) const = 0;
+    virtual void load(int64_t m, int64_t seen, const double* centers, const double* values, const double* gates) = 0;
+};
+
 // One event of a fleet: the filter that it belongs to, and its row in X, Y, mean and variance
 struct Event {
     int64_t who, row;
@@ -180,6 +203,7 @@ struct InstructionSet {
     Model* (*make)(const Recipe& recipe, int d, int p, bool single);  // the recipe must outlive the model
     Local* (*make_local)(const LocalPrior& prior, int d, int p);      // so must the prior
     Centers* (*make_centers)(const Recipe& recipe, int d);            // of the recipe, only the kernel counts
+    StepModel* (*make_steps)(const StepRule& rule, int d, int p);     // which must outlive it
     Models* (*make_many)(const Recipe& recipe, int d, int p, bool single);
     void (*exp2_minus)(int64_t n, const double* x, double* y);
     // linear.hpp; it returns how many rows were learned

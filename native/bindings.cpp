@@ -346,6 +346,7 @@ NB_MODULE(_native, m) {
         }, "recipe"_a, "features"_a, "outputs"_a, "single"_a)
         .def("rows", rows).def("weights", weights).def("save", save_one).def("load", load_one);
     bind_local(m);
+    bind_steps(m);
     nb::class_<FleetEngine>(m, "Members")
         .def("__init__", [](FleetEngine* self, const Recipe& recipe, int d, int p, bool single) {
             new (self) FleetEngine(instructions(), recipe, d, p, single);

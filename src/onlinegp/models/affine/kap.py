@@ -186,6 +186,6 @@ class KAP(AffineRegressor):
             "coherence": fraction(coherence=self.coherence),
             "epsilon": positive(epsilon=self.epsilon),
         }
-        f = Expansion(self.engine, self._kernel(), features, outputs, also=("kcc",))
+        f = Expansion(self.engine, self.over(), features, outputs, also=("kcc",))
         length = count("One row makes it KNLMS.", window=self.window)
         return KAPLearner(f, length=length, engine=self.engine, **rule).compiled(kind=Kind.KAP, **rule)

@@ -138,7 +138,7 @@ class KAPSM(AffineRegressor):
             "bend": positive(bend=self.bend),
             "radius": np.inf if self.radius is None else positive("Use None for no ball.", radius=self.radius),
         }
-        f = Expansion(self.engine, self._kernel(), features, outputs, most=budget)
+        f = Expansion(self.engine, self.over(), features, outputs, most=budget)
         loss = choice(LOSSES, loss=self.loss)
         learner = KAPSMLearner(f, length=length, loss=loss, engine=self.engine, **rule)
         return learner.compiled(kind=Kind.KAPSM, loss=LOSSES.index(loss), **rule)

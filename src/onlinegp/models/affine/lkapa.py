@@ -91,7 +91,7 @@ class LKAPA(AffineRegressor):
     def start(self, features: int, outputs: int) -> LKAPALearner:
         length, budget = window_and_budget(self.window, self.budget)
         step = positive(step=self.step)
-        f = Expansion(self.engine, self._kernel(), features, outputs, most=budget)
+        f = Expansion(self.engine, self.over(), features, outputs, most=budget)
         learner = LKAPALearner(f, length=length, step=step, leak=leak_of(self.leak, step), engine=self.engine)
         return learner.compiled(kind=Kind.LKAPA, step=step, keep=learner.keep)
 
@@ -154,7 +154,7 @@ class NLKAPA(AffineRegressor):
     def start(self, features: int, outputs: int) -> NLKAPALearner:
         length, budget = window_and_budget(self.window, self.budget)
         step = positive(step=self.step)
-        f = Expansion(self.engine, self._kernel(), features, outputs, most=budget)
+        f = Expansion(self.engine, self.over(), features, outputs, most=budget)
         learner = NLKAPALearner(f, length=length, step=step, leak=leak_of(self.leak, step), engine=self.engine)
         learner.epsilon = positive(epsilon=self.epsilon)
         return learner.compiled(kind=Kind.NLKAPA, step=step, keep=learner.keep, epsilon=learner.epsilon)

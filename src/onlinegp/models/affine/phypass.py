@@ -199,7 +199,7 @@ class PHYPASS(AffineRegressor):
 
     def start(self, features: int, outputs: int) -> PHYPASSLearner:
         return PHYPASSLearner(
-            Expansion(self.engine, self._kernel(), features, outputs, also=("kcc",)),
+            Expansion(self.engine, self.over(), features, outputs, also=("kcc",)),
             length=count(window=self.window),
             step=positive(step=self.step),
             coherence=fraction(coherence=self.coherence),
