@@ -9,7 +9,7 @@ namespace onlinegp {
 
 // About how much work a sample is with m centers, in kernel evaluations
 inline int64_t work(const Recipe& recipe, int64_t m) {
-    return m + 1 + (recipe.tracked() ? m * m / 16 : 0);
+    return m + 1 + (recipe.tracked() || recipe.spans() ? m * m / 16 : 0);
 }
 
 // A long call asks it between two samples whether to stop. It looks every two milliseconds, which it measures in work,
@@ -114,6 +114,45 @@ class Centers {
     virtual void get(int64_t j, double* x) const = 0;
 };
 
+// onlinegp.models.affine: which algorithm, and its parameters
+struct AffineRule {
+    enum Kind { KAP, LKAPA, NLKAPA, KAPSM } kind;
+    enum Loss { Squared, Absolute, Huber } loss;
+    int64_t window, budget;  // 0: none
+    double step, keep, epsilon, coherence, bend, radius;
+};
+
+// What such a model keeps, in arrays of Python's: numbers (p + 1, capacity) are the weights, and k(c, c) for KAP; K, G (room,
+// room); Y, F (room, p); H (room, capacity); norms, squares (p,)
+struct AffineArrays {
+    Centers &f, &points;
+    int64_t d, p, capacity, room, count;
+    double *numbers, *K, *Y, *F, *H, *G, *norms, *squares, errors, fade;
+};
+
+// The least mean squares algorithms that are no recipe
+enum class StepKind { Normalized, Penalized, AdaptivelyPenalized, Significant, Mixed };
+
+struct StepRule {
+    StepKind kind = StepKind::Normalized;
+    std::vector<Recipe> kernels;  // of which only the kernels count
+    double step = 1, coherence = 1, epsilon = 0, penalty = 0, radius = 0, forgetting = 1, mixing_step = 0;
+    int64_t budget = INT64_MAX;
+
+    int numbers() const {  // that each center has beside its weights
+        if (kind == StepKind::Normalized) return int(kernels.size());  // k(c, c)
+        if (kind == StepKind::Mixed) return 0;
+        return kind == StepKind::Significant ? 2 : 1;  // influence and density; k(c, c)
+    }
+};
+
+class StepModel : public Learner {
+  public:
+    // centers (size, d); values (kernels * outputs + numbers, size); gates (kernels, outputs)
+    virtual void save(double* centers, double* values, double* gates) const = 0;
+    virtual void load(int64_t m, int64_t seen, const double* centers, const double* values, const double* gates) = 0;
+};
+
 // One event of a fleet: the filter that it belongs to, and its row in X, Y, mean and variance
 struct Event {
     int64_t who, row;
@@ -167,6 +206,7 @@ struct InstructionSet {
     Model* (*make)(const Recipe& recipe, int d, int p, bool single);  // the recipe must outlive the model
     Local* (*make_local)(const LocalPrior& prior, int d, int p);      // so must the prior
     Centers* (*make_centers)(const Recipe& recipe, int d);            // of the recipe, only the kernel counts
+    StepModel* (*make_steps)(const StepRule& rule, int d, int p);     // which must outlive it
     Models* (*make_many)(const Recipe& recipe, int d, int p, bool single);
     void (*exp2_minus)(int64_t n, const double* x, double* y);
     // linear.hpp; it returns how many rows were learned
@@ -183,6 +223,9 @@ struct InstructionSet {
                            double* log_weights, double* out);
     void (*tracked_quantiles)(int64_t n, int64_t p, const double* R, const double* steps, double outside, double widest,
                               double* log_scale, double* out);
+    // affine.hpp; it returns the new count of errors
+    double (*affine_run)(const AffineRule& rule, const AffineArrays& arrays, int64_t rows, const double* X, const double* Y,
+                         double* mean, double* std, int64_t* size);
 };
 
 extern const InstructionSet* const available[];  // that this program was built with, best first; ends with null

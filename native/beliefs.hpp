@@ -70,9 +70,18 @@ template <class T> void conclude(const Recipe& recipe, const State<T>& state, Pr
             return;
     }
 }
+// What the centers do not express of x, where only the dictionary asks
+template <class T> void span(State<T>& state, Prediction<T>& prediction) {
+    const int m = int(state.size);
+    T* t = prediction.t.data();
+    copy(prediction.k.data(), t, m);
+    state.L.forward(m, t);
+    prediction.gamma2 = max(prediction.kxx - double(dot(t, t, m)), 0.0);
+}
 template <class T> void predict_belief(const Recipe& recipe, State<T>& state, Prediction<T>& prediction) {
     if (recipe.tracked()) whiten(state, prediction);
     conclude(recipe, state, prediction);
+    if (recipe.spans()) span(state, prediction);
 }
 
 // Whether the centers express x already
@@ -84,7 +93,16 @@ template <class T> bool expresses(const Recipe& recipe, const State<T>& state, c
 }
 
 // The gain g and the innovation variance s of a sample that goes to `slot`
-template <class T> Gain<T> gain(const Recipe& recipe, const Prediction<T>& prediction, int64_t slot) {
+template <class T> Gain<T> gain(const Recipe& recipe, const State<T>& state, Prediction<T>& prediction, int64_t slot) {
+    if (slot == PROJECTED && recipe.belief != Belief::Isotropic) {  // q = L^-T t, and beta k
+        const int m = int(state.size);
+        T* q = prediction.q.data();
+        copy(prediction.t.data(), q, m);
+        if (m) state.L.template backward<1>(m, {q});
+        if (recipe.belief == Belief::Prior) return {q, T(0), 1.0 / recipe.belief.step};
+        axpy(T(prediction.beta), prediction.k.data(), q, m);
+        return {q, T(0), prediction.s};
+    }
     const T *k = prediction.k.data(), *h = prediction.h.data();
     const double r = std::sqrt(prediction.gamma2);
     switch (recipe.belief) {
@@ -162,6 +180,7 @@ template <class T> void advance(const BeliefPart& belief, State<T>& state) {
 // After a correction; an admitted sample is the last center already
 template <class T> void track(const Recipe& recipe, State<T>& state, Prediction<T>& prediction, const Gain<T>& gain, bool admitted) {
     if (admitted && state.rowsum) add_row_sums(state, prediction);
+    if (admitted && recipe.spans()) state.L.append(int(state.size) - 1, prediction.t.data(), T(std::sqrt(prediction.gamma2)));
     if (!recipe.tracked()) return;
     const int m = int(state.size);
     T* h = prediction.h.data();

@@ -343,6 +343,7 @@ NB_MODULE(_native, m) {
         }, "recipe"_a, "features"_a, "outputs"_a, "single"_a)
         .def("rows", rows).def("weights", weights).def("save", save_one).def("load", load_one);
     bind_local(m);
+    bind_steps(m);
     nb::class_<FleetEngine> members(m, "Members");
     members.def("__init__", [](FleetEngine* self, const Recipe& recipe, int d, int p, bool single) {
             new (self) FleetEngine(instructions(), recipe, d, p, single);
@@ -357,7 +358,7 @@ NB_MODULE(_native, m) {
     bind_states(members);
     m.def("exp2_minus", exp2_minus).def("numbers", numbers);
     bind_rows(m);
-    bind_centers(m);
+    bind_centers(m), bind_affine(m);
     m.attr("instruction_set") = instructions().name;
     m.attr("compiler") = ONLINEGP_COMPILER;
     m.attr("DEEPEST") = DEEPEST;

@@ -61,7 +61,7 @@ int64_t place_novelty(const Recipe& recipe, const Kernel<T>& kernel, const State
 
 template <class T> int64_t place(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state, const Prediction<T>& prediction) {
     if (recipe.dictionary == Dictionary::Growing) return NEW;
-    if (recipe.dictionary == Dictionary::ALD) return prediction.gamma2 > recipe.dictionary.threshold * prediction.kxx ? NEW : 0;
+    if (recipe.dictionary == Dictionary::ALD) return prediction.gamma2 > recipe.dictionary.threshold * prediction.kxx ? NEW : recipe.spans() ? PROJECTED : 0;
     if (recipe.dictionary == Dictionary::Surprise) return place_surprise(recipe, kernel, state, prediction);
     if (state.size == 0) return NEW;
     switch (recipe.dictionary) {

@@ -152,6 +152,15 @@ class LocalEngine : private MadeOf<LocalPrior>, public LearnerEngine {
     }
 };
 
+// A least mean squares algorithm that is no recipe
+class StepEngine : private MadeOf<StepRule>, public LearnerEngine {
+  public:
+    StepEngine(const InstructionSet& set, const StepRule& rule, int d, int p)
+        : MadeOf{rule}, LearnerEngine(d, p, set.make_steps(parts, d, p)) {}
+    StepModel& model() { return static_cast<StepModel&>(learner()); }
+    const StepRule& rule() const { return parts; }
+};
+
 // The same for a fleet. Events are worked off filter by filter, so that memory is walked through once and in order, and
 // each thread takes a stretch of the filters; those of one filter stay in the order in which they came.
 class FleetEngine {

@@ -1,4 +1,5 @@
 // One instruction set: compiled once for each, with its flags, into a namespace of its own.
+#include "affine.hpp"
 #include "centers.hpp"
 #include "filters.hpp"
 #include "fleet.hpp"
@@ -18,6 +19,8 @@ static Model* make(const Recipe& recipe, int d, int p, bool single) {
 
 Local* make_local(const LocalPrior& prior, int d, int p);  // in local.cpp
 
+StepModel* make_steps(const StepRule& rule, int d, int p);  // in steps.cpp
+
 static Centers* make_centers(const Recipe& recipe, int d) { return new TiledCenters(recipe, d); }
 
 static Models* make_many(const Recipe& recipe, int d, int p, bool single) {
@@ -34,8 +37,8 @@ static void exp2_minus_each(int64_t n, const double* x, double* y) {
 }
 
 extern const InstructionSet table;
-const InstructionSet table{NAME(ONLINEGP_ISA), make,           make_local,     make_centers,  make_many,
-                           exp2_minus_each,    linear_run,     linear_predict, isotropic_run, kalman_run,
-                           fading_scales,      fading_weights, tracked_quantiles};
+const InstructionSet table{NAME(ONLINEGP_ISA), make,          make_local,     make_centers,   make_steps,
+                           make_many,          exp2_minus_each, linear_run,   linear_predict, isotropic_run,
+                           kalman_run,         fading_scales, fading_weights, tracked_quantiles, affine_run};
 
 }  // namespace onlinegp::ONLINEGP_ISA

@@ -31,7 +31,7 @@ template <class T> class Filter final : public Model {
         }
         for (int o = 0; o < state_.p; o++) {
             copy(state_.weights(o), a.data(), state_.size);
-            if (state_.L.s) state_.L.template backward<1>(int(state_.size), {a.data()});
+            if (recipe_.tracked()) state_.L.template backward<1>(int(state_.size), {a.data()});
             for (int64_t i = 0; i < state_.size; i++) alpha[i * state_.p + o] = double(a[i]);
         }
     }

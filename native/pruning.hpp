@@ -30,7 +30,7 @@ template <class T> void foretell(State<T>& state, Prediction<T>& prediction, con
 // The slot whose center leaves a full dictionary for x; m is x itself
 template <class T> int64_t center_to_remove(const Recipe& recipe, State<T>& state, Prediction<T>& prediction) {
     if (recipe.pruning == Pruning::Oldest) return state.oldest();
-    const Gain<T> gained = gain(recipe, prediction, NEW);
+    const Gain<T> gained = gain(recipe, state, prediction, NEW);
     const double share = double(gained.last) / (state.L.s ? std::sqrt(prediction.gamma2) : 1.0);
     T *a = prediction.a.data(), *scores = prediction.n.data();
     double mine = 0;

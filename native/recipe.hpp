@@ -65,9 +65,10 @@ struct Recipe {
     bool posterior() const { return belief == Belief::Posterior || belief == Belief::StateSpace; }
     bool projects() const { return posterior() || belief == Belief::LeastSquares; }
     bool tracked() const { return projects() || belief == Belief::Exact; }
+    bool spans() const { return dictionary == Dictionary::ALD && !tracked(); }  // L serves the dictionary alone
     bool scores() const { return tracked() && pruning == Pruning::LeastError; }
     bool tracks(std::string_view name) const {  // whether a state keeps this field
-        if (name == "L") return tracked();
+        if (name == "L") return tracked() || spans();
         if (name == "S") return projects();
         if (name == "dQ") return scores();
         if (name == "rowsum") return belief == Belief::Beta && belief.automatic;
@@ -79,6 +80,6 @@ struct Recipe {
     bool uses_norm() const { return belief == Belief::Beta || belief == Belief::Isotropic; }  // |k|
 };
 
-constexpr int64_t NEW = -1, IGNORE = -2;  // a dictionary's answers, beside the slot of the center to reuse
+constexpr int64_t NEW = -1, IGNORE = -2, PROJECTED = -3;  // a dictionary's answers, beside the slot of the center to reuse
 
 }  // namespace onlinegp

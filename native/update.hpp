@@ -64,7 +64,7 @@ template <class T> Step learn(const Recipe& recipe, const Kernel<T>& kernel, Sta
     }
     const bool admitted = slot == NEW;
     if (slot != IGNORE) {
-        const Gain<T> gained = gain(recipe, prediction, slot);
+        const Gain<T> gained = gain(recipe, state, prediction, slot);
         if (admitted) state.push(prediction.x.data(), prediction.kxx);
         correct(state, prediction, gained, slot, admitted);
         track(recipe, state, prediction, gained, admitted);

@@ -6,8 +6,9 @@ import numpy as np
 
 import onlinegp as ogp
 from onlinegp.kernels import RBF, Linear, Matern32
-from onlinegp.recipes.dictionaries import Coherence, Novelty, Quantized, Surprise
+from onlinegp.recipes.dictionaries import ALD, Coherence, Novelty, Quantized, Surprise
 from onlinegp.recipes.forgetting import UncertaintyInjection
+from onlinegp.recipes.pruning import LeastWeight, Oldest
 
 MODELS = {
     "KLMS": ogp.KLMS(RBF(0.7), step=0.4),
@@ -21,6 +22,11 @@ MODELS = {
     "BetaKLMS-coherence": ogp.BetaKLMS(RBF(0.7), beta=0.1, noise=0.05, dictionary=Coherence(0.8)),
     "BetaKLMS-novelty": ogp.BetaKLMS(RBF(0.7), beta=-0.001, noise=0.05, dictionary=Novelty(0.2, 0.05)),
     "BetaKLMS-surprise": ogp.BetaKLMS(RBF(0.7), beta=0.0, noise=0.05, dictionary=Surprise(0.9)),
+    "BetaKLMS-ald": ogp.BetaKLMS(RBF(0.7), beta="auto", noise=0.05, dictionary=ALD(0.2)),
+    "KLMS-ald": ogp.KLMS(RBF(0.7), step=0.4, dictionary=ALD(0.2)),
+    "KLMS-window": ogp.KLMS(RBF(0.7), step=0.4, pruning=Oldest(20)),
+    "KLMS-budget": ogp.KLMS(RBF(0.7), step=0.4, dictionary=Coherence(0.8), pruning=LeastWeight(15)),
+    "KRLST-novelty": ogp.KRLST(RBF(0.7), noise=0.01, budget=15, dictionary=Novelty(0.3, 0.05)),
     "OnlineGP": ogp.OnlineGP(RBF(0.7), noise=0.01),
     "OnlineGP-budget": ogp.OnlineGP(2.0 * Matern32([0.7, 0.9]), noise=0.01, budget=25),
     "KRLS": ogp.KRLS(RBF(0.7), threshold=0.1),

@@ -56,7 +56,7 @@ from onlinegp.models.saving import from_bytes, load
 from onlinegp.parallel import fit_parallel
 from onlinegp.predictions import Gaussian, MixtureOf, Predictions, StudentT
 from onlinegp.predictions.samples import Samples
-from onlinegp.recipes import dictionaries, forgetting
+from onlinegp.recipes import dictionaries, forgetting, pruning
 from onlinegp.trace import Trace
 
 if TYPE_CHECKING:
@@ -122,6 +122,7 @@ __all__ = [
     "plots",
     "Predictions",
     "ProbLMS",
+    "pruning",
     "QKLMS",
     "QKLMSFB",
     "RandomFeatureGP",

@@ -50,6 +50,25 @@ def test_it_is_the_loop_of_the_paper(name, kernel, engine):
         np.testing.assert_allclose(ours.alpha_, weights[order], rtol=0, atol=1e-8)
 
 
+@pytest.mark.skipif(not available(), reason="not built")
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("name", LOOPS)
+def test_both_engines_say_the_same_and_go_on_from_each_other(name, outputs):
+    X, y = stream(140)
+    Y = np.column_stack([y, y**2])[:, :outputs]
+    compiled, readable = (model(name, UNEVEN, engine).start(2, outputs) for engine in ("native", "python"))
+    (one, sizes), (other, same) = compiled.run(X[:90], Y[:90]), readable.run(X[:90], Y[:90])
+    np.testing.assert_array_equal(sizes, same)
+    np.testing.assert_allclose(one.mean, other.mean, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(one.std, other.std, rtol=1e-9)
+    stored = compiled.dump()
+    for key, value in readable.dump().items():
+        np.testing.assert_allclose(stored[key], value, rtol=0, atol=1e-8, err_msg=key)
+    compiled.load(readable.dump())
+    one, other = compiled.run(X[90:], Y[90:])[0], readable.run(X[90:], Y[90:])[0]
+    np.testing.assert_allclose(one.mean, other.mean, rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("scales", [(1.5, 0.5), (0.4,)])
 def test_l2s_is_the_loop_of_the_paper(scales):
     X, y = stream(100)

@@ -172,9 +172,12 @@ def test_the_scale_of_errors_is_their_faded_root_mean_square():
     weights = 0.99 ** np.arange(400, -1, -1)
     squares = np.vstack([[4.0, 4.0], E**2])
     np.testing.assert_allclose(scale.std**2, weights @ squares / weights.sum(), rtol=1e-12)
-    for _ in range(100_000):
-        scale.add(np.zeros(2))
-    assert (scale.std > 0).all()
+    again = ErrorScale(2, first=2.0)
+    before = again.along(E)
+    np.testing.assert_allclose(again.std, scale.std, rtol=1e-13)
+    np.testing.assert_array_equal(before[0], [2.0, 2.0])
+    np.testing.assert_allclose(before[1] ** 2, (0.99 * 4.0 + E[0] ** 2) / 1.99, rtol=1e-13)
+    assert (again.along(np.zeros((200_000, 2))) > 0).all()
 
 
 @pytest.mark.parametrize("spoil", [{"squares": np.array([-1.0])}, {"count": 0.5}, {"count": 1e9}, {"squares": None}])

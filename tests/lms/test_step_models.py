@@ -111,17 +111,17 @@ def test_the_significance_is_that_of_the_definition():
     """density = K influence, whatever was quantized, admitted and removed."""
     X, y = stream(400)
     model = ogp.QKLMSFB(RBF(0.7), radius=0.3, budget=15, forgetting=0.9).fit(X, y)
-    f = model._working.f
+    f = model._readable.f
     K = RBF(0.7)(f.centers)
     np.testing.assert_allclose(f.numbers("density"), K @ f.numbers("influence"), rtol=1e-9)
     significance = np.abs(model.alpha_) * (K @ f.numbers("influence"))
-    np.testing.assert_allclose(model._working.significance(), significance, rtol=1e-9)
+    np.testing.assert_allclose(model._readable.significance(), significance, rtol=1e-9)
 
 
 def test_the_influence_counts_the_samples_of_each_center():
     X, y = stream(200)
     model = ogp.QKLMSFB(RBF(0.7), radius=0.5, budget=1000, forgetting=1.0).fit(X, y)
-    influence = model._working.f.numbers("influence")
+    influence = model._readable.f.numbers("influence")
     assert influence.sum() == 200
     assert model.size_ < 100
 
@@ -178,7 +178,7 @@ def test_the_adaptive_penalty_is_divided_by_the_size_of_the_weight():
 
 def test_a_weight_of_minus_epsilon_has_a_finite_penalty():
     """Where KAFBOX's, 1 / |alpha + epsilon|, is infinite."""
-    learner = ogp.KLMSCSAL1(RBF(0.5), penalty=1e-9, epsilon=1e-6).start(1, 1)
+    learner = ogp.KLMSCSAL1(RBF(0.5), penalty=1e-9, epsilon=1e-6, engine="python").start(1, 1)
     learner.f.append(np.zeros(1), -1e-6, kcc=1.0)
     np.testing.assert_allclose(learner.thresholds(), [[1e-9 / 2e-6]])
 
@@ -289,6 +289,24 @@ def test_stored_centers_of_several_kernels_must_be_the_same():
     contents["f1.centers"] = contents["f1.centers"] + 1.0
     with pytest.raises(ValueError, match="the same stored centers"):
         learner.load(contents)
+
+
+@native
+@pytest.mark.parametrize("name", [name for name, model in STEPS.items() if "engine" in model.get_params(deep=False)])
+def test_what_one_engine_stored_the_other_continues(name):
+    X, y = stream(200)
+    Y = np.column_stack([y, -y])
+    learners = [copy.deepcopy(STEPS[name]).set_params(engine=e).start(2, 2) for e in ("native", "python")]
+    for learner in learners:
+        learner.learn(X[:100], Y[:100])
+    contents = learners[0].dump()
+    assert contents.keys() == learners[1].dump().keys()
+    learners[1].load(contents)
+    for learner in learners:
+        learner.learn(X[100:], Y[100:])
+    one, other = (learner.predict(X) for learner in learners)
+    np.testing.assert_allclose(one.mean, other.mean, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(one.std, other.std, rtol=1e-9)
 
 
 # RFFKLMS

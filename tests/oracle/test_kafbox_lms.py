@@ -91,10 +91,10 @@ class Stored(RFFKLMSLearner):
 
 def learner(kind, model):
     """What the model starts, as another class of learner."""
-    started = model.start(5, 1)
-    if kind is not None:
-        started.__class__ = kind
-    return started
+    if kind is None:
+        return model.start(5, 1)
+    kernels = getattr(model, "kernel", None) or model.kernels
+    return kind(kernels, 5, 1, **model.rule())
 
 
 CASES = {

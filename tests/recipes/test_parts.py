@@ -11,7 +11,7 @@ from onlinegp.recipes.beliefs import Beta, Exact, Isotropic, LeastSquares, Poste
 from onlinegp.recipes.dictionaries import ALD, Coherence, Growing, Novelty, Quantized, Surprise
 from onlinegp.recipes.forgetting import BackToPrior, Keep, Leak, UncertaintyInjection
 from onlinegp.recipes.pruning import LeastError, LeastWeight, Oldest
-from onlinegp.recipes.state import IGNORE, NEW
+from onlinegp.recipes.state import IGNORE, NEW, PROJECTED
 from onlinegp.recipes.update import Recipe, learn, predict
 
 K = RBF(0.7)
@@ -46,6 +46,37 @@ def test_ald_centers_are_not_in_each_others_span():
     for i in range(1, state.size):
         k = K.row(state.C[:i], state.C[i])
         assert 1.0 - k @ np.linalg.solve(K(state.C[:i]), k) > 0.1 - 1e-9
+
+
+@pytest.mark.parametrize("belief", [Prior(0.5), Beta("auto", 0.05), Beta(0.1, 0.05), Isotropic(0.5, 0.01)])
+def test_ald_decides_the_same_whatever_is_believed(belief):
+    X, y = stream(200)
+    state, _ = run(Recipe(K, belief, dictionary=ALD(0.1)), X, y)
+    squares, _ = run(Recipe(K, LeastSquares(), dictionary=ALD(0.1)), X, y)
+    np.testing.assert_array_equal(state.C, squares.C)
+    L = state.square("L")
+    np.testing.assert_allclose(L @ L.T, K(state.C), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.1])
+def test_what_ald_does_not_admit_is_projected_onto_the_centers(beta):
+    """alpha <- alpha + e / s (K^-1 k + beta k), by a dense solution."""
+    X, y = stream(120)
+    belief = Beta(beta, 0.05)
+    state, steps = run(Recipe(K, belief, dictionary=ALD(0.3)), X, y)
+    C, alpha = np.empty((0, 2)), np.empty(0)
+    for x, target, step in zip(X, y, steps, strict=True):
+        k = K.row(C, x)
+        e, s = target - k @ alpha, 1.0 + beta * k @ k + 0.05
+        q = np.linalg.solve(K(C), k)
+        assert step.mean[0] == pytest.approx(k @ alpha, abs=1e-10)
+        assert step.slot == (len(C) if step.admitted else PROJECTED)
+        if 1.0 - k @ q > 0.3:
+            C, alpha = np.vstack([C, x]), np.append(alpha + e / s * beta * k, e / s)
+        else:
+            alpha = alpha + e / s * (q + beta * k)
+    np.testing.assert_array_equal(state.C, C)
+    np.testing.assert_allclose(state.a[:, 0], alpha, rtol=0, atol=1e-9)
 
 
 def test_novelty_asks_for_distance_and_error():
@@ -133,8 +164,8 @@ def test_keep_returns_what_it_was_given():
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"belief": Prior(0.5), "dictionary": ALD(0.1)}, "ALD needs the projection"),
-        ({"belief": Beta(0.1, 0.1), "dictionary": ALD(0.1)}, "ALD needs the projection"),
+        ({"belief": Prior(0.5), "dictionary": ALD(0.1), "pruning": Oldest(9)}, "ALD with the belief Prior"),
+        ({"belief": Exact(0.1), "dictionary": ALD(0.1)}, "Exact keeps every sample"),
         ({"belief": Exact(0.1), "dictionary": Quantized(0.1)}, "Exact keeps every sample"),
         ({"belief": Prior(0.5), "forgetting": UncertaintyInjection(0.9)}, "UncertaintyInjection"),
         ({"belief": Exact(0.1), "forgetting": BackToPrior(0.9)}, "not defined"),
@@ -163,7 +194,7 @@ def test_every_other_recipe_learns(belief, dictionary, forgetting, pruning):
 
 def test_a_sample_at_the_origin_of_a_linear_kernel():
     """k(x, x) = 0 there: nothing to admit, nothing to learn, nothing to divide by."""
-    for belief in (Posterior(0.05), LeastSquares()):
+    for belief in (Posterior(0.05), LeastSquares(), Prior(0.5), Beta("auto", 0.1), Isotropic(0.5, 0.01)):
         state, _ = run(Recipe(Linear(), belief, dictionary=ALD(1e-6)), np.zeros((3, 2)), np.ones(3))
         assert state.size == 0
     for belief in (Prior(0.5), Beta("auto", 0.1), Isotropic(0.5, 0.01), Exact(0.1)):

@@ -100,6 +100,25 @@ class Local(Learner):
     def save(self) -> tuple[Doubles, Doubles, int]: ...
     def load(self, X: Doubles, Y: Doubles, seen: int) -> None: ...
 
+StepKind: Any
+
+class StepRule:
+    kind: Any
+    step: float
+    coherence: float
+    epsilon: float
+    penalty: float
+    radius: float
+    forgetting: float
+    mixing_step: float
+    budget: int
+    def add(self, kernel: Recipe) -> None: ...
+
+class StepFilter(Learner):
+    def __init__(self, rule: StepRule, features: int, outputs: int) -> None: ...
+    def save(self) -> tuple[Doubles, Doubles, Doubles]: ...
+    def load(self, centers: Doubles, values: Doubles, gates: Doubles, seen: int) -> None: ...
+
 class Centers:
     def __init__(self, recipe: Recipe, features: int) -> None: ...
     def __len__(self) -> int: ...
@@ -112,6 +131,44 @@ class Centers:
     def nearest(self, x: Doubles) -> tuple[int, float]: ...
     def get(self, j: int) -> Doubles: ...
     def save(self) -> Doubles: ...
+
+class AffineRule:
+    def __init__(
+        self,
+        *,
+        kind: int,
+        loss: int = ...,
+        window: int,
+        budget: int = ...,
+        step: float,
+        keep: float = ...,
+        epsilon: float = ...,
+        coherence: float = ...,
+        bend: float = ...,
+        radius: float = ...,
+    ) -> None: ...
+
+def affine_run(
+    rule: AffineRule,
+    f: Centers,
+    points: Centers,
+    numbers: Doubles,
+    K: Doubles,
+    Yw: Doubles,
+    F: Doubles,
+    H: Doubles,
+    G: Doubles,
+    norms: Doubles,
+    squares: Doubles,
+    errors: float,
+    fade: float,
+    count: int,
+    X: Doubles,
+    Y: Doubles,
+    mean: Doubles,
+    std: Doubles,
+    size: Integers,
+) -> float: ...
 
 class Members:
     def __init__(self, recipe: Recipe, features: int, outputs: int, single: bool) -> None: ...

@@ -26,26 +26,37 @@ WIDEST = 300.0  # of log scales: neither they nor their squares overflow
 FASTER = 6.0  # steps of the quantile tracker at the first row, over those of all after some
 
 
-def fading_scales(Z2: Array, degrees: float, keep: float, total: Array, count: Array, *, native: bool = True) -> Array:
+def fading_scales(
+    Z2: Array,
+    degrees: float,
+    keep: float,
+    total: Array,
+    count: Array,
+    *,
+    far: float = FAR,
+    tiny: float = TINY,
+    native: bool = True,
+) -> Array:
     """Return fading means of z^2, (n, p): the squared scales of residuals, each from the rows before.
 
     scale = total / count,   total <- keep total + w z^2,   count <- keep count + 1
 
     For Student's t with `degrees` nu the weight is w = (nu + 1) / (nu + z^2 / scale): one step of expectation and
     maximization per row (Lange, Little and Taylor, "Robust statistical modeling using the t distribution", JASA, 1989).
-    For the normal distribution, degrees = 0, it is one, and z^2 counts up to 100 scale.
+    For the normal distribution, degrees = 0, it is one, and z^2 counts up to `far` times the scale. It counts from
+    `tiny` to 1 / tiny in any case.
     """
     out = np.empty(Z2.shape)
     if native and (twin := _compiled()):
-        twin.fading_scales(np.ascontiguousarray(Z2), degrees, keep, FAR, TINY, total, count, out)
+        twin.fading_scales(np.ascontiguousarray(Z2), degrees, keep, far, tiny, total, count, out)
         return out
     for i, row in enumerate(Z2.tolist()):
         for j, z2 in enumerate(row):
             scale = float(total[j]) / float(count[j])
             out[i, j] = scale
-            z2 = min(z2, 1.0 / TINY)
-            z2 = (degrees + 1.0) * z2 / (degrees + z2 / scale) if degrees > 0.0 else min(z2, FAR * scale)
-            total[j] = keep * float(total[j]) + max(z2, TINY)
+            z2 = min(z2, 1.0 / tiny)
+            z2 = (degrees + 1.0) * z2 / (degrees + z2 / scale) if degrees > 0.0 else min(z2, far * scale)
+            total[j] = keep * float(total[j]) + max(z2, tiny)
             count[j] = keep * float(count[j]) + 1.0
     return out
 

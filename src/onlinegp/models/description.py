@@ -13,9 +13,10 @@ from onlinegp.kernels import Kernel
 from onlinegp.kernels.spec import columns, from_spec, to_spec
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.known import known_model
-from onlinegp.recipes import dictionaries, forgetting
+from onlinegp.recipes import dictionaries, forgetting, pruning
 
-PARTS = {part.__name__: part for union in (dictionaries.Dictionary, forgetting.Forgetting) for part in union.__args__}
+UNIONS = (dictionaries.Dictionary, forgetting.Forgetting, pruning.Pruning)
+PARTS = {part.__name__: part for union in UNIONS for part in union.__args__}
 LIBRARY = "onlinegp"
 DEEPEST = 50  # models within models, in a file
 

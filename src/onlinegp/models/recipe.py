@@ -7,13 +7,15 @@ from dataclasses import KW_ONLY, dataclass
 from functools import wraps
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
-from onlinegp.checks import Array
+from onlinegp.checks import Array, count
 from onlinegp.engine.learner import RecipeLearner
 from onlinegp.engine.members import Members, recipe_members
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.kernels.spec import columns
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.recipes.dictionaries import Dictionary, Growing
 from onlinegp.recipes.multiplications import multiplications
+from onlinegp.recipes.pruning import Pruning
 from onlinegp.recipes.state import State
 from onlinegp.recipes.update import Recipe
 
@@ -59,6 +61,25 @@ def _plain(annotation: Any) -> Any:
     if annotation == "KW_ONLY":
         return KW_ONLY
     return ClassVar[Any] if str(annotation).startswith("ClassVar") else annotation
+
+
+def chosen_dictionary(dictionary: Dictionary | None) -> Dictionary:
+    """Return a dictionary that was chosen, every sample if None, or raise an error if it is none."""
+    if dictionary is None:
+        return Growing()
+    if not hasattr(dictionary, "place"):
+        raise TypeError(f"dictionary must be a part such as Quantized(0.1), or None, got {dictionary!r}.")
+    return dictionary
+
+
+def chosen_pruning(pruning: Pruning | None) -> Pruning | None:
+    """Return a pruning rule that was chosen, or raise an error if it is none."""
+    if pruning is None:
+        return None
+    if not hasattr(pruning, "candidate"):
+        raise TypeError(f"pruning must be a part such as Oldest(100), or None, got {pruning!r}.")
+    count("Use pruning=None for a dictionary that may grow without bound.", budget=pruning.budget)
+    return pruning
 
 
 class RecipeRegressor(OnlineRegressor):

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from onlinegp.checks import Array, stored_array, stored_names, stored_number
+from onlinegp.engine.tracking import fading_scales
 from onlinegp.learner import Contents, RowLearner, Sizes, inside, nested
 from onlinegp.predictions import Gaussian
 
@@ -119,12 +120,25 @@ class ErrorScale:
     def add(self, e: Array) -> None:
         """Learn the errors (outputs,) of a row."""
         self.squares *= self.keep
-        self.squares += e * e
+        self.squares += np.clip(e * e, LEAST, 1.0 / LEAST)
         self.count = self.keep * self.count + 1.0
         self._conclude()
 
-    def _conclude(self) -> None:
+    def counted(self, count: float) -> None:
+        """Go on after a compiled loop has added errors to `squares`, and counted them."""
         np.maximum(self.squares, LEAST, out=self.squares)
+        self.count = count
+        self._conclude()
+
+    def along(self, E: Array) -> Array:
+        """Learn the errors of rows (n, outputs); return the standard deviations before each of them, (n, outputs)."""
+        count = np.full(E.shape[1], self.count)
+        before = fading_scales(E * E, 0.0, self.keep, self.squares, count, far=np.inf, tiny=LEAST)
+        self.count = float(count[0])
+        self._conclude()
+        return np.sqrt(before)
+
+    def _conclude(self) -> None:
         np.divide(self.squares, self.count, out=self.std)
         np.sqrt(self.std, out=self.std)
 

@@ -30,7 +30,7 @@ import numpy as np
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
 from onlinegp.recipes.forgetting import toward_prior
-from onlinegp.recipes.state import NEW, Prediction, State
+from onlinegp.recipes.state import NEW, PROJECTED, Prediction, State
 
 LEAST_DOUBT = 1e-15  # a share of the prior variance: rounding cannot tell less of it from none
 SMALLEST_NOVELTY = 1e-12  # the same of what the centers do not express, where x is to become one of them
@@ -51,6 +51,13 @@ def solve(L: Array, x: Array, *, transposed: bool = False) -> Array:
     from scipy.linalg.lapack import dtrtrs
 
     return dtrtrs(L.T, x, lower=0, trans=0 if transposed else 1)[0] if len(L) else x.copy()  # LAPACK sees L'
+
+
+def coordinates(state: State, prediction: Prediction, slot: int) -> Array:
+    """Return q, the coordinates of x in the dictionary: a unit vector, or K^-1 k = L^-T t if x is projected."""
+    if slot == PROJECTED:
+        return solve(state.square("L"), prediction.t, transposed=True)
+    return unit(state.size, slot)
 
 
 def turned(X: Array, n: Array, j: int) -> Array:
@@ -80,8 +87,10 @@ class _Belief(ABC):
         """Return whether the centers express x already, so that it need not become one."""
         return False
 
-    def track(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:  # noqa: B027 (nothing to track, as a rule)
-        """Keep up what is tracked: as a rule, nothing."""
+    def track(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:
+        """Keep up what is tracked: as a rule, L alone, and only where the dictionary asks for it."""
+        if admitted and state.L is not None:
+            state.square("L")[-1] = np.append(prediction.t, sqrt(prediction.gamma2))
 
     def candidates(self, state: State, prediction: Prediction, e: Array) -> tuple[Array, Array]:
         """Return the weights as they would be with x admitted, in the last place, and what each of them matters."""
@@ -112,7 +121,7 @@ class Prior(_Belief):
         return Prediction(k, kxx, mean=k @ state.a, v=kxx, s=max(1.0 / self.step, kxx))
 
     def gain(self, state: State, prediction: Prediction, slot: int) -> tuple[Array, float]:
-        return unit(state.size, slot), 1.0 / self.step
+        return coordinates(state, prediction, slot), 1.0 / self.step
 
     def covariance(self, state: State, K: Array) -> Array:
         return K
@@ -151,11 +160,12 @@ class Beta(_Belief):
         return Prediction(k, kxx, mean=k @ state.a, v=v, s=v + self.noise, beta=beta)
 
     def gain(self, state: State, prediction: Prediction, slot: int) -> tuple[Array, float]:
-        g = unit(state.size, slot)
+        g = coordinates(state, prediction, slot)
         g[: state.size] += prediction.beta * prediction.k
         return g, prediction.s
 
     def track(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:
+        super().track(state, prediction, g, s, admitted)
         if admitted and state.rowsum is not None:
             state.bound = self.bound(state, prediction.k, prediction.kxx)
             state.rowsum[: len(prediction.k)] += np.abs(prediction.k)

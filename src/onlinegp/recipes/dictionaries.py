@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.recipes.state import IGNORE, NEW, Prediction, State
+from onlinegp.recipes.state import IGNORE, NEW, PROJECTED, Prediction, State
 
 
 def nearest(state: State, x: Array) -> tuple[int, float]:
@@ -70,14 +70,20 @@ class Coherence:
 class ALD:
     """Admit x only if gamma2 = k(x, x) - k K^-1 k exceeds `threshold` times k(x, x): approximate linear dependence.
 
+    Any other sample is projected onto the centers: it corrects all weights by its coordinates K^-1 k. Tracked beliefs
+    do so by themselves; for the others L, with L L' = K, is kept for this alone, at O(m^2) per sample.
+
     Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", 2004. Their threshold is absolute; this one
-    is relative, which is the same for a kernel with k(x, x) = 1 and does not change with the unit of y.
+    is relative, which is the same for a kernel with k(x, x) = 1 and does not change with the unit of y. With KLMS:
+    Pokharel, Liu and Principe, "Kernel least mean square algorithm with constrained growth", 2009.
     """
 
     threshold: float
 
     def place(self, state: State, x: Array, prediction: Prediction, e: Array) -> int:
-        return NEW if prediction.gamma2 > self.threshold * prediction.kxx else 0
+        if prediction.gamma2 > self.threshold * prediction.kxx:
+            return NEW
+        return PROJECTED if state.S is None else 0
 
 
 @dataclass(frozen=True)

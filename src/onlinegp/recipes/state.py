@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 
-NEW, IGNORE = -1, -2  # a dictionary's answers, beside the slot of the center to reuse
+NEW, IGNORE, PROJECTED = -1, -2, -3  # a dictionary's answers, beside the slot of the center to reuse
 MOST_SEEN = 2**63 - 1  # the count of samples stays there
 
 
@@ -30,8 +30,8 @@ class State:
     Attributes
     ----------
     centers : (capacity, d)
-    alpha : (capacity, p), the weights of the mean, one column per output: of the kernel row k; where L is tracked, of
-        t = L^-1 k, and called b
+    alpha : (capacity, p), the weights of the mean, one column per output: of the kernel row k; where the belief tracks
+        L, of t = L^-1 k, and called b
     kcc : (capacity,), the prior variance k(c, c) of each center
     born : (capacity,), the number of the sample that became the center
     L : (capacity, capacity), lower triangular, L L' = K
@@ -180,7 +180,7 @@ class Step:
     ----------
     mean, variance : the prediction of y that was made before learning it (noise included)
     error : y - mean, after forgetting
-    slot : the center that the sample became or corrected; NEW if it corrected all of them, IGNORE if none
+    slot : the center that the sample became or corrected; PROJECTED if it corrected all of them, IGNORE if none
     admitted : whether the sample became a center
     left : the slot whose center had to leave, NEW if none had to
     """

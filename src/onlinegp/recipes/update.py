@@ -16,7 +16,7 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
-from onlinegp.recipes.beliefs import Belief, Exact, LeastSquares, Posterior, StateSpace
+from onlinegp.recipes.beliefs import Belief, Exact, LeastSquares, Posterior, StateSpace, solve
 from onlinegp.recipes.dictionaries import ALD, Dictionary, Growing
 from onlinegp.recipes.forgetting import BackToPrior, Forgetting, Keep, UncertaintyInjection
 from onlinegp.recipes.pruning import LeastError, Pruning
@@ -42,10 +42,10 @@ class Recipe:
 
     def __post_init__(self) -> None:
         belief = type(self.belief).__name__
-        if isinstance(self.dictionary, ALD) and not self.belief.projects:
+        if self.spans and self.pruning is not None:
             raise ValueError(
-                f"ALD needs the projection onto the centers, which the belief {belief} does not track. "
-                f"Use Coherence, or the belief Posterior."
+                f"ALD with the belief {belief} is for centers that stay, got the pruning {self.pruning}. "
+                f"Use Coherence or Quantized with it, or the belief Posterior."
             )
         if isinstance(self.belief, Exact) and not isinstance(self.dictionary, Growing):
             raise ValueError(
@@ -78,7 +78,12 @@ class Recipe:
     def tracks(self) -> tuple[str, ...]:
         """The names of what the state keeps beside centers and weights."""
         scores = "L" in self.belief.tracks and isinstance(self.pruning, LeastError)
-        return (*self.belief.tracks, "dQ") if scores else self.belief.tracks
+        return self.belief.tracks + (("dQ",) if scores else ()) + (("L",) if self.spans else ())
+
+    @property
+    def spans(self) -> bool:
+        """Whether the factor L of the kernel matrix is kept for the dictionary alone."""
+        return isinstance(self.dictionary, ALD) and "L" not in self.belief.tracks
 
     def start(self, features: int, outputs: int = 1) -> State:
         """Return the state before the first sample: the prior."""
@@ -89,7 +94,11 @@ def predict(recipe: Recipe, state: State, x: Array) -> Prediction:
     """Return what the model says of the input x, (d,)."""
     k = recipe.kernel.row(state.C, x)
     kxx = float(recipe.kernel.diag(x[None, :])[0])
-    return recipe.belief.predict(state, k, kxx)
+    prediction = recipe.belief.predict(state, k, kxx)
+    if recipe.spans:
+        prediction.t = solve(state.square("L"), k)
+        prediction.gamma2 = max(kxx - float(prediction.t @ prediction.t), 0.0)
+    return prediction
 
 
 def learn(recipe: Recipe, state: State, x: Array, y: Array) -> Step:

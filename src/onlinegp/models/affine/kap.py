@@ -10,14 +10,14 @@ import numpy as np
 from onlinegp.checks import Array, count, fraction, positive, stored_array, stored_names
 from onlinegp.kernels import Kernel
 from onlinegp.learner import Contents
-from onlinegp.models.affine.base import AffineRegressor, ExpansionLearner
+from onlinegp.models.affine.base import AffineRegressor, Kind, WindowLearner
 from onlinegp.models.affine.window import KernelRows, enlarged, solve_positive
 from onlinegp.models.expansion import Expansion
 from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.recipe import parameters
 
 
-class CoherentLearner(ExpansionLearner):
+class CoherentLearner(WindowLearner):
     """An expansion that x joins if it is coherent with no center; with the kernel rows of the last rows.
 
     The coherence of two inputs is |k(x, c)| / sqrt(k(x, x) k(c, c)).
@@ -77,6 +77,13 @@ class KAPLearner(CoherentLearner):
         window.F[...] += G @ Z
         self.errors.add(e)
 
+    def matrices(self, room: int, capacity: int) -> tuple[Array, Array, Array]:
+        return self.window.opened_rows(capacity), self.gram.opened(room), np.zeros(self.outputs)
+
+    def _run(self, *block: Any) -> None:
+        super()._run(*block)
+        self.window.centers, self.gram.size = self.f.size, self.window.size
+
     def load(self, contents: Contents) -> None:
         super().load(contents)
         if len(self.gram.G) != self.window.size:
@@ -103,6 +110,12 @@ class Gram:
     def add(self, h: Array) -> None:
         """There is one more column, h (n,)."""
         self.G[...] += np.multiply.outer(h, h)
+
+    def opened(self, room: int) -> Array:
+        """Return G with room for so many rows and columns."""
+        if len(self._room) != room:
+            self._room = enlarged(self._room, min(room, len(self._room)), room, room)
+        return self._room
 
     def dump(self) -> Contents:
         return {"G": self.G.copy()}
@@ -168,11 +181,11 @@ class KAP(AffineRegressor):
     )
 
     def start(self, features: int, outputs: int) -> KAPLearner:
-        return KAPLearner(
-            Expansion(self.engine, self._kernel(), features, outputs, also=("kcc",)),
-            length=count("One row makes it KNLMS.", window=self.window),
-            step=positive(step=self.step),
-            coherence=fraction(coherence=self.coherence),
-            epsilon=positive(epsilon=self.epsilon),
-            engine=self.engine,
-        )
+        rule = {
+            "step": positive(step=self.step),
+            "coherence": fraction(coherence=self.coherence),
+            "epsilon": positive(epsilon=self.epsilon),
+        }
+        f = Expansion(self.engine, self.over(), features, outputs, also=("kcc",))
+        length = count("One row makes it KNLMS.", window=self.window)
+        return KAPLearner(f, length=length, engine=self.engine, **rule).compiled(kind=Kind.KAP, **rule)

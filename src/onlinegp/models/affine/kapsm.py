@@ -9,7 +9,7 @@ import numpy as np
 
 from onlinegp.checks import Array, choice, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.affine.base import AffineRegressor
+from onlinegp.models.affine.base import AffineRegressor, Kind
 from onlinegp.models.affine.recent import RecentLearner, window_and_budget
 from onlinegp.models.expansion import Expansion
 from onlinegp.models.recipe import parameters
@@ -33,6 +33,9 @@ class KAPSMLearner(RecentLearner):
         self.step, self.loss, self.bend, self.radius = step, loss, bend, radius
         self.norms = Values(squares=np.zeros(self.outputs))
         self.parts["norms"] = self.norms
+
+    def matrices(self, room: int, capacity: int) -> tuple[Array, Array, Array]:
+        return np.zeros((0, 0)), np.zeros((0, 0)), self.norms["squares"]
 
     def correction(self, E: Array) -> Array:
         kxx = self.window.K.diagonal()[:, None]
@@ -130,12 +133,12 @@ class KAPSM(AffineRegressor):
 
     def start(self, features: int, outputs: int) -> KAPSMLearner:
         length, budget = window_and_budget(self.window, self.budget)
-        return KAPSMLearner(
-            Expansion(self.engine, self._kernel(), features, outputs, most=budget),
-            length=length,
-            step=positive(step=self.step),
-            loss=choice(LOSSES, loss=self.loss),
-            bend=positive(bend=self.bend),
-            radius=np.inf if self.radius is None else positive("Use None for no ball.", radius=self.radius),
-            engine=self.engine,
-        )
+        rule = {
+            "step": positive(step=self.step),
+            "bend": positive(bend=self.bend),
+            "radius": np.inf if self.radius is None else positive("Use None for no ball.", radius=self.radius),
+        }
+        f = Expansion(self.engine, self.over(), features, outputs, most=budget)
+        loss = choice(LOSSES, loss=self.loss)
+        learner = KAPSMLearner(f, length=length, loss=loss, engine=self.engine, **rule)
+        return learner.compiled(kind=Kind.KAPSM, loss=LOSSES.index(loss), **rule)

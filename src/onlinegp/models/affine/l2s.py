@@ -20,6 +20,7 @@ from onlinegp.checks import (
 )
 from onlinegp.learner import Contents
 from onlinegp.models.affine.base import NO_VARIANCE
+from onlinegp.models.affine.window import most_of
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import ErrorScale, StepLearner
@@ -31,17 +32,31 @@ SHRINKAGE = 1e-3  # of the inner products toward the identity
 class Atoms:
     """Normalized Gaussians g(x) = (2 pi s)^(-d/2) exp(-|x - c|^2 / (2 s)), each with a center, a variance and weights.
 
-    Their inner product in L2 is a Gaussian too, of the sum of the variances: <g_1, g_2> = g_(s1 + s2)(c1 - c2).
+    Their inner product in L2 is a Gaussian too, of the sum of the variances: <g_1, g_2> = g_(s1 + s2)(c1 - c2). What
+    only depends on a variance is computed once: the columns of `_facts`, one for each of the Gaussians, are their
+    height and rate, g = height exp(-rate |x - c|^2), one over their norm, and heights and rates of their coherence
+    with a Gaussian of each of the variances that there are.
     """
 
     def __init__(self, features: int, outputs: int, variances: Array, most: int) -> None:
         self.features, self.outputs, self.variances, self.most = features, outputs, variances, most
+        self._columns = {float(s): self._column(float(s)) for s in variances}
         self._start(FIRST_CAPACITY)
 
     def _start(self, capacity: int) -> None:
         self.size = 0
         self._C, self._weights = np.zeros((capacity, self.features)), np.zeros((capacity, self.outputs))
-        self._variance = np.zeros(capacity)
+        self._variance, self._facts = np.zeros(capacity), np.zeros((3 + 2 * len(self.variances), capacity))
+
+    def height(self, variance: Any) -> Any:
+        """Return the normalized Gaussian of a variance at its center."""
+        return (2.0 * np.pi * variance) ** (-0.5 * self.features)
+
+    def _column(self, s: float) -> Array:
+        norms = np.sqrt(self.height(2.0 * s) * self.height(2.0 * self.variances))
+        both = s + self.variances
+        own = (self.height(s), 0.5 / s, self.height(2.0 * s) ** -0.5)
+        return np.concatenate([own, self.height(both) / norms, 0.5 / both])
 
     @property
     def C(self) -> Array:
@@ -58,42 +73,47 @@ class Atoms:
         """The squared length scales, (m,)."""
         return self._variance[: self.size]
 
-    def distances(self, x: Array) -> Array:
-        """Return the squared distances to x, (m,)."""
+    def at(self, x: Array) -> tuple[Array, Array]:
+        """Return the squared distances to x and the Gaussians there, (m,) each."""
         difference = self.C - x
-        return np.einsum("ij,ij->i", difference, difference)
+        d2 = np.einsum("ij,ij->i", difference, difference)
+        height, rate = self._facts[:2, : self.size]
+        return d2, height * np.exp(-rate * d2)
 
-    def gaussian(self, variance: Array | float, d2: Array | float) -> Any:
-        """Return the normalized Gaussian of this variance at a squared distance."""
-        return (2.0 * np.pi * variance) ** (-0.5 * self.features) * np.exp(-0.5 * np.asarray(d2) / variance)
+    def coherences(self, d2: Array, i: int) -> Array:
+        """Return <g, g_j> / (|g| |g_j|) of a new Gaussian of the i-th variance, at squared distances d2, (m,)."""
+        height, rate = self._facts[3 + i :: len(self.variances), : self.size]
+        return height * np.exp(-rate * d2)
 
-    def coherences(self, d2: Array, variance: float) -> Array:
-        """Return <g, g_i> / (|g| |g_i|) of a new Gaussian with the squared distances d2 to the others, (m,)."""
-        norms = np.sqrt(self.gaussian(2.0 * variance, 0.0) * self.gaussian(2.0 * self.variance, 0.0))
-        return self.gaussian(variance + self.variance, d2) / norms
+    def shares(self, k: Array) -> Array:
+        """Return g_j(x) / |g_j| where k are the Gaussians at x, (m,)."""
+        return k * self._facts[2, : self.size]
 
     def products(self, which: NDArray[np.int64]) -> Array:
         """Return the inner products of some of them, (s, s)."""
         C, variance = self.C[which], self.variance[which]
-        difference = C[:, None] - C
-        return self.gaussian(variance[:, None] + variance, np.einsum("ijk,ijk->ij", difference, difference))
+        both, difference = variance[:, None] + variance, C[:, None] - C
+        return self.height(both) * np.exp(-0.5 / both * np.einsum("ijk,ijk->ij", difference, difference))
 
     def append(self, x: Array, variance: float) -> None:
         """Add one at x, with weight zero; where there are as many as may be, the oldest leaves."""
         if self.size == self.most:
-            for array in (self._C, self._weights, self._variance):
-                array[: self.size - 1] = array[1 : self.size]
+            self._C[:-1], self._weights[:-1] = self._C[1:], self._weights[1:]
+            self._variance[:-1], self._facts[:, :-1] = self._variance[1:], self._facts[:, 1:]
             self.size -= 1
         if self.size == len(self._C):
             old = self.dump()
             self._start(2 * self.size)
             self._fill(old)
         self._C[self.size], self._variance[self.size], self._weights[self.size] = x, variance, 0.0
+        self._facts[:, self.size] = self._columns[variance]
         self.size += 1
 
     def _fill(self, contents: Contents) -> None:
         self.size = m = len(contents["C"])
         self._C[:m], self._weights[:m], self._variance[:m] = (contents[n] for n in ("C", "weights", "variance"))
+        for i, variance in enumerate(self.variance):
+            self._facts[:, i] = self._columns[float(variance)]
 
     def dump(self) -> Contents:
         return {"C": self.C.copy(), "weights": self.weights.copy(), "variance": self.variance.copy()}
@@ -142,32 +162,31 @@ class L2SLearner(StepLearner):
         return self.atoms.size
 
     def look(self, x: Array) -> tuple[Array, Array, Any]:
-        d2 = self.atoms.distances(x)
-        mean = self.atoms.gaussian(self.atoms.variance, d2) @ self.atoms.weights
-        return mean, self.errors.std, (d2, mean)
+        d2, k = self.atoms.at(x)
+        mean = k @ self.atoms.weights
+        return mean, self.errors.std, (d2, k, mean)
 
     def correct(self, x: Array, y: Array, e: Array, seen: Any) -> None:
-        d2, mean = seen
+        d2, k, mean = seen
         variance = self.novel(d2, mean, e)
         if variance is not None:
             self.atoms.append(x, variance)
+            k = self.atoms.at(x)[1]
         if self.size:
-            self._correct(x, e)
+            self._correct(k, e)
         self.errors.add(e)
 
     def novel(self, d2: Array, mean: Array, e: Array) -> float | None:
         """Return the variance of the Gaussian that x becomes, or None."""
         for i, variance in enumerate(self.atoms.variances):
-            if self.atoms.coherences(d2, variance).max(initial=0.0) < self.coherence and (
+            if (len(d2) == 0 or self.atoms.coherences(d2, i).max() < self.coherence) and (
                 i == 0 or e @ e > self.novelty * (mean @ mean)
             ):
                 return float(variance)
         return None
 
-    def _correct(self, x: Array, e: Array) -> None:
-        k = self.atoms.gaussian(self.atoms.variance, self.atoms.distances(x))
-        share = k / np.sqrt(self.atoms.gaussian(2.0 * self.atoms.variance, 0.0))
-        which = np.argsort(-share, kind="stable")[: self.selected]
+    def _correct(self, k: Array, e: Array) -> None:
+        which = most_of(self.atoms.shares(k), self.selected)
         z = np.linalg.solve(self.products(which), k[which])
         e = np.sign(e) * np.maximum(np.abs(e) - self.width, 0.0)
         self.atoms.weights[which] += np.multiply.outer(z, self.step / (self.epsilon + k[which] @ z) * e)

@@ -9,7 +9,7 @@ import numpy as np
 
 from onlinegp.checks import Array, non_negative, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.affine.base import AffineRegressor
+from onlinegp.models.affine.base import AffineRegressor, Kind
 from onlinegp.models.affine.recent import RecentLearner, window_and_budget
 from onlinegp.models.affine.window import solve_positive
 from onlinegp.models.expansion import Expansion
@@ -91,8 +91,9 @@ class LKAPA(AffineRegressor):
     def start(self, features: int, outputs: int) -> LKAPALearner:
         length, budget = window_and_budget(self.window, self.budget)
         step = positive(step=self.step)
-        f = Expansion(self.engine, self._kernel(), features, outputs, most=budget)
-        return LKAPALearner(f, length=length, step=step, leak=leak_of(self.leak, step), engine=self.engine)
+        f = Expansion(self.engine, self.over(), features, outputs, most=budget)
+        learner = LKAPALearner(f, length=length, step=step, leak=leak_of(self.leak, step), engine=self.engine)
+        return learner.compiled(kind=Kind.LKAPA, step=step, keep=learner.keep)
 
 
 @parameters
@@ -153,10 +154,10 @@ class NLKAPA(AffineRegressor):
     def start(self, features: int, outputs: int) -> NLKAPALearner:
         length, budget = window_and_budget(self.window, self.budget)
         step = positive(step=self.step)
-        f = Expansion(self.engine, self._kernel(), features, outputs, most=budget)
+        f = Expansion(self.engine, self.over(), features, outputs, most=budget)
         learner = NLKAPALearner(f, length=length, step=step, leak=leak_of(self.leak, step), engine=self.engine)
         learner.epsilon = positive(epsilon=self.epsilon)
-        return learner
+        return learner.compiled(kind=Kind.NLKAPA, step=step, keep=learner.keep, epsilon=learner.epsilon)
 
 
 def leak_of(leak: float, step: float) -> float:

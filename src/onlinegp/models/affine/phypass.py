@@ -13,7 +13,7 @@ from onlinegp.kernels import Kernel
 from onlinegp.learner import Contents
 from onlinegp.models.affine.base import AffineRegressor
 from onlinegp.models.affine.kap import CoherentLearner
-from onlinegp.models.affine.window import enlarged
+from onlinegp.models.affine.window import enlarged, most_of
 from onlinegp.models.expansion import Expansion, centers
 from onlinegp.models.recipe import parameters
 
@@ -26,59 +26,58 @@ class Chosen:
     Attributes
     ----------
     places : (n, s), which centers, the most coherent with the row first; -1 where there are fewer
+    a, d : (n, s) and (n,), the weights of the projections, K_i a_i = y_i with K_i the kernel matrix of the chosen
+        centers and y_i their part of the kernel row; and y_i . a_i
+    K : (n s, n s), the kernel matrix of all chosen ones, row after row; what stands for missing ones says nothing
     """
 
     def __init__(self, engine: str, kernel: Kernel, features: int, most: int) -> None:
         self.most, self.features = most, features
-        self.places: NDArray[np.int64] = np.zeros((0, most), dtype=np.int64)
         self._engine, self._kernel = engine, kernel
-        self._points, self._K = centers(engine, kernel, features), np.zeros((0, 0))
+        self._start(0)
 
-    @property
-    def K(self) -> Array:
-        """Their kernel matrix, row after row of the window, (n s, n s); what stands for missing ones says nothing."""
-        return self._K
+    def _start(self, n: int) -> None:
+        self.places: NDArray[np.int64] = np.full((n, self.most), -1, dtype=np.int64)
+        self.a, self.d, self.K = np.zeros((n, self.most)), np.zeros(n), np.zeros((n * self.most, n * self.most))
+        self._points = centers(self._engine, self._kernel, self.features)
 
-    def choose(self, r: int, coherences: Array, C: Array) -> None:
-        """Let row r have its most coherent centers of all C (m, d); of equals the older."""
-        best = np.argsort(-coherences, kind="stable")[: self.most]
+    def choose(self, r: int, coherences: Array, k: Array, f: Expansion) -> None:
+        """Let row r have its most coherent centers; k is its kernel row."""
+        best = most_of(coherences, self.most)
+        own = np.array([f.center(j) for j in best])
         if r == len(self.places):
-            self.places = np.vstack([self.places, np.empty((1, self.most), dtype=np.int64)])
-            self._K = enlarged(self._K, len(self._K), self.places.size, self.places.size)
-            for _ in range(self.most):
-                self._points.append(C[best[0]])
-        self.places[r], self.places[r, : len(best)] = -1, best
-        own = C[np.where(self.places[r] < 0, best[0], self.places[r])]
-        slots = slice(r * self.most, (r + 1) * self.most)
+            self._grow(own[0])
+        first, m = r * self.most, len(best)
+        self.places[r], self.places[r, :m] = -1, best
         for i, c in enumerate(own):
-            self._points.replace(slots.start + i, c)
-        self._K[slots] = self._points.rows(own)
-        self._K[:, slots] = self._K[slots].T
+            self._points.replace(first + i, c)
+        self.K[first : first + m] = self._points.rows(own)
+        self.K[:, first : first + m] = self.K[first : first + m].T
+        block = self.K[first : first + m, first : first + m]
+        self.a[r], self.a[r, :m] = 0.0, np.linalg.solve(block + np.diag(JITTER * block.diagonal()), k[best])
+        self.d[r] = k[best] @ self.a[r, :m]
 
-    def projections(self, H: Array) -> tuple[Array, Array]:
-        """Return a (n, s), the weights of the projections of rows with the kernel rows H (n, m), and y . a (n,).
-
-        K_i a_i = y_i, with K_i the kernel matrix of the chosen centers and y_i their part of the kernel row.
-        """
-        n, s = self.places.shape
-        rows, there = np.arange(n), self.places >= 0
-        blocks = self._K.reshape(n, s, n, s)[rows, :, rows, :] * (there[:, :, None] & there[:, None, :])
-        diagonal = np.arange(s)
-        blocks[:, diagonal, diagonal] = np.where(there, (1.0 + JITTER) * blocks[:, diagonal, diagonal], 1.0)
-        y = np.where(there, H[rows[:, None], self.places], 0.0)
-        a = np.asarray(np.linalg.solve(blocks, y[:, :, None])[:, :, 0], dtype=np.float64)
-        return a, (y * a).sum(axis=1)
+    def _grow(self, c: Array) -> None:
+        n = len(self.places) + 1
+        self.places = np.vstack([self.places, np.full((1, self.most), -1, dtype=np.int64)])
+        self.a, self.d = enlarged(self.a, n - 1, n, self.most), np.append(self.d, 0.0)
+        self.K = enlarged(self.K, len(self.K), n * self.most, n * self.most)
+        for _ in range(self.most):
+            self._points.append(c)
 
     def dump(self) -> Contents:
-        return {"places": self.places.copy(), "K": self._K.copy(), "C": self._points.save()}
+        about = {"places": self.places.copy(), "a": self.a.copy(), "d": self.d.copy(), "K": self.K.copy()}
+        return about | {"C": self._points.save()}
 
     def load(self, contents: Contents) -> None:
-        stored_names(contents, ("places", "K", "C"), "the chosen centers")
+        stored_names(contents, ("places", "a", "d", "K", "C"), "the chosen centers")
         n = len(contents["places"]) if isinstance(contents["places"], np.ndarray) and contents["places"].ndim else 0
         places = stored_array("places", contents["places"], (n, self.most), np.int64)
+        a, d = stored_array("a", contents["a"], places.shape), stored_array("d", contents["d"], (n,))
         K = stored_array("K", contents["K"], (places.size, places.size))
         C = np.ascontiguousarray(stored_array("C", contents["C"], (places.size, self.features)))
-        self.places, self._K, self._points = places.copy(), K.copy(), centers(self._engine, self._kernel, self.features)
+        self._start(n)
+        self.places[...], self.a[...], self.d[...], self.K[...] = places, a, d, K
         for c in C:
             self._points.append(c)
 
@@ -115,23 +114,24 @@ class PHYPASSLearner(CoherentLearner):
 
     def _choose(self, r: int, novel: bool) -> None:
         """Let row r choose its centers, and those that are more coherent with a new center than with one of theirs."""
-        H = np.abs(self.window.H) / np.sqrt(self.f.numbers("kcc"))
-        C, places = self.f.centers, self.chosen.places
-        self.chosen.choose(r, H[r], C)
-        if novel:
-            for i in range(len(places)):
-                worst = places[i, -1]
-                if i != r and (worst < 0 or H[i, -1] > H[i, worst]):
-                    self.chosen.choose(i, H[i], C)
+        H, kcc, chosen = self.window.H, self.f.numbers("kcc"), self.chosen
+        chosen.choose(r, np.abs(H[r]) / np.sqrt(kcc), H[r], self.f)
+        if not novel:
+            return
+        worst = chosen.places[:, -1]
+        theirs = np.abs(H[np.arange(len(H)), worst]) / np.sqrt(kcc[worst])
+        for i in np.flatnonzero((worst < 0) | (np.abs(H[:, -1]) / np.sqrt(kcc[-1]) > theirs)):
+            if i != r:
+                chosen.choose(int(i), np.abs(H[i]) / np.sqrt(kcc), H[i], self.f)
 
     def _project(self) -> None:
-        window, places = self.window, self.chosen.places.ravel()
-        E = window.Y - window.F
+        window, chosen = self.window, self.chosen
+        E, places = window.Y - window.F, chosen.places.ravel()
         E = np.sign(E) * np.maximum(np.abs(E) - self.width, 0.0)
-        a, d = self.chosen.projections(window.H)
-        B = E / np.where(d > 0.0, d, np.inf)[:, None]
-        V = (a[:, :, None] * B[:, None, :]).reshape(len(places), self.outputs)
-        V *= self.step * self.extrapolation((B * B * d[:, None]).sum(axis=0), (V * (self.chosen.K @ V)).sum(axis=0))
+        B = E / np.where(chosen.d > 0.0, chosen.d, np.inf)[:, None]
+        V = (chosen.a[:, :, None] * B[:, None, :]).reshape(len(places), self.outputs)
+        squares, length = chosen.d @ (B * B), np.einsum("ip,ip->p", V, chosen.K @ V)
+        V *= self.step * self.extrapolation(squares, length)
         np.add.at(self.f.weights, places, V)
         window.F[...] += window.H[:, places] @ V
 
@@ -199,7 +199,7 @@ class PHYPASS(AffineRegressor):
 
     def start(self, features: int, outputs: int) -> PHYPASSLearner:
         return PHYPASSLearner(
-            Expansion(self.engine, self._kernel(), features, outputs, also=("kcc",)),
+            Expansion(self.engine, self.over(), features, outputs, also=("kcc",)),
             length=count(window=self.window),
             step=positive(step=self.step),
             coherence=fraction(coherence=self.coherence),

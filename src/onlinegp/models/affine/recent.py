@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array, count
 from onlinegp.learner import Contents
-from onlinegp.models.affine.base import ExpansionLearner
+from onlinegp.models.affine.base import WindowLearner
 from onlinegp.models.affine.window import Window
 from onlinegp.models.expansion import Expansion
 
 
-class RecentLearner(ExpansionLearner):
+class RecentLearner(WindowLearner):
     """Every sample becomes a center, the rows of the window have their weights corrected, and the oldest center leaves.
 
         weights <- keep weights,   weights of the window += Z,   Z = correction(Y - F)

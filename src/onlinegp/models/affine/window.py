@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from onlinegp.checks import Array, stored_array, stored_names, stored_number
 from onlinegp.kernels import Kernel
@@ -69,6 +72,20 @@ class Window:
         self._Y[r], self._F[r] = y, f
         return r
 
+    # For a compiled loop, which changes what it is given
+
+    def opened(self, more: int) -> tuple[Any, Array, Array, Array]:
+        """Make room for more rows; return the compiled inputs, K (room, room), Y and F (room, p)."""
+        needed = min(self.count + more, self.length)
+        if needed > len(self._Y):
+            self._reserve(min(max(needed, 2 * self.size), self.length))
+        return self._points, self._K, self._Y, self._F
+
+    def closed(self, more: int) -> None:
+        """So many rows more have come."""
+        self.count += more
+        self.size = len(self._points)
+
     def _reserve(self, capacity: int) -> None:
         n = self.size
         self._K, self._Y, self._F = (
@@ -126,6 +143,12 @@ class KernelRows(Window):
         self._H[: self.size, m] = self._K[: self.size, r]
         self.centers = m + 1
 
+    def opened_rows(self, capacity: int) -> Array:
+        """Return H with room for as many rows as the window has, and for so many centers."""
+        if self._H.shape != (len(self._Y), capacity):
+            self._H = enlarged(self._H, len(self._H), len(self._Y), capacity)
+        return self._H
+
     def dump(self) -> Contents:
         return super().dump() | {"H": self.H.copy()}
 
@@ -139,9 +162,17 @@ class KernelRows(Window):
 
 def enlarged(array: Array, rows: int, height: int, width: int) -> Array:
     """Return an array of this height and width with the first rows of another one, and zeros elsewhere."""
-    room = np.zeros((height, width))
-    room[:rows, : array.shape[1]] = array[:rows]
+    room, kept = np.zeros((height, width)), min(width, array.shape[1])
+    room[:rows, :kept] = array[:rows, :kept]
     return room
+
+
+def most_of(values: Array, count: int) -> NDArray[np.int64]:
+    """Return where the largest values are, at most `count` of them, the largest first; of equals the first."""
+    if count == 1:
+        return np.array([values.argmax()])
+    few = np.argpartition(-values, count - 1)[:count] if count < len(values) else np.arange(len(values))
+    return few[np.lexsort((few, -values[few]))]
 
 
 def solve_positive(A: Array, B: Array) -> Array:

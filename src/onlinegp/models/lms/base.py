@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.kernels.spec import columns
+from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.expansion import Expansion
+from onlinegp.models.lms.native import NativeStepLearner, step_learner
 from onlinegp.models.moves import Isotropic, LengthScales, Move, Times, Value
 from onlinegp.models.recipe import RecipeRegressor
+from onlinegp.models.steps import StepLearner
 
 
 class StepSized(OnlineRegressor):
@@ -54,26 +57,60 @@ class LMSRegressor(StepSized, RecipeRegressor):
     shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
 
 
-class ExpansionRegressor(StepSized):
-    """Base class of the models whose learner updates one kernel expansion, its `f`, and that are no recipe.
+class StepRegressor(StepSized):
+    """Base class of the models that are no recipe: a subclass names its readable learner, its twin and its rule.
+
+    Parameters
+    ----------
+    engine : {"auto", "native", "python"}
+        What runs it: the compiled learner, the readable one, or the best that is there.
+    """
+
+    shared: ClassVar[dict[str, str]] = {"engine": "auto"}
+    readable: ClassVar[type[StepLearner]]
+    compiled: ClassVar[str]  # the name of the compiled rule
+
+    engine: str = "auto"
+
+    def rule(self) -> dict[str, Any]:
+        """Return the parameters of the learner, or raise an error that names the wrong one."""
+        raise TypeError(f"{type(self).__name__} must define rule().")
+
+    def over(self) -> Any:
+        """Return the kernel, or the kernels."""
+        raise TypeError(f"{type(self).__name__} must define over().")
+
+    def start(self, features: int, outputs: int) -> Learner:
+        rule, make = self.rule(), cast(Any, self.readable)
+        return step_learner(self.engine, make(self.over(), features, outputs, **rule), self.compiled, rule)
+
+    @property
+    def _readable(self) -> StepLearner:
+        """The readable learner with all that was learned."""
+        learner = self._working
+        if isinstance(learner, NativeStepLearner):
+            return learner.readable()
+        assert isinstance(learner, StepLearner)
+        return learner
+
+
+class ExpansionRegressor(StepRegressor):
+    """Base class of those with one kernel, whose learner has the expansion `f`.
 
     Parameters
     ----------
     kernel : Kernel, optional
         The covariance function; ``RBF()`` if None.
     engine : {"auto", "native", "python"}
-        What computes the kernel rows: the compiled engine, the readable one, or the best that is there.
+        What runs it: the compiled learner, the readable one, or the best that is there.
     """
 
-    shared: ClassVar[dict[str, str]] = {"engine": "auto"}
-
     kernel: Kernel | None = None
-    engine: str = "auto"
 
     def check(self) -> None:
-        self.start(columns(self._kernel()), 1)
+        self.start(columns(self.over()), 1)
 
-    def _kernel(self) -> Kernel:
+    def over(self) -> Kernel:
         return kernel_or_default(self.kernel)
 
     @property
@@ -89,7 +126,7 @@ class ExpansionRegressor(StepSized):
 
     @property
     def _expansion(self) -> Expansion:
-        learner: Any = self._working
+        learner: Any = self._readable
         return learner.f
 
 

@@ -8,9 +8,10 @@ from typing import ClassVar
 from onlinegp.checks import choice, finite, positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.lms.base import LMSRegressor
-from onlinegp.models.recipe import parameters
+from onlinegp.models.recipe import chosen_dictionary, chosen_pruning, parameters
 from onlinegp.recipes.beliefs import Beta
-from onlinegp.recipes.dictionaries import Dictionary, Growing
+from onlinegp.recipes.dictionaries import Dictionary
+from onlinegp.recipes.pruning import Pruning
 from onlinegp.recipes.update import Recipe
 
 
@@ -36,6 +37,9 @@ class BetaKLMS(LMSRegressor):
         The variance of the noise in y.
     dictionary : Dictionary, optional
         Which samples become centers, from :mod:`onlinegp.recipes.dictionaries`; every sample if None.
+    pruning : Pruning, optional
+        Which center leaves a full dictionary, from :mod:`onlinegp.recipes.pruning`: ``Oldest(100)`` is a sliding
+        window, ``LeastWeight(100)`` a fixed budget. None leaves if None.
     engine, dtype : str
         See :class:`~onlinegp.models.lms.base.LMSRegressor`.
 
@@ -56,10 +60,11 @@ class BetaKLMS(LMSRegressor):
     beta: float | str = "auto"
     noise: float = 1e-2
     dictionary: Dictionary | None = None
+    pruning: Pruning | None = None
 
-    cost: ClassVar[str] = "O(m) per sample; m grows by one with each, unless a dictionary bounds it"
+    cost: ClassVar[str] = "O(m) per sample; m grows by one with each, unless a dictionary or pruning bounds it"
     equation: ClassVar[str] = "alpha <- [alpha; 0] + e / (noise + k(x, x) + beta |k|^2) [beta k; 1]"
-    memory: ClassVar[str] = "O(m d), grows, or as the dictionary bounds it"
+    memory: ClassVar[str] = "O(m d), grows, or as the dictionary or pruning bounds it"
     variance: ClassVar[str] = (
         'noise + k(x, x) + beta |k|^2: with beta="auto" it shrinks near data as far as is provably safe, '
         "and is still too wide"
@@ -75,15 +80,9 @@ class BetaKLMS(LMSRegressor):
         return Recipe(
             self._kernel(),
             Beta(self._beta(), positive(noise=self.noise)),
-            dictionary=self._dictionary(),
+            dictionary=chosen_dictionary(self.dictionary),
+            pruning=chosen_pruning(self.pruning),
         )
-
-    def _dictionary(self) -> Dictionary:
-        if self.dictionary is None:
-            return Growing()
-        if not hasattr(self.dictionary, "place"):
-            raise TypeError(f"dictionary must be a part such as Quantized(0.1), or None, got {self.dictionary!r}.")
-        return self.dictionary
 
     def _beta(self) -> float | str:
         if isinstance(self.beta, str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from math import sqrt
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from onlinegp.checks import Array, count, fraction, positive
 from onlinegp.kernels import Kernel
@@ -28,11 +28,10 @@ class FBKLMSLearner(StepLearner):
         coherence: float,
         budget: int,
         epsilon: float,
-        engine: str,
     ) -> None:
         self.features, self.outputs = features, outputs
         self.step, self.coherence, self.budget, self.epsilon = step, coherence, budget, epsilon
-        self.f = Expansion(engine, kernel, features, outputs, also=("kcc",), most=budget)
+        self.f = Expansion("python", kernel, features, outputs, also=("kcc",), most=budget)
         self.parts = {"f": self.f}
 
     @property
@@ -118,14 +117,13 @@ class FBKLMS(ExpansionRegressor):
         'Rzepka, "Fixed-budget kernel least mean squares", IEEE Conf. Emerging Technologies & Factory Automation, 2012.'
     )
 
-    def start(self, features: int, outputs: int) -> FBKLMSLearner:
-        return FBKLMSLearner(
-            self._kernel(),
-            features,
-            outputs,
-            step=positive(step=self.step),
-            coherence=fraction(coherence=self.coherence),
-            budget=count(budget=self.budget),
-            epsilon=positive(epsilon=self.epsilon),
-            engine=self.engine,
-        )
+    readable: ClassVar[type[StepLearner]] = FBKLMSLearner
+    compiled: ClassVar[str] = "Normalized"
+
+    def rule(self) -> dict[str, Any]:
+        return {
+            "step": positive(step=self.step),
+            "coherence": fraction(coherence=self.coherence),
+            "budget": count(budget=self.budget),
+            "epsilon": positive(epsilon=self.epsilon),
+        }

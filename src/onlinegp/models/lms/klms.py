@@ -8,8 +8,10 @@ from typing import ClassVar
 from onlinegp.checks import positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.lms.base import LMSRegressor
-from onlinegp.models.recipe import parameters
+from onlinegp.models.recipe import chosen_dictionary, chosen_pruning, parameters
 from onlinegp.recipes.beliefs import Prior
+from onlinegp.recipes.dictionaries import Dictionary
+from onlinegp.recipes.pruning import Pruning
 from onlinegp.recipes.update import Recipe
 
 
@@ -28,6 +30,11 @@ class KLMS(LMSRegressor):
         The covariance function; ``RBF()`` if None.
     step : float
         The learning rate. Stable below 2 / k(x, x).
+    dictionary : Dictionary, optional
+        Which samples become centers, from :mod:`onlinegp.recipes.dictionaries`; every sample if None.
+    pruning : Pruning, optional
+        Which center leaves a full dictionary, from :mod:`onlinegp.recipes.pruning`: ``Oldest(100)`` is a sliding
+        window, ``LeastWeight(100)`` a fixed budget. None leaves if None.
     engine, dtype : str
         See :class:`~onlinegp.models.lms.base.LMSRegressor`.
 
@@ -46,11 +53,13 @@ class KLMS(LMSRegressor):
     kernel: Kernel | None = None
     _: KW_ONLY
     step: float = 0.5
+    dictionary: Dictionary | None = None
+    pruning: Pruning | None = None
 
     step_implies_noise: ClassVar[bool] = True
-    cost: ClassVar[str] = "O(m) per sample, and m grows by one with each"
+    cost: ClassVar[str] = "O(m) per sample; m grows by one with each, unless a dictionary or pruning bounds it"
     equation: ClassVar[str] = "alpha <- [alpha; step e]"
-    memory: ClassVar[str] = "O(m d), grows by one center per sample"
+    memory: ClassVar[str] = "O(m d), grows by one center per sample, or as the dictionary or pruning bounds it"
     variance: ClassVar[str] = (
         "1 / step everywhere: that of the prior and the noise that the step implies; it never shrinks"
     )
@@ -60,4 +69,9 @@ class KLMS(LMSRegressor):
     )
 
     def recipe(self) -> Recipe:
-        return Recipe(self._kernel(), Prior(positive(step=self.step)))
+        return Recipe(
+            self._kernel(),
+            Prior(positive(step=self.step)),
+            dictionary=chosen_dictionary(self.dictionary),
+            pruning=chosen_pruning(self.pruning),
+        )

@@ -28,11 +28,10 @@ class L1Learner(StepLearner):
         step: float,
         coherence: float,
         penalty: float,
-        engine: str,
     ) -> None:
         self.features, self.outputs = features, outputs
         self.step, self.coherence, self.penalty = step, coherence, penalty
-        self.f, self.errors = Expansion(engine, kernel, features, outputs, also=("kcc",)), ErrorScale(outputs)
+        self.f, self.errors = Expansion("python", kernel, features, outputs, also=("kcc",)), ErrorScale(outputs)
         self.parts = {"f": self.f, "errors": self.errors}
 
     @property
@@ -147,15 +146,14 @@ class KLMSCSL1(ExpansionRegressor):
         'learning", ICASSP, 2013.'
     )
 
-    def start(self, features: int, outputs: int) -> L1Learner:
-        return L1Learner(self._kernel(), features, outputs, **self._options())
+    readable: ClassVar[type[StepLearner]] = L1Learner
+    compiled: ClassVar[str] = "Penalized"
 
-    def _options(self) -> dict[str, Any]:
+    def rule(self) -> dict[str, Any]:
         return {
             "step": positive(step=self.step),
             "coherence": fraction(coherence=self.coherence),
             "penalty": non_negative(penalty=self.penalty),
-            "engine": self.engine,
         }
 
 
@@ -212,7 +210,8 @@ class KLMSCSAL1(KLMSCSL1):
         "alpha <- alpha + step e k, |alpha_i| <- max(|alpha_i| - penalty / (|alpha_i| + epsilon), 0)"
     )
 
-    def start(self, features: int, outputs: int) -> AdaptiveL1Learner:
-        return AdaptiveL1Learner(
-            self._kernel(), features, outputs, **self._options(), epsilon=positive(epsilon=self.epsilon)
-        )
+    readable: ClassVar[type[StepLearner]] = AdaptiveL1Learner
+    compiled: ClassVar[str] = "AdaptivelyPenalized"
+
+    def rule(self) -> dict[str, Any]:
+        return super().rule() | {"epsilon": positive(epsilon=self.epsilon)}

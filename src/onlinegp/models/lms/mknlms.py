@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from math import sqrt
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from onlinegp.kernels import Kernel
 from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.lms.several import SeveralLearner, SeveralRegressor
 from onlinegp.models.recipe import parameters
+from onlinegp.models.steps import StepLearner
 
 
 class MKNLMSLearner(SeveralLearner):
@@ -28,9 +29,8 @@ class MKNLMSLearner(SeveralLearner):
         step: float,
         coherence: float,
         epsilon: float,
-        engine: str,
     ) -> None:
-        super().__init__(kernels, features, outputs, engine=engine)
+        super().__init__(kernels, features, outputs, also=("kcc",))
         self.step, self.coherence, self.epsilon = step, coherence, epsilon
 
     def look(self, x: Array) -> tuple[Array, float, tuple[list[Array], float, list[float]]]:
@@ -110,13 +110,12 @@ class MKNLMS(SeveralRegressor):
     variance: ClassVar[str] = "as for KNLMS: larger than the prior's, and it grows with the data"
     citation: ClassVar[str] = 'Yukawa, "Multikernel adaptive filtering", IEEE Trans. Signal Processing, 2012.'
 
-    def start(self, features: int, outputs: int) -> MKNLMSLearner:
-        return MKNLMSLearner(
-            self._kernels(),
-            features,
-            outputs,
-            step=positive(step=self.step),
-            coherence=fraction(coherence=self.coherence),
-            epsilon=positive(epsilon=self.epsilon),
-            engine=self.engine,
-        )
+    readable: ClassVar[type[StepLearner]] = MKNLMSLearner
+    compiled: ClassVar[str] = "Normalized"
+
+    def rule(self) -> dict[str, Any]:
+        return {
+            "step": positive(step=self.step),
+            "coherence": fraction(coherence=self.coherence),
+            "epsilon": positive(epsilon=self.epsilon),
+        }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from typing import ClassVar
+from math import sqrt
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from onlinegp.checks import Array, non_negative, positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.lms.several import SeveralLearner, SeveralRegressor
 from onlinegp.models.recipe import parameters
-from onlinegp.models.steps import Values
+from onlinegp.models.steps import StepLearner, Values
 
 LOWEST = -700.0  # of v below its largest: the share is 1e-304 there
 
@@ -37,17 +38,17 @@ class MXKLMSLearner(SeveralLearner):
     """KLMS filters f_q, mean = sum_q psi_q f_q; weights and shares follow the gradient of the squared error."""
 
     def __init__(
-        self, kernels: Sequence[Kernel], features: int, outputs: int, *, step: float, mixing_step: float, engine: str
+        self, kernels: Sequence[Kernel], features: int, outputs: int, *, step: float, mixing_step: float
     ) -> None:
-        super().__init__(kernels, features, outputs, engine=engine)
+        super().__init__(kernels, features, outputs)
         self.step, self.mixing_step = step, mixing_step
         self.gates = Values(v=np.zeros((len(self.fs), outputs)))
         self.parts["gates"] = self.gates
 
-    def look(self, x: Array) -> tuple[Array, Array, Array]:
+    def look(self, x: Array) -> tuple[Array, float, Array]:
         psi, parts = shares(self.gates["v"]), np.array([f.at(x)[1] for f in self.fs])
-        prior = sum(psi[q] ** 2 * f.diagonal(x) for q, f in enumerate(self.fs))
-        return (psi * parts).sum(axis=0), np.sqrt(np.maximum(1.0 / self.step, prior)), parts
+        prior = max(f.diagonal(x) for f in self.fs)  # at least that of sum_q psi_q^2 k_q
+        return (psi * parts).sum(axis=0), sqrt(max(1.0 / self.step, prior)), parts
 
     def correct(self, x: Array, y: Array, e: Array, seen: Array) -> None:
         v = self.gates["v"]
@@ -118,20 +119,19 @@ class MXKLMS(SeveralRegressor):
         'Pokharel, Seth and Principe, "Mixture kernel least mean square", Int. Joint Conf. Neural Networks, 2013.'
     )
 
-    def start(self, features: int, outputs: int) -> MXKLMSLearner:
-        return MXKLMSLearner(
-            self._kernels(),
-            features,
-            outputs,
-            step=positive(step=self.step),
-            mixing_step=non_negative("Use 0.0 for equal shares.", mixing_step=self.mixing_step),
-            engine=self.engine,
-        )
+    readable: ClassVar[type[StepLearner]] = MXKLMSLearner
+    compiled: ClassVar[str] = "Mixed"
+
+    def rule(self) -> dict[str, Any]:
+        return {
+            "step": positive(step=self.step),
+            "mixing_step": non_negative("Use 0.0 for equal shares.", mixing_step=self.mixing_step),
+        }
 
     @property
     def shares_(self) -> Array:
         """The shares of the kernels, (Q,) or (Q, outputs)."""
-        learner = self._working
+        learner = self._readable
         assert isinstance(learner, MXKLMSLearner)
         psi = shares(learner.gates["v"])
         return psi[:, 0] if self._single else psi

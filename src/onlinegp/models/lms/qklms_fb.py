@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from math import sqrt
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -37,11 +37,10 @@ class QKLMSFBLearner(StepLearner):
         radius: float,
         budget: int,
         forgetting: float,
-        engine: str,
     ) -> None:
         self.features, self.outputs = features, outputs
         self.step, self.radius, self.budget, self.forgetting = step, radius, budget, forgetting
-        self.f = Expansion(engine, kernel, features, outputs, also=("influence", "density"), most=budget)
+        self.f = Expansion("python", kernel, features, outputs, also=("influence", "density"), most=budget)
         self.parts = {"f": self.f}
 
     @property
@@ -158,14 +157,13 @@ class QKLMSFB(ExpansionRegressor):
         "Processing, 2013."
     )
 
-    def start(self, features: int, outputs: int) -> QKLMSFBLearner:
-        return QKLMSFBLearner(
-            self._kernel(),
-            features,
-            outputs,
-            step=positive(step=self.step),
-            radius=non_negative(radius=self.radius),
-            budget=count(budget=self.budget),
-            forgetting=fraction("Use 1.0 to forget nothing.", forgetting=self.forgetting),
-            engine=self.engine,
-        )
+    readable: ClassVar[type[StepLearner]] = QKLMSFBLearner
+    compiled: ClassVar[str] = "Significant"
+
+    def rule(self) -> dict[str, Any]:
+        return {
+            "step": positive(step=self.step),
+            "radius": non_negative(radius=self.radius),
+            "budget": count(budget=self.budget),
+            "forgetting": fraction("Use 1.0 to forget nothing.", forgetting=self.forgetting),
+        }

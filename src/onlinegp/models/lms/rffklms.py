@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from functools import cached_property
 from math import sqrt
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,12 +20,16 @@ MOST_FEATURES = 1_000_000
 
 
 class RFFKLMSLearner(StepLearner):
-    """Weights of D cosines: z(x) = sqrt(2 variance / D) cos(W x + b), so that z(x)'z(x') is about k(x, x')."""
+    """Weights of D cosines: z(x) = sqrt(2 variance / D) cos(W x + b), so that z(x)'z(x') is about k(x, x').
+
+    The weights that are kept are those of cos(W x + b): sqrt(2 variance / D) times those of z.
+    """
 
     def __init__(self, kernel: Kernel, features: int, outputs: int, *, step: float, basis: int, seed: int) -> None:
         self.features, self.outputs = features, outputs
         self.step, self.basis, self.seed = step, basis, seed
         self.variance, self.shape = parts_of(kernel)
+        self.share = 2.0 * self.variance / basis
         self._std = sqrt(max(1.0 / step, self.variance))
 
     # Made when they are needed: a file that only says that it has many features takes no memory
@@ -51,20 +55,22 @@ class RFFKLMSLearner(StepLearner):
 
     def z(self, x: Array) -> Array:
         """Return the features of x (d,), (D,)."""
+        return sqrt(self.share) * self.cosines(x)
+
+    def cosines(self, x: Array) -> Array:
+        """Return cos(W x + b), (D,)."""
         W, b = self.drawn
         angles = W @ x
         angles += b
-        np.cos(angles, out=angles)
-        angles *= sqrt(2.0 * self.variance / self.basis)
-        return angles
+        return np.cos(angles, out=angles)
 
     def look(self, x: Array) -> tuple[Array, float, Array]:
-        z = self.z(x)
-        return z @ self.w["w"], self._std, z
+        c = self.cosines(x)
+        return c @ self.w["w"], self._std, c
 
     def correct(self, x: Array, y: Array, e: Array, seen: Array) -> None:
         w = self.w["w"]
-        w += np.multiply.outer(seen, self.step * e)
+        w += np.multiply.outer(seen, self.step * self.share * e)
 
 
 @parameters
@@ -122,15 +128,12 @@ class RFFKLMS(StepSized):
         self.start(1, 1)
 
     def start(self, features: int, outputs: int) -> RFFKLMSLearner:
+        return RFFKLMSLearner(kernel_or_default(self.kernel), features, outputs, **self.rule())
+
+    def rule(self) -> dict[str, Any]:
+        """Return the parameters of the learner, or raise an error that names the wrong one."""
         if count("300 is a usual choice.", basis=self.basis) > MOST_FEATURES:
             raise ValueError(f"basis must be at most {MOST_FEATURES}, got {self.basis}. 300 is a usual choice.")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or self.seed < 0:
             raise ValueError(f"seed must be a whole number of at least 0, got {self.seed!r}.")
-        return RFFKLMSLearner(
-            kernel_or_default(self.kernel),
-            features,
-            outputs,
-            step=positive(step=self.step),
-            basis=int(self.basis),
-            seed=int(self.seed),
-        )
+        return {"step": positive(step=self.step), "basis": int(self.basis), "seed": int(self.seed)}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from onlinegp.checks import Array
 from onlinegp.kernels import RBF, Kernel, kernel_or_default
 from onlinegp.kernels.spec import columns
 from onlinegp.models.expansion import Expansion
-from onlinegp.models.lms.base import StepSized
+from onlinegp.models.lms.base import StepRegressor
 from onlinegp.models.moves import LengthScales
 from onlinegp.models.steps import StepLearner
 
@@ -20,9 +20,9 @@ FACTORS = (0.5, 1.0, 2.0)  # of the length scales of a tuned kernel
 class SeveralLearner(StepLearner):
     """One expansion for each kernel, all with the same centers."""
 
-    def __init__(self, kernels: Sequence[Kernel], features: int, outputs: int, *, engine: str) -> None:
+    def __init__(self, kernels: Sequence[Kernel], features: int, outputs: int, also: tuple[str, ...] = ()) -> None:
         self.features, self.outputs = features, outputs
-        self.fs = [Expansion(engine, kernel, features, outputs, also=("kcc",)) for kernel in kernels]
+        self.fs = [Expansion("python", kernel, features, outputs, also=also) for kernel in kernels]
         self.parts = {f"f{i}": f for i, f in enumerate(self.fs)}
 
     @property
@@ -36,7 +36,7 @@ class SeveralLearner(StepLearner):
             raise ValueError("all kernels must have the same stored centers.")
 
 
-class SeveralRegressor(StepSized):
+class SeveralRegressor(StepRegressor):
     """Base class of the models with several kernels.
 
     Parameters
@@ -47,13 +47,13 @@ class SeveralRegressor(StepSized):
         What computes the kernel rows: the compiled engine, the readable one, or the best that is there.
     """
 
-    shared: ClassVar[dict[str, str]] = {"engine": "auto"}
-
     kernels: Sequence[Kernel] | None = None
-    engine: str = "auto"
 
     def check(self) -> None:
         self.start(max(map(columns, self._kernels())), 1)
+
+    def over(self) -> tuple[Kernel, ...]:
+        return self._kernels()
 
     @classmethod
     def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
@@ -83,5 +83,6 @@ class SeveralRegressor(StepSized):
 
     @property
     def _several(self) -> SeveralLearner:
-        learner: Any = self._working
+        learner = self._readable
+        assert isinstance(learner, SeveralLearner)
         return learner

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 from onlinegp.checks import choice, count, fraction, positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.moves import FORGETTING, Move, Value
-from onlinegp.models.recipe import RecipeRegressor, parameters
+from onlinegp.models.recipe import RecipeRegressor, chosen_dictionary, parameters
 from onlinegp.recipes.beliefs import Posterior
+from onlinegp.recipes.dictionaries import Dictionary
 from onlinegp.recipes.forgetting import BackToPrior, Forgetting, Keep, UncertaintyInjection
 from onlinegp.recipes.pruning import LeastError
 from onlinegp.recipes.update import Recipe
@@ -39,6 +40,9 @@ class KRLST(RecipeRegressor):
         lambda) K and mu <- sqrt(lambda) mu; ``UncertaintyInjection(factor)`` means Sigma <- Sigma / lambda.
     power : {"fixed", "learned"}
         Whether the signal power, a factor of all variances, is taken from the kernel or learned from the innovations.
+    dictionary : Dictionary, optional
+        Which samples may become centers, from :mod:`onlinegp.recipes.dictionaries`; every sample if None. The others
+        are projected onto the centers.
     jitter : float
         Added to the diagonal of K, as a share of k(x, x); the default guards the last digits only.
     engine : str
@@ -61,6 +65,7 @@ class KRLST(RecipeRegressor):
     budget: int = 100
     forgetting: float | Forgetting = 1.0
     power: str = "fixed"
+    dictionary: Dictionary | None = None
     jitter: float = JITTER
 
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
@@ -87,6 +92,7 @@ class KRLST(RecipeRegressor):
         return Recipe(
             self._kernel(),
             Posterior(positive(noise=self.noise), positive(jitter=self.jitter)),
+            dictionary=chosen_dictionary(self.dictionary),
             forgetting=self._forgetting(),
             pruning=LeastError(count("OnlineGP has budget=None to grow freely.", budget=self.budget)),
             learn_power=choice(("fixed", "learned"), power=self.power) == "learned",

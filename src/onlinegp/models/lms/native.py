@@ -1,0 +1,129 @@
+"""The learners of steps, compiled: the readable ones say what they must give, and check what was stored."""
+
+from __future__ import annotations
+
+from math import sqrt
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from onlinegp.checks import Array
+from onlinegp.engine import compiled
+from onlinegp.engine.learner import gaussian
+from onlinegp.learner import Contents, Learner, Sizes
+from onlinegp.models.expansion import Expansion
+from onlinegp.models.steps import ErrorScale, StepLearner, Values
+from onlinegp.predictions import Gaussian
+
+
+def step_learner(engine: str, readable: StepLearner, kind: str, rule: dict[str, Any]) -> Learner:
+    """Return a readable learner, or its compiled twin, by the engine's name.
+
+    "auto" takes the compiled one where it was built and knows the kernels. `kind` is the name of the compiled rule.
+    """
+    if not compiled(engine):
+        return readable
+    from onlinegp.engine.native import UnsupportedError
+
+    try:
+        return NativeStepLearner(readable, kind, rule)
+    except UnsupportedError:
+        if engine == "native":
+            raise
+    return readable
+
+
+class NativeStepLearner:
+    """A compiled rule, with the contents of its readable twin: what one of them stored, the other can load."""
+
+    def __init__(self, twin: StepLearner, kind: str, rule: dict[str, Any]) -> None:
+        from onlinegp.engine import _native
+
+        self._twin, self.features, self.outputs = twin, twin.features, twin.outputs
+        self._fs = [part for part in twin.parts.values() if isinstance(part, Expansion)]
+        self.errors = next((part for part in twin.parts.values() if isinstance(part, ErrorScale)), None)
+        self._core = _native.StepFilter(_packed(self._fs, kind, rule), self.features, self.outputs)
+
+    size = property(attrgetter("_core.size"), doc="The number of centers.")
+    seen = property(attrgetter("_core.seen"), doc="The number of rows learned.")
+
+    def learn(self, X: Array, Y: Array) -> None:
+        if self.errors is None:
+            self._core.learn(np.ascontiguousarray(X), np.ascontiguousarray(Y))
+        else:
+            self.run(X, Y)
+
+    def run(self, X: Array, Y: Array) -> tuple[Gaussian, Sizes]:
+        mean, variance, size = self._core.run(np.ascontiguousarray(X), np.ascontiguousarray(Y))
+        if self.errors is None:
+            return gaussian(mean, variance), size
+        with np.errstate(all="ignore"):
+            return Gaussian(mean, self.errors.along(Y - mean)), size
+
+    def predict(self, X: Array) -> Gaussian:
+        from onlinegp.engine import thread_count
+
+        mean, variance = self._core.predict(np.ascontiguousarray(X), thread_count())
+        if self.errors is None:
+            return gaussian(mean, variance)
+        return Gaussian(mean, np.tile(self.errors.std, (len(X), 1)))
+
+    def skip(self, X: Array, Y: Array | None = None) -> Gaussian:
+        return self.predict(X)
+
+    def begin_series(self) -> None:
+        pass
+
+    def learn_one(self, x: object, y: object) -> bool | None:
+        return self._core.learn_one(x, y) if self.errors is None else None
+
+    def predict_one(self, x: object) -> tuple[float, float] | None:
+        quick = self._core.predict_one(x)
+        if quick is None or self.errors is None:
+            return None if quick is None else (quick[0], sqrt(quick[1]))
+        return quick[0], float(self.errors.std[0])
+
+    def dump(self) -> Contents:
+        return self.readable().dump()
+
+    def load(self, contents: Contents) -> None:
+        self._twin.load(contents)
+        fs = self._fs
+        values = [f.weights.T for f in fs] + [f.numbers(name)[None, :] for f in fs for name in f.also]
+        self._core.load(fs[0].centers, np.vstack(values), self._gates().copy(), self._twin.seen)
+
+    def readable(self) -> StepLearner:
+        """Return the readable twin with all that was learned."""
+        C, values, gates = self._core.save()
+        weights, numbers = np.split(values, [len(self._fs) * self.outputs])
+        numbers_in_order = iter(numbers)
+        for f, own in zip(self._fs, np.split(weights, len(self._fs)), strict=True):
+            also = {name: next(numbers_in_order) for name in f.also}
+            f.load({"centers": C, "weights": np.ascontiguousarray(own.T), **also})
+        self._gates()[...] = gates
+        self._twin.seen = self.seen
+        return self._twin
+
+    def _gates(self) -> Array:
+        """The gates of a mixture, (kernels, outputs), to be changed in place; zeros for others."""
+        for part in self._twin.parts.values():
+            if isinstance(part, Values):
+                return part["v"]
+        return np.zeros((len(self._fs), self.outputs))
+
+
+def _packed(fs: list[Expansion], kind: str, rule: dict[str, Any]) -> Any:
+    """Return the rule and its kernels as the compiled learner reads them."""
+    from onlinegp.engine import _native
+    from onlinegp.engine.native import pack_kernel
+
+    core = _native.StepRule()
+    core.kind = getattr(_native.StepKind, kind)
+    for name, value in rule.items():
+        setattr(core, name, value)
+    for f in fs:
+        recipe = _native.Recipe()
+        pack_kernel(recipe, f.kernel, f.features)
+        core.add(recipe)
+    return core
