@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -55,6 +56,7 @@ class Nothing(StatefulProcessor):
 
 
 def session() -> SparkSession:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     settings = {
         "spark.ui.enabled": "false",
