@@ -2,9 +2,9 @@
 
     python benchmarks/keyed.py [--keys 100000] [--folder DIR]
 
-The models have 50 centers of 4 inputs. "misses" visits keys in turn with room for a hundredth of them, so that every
-event reads a model from the store and writes another. "disk" is what the same bytes take without any model: states of
-that size read and written through SQLite in the same order.
+The models have 50 centers of 4 inputs; their states are exact, and then compact. "misses" visits keys in turn with room
+for a hundredth of them, so that every event reads a model from the store and writes another. "disk" is what the same
+bytes take without any model: states of that size read and written through SQLite in the same order.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ def timed(fleet: ogp.Fleet, keys: list[int], repeats: int = 3) -> str:
     return f"{best:,.0f} events per second ({len(keys) / least:,.0f} per second of processor time)"
 
 
-def agreement(folder: Path) -> tuple[bool, float]:
+def agreement(folder: Path, compact: bool) -> tuple[bool, float]:
     """Return whether 2,000 keys of 50 events give the same bits in memory and in a store of 200, and the seconds."""
     rng = np.random.default_rng(0)
     X, y = rows(rng, 100_000)
     keys = rng.permutation(np.repeat(np.arange(2000), 50)).tolist()
-    memory, said, start = ogp.Fleet(MODEL), {}, perf_counter()
-    with ogp.Fleet(MODEL, store=folder / "agreement.db", keep=200) as stored:
+    memory, said, start = ogp.Fleet(MODEL, compact=compact), {}, perf_counter()
+    with ogp.Fleet(MODEL, store=folder / "agreement.db", keep=200, compact=compact) as stored:
         for name, fleet in {"memory": memory, "store": stored}.items():
             parts = [fleet.run(keys[i : i + 5000], X[i : i + 5000], y[i : i + 5000]) for i in range(0, len(y), 5000)]
             said[name] = np.concatenate([np.stack([part.mean, part.std]) for part in parts], axis=1)
@@ -64,10 +64,10 @@ def agreement(folder: Path) -> tuple[bool, float]:
     return bool(same), perf_counter() - start
 
 
-def many(folder: Path, keys: int, keep: int) -> tuple[str, float, float]:
+def many(folder: Path, keys: int, keep: int, compact: bool) -> tuple[str, float, float]:
     """Return the events per second when each event is a new key or a miss, the peak of memory and the bytes per key."""
-    full, _ = step(MODEL, None, *rows(np.random.default_rng(0), 200))
-    with ogp.Fleet(MODEL, store=folder / "many.db", keep=keep) as fleet:
+    full = full_state(compact)
+    with ogp.Fleet(MODEL, store=folder / "many.db", keep=keep, compact=compact) as fleet:
         fleet.learn([0], *rows(np.random.default_rng(0), 1))
     store = Store(folder / "many.db")  # full states for all keys: learning each would take hours
     for i in range(1, keys, 1000):
@@ -81,21 +81,27 @@ def many(folder: Path, keys: int, keep: int) -> tuple[str, float, float]:
     return speed, peak, (folder / "many.db").stat().st_size / keys
 
 
-def disk(folder: Path, keys: int) -> float:
+def full_state(compact: bool) -> bytes:
+    return step(MODEL, None, *rows(np.random.default_rng(0), 200), compact=compact)[0]
+
+
+def disk(folder: Path, keys: int, bytes_each: int) -> str:
     """Return how many states a second SQLite reads and writes, in the order of the misses, without any model."""
-    state, store = bytes(len(step(MODEL, None, *rows(np.random.default_rng(0), 200))[0])), Store(folder / "disk.db")
+    state, store = bytes(bytes_each), Store(folder / "disk.db")
     for i in range(0, keys, 1000):
         store.put([(key, None, state) for key in range(i, i + 1000)], 1000)
     store.commit()
     order = [(7919 * i) % keys for i in range(20_000)]
-    start = perf_counter()
+    start, used = perf_counter(), process_time()
     for i in range(0, len(order), 1000):
         store.get(order[i : i + 1000])
         store.put([(key, None, state) for key in order[i : i + 1000]], 0)
     store.commit()
-    seconds = perf_counter() - start
+    seconds, used = perf_counter() - start, process_time() - used
     store.close()
-    return len(order) / seconds
+    return (
+        f"{len(order) / seconds:,.0f} states read and written per second ({len(order) / used:,.0f} of processor time)"
+    )
 
 
 def fitting(make: Callable[[], ogp.Fleet]) -> str:
@@ -112,25 +118,25 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=100_000)
     parser.add_argument("--folder", type=Path, help="where the stores are made (a temporary one)")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=args.folder) as name:
-        folder = Path(name)
-        state, _ = step(MODEL, None, *rows(np.random.default_rng(0), 200))
-        print(f"a state: {len(state):,} bytes, {M} centers of {D} inputs; as a model file {len(_file(state)):,}")
-        speed, peak, size = many(folder, args.keys, args.keys // 100)
-        print(f"{args.keys:,} keys, each event misses: {speed}, {peak:,.0f} MB of memory at most")
-        print(f"the file: {size:,.0f} bytes per key")
-        print(f"disk alone: {disk(folder, 20_000):,.0f} states read and written per second")
-        print(f"keys fit, in memory: {fitting(lambda: ogp.Fleet(MODEL))}")
-        stored = fitting(lambda: ogp.Fleet(MODEL, store=folder / "fit.db"))
-        print(f"keys fit, with a store: {stored}, a commit per 100,000 events included")
-        same, seconds = agreement(folder)
-        print(f"2,000 keys x 50 events, memory and a store that keeps 200: same bits: {same} ({seconds:.0f} s)")
+    for compact in (False, True):
+        with tempfile.TemporaryDirectory(dir=args.folder) as name:
+            measure(Path(name), args.keys, compact)
 
 
-def _file(state: bytes) -> bytes:
-    from onlinegp.keyed import restored
-
-    return restored(MODEL, state).to_bytes()
+def measure(folder: Path, keys: int, compact: bool) -> None:
+    size = len(full_state(compact))
+    print(f"{'compact' if compact else 'exact'} states of {size:,} bytes: {M} centers of {D} inputs")
+    speed, peak, each = many(folder, keys, keys // 100, compact)
+    print(f"  {keys:,} keys, each event misses: {speed}, {peak:,.0f} MB of memory at most")
+    print(f"  the file: {each:,.0f} bytes per key")
+    print(f"  disk alone: {disk(folder, 20_000, size)}")
+    print(f"  keys fit, in memory: {fitting(lambda: ogp.Fleet(MODEL, compact=compact))}")
+    stored = fitting(lambda: ogp.Fleet(MODEL, store=folder / "fit.db", compact=compact))
+    print(f"  keys fit, with a store: {stored}, a commit per 100,000 events included")
+    same, seconds = agreement(folder, compact)
+    print(
+        f"  2,000 keys x 50 events, memory and a store that keeps 200: same bits: {same} ({seconds:.0f} s)", flush=True
+    )
 
 
 if __name__ == "__main__":

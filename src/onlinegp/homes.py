@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from onlinegp.engine.keys import Numbers
 from onlinegp.engine.members import Members, Which
-from onlinegp.files.store import Key, Last, Note, Store
+from onlinegp.files.store import AT_ONCE, Key, Last, Note, Store
 from onlinegp.learner import Contents
 
 Keys = Sequence[Hashable]
@@ -188,16 +188,18 @@ class Stored:
 
     def _bring(self, keys: list[Key]) -> None:
         """Have these keys, at most `keep`, in memory; those used longest ago make room."""
-        members, slots = self.members, self._slots
-        assert members is not None
         absent = []
         for key in keys:
-            if key in slots:
-                slots.move_to_end(key)
+            if key in self._slots:
+                self._slots.move_to_end(key)
             else:
                 absent.append(key)
-        if not absent:
-            return
+        for i in range(0, len(absent), AT_ONCE):
+            self._fetch(absent[i : i + AT_ONCE])
+
+    def _fetch(self, absent: list[Key]) -> None:
+        members, slots = self.members, self._slots
+        assert members is not None
         free, room = len(self._free), self.keep - len(slots) - len(self._free)
         self._leave([next_key for next_key, _ in zip(slots, range(len(absent) - free - room), strict=False)])
         grown = len(slots) + len(self._free)
@@ -230,13 +232,15 @@ class Stored:
         """Write those of the keys that have changed to the store, within its transaction."""
         assert self.members is not None
         changed = [key for key in keys if key in self._changed]
-        loose = [key for key in changed if key not in self._packed]
-        which = _indices(self._slots[key] for key in loose)
-        fresh = dict(zip(loose, self.members.pack(which, self._about["single"], self.compact), strict=True))
-        rows = [(key, self._last[key], fresh.get(key) or self._packed[key]) for key in changed]
-        self.store.put(rows, new=sum(key in self._new for key in changed))
-        self._changed.difference_update(changed)
-        self._new.difference_update(changed)
+        for i in range(0, len(changed), AT_ONCE):
+            some = changed[i : i + AT_ONCE]
+            loose = [key for key in some if key not in self._packed]
+            which = _indices(self._slots[key] for key in loose)
+            fresh = dict(zip(loose, self.members.pack(which, self._about["single"], self.compact), strict=True))
+            rows = [(key, self._last[key], fresh.get(key) or self._packed[key]) for key in some]
+            self.store.put(rows, new=sum(key in self._new for key in some))
+            self._changed.difference_update(some)
+            self._new.difference_update(some)
 
     def commit(self) -> None:
         """Make the store what the models are now, and safe."""

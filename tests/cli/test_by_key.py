@@ -135,13 +135,13 @@ def test_what_is_refused(data, tmp_path):
 def crash(folder: Path, *, rows: int, kills: int, every: int, more: list[str]) -> list[int]:
     """Compare a run that is killed so many times with one that is not; return the rows at which it was."""
     write_events(folder / "events.csv", rows, keys=40)
-    args = ["run", "events.csv", *BY, *FIXED, "--out", "out.csv", *more]
+    args = ["run", "events.csv", *BY, *FIXED, "--out", "out.csv", "--every", str(every), *more]
     onlinegp(*args, cwd=folder)
     out = folder / "out.csv"
     whole = out.read_bytes()
     assert whole.count(b"\n") == rows + 1
     out.unlink()
-    args += ["--checkpoint", "safe", "--every", str(every), "--keep", "10"]
+    args += ["--checkpoint", "safe", "--keep", "10"]
     crashing = Crashing(args, out, len(whole), cwd=folder, seed="keys")
     crashing.kill(kills)
     onlinegp(*crashing.args, cwd=folder)
@@ -150,13 +150,14 @@ def crash(folder: Path, *, rows: int, kills: int, every: int, more: list[str]) -
     return crashing.landed
 
 
-@pytest.mark.parametrize("more", [["--robust"], slow([])])
+@pytest.mark.parametrize("more", [["--robust"], slow([]), slow(["--compact"])])
 def test_killed_runs_give_the_same_bytes(tmp_path, more):
     assert len(crash(tmp_path, rows=6_000, kills=2, every=300, more=more)) == 2
 
 
 @pytest.mark.attack
-def test_twenty_kills(tmp_path):
-    landed = crash(tmp_path, rows=60_000, kills=20, every=1000, more=[])
+@pytest.mark.parametrize("more", [[], ["--compact"]])
+def test_twenty_kills(tmp_path, more):
+    landed = crash(tmp_path, rows=60_000, kills=20, every=1000, more=more)
     assert len(landed) == 20
     assert len(set(landed)) > 10

@@ -23,7 +23,7 @@ def store(tmp_path):
 
 def test_what_is_in_it(store):
     facts = json.loads(inside("inspect", store, "--json").stdout)
-    assert facts["models"] == 3
+    assert (facts["models"], facts["compact"]) == (3, False)
     assert sorted(map(str, facts["first keys"])) == ["7", "a", "b"]
     assert facts["model"] == "KRLST"
     assert facts["parameters"]["budget"] == "9"

@@ -235,7 +235,7 @@ def changed(path, *commands: str) -> None:
         ("CREATE TABLE more (x)", "no store of onlinegp"),
         ("CREATE TRIGGER t AFTER INSERT ON models BEGIN DELETE FROM models; END", "no store of onlinegp"),
         ("DROP TABLE models", "no store of onlinegp"),
-        ("UPDATE about SET value = '2' WHERE name = 'format'", "format 2"),
+        ("UPDATE about SET value = '3' WHERE name = 'format'", "has format 3"),
         ("UPDATE about SET value = '[' WHERE name = 'model'", "not JSON"),
         ("UPDATE about SET value = '{}' WHERE name = 'model'", "a class and parameters"),
         ("UPDATE about SET value = '{\"features\": 2}' WHERE name = 'events'", "impossible sizes"),

@@ -58,8 +58,9 @@ def main(args: argparse.Namespace) -> int:
 def _stored(args: argparse.Namespace, path: Path) -> dict[str, Any]:
     """Return what a store holds, or what it holds for a key."""
     if args.key is None:
-        facts = {"store": str(path), "bytes": path.stat().st_size, **stored_facts(path)}
-        return facts | _about_model(stored_model(path)[0])
+        model, compact = stored_model(path)
+        facts = {"store": str(path), "bytes": path.stat().st_size, "compact": compact, **stored_facts(path)}
+        return facts | _about_model(model)
     model = stored_one(path, args.key)
     if args.out is not None:
         write_atomically(args.out, [model.to_bytes()])

@@ -18,12 +18,12 @@ from onlinegp.files.atomic import check_writable
 from onlinegp.files.container import ModelFileError
 
 MAGIC = b"SQLite format 3\0"
-FORMAT = 1
+FORMAT = 2
 TABLES = {
     "about": "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "models": "CREATE TABLE models (number INTEGER PRIMARY KEY, key NOT NULL UNIQUE, last, state BLOB NOT NULL)",
 }
-AT_ONCE = 500  # keys in one question
+AT_ONCE = 100  # keys in one question, whose states a processor's cache can hold
 PAGE = 8192  # bytes; a state takes several pages in a row
 
 Key = str | int
