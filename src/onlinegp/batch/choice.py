@@ -98,8 +98,14 @@ def best_of(
     Parameters
     ----------
     candidate : class of models
-    found, judge, budget, given
-        See `recommend`.
+    found : list of Hyperparameters
+        Kernels and noises to begin with.
+    judge : callable
+        Returns the `Outcome` of a model on the rows.
+    budget : int
+        The most centers.
+    given : dict, optional
+        Parameters that are not searched, by name.
     effort : int
         Rows that all trials together may run; what is begun is finished.
     until : float
