@@ -152,7 +152,7 @@ def _tell_if_unchecked(model: OnlineRegressor, args: argparse.Namespace, talk: T
     if not isinstance(model, Forecaster) and not model.n_features_in_:
         talk(
             f"the forecasts of {args.start} were never compared with the values that followed, so the intervals of "
-            "far steps may be too wide. Learn the whole series here, or use a model that `onlinegp forecast --save` wrote."
+            "far steps may be too wide. Learn the whole series here, or use a model of `onlinegp forecast --save`."
         )
 
 
