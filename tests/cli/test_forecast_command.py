@@ -63,7 +63,7 @@ def test_a_model_whose_forecasts_were_never_checked_says_so(folder):
     inside("run", "series.txt", *MODEL, "--lags", 4, "--save", "m.ogp", "--out", "o.csv", cwd=folder)
     for source in ([], ["series.txt"]):
         told = inside("forecast", *source, "--start", "m.ogp", "--steps", 5, cwd=folder).stderr.decode()
-        assert "never compared with what came" in told
+        assert "never compared with the values that followed" in told
         assert "onlinegp forecast --save" in told
 
 

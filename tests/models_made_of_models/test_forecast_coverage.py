@@ -1,4 +1,4 @@
-"""Forecasts hold what they promise: 95% intervals cover 93 to 97% of what came, 1, 5 and 20 steps ahead."""
+"""Forecasts hold what they promise: 95% intervals cover 93 to 97% of the values, 1, 5 and 20 steps ahead."""
 
 from __future__ import annotations
 

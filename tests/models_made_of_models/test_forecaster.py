@@ -1,4 +1,4 @@
-"""Forecaster: forecasts along a series are compared with what came, and those after them corrected, step by step."""
+"""Forecaster: forecasts along a series are compared with the values that followed, and later ones corrected."""
 
 from __future__ import annotations
 

@@ -39,8 +39,9 @@ EPILOG = f"""examples:
   onlinegp forecast --start model.ogp --steps 20              nothing new: from where the model was saved
 
 The series is learned as `onlinegp run` does. Then many possible futures are followed, each with values drawn from the
-predictions of its own past: so the uncertainty of one step is passed on to the next. Along the series forecasts are
-compared with what came, and the spread at each step is corrected by how large their errors were (not with --features).
+predictions of its own past: so the uncertainty of one step is passed on to the next. Along the series forecasts
+are compared with the values that followed, and the spread at each step is corrected by how large the errors were (not
+with --features).
 --direct trains a model for each step instead, which predicts so many rows ahead at once: slower, and better where
 errors build up.
 
@@ -150,8 +151,8 @@ def _forecast(args: argparse.Namespace, last: LastValues, talk: Talk) -> Predict
 def _tell_if_unchecked(model: OnlineRegressor, args: argparse.Namespace, talk: Talk) -> None:
     if not isinstance(model, Forecaster) and not model.n_features_in_:
         talk(
-            f"the forecasts of {args.start} were never compared with what came, so the intervals of far steps may be "
-            "too wide. Learn the whole series here, or use a model that `onlinegp forecast --save` wrote."
+            f"the forecasts of {args.start} were never compared with the values that followed, so the intervals of "
+            "far steps may be too wide. Learn the whole series here, or use a model of `onlinegp forecast --save`."
         )
 
 

@@ -1,4 +1,4 @@
-"""Forecasts that are compared with what came, so that those after them have the right spread at every step."""
+"""Forecasts that are compared with the values that followed, so that later ones have the right spread at every step."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EXPECTED = (1.0 + 1.0 / PATHS) * (PATHS - 1.0) / (PATHS - 3.0)
 
 @parameters
 class Forecaster(Lagged):
-    """A model with lags whose forecasts are compared with what came, and their spread corrected at every step.
+    """A model with lags whose forecasts are compared with the values that followed, to correct their spread.
 
     Sampled paths take all noise for a part of the series, which drives what comes after it. Where the noise is in the
     measurement, or the model has a bias, their spread after many steps is wrong. So forecasts are made along the
