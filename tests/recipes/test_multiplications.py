@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
+from models import EVERY
 from onlinegp.kernels import RBF
 
 
@@ -108,6 +109,13 @@ def test_formulas_count_what_a_plain_loop_multiplies(model, loop, m):
     Number.count = 0
     loop(C, x, alpha, Number(1.0))
     assert model.multiplications(m, 3) == pytest.approx(Number.count, rel=0.02, abs=12)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_model_has_a_count_that_grows_with_its_size_or_none(name):
+    few, many = (EVERY[name].multiplications(size, 2) for size in (5, 500))
+    assert (few is None) == (many is None)
+    assert few is None or 0 < few <= many
 
 
 def test_a_full_budget_and_forgetting_add_to_it():
