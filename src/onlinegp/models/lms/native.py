@@ -87,6 +87,9 @@ class NativeStepLearner:
     def dump(self) -> Contents:
         return self.readable().dump()
 
+    def dump_compact(self) -> Contents:
+        return self.dump()
+
     def load(self, contents: Contents) -> None:
         self._twin.load(contents)
         fs = self._fs
