@@ -132,7 +132,7 @@ def test_two_options_never_name_the_same_file(tmp_path, way, exists):
         assert "the same file" in told, (command, one, other, told)
         assert contents(folder) == before, (command, one, other)
         tried += 1
-    assert tried == 34 + 1 + 5 + 11 + 1 + 3 + 1
+    assert tried == 34 + 1 + 5 + 11 + 1 + 10 + 1
     print(f"\n{tried} pairs of options that name the same file by {way} were refused", file=sys.stderr)
 
 

@@ -86,24 +86,23 @@ def test_a_stream_that_stops_amid_a_batch_gives_what_memory_gives(spark, tmp_pat
 
 
 class Fatal(ogp.KRLST):
-    """Kills its process once, at the fifth key that it works for, if a file is there."""
+    """Kills a process other than the driver once, where it starts to work there, if a file is there."""
 
     marker = ""
-    calls = 0
+    driver = 0
 
-    def start(self, features, outputs):
-        Fatal.calls += 1
-        if Fatal.calls == 5 and os.path.exists(Fatal.marker):
+    def start_many(self, features, outputs):
+        if os.getpid() != Fatal.driver and os.path.exists(Fatal.marker):
             os.remove(Fatal.marker)
             os.kill(os.getpid(), signal.SIGKILL)
-        return super().start(features, outputs)
+        return super().start_many(features, outputs)
 
 
 def test_a_worker_that_is_killed_is_replaced(spark, tmp_path):
     frame = events(12, 20)
     write_files(frame, tmp_path / "in", 1)
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    Fatal.marker = str(tmp_path / "kill")
+    Fatal.marker, Fatal.driver = str(tmp_path / "kill"), os.getpid()
     Path(Fatal.marker).touch()
     fatal = Fatal(SMALL.kernel, noise=SMALL.noise, budget=SMALL.budget)
     out = finished(run_keyed(stream(spark, tmp_path / "in"), **ROLES, model=fatal), tmp_path)

@@ -48,7 +48,7 @@ class LMS(LinearRegressor):
     """
 
     _: KW_ONLY
-    step: float = 0.05
+    step: float = 0.01
     intercept: bool = True
 
     tuned_by: ClassVar[Literal["density", "error"]] = "error"
