@@ -206,6 +206,10 @@ class KLMSCSAL1(KLMSCSL1):
     penalty: float = 1e-5
     epsilon: float = 1e-6
 
+    cost: ClassVar[str] = KLMSCSL1.cost
+    memory: ClassVar[str] = KLMSCSL1.memory
+    variance: ClassVar[str] = KLMSCSL1.variance
+    citation: ClassVar[str] = KLMSCSL1.citation
     equation: ClassVar[str] = (
         "alpha <- alpha + step e k, |alpha_i| <- max(|alpha_i| - penalty / (|alpha_i| + epsilon), 0)"
     )
