@@ -102,7 +102,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flags.add_argument("--flag-exit", action="store_true", help="end with exit code 5 if anything was flagged")
     safety = parser.add_argument_group("safety")
     safety.add_argument("--on-bad-row", choices=("stop", "skip"), default="stop", help="(stop)")
-    safety.add_argument("--rejects", metavar="FILE", help="with skip: where to write such rows and why, CSV")
+    safety.add_argument("--rejects", metavar="FILE", help="with skip or --late drop: where to write such rows, CSV")
     safety.add_argument("--checkpoint", metavar="DIR", help="keep model, position and output together in DIR")
     safety.add_argument("--every", default="10000", metavar="N", help="rows, or seconds such as '30 s' (10000)")
     safety.add_argument("--resume", action="store_true", help="go on from the checkpoint, if there is one")
