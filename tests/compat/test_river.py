@@ -21,7 +21,8 @@ rows = [({"b": x[0], "a": x[1]}, y) for x, y in zip(*stream(60), strict=True)]
 
 @pytest.mark.parametrize("name", {type(model): name for name, model in reversed(FILTERS.items())}.values())
 def test_rivers_checks(name):
-    checks.check_estimator(RiverRegressor(FILTERS[name]))
+    model = ogp.LMS(step=1e-6) if name == "LMS" else FILTERS[name]  # stable for inputs as they come
+    checks.check_estimator(RiverRegressor(model))
 
 
 def test_dictionaries_are_rows_sorted_by_name():

@@ -41,6 +41,12 @@ def test_a_third_of_the_bytes():
     assert len(small) < len(large) / 3
 
 
+@pytest.mark.parametrize("name", ["Scaled", "Lagged-Scaled-Robust", "Calibrated", "Mixture", "SWKRLS"])
+def test_models_made_of_such_models_are_smaller_too(name):
+    large, small = (step(EVERY[name], None, *stream(60), compact=compact)[0] for compact in (False, True))
+    assert len(small) < 0.7 * len(large)
+
+
 @pytest.mark.parametrize("name", TRACKED)
 @pytest.mark.parametrize("engine", ["auto", "python"])
 def test_what_is_made_again_is_what_was_left_out(name, engine):

@@ -109,7 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="stop",
         help="what to do with a row that cannot be used (stop)",
     )
-    safety.add_argument("--rejects", metavar="FILE", help="with skip: where to write such rows and why, CSV")
+    safety.add_argument("--rejects", metavar="FILE", help="with skip or --late drop: where to write such rows, CSV")
     safety.add_argument("--checkpoint", metavar="DIR", help="keep model, position and output together in DIR")
     safety.add_argument(
         "--every", default="10000", metavar="N", help="with --checkpoint: so many rows, or '30 s', apart (10000)"

@@ -239,14 +239,17 @@ class MixtureLearner:
         return None
 
     def dump(self) -> Contents:
-        contents: Contents = {"log_weights": self.log_weights.copy(), "seen": self.seen}
-        contents |= {"total": self._total.copy(), "count": self._count.copy()}
-        for name, member in self.members.items():
-            contents |= nested(name, member.dump())
-        return contents
+        return self._dump({name: member.dump() for name, member in self.members.items()})
 
     def dump_compact(self) -> Contents:
-        return self.dump()
+        return self._dump({name: member.dump_compact() for name, member in self.members.items()})
+
+    def _dump(self, members: dict[str, Contents]) -> Contents:
+        contents: Contents = {"log_weights": self.log_weights.copy(), "seen": self.seen}
+        contents |= {"total": self._total.copy(), "count": self._count.copy()}
+        for name, learned in members.items():
+            contents |= nested(name, learned)
+        return contents
 
     def load(self, contents: Contents) -> None:
         own = {name: value for name, value in contents.items() if name.partition(".")[0] not in self.members}
