@@ -15,12 +15,11 @@ nearest center if it was quantized, Q k if it was projected. A belief is a choic
     Exact          tracked, over centers that are the data                               O(m^2)
     LeastSquares   tracked, with a flat prior at the centers                             O(m^2)
 
-Those that track it do so in whitened coordinates, without an inverse. `_Belief` lists what is asked of all of them.
+Those that track it do so in whitened coordinates, without an inverse. `BeliefBase` lists what is asked of all of them.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import sqrt
 from typing import ClassVar
@@ -29,8 +28,9 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
+from onlinegp.recipes.belief import BeliefBase, coordinates, solve, turned, unit
 from onlinegp.recipes.forgetting import toward_prior
-from onlinegp.recipes.state import NEW, PROJECTED, Prediction, State
+from onlinegp.recipes.state import NEW, Prediction, State
 
 LEAST_DOUBT = 1e-15  # a share of the prior variance: rounding cannot tell less of it from none
 SMALLEST_NOVELTY = 1e-12  # the same of what the centers do not express, where x is to become one of them
@@ -39,76 +39,8 @@ LEAST_POWER, MOST_POWER = 1e-4, 1e4  # of a state: what its prior variance may b
 RENEWED_EVERY = 16  # corrections until the next entry of dQ is made anew
 
 
-def unit(m: int, slot: int) -> Array:
-    """Return the unit vector of a slot; NEW is the slot after the last."""
-    e = np.zeros(m + (slot == NEW))
-    e[slot] = 1.0
-    return e
-
-
-def solve(L: Array, x: Array, *, transposed: bool = False) -> Array:
-    """Return L^-1 x, or L^-T x; x (m,) or (m, p)."""
-    from scipy.linalg.lapack import dtrtrs
-
-    return dtrtrs(L.T, x, lower=0, trans=0 if transposed else 1)[0] if len(L) else x.copy()  # LAPACK sees L'
-
-
-def coordinates(state: State, prediction: Prediction, slot: int) -> Array:
-    """Return q, the coordinates of x in the dictionary: a unit vector, or K^-1 k = L^-T t if x is projected."""
-    if slot == PROJECTED:
-        return solve(state.square("L"), prediction.t, transposed=True)
-    return unit(state.size, slot)
-
-
-def turned(X: Array, n: Array, j: int) -> Array:
-    """Return X E, where E (m, m - 1) is an orthonormal basis of all that is orthogonal to n, and n is 0 before j.
-
-    The columns of E are e_i for i < j, and (nu_{i-1} e_i - n_i / nu_{i-1} n_{<i}) / nu_i for i > j, with nu_i the
-    length of n up to i. Where every row of X but j is orthogonal to n, as in L, X E without row j is a triangle again.
-    """
-    nu = np.sqrt(np.cumsum(n[j:] ** 2))
-    sums = np.cumsum(X[..., j:-1] * n[j:-1], axis=-1)
-    rest = (nu[:-1] * X[..., j + 1 :] - n[j + 1 :] / nu[:-1] * sums) / nu[1:]
-    return np.concatenate([X[..., :j], rest], axis=-1)
-
-
 @dataclass(frozen=True)
-class _Belief(ABC):
-    """What a belief does unless it says otherwise: nothing is tracked, and a center that leaves is truncated."""
-
-    tracks: ClassVar[tuple[str, ...]] = ()
-    projects: ClassVar[bool] = False
-
-    @abstractmethod
-    def gain(self, state: State, prediction: Prediction, slot: int) -> tuple[Array, float]:
-        """Return the gain g, with x in the last place if it was admitted, and the innovation variance s."""
-
-    def expresses(self, prediction: Prediction) -> bool:
-        """Return whether the centers express x already, so that it need not become one."""
-        return False
-
-    def track(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:
-        """Keep up what is tracked: as a rule, L alone, and only where the dictionary asks for it."""
-        if admitted and state.L is not None:
-            state.square("L")[-1] = np.append(prediction.t, sqrt(prediction.gamma2))
-
-    def candidates(self, state: State, prediction: Prediction, e: Array) -> tuple[Array, Array]:
-        """Return the weights as they would be with x admitted, in the last place, and what each of them matters."""
-        g, s = self.gain(state, prediction, NEW)
-        alpha = np.multiply.outer(g, e / s)
-        alpha[:-1] += state.a
-        return alpha, np.ones(len(g))
-
-    def drop(self, state: State, j: int, kernel: Kernel) -> int:
-        """Let a center go, and return the slot of the newest one."""
-        return state.move_last_to(j)
-
-    def weights(self, state: State) -> Array:
-        return state.a.copy()
-
-
-@dataclass(frozen=True)
-class Prior(_Belief):
+class Prior(BeliefBase):
     """B = 0: the covariance stays the prior's, whatever was seen; all novelty goes into one weight (type I).
 
     The step is the inverse of the innovation variance, step = 1 / (noise + k(x, x)) (paper, eq. 16), so the
@@ -128,7 +60,7 @@ class Prior(_Belief):
 
 
 @dataclass(frozen=True)
-class Beta(_Belief):
+class Beta(BeliefBase):
     """B = beta I: Sigma = K (beta K + I) (paper, eq. 12), so v = k(x, x) + beta |k|^2.
 
     Sigma is positive semidefinite if and only if beta >= -1 / lambda_max(K). With beta="auto" it is the most negative
@@ -181,7 +113,7 @@ class Beta(_Belief):
 
 
 @dataclass(frozen=True)
-class Isotropic(_Belief):
+class Isotropic(BeliefBase):
     """B = I - Q, so that g = k: novelty is spread over all weights (type II).
 
     The innovation variance that the step implies is (epsilon + |k|^2) / step, x counted in k where it was admitted
@@ -205,7 +137,7 @@ class Isotropic(_Belief):
         return K @ K
 
 
-class _Tracked(_Belief):
+class _Tracked(BeliefBase):
     """What the tracked beliefs share: f at the centers is L u, with L lower triangular and u ~ N(b, S).
 
     With t = L^-1 k the mean is t . b. A new center gives L one more row, [t, sqrt(gamma2)]. A center j that leaves

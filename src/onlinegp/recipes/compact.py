@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import Array, stored_array, stored_names, stored_number
-from onlinegp.recipes.beliefs import LEAST_DOUBT, SMALLEST_NOVELTY, Exact, Posterior, solve
+from onlinegp.recipes.belief import solve
+from onlinegp.recipes.beliefs import LEAST_DOUBT, SMALLEST_NOVELTY, Exact, Posterior
 from onlinegp.recipes.contents import NUMBERS, dump_state
 from onlinegp.recipes.update import Recipe
 

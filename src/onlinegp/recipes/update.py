@@ -16,7 +16,8 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
-from onlinegp.recipes.beliefs import Belief, Exact, LeastSquares, Posterior, StateSpace, solve
+from onlinegp.recipes.belief import solve
+from onlinegp.recipes.beliefs import Belief, Exact, LeastSquares, Posterior, StateSpace
 from onlinegp.recipes.dictionaries import ALD, Dictionary, Growing
 from onlinegp.recipes.forgetting import BackToPrior, Forgetting, Keep, UncertaintyInjection
 from onlinegp.recipes.pruning import LeastError, Pruning
