@@ -31,7 +31,6 @@ class AffineRegressor(ExpansionRegressor):
         What computes kernel rows: the compiled engine, NumPy, or the best that is there.
     """
 
-    variance: ClassVar[str] = NO_VARIANCE
     remedy: ClassVar[str] = "Lower the step, and start anew with fit."
 
 
