@@ -73,7 +73,7 @@ def test_every_run_is_much_faster_than_octave(run):
     assert theirs == kafbox._decibels(kafbox.RUNS[run]["mse_db"])
     assert float(octave) == round(kafbox.RUNS[run]["octave_cpu_us_per_sample"])
     assert float(ratio) >= FASTER
-    assert float(octave) / float(ours) == pytest.approx(float(ratio), rel=0.1)  # both are rounded
+    assert float(octave) / float(ours) == pytest.approx(float(ratio), rel=0.15)  # both are rounded
 
 
 @pytest.mark.parametrize("run", ["lms", "nlms", "qklms", "swkrls", "klms_csl1_b", "memory_cell"])
