@@ -86,7 +86,7 @@ class StepFilter final : public StepModel {
             if (steps.variance) steps.variance[i] = variance;
             for (int o = 0; o < p_; o++) now_.e[o] = y[o] - mean[o];
             correct(x, y);
-            seen_++;
+            if (seen_ < INT64_MAX) seen_++;
             if (steps.size) steps.size[i] = f_.size;
         }
         return n;

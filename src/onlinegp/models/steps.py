@@ -11,6 +11,7 @@ from onlinegp.checks import Array, stored_array, stored_names, stored_number
 from onlinegp.engine.tracking import fading_scales
 from onlinegp.learner import Contents, RowLearner, Sizes, inside, nested
 from onlinegp.predictions import Gaussian
+from onlinegp.recipes.state import MOST_SEEN
 
 REMEMBERED = 100.0  # rows, about: the errors that the standard deviation is that of
 LEAST = 1e-300  # of a mean square: a standard deviation is never zero
@@ -50,7 +51,7 @@ class StepLearner(RowLearner):
             for x, y in zip(np.ascontiguousarray(X), Y, strict=True):
                 mean, _, seen = self.look(x)
                 self.correct(x, y, y - mean, seen)
-                self.seen += 1
+                self.seen = min(self.seen + 1, MOST_SEEN)
 
     def run(self, X: Array, Y: Array) -> tuple[Gaussian, Sizes]:
         X, mean, std, size = np.ascontiguousarray(X), np.empty(Y.shape), np.empty(Y.shape), np.empty(len(Y), np.int64)
@@ -58,7 +59,7 @@ class StepLearner(RowLearner):
             for i in range(len(X)):
                 mean[i], std[i], seen = self.look(X[i])
                 self.correct(X[i], Y[i], Y[i] - mean[i], seen)
-                self.seen += 1
+                self.seen = min(self.seen + 1, MOST_SEEN)
                 size[i] = self.size
         return Gaussian(mean, std), size
 
