@@ -62,7 +62,7 @@ class RecipeLearner:
         return self._engine.dump()
 
     def dump_compact(self) -> Contents:
-        return compacted(self.dump())
+        return compacted(self.recipe, self.dump())
 
     def load(self, contents: Contents) -> None:
         if is_compact(contents):

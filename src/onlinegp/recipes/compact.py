@@ -30,9 +30,14 @@ def is_compact(contents: dict[str, Any]) -> bool:
     return "centers" in contents and "kcc" not in contents
 
 
-def compacted(contents: dict[str, Any]) -> dict[str, Any]:
-    """Return the contents of a state in the compact form; those without L have none, and are returned as they are."""
-    if "L" not in contents:
+def has_compact(recipe: Recipe) -> bool:
+    """Whether states have a compact form: where the belief tracks L. An L of the dictionary alone stays as it is."""
+    return "L" in recipe.belief.tracks
+
+
+def compacted(recipe: Recipe, contents: dict[str, Any]) -> dict[str, Any]:
+    """Return the contents of a state in the compact form; as they are, where it has none."""
+    if not has_compact(recipe):
         return contents
     small = {name: contents[name] for name in (*NUMBERS, *KEPT)} | {"scale": 1.0}
     if "S" in contents:
@@ -65,7 +70,7 @@ def expanded(recipe: Recipe, features: int, outputs: int, contents: dict[str, An
     stored_names(contents, {*NUMBERS, *KEPT, *([FACTOR] if "S" in tracks else [])}, "the state")
     found = {name: stored_number(name, contents[name], kind) for name, kind in NUMBERS.items()}
     m = found["size"]
-    if "L" not in tracks or (recipe.budget is not None and m > recipe.budget):
+    if not has_compact(recipe) or (recipe.budget is not None and m > recipe.budget):
         raise ValueError(f"{m} centers exceed the budget of {recipe.budget}, or the state is of another model.")
     stored_array("centers", contents["centers"], (m, features))
     state = recipe.start(features, outputs)

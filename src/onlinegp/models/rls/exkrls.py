@@ -23,7 +23,7 @@ class EXKRLS(RecipeRegressor):
         f <- transition f + d,    d ~ GP(0, drift noise k),    y = f(x) + e,    e ~ N(0, noise)
 
     and the noise of past samples counts 1 / forgetting times as much with every new one. O(M^2) per sample with M the
-    budget, O(M^2) memory; some 3 us with 100 centers, and 100 us with 500.
+    budget, O(M^2) memory; some 9 us with 100 centers, and 120 us with 500.
 
     The variance is that of this model. Where transition^2 exceeds forgetting, as with the default values, the influence
     of the prior vanishes with time, so that the variance far from all data grows, to at most 1e4 times the prior's.
