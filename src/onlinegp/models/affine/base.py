@@ -32,7 +32,6 @@ class AffineRegressor(ExpansionRegressor):
         What computes kernel rows: the compiled engine, NumPy, or the best that is there.
     """
 
-    variance: ClassVar[str] = NO_VARIANCE
     remedy: ClassVar[str] = "Lower the step, and start anew with fit."
 
 
@@ -92,7 +91,7 @@ class WindowLearner(BlockLearner):
         return self
 
     def opened(self, room: int, capacity: int) -> tuple[Any, dict[str, Any]]:
-        """Return what else the compiled loop needs: centers or None, and arrays by name, for so many rows and centers."""
+        """Return what else the compiled loop needs, for so many rows and centers: centers or None, arrays by name."""
         return None, {}
 
     def _run(self, X: Array, Y: Array, mean: Array, std: Array, size: Sizes) -> None:

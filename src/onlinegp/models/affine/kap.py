@@ -10,7 +10,7 @@ import numpy as np
 from onlinegp.checks import Array, count, fraction, positive, stored_array, stored_names
 from onlinegp.kernels import Kernel
 from onlinegp.learner import Contents
-from onlinegp.models.affine.base import AffineRegressor, Kind, WindowLearner
+from onlinegp.models.affine.base import NO_VARIANCE, AffineRegressor, Kind, WindowLearner
 from onlinegp.models.affine.window import KernelRows, enlarged, solve_positive
 from onlinegp.models.expansion import Expansion
 from onlinegp.models.lms.coherence import largest_coherence
@@ -183,6 +183,7 @@ class KAP(AffineRegressor):
     cost: ClassVar[str] = "O(m w + w^3) per sample with w the window; m is bounded by the coherence on a bounded domain"
     equation: ClassVar[str] = "alpha <- alpha + step H' (epsilon I + H H')^-1 (y - H alpha)"
     memory: ClassVar[str] = "O(m (d + w)), bounded by the coherence on a bounded input domain"
+    variance: ClassVar[str] = NO_VARIANCE
     citation: ClassVar[str] = (
         'Richard, Bermudez and Honeine, "Online prediction of time series data with kernels", IEEE Trans. Signal '
         "Processing, 2009."

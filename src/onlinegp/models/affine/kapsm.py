@@ -9,7 +9,7 @@ import numpy as np
 
 from onlinegp.checks import Array, choice, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.affine.base import AffineRegressor, Kind
+from onlinegp.models.affine.base import NO_VARIANCE, AffineRegressor, Kind
 from onlinegp.models.affine.recent import RecentLearner, window_and_budget
 from onlinegp.models.expansion import Expansion
 from onlinegp.models.recipe import parameters
@@ -126,6 +126,7 @@ class KAPSM(AffineRegressor):
     cost: ClassVar[str] = "O(m + w^2) per sample with w the window; m is at most the budget"
     equation: ClassVar[str] = "f <- P(f - step mean of L_i / |L_i'|^2 L_i'), P the projection onto |f| <= radius"
     memory: ClassVar[str] = "O(M d + w^2) with M the budget and w the window"
+    variance: ClassVar[str] = NO_VARIANCE
     citation: ClassVar[str] = (
         'Slavakis, Theodoridis and Yamada, "Online kernel-based classification using adaptive projection algorithms", '
         "IEEE Trans. Signal Processing, 2008."

@@ -9,7 +9,7 @@ import numpy as np
 
 from onlinegp.checks import Array, non_negative, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.affine.base import AffineRegressor, Kind
+from onlinegp.models.affine.base import NO_VARIANCE, AffineRegressor, Kind
 from onlinegp.models.affine.recent import RecentLearner, window_and_budget
 from onlinegp.models.affine.window import solve_positive
 from onlinegp.models.expansion import Expansion
@@ -84,6 +84,7 @@ class LKAPA(AffineRegressor):
     cost: ClassVar[str] = "O(m + w^2) per sample with w the window; m is at most the budget"
     equation: ClassVar[str] = "alpha <- (1 - step leak) alpha; alpha_i <- alpha_i + step e_i for the last w rows"
     memory: ClassVar[str] = "O(M d + w^2) with M the budget and w the window"
+    variance: ClassVar[str] = NO_VARIANCE
     citation: ClassVar[str] = (
         'Liu and Principe, "Kernel affine projection algorithms", EURASIP J. Advances in Signal Processing, 2008.'
     )
@@ -149,6 +150,7 @@ class NLKAPA(AffineRegressor):
         "alpha <- (1 - step leak) alpha; alpha_w <- alpha_w + step (K_w + epsilon I)^-1 e_w for the last w rows"
     )
     memory: ClassVar[str] = "O(M d + w^2) with M the budget and w the window"
+    variance: ClassVar[str] = NO_VARIANCE
     citation: ClassVar[str] = LKAPA.citation
 
     def start(self, features: int, outputs: int) -> NLKAPALearner:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from onlinegp.checks import Array, count, fraction, non_negative, positive, stored_array, stored_names
 from onlinegp.kernels import Kernel
 from onlinegp.learner import Contents
-from onlinegp.models.affine.base import AffineRegressor, Kind
+from onlinegp.models.affine.base import NO_VARIANCE, AffineRegressor, Kind
 from onlinegp.models.affine.kap import CoherentLearner
 from onlinegp.models.affine.window import enlarged, most_of
 from onlinegp.models.expansion import Expansion, centers
@@ -204,6 +204,7 @@ class PHYPASS(AffineRegressor):
     cost: ClassVar[str] = "O(m w + w s^3) per sample with window w and s selected; m is bounded by the coherence"
     equation: ClassVar[str] = "f <- f + step L sum of e_i / |P_i k_i|^2 P_i k_i over the last w rows"
     memory: ClassVar[str] = "O(m (d + w) + (w s)^2), bounded by the coherence on a bounded input domain"
+    variance: ClassVar[str] = NO_VARIANCE
     citation: ClassVar[str] = (
         'Takizawa and Yukawa, "Adaptive nonlinear estimation based on parallel projection along affine subspaces in '
         'reproducing kernel Hilbert space", IEEE Trans. Signal Processing, 2015.'
