@@ -18,6 +18,40 @@ static inline void add_to(double* __restrict y, double a, const double* __restri
     for (int64_t i = 0; i < n; i++) y[i] += a * x[i];
 }
 
+// What of e is beyond a width
+static inline double beyond(double e, double width) {
+    const double rest = std::fabs(e) - width;
+    return rest > 0 ? std::copysign(rest, e) : rest > -INFINITY ? 0.0 : e;  // NaN stays
+}
+// L (n, n), the lower triangle of a positive definite matrix, becomes its Cholesky factor; x <- matrix^-1 x
+static void solve_small(int64_t n, double* L, double* x) {
+    for (int64_t i = 0; i < n; i++) {
+        double* row = L + i * n;
+        for (int64_t j = 0; j <= i; j++) {
+            const double s = row[j] - dot_of(row, L + j * n, j);
+            row[j] = j < i ? s / L[j * n + j] : std::sqrt(s);
+        }
+        x[i] = (x[i] - dot_of(row, x, i)) / row[i];
+    }
+    for (int64_t i = n - 1; i >= 0; i--) {
+        x[i] /= L[i * n + i];
+        for (int64_t j = 0; j < i; j++) x[j] -= x[i] * L[i * n + j];
+    }
+}
+// Where the largest of n values are, at most `count`, the largest first; of equals the first
+template <class Value>
+static void choose_most(int64_t n, int64_t count, std::vector<int64_t>& which, std::vector<double>& values, const Value& value) {
+    which.clear(), values.clear();
+    for (int64_t i = 0; i < n; i++) {
+        const double v = value(i);
+        if (int64_t(which.size()) == count && !(v > values.back())) continue;
+        size_t at = which.size();
+        while (at > 0 && v > values[at - 1]) at--;
+        which.insert(which.begin() + int64_t(at), i), values.insert(values.begin() + int64_t(at), v);
+        if (int64_t(which.size()) > count) which.pop_back(), values.pop_back();
+    }
+}
+
 // The rows of a block, one after the other: look, then correct
 class AffineRun {
   public:
@@ -36,6 +70,7 @@ class AffineRun {
             for (int64_t o = 0; o < p_; o++) mean[o] = m ? mean_[size_t(o)] : 0, std[o] = std::sqrt(a_.squares[o] / a_.errors);
             push(X, Y, mean);
             if (rule_.kind == AffineRule::KAP) project(X, m);
+            else if (rule_.kind == AffineRule::PHYPASS) project_along(X, m);
             else correct(X, m);
             a_.errors = a_.fade * a_.errors + 1.0;
             for (int64_t o = 0; o < p_; o++) {
@@ -48,7 +83,7 @@ class AffineRun {
     }
 
   private:
-    static constexpr double LEAST = 1e-300;
+    static constexpr double LEAST = 1e-300, JITTER = 1e-12;
 
     double& K(int64_t i, int64_t j) { return a_.K[i * a_.room + j]; }
     double& F(int64_t j, int64_t o) { return a_.F[j * p_ + o]; }
@@ -94,25 +129,31 @@ class AffineRun {
             }
     }
 
-    // KAP: alpha <- alpha + H' Z, Z = (epsilon I + H H')^-1 step (Y - F)
-    void project(const double* x, int64_t m) {
-        double* H = a_.H + r_ * a_.capacity;
-        for (int64_t i = 0; i < m; i++) H[i] = k_[size_t(i)];
-        for (int64_t j = 0; j < n_; j++)
-            a_.G[r_ * a_.room + j] = a_.G[j * a_.room + r_] = dot_of(a_.H + j * a_.capacity, H, m);
-        double* kcc = a_.numbers + p_ * a_.capacity;
+    // The kernel row of the newest, and whether it becomes a center: one more column of H
+    bool admitted(const double* x, int64_t m) {
+        double *H = a_.H + r_ * a_.capacity, *kcc = a_.numbers + p_ * a_.capacity;
         const double kxx = a_.f.diagonal(x);
         double most = 0;
         for (int64_t i = 0; i < m; i++) {
-            const double c = k_[size_t(i)] * k_[size_t(i)] / kcc[i];
+            H[i] = k_[size_t(i)];
+            const double c = H[i] * H[i] / kcc[i];
             most = c > most ? c : most;
         }
-        if (kxx > 0 && std::sqrt(most / kxx) <= rule_.coherence) {
-            admit(x, m), kcc[m] = kxx;
-            for (int64_t j = 0; j < n_; j++) a_.H[j * a_.capacity + m] = row_[size_t(j)];
+        if (!(kxx > 0 && std::sqrt(most / kxx) <= rule_.coherence)) return false;
+        admit(x, m), kcc[m] = kxx;
+        for (int64_t j = 0; j < n_; j++) a_.H[j * a_.capacity + m] = row_[size_t(j)];
+        return true;
+    }
+    // KAP: alpha <- alpha + H' Z, Z = (epsilon I + H H')^-1 step (Y - F)
+    void project(const double* x, int64_t m) {
+        const bool grown = admitted(x, m);
+        const double* H = a_.H + r_ * a_.capacity;
+        for (int64_t j = 0; j < n_; j++)
+            a_.G[r_ * a_.room + j] = a_.G[j * a_.room + r_] = dot_of(a_.H + j * a_.capacity, H, m);
+        if (grown) {
+            m++;
             for (int64_t i = 0; i < n_; i++)
                 for (int64_t j = 0; j < n_; j++) a_.G[i * a_.room + j] += row_[size_t(i)] * row_[size_t(j)];
-            m++;
         }
         solve(a_.G), multiply(a_.G);
         for (int64_t o = 0; o < p_; o++)
@@ -120,6 +161,62 @@ class AffineRun {
                 add_to(weights(o), Z_[size_t(j * p_ + o)], a_.H + j * a_.capacity, m);
                 F(j, o) += KZ_[size_t(j * p_ + o)];
             }
+    }
+
+    // PHYPASS: each row along its chosen centers, all at once
+    void project_along(const double* x, int64_t m) {
+        const bool grown = admitted(x, m);
+        if (grown) m++;
+        if (!m) return;
+        choose(r_, m);
+        for (int64_t i = 0; grown && i < n_; i++) {
+            const int64_t worst = a_.places[(i + 1) * rule_.selected - 1];
+            if (i != r_ && (worst < 0 || coherence2(i, m - 1) > coherence2(i, worst))) choose(i, m);
+        }
+        for (int64_t o = 0; o < p_; o++) project_output(o);
+    }
+    double coherence2(int64_t i, int64_t c) const {
+        const double h = a_.H[i * a_.capacity + c];
+        return h * h / a_.numbers[p_ * a_.capacity + c];
+    }
+    // The most coherent centers of row i, their kernel matrix, and the projection onto them
+    void choose(int64_t i, int64_t m) {
+        const int64_t s = rule_.selected, all = a_.room * s, first = i * s;
+        choose_most(m, s, which_, shares_, [&](int64_t c) { return coherence2(i, c); });
+        const int64_t few = int64_t(which_.size());
+        old_.resize(size_t(a_.d)), E_.resize(size_t(all > int64_t(E_.size()) ? all : int64_t(E_.size())));
+        for (int64_t j = 0; j < s; j++) a_.places[first + j] = j < few ? which_[size_t(j)] : -1, a_.along[first + j] = 0;
+        for (int64_t j = 0; j < few; j++) a_.f.get(which_[size_t(j)], old_.data()), a_.chosen->replace(first + j, old_.data());
+        for (int64_t j = 0; j < few; j++) {
+            a_.f.get(which_[size_t(j)], old_.data()), a_.chosen->rows(1, old_.data(), E_.data());
+            for (int64_t c = 0; c < all; c++) a_.KC[(first + j) * all + c] = a_.KC[c * all + first + j] = E_[size_t(c)];
+        }
+        A_.resize(size_t(few * few) > A_.size() ? size_t(few * few) : A_.size());
+        for (int64_t j = 0; j < few; j++) {
+            for (int64_t c = 0; c <= j; c++) A_[size_t(j * few + c)] = a_.KC[(first + j) * all + first + c];
+            A_[size_t(j * few + j)] *= 1.0 + JITTER;
+            a_.along[first + j] = a_.H[i * a_.capacity + which_[size_t(j)]];
+        }
+        solve_small(few, A_.data(), a_.along + first);
+        a_.length[i] = 0;
+        for (int64_t j = 0; j < few; j++) a_.length[i] += a_.H[i * a_.capacity + which_[size_t(j)]] * a_.along[first + j];
+    }
+    void project_output(int64_t o) {
+        const int64_t s = rule_.selected, all = a_.room * s, used = n_ * s;
+        V_.assign(size_t(used), 0.0);
+        double squares = 0, length = 0;
+        for (int64_t i = 0; i < n_; i++) {
+            const double b = a_.length[i] > 0 ? beyond(a_.Y[i * p_ + o] - F(i, o), rule_.width) / a_.length[i] : 0.0;
+            squares += b * b * a_.length[i];
+            for (int64_t j = 0; j < s; j++) V_[size_t(i * s + j)] = b * a_.along[i * s + j];
+        }
+        for (int64_t c = 0; c < used; c++) length += V_[size_t(c)] * dot_of(a_.KC + c * all, V_.data(), used);
+        const double step = length > 0 ? rule_.step * squares / length : length <= 0 ? 0.0 : length;  // NaN stays
+        for (int64_t c = 0; c < used; c++) {
+            if (a_.places[c] < 0) continue;
+            weights(o)[a_.places[c]] += step * V_[size_t(c)];
+            for (int64_t j = 0; j < n_; j++) F(j, o) += a_.H[j * a_.capacity + a_.places[c]] * (step * V_[size_t(c)]);
+        }
     }
     void admit(const double* x, int64_t m) {
         a_.f.append(x);
@@ -201,7 +298,8 @@ class AffineRun {
     AffineArrays a_;
     const int64_t p_;
     int64_t n_, r_ = 0;  // rows in the window, the slot of the newest
-    std::vector<double> k_, row_, mean_, scale_, old_, A_, E_, Z_, KZ_;
+    std::vector<double> k_, row_, mean_, scale_, old_, A_, E_, Z_, KZ_, V_, shares_;
+    std::vector<int64_t> which_;
 };
 
 static double affine_run(const AffineRule& rule, const AffineArrays& arrays, int64_t rows, const double* X, const double* Y,

@@ -116,18 +116,34 @@ class Centers {
 
 // onlinegp.models.affine: which algorithm, and its parameters
 struct AffineRule {
-    enum Kind { KAP, LKAPA, NLKAPA, KAPSM } kind;
+    enum Kind { KAP, LKAPA, NLKAPA, KAPSM, PHYPASS } kind;
     enum Loss { Squared, Absolute, Huber } loss;
-    int64_t window, budget;  // 0: none
-    double step, keep, epsilon, coherence, bend, radius;
+    int64_t window, budget, selected;  // a budget of 0: none
+    double step, keep, epsilon, coherence, bend, radius, width;
 };
 
 // What such a model keeps, in arrays of Python's: numbers (p + 1, capacity) are the weights, and k(c, c) for KAP; K, G (room,
-// room); Y, F (room, p); H (room, capacity); norms, squares (p,)
+// room); Y, F (room, p); H (room, capacity); norms, squares (p,). PHYPASS: places and along (room, s), length (room,), KC (room
+// s, room s)
 struct AffineArrays {
-    Centers &f, &points;
+    Centers &f, &points, *chosen;
     int64_t d, p, capacity, room, count;
-    double *numbers, *K, *Y, *F, *H, *G, *norms, *squares, errors, fade;
+    double *numbers, *K, *Y, *F, *H, *G, *norms, *squares;
+    int64_t* places;
+    double *along, *length, *KC, errors, fade;
+};
+
+// onlinegp.models.affine.l2s: its parameters, and what it keeps: C (capacity, d), weights (capacity, p), variance (capacity,),
+// facts (3 + 2 widths, capacity), and for each width its variance and its column of facts
+struct GaussiansRule {
+    int64_t most, selected;
+    double step, coherence, epsilon, novelty, width, shrinkage;
+};
+struct GaussiansArrays {
+    int64_t d, p, capacity, widths, size;
+    double *C, *weights, *variance, *facts;
+    const double *variances, *columns;
+    double *squares, *errors, fade;
 };
 
 // The least mean squares algorithms that are no recipe
@@ -226,6 +242,8 @@ struct InstructionSet {
     // affine.hpp; it returns the new count of errors
     double (*affine_run)(const AffineRule& rule, const AffineArrays& arrays, int64_t rows, const double* X, const double* Y,
                          double* mean, double* std, int64_t* size);
+    int64_t (*gaussians_run)(const GaussiansRule& rule, const GaussiansArrays& arrays, int64_t rows, const double* X,
+                             const double* Y, double* mean, double* std, int64_t* size);  // gaussians.hpp
 };
 
 extern const InstructionSet* const available[];  // that this program was built with, best first; ends with null

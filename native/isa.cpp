@@ -1,5 +1,5 @@
 // One instruction set: compiled once for each, with its flags, into a namespace of its own.
-#include "affine.hpp"
+#include "gaussians.hpp"
 #include "centers.hpp"
 #include "filters.hpp"
 #include "fleet.hpp"
@@ -39,6 +39,7 @@ static void exp2_minus_each(int64_t n, const double* x, double* y) {
 extern const InstructionSet table;
 const InstructionSet table{NAME(ONLINEGP_ISA), make,          make_local,     make_centers,   make_steps,
                            make_many,          exp2_minus_each, linear_run,   linear_predict, isotropic_run,
-                           kalman_run,         fading_scales, fading_weights, tracked_quantiles, affine_run};
+                           kalman_run,         fading_scales, fading_weights, tracked_quantiles, affine_run,
+                           gaussians_run};
 
 }  // namespace onlinegp::ONLINEGP_ISA

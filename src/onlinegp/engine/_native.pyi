@@ -140,35 +140,58 @@ class AffineRule:
         loss: int = ...,
         window: int,
         budget: int = ...,
+        selected: int = ...,
         step: float,
         keep: float = ...,
         epsilon: float = ...,
         coherence: float = ...,
         bend: float = ...,
         radius: float = ...,
+        width: float = ...,
+    ) -> None: ...
+
+class GaussiansRule:
+    def __init__(
+        self,
+        *,
+        most: int,
+        selected: int,
+        step: float,
+        coherence: float,
+        epsilon: float,
+        novelty: float,
+        width: float,
+        shrinkage: float,
     ) -> None: ...
 
 def affine_run(
     rule: AffineRule,
     f: Centers,
     points: Centers,
-    numbers: Doubles,
-    K: Doubles,
-    Yw: Doubles,
-    F: Doubles,
-    H: Doubles,
-    G: Doubles,
-    norms: Doubles,
-    squares: Doubles,
+    chosen: Centers | None,
+    arrays: dict[str, Any],
+    count: int,
     errors: float,
     fade: float,
-    count: int,
     X: Doubles,
     Y: Doubles,
     mean: Doubles,
     std: Doubles,
     size: Integers,
+    /,
 ) -> float: ...
+def gaussians_run(
+    rule: GaussiansRule,
+    arrays: dict[str, Any],
+    many: int,
+    fade: float,
+    X: Doubles,
+    Y: Doubles,
+    mean: Doubles,
+    std: Doubles,
+    size: Integers,
+    /,
+) -> int: ...
 
 class Members:
     def __init__(self, recipe: Recipe, features: int, outputs: int, single: bool) -> None: ...

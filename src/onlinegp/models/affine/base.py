@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from enum import IntEnum
 from typing import Any, ClassVar
 
@@ -16,7 +17,7 @@ from onlinegp.models.steps import ErrorScale, StepLearner
 from onlinegp.predictions import Gaussian
 
 BLOCK = 256  # rows of a compiled call, between which Ctrl-C is heard
-Kind = IntEnum("Kind", ["KAP", "LKAPA", "NLKAPA", "KAPSM"], start=0)  # as in native/api.hpp
+Kind = IntEnum("Kind", ["KAP", "LKAPA", "NLKAPA", "KAPSM", "PHYPASS"], start=0)  # as in native/api.hpp
 NO_VARIANCE = "none of its own: the root mean square of the last hundred errors or so, the same everywhere"
 
 
@@ -34,43 +35,19 @@ class AffineRegressor(ExpansionRegressor):
     remedy: ClassVar[str] = "Lower the step, and start anew with fit."
 
 
-class ExpansionLearner(StepLearner):
-    """A kernel expansion whose standard deviation is that of its errors of late."""
-
-    def __init__(self, f: Expansion) -> None:
-        self.f, self.errors = f, ErrorScale(f.outputs)
-        self.features, self.outputs = f.features, f.outputs
-        self.parts = {"f": f, "errors": self.errors}
-
-    @property
-    def size(self) -> int:  # type: ignore[override]
-        return self.f.size
-
-    def look(self, x: Array) -> tuple[Array, Array, Any]:
-        k, mean = self.f.at(x)
-        return mean, self.errors.std, (k, mean)
-
-
-class WindowLearner(ExpansionLearner):
-    """One that corrects the rows of a window; where a compiled rule is set, by a compiled loop over the rows.
+class BlockLearner(StepLearner):
+    """A learner that has a compiled loop over rows, beside what `look` and `correct` do.
 
     Attributes
     ----------
-    rule : parameters by name for the compiled loop, or None: what `look` and `correct` do, row by row
+    rule : parameters by name for the compiled loop; None to go row by row
     """
 
-    window: Window
     rule: dict[str, Any] | None = None
 
-    def compiled(self, **rule: Any) -> Any:
-        """Let the compiled loop of this rule run, if the engine of the expansion is compiled; return the learner."""
-        if self.f.compiled:
-            self.rule = {"window": self.window.length, "budget": self.f.most or 0} | rule
-        return self
-
-    def matrices(self, room: int, capacity: int) -> tuple[Array, Array, Array]:
-        """Return what else the compiled loop changes: H (room, capacity), G (room, room), and norms (p,)."""
-        return np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(self.outputs)
+    @abstractmethod
+    def _run(self, X: Array, Y: Array, mean: Array, std: Array, size: Sizes) -> None:
+        """Let the compiled loop predict and learn the rows, and fill in what it predicted."""
 
     def learn(self, X: Array, Y: Array) -> None:
         if self.rule is None:
@@ -88,16 +65,45 @@ class WindowLearner(ExpansionLearner):
             self._run(X[rows], Y[rows], mean[rows], std[rows], size[rows])
         return Gaussian(mean, std), size
 
+
+class WindowLearner(BlockLearner):
+    """A kernel expansion that corrects the rows of a window; its standard deviation is that of its errors of late."""
+
+    window: Window
+
+    def __init__(self, f: Expansion) -> None:
+        self.f, self.errors = f, ErrorScale(f.outputs)
+        self.features, self.outputs = f.features, f.outputs
+        self.parts = {"f": f, "errors": self.errors}
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return self.f.size
+
+    def look(self, x: Array) -> tuple[Array, Array, Any]:
+        k, mean = self.f.at(x)
+        return mean, self.errors.std, (k, mean)
+
+    def compiled(self, **rule: Any) -> Any:
+        """Let the compiled loop of this rule run, if the engine of the expansion is compiled; return the learner."""
+        if self.f.compiled:
+            self.rule = {"window": self.window.length, "budget": self.f.most or 0} | rule
+        return self
+
+    def opened(self, room: int, capacity: int) -> tuple[Any, dict[str, Any]]:
+        """Return what else the compiled loop needs, for so many rows and centers: centers or None, arrays by name."""
+        return None, {}
+
     def _run(self, X: Array, Y: Array, mean: Array, std: Array, size: Sizes) -> None:
         from onlinegp.engine import _native
 
         n, most, errors = len(X), self.f.most, self.errors
         f, numbers = self.f.opened(n if most is None else min(n, most - self.f.size))
         points, K, Yw, F = self.window.opened(n)
-        H, G, norms = self.matrices(len(K), numbers.shape[1])
-        rule, fade = _native.AffineRule(**(self.rule or {})), errors.keep
-        state = (f, points, numbers, K, Yw, F, H, G, norms, errors.squares, errors.count, fade, self.window.count)
-        errors.counted(_native.affine_run(rule, *state, X, Y, mean, std, size))
+        others, own = self.opened(len(K), numbers.shape[1])
+        arrays = {"numbers": numbers, "K": K, "Y": Yw, "F": F, "squares": errors.squares} | own
+        rule, state = _native.AffineRule(**(self.rule or {})), (self.window.count, errors.count, errors.keep)
+        errors.counted(_native.affine_run(rule, f, points, others, arrays, *state, X, Y, mean, std, size))
         self.f.closed()
         self.window.closed(n)
         self.seen += n

@@ -39,6 +39,13 @@ class CoherentLearner(WindowLearner):
         self.f.append(x, kcc=kxx)
         self.window.admit(r)
 
+    def opened(self, room: int, capacity: int) -> tuple[Any, dict[str, Any]]:
+        return None, {"H": self.window.opened_rows(capacity)}
+
+    def _run(self, *block: Any) -> None:
+        super()._run(*block)
+        self.window.centers = self.f.size
+
     def load(self, contents: Contents) -> None:
         super().load(contents)
         if self.window.count != self.seen or self.window.centers != self.f.size:
@@ -77,12 +84,13 @@ class KAPLearner(CoherentLearner):
         window.F[...] += G @ Z
         self.errors.add(e)
 
-    def matrices(self, room: int, capacity: int) -> tuple[Array, Array, Array]:
-        return self.window.opened_rows(capacity), self.gram.opened(room), np.zeros(self.outputs)
+    def opened(self, room: int, capacity: int) -> tuple[Any, dict[str, Any]]:
+        others, arrays = super().opened(room, capacity)
+        return others, arrays | {"G": self.gram.opened(room)}
 
     def _run(self, *block: Any) -> None:
         super()._run(*block)
-        self.window.centers, self.gram.size = self.f.size, self.window.size
+        self.gram.size = self.window.size
 
     def load(self, contents: Contents) -> None:
         super().load(contents)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,8 +34,8 @@ class KAPSMLearner(RecentLearner):
         self.norms = Values(squares=np.zeros(self.outputs))
         self.parts["norms"] = self.norms
 
-    def matrices(self, room: int, capacity: int) -> tuple[Array, Array, Array]:
-        return np.zeros((0, 0)), np.zeros((0, 0)), self.norms["squares"]
+    def opened(self, room: int, capacity: int) -> tuple[Any, dict[str, Any]]:
+        return None, {"norms": self.norms["squares"]}
 
     def correction(self, E: Array) -> Array:
         kxx = self.window.K.diagonal()[:, None]

@@ -18,12 +18,13 @@ from onlinegp.checks import (
     stored_array,
     stored_names,
 )
-from onlinegp.learner import Contents
-from onlinegp.models.affine.base import NO_VARIANCE
+from onlinegp.engine import compiled
+from onlinegp.learner import Contents, Sizes
+from onlinegp.models.affine.base import NO_VARIANCE, BlockLearner
 from onlinegp.models.affine.window import most_of
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.recipe import parameters
-from onlinegp.models.steps import ErrorScale, StepLearner
+from onlinegp.models.steps import ErrorScale
 
 FIRST_CAPACITY = 16
 SHRINKAGE = 1e-3  # of the inner products toward the identity
@@ -109,6 +110,16 @@ class Atoms:
         self._facts[:, self.size] = self._columns[variance]
         self.size += 1
 
+    def opened(self, more: int) -> dict[str, Any]:
+        """Make room for more; return the arrays by name, for a compiled loop that changes them."""
+        if min(self.size + more, self.most) > len(self._C):
+            old = self.dump()
+            self._start(min(max(self.size + more, 2 * self.size), self.most))
+            self._fill(old)
+        columns = np.array([self._columns[float(s)] for s in self.variances])
+        arrays = {"C": self._C, "weights": self._weights, "variance": self._variance, "facts": self._facts}
+        return arrays | {"variances": self.variances, "columns": columns}
+
     def _fill(self, contents: Contents) -> None:
         self.size = m = len(contents["C"])
         self._C[:m], self._weights[:m], self._variance[:m] = (contents[n] for n in ("C", "weights", "variance"))
@@ -131,7 +142,7 @@ class Atoms:
         self._fill(contents)
 
 
-class L2SLearner(StepLearner):
+class L2SLearner(BlockLearner):
     """f = sum of w_i g_i; the Gaussians that stand out most at x have their weights corrected.
 
         w_s <- w_s + step e G^-1 k / (epsilon + k' G^-1 k),   k = g_s(x),   G the inner products of the selected
@@ -160,6 +171,16 @@ class L2SLearner(StepLearner):
     @property
     def size(self) -> int:  # type: ignore[override]
         return self.atoms.size
+
+    def _run(self, X: Array, Y: Array, mean: Array, std: Array, size: Sizes) -> None:
+        from onlinegp.engine import _native
+
+        errors, count = self.errors, np.array([self.errors.count])
+        arrays = self.atoms.opened(len(X)) | {"squares": errors.squares, "errors": count}
+        rule = _native.GaussiansRule(**(self.rule or {}))
+        self.atoms.size = _native.gaussians_run(rule, arrays, self.size, errors.keep, X, Y, mean, std, size)
+        errors.counted(float(count[0]))
+        self.seen += len(X)
 
     def look(self, x: Array) -> tuple[Array, Array, Any]:
         d2, k = self.atoms.at(x)
@@ -228,6 +249,8 @@ class L2S(OnlineRegressor):
         Errors up to it are not corrected.
     budget : int
         The largest number of Gaussians; the oldest leaves.
+    engine : {"auto", "native", "python"}
+        What runs it: the compiled loop, the readable one, or the best that is there.
 
     Examples
     --------
@@ -248,6 +271,7 @@ class L2S(OnlineRegressor):
     novelty: float = 1e-2
     width: float = 0.0
     budget: int = 1000
+    engine: str = "auto"
 
     cost: ClassVar[str] = "O(m d + s^3) per sample with s the selected; m is at most the budget"
     equation: ClassVar[str] = "w_s <- w_s + step e G^-1 k_s / (epsilon + k_s' G^-1 k_s)"
@@ -263,15 +287,19 @@ class L2S(OnlineRegressor):
         self.start(1, 1)
 
     def start(self, features: int, outputs: int) -> L2SLearner:
-        return L2SLearner(
-            Atoms(features, outputs, self._variances(features), count(budget=self.budget)),
-            step=positive(step=self.step),
-            coherence=fraction(coherence=self.coherence),
-            epsilon=positive(epsilon=self.epsilon),
-            selected=count(selected=self.selected),
-            novelty=non_negative(novelty=self.novelty),
-            width=non_negative("Use 0.0 to correct every error.", width=self.width),
-        )
+        rule = {
+            "step": positive(step=self.step),
+            "coherence": fraction(coherence=self.coherence),
+            "epsilon": positive(epsilon=self.epsilon),
+            "selected": count(selected=self.selected),
+            "novelty": non_negative(novelty=self.novelty),
+            "width": non_negative("Use 0.0 to correct every error.", width=self.width),
+        }
+        atoms = Atoms(features, outputs, self._variances(features), count(budget=self.budget))
+        learner = L2SLearner(atoms, **rule)
+        if compiled(self.engine):
+            learner.rule = rule | {"most": atoms.most, "shrinkage": SHRINKAGE}
+        return learner
 
     def _variances(self, features: int) -> Array:
         if isinstance(self.length_scales, (str, bytes)) or not isinstance(self.length_scales, Sequence):

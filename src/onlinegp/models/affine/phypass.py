@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from onlinegp.checks import Array, count, fraction, non_negative, positive, stored_array, stored_names
 from onlinegp.kernels import Kernel
 from onlinegp.learner import Contents
-from onlinegp.models.affine.base import NO_VARIANCE, AffineRegressor
+from onlinegp.models.affine.base import NO_VARIANCE, AffineRegressor, Kind
 from onlinegp.models.affine.kap import CoherentLearner
 from onlinegp.models.affine.window import enlarged, most_of
 from onlinegp.models.expansion import Expansion, centers
@@ -46,7 +46,7 @@ class Chosen:
         best = most_of(coherences, self.most)
         own = np.array([f.center(j) for j in best])
         if r == len(self.places):
-            self._grow(own[0])
+            self._grow()
         first, m = r * self.most, len(best)
         self.places[r], self.places[r, :m] = -1, best
         for i, c in enumerate(own):
@@ -57,17 +57,24 @@ class Chosen:
         self.a[r], self.a[r, :m] = 0.0, np.linalg.solve(block + np.diag(JITTER * block.diagonal()), k[best])
         self.d[r] = k[best] @ self.a[r, :m]
 
-    def _grow(self, c: Array) -> None:
+    def _grow(self) -> None:
         n = len(self.places) + 1
         self.places = np.vstack([self.places, np.full((1, self.most), -1, dtype=np.int64)])
         self.a, self.d = enlarged(self.a, n - 1, n, self.most), np.append(self.d, 0.0)
         self.K = enlarged(self.K, len(self.K), n * self.most, n * self.most)
         for _ in range(self.most):
-            self._points.append(c)
+            self._points.append(np.zeros(self.features))
+
+    def opened(self, n: int) -> tuple[Any, dict[str, Any]]:
+        """Make room for n rows; return the compiled centers, and arrays by name, for a loop that changes them."""
+        while len(self.places) < n:
+            self._grow()
+        return self._points, {"places": self.places, "a": self.a, "d": self.d, "C": self.K}
 
     def dump(self) -> Contents:
-        about = {"places": self.places.copy(), "a": self.a.copy(), "d": self.d.copy(), "K": self.K.copy()}
-        return about | {"C": self._points.save()}
+        there = (self.places >= 0).reshape(-1, 1)  # what stands for missing centers is not kept
+        K, C = np.where(there & there.T, self.K, 0.0), np.where(there, self._points.save(), 0.0)
+        return {"places": self.places.copy(), "a": self.a.copy(), "d": self.d.copy(), "K": K, "C": C}
 
     def load(self, contents: Contents) -> None:
         stored_names(contents, ("places", "a", "d", "K", "C"), "the chosen centers")
@@ -111,6 +118,11 @@ class PHYPASSLearner(CoherentLearner):
             self._choose(r, novel)
             self._project()
         self.errors.add(e)
+
+    def opened(self, room: int, capacity: int) -> tuple[Any, dict[str, Any]]:
+        _, arrays = super().opened(room, capacity)
+        others, own = self.chosen.opened(room)
+        return others, arrays | own
 
     def _choose(self, r: int, novel: bool) -> None:
         """Let row r choose its centers, and those that are more coherent with a new center than with one of theirs."""
@@ -199,12 +211,12 @@ class PHYPASS(AffineRegressor):
     )
 
     def start(self, features: int, outputs: int) -> PHYPASSLearner:
-        return PHYPASSLearner(
-            Expansion(self.engine, self.over(), features, outputs, also=("kcc",)),
-            length=count(window=self.window),
-            step=positive(step=self.step),
-            coherence=fraction(coherence=self.coherence),
-            most=count(selected=self.selected),
-            width=non_negative("Use 0.0 to correct every error.", width=self.width),
-            engine=self.engine,
-        )
+        rule = {
+            "step": positive(step=self.step),
+            "coherence": fraction(coherence=self.coherence),
+            "width": non_negative("Use 0.0 to correct every error.", width=self.width),
+        }
+        f = Expansion(self.engine, self.over(), features, outputs, also=("kcc",))
+        length, selected = count(window=self.window), count(selected=self.selected)
+        learner = PHYPASSLearner(f, length=length, most=selected, engine=self.engine, **rule)
+        return learner.compiled(kind=Kind.PHYPASS, selected=selected, **rule)

@@ -75,10 +75,10 @@ class Window:
     # For a compiled loop, which changes what it is given
 
     def opened(self, more: int) -> tuple[Any, Array, Array, Array]:
-        """Make room for more rows; return the compiled inputs, K (room, room), Y and F (room, p)."""
+        """Make room for more rows, and no more; return the compiled inputs, K (room, room), Y and F (room, p)."""
         needed = min(self.count + more, self.length)
         if needed > len(self._Y):
-            self._reserve(min(max(needed, 2 * self.size), self.length))
+            self._reserve(needed)
         return self._points, self._K, self._Y, self._F
 
     def closed(self, more: int) -> None:
