@@ -287,7 +287,7 @@ class L2S(OnlineRegressor):
         self.start(1, 1)
 
     def start(self, features: int, outputs: int) -> L2SLearner:
-        rule = {
+        rule: dict[str, Any] = {
             "step": positive(step=self.step),
             "coherence": fraction(coherence=self.coherence),
             "epsilon": positive(epsilon=self.epsilon),
