@@ -66,6 +66,36 @@ def knlms(C, x, alpha, y):
     return [a + factor * value for a, value in zip(alpha, k, strict=True)]
 
 
+def lms(x, w, y):
+    factor = (y - dot(x, w)) * 0.05
+    return [a + factor * value for a, value in zip(w, x, strict=True)]
+
+
+def nlms(x, w, y):
+    factor = Number(0.5) * (y - dot(x, w)) / (dot(x, x) + 1e-6)
+    return [a + factor * value for a, value in zip(w, x, strict=True)]
+
+
+def rffklms(x, w, y):
+    """As many cosines as weights; what they are multiplied with goes into the step."""
+    z = [Number(math.cos(dot(numbers(np.ones(len(x))), x))) for _ in w]
+    factor = (y - dot(z, w)) * 0.5 * 0.04
+    return [a + factor * value for a, value in zip(w, z, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("model", "loop", "weights"),
+    [(ogp.LMS(intercept=False), lms, 6), (ogp.NLMS(intercept=False), nlms, 6), (ogp.RFFKLMS(basis=50), rffklms, 50)],
+    ids=["LMS", "NLMS", "RFFKLMS"],
+)
+def test_those_without_centers(model, loop, weights):
+    rng = np.random.default_rng(0)
+    x, w = numbers(rng.standard_normal(6)), numbers(rng.standard_normal(weights))
+    Number.count = 0
+    loop(x, w, Number(1.0))
+    assert model.multiplications(0, 6) == Number.count
+
+
 def online_gp(C, x, alpha, y):
     """One row of the exact GP: t = L^-1 k by substitution, and the new row of the triangle."""
     k, m = kernel_row(C, x), len(C)

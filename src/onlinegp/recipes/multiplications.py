@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from onlinegp.recipes.beliefs import Beta, Exact, Isotropic, LeastSquares, Posterior, Prior
+from onlinegp.recipes.beliefs import Beta, Exact, Isotropic, LeastSquares, Posterior, Prior, StateSpace
 from onlinegp.recipes.dictionaries import Coherence, Novelty, Quantized, Surprise
 from onlinegp.recipes.forgetting import Keep
 from onlinegp.recipes.pruning import LeastError
@@ -30,6 +30,7 @@ CORRECTION: dict[type, Count] = {  # the mean, the variance, the gain and what i
     Isotropic: lambda m: 3 * m + 3,
     Exact: lambda m: m**2 / 2 + 2.5 * m + 2,
     Posterior: lambda m: 2 * m**2 + 6 * m + 2,
+    StateSpace: lambda m: 2 * m**2 + 7 * m + 8,  # the same, and the weights fade
     LeastSquares: lambda m: 2 * m**2 + 6 * m + 2,
 }
 REMOVAL: dict[type, Count] = {
@@ -38,6 +39,7 @@ REMOVAL: dict[type, Count] = {
     Isotropic: lambda m: 0.0,
     Exact: lambda m: 1.5 * m**2,
     Posterior: lambda m: 5.5 * m**2,
+    StateSpace: lambda m: 5.5 * m**2,
     LeastSquares: lambda m: 5.5 * m**2,
 }
 

@@ -63,6 +63,9 @@ class LMS(LinearRegressor):
         "Adaptive Filtering, Wiley, 2003, ch. 5."
     )
 
+    def multiplications(self, size: float, features: int) -> float:
+        return 2 * (features + self.intercept) + 1
+
     def start(self, features: int, outputs: int) -> IsotropicLearner:
         rule = Rule(floor=1.0 / positive(step=self.step), slope=0.0)
         return IsotropicLearner(features, outputs, rule=rule, intercept=self._with_intercept(), engine=self.engine)
@@ -117,6 +120,9 @@ class NLMS(LinearRegressor):
         'Nagumo and Noda, "A learning method for system identification", IEEE Trans. Automatic Control, 1967; Sayed, '
         "Fundamentals of Adaptive Filtering, Wiley, 2003, ch. 5."
     )
+
+    def multiplications(self, size: float, features: int) -> float:
+        return 3 * (features + self.intercept) + 2
 
     def start(self, features: int, outputs: int) -> IsotropicLearner:
         step, epsilon = positive(step=self.step), positive(epsilon=self.epsilon)

@@ -127,6 +127,9 @@ class RFFKLMS(StepSized):
     def check(self) -> None:
         self.start(1, 1)
 
+    def multiplications(self, size: float, features: int) -> float:
+        return self.basis * (features + 2) + 2
+
     def start(self, features: int, outputs: int) -> RFFKLMSLearner:
         return RFFKLMSLearner(kernel_or_default(self.kernel), features, outputs, **self.rule())
 
