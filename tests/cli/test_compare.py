@@ -129,7 +129,7 @@ def test_what_grows_is_capped_or_left_out_with_a_word(tmp_path, data):
     table = {row["model"]: row for row in json.loads((tmp_path / "table.json").read_text())}
     assert table["onlinegp"]["centers"] == 20
     assert not {"klms", "betaklms"} & set(table)
-    assert b"betaklms, klms" in done.stderr
+    assert b"left out: auto, betaklms, exkrls" in done.stderr
     assert b"--models" in done.stderr
     for row in table.values():
         assert row["scored"] == 399 - 60

@@ -29,6 +29,7 @@ from onlinegp.cli.paths import Paths
 from onlinegp.comparing.entrants import Entrant
 from onlinegp.comparing.pictures import label
 from onlinegp.files.atomic import write_atomically
+from onlinegp.models.families import OTHER, family
 from onlinegp.streams.errors import printable
 from onlinegp.streams.reading.raw import file_of
 from onlinegp.streams.reading.source import Columns, Source
@@ -56,6 +57,20 @@ With --runs R there is no limit of time: the rows after those for tuning are cut
 orders (--runs-by permutations), every model runs on each, and the table has confidence intervals over them.
 
 {EXIT_CODES}"""
+USUAL = (  # what most would choose from, of each family; no more than run in a minute
+    "fbkrls",
+    "knlms",
+    "krls",
+    "krlst",
+    "linearrls",
+    "localgp",
+    "norma",
+    "onlinegp",
+    "persistence",
+    "qklms",
+    "randomfeaturegp",
+    "swkrls",
+)
 MEASURES = {"density": "log density", "error": "error"}
 PATHS = Paths(reads=("SOURCE",), replaces=("--out", "--json", "--csv", "--latex"), pipes=("SOURCE",))
 SECONDS = 60.0
@@ -65,7 +80,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     add_source(parser)
     add_model(parser)
-    parser.add_argument("--models", metavar="A,B", help="see `onlinegp models` (all whose dictionary is bounded)")
+    parser.add_argument(
+        "--models", metavar="A,B", help="see `onlinegp models`; all: all that stay small (one or two of each kind)"
+    )
     parser.add_argument("--by", choices=("density", "error"), default="density", help="what to rank by (density)")
     parser.add_argument("--time", type=float, metavar="S", help=f"seconds until it ends ({SECONDS:g})")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (one per core)")
@@ -136,8 +153,8 @@ def reopened(args: argparse.Namespace, columns: Columns) -> Source:
 
 
 def entrants(models: str | None, given: dict[str, Any]) -> list[Entrant]:
-    """Return the models that were named, or all that stay small; a wrong one is refused before any work."""
-    names = _small() if models is None else parse_models(models)
+    """Return the models that were named, or the usual ones; a wrong one is refused before any work."""
+    names = _usual() if models is None else _small() if models == "all" else parse_models(models)
     if not names:
         raise ValueError(f"--models must name at least one model, got {models!r}. See `onlinegp models`.")
     if len(set(names)) < len(names):
@@ -160,6 +177,15 @@ def _small() -> list[str]:
         if names:
             say(f"left out, because {why}: {', '.join(names)}. Name them in --models to include them.")
     return [one.name for one in known if one.name not in own + grow]
+
+
+def _usual() -> list[str]:
+    """Return the names of the usual models and of those that were imported; say which are left out."""
+    known = algorithms()
+    names = [name for name, one in known.items() if name in USUAL or family(one.estimator) == OTHER]
+    others = ", ".join(name for name in known if name not in names)
+    say(f"left out: {others}. Name them in --models to include them; --models all takes all that stay small.")
+    return names
 
 
 def told(ranking: Ranking, *, seconds: float) -> list[str]:
