@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv as csv_files
 import io
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ def text(found: Comparison) -> str:
         )
         for row in (titles, *rows)
     ]
-    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], "", described(found)])
+    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], "", textwrap.fill(described(found), len(lines[0]))])
 
 
 def _cells(found: Comparison, row: dict[str, Any]) -> list[str]:
