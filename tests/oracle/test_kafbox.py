@@ -25,9 +25,8 @@ CASES = {
     "swkrls": (ogp.SWKRLS(K, noise=0.01, budget=50), 1e-8),
     "fbkrls": (ogp.FBKRLS(K, noise=0.01, budget=100), 1e-8),
     "krlst_l1": (ogp.KRLST(K, noise=0.01, budget=100, jitter=1e-6), 1e-8),
-    # KAFBOX forgets towards K without the jitter that Q inverts, which shows from 1e-12 to 1e-6
-    "krlst": (ogp.KRLST(K, noise=0.01, budget=50, forgetting=0.999, jitter=1e-6), 1e-6),
-    "krlst_l99": (ogp.KRLST(K, noise=0.01, budget=100, forgetting=0.99, jitter=1e-6), 1e-6),
+    "krlst": (ogp.KRLST(K, noise=0.01, budget=50, forgetting=0.999, jitter=1e-6), 1e-8),
+    "krlst_l99": (ogp.KRLST(K, noise=0.01, budget=100, forgetting=0.99, jitter=1e-6), 1e-8),
 }
 
 
