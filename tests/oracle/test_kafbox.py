@@ -47,6 +47,13 @@ def test_predictions_and_sizes(name, golden, traces):
     np.testing.assert_allclose(trace.mean, golden[f"prediction__{name}"], rtol=0, atol=CASES[name][1])
 
 
+def test_rounding_does_not_decide_the_error_of_krls(golden, traces):
+    half = len(golden["y"]) // 2
+    errors = [golden["y"] - mean for mean in (traces["krls_def"].mean, golden["prediction__krls_def"])]
+    ours, kafbox = (10 * np.log10(np.mean(e[half:] ** 2)) for e in errors)
+    assert abs(ours - kafbox) < 0.01
+
+
 @pytest.mark.parametrize("name", ["krlst", "krlst_l1", "krlst_l99"])
 def test_krlst_variances(name, golden, traces):
     """KAFBOX scales the variance by a signal power s02 that it learns and does not forget; ours is without it.
