@@ -26,26 +26,26 @@ template <class T> double row_bound(const State<T>& state, int64_t m, const T* k
     return bound;
 }
 
-// t = L^-1 k, the mean t . b, and h = S t where S is kept: scale S + (1 - scale) I
-template <class T> void whiten(State<T>& state, Prediction<T>& prediction) {
+// t = L^-1 k; with weights in those coordinates the mean t . b; and h = S t where S is kept: scale S + (1 - scale) I
+template <class T> void whiten(State<T>& state, Prediction<T>& prediction, bool tracked) {
     const int m = int(state.size);
     T *t = prediction.t.data(), *h = prediction.h.data();
     copy(prediction.k.data(), t, m);
     state.L.forward(m, t);
-    for (int o = 0; o < state.p; o++) prediction.mean[o] = double(dot(t, state.weights(o), m));
     prediction.t2 = double(dot(t, t, m));
+    for (int o = 0; tracked && o < state.p; o++) prediction.mean[o] = double(dot(t, state.weights(o), m));
     if (!state.S.s) return;
     state.S.multiply(m, t, h);
     if (state.scale != 1.0) mix(T(state.scale), h, T(1.0 - state.scale), t, m);
     prediction.th = double(dot(t, h, m));
 }
 
-// What the belief says of x, with all that it needs of the state in the prediction. No default: one that is not here does
-// not compile.
+// What the belief says of x. No default: one that is not here does not compile.
 template <class T> void conclude(const Recipe& recipe, const State<T>& state, Prediction<T>& prediction) {
     const BeliefPart& belief = recipe.belief;
     double &kxx = prediction.kxx, &v = prediction.v, &s = prediction.s, &gamma2 = prediction.gamma2;
     const double k2 = prediction.k2, t2 = prediction.t2;
+    gamma2 = max(kxx - t2, 0.0);
     switch (belief) {
         case Belief::Prior:
             v = kxx, s = max(1.0 / belief.step, kxx);
@@ -66,22 +66,13 @@ template <class T> void conclude(const Recipe& recipe, const State<T>& state, Pr
             v = max(kxx - t2, LEAST_DOUBT * kxx), s = gamma2 = v + belief.noise;
             return;
         case Belief::LeastSquares:
-            gamma2 = max(kxx - t2, 0.0), v = gamma2 + max(prediction.th, LEAST_DOUBT * t2), s = v + 1.0;
+            v = gamma2 + max(prediction.th, LEAST_DOUBT * t2), s = v + 1.0;
             return;
     }
 }
-// What the centers do not express of x, where only the dictionary asks
-template <class T> void span(State<T>& state, Prediction<T>& prediction) {
-    const int m = int(state.size);
-    T* t = prediction.t.data();
-    copy(prediction.k.data(), t, m);
-    state.L.forward(m, t);
-    prediction.gamma2 = max(prediction.kxx - double(dot(t, t, m)), 0.0);
-}
 template <class T> void predict_belief(const Recipe& recipe, State<T>& state, Prediction<T>& prediction) {
-    if (recipe.tracked()) whiten(state, prediction);
+    if (state.L.s) whiten(state, prediction, recipe.tracked());
     conclude(recipe, state, prediction);
-    if (recipe.spans()) span(state, prediction);
 }
 
 // Whether the centers express x already

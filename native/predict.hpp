@@ -64,7 +64,7 @@ template <class T> class Block {
                 EACH(h, 2) {
                     Vec<T> x = at(i + r, h) - acc[r][h];
                     EACH(c, 4) if (c < r) x = fma(splat<T>(-state_.L.column(i + c)[i + r]), at(i + c, h), x);
-                    store(t_.data() + size_t(i + r) * B + h * W<T>, x * state_.L.inverse[i + r]);
+                    store(t_.data() + size_t(i + r) * B + h * W<T>, x * state_.L.side[i + r]);
                 }
             }
         });

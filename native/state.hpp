@@ -33,8 +33,8 @@ template <class T> struct State {
         L.next = alike ? next->L.s : nullptr, S.next = alike ? next->S.s : nullptr;
         if (!alike) return;
         fetch(next->block.p, next->vectors);
-        if (L.s) fetch(next->L.inverse, next->size);
-        if (S.s) fetch(next->S.u, next->size);
+        if (L.s) fetch(next->L.side, next->size);
+        if (S.s) fetch(next->S.side, next->size);
     }
 
     T* weights(int o) { return alpha + o * capacity; }
@@ -119,7 +119,7 @@ template <class T> struct State {
         load_vector(kcc, in.kcc), load_vector(dQ, in.dQ), load_vector(rowsum, in.rowsum);
         if (in.L) load_matrix(L, in.L);
         if (in.S) load_matrix(S, in.S);
-        for (int64_t i = 0; in.L && i < size; i++) L.inverse[i] = 1 / L.column(i)[i];
+        for (int64_t i = 0; in.L && i < size; i++) L.side[i] = 1 / L.column(i)[i];
     }
     void save(Arrays& out) const {
         Buffer<T> x(d);

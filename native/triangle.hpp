@@ -11,9 +11,9 @@ namespace onlinegp::ONLINEGP_ISA {
 template <class T> struct Triangle {
     static constexpr int PAD = W<T> > 4 ? W<T> : 4;
 
-    T* s = nullptr;
-    int64_t rows = 0;         // a multiple of PAD
-    const T* next = nullptr;  // another of as many rows, which will be needed soon
+    T *s = nullptr, *side = nullptr;  // the columns, and a vector (rows,) that goes with them
+    int64_t rows = 0;                 // a multiple of PAD
+    const T* next = nullptr;          // another of as many rows, which will be needed soon
 
     static int64_t top(int64_t c) { return c / PAD * PAD; }
     int64_t length(int64_t c) const { return rows - top(c); }
@@ -21,8 +21,11 @@ template <class T> struct Triangle {
         const int64_t t = top(c);
         return s + t * rows - t * (t - PAD) / 2 + (c - t) * (rows - t) - t;
     }
-    void carve(Carver& from, int64_t capacity) { s = from.take<T>(size_t(capacity * (capacity + PAD) / 2)), rows = capacity; }
+    void carve(Carver& from, int64_t capacity) {
+        s = from.take<T>(size_t(capacity * (capacity + PAD) / 2)), side = from.take<T>(size_t(capacity)), rows = capacity;
+    }
     void copy(const Triangle& old) {
+        std::memcpy(side, old.side, old.rows * sizeof(T));
         for (int64_t c = 0; c < old.rows; c++) std::memcpy(column(c) + top(c), old.column(c) + top(c), old.length(c) * sizeof(T));
     }
     void append(int64_t m, const T* x, T last) {  // the row [x, last]; x null for all zero
@@ -32,43 +35,15 @@ template <class T> struct Triangle {
     void ahead(int64_t c) const {  // columns c to c + 3 of the next one
         if (next) fetch(next + (column(c) + top(c) - s), 4 * length(c));
     }
-
-  protected:
-    // G columns from i on, in rows r to m: to <- e x + f Y, and Y <- Y + n x
-    template <int G> static INLINE void combine(const Turn<T>& turn, int64_t i, const T* const (&x)[G], T* const (&to)[G], T* Y, int64_t r) {
-        for (; r % W<T> && r < turn.m; r++) EACH(g, G) {
-            const T own = x[g][r];
-            to[g][r] = fma1(turn.f[i + g], Y[r], turn.e[i + g] * own), Y[r] = fma1(turn.n[i + g], own, Y[r]);
-        }
-        Vec<T> n[G], e[G], f[G];
-        EACH(g, G) n[g] = splat<T>(turn.n[i + g]), e[g] = splat<T>(turn.e[i + g]), f[g] = splat<T>(turn.f[i + g]);
-        for (; r < turn.m; r += W<T>) {
-            Vec<T> y = load(Y + r);
-            EACH(g, G) {
-                const Vec<T> own = load(x[g] + r);
-                store_anywhere(to[g] + r, fma(f[g], y, e[g] * own)), y = fma(n[g], own, y);
-            }
-            store(Y + r, y);
-        }
-    }
 };
 
-// L, with the inverse of its diagonal, which is zero beyond the size in use
+// L; beside it the inverse of its diagonal, which is zero beyond the size in use
 template <class T> struct Factor : Triangle<T> {
-    using Triangle<T>::column, Triangle<T>::length;
-    T* inverse = nullptr;
+    using Triangle<T>::column, Triangle<T>::length, Triangle<T>::side;
 
-    void carve(Carver& from, int64_t capacity) {
-        Triangle<T>::carve(from, capacity);
-        inverse = from.take<T>(size_t(capacity));
-    }
-    void copy(const Factor& old) {
-        Triangle<T>::copy(old);
-        std::memcpy(inverse, old.inverse, old.rows * sizeof(T));
-    }
     void append(int64_t m, const T* x, T last) {
         Triangle<T>::append(m, x, last);
-        inverse[m] = 1 / last;
+        side[m] = 1 / last;
     }
 
     // x <- L^-1 x, of an x that is zero before `first`
@@ -77,7 +52,7 @@ template <class T> struct Factor : Triangle<T> {
             this->ahead(i);
             const T* p = column(i);
             const int64_t n = length(i);
-            Corner(p + i, n, inverse + i).forward(x + i);
+            Corner(p + i, n, side + i).forward(x + i);
             Vec<T> y[4];
             EACH(c, 4) y[c] = splat<T>(-x[i + c]);
             const auto tile = [&](int64_t r, Int<T> lanes) ALWAYS {
@@ -109,7 +84,7 @@ template <class T> struct Factor : Triangle<T> {
             int64_t r = (m - 1) / W<T> * W<T>;  // towards the diagonal, whose rows are the last to be known
             for (; r >= i + 4; r -= W<T>) tile(r, ~Int<T>{});
             if (r + W<T> > i + 4) tile(r, ~first_lanes<T>(int(i + 4 - r)));
-            const Corner corner(p + i, n, inverse + i);
+            const Corner corner(p + i, n, side + i);
             EACH(k, N) corner.backward(x[k] + i, sums[k]);
         }
     }
@@ -125,27 +100,29 @@ template <class T> struct Factor : Triangle<T> {
         }
         for (int64_t r = j / W<T> * W<T>; r < j; r++) turn.n[r] = turn.f[r] = 0, turn.e[r] = 1;
         for (int64_t r = m; r % W<T>; r++) turn.n[r] = turn.f[r] = turn.e[r] = 0;
-        turn.n[j] = inverse[j], turn.e[j] = turn.f[j] = 0;
+        turn.n[j] = side[j], turn.e[j] = turn.f[j] = 0;
         std::memset(Y, 0, this->rows * sizeof(T));
-        for (int64_t r = j + 1; r < m; r++) Y[r] = inverse[j] * column(j)[r];
-        Length nu{square(inverse[j]), double(inverse[j]), 1.0 / double(inverse[j])};
-        in_groups(j + 1, m, [&](int64_t i, auto group) { turn_columns(group, turn, i, Y, nu); });
-        inverse[m - 1] = 0;
+        for (int64_t r = j + 1; r < m; r++) Y[r] = side[j] * column(j)[r];
+        Length nu{square(side[j]), double(side[j]), 1.0 / double(side[j])};
+        int64_t i = j + 1;
+        for (; i % 4 && i < m; i++) turn_columns<1>(turn, i, Y, nu);
+        for (; i + 4 <= m; i += 4) turn_columns<4>(turn, i, Y, nu);
+        for (; i < m; i++) turn_columns<1>(turn, i, Y, nu);
+        side[m - 1] = 0;
         for (int64_t c = 0; c < m - 1; c++) row[c] = T(nu.value) * (c < j ? row[c] : turn.f[c + 1]);
     }
 
   private:
-    struct Length {  // of n so far
-        double square, value, inverse;
-    };
-    template <int G> INLINE void turn_columns(Group<G>, const Turn<T>& turn, int64_t i, T* Y, Length& nu) {
+    struct Length { double square, value, inverse; };  // of n so far
+    // G columns from i on: to <- e x + f Y, and Y <- Y + n x, first in their own rows, then below
+    template <int G> INLINE void turn_columns(const Turn<T>& turn, int64_t i, T* Y, Length& nu) {
         T *n = turn.n + i, *e = turn.e + i, *f = turn.f + i, x[G][G], y[G][G];
         double squares[G + 1] = {nu.square}, lengths[G + 1] = {nu.value}, inverses[G + 1] = {nu.inverse};
         const T* from[G];
         T* to[G];
         EACH(g, G) from[g] = column(i + g), to[g] = column(i + g - 1) - 1;
         EACH(g, G) {
-            n[g] = -Y[i + g] * inverse[i + g], squares[g + 1] = squares[g] + square(n[g]);
+            n[g] = -Y[i + g] * side[i + g], squares[g + 1] = squares[g] + square(n[g]);
             EACH(h, G) if (h > g) x[g][h] = from[g][i + h], y[g][h] = Y[i + h], Y[i + h] = fma1(n[g], x[g][h], Y[i + h]);
         }
         EACH(g, G) lengths[g + 1] = std::sqrt(squares[g + 1]), inverses[g + 1] = 1.0 / lengths[g + 1];
@@ -153,10 +130,24 @@ template <class T> struct Factor : Triangle<T> {
         EACH(g, G) {
             e[g] = T(lengths[g] * inverses[g + 1]), f[g] = T(-n[g] * (inverses[g] * inverses[g + 1]));
             const T own = T(from[g][i + g] * (lengths[g + 1] * inverses[g]));
-            to[g][i + g] = own, inverse[i + g - 1] = 1 / own;
+            to[g][i + g] = own, side[i + g - 1] = 1 / own;
             EACH(h, G) if (h > g) to[g][i + h] = fma1(f[g], y[g][h], e[g] * x[g][h]);
         }
-        this->template combine<G>(turn, i, from, to, Y, i + G);
+        int64_t r = i + G;
+        for (; r % W<T> && r < turn.m; r++) EACH(g, G) {
+            const T own = from[g][r];
+            to[g][r] = fma1(f[g], Y[r], e[g] * own), Y[r] = fma1(n[g], own, Y[r]);
+        }
+        Vec<T> nc[G], ec[G], fc[G];
+        EACH(g, G) nc[g] = splat<T>(n[g]), ec[g] = splat<T>(e[g]), fc[g] = splat<T>(f[g]);
+        for (; r < turn.m; r += W<T>) {
+            Vec<T> below = load(Y + r);
+            EACH(g, G) {
+                const Vec<T> own = load(from[g] + r);
+                store_anywhere(to[g] + r, fma(fc[g], below, ec[g] * own)), below = fma(nc[g], own, below);
+            }
+            store(Y + r, below);
+        }
         EACH(g, G) to[g][turn.m] = 0;
     }
     // The triangle of four rows on the diagonal. Rows are scaled first, so that a step waits for one multiplication only.
@@ -184,22 +175,14 @@ template <class T> struct Factor : Triangle<T> {
     };
 };
 
-// S. An update S <- S + c u u' waits for the next pass, which applies it on the way.
+// S. An update S <- S + c u u' waits, with u beside it, for the next pass, which applies it on the way.
 template <class T> struct Symmetric : Triangle<T> {
-    using Triangle<T>::column, Triangle<T>::length;
-    T *u = nullptr, c = 0;
+    using Triangle<T>::column, Triangle<T>::length, Triangle<T>::side;
+    T c = 0;
     bool pending = false;
 
-    void carve(Carver& from, int64_t capacity) {
-        Triangle<T>::carve(from, capacity);
-        u = from.take<T>(size_t(capacity));
-    }
-    void copy(const Symmetric& old) {
-        Triangle<T>::copy(old);
-        std::memcpy(u, old.u, old.rows * sizeof(T));
-    }
     void add_outer(T factor, const T* x, int64_t m) {  // S <- S + factor x x', next time
-        for (int64_t i = 0; i < m; i += W<T>) store(u + i, keep<T>(load(x + i), first_lanes<T>(int(m - i))));
+        for (int64_t i = 0; i < m; i += W<T>) store(side + i, keep<T>(load(x + i), first_lanes<T>(int(m - i))));
         c = factor, pending = true;
     }
     // S <- factor S + more I, with nothing pending
@@ -224,7 +207,7 @@ template <class T> struct Symmetric : Triangle<T> {
         for (int64_t i = 0; i < first; i += W<T>) turn_columns<false>(turn, i, Y, q);
         for (int64_t i = first; i < turn.m; i += W<T>) turn_columns<true>(turn, i, Y, q);
         column(turn.m - 1)[turn.m - 1] = 0;
-        if (pending) turn.vector(u);
+        if (pending) turn.vector(side);
     }
 
   private:
@@ -290,9 +273,9 @@ template <class T> struct Symmetric : Triangle<T> {
             T* p = column(i);
             const int64_t n = length(i);
             Vec<T> xc[4], uc[4], acc[4] = {};
-            EACH(k, 4) xc[k] = splat<T>(x[i + k]), uc[k] = splat<T>(c * u[i + k]);
+            EACH(k, 4) xc[k] = splat<T>(x[i + k]), uc[k] = splat<T>(c * side[i + k]);
             const auto tile = [&](int64_t r, bool diagonal) ALWAYS {
-                const Vec<T> xr = load(x + r), ur = load(u + r);
+                const Vec<T> xr = load(x + r), ur = load(side + r);
                 Vec<T> row = load(out + r);
                 EACH(k, 4) {
                     Vec<T> t = load(p + k * n + r), below = t;
