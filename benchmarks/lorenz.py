@@ -7,6 +7,10 @@ not fade, and is wide instead; and RFFKLMS is not in the demo: `rffklms_step` ch
 scored. KAFBOX's figure for it is that of one draw: with independent frequencies and its default step, twenty draws have
 -10.5 on average, from -10.0 to -11.1, and ours -10.7. KLMS itself, which they approximate, has -10.75 at best.
 
+KAFBOX's figure for FBKLMS is that of an earlier version of it, with another weight for new centers; its last version
+would have -0.14. The one for KLMSCSAL1 is due to its defect. Of both, errors change by decibels where the step changes
+by a fortieth, and ours have KAFBOX's figure with a step nearby: tests/oracle/test_lorenz.py.
+
     python benchmarks/lorenz.py --data DIR [--models KRLST,KAP]
 """
 
@@ -25,7 +29,7 @@ from onlinegp.kernels import RBF
 LAGS, SETTLED = 6, 1000
 K = RBF(32.0)
 EXACT, SENSITIVE = 0.01, 0.6  # dB: how far from KAFBOX's figure rounding may lead, or the chance of random features
-HELPED = 4.0  # KAFBOX's defect is for the better on this series
+CHANCE = 4.0  # dB: the next step in the second digit leaves other centers in the dictionary, and another error
 
 
 @dataclass(frozen=True)
@@ -57,11 +61,11 @@ def cases() -> dict[str, Case]:
         "LMS": Case(ogp.LMS(step=1e-4, intercept=False), -5.98),
         "KLMS": Case(ogp.KLMS(K, step=0.1), -3.07),
         "Persistence": Case(ogp.Persistence(), -2.37),
-        "FBKLMS": Case(ogp.FBKLMS(RBF(35.0), step=0.4, coherence=0.9, budget=10), -1.56, HELPED),
+        "FBKLMS": Case(ogp.FBKLMS(RBF(35.0), step=0.4, coherence=0.9, budget=10), -1.56, CHANCE),
         "KLMSCSL1": Case(ogp.KLMSCSL1(K, step=0.1, coherence=0.95, penalty=5e-4), -1.41),
         "KNLMS": Case(ogp.KNLMS(K, step=0.5, coherence=0.95, epsilon=1e-6), -1.32),
         "MKNLMS": Case(ogp.MKNLMS((K, RBF(33.0)), step=0.5, coherence=0.9, epsilon=1e-6), -1.26),
-        "KLMSCSAL1": Case(ogp.KLMSCSAL1(K, step=0.1, coherence=0.95, penalty=5e-4), 3.31, HELPED),
+        "KLMSCSAL1": Case(ogp.KLMSCSAL1(K, step=0.1, coherence=0.95, penalty=5e-4), 3.31, CHANCE),
         "NORMA": Case(ogp.NORMA(K, step=0.1, leak=1e-4, budget=500), 10.96),
     }
 

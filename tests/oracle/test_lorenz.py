@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from onlinegp.models.lms.fbklms import FBKLMSLearner
+from onlinegp.models.lms.klms_l1 import AdaptiveL1Learner
 from onlinegp.models.lms.rffklms import RFFKLMSLearner
 
 ROOT = Path(__file__).parents[2]
@@ -73,3 +76,53 @@ def test_random_features_are_better_than_those_of_kafbox_over_many_draws(series)
     theirs = over_draws(Independent, 0.45, *series)
     assert np.mean(ours) < np.mean(theirs) < -10.3
     assert min(theirs) < -10.85 < -10.2 < max(theirs)
+
+
+# FBKLMS and KLMSCSAL1: KAFBOX's figures with its rules put in
+
+
+class LastVersion(FBKLMSLearner):
+    """KAFBOX as it is: the step is divided by |k|^2, without x, also where x becomes a center."""
+
+    def energy(self, k2, own):
+        return k2 if self.f.size else own**2
+
+
+class EarlierVersion(LastVersion):
+    """KAFBOX as it was: the weight of a new center is its error times the threshold of the growth criterion, 0.1."""
+
+    def correct(self, x, y, e, seen):
+        k, k2, kxx = seen
+        if self.f.size == 0:
+            super().correct(x, y, e, seen)
+            return
+        self.f.add(k, self.step / k2 * e)
+        if k.max() <= self.coherence:
+            self.f.append(x, 0.1 * e, kcc=kxx)
+            if self.f.size > self.budget:
+                self.f.remove(int(np.abs(self.f.weights[:, 0]).argmin()))
+
+
+class AddsBeforeTheSize(AdaptiveL1Learner):
+    def thresholds(self):
+        return self.penalty / np.abs(self.f.weights + self.epsilon)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "figure"), [(EarlierVersion, -1.56), (LastVersion, -0.14), (AddsBeforeTheSize, 3.31)])
+def test_with_the_rules_of_kafbox_its_figures_come_out(kind, figure, series):
+    X, y = series
+    model = lorenz.cases()["KLMSCSAL1" if kind is AddsBeforeTheSize else "FBKLMS"].model
+    said, _ = kind(model.kernel, 6, 1, **model.rule()).run(X, y[:, None])
+    assert abs(decibels((y - said.mean[:, 0])[lorenz.SETTLED :]) - figure) < 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["FBKLMS", "KLMSCSAL1"])
+def test_where_centers_come_and_go_a_figure_is_chance(name, series):
+    """Steps that differ by a fortieth give errors that differ by a decibel, and KAFBOX's figure is among ours."""
+    case = lorenz.cases()[name]
+    steps = case.model.step * np.linspace(0.875, 1.125, 11)
+    errors = [lorenz.error(copy.deepcopy(case.model).set_params(step=step), *series) for step in steps]
+    assert np.abs(np.diff(errors)).mean() > 0.5
+    assert min(errors) < case.kafbox + 0.1
