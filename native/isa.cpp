@@ -36,7 +36,9 @@ template <class F> static void each(int64_t n, const double* x, double* y, const
 static void exp2_minus_each(int64_t n, const double* x, double* y) {
     each(n, x, y, [](Vec<double> v) { return exp2_minus<1>(&v), v; });
 }
-static void sin_pi_each(int64_t n, const double* x, double* y) { each(n, x, y, sin_pi<double>); }
+static void sin_pi_each(int64_t n, const double* x, double* y) {
+    each(n, x, y, [](Vec<double> v) { return sin_pi<double>(v); });
+}
 
 extern const InstructionSet table;
 const InstructionSet table{NAME(ONLINEGP_ISA), make,        make_local,     make_centers,   make_steps,
