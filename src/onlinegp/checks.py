@@ -257,3 +257,8 @@ def stored_array(name: str, array: Any, shape: tuple[int, ...], dtype: Any = np.
     if not np.isfinite(array).all():
         raise ValueError(f"{name} holds a value that is not finite.")
     return array
+
+
+def stored_rows(array: Any) -> int:
+    """Return how many rows a stored array has; zero for what is no array, which `stored_array` then refuses."""
+    return len(array) if isinstance(array, np.ndarray) and array.ndim else 0

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from enum import IntEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.learner import Sizes
 from onlinegp.models.affine.window import Window
-from onlinegp.models.expansion import Expansion
+from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.steps import ErrorScale, StepLearner
 from onlinegp.predictions import Gaussian
@@ -22,7 +22,7 @@ NO_VARIANCE = "none of its own: the root mean square of the last hundred errors 
 
 
 class AffineRegressor(ExpansionRegressor):
-    """Base class of the affine projections and of the projections onto hyperslabs.
+    """Base class of the affine projections and of the projections onto hyperslabs, whose learners have a window.
 
     Parameters
     ----------
@@ -33,6 +33,15 @@ class AffineRegressor(ExpansionRegressor):
     """
 
     remedy: ClassVar[str] = "Lower the step, and start anew with fit."
+
+    def expansion(self, features: int, outputs: int) -> Expansion:
+        """Return the expansion that is learned, without centers."""
+        raise TypeError(f"{type(self).__name__} must define expansion(features, outputs).")
+
+    def start(self, features: int, outputs: int) -> WindowLearner:
+        rule, make = self.rule(), cast(Any, self.readable)
+        learner: WindowLearner = make(self.expansion(features, outputs), engine=self.engine, **rule)
+        return learner.compiled(kind=Kind[self.compiled], **rule)
 
 
 class BlockLearner(StepLearner):
@@ -66,19 +75,14 @@ class BlockLearner(StepLearner):
         return Gaussian(mean, std), size
 
 
-class WindowLearner(BlockLearner):
+class WindowLearner(ExpansionLearner, BlockLearner):
     """A kernel expansion that corrects the rows of a window; its standard deviation is that of its errors of late."""
 
     window: Window
 
     def __init__(self, f: Expansion) -> None:
-        self.f, self.errors = f, ErrorScale(f.outputs)
-        self.features, self.outputs = f.features, f.outputs
-        self.parts = {"f": f, "errors": self.errors}
-
-    @property
-    def size(self) -> int:  # type: ignore[override]
-        return self.f.size
+        super().__init__(f)
+        self.parts["errors"] = self.errors = ErrorScale(f.outputs)
 
     def look(self, x: Array) -> tuple[Array, Array, Any]:
         k, mean = self.f.at(x)

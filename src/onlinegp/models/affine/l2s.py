@@ -17,6 +17,7 @@ from onlinegp.checks import (
     positive,
     stored_array,
     stored_names,
+    stored_rows,
 )
 from onlinegp.engine import compiled
 from onlinegp.learner import Contents, Sizes
@@ -131,7 +132,7 @@ class Atoms:
 
     def load(self, contents: Contents) -> None:
         stored_names(contents, ("C", "weights", "variance"), "the Gaussians")
-        m = len(contents["C"]) if isinstance(contents["C"], np.ndarray) and contents["C"].ndim else 0
+        m = stored_rows(contents["C"])
         if m > self.most:
             raise ValueError(f"there must be at most {self.most} stored Gaussians, got {m}.")
         stored_array("C", contents["C"], (m, self.features))

@@ -12,7 +12,7 @@ from onlinegp.checks import Array, count, fraction, non_negative, positive, stor
 from onlinegp.kernels import Kernel
 from onlinegp.learner import Contents
 from onlinegp.models.affine.base import NO_VARIANCE, AffineRegressor, Kind
-from onlinegp.models.affine.kap import CoherentLearner
+from onlinegp.models.affine.coherent import CoherentLearner
 from onlinegp.models.affine.window import enlarged, most_of
 from onlinegp.models.expansion import Expansion, centers
 from onlinegp.models.recipe import parameters

@@ -9,14 +9,14 @@ import numpy as np
 
 from onlinegp.checks import Array, fraction, non_negative, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.expansion import Expansion
+from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import ErrorScale, StepLearner
 
 
-class L1Learner(StepLearner):
+class L1Learner(ExpansionLearner):
     """Forward: alpha <- alpha + step e k. Backward: |alpha_i| <- max(|alpha_i| - penalty, 0), and zeros leave."""
 
     def __init__(
@@ -29,14 +29,9 @@ class L1Learner(StepLearner):
         coherence: float,
         penalty: float,
     ) -> None:
-        self.features, self.outputs = features, outputs
+        super().__init__(Expansion("python", kernel, features, outputs, also=("kcc",)))
         self.step, self.coherence, self.penalty = step, coherence, penalty
-        self.f, self.errors = Expansion("python", kernel, features, outputs, also=("kcc",)), ErrorScale(outputs)
-        self.parts = {"f": self.f, "errors": self.errors}
-
-    @property
-    def size(self) -> int:  # type: ignore[override]
-        return self.f.size
+        self.parts["errors"] = self.errors = ErrorScale(outputs)
 
     def look(self, x: Array) -> tuple[Array, Array, tuple[Array, float]]:
         k, mean = self.f.at(x)
