@@ -23,14 +23,15 @@ static inline double beyond(double e, double width) {
     const double rest = std::fabs(e) - width;
     return rest > 0 ? std::copysign(rest, e) : rest > -INFINITY ? 0.0 : e;  // NaN stays
 }
-// L (n, n), the lower triangle of a positive definite matrix, becomes its Cholesky factor; x <- matrix^-1 x
+// L (n, n), the lower triangle of a kernel matrix, becomes its Cholesky factor; x <- matrix^-1 x. A point that the ones
+// before it express, such as a repeated one, takes no part: its pivot is infinite, so that its column of L and its x are 0.
 static void solve_small(int64_t n, double* L, double* x) {
+    constexpr double DEPENDENT = 1e-12;  // of the diagonal: what is left of such a point, but for rounding
     for (int64_t i = 0; i < n; i++) {
         double* row = L + i * n;
-        for (int64_t j = 0; j <= i; j++) {
-            const double s = row[j] - dot_of(row, L + j * n, j);
-            row[j] = j < i ? s / L[j * n + j] : std::sqrt(s);
-        }
+        for (int64_t j = 0; j < i; j++) row[j] = (row[j] - dot_of(row, L + j * n, j)) / L[j * n + j];
+        const double left = row[i] - dot_of(row, row, i);
+        row[i] = left <= DEPENDENT * row[i] ? INFINITY : std::sqrt(left);
         x[i] = (x[i] - dot_of(row, x, i)) / row[i];
     }
     for (int64_t i = n - 1; i >= 0; i--) {
@@ -83,7 +84,7 @@ class AffineRun {
     }
 
   private:
-    static constexpr double LEAST = 1e-300, JITTER = 1e-12;
+    static constexpr double LEAST = 1e-300;
 
     double& K(int64_t i, int64_t j) { return a_.K[i * a_.room + j]; }
     double& F(int64_t j, int64_t o) { return a_.F[j * p_ + o]; }
@@ -194,7 +195,6 @@ class AffineRun {
         A_.resize(size_t(few * few) > A_.size() ? size_t(few * few) : A_.size());
         for (int64_t j = 0; j < few; j++) {
             for (int64_t c = 0; c <= j; c++) A_[size_t(j * few + c)] = a_.KC[(first + j) * all + first + c];
-            A_[size_t(j * few + j)] *= 1.0 + JITTER;
             a_.along[first + j] = a_.H[i * a_.capacity + which_[size_t(j)]];
         }
         solve_small(few, A_.data(), a_.along + first);

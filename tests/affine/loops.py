@@ -70,26 +70,44 @@ def kapsm(X, y, kernel, *, step, loss, window, budget, bend=2.0, radius=10.0):
     return recent(X, y, kernel, subgradient, window=window, radius=radius, budget=budget)
 
 
-def phypass(X, y, kernel, *, step, window, selected, coherence, width=0.0):
+def solved(A, b):
+    """Return A^-1 b for a positive definite A, by elimination, in whatever precision they have."""
+    rest, x = A.copy(), b.copy()
+    for j in range(len(A)):
+        share = rest[j + 1 :, j] / rest[j, j]
+        rest[j + 1 :] -= np.multiply.outer(share, rest[j])
+        x[j + 1 :] -= share * x[j]
+    for j in reversed(range(len(A))):
+        x[j] = (x[j] - rest[j, j + 1 :] @ x[j + 1 :]) / rest[j, j]
+    return x
+
+
+def phypass(X, y, kernel, **parameters):
     """Takizawa and Yukawa 2015: projections onto hyperslabs, each along the span of a few centers, extrapolated."""
-    C, a, mean = X[:0], np.zeros(0), np.zeros(len(X))
-    for t in range(len(X)):
-        k, norm = kernel(X[t : t + 1], C)[0], np.sqrt(kernel.diag(X[t : t + 1])[0] * kernel.diag(C))
-        mean[t] = k @ a
-        if (np.abs(k) <= coherence * norm).all():
-            C, a = np.vstack([C, X[t]]), np.append(a, 0.0)
-        K, squares, total = kernel(C), 0.0, np.zeros(len(C))
+    mean, C, a = phypass_of(kernel(X), y, **parameters)
+    return mean, X[C], a
+
+
+def phypass_of(K, y, *, step, window, selected, coherence, width=0.0):
+    """PHYPASS, from the kernel matrix of all rows, in its precision; centers are rows."""
+    C, a, mean, norm = np.zeros(0, dtype=int), np.zeros_like(y), np.zeros_like(y), np.sqrt(K.diagonal())
+    for t in range(len(y)):
+        mean[t] = K[t, C] @ a[C]
+        if (np.abs(K[t, C]) <= coherence * norm[t] * norm[C]).all():
+            C = np.append(C, t)
+        squares, total = 0.0, np.zeros_like(y)
         for i in range(max(0, t - window + 1), t + 1):
-            h = kernel(X[i : i + 1], C)[0]
-            near = np.argsort(-np.abs(h) / np.sqrt(kernel.diag(C)), kind="stable")[:selected]
-            along = np.linalg.solve(K[np.ix_(near, near)], h[near])
-            e = y[i] - h @ a
-            b = np.sign(e) * max(abs(e) - width, 0.0) / (h[near] @ along)
-            squares += b**2 * (h[near] @ along)
+            near = C[np.argsort(-np.abs(K[i, C]) / norm[C], kind="stable")[:selected]]
+            along = solved(K[np.ix_(near, near)], K[i, near])
+            e, d = y[i] - K[i, C] @ a[C], K[i, near] @ along
+            b = np.sign(e) * max(abs(e) - width, 0.0) / d
+            squares += b**2 * d
             total[near] += b * along
-        length = total @ K @ total
-        a = a + (step * squares / length * total if length > 0 else 0.0)
-    return mean, C, a
+        some = np.flatnonzero(total)
+        length = total[some] @ K[np.ix_(some, some)] @ total[some]
+        if length > 0:
+            a += step * squares / length * total
+    return mean, C, a[C]
 
 
 def l2s(X, y, *, length_scales, step, coherence, epsilon, selected, novelty=1e-2, width=0.0, first_product=None):

@@ -180,27 +180,6 @@ def test_kafbox_l2s_with_its_first_product(name, model, golden):
     np.testing.assert_array_equal(size, golden[f"size__{name}"])
 
 
-@pytest.mark.parametrize(
-    ("name", "model", "rows"),
-    [
-        ("phypass", ogp.PHYPASS(RBF(1.0), step=0.5, window=8, selected=1, coherence=0.95), 60),
-        ("phypass_s7", ogp.PHYPASS(RBF(1.0), step=0.5, window=8, selected=7, coherence=0.5), 40),
-    ],
-)
-def test_kafbox_phypass_as_far_as_rounding_allows(name, model, rows, golden):
-    """The extrapolation divides by the length of a sum that may cancel: a last digit grows tenfold in some ten rows."""
-    X, y, expected = golden["x"], golden["y"], golden[f"prediction__{name}"]
-    trace = ogp.run(model, X, y)
-    np.testing.assert_allclose(trace.mean[:rows], expected[:rows], rtol=0, atol=1e-8)
-    np.testing.assert_array_equal(trace.size, golden[f"size__{name}"])
-    other = y.copy()
-    other[0] += 1e-13
-    moved = np.abs(ogp.run(model.unfitted(), X[:300], other[:300]).mean - trace.mean[:300])
-    assert moved[200:].max() > 1e-9
-    error, kafbox = (10 * np.log10(np.mean((y - mean)[750:] ** 2)) for mean in (trace.mean, expected))
-    assert abs(error - kafbox) < 0.15
-
-
 # What is mended
 
 

@@ -17,7 +17,7 @@ from onlinegp.models.affine.window import enlarged, most_of
 from onlinegp.models.expansion import Expansion, centers
 from onlinegp.models.recipe import parameters
 
-JITTER = 1e-12  # of k(c, c): two centers that are nearly the same
+DEPENDENT = 1e-12  # of k(c, c): what is left of a center that others express, but for rounding
 
 
 class Chosen:
@@ -53,8 +53,7 @@ class Chosen:
             self._points.replace(first + i, c)
         self.K[first : first + m] = self._points.rows(own)
         self.K[:, first : first + m] = self.K[first : first + m].T
-        block = self.K[first : first + m, first : first + m]
-        self.a[r], self.a[r, :m] = 0.0, np.linalg.solve(block + np.diag(JITTER * block.diagonal()), k[best])
+        self.a[r], self.a[r, :m] = 0.0, projection(self.K[first : first + m, first : first + m], k[best])
         self.d[r] = k[best] @ self.a[r, :m]
 
     def _grow(self) -> None:
@@ -87,6 +86,22 @@ class Chosen:
         self.places[...], self.a[...], self.d[...], self.K[...] = places, a, d, K
         for c in C:
             self._points.append(c)
+
+
+def projection(K: Array, y: Array) -> Array:
+    """Return a (s,) with K a = y, for the kernel matrix K (s, s) of centers and y in its span.
+
+    A center that the ones before it express, such as a repeated one, takes no part: its weight is 0. It has nothing
+    left when they are eliminated, which is the pivot of Gaussian elimination.
+    """
+    rest, part = K.copy(), np.ones(len(K), dtype=bool)
+    for j in range(len(K)):
+        part[j] = not rest[j, j] <= DEPENDENT * K[j, j]
+        if part[j]:
+            rest -= np.multiply.outer(rest[j] / rest[j, j], rest[j])
+    a = np.zeros(len(K))
+    a[part] = np.linalg.solve(K[np.ix_(part, part)], y[part])
+    return a
 
 
 class PHYPASSLearner(CoherentLearner):
@@ -164,7 +179,8 @@ class PHYPASS(AffineRegressor):
     deviation is the root mean square of its last hundred errors or so.
 
     Differs from KAFBOX: where nothing is in error, its step is 0 / 0, and here none is made. Centers are chosen by
-    coherence, which for kernels whose k(x, x) is not 1 is not k(x, c). KAFBOX's omega has no effect.
+    coherence, which for kernels whose k(x, x) is not 1 is not k(x, c); those that the others of a row express take no
+    part. KAFBOX's omega has no effect.
 
     Parameters
     ----------
