@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from onlinegp.checks import Array, stored_array, stored_names, stored_rows
-from onlinegp.engine import compiled
+from onlinegp.engine import by_engine
 from onlinegp.kernels import Kernel
 from onlinegp.learner import Contents
 from onlinegp.models.steps import StepLearner
@@ -92,20 +92,17 @@ class Points:
 
 
 def centers(engine: str, kernel: Kernel, features: int) -> Centers:
-    """Return the centers of an engine's name; "auto": the compiled ones, where they are there and know the kernel."""
-    if not compiled(engine):
-        return Points(kernel, features)
-    from onlinegp.engine import _native
-    from onlinegp.engine.native import UnsupportedError, pack_kernel
+    """Return the centers of an engine's name, without any."""
 
-    recipe = _native.Recipe()
-    try:
+    def native() -> Centers:
+        from onlinegp.engine import _native
+        from onlinegp.engine.native import pack_kernel
+
+        recipe = _native.Recipe()
         pack_kernel(recipe, kernel, features)
-    except UnsupportedError:
-        if engine == "native":
-            raise
-        return Points(kernel, features)
-    return _native.Centers(recipe, features)
+        return _native.Centers(recipe, features)
+
+    return by_engine(engine, native, lambda: Points(kernel, features))
 
 
 class Expansion:

@@ -91,7 +91,7 @@ class WindowLearner(ExpansionLearner, BlockLearner):
     def compiled(self, **rule: Any) -> Any:
         """Let the compiled loop of this rule run, if the engine of the expansion is compiled; return the learner."""
         if self.f.compiled:
-            self.rule = {"window": self.window.length, "budget": self.f.most or 0} | rule
+            self.rule = {"budget": self.f.most or 0} | rule
         return self
 
     def opened(self, room: int, capacity: int) -> tuple[Any, dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.engine import compiled
+from onlinegp.engine import by_engine
 from onlinegp.engine.learner import gaussian
 from onlinegp.learner import Contents, Learner, Sizes
 from onlinegp.models.expansion import Expansion
@@ -18,20 +18,8 @@ from onlinegp.predictions import Gaussian
 
 
 def step_learner(engine: str, readable: StepLearner, kind: str, rule: dict[str, Any]) -> Learner:
-    """Return a readable learner, or its compiled twin, by the engine's name.
-
-    "auto" takes the compiled one where it was built and knows the kernels. `kind` is the name of the compiled rule.
-    """
-    if not compiled(engine):
-        return readable
-    from onlinegp.engine.native import UnsupportedError
-
-    try:
-        return NativeStepLearner(readable, kind, rule)
-    except UnsupportedError:
-        if engine == "native":
-            raise
-    return readable
+    """Return a readable learner, or its compiled twin, by the engine's name; `kind` is that of the compiled rule."""
+    return by_engine(engine, lambda: NativeStepLearner(readable, kind, rule), lambda: readable)
 
 
 class NativeStepLearner:
