@@ -15,6 +15,7 @@ from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.steps import ErrorScale, StepLearner
 from onlinegp.predictions import Gaussian
+from onlinegp.recipes.multiplications import ERRORS, kernel_row
 
 BLOCK = 256  # rows of a compiled call, between which Ctrl-C is heard
 Kind = IntEnum("Kind", ["KAP", "LKAPA", "NLKAPA", "KAPSM", "PHYPASS"], start=0)  # as in native/api.hpp
@@ -29,10 +30,16 @@ class AffineRegressor(ExpansionRegressor):
     kernel : Kernel, optional
         The covariance function; ``RBF()`` if None.
     engine : {"auto", "native", "python"}
-        What computes kernel rows: the compiled engine, NumPy, or the best that is there.
+        What runs it: the compiled loop, the readable one, or the best that is there.
     """
 
     remedy: ClassVar[str] = "Lower the step, and start anew with fit."
+
+    window: int
+
+    def looking(self, size: float, features: int) -> float:
+        """Return the multiplications of the kernel rows of x, the mean, and the mean square of the errors."""
+        return kernel_row(size, features) + size + ERRORS + kernel_row(self.window, features)
 
     def expansion(self, features: int, outputs: int) -> Expansion:
         """Return the expansion that is learned, without centers."""

@@ -15,6 +15,7 @@ from onlinegp.models.affine.coherent import CoherentLearner, CoherentRegressor
 from onlinegp.models.affine.window import enlarged, solve_positive
 from onlinegp.models.expansion import Expansion
 from onlinegp.models.recipe import parameters
+from onlinegp.recipes.multiplications import solution
 
 
 class KAPLearner(CoherentLearner):
@@ -153,6 +154,11 @@ class KAP(CoherentRegressor):
 
     readable: ClassVar[type[WindowLearner]] = KAPLearner
     compiled: ClassVar[str] = "KAP"
+
+    def multiplications(self, size: float, features: int) -> float:
+        w = self.window
+        # the coherence; a row of G and H' Z; (epsilon I + G)^-1, and G Z
+        return self.looking(size, features) + 2 * size + 1 + 2 * w * size + solution(w) + w + w**2
 
     def rule(self) -> dict[str, Any]:
         return {

@@ -15,6 +15,7 @@ from onlinegp.models.affine.recent import RecentLearner, RecentRegressor
 from onlinegp.models.expansion import Expansion
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import Values
+from onlinegp.recipes.multiplications import kernel_row
 
 Loss = IntEnum("Loss", ["squared", "absolute", "huber"], start=0)  # as in native/api.hpp
 
@@ -135,6 +136,17 @@ class KAPSM(RecentRegressor):
 
     readable: ClassVar[type[WindowLearner]] = KAPSMLearner
     compiled: ClassVar[str] = "KAPSM"
+
+    def multiplications(self, size: float, features: int) -> float:
+        full = self.budget is not None and size >= self.budget
+        total = self.looking(size, features) + self.correcting(size, features)
+        # the distances of the losses, and what the correction adds to the norm
+        total += (2 if self.loss == "absolute" else 3) * self.window + 1 + 2 * self.window
+        if self.radius is not None:  # f is scaled back to the ball
+            total += size + 1 + self.window + 3
+        if full:  # f at the center that leaves; and once in as many samples as the budget, the norm anew
+            total += 2 * (kernel_row(size, features) + size) + 3 + 1
+        return total
 
     def rule(self) -> dict[str, Any]:
         return super().rule() | {

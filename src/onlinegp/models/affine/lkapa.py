@@ -14,6 +14,7 @@ from onlinegp.models.affine.recent import RecentLearner, RecentRegressor
 from onlinegp.models.affine.window import solve_positive
 from onlinegp.models.expansion import Expansion
 from onlinegp.models.recipe import parameters
+from onlinegp.recipes.multiplications import solution
 
 
 class LKAPALearner(RecentLearner):
@@ -44,6 +45,10 @@ class LeakyRegressor(RecentRegressor):
 
     step: float
     leak: float
+
+    def multiplications(self, size: float, features: int) -> float:
+        leaks = size + self.window if self.leak else 0
+        return self.looking(size, features) + self.correcting(size, features) + leaks + self.window
 
     def rule(self) -> dict[str, Any]:
         step, leak = positive(step=self.step), non_negative("Use 0.0 for none.", leak=self.leak)
@@ -166,6 +171,9 @@ class NLKAPA(LeakyRegressor):
 
     readable: ClassVar[type[WindowLearner]] = NLKAPALearner
     compiled: ClassVar[str] = "NLKAPA"
+
+    def multiplications(self, size: float, features: int) -> float:
+        return super().multiplications(size, features) + solution(self.window)
 
     def rule(self) -> dict[str, Any]:
         return super().rule() | {"epsilon": positive(epsilon=self.epsilon)}

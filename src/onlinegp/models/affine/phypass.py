@@ -16,6 +16,7 @@ from onlinegp.models.affine.coherent import CoherentLearner, CoherentRegressor
 from onlinegp.models.affine.window import enlarged, most_of
 from onlinegp.models.expansion import Expansion, centers
 from onlinegp.models.recipe import parameters
+from onlinegp.recipes.multiplications import kernel_row, solution
 
 DEPENDENT = 1e-12  # of k(c, c): what is left of a center that others express, but for rounding
 
@@ -228,6 +229,13 @@ class PHYPASS(CoherentRegressor):
 
     readable: ClassVar[type[WindowLearner]] = PHYPASSLearner
     compiled: ClassVar[str] = "PHYPASS"
+
+    def multiplications(self, size: float, features: int) -> float:
+        w, s = self.window, min(self.selected, size)
+        # the coherences; the kernel rows of the chosen centers, and the projection onto them; the step along all
+        chosen = s * kernel_row(w * s, features) + solution(s) + 2 * s
+        step = 3 * w + 3 * w * s + (w * s) ** 2 + w**2 * s + 2
+        return self.looking(size, features) + 3 * size + 1 + chosen + step
 
     def rule(self) -> dict[str, Any]:
         return {

@@ -13,6 +13,7 @@ from onlinegp.learner import Contents
 from onlinegp.models.affine.base import AffineRegressor, WindowLearner
 from onlinegp.models.affine.window import Window
 from onlinegp.models.expansion import Expansion
+from onlinegp.recipes.multiplications import kernel_row
 
 
 class RecentLearner(WindowLearner):
@@ -104,6 +105,11 @@ class RecentRegressor(AffineRegressor):
 
     def rule(self) -> dict[str, Any]:
         return {"window": count("One row makes it KLMS.", window=self.window)}
+
+    def correcting(self, size: float, features: int) -> float:
+        """Return the multiplications of K Z, and of what a center that leaves takes from F."""
+        leaves = self.budget is not None and size >= self.budget
+        return self.window**2 + (kernel_row(self.window, features) + self.window if leaves else 0)
 
     def expansion(self, features: int, outputs: int) -> Expansion:
         return Expansion(self.engine, self.over(), features, outputs, most=self._most())

@@ -10,6 +10,7 @@ from onlinegp.checks import Array
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import ErrorScale, StepLearner, Values
+from onlinegp.recipes.multiplications import ERRORS
 
 
 @parameters
@@ -36,6 +37,9 @@ class Persistence(OnlineRegressor):
     memory: ClassVar[str] = "O(1)"
     variance: ClassVar[str] = "the mean square of the changes of y, of about the last hundred rows: of a random walk"
     citation: ClassVar[str] = ""
+
+    def multiplications(self, size: float, features: int) -> float:
+        return ERRORS
 
     def start(self, features: int, outputs: int) -> PersistenceLearner:
         return PersistenceLearner(features, outputs)

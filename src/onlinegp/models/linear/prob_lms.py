@@ -68,6 +68,10 @@ class ProbLMS(IsotropicRegressor):
         'Fernandez-Bes, Elvira and Van Vaerenbergh, "A probabilistic least-mean-squares filter", ICASSP, 2015.'
     )
 
+    def multiplications(self, size: float, features: int) -> float:
+        m = features + self.intercept
+        return 3 * m + 6 + (m + 2 if self.forgetting < 1.0 else 0)
+
     def rule(self, weights: int) -> Rule:
         return Rule(
             floor=positive(noise=self.noise),

@@ -13,6 +13,7 @@ from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import StepLearner
+from onlinegp.recipes.multiplications import kernel_row
 
 
 class FBKLMSLearner(ExpansionLearner):
@@ -113,6 +114,9 @@ class FBKLMS(ExpansionRegressor):
 
     readable: ClassVar[type[StepLearner]] = FBKLMSLearner
     compiled: ClassVar[str] = "Normalized"
+
+    def multiplications(self, size: float, features: int) -> float:
+        return kernel_row(size, features) + 5 * size + 5 + (size + 3 if size >= self.budget else 0)
 
     def rule(self) -> dict[str, Any]:
         return {

@@ -14,6 +14,7 @@ from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import ErrorScale, StepLearner
+from onlinegp.recipes.multiplications import ERRORS, kernel_row
 
 
 class L1Learner(ExpansionLearner):
@@ -73,8 +74,8 @@ class L1Learner(ExpansionLearner):
 class AdaptiveL1Learner(L1Learner):
     """The same, with the penalty of each weight divided by its size: small weights leave, large ones hardly shrink."""
 
-    def __init__(self, *args: object, epsilon: float, **options: object) -> None:
-        super().__init__(*args, **options)  # type: ignore[arg-type]
+    def __init__(self, *args: Any, epsilon: float, **rule: Any) -> None:
+        super().__init__(*args, **rule)
         self.epsilon = epsilon
 
     def first_weight(self, y: Array, kxx: float) -> Array | float:
@@ -144,6 +145,9 @@ class KLMSCSL1(ExpansionRegressor):
     readable: ClassVar[type[StepLearner]] = L1Learner
     compiled: ClassVar[str] = "Penalized"
 
+    def multiplications(self, size: float, features: int) -> float:
+        return kernel_row(size, features) + 4 * size + 2 + ERRORS
+
     def rule(self) -> dict[str, Any]:
         return {
             "step": positive(step=self.step),
@@ -211,6 +215,9 @@ class KLMSCSAL1(KLMSCSL1):
 
     readable: ClassVar[type[StepLearner]] = AdaptiveL1Learner
     compiled: ClassVar[str] = "AdaptivelyPenalized"
+
+    def multiplications(self, size: float, features: int) -> float:
+        return super().multiplications(size, features) + size  # a threshold for each weight
 
     def rule(self) -> dict[str, Any]:
         return super().rule() | {"epsilon": positive(epsilon=self.epsilon)}

@@ -14,6 +14,7 @@ from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import StepLearner
+from onlinegp.recipes.multiplications import kernel_row
 
 
 class QKLMSFBLearner(ExpansionLearner):
@@ -153,6 +154,11 @@ class QKLMSFB(ExpansionRegressor):
 
     readable: ClassVar[type[StepLearner]] = QKLMSFBLearner
     compiled: ClassVar[str] = "Significant"
+
+    def multiplications(self, size: float, features: int) -> float:
+        # the kernel rows of x and of the center that it is quantized to, or replaces; and the distances
+        rows = 2 * kernel_row(size, features) + size * features
+        return rows + (6 * size - 1 if size >= self.budget else 3 * size + 1)
 
     def rule(self) -> dict[str, Any]:
         return {
