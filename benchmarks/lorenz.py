@@ -3,7 +3,13 @@
 The series lies in a folder of your own (--data), as `lorenz.txt` with one value per line. Inputs are the last six
 values, zeros where there are none yet, as in KAFBOX; errors are those after the first 1,000 rows, in dB of the squared
 units of the series. Parameters are those of the demo, but for three: KRLST needs no jitter; the prior of LinearRLS does
-not fade, and is wide instead; and RFFKLMS is not in the demo.
+not fade, and is wide instead; and RFFKLMS is not in the demo: `rffklms_step` chooses its step on rows that are not
+scored. KAFBOX's figure for it is that of one draw: with independent frequencies and its default step, twenty draws have
+-10.5 on average, from -10.0 to -11.1, and ours -10.7. KLMS itself, which they approximate, has -10.75 at best.
+
+KAFBOX's figure for FBKLMS is that of an earlier version of it, with another weight for new centers; its last version
+would have -0.14. The one for KLMSCSAL1 is due to its defect. Of both, errors change by decibels where the step changes
+by a fortieth, and ours have KAFBOX's figure with a step nearby: tests/oracle/test_lorenz.py.
 
     python benchmarks/lorenz.py --data DIR [--models KRLST,KAP]
 """
@@ -23,7 +29,7 @@ from onlinegp.kernels import RBF
 LAGS, SETTLED = 6, 1000
 K = RBF(32.0)
 EXACT, SENSITIVE = 0.01, 0.6  # dB: how far from KAFBOX's figure rounding may lead, or the chance of random features
-HELPED = 4.0  # KAFBOX's defect is for the better on this series
+CHANCE = 4.0  # dB: the next step in the second digit leaves other centers in the dictionary, and another error
 
 
 @dataclass(frozen=True)
@@ -49,17 +55,17 @@ def cases() -> dict[str, Case]:
         "EXKRLS": Case(ogp.EXKRLS(K, noise=0.99e-6, budget=500, transition=1.0, drift=1e-6, forgetting=0.99), -22.48),
         "ProbLMS": Case(ogp.ProbLMS(noise=1e-6, drift=1e-2, prior=1e-2, intercept=False), -15.86),
         "PHYPASS": Case(ogp.PHYPASS(K, step=0.6, selected=15, coherence=0.95, window=8), -15.05, SENSITIVE),
-        "RFFKLMS": Case(ogp.RFFKLMS(K, step=0.65, basis=1000), -10.9, SENSITIVE),
+        "RFFKLMS": Case(ogp.RFFKLMS(K, step=0.6, basis=1000), -10.9, SENSITIVE),
         "QKLMS": Case(ogp.QKLMS(K, step=0.6, radius=2.0), -10.73),
         "QKLMSFB": Case(ogp.QKLMSFB(K, step=0.6, radius=2.0, budget=300), -10.73),
         "LMS": Case(ogp.LMS(step=1e-4, intercept=False), -5.98),
         "KLMS": Case(ogp.KLMS(K, step=0.1), -3.07),
         "Persistence": Case(ogp.Persistence(), -2.37),
-        "FBKLMS": Case(ogp.FBKLMS(RBF(35.0), step=0.4, coherence=0.9, budget=10), -1.56, HELPED),
+        "FBKLMS": Case(ogp.FBKLMS(RBF(35.0), step=0.4, coherence=0.9, budget=10), -1.56, CHANCE),
         "KLMSCSL1": Case(ogp.KLMSCSL1(K, step=0.1, coherence=0.95, penalty=5e-4), -1.41),
         "KNLMS": Case(ogp.KNLMS(K, step=0.5, coherence=0.95, epsilon=1e-6), -1.32),
         "MKNLMS": Case(ogp.MKNLMS((K, RBF(33.0)), step=0.5, coherence=0.9, epsilon=1e-6), -1.26),
-        "KLMSCSAL1": Case(ogp.KLMSCSAL1(K, step=0.1, coherence=0.95, penalty=5e-4), 3.31, HELPED),
+        "KLMSCSAL1": Case(ogp.KLMSCSAL1(K, step=0.1, coherence=0.95, penalty=5e-4), 3.31, CHANCE),
         "NORMA": Case(ogp.NORMA(K, step=0.1, leak=1e-4, budget=500), 10.96),
     }
 
@@ -69,6 +75,20 @@ def rows(folder: Path) -> tuple[np.ndarray, np.ndarray]:
     series = np.loadtxt(folder / "lorenz.txt")
     padded = np.concatenate([np.zeros(LAGS - 1), series[:-1]])
     return np.lib.stride_tricks.sliding_window_view(padded, LAGS)[:, ::-1].copy(), series[1:]
+
+
+def rffklms_step(X: np.ndarray, y: np.ndarray, seeds: int = 10) -> float:
+    """Return the step with the least error of the first rows, which are not scored, but for the half with the start.
+
+    Steps up to 1 / k(x, x), where it is stable; mean over the seeds of the frequencies.
+    """
+
+    def square(step: float, seed: int) -> float:
+        trace = ogp.run(ogp.RFFKLMS(K, step=step, basis=1000, seed=seed), X[:SETTLED], y[:SETTLED])
+        return float(np.mean((y[:SETTLED] - trace.mean)[SETTLED // 2 :] ** 2))
+
+    steps = np.arange(4, 21) / 20
+    return float(min(steps, key=lambda step: sum(square(step, seed) for seed in range(seeds))))
 
 
 def error(model: ogp.OnlineRegressor, X: np.ndarray, y: np.ndarray) -> float:

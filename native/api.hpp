@@ -217,6 +217,16 @@ struct Kalman {
     int64_t* seen;
 };
 
+// onlinegp.models.lms.rffklms: cos(W x + b) = sin(pi turns' [x; 1]) with turns (d + 1, D), and their weights w (p, D)
+struct Cosines {
+    static constexpr int64_t LANES = 8;  // D is a multiple of it; what is beyond the cosines in use is zero
+    int64_t d, D, p;
+    double gain;  // of an error
+    const double* turns;
+    double *w, *work;  // work (D,)
+    int64_t* seen;
+};
+
 struct InstructionSet {
     const char* name;
     Model* (*make)(const Recipe& recipe, int d, int p, bool single);  // the recipe must outlive the model
@@ -225,6 +235,7 @@ struct InstructionSet {
     StepModel* (*make_steps)(const StepRule& rule, int d, int p);     // which must outlive it
     Models* (*make_many)(const Recipe& recipe, int d, int p, bool single);
     void (*exp2_minus)(int64_t n, const double* x, double* y);
+    void (*sin_pi)(int64_t n, const double* x, double* y);
     // linear.hpp; it returns how many rows were learned
     int64_t (*linear_run)(const Linear& model, int64_t n, const double* X, const double* Y, double* mean, double* v, Stop& stop);
     void (*linear_predict)(const Linear& model, int64_t n, const double* X, double* mean, double* v, Stop& stop);
@@ -232,6 +243,8 @@ struct InstructionSet {
     int64_t (*isotropic_run)(const Isotropic& model, int64_t n, const double* X, const double* Y, double* mean, double* s,
                              Stop& stop);
     int64_t (*kalman_run)(const Kalman& model, int64_t n, const double* X, const double* Y, double* mean, double* s, Stop& stop);
+    // cosines.hpp; without Y it only predicts
+    int64_t (*cosines_run)(const Cosines& model, int64_t n, const double* X, const double* Y, double* mean, Stop& stop);
     // tracking.hpp
     void (*fading_scales)(int64_t n, int64_t p, const double* Z2, double degrees, double keep, double far, double tiny,
                           double* sum, double* count, double* out);

@@ -271,9 +271,10 @@ static nb::object predict_events(FleetEngine& fleet, Indices who, Matrix X, int 
     return nb::make_tuple(mean, variance);
 }
 
-static Doubles exp2_minus(nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu> x) {
+using Numbers = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+static Doubles each(const Numbers& x, void (*function)(int64_t n, const double* x, double* y)) {
     Doubles y = fresh<double>({x.shape(0)});
-    instructions().exp2_minus(int64_t(x.shape(0)), x.data(), y.data());
+    function(int64_t(x.shape(0)), x.data(), y.data());
     return y;
 }
 
@@ -356,7 +357,8 @@ NB_MODULE(_native, m) {
         .def("learn", learn_events).def("run", run_events).def("predict", predict_events)
         .def("save", save_member).def("load", load_member);
     bind_states(members);
-    m.def("exp2_minus", exp2_minus).def("numbers", numbers);
+    m.def("exp2_minus", [](Numbers x) { return each(x, instructions().exp2_minus); });
+    m.def("sin_pi", [](Numbers x) { return each(x, instructions().sin_pi); }).def("numbers", numbers);
     bind_rows(m);
     bind_centers(m), bind_affine(m);
     m.attr("instruction_set") = instructions().name;

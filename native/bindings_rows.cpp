@@ -110,6 +110,34 @@ static void kalman_run(In X, In Y, Out w, Out U, double root_noise, double root_
     });
 }
 
+// Least mean squares on cosines, if all arrays fit
+static Cosines cosines(const In& X, const In& turns, Out& w, double gain, Out& mean, std::vector<double>& work) {
+    need(X.ndim() == 2 && turns.ndim() == 2 && w.ndim() == 2 && turns.shape(0) == X.shape(1) + 1 && w.shape(1) == turns.shape(1),
+         "X, turns or w has the wrong shape.");
+    const int64_t d = int64_t(X.shape(1)), D = int64_t(w.shape(1)), p = int64_t(w.shape(0));
+    need(D % Cosines::LANES == 0 && mean.size() == X.shape(0) * w.shape(0), "w or mean has the wrong size.");
+    work.resize(size_t(D));
+    return {d, D, p, gain, turns.data(), w.data(), work.data(), nullptr};
+}
+
+static void cosines_run(In X, In Y, In turns, Out w, double gain, Counter seen, Out mean) {
+    std::vector<double> work;
+    Cosines model = cosines(X, turns, w, gain, mean, work);
+    need(Y.size() == mean.size() && seen.size() == 1, "Y or seen has the wrong size.");
+    model.seen = seen.data();
+    rows_until_interrupted([&](Stop& stop) {
+        instructions().cosines_run(model, int64_t(X.shape(0)), X.data(), Y.data(), mean.data(), stop);
+    });
+}
+
+static void cosines_predict(In X, In turns, Out w, Out mean) {
+    std::vector<double> work;
+    const Cosines model = cosines(X, turns, w, 0, mean, work);
+    rows_until_interrupted([&](Stop& stop) {
+        instructions().cosines_run(model, int64_t(X.shape(0)), X.data(), nullptr, mean.data(), stop);
+    });
+}
+
 // Arrays are taken as they are: what is written to a copy would be lost
 template <size_t... I, class F> static void define(nb::module_& m, const char* name, F* function, std::index_sequence<I...>) {
     m.def(name, function, ((void)I, nb::arg().noconvert())...);
@@ -126,4 +154,6 @@ void onlinegp::bind_rows(nb::module_& m) {
     define(m, "linear_predict", linear_predict);
     define(m, "isotropic_run", isotropic_run);
     define(m, "kalman_run", kalman_run);
+    define(m, "cosines_run", cosines_run);
+    define(m, "cosines_predict", cosines_predict);
 }

@@ -1,6 +1,7 @@
 // One instruction set: compiled once for each, with its flags, into a namespace of its own.
 #include "gaussians.hpp"
 #include "centers.hpp"
+#include "cosines.hpp"
 #include "filters.hpp"
 #include "fleet.hpp"
 #include "linear.hpp"
@@ -28,18 +29,21 @@ static Models* make_many(const Recipe& recipe, int d, int p, bool single) {
     return new Fleet<double>(recipe, d, p);
 }
 
+// y = f(x), for tests of f
+template <class F> static void each(int64_t n, const double* x, double* y, const F& f) {
+    for (int64_t i = 0; i < n; i++) y[i] = f(splat<double>(x[i]))[0];
+}
 static void exp2_minus_each(int64_t n, const double* x, double* y) {
-    for (int64_t i = 0; i < n; i++) {
-        Vec<double> v = splat<double>(x[i]);
-        exp2_minus<1>(&v);
-        y[i] = v[0];
-    }
+    each(n, x, y, [](Vec<double> v) { return exp2_minus<1>(&v), v; });
+}
+static void sin_pi_each(int64_t n, const double* x, double* y) {
+    each(n, x, y, [](Vec<double> v) { return sin_pi<double>(v); });
 }
 
 extern const InstructionSet table;
-const InstructionSet table{NAME(ONLINEGP_ISA), make,          make_local,     make_centers,   make_steps,
-                           make_many,          exp2_minus_each, linear_run,   linear_predict, isotropic_run,
-                           kalman_run,         fading_scales, fading_weights, tracked_quantiles, affine_run,
-                           gaussians_run};
+const InstructionSet table{NAME(ONLINEGP_ISA), make,        make_local,     make_centers,   make_steps,
+                           make_many,          exp2_minus_each, sin_pi_each, linear_run,    linear_predict,
+                           isotropic_run,      kalman_run,  cosines_run,    fading_scales,  fading_weights,
+                           tracked_quantiles,  affine_run,  gaussians_run};
 
 }  // namespace onlinegp::ONLINEGP_ISA

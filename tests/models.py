@@ -48,6 +48,7 @@ STEPS = {
     "MKNLMS": ogp.MKNLMS([RBF(0.5), Matern32(1.0)], coherence=0.8),
     "MXKLMS": ogp.MXKLMS([RBF(0.5), RBF(1.0)], step=0.4),
     "RFFKLMS": ogp.RFFKLMS(RBF(0.7), step=0.4, basis=30),
+    "RFFKLMS-python": ogp.RFFKLMS(2.0 * Matern32([0.7, 0.9]), step=0.2, basis=11, engine="python"),
 }
 
 LINEAR = {

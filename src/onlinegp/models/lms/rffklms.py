@@ -10,13 +10,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from onlinegp.checks import Array, count, positive, seed_of
+from onlinegp.engine import compiled
 from onlinegp.kernels import Kernel, kernel_or_default
+from onlinegp.learner import Sizes
 from onlinegp.models.features.basis import frequencies, parts_of
 from onlinegp.models.lms.base import StepSized
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import StepLearner, Values
+from onlinegp.predictions import Gaussian
 
 MOST_FEATURES = 1_000_000
+LANES = 8  # the compiled loop takes cosines in groups of as many
 
 
 class RFFKLMSLearner(StepLearner):
@@ -25,12 +29,32 @@ class RFFKLMSLearner(StepLearner):
     The weights that are kept are those of cos(W x + b): sqrt(2 variance / D) times those of z.
     """
 
-    def __init__(self, kernel: Kernel, features: int, outputs: int, *, step: float, basis: int, seed: int) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        features: int,
+        outputs: int,
+        *,
+        step: float,
+        basis: int,
+        seed: int,
+        engine: str = "auto",
+    ) -> None:
         self.features, self.outputs = features, outputs
         self.step, self.basis, self.seed = step, basis, seed
         self.variance, self.shape = parts_of(kernel)
         self.share = 2.0 * self.variance / basis
+        self.native = compiled(engine)
         self._std = sqrt(max(1.0 / step, self.variance))
+        self._seen = np.zeros(1, dtype=np.int64)  # counted by the loops, which an interrupt may end
+
+    @property
+    def seen(self) -> int:  # type: ignore[override]
+        return int(self._seen[0])
+
+    @seen.setter
+    def seen(self, value: int) -> None:
+        self._seen[0] = value
 
     # Made when they are needed: a file that only says that it has many features takes no memory
 
@@ -40,12 +64,29 @@ class RFFKLMSLearner(StepLearner):
         return self.draw()
 
     @cached_property
+    def turns(self) -> Array:
+        """T (d + 1, D) with cos(W x + b) = sin(pi T'[x; 1]), then zeros, whose sines are zero."""
+        W, b = self.drawn
+        turns = np.zeros((self.features + 1, self._room))
+        turns[:-1, : self.basis], turns[-1, : self.basis] = W.T / np.pi, b / np.pi + 0.5
+        return turns
+
+    @cached_property
+    def rows(self) -> Array:
+        """The weights of each output in a row, (p, D), then zeros."""
+        return np.zeros((self.outputs, self._room))
+
+    @cached_property
     def w(self) -> Values:
-        return Values(w=np.zeros((self.basis, self.outputs)))
+        return Values(w=self.rows[:, : self.basis].T)
 
     @property
     def parts(self) -> dict[str, Values]:  # type: ignore[override]
         return {"w": self.w}
+
+    @property
+    def _room(self) -> int:
+        return -(-self.basis // LANES) * LANES
 
     def draw(self) -> tuple[Array, Array]:
         """Draw the frequencies and phases, with a generator of their own."""
@@ -72,6 +113,35 @@ class RFFKLMSLearner(StepLearner):
         w = self.w["w"]
         w += np.multiply.outer(seen, self.step * self.share * e)
 
+    # The same, compiled
+
+    def learn(self, X: Array, Y: Array) -> None:
+        if self.native:
+            self.run(X, Y)
+        else:
+            super().learn(X, Y)
+
+    def run(self, X: Array, Y: Array) -> tuple[Gaussian, Sizes]:
+        if not self.native:
+            return super().run(X, Y)
+        from onlinegp.engine import _native
+
+        X, Y, mean = np.ascontiguousarray(X), np.ascontiguousarray(Y), np.empty(Y.shape)
+        _native.cosines_run(X, Y, self.turns, self.rows, self.step * self.share, self._seen, mean)
+        return self._said(mean), np.zeros(len(Y), dtype=np.int64)
+
+    def predict(self, X: Array) -> Gaussian:
+        if not self.native:
+            return super().predict(X)
+        from onlinegp.engine import _native
+
+        mean = np.empty((len(X), self.outputs))
+        _native.cosines_predict(np.ascontiguousarray(X), self.turns, self.rows, mean)
+        return self._said(mean)
+
+    def _said(self, mean: Array) -> Gaussian:
+        return Gaussian(mean, np.full(mean.shape, self._std))
+
 
 @parameters
 class RFFKLMS(StepSized):
@@ -91,6 +161,8 @@ class RFFKLMS(StepSized):
         The number D of cosines. The error of the kernel's values goes down with its square root.
     seed : int
         Of the frequencies and phases.
+    engine : {"auto", "native", "python"}
+        What runs it: the compiled loop, the readable one, or the best that is there.
 
     Notes
     -----
@@ -113,6 +185,7 @@ class RFFKLMS(StepSized):
     step: float = 0.5
     basis: int = 300
     seed: int = 0
+    engine: str = "auto"
 
     step_implies_noise: ClassVar[bool] = True
     remedy: ClassVar[str] = "Lower the step (it is stable below 1 / k(x, x)), and start anew with fit."
@@ -131,7 +204,7 @@ class RFFKLMS(StepSized):
         return self.basis * (features + 2) + 2
 
     def start(self, features: int, outputs: int) -> RFFKLMSLearner:
-        return RFFKLMSLearner(kernel_or_default(self.kernel), features, outputs, **self.rule())
+        return RFFKLMSLearner(kernel_or_default(self.kernel), features, outputs, engine=self.engine, **self.rule())
 
     def rule(self) -> dict[str, Any]:
         """Return the parameters of the learner, or raise an error that names the wrong one."""
