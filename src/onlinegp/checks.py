@@ -70,6 +70,15 @@ def fraction(remedy: str = "", **argument: Any) -> float:
     return number
 
 
+def probability(**argument: Any) -> float:
+    """Return the one keyword argument as a float if it lies in (0, 1), as the level of an interval must."""
+    number = fraction(**argument)
+    if number == 1.0:
+        name, _ = _only(argument)
+        raise ValueError(f"{name} must be less than 1, got 1.0. Use 0.99 or 0.999 for a wide interval.")
+    return number
+
+
 def count(remedy: str = "", **argument: Any) -> int:
     """Return the one keyword argument as an int if it is a whole number of at least one."""
     name, value = _only(argument)
@@ -77,6 +86,14 @@ def count(remedy: str = "", **argument: Any) -> int:
         raise TypeError(f"{name} must be a whole number, got {value!r}. {remedy}".rstrip())
     if value < 1:
         raise ValueError(f"{name} must be at least 1, got {value}. {remedy}".rstrip())
+    return int(value)
+
+
+def seed_of(**argument: Any) -> int:
+    """Return the one keyword argument as an int if it is a whole number of at least zero, as a seed must be."""
+    name, value = _only(argument)
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+        raise ValueError(f"{name} must be a whole number of at least 0, got {value!r}.")
     return int(value)
 
 
@@ -257,3 +274,8 @@ def stored_array(name: str, array: Any, shape: tuple[int, ...], dtype: Any = np.
     if not np.isfinite(array).all():
         raise ValueError(f"{name} holds a value that is not finite.")
     return array
+
+
+def stored_rows(array: Any) -> int:
+    """Return how many rows a stored array has; zero for what is no array, which `stored_array` then refuses."""
+    return len(array) if isinstance(array, np.ndarray) and array.ndim else 0

@@ -150,8 +150,8 @@ class FirstStepWithoutNewton(NLKAPALearner):
 def test_kafbox_nlkapa_with_its_first_step(golden):
     X, y = golden["x"], golden["y"]
     right = ogp.NLKAPA(RBF(1.0), step=0.05, leak=1e-2, epsilon=1e-4, window=20, budget=2000).start(5, 1)
-    defective = FirstStepWithoutNewton(right.f, length=20, step=0.05, leak=1e-2, engine="auto")
-    defective.epsilon = 1e-4
+    rule = {"window": 20, "step": 0.05, "keep": 1 - 0.05 * 1e-2, "epsilon": 1e-4}
+    defective = FirstStepWithoutNewton(right.f, engine="auto", **rule)
     mean = defective.run(X, y[:, None])[0].mean[:, 0]
     np.testing.assert_allclose(mean, golden["prediction__nlkapa"], rtol=0, atol=1e-8)
 

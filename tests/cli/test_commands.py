@@ -84,6 +84,13 @@ def test_predict_does_not_learn(folder):
     assert b"needs the column 'x1'" in onlinegp("predict", folder / "model.ogp", "-", stdin="x0\n1\n", code=1).stderr
 
 
+def test_predict_refuses_a_file_for_rejects_where_none_are_left_out(folder):
+    args = ["predict", folder / "model.ogp", folder / "data.csv", "--rejects", folder / "bad.csv"]
+    assert b"Add --on-bad-row skip, or leave it out" in inside(*args, code=1).stderr
+    assert not (folder / "bad.csv").exists()
+    inside(*args, "--on-bad-row", "skip", "--quiet")
+
+
 def test_a_saved_model_opens_in_the_library_and_goes_on(folder):
     model = ogp.load(folder / "model.ogp")
     assert model.n_samples_seen_ == 300

@@ -120,6 +120,33 @@ def test_bad_options_are_refused(folder, args, message):
     assert (folder / "series.txt").read_text().count("\n") == 300
 
 
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["series.txt", "--direct", "--seed", "3"], "--direct samples no paths, and --seed would have no effect"),
+        (["series.txt", "--direct", "--futures", "50"], "and --futures would have no effect"),
+        (["series.txt", "--direct", "--horizon", "2"], "Leave --horizon out"),
+        (["series.txt", "--future", "series.txt"], "--future series.txt is for a model with features"),
+        (["--start", "m.ogp", "--future", "series.txt"], "--future series.txt is for a model with features"),
+        (["--start", "plain.ogp", "--future", "series.txt"], "plain.ogp does not say which columns it was made for"),
+        (["--start", "m.ogp", "--save", "n.ogp"], "--save needs SOURCE"),
+        (["--start", "m.ogp", "--delimiter", ";"], "no SOURCE or --future to read: --delimiter would have no"),
+        (["series.txt", "--category-limit", "3"], "--category-limit 3 is for categories, which are ignored"),
+        (["rows.jsonl", "--decimal", ","], "rows.jsonl is not CSV, and --decimal would have no effect"),
+    ],
+)
+def test_options_without_an_effect_are_refused(folder, args, message):
+    if "--start" in args:
+        more = ["--lags", 4, "--steps", 5, "--save", "m.ogp", "--out", "o.csv"]
+        inside("forecast", "series.txt", *MODEL, *more, cwd=folder)
+        ogp.load(folder / "m.ogp").save(folder / "plain.ogp")
+    (folder / "rows.jsonl").write_text("".join(f'{{"y": {value!r}}}\n' for value in SINE.tolist()))
+    model = [] if "--start" in args else MODEL
+    done = inside("forecast", *args, *model, "--steps", 3, cwd=folder, code=1)
+    assert message in done.stderr.decode()
+    assert done.stdout == b""
+
+
 def test_a_constant_series_and_a_model_without_lags_are_refused_by_name(folder):
     write_series(folder / "constant.txt", np.ones(100))
     assert "nothing to learn" in inside("forecast", "constant.txt", "--steps", 3, cwd=folder, code=3).stderr.decode()
@@ -183,3 +210,10 @@ def test_a_forecast_from_a_pipe():
     text = "".join(f"{value!r}\n" for value in SINE.tolist())
     table = numbers(rows_of(onlinegp("forecast", "-", *MODEL, "--lags", 4, "--steps", 3, stdin=text).stdout))
     assert table.shape == (3, 5)
+
+
+def test_inspect_names_no_features_where_there_are_none(folder):
+    inside("forecast", "series.txt", *MODEL, "--lags", 4, "--steps", 5, "--save", "m.ogp", "--out", "o.csv", cwd=folder)
+    told = inside("inspect", "m.ogp", cwd=folder).stdout.decode()
+    assert told.endswith("inputs: 0\ntarget: value\n")
+    assert json.loads(inside("inspect", "m.ogp", "--json", cwd=folder).stdout)["features"] == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -158,3 +160,12 @@ def test_a_forecast_that_explodes_is_refused_and_the_model_is_not_blamed():
     with pytest.raises(ValueError, match="grows beyond all bounds at step"):
         model.forecast(2000, paths=10)
     model.to_bytes()
+
+
+@pytest.mark.parametrize("model", [ogp.KRLST(), ogp.LMS(), ogp.Scaled(ogp.Lagged(ogp.KRLST(), lags=3))])
+def test_models_without_past_values_say_who_forecasts(model):
+    """And for everyone who asks first, scikit-learn and River among them, they have no such method."""
+    assert not hasattr(model, "forecast")
+    with pytest.raises(AttributeError, match=rf"{type(model).__name__} has no forecast.*onlinegp\.Forecaster\("):
+        model.forecast(3)
+    assert not hasattr(copy.deepcopy(model).fit(np.zeros((3, 1)), np.zeros(3)), "forecast")

@@ -8,49 +8,9 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
+from counting import Number, dot, kernel_row, numbers
 from models import EVERY
 from onlinegp.kernels import RBF
-
-
-class Number(float):
-    """A number that counts the products and quotients it takes part in."""
-
-    count = 0
-
-    def _counted(self, value: float) -> Number:
-        Number.count += 1
-        return Number(value)
-
-    def __mul__(self, other):
-        return self._counted(float(self) * float(other))
-
-    def __truediv__(self, other):
-        return self._counted(float(self) / float(other))
-
-    def __add__(self, other):
-        return Number(float(self) + float(other))
-
-    def __sub__(self, other):
-        return Number(float(self) - float(other))
-
-    __radd__, __rmul__ = __add__, __mul__
-
-
-def numbers(values) -> list:
-    return [Number(value) for value in values]
-
-
-def dot(a, b) -> Number:
-    return sum((x * y for x, y in zip(a, b, strict=True)), Number(0.0))
-
-
-def kernel_row(C, x) -> list:
-    """exp(-|z - c|^2 / 2) of scaled inputs: d squares and a factor for each center."""
-    row = []
-    for c in C:
-        d = [Number(u - v) for u, v in zip(c, x, strict=True)]
-        row.append(Number(math.exp(-(dot(d, d) * 0.5))))
-    return row
 
 
 def klms(C, x, alpha, y):
@@ -146,6 +106,11 @@ def test_every_model_has_a_count_that_grows_with_its_size_or_none(name):
     few, many = (EVERY[name].multiplications(size, 2) for size in (5, 500))
     assert (few is None) == (many is None)
     assert few is None or 0 < few <= many
+
+
+def test_all_have_one_but_those_of_neighbors_and_mixtures():
+    without = {name for name, model in EVERY.items() if model.multiplications(5, 2) is None}
+    assert without == {name for name in EVERY if any(part in name for part in ("Local", "Mixture", "Auto"))}
 
 
 def test_a_full_budget_and_forgetting_add_to_it():

@@ -17,13 +17,13 @@ from onlinegp.cli.learning import (
     refuse_what_is_settled,
     tune_first,
 )
-from onlinegp.cli.options import EXIT_CODES, add_source, checked_level, opened, say
+from onlinegp.cli.options import CSV, EXIT_CODES, add_source, checked_level, opened, say, typed
 from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined import Forecaster
 from onlinegp.predictions import Predictions
-from onlinegp.streams.errors import BadData, Stopped
+from onlinegp.streams.errors import BadData, Stopped, listed
 from onlinegp.streams.reading.source import Columns, Source, open_source, stored_columns
 from onlinegp.streams.running.checkpoint import unpack
 from onlinegp.streams.running.encoding import Encoder
@@ -58,6 +58,7 @@ PATHS = Paths(
 NOTHING = "the target is the same in every row, or missing: there is nothing to learn, and no model to forecast with."
 PICTURES = (".png", ".svg", ".pdf")
 MOST_FUTURES = 1_000_000
+SAMPLING = {"futures": 1000, "seed": 0}  # with the values that these options have if nobody types them
 SHOWN = 3  # times the steps: the values of the past in a picture
 
 
@@ -122,12 +123,27 @@ def _check(args: argparse.Namespace) -> None:
         refuse_what_is_settled(args)
     elif args.lags is None:
         args.lags = 10
+    _refuse_what_has_no_effect(args)
+
+
+def _refuse_what_has_no_effect(args: argparse.Namespace) -> None:
+    if args.direct and (odd := typed(args, SAMPLING)):
+        raise ValueError(f"--direct samples no paths, and {listed(odd)} would have no effect. Leave one of them out.")
+    if args.direct and args.horizon != 1:
+        raise ValueError(f"--direct looks 1, 2, ... {args.steps} rows ahead by itself. Leave --horizon out.")
+    if args.source is None and args.save is not None:
+        raise ValueError(f"--save needs SOURCE: without new rows the model is that of {args.start}. Copy that file.")
+    if args.source is None and args.future is None and (odd := typed(args, {"format": "auto", **CSV})):
+        raise ValueError(f"there is no SOURCE or --future to read: {listed(odd)} would have no effect. Leave it out.")
 
 
 def _forecast(args: argparse.Namespace, last: LastValues, talk: Talk) -> Predictions:
     if args.source is None:
         model, stream = unpack(Path(args.start).read_bytes())
+        if not stream and args.future is not None:
+            raise ValueError(f"{args.start} does not say which columns it was made for. Use a file that --save wrote.")
         encoder = Encoder.restored(stored_columns(stream), stream) if stream else Encoder(Columns(None, (), ()))
+        _refuse_needless_future(args, encoder.columns)
         X = encoder(_future(args, encoder.columns))
         _tell_if_unchecked(model, args, talk)
         return by_paths(model, args.steps, X, paths=args.futures, seed=args.seed)
@@ -161,6 +177,7 @@ def _learned(args: argparse.Namespace, last: LastValues, talk: Talk) -> tuple[Jo
     last.begin()
     source = opened(args)
     encoder, past, model = from_options(args, source, talk, follows=True)
+    _refuse_needless_future(args, encoder.columns)
     if model is not None:
         _tell_if_unchecked(model, args, talk)
     job = Job(source, last, encoder, level=args.level, model=model, watch=Progress(quiet=args.quiet))
@@ -174,6 +191,14 @@ def _learned(args: argparse.Namespace, last: LastValues, talk: Talk) -> tuple[Jo
     if job.model is None:
         raise BadData(NOTHING)
     return job, job.model
+
+
+def _refuse_needless_future(args: argparse.Namespace, columns: Columns) -> None:
+    if args.future is not None and not columns.features:
+        raise ValueError(
+            f"--future {args.future} is for a model with features, and this one goes on from its past alone. "
+            f"Leave it out, or name --features A,B."
+        )
 
 
 def _future(args: argparse.Namespace, columns: Columns) -> np.ndarray:

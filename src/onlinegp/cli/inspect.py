@@ -113,11 +113,12 @@ def _parameters(model: OnlineRegressor) -> Iterator[tuple[str, Any]]:
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:
+    """Return the facts for people; a list without entries, such as the features of a series, is left out."""
     lines = []
     for name, value in facts.items():
         if isinstance(value, dict):
             lines.append(f"{name}:")
             lines += [f"  {key}: {inner}" for key, inner in value.items()]
-        else:
+        elif value != []:
             lines.append(f"{name}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
     return lines

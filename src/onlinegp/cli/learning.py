@@ -10,7 +10,7 @@ from typing import Any
 
 from onlinegp.checks import positive
 from onlinegp.cli.bars import TuningBar
-from onlinegp.cli.options import add_model, chosen_columns, given_parameters
+from onlinegp.cli.options import CATEGORY_LIMIT, add_model, chosen_columns, given_parameters, typed
 from onlinegp.cli.parsing import parse_model
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost
@@ -28,7 +28,7 @@ SETTLED: dict[str, Any] = {  # what a model file settles, with the values that t
     **dict.fromkeys(("forgetting", "tune", "robust")),
     "horizon": 1,
     "categories": "ignore",
-    "category_limit": 10,
+    "category_limit": CATEGORY_LIMIT,
     "dates": "ignore",
     "missing": "stop",
     "set": [],
@@ -59,11 +59,10 @@ def checked_robust(bound: float | None) -> None:
 
 def refuse_what_is_settled(args: argparse.Namespace) -> None:
     """Refuse options that a model which goes on would ignore."""
-    typed = [f"--{name.replace('_', '-')}" for name, default in SETTLED.items() if getattr(args, name) != default]
-    if typed:
+    if odd := typed(args, SETTLED):
         raise ValueError(
-            f"{listed(typed)} cannot be used with --start: the model in {args.start} goes on with the columns and "
-            f"parameters that it was made with. Leave {'it' if len(typed) == 1 else 'them'} out, or --start."
+            f"{listed(odd)} cannot be used with --start: the model in {args.start} goes on with the columns and "
+            f"parameters that it was made with. Leave {'it' if len(odd) == 1 else 'them'} out, or --start."
         )
 
 

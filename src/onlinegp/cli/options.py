@@ -12,7 +12,8 @@ from onlinegp.batch.choice import BUDGET
 from onlinegp.cli.parsing import parse_columns, parse_kernel, parse_setting
 from onlinegp.columns.plan import CHOICES, Rules
 from onlinegp.models import KRLST
-from onlinegp.streams.errors import printable
+from onlinegp.streams.errors import listed, printable
+from onlinegp.streams.reading.csv_source import CsvSource
 from onlinegp.streams.reading.source import ROWS, Source, choose_columns, open_source
 from onlinegp.streams.reading.unused import unused
 from onlinegp.streams.running.encoding import Encoder
@@ -29,6 +30,8 @@ EXIT_CODES = """exit codes:
 """
 
 LAGS = 10  # where there is nothing else to predict from
+CSV = {"delimiter": "auto", "decimal": ".", "encoding": "utf-8"}  # how it is written, unless somebody types otherwise
+CATEGORY_LIMIT = 10
 MOST_TUNING = 1_000_000  # rows, which are kept in memory
 
 
@@ -54,7 +57,11 @@ def add_source(parser: argparse.ArgumentParser, *, optional: bool = False) -> No
         "--categories", choices=CHOICES["categories"], default="ignore", help="text columns as inputs (ignore)"
     )
     columns.add_argument(
-        "--category-limit", type=int, default=10, metavar="N", help="the most categories per column (10)"
+        "--category-limit",
+        type=int,
+        default=CATEGORY_LIMIT,
+        metavar="N",
+        help=f"the most categories per column ({CATEGORY_LIMIT})",
     )
     columns.add_argument("--dates", choices=CHOICES["dates"], default="ignore", help="date columns as inputs (ignore)")
     columns.add_argument("--date-format", metavar="F", help="how dates are written, such as %%d.%%m.%%Y (ISO 8601)")
@@ -147,7 +154,7 @@ def opened(args: argparse.Namespace, *, rows: int = ROWS) -> Source:
 
 
 def source_of(args: argparse.Namespace, *, rows: int = ROWS) -> Source:
-    return open_source(
+    source = open_source(
         args.source,
         format=args.format,
         delimiter=args.delimiter,
@@ -156,6 +163,16 @@ def source_of(args: argparse.Namespace, *, rows: int = ROWS) -> Source:
         rows=max(1, min(rows, ROWS)),
         resumable=getattr(args, "checkpoint", None) is not None,
     )
+    unread = [] if isinstance(source, CsvSource) or getattr(args, "future", None) else typed(args, CSV)
+    if unread:
+        source.close()
+        raise ValueError(f"{args.source} is not CSV, and {listed(unread)} would have no effect. Leave it out.")
+    return source
+
+
+def typed(args: argparse.Namespace, defaults: dict[str, Any]) -> list[str]:
+    """Return the options that have other values than those they have if nobody types them."""
+    return [f"--{name.replace('_', '-')}" for name, default in defaults.items() if getattr(args, name) != default]
 
 
 def chosen_columns(args: argparse.Namespace, source: Source) -> tuple[Encoder, int]:
@@ -170,6 +187,11 @@ def chosen_columns(args: argparse.Namespace, source: Source) -> tuple[Encoder, i
         raise ValueError(f"--horizon must be from 1 to {FARTHEST} rows, got {args.horizon}.")
     if args.tune is not None and not 0 <= args.tune <= MOST_TUNING:
         raise ValueError(f"--tune must be from 0 to {MOST_TUNING} rows, got {args.tune}. 1000 is a usual choice.")
+    if args.categories == "ignore" and args.category_limit != CATEGORY_LIMIT:
+        raise ValueError(
+            f"--category-limit {args.category_limit} is for categories, which are ignored. "
+            f"Add --categories onehot or ordinal, or leave it out."
+        )
     rules = Rules(args.categories, args.category_limit, args.dates, args.date_format, args.missing)
     features, keys = parse_columns(args.features), parse_columns(args.keys)
     columns = choose_columns(source, target=args.target, features=features, keys=keys, lags=lags, rules=rules)

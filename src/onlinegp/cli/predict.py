@@ -51,6 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     checked_level(args.level)
+    if args.rejects is not None and args.on_bad_row != "skip":
+        raise ValueError(
+            f"--rejects {args.rejects} is for rows that are left out, and none is: the first bad one ends the command. "
+            f"Add --on-bad-row skip, or leave it out."
+        )
     try:
         model, stream = unpack(Path(args.model).read_bytes())
     except ModelFileError as error:

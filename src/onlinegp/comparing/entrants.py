@@ -34,8 +34,8 @@ def entrants(models: Any) -> list[Entrant | Fixed]:
     elif isinstance(models, Sequence) and not isinstance(models, str):
         named = [(one.name if isinstance(one, Entrant) else _class_of(one).__name__, one) for one in models]
     else:
-        named = [("", models)]
-    found = [_entrant(name, one) for name, one in named if name]
+        named = []
+    found = [_entrant(name, one) for name, one in named]
     if not found:
         raise TypeError(f"models must be a list of classes or models, or a dictionary of them by name, got {models!r}.")
     twice = [one.name for i, one in enumerate(found) if one.name in {other.name for other in found[:i]}]

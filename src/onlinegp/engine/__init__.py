@@ -6,7 +6,8 @@ import importlib.util
 import os
 import platform
 import warnings
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from onlinegp.engine.native import NativeEngine
 
 Engine: TypeAlias = "PythonEngine | NativeEngine"
+Native = TypeVar("Native")
+Python = TypeVar("Python")
 
 _warned = False
 
@@ -48,18 +51,28 @@ def make_engine(name: str, recipe: Recipe, state: State, dtype: str = "float64")
     "native" is the compiled one, "python" the readable one; "auto" is the compiled one where it was built and knows
     every part of the recipe, else the readable one. Only the compiled one has dtype="float32".
     """
-    native = compiled(name)
     choice(("float64", "float32"), dtype=dtype)
-    if not native:
-        return _python(recipe, state, dtype)
-    from onlinegp.engine.native import NativeEngine, UnsupportedError
+
+    def native() -> NativeEngine:
+        from onlinegp.engine.native import NativeEngine
+
+        return NativeEngine(recipe, state, dtype=dtype)
+
+    return by_engine(name, native, lambda: _python(recipe, state, dtype))
+
+
+def by_engine(name: str, native: Callable[[], Native], python: Callable[[], Python]) -> Native | Python:
+    """Return what the engine of that name makes; for "auto" the compiled one, if it was built and knows every part."""
+    if not compiled(name):
+        return python()
+    from onlinegp.engine.native import UnsupportedError
 
     try:
-        return NativeEngine(recipe, state, dtype=dtype)
+        return native()
     except UnsupportedError:
         if name == "native":
             raise
-    return _python(recipe, state, dtype)
+    return python()
 
 
 def compiled(name: str) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinegp.checks import Array
-from onlinegp.engine import compiled
+from onlinegp.engine import by_engine
 from onlinegp.engine.learner import RecipeLearner, gaussian
 from onlinegp.engine.records import packed, unpacked
 from onlinegp.files.container import ModelFileError, as_model_file_error
@@ -190,16 +190,11 @@ class NativeMembers:
 
 def recipe_members(engine: str, recipe: Recipe, features: int, outputs: int, dtype: str) -> Members:
     """Return members of a recipe, on the engine that one learner of it would run on."""
-
-    if compiled(engine):
-        from onlinegp.engine.native import UnsupportedError
-
-        try:
-            return NativeMembers(recipe, features, outputs, dtype)
-        except UnsupportedError:
-            if engine == "native":
-                raise
-    return LearnerMembers(lambda: RecipeLearner(engine, recipe, features, outputs, dtype))
+    return by_engine(
+        engine,
+        lambda: NativeMembers(recipe, features, outputs, dtype),
+        lambda: LearnerMembers(lambda: RecipeLearner(engine, recipe, features, outputs, dtype)),
+    )
 
 
 def _by_member(which: Which) -> Any:

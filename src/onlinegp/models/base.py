@@ -238,6 +238,14 @@ class OnlineRegressor(Estimator):
             return tuple(float(part[0]) if part.ndim == 1 else part[0] for part in answer)
         return float(answer[0]) if answer.ndim == 1 else answer[0]
 
+    @property
+    def forecast(self) -> Any:
+        """Not here: past values of y lead to the next ones, and only `Lagged` and `Forecaster` keep them."""
+        raise AttributeError(
+            f"{type(self).__name__} has no forecast: it keeps no past values of y to go on from. Put it into one that "
+            f"does, onlinegp.Forecaster({type(self).__name__}(...), lags=10) or Lagged, and let that learn the series."
+        )
+
     # What was learned
 
     @property

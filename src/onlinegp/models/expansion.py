@@ -10,10 +10,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from onlinegp.checks import Array, stored_array, stored_names
-from onlinegp.engine import compiled
+from onlinegp.checks import Array, stored_array, stored_names, stored_rows
+from onlinegp.engine import by_engine
 from onlinegp.kernels import Kernel
 from onlinegp.learner import Contents
+from onlinegp.models.steps import StepLearner
 
 FIRST_CAPACITY = 16
 BLOCK = 1 << 18  # kernel values at a time, to bound the memory of a block of rows and the time until Ctrl-C is heard
@@ -91,20 +92,17 @@ class Points:
 
 
 def centers(engine: str, kernel: Kernel, features: int) -> Centers:
-    """Return the centers of an engine's name; "auto": the compiled ones, where they are there and know the kernel."""
-    if not compiled(engine):
-        return Points(kernel, features)
-    from onlinegp.engine import _native
-    from onlinegp.engine.native import UnsupportedError, pack_kernel
+    """Return the centers of an engine's name, without any."""
 
-    recipe = _native.Recipe()
-    try:
+    def native() -> Centers:
+        from onlinegp.engine import _native
+        from onlinegp.engine.native import pack_kernel
+
+        recipe = _native.Recipe()
         pack_kernel(recipe, kernel, features)
-    except UnsupportedError:
-        if engine == "native":
-            raise
-        return Points(kernel, features)
-    return _native.Centers(recipe, features)
+        return _native.Centers(recipe, features)
+
+    return by_engine(engine, native, lambda: Points(kernel, features))
 
 
 class Expansion:
@@ -253,11 +251,10 @@ class Expansion:
     def load(self, contents: Contents) -> None:
         """Continue from what `dump` returned, bit for bit; refuse what does not fit with a ValueError."""
         stored_names(contents, ("centers", "weights", *self.also), "the expansion")
-        C = contents["centers"]
-        m = len(C) if isinstance(C, np.ndarray) and C.ndim else 0
+        m = stored_rows(contents["centers"])
         if self.most is not None and m > self.most:
             raise ValueError(f"there must be at most {self.most} stored centers, got {m}.")
-        C = np.ascontiguousarray(stored_array("centers", C, (m, self.features)))
+        C = np.ascontiguousarray(stored_array("centers", contents["centers"], (m, self.features)))
         weights = stored_array("weights", contents["weights"], (m, self.outputs))
         also = [stored_array(name, contents[name], (m,)) for name in self.also]
         self._start()
@@ -266,3 +263,15 @@ class Expansion:
             self._points.append(x)
         self.size = m
         self._numbers[:, :m] = np.vstack([weights.T, *also])
+
+
+class ExpansionLearner(StepLearner):
+    """A learner whose mean is an expansion, the part `f`."""
+
+    def __init__(self, f: Expansion) -> None:
+        self.f, self.features, self.outputs = f, f.features, f.outputs
+        self.parts = {"f": f}
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return self.f.size

@@ -21,7 +21,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from onlinegp.checks import Array, fraction
+from onlinegp.checks import Array, probability
 from onlinegp.keyed import step
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.saving import to_bytes
@@ -249,8 +249,7 @@ def _prepared(
         raise TypeError(f"model must be one of onlinegp's models, such as KRLST(), got {model!r}.")
     if late not in LATE:
         raise ValueError(f"late must be one of {', '.join(LATE)}, got {late!r}.")
-    if fraction(level=level) == 1.0:
-        raise ValueError("level must be less than 1, got 1.0. Use 0.99 or 0.999 for a wide interval.")
+    probability(level=level)
     roles = Roles(key, order, as_names(features=features), target)
     roles.check(df, (*ADDED, "late"))
     if not roles.features and not model.features_optional:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from enum import IntEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.learner import Sizes
 from onlinegp.models.affine.window import Window
-from onlinegp.models.expansion import Expansion
+from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.steps import ErrorScale, StepLearner
 from onlinegp.predictions import Gaussian
+from onlinegp.recipes.multiplications import ERRORS, kernel_row
 
 BLOCK = 256  # rows of a compiled call, between which Ctrl-C is heard
 Kind = IntEnum("Kind", ["KAP", "LKAPA", "NLKAPA", "KAPSM", "PHYPASS"], start=0)  # as in native/api.hpp
@@ -22,17 +23,32 @@ NO_VARIANCE = "none of its own: the root mean square of the last hundred errors 
 
 
 class AffineRegressor(ExpansionRegressor):
-    """Base class of the affine projections and of the projections onto hyperslabs.
+    """Base class of the affine projections and of the projections onto hyperslabs, whose learners have a window.
 
     Parameters
     ----------
     kernel : Kernel, optional
         The covariance function; ``RBF()`` if None.
     engine : {"auto", "native", "python"}
-        What computes kernel rows: the compiled engine, NumPy, or the best that is there.
+        What runs it: the compiled loop, the readable one, or the best that is there.
     """
 
     remedy: ClassVar[str] = "Lower the step, and start anew with fit."
+
+    window: int
+
+    def looking(self, size: float, features: int) -> float:
+        """Return the multiplications of the kernel rows of x, the mean, and the mean square of the errors."""
+        return kernel_row(size, features) + size + ERRORS + kernel_row(self.window, features)
+
+    def expansion(self, features: int, outputs: int) -> Expansion:
+        """Return the expansion that is learned, without centers."""
+        raise TypeError(f"{type(self).__name__} must define expansion(features, outputs).")
+
+    def start(self, features: int, outputs: int) -> WindowLearner:
+        rule, make = self.rule(), cast(Any, self.readable)
+        learner: WindowLearner = make(self.expansion(features, outputs), engine=self.engine, **rule)
+        return learner.compiled(kind=Kind[self.compiled], **rule)
 
 
 class BlockLearner(StepLearner):
@@ -66,19 +82,14 @@ class BlockLearner(StepLearner):
         return Gaussian(mean, std), size
 
 
-class WindowLearner(BlockLearner):
+class WindowLearner(ExpansionLearner, BlockLearner):
     """A kernel expansion that corrects the rows of a window; its standard deviation is that of its errors of late."""
 
     window: Window
 
     def __init__(self, f: Expansion) -> None:
-        self.f, self.errors = f, ErrorScale(f.outputs)
-        self.features, self.outputs = f.features, f.outputs
-        self.parts = {"f": f, "errors": self.errors}
-
-    @property
-    def size(self) -> int:  # type: ignore[override]
-        return self.f.size
+        super().__init__(f)
+        self.parts["errors"] = self.errors = ErrorScale(f.outputs)
 
     def look(self, x: Array) -> tuple[Array, Array, Any]:
         k, mean = self.f.at(x)
@@ -87,7 +98,7 @@ class WindowLearner(BlockLearner):
     def compiled(self, **rule: Any) -> Any:
         """Let the compiled loop of this rule run, if the engine of the expansion is compiled; return the learner."""
         if self.f.compiled:
-            self.rule = {"window": self.window.length, "budget": self.f.most or 0} | rule
+            self.rule = {"budget": self.f.most or 0} | rule
         return self
 
     def opened(self, room: int, capacity: int) -> tuple[Any, dict[str, Any]]:

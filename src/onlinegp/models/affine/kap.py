@@ -7,52 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from onlinegp.checks import Array, count, fraction, positive, stored_array, stored_names
+from onlinegp.checks import Array, count, fraction, positive, stored_array, stored_names, stored_rows
 from onlinegp.kernels import Kernel
 from onlinegp.learner import Contents
-from onlinegp.models.affine.base import NO_VARIANCE, AffineRegressor, Kind, WindowLearner
-from onlinegp.models.affine.window import KernelRows, enlarged, solve_positive
+from onlinegp.models.affine.base import NO_VARIANCE, WindowLearner
+from onlinegp.models.affine.coherent import CoherentLearner, CoherentRegressor
+from onlinegp.models.affine.window import enlarged, solve_positive
 from onlinegp.models.expansion import Expansion
-from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.recipe import parameters
-
-
-class CoherentLearner(WindowLearner):
-    """An expansion that x joins if it is coherent with no center; with the kernel rows of the last rows.
-
-    The coherence of two inputs is |k(x, c)| / sqrt(k(x, x) k(c, c)).
-    """
-
-    window: KernelRows
-
-    def __init__(self, f: Expansion, length: int, coherence: float, engine: str) -> None:
-        super().__init__(f)
-        self.window = KernelRows(engine, f.kernel, self.features, self.outputs, length)
-        self.coherence = coherence
-        self.parts["window"] = self.window
-
-    def novel(self, k: Array, kxx: float) -> bool:
-        """Return whether x, with kernel row k, becomes a center. One whose k(x, x) is zero has nothing to give."""
-        return kxx > 0.0 and largest_coherence(k, kxx, self.f.numbers("kcc")) <= self.coherence
-
-    def admit(self, x: Array, kxx: float, r: int) -> None:
-        self.f.append(x, kcc=kxx)
-        self.window.admit(r)
-
-    def opened(self, room: int, capacity: int) -> tuple[Any, dict[str, Any]]:
-        return None, {"H": self.window.opened_rows(capacity)}
-
-    def _run(self, *block: Any) -> None:
-        super()._run(*block)
-        self.window.centers = self.f.size
-
-    def load(self, contents: Contents) -> None:
-        super().load(contents)
-        if self.window.count != self.seen or self.window.centers != self.f.size:
-            raise ValueError(
-                f"the window has {self.window.count} rows and {self.window.centers} centers, "
-                f"and the model {self.seen} and {self.f.size}: they must be the same."
-            )
+from onlinegp.recipes.multiplications import solution
 
 
 class KAPLearner(CoherentLearner):
@@ -63,9 +26,9 @@ class KAPLearner(CoherentLearner):
     """
 
     def __init__(
-        self, f: Expansion, *, length: int, step: float, coherence: float, epsilon: float, engine: str
+        self, f: Expansion, *, window: int, step: float, coherence: float, epsilon: float, engine: str
     ) -> None:
-        super().__init__(f, length, coherence, engine)
+        super().__init__(f, window, coherence, engine)
         self.step, self.epsilon = step, epsilon
         self.gram = Gram()
         self.parts["gram"] = self.gram
@@ -130,13 +93,13 @@ class Gram:
 
     def load(self, contents: Contents) -> None:
         stored_names(contents, ("G",), "the Gram matrix")
-        n = len(contents["G"]) if isinstance(contents["G"], np.ndarray) and contents["G"].ndim else 0
+        n = stored_rows(contents["G"])
         self._room = stored_array("G", contents["G"], (n, n)).copy()
         self.size = n
 
 
 @parameters
-class KAP(AffineRegressor):
+class KAP(CoherentRegressor):
     """Kernel affine projection: the weights move as little as corrects the last rows; coherent samples are no centers.
 
         alpha <- alpha + step H' (epsilon I + H H')^-1 (y - H alpha),    H = k(X, C) of the last `window` rows
@@ -189,12 +152,18 @@ class KAP(AffineRegressor):
         "Processing, 2009."
     )
 
-    def start(self, features: int, outputs: int) -> KAPLearner:
-        rule = {
+    readable: ClassVar[type[WindowLearner]] = KAPLearner
+    compiled: ClassVar[str] = "KAP"
+
+    def multiplications(self, size: float, features: int) -> float:
+        w = self.window
+        # the coherence; a row of G and H' Z; (epsilon I + G)^-1, and G Z
+        return self.looking(size, features) + 2 * size + 1 + 2 * w * size + solution(w) + w + w**2
+
+    def rule(self) -> dict[str, Any]:
+        return {
+            "window": count("One row makes it KNLMS.", window=self.window),
             "step": positive(step=self.step),
             "coherence": fraction(coherence=self.coherence),
             "epsilon": positive(epsilon=self.epsilon),
         }
-        f = Expansion(self.engine, self.over(), features, outputs, also=("kcc",))
-        length = count("One row makes it KNLMS.", window=self.window)
-        return KAPLearner(f, length=length, engine=self.engine, **rule).compiled(kind=Kind.KAP, **rule)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
+from enum import IntEnum
 from typing import Any, ClassVar
 
 import numpy as np
 
 from onlinegp.checks import Array, choice, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.affine.base import NO_VARIANCE, AffineRegressor, Kind
-from onlinegp.models.affine.recent import RecentLearner, window_and_budget
+from onlinegp.models.affine.base import NO_VARIANCE, WindowLearner
+from onlinegp.models.affine.recent import RecentLearner, RecentRegressor
 from onlinegp.models.expansion import Expansion
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import Values
+from onlinegp.recipes.multiplications import kernel_row
 
-LOSSES = ("squared", "absolute", "huber")
+Loss = IntEnum("Loss", ["squared", "absolute", "huber"], start=0)  # as in native/api.hpp
 
 
 class KAPSMLearner(RecentLearner):
@@ -27,9 +29,9 @@ class KAPSMLearner(RecentLearner):
     """
 
     def __init__(
-        self, f: Expansion, *, length: int, step: float, loss: str, bend: float, radius: float, engine: str
+        self, f: Expansion, *, window: int, step: float, loss: Loss, bend: float, radius: float, engine: str
     ) -> None:
-        super().__init__(f, length=length, keep=1.0, engine=engine)
+        super().__init__(f, window=window, keep=1.0, engine=engine)
         self.step, self.loss, self.bend, self.radius = step, loss, bend, radius
         self.norms = Values(squares=np.zeros(self.outputs))
         self.parts["norms"] = self.norms
@@ -46,9 +48,9 @@ class KAPSMLearner(RecentLearner):
 
         e / 2 for the squared one, e for the absolute one; for Huber's, e / 2 up to its bend b, and |e| - b / 2 beyond.
         """
-        if self.loss == "squared":
+        if self.loss == Loss.squared:
             return 0.5 * E
-        if self.loss == "absolute":
+        if self.loss == Loss.absolute:
             return E
         return np.where(np.abs(E) <= self.bend, 0.5 * E, E - 0.5 * self.bend * np.sign(E))
 
@@ -73,7 +75,7 @@ class KAPSMLearner(RecentLearner):
 
 
 @parameters
-class KAPSM(AffineRegressor):
+class KAPSM(RecentRegressor):
     """Kernel adaptive projected subgradient method: a step for the losses of the last rows, inside a ball.
 
         f <- P(f - step mean of L_i(f) / |L_i'(f)|^2 L_i'(f) over the last `window` rows)
@@ -132,14 +134,24 @@ class KAPSM(AffineRegressor):
         "IEEE Trans. Signal Processing, 2008."
     )
 
-    def start(self, features: int, outputs: int) -> KAPSMLearner:
-        length, budget = window_and_budget(self.window, self.budget)
-        rule = {
+    readable: ClassVar[type[WindowLearner]] = KAPSMLearner
+    compiled: ClassVar[str] = "KAPSM"
+
+    def multiplications(self, size: float, features: int) -> float:
+        full = self.budget is not None and size >= self.budget
+        total = self.looking(size, features) + self.correcting(size, features)
+        # the distances of the losses, and what the correction adds to the norm
+        total += (2 if self.loss == "absolute" else 3) * self.window + 1 + 2 * self.window
+        if self.radius is not None:  # f is scaled back to the ball
+            total += size + 1 + self.window + 3
+        if full:  # f at the center that leaves; and once in as many samples as the budget, the norm anew
+            total += 2 * (kernel_row(size, features) + size) + 3 + 1
+        return total
+
+    def rule(self) -> dict[str, Any]:
+        return super().rule() | {
             "step": positive(step=self.step),
+            "loss": Loss[choice(tuple(Loss.__members__), loss=self.loss)],
             "bend": positive(bend=self.bend),
             "radius": np.inf if self.radius is None else positive("Use None for no ball.", radius=self.radius),
         }
-        f = Expansion(self.engine, self.over(), features, outputs, most=budget)
-        loss = choice(LOSSES, loss=self.loss)
-        learner = KAPSMLearner(f, length=length, loss=loss, engine=self.engine, **rule)
-        return learner.compiled(kind=Kind.KAPSM, loss=LOSSES.index(loss), **rule)

@@ -17,6 +17,7 @@ from onlinegp.checks import (
     positive,
     stored_array,
     stored_names,
+    stored_rows,
 )
 from onlinegp.engine import compiled
 from onlinegp.learner import Contents, Sizes
@@ -25,6 +26,7 @@ from onlinegp.models.affine.window import most_of
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import ErrorScale
+from onlinegp.recipes.multiplications import ERRORS, solution
 
 FIRST_CAPACITY = 16
 SHRINKAGE = 1e-3  # of the inner products toward the identity
@@ -131,7 +133,7 @@ class Atoms:
 
     def load(self, contents: Contents) -> None:
         stored_names(contents, ("C", "weights", "variance"), "the Gaussians")
-        m = len(contents["C"]) if isinstance(contents["C"], np.ndarray) and contents["C"].ndim else 0
+        m = stored_rows(contents["C"])
         if m > self.most:
             raise ValueError(f"there must be at most {self.most} stored Gaussians, got {m}.")
         stored_array("C", contents["C"], (m, self.features))
@@ -282,6 +284,12 @@ class L2S(OnlineRegressor):
     citation: ClassVar[str] = (
         'Ohnishi and Yukawa, "Online learning in L2 space with multiple Gaussian kernels", EUSIPCO 2017.'
     )
+
+    def multiplications(self, size: float, features: int) -> float:
+        s = min(self.selected, size)
+        # the Gaussians at x and their mean; coherences of each width, shares; G of the selected, and the correction
+        looked = size * (features + 3) + ERRORS + size * (2 * len(self.length_scales) + 1)
+        return looked + s * (s + 1) / 2 * (features + 5) + solution(s) + 2 * s + 2
 
     def check(self) -> None:
         self.start(1, 1)

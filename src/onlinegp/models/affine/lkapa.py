@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from onlinegp.checks import Array, non_negative, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.affine.base import NO_VARIANCE, AffineRegressor, Kind
-from onlinegp.models.affine.recent import RecentLearner, window_and_budget
+from onlinegp.models.affine.base import NO_VARIANCE, WindowLearner
+from onlinegp.models.affine.recent import RecentLearner, RecentRegressor
 from onlinegp.models.affine.window import solve_positive
 from onlinegp.models.expansion import Expansion
 from onlinegp.models.recipe import parameters
+from onlinegp.recipes.multiplications import solution
 
 
 class LKAPALearner(RecentLearner):
     """The gradient of the squared errors of the window: Z = step E."""
 
-    def __init__(self, f: Expansion, *, length: int, step: float, leak: float, engine: str) -> None:
-        super().__init__(f, length=length, keep=1.0 - step * leak, engine=engine)
+    def __init__(self, f: Expansion, *, window: int, step: float, keep: float, engine: str) -> None:
+        super().__init__(f, window=window, keep=keep, engine=engine)
         self.step = step
 
     def correction(self, E: Array) -> Array:
@@ -30,15 +31,34 @@ class LKAPALearner(RecentLearner):
 class NLKAPALearner(LKAPALearner):
     """Newton's step: Z = step (K + epsilon I)^-1 E."""
 
-    epsilon: float
+    def __init__(self, f: Expansion, *, epsilon: float, **rule: Any) -> None:
+        super().__init__(f, **rule)
+        self.epsilon = epsilon
 
     def correction(self, E: Array) -> Array:
         K = self.window.K
         return solve_positive(K + self.epsilon * np.eye(len(K)), self.step * E)
 
 
+class LeakyRegressor(RecentRegressor):
+    """Base class of the two models: weights shrink by the factor 1 - step leak per sample."""
+
+    step: float
+    leak: float
+
+    def multiplications(self, size: float, features: int) -> float:
+        leaks = size + self.window if self.leak else 0
+        return self.looking(size, features) + self.correcting(size, features) + leaks + self.window
+
+    def rule(self) -> dict[str, Any]:
+        step, leak = positive(step=self.step), non_negative("Use 0.0 for none.", leak=self.leak)
+        if leak * step >= 1.0:
+            raise ValueError(f"leak must be less than 1 / step = {1.0 / step:g}, got {leak}. Lower it, or the step.")
+        return super().rule() | {"step": step, "keep": 1.0 - step * leak}
+
+
 @parameters
-class LKAPA(AffineRegressor):
+class LKAPA(LeakyRegressor):
     """Leaky kernel affine projection: the weights of the last rows follow their errors, and all weights leak.
 
         alpha <- (1 - step leak) alpha,   alpha_i <- alpha_i + step (y_i - f(x_i)) for the last `window` rows
@@ -89,16 +109,12 @@ class LKAPA(AffineRegressor):
         'Liu and Principe, "Kernel affine projection algorithms", EURASIP J. Advances in Signal Processing, 2008.'
     )
 
-    def start(self, features: int, outputs: int) -> LKAPALearner:
-        length, budget = window_and_budget(self.window, self.budget)
-        step = positive(step=self.step)
-        f = Expansion(self.engine, self.over(), features, outputs, most=budget)
-        learner = LKAPALearner(f, length=length, step=step, leak=leak_of(self.leak, step), engine=self.engine)
-        return learner.compiled(kind=Kind.LKAPA, step=step, keep=learner.keep)
+    readable: ClassVar[type[WindowLearner]] = LKAPALearner
+    compiled: ClassVar[str] = "LKAPA"
 
 
 @parameters
-class NLKAPA(AffineRegressor):
+class NLKAPA(LeakyRegressor):
     """Normalized leaky kernel affine projection: Newton's step for the errors of the last rows, and all weights leak.
 
         alpha <- (1 - step leak) alpha,   alpha_w <- alpha_w + step (K_w + epsilon I)^-1 (y_w - f(X_w))
@@ -153,18 +169,11 @@ class NLKAPA(AffineRegressor):
     variance: ClassVar[str] = NO_VARIANCE
     citation: ClassVar[str] = LKAPA.citation
 
-    def start(self, features: int, outputs: int) -> NLKAPALearner:
-        length, budget = window_and_budget(self.window, self.budget)
-        step = positive(step=self.step)
-        f = Expansion(self.engine, self.over(), features, outputs, most=budget)
-        learner = NLKAPALearner(f, length=length, step=step, leak=leak_of(self.leak, step), engine=self.engine)
-        learner.epsilon = positive(epsilon=self.epsilon)
-        return learner.compiled(kind=Kind.NLKAPA, step=step, keep=learner.keep, epsilon=learner.epsilon)
+    readable: ClassVar[type[WindowLearner]] = NLKAPALearner
+    compiled: ClassVar[str] = "NLKAPA"
 
+    def multiplications(self, size: float, features: int) -> float:
+        return super().multiplications(size, features) + solution(self.window)
 
-def leak_of(leak: float, step: float) -> float:
-    """Return the leak if it is at least zero, and less than 1 / step."""
-    leak = non_negative("Use 0.0 for none.", leak=leak)
-    if leak * step >= 1.0:
-        raise ValueError(f"leak must be less than 1 / step = {1.0 / step:g}, got {leak}. Lower it, or the step.")
-    return leak
+    def rule(self) -> dict[str, Any]:
+        return super().rule() | {"epsilon": positive(epsilon=self.epsilon)}

@@ -8,14 +8,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinegp.checks import Array, count, fraction, non_negative, positive, stored_array, stored_names
+from onlinegp.checks import Array, count, fraction, non_negative, positive, stored_array, stored_names, stored_rows
 from onlinegp.kernels import Kernel
 from onlinegp.learner import Contents
-from onlinegp.models.affine.base import NO_VARIANCE, AffineRegressor, Kind
-from onlinegp.models.affine.kap import CoherentLearner
+from onlinegp.models.affine.base import NO_VARIANCE, WindowLearner
+from onlinegp.models.affine.coherent import CoherentLearner, CoherentRegressor
 from onlinegp.models.affine.window import enlarged, most_of
 from onlinegp.models.expansion import Expansion, centers
 from onlinegp.models.recipe import parameters
+from onlinegp.recipes.multiplications import kernel_row, solution
 
 DEPENDENT = 1e-12  # of k(c, c): what is left of a center that others express, but for rounding
 
@@ -77,7 +78,7 @@ class Chosen:
 
     def load(self, contents: Contents) -> None:
         stored_names(contents, ("places", "a", "d", "K", "C"), "the chosen centers")
-        n = len(contents["places"]) if isinstance(contents["places"], np.ndarray) and contents["places"].ndim else 0
+        n = stored_rows(contents["places"])
         places = stored_array("places", contents["places"], (n, self.most), np.int64)
         a, d = stored_array("a", contents["a"], places.shape), stored_array("d", contents["d"], (n,))
         K = stored_array("K", contents["K"], (places.size, places.size))
@@ -116,11 +117,11 @@ class PHYPASSLearner(CoherentLearner):
     """
 
     def __init__(
-        self, f: Expansion, *, length: int, step: float, coherence: float, most: int, width: float, engine: str
+        self, f: Expansion, *, window: int, step: float, coherence: float, selected: int, width: float, engine: str
     ) -> None:
-        super().__init__(f, length, coherence, engine)
+        super().__init__(f, window, coherence, engine)
         self.step, self.width = step, width
-        self.chosen = Chosen(engine, f.kernel, self.features, most)
+        self.chosen = Chosen(engine, f.kernel, self.features, selected)
         self.parts["chosen"] = self.chosen
 
     def correct(self, x: Array, y: Array, e: Array, seen: Any) -> None:
@@ -168,7 +169,7 @@ class PHYPASSLearner(CoherentLearner):
 
 
 @parameters
-class PHYPASS(AffineRegressor):
+class PHYPASS(CoherentRegressor):
     """Parallel hyperslab projection along affine subspaces: selected weights correct the last rows, in parallel.
 
         f <- f + step L sum_i b_i P_i k(x_i, .)     over the last `window` rows
@@ -226,13 +227,21 @@ class PHYPASS(AffineRegressor):
         'reproducing kernel Hilbert space", IEEE Trans. Signal Processing, 2015.'
     )
 
-    def start(self, features: int, outputs: int) -> PHYPASSLearner:
-        rule = {
+    readable: ClassVar[type[WindowLearner]] = PHYPASSLearner
+    compiled: ClassVar[str] = "PHYPASS"
+
+    def multiplications(self, size: float, features: int) -> float:
+        w, s = self.window, min(self.selected, size)
+        # the coherences; the kernel rows of the chosen centers, and the projection onto them; the step along all
+        chosen = s * kernel_row(w * s, features) + solution(s) + 2 * s
+        step = 3 * w + 3 * w * s + (w * s) ** 2 + w**2 * s + 2
+        return self.looking(size, features) + 3 * size + 1 + chosen + step
+
+    def rule(self) -> dict[str, Any]:
+        return {
+            "window": count(window=self.window),
+            "selected": count(selected=self.selected),
             "step": positive(step=self.step),
             "coherence": fraction(coherence=self.coherence),
             "width": non_negative("Use 0.0 to correct every error.", width=self.width),
         }
-        f = Expansion(self.engine, self.over(), features, outputs, also=("kcc",))
-        length, selected = count(window=self.window), count(selected=self.selected)
-        learner = PHYPASSLearner(f, length=length, most=selected, engine=self.engine, **rule)
-        return learner.compiled(kind=Kind.PHYPASS, selected=selected, **rule)

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array, count
 from onlinegp.learner import Contents
-from onlinegp.models.affine.base import WindowLearner
+from onlinegp.models.affine.base import AffineRegressor, WindowLearner
 from onlinegp.models.affine.window import Window
 from onlinegp.models.expansion import Expansion
+from onlinegp.recipes.multiplications import kernel_row
 
 
 class RecentLearner(WindowLearner):
@@ -24,10 +25,10 @@ class RecentLearner(WindowLearner):
     weight w leaves.
     """
 
-    def __init__(self, f: Expansion, *, length: int, keep: float, engine: str) -> None:
+    def __init__(self, f: Expansion, *, window: int, keep: float, engine: str) -> None:
         super().__init__(f)
         self.budget, self.keep = f.most, keep
-        self.window = Window(engine, f.kernel, self.features, self.outputs, length)
+        self.window = Window(engine, f.kernel, self.features, self.outputs, window)
         self.parts["window"] = self.window
 
     @abstractmethod
@@ -88,12 +89,35 @@ class RecentLearner(WindowLearner):
             )
 
 
-def window_and_budget(window: int, budget: int | None) -> tuple[int, int | None]:
-    """Return both if the window holds at least one row, and the budget as many centers as the window rows."""
-    window = count("One row makes it KLMS.", window=window)
-    if budget is not None and count("Use budget=None to keep every sample.", budget=budget) < window:
-        raise ValueError(
-            f"budget must be at least the window, {window}, whose rows are centers, got {budget}. "
-            f"Use a smaller window, or budget=None."
-        )
-    return window, budget
+class RecentRegressor(AffineRegressor):
+    """Base class of the models with a `RecentLearner`: the budget holds at least the rows of the window.
+
+    Parameters
+    ----------
+    window : int
+        The number of rows whose weights are corrected.
+    budget : int, optional
+        The largest number of centers, at least `window`; None for all samples.
+    """
+
+    window: int
+    budget: int | None
+
+    def rule(self) -> dict[str, Any]:
+        return {"window": count("One row makes it KLMS.", window=self.window)}
+
+    def correcting(self, size: float, features: int) -> float:
+        """Return the multiplications of K Z, and of what a center that leaves takes from F."""
+        leaves = self.budget is not None and size >= self.budget
+        return self.window**2 + (kernel_row(self.window, features) + self.window if leaves else 0)
+
+    def expansion(self, features: int, outputs: int) -> Expansion:
+        return Expansion(self.engine, self.over(), features, outputs, most=self._most())
+
+    def _most(self) -> int | None:
+        if self.budget is not None and count("Use budget=None to keep every sample.", budget=self.budget) < self.window:
+            raise ValueError(
+                f"budget must be at least the window, {self.window}, whose rows are centers, got {self.budget}. "
+                f"Use a smaller window, or budget=None."
+            )
+        return self.budget

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from onlinegp.checks import Array, fraction, positive, stored_array
+from onlinegp.checks import Array, positive, probability, stored_array
 from onlinegp.engine.tracking import WIDEST, tracked_quantiles
 from onlinegp.learner import Contents, Learner
 from onlinegp.models.base import OnlineRegressor
@@ -61,18 +61,13 @@ class Conformal(OuterRegressor):
     )
 
     def check(self) -> None:
-        self._level()
+        probability(level=self.level)
         positive(step=self.step)
         super().check()
 
     def start(self, features: int, outputs: int) -> ConformalLearner:
-        return ConformalLearner(self._inside().start(features, outputs), self._level(), positive(step=self.step))
-
-    def _level(self) -> float:
-        level = fraction(level=self.level)
-        if level == 1.0:
-            raise ValueError("level must be less than 1, got 1.0. Use 0.99 or 0.999 for a wide interval.")
-        return level
+        level, step = probability(level=self.level), positive(step=self.step)
+        return ConformalLearner(self._inside().start(features, outputs), level, step)
 
 
 class ConformalLearner(SpreadLearner):

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from onlinegp.checks import count, positive
+from onlinegp.checks import count, positive, seed_of
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.models.features.basis import frequencies, parts_of
 from onlinegp.models.features.learner import FeatureLearner
@@ -77,8 +77,7 @@ class RandomFeatureGP(AdditiveRegressor):
         positive(noise=self.noise)
         if count("200 is a usual choice.", pairs=self.pairs) > MOST_PAIRS:
             raise ValueError(f"pairs must be at most {MOST_PAIRS}, got {self.pairs}: memory grows with their square.")
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or self.seed < 0:
-            raise ValueError(f"seed must be a whole number of at least 0, got {self.seed!r}.")
+        seed_of(seed=self.seed)
 
     def multiplications(self, size: float, features: int) -> float:
         return self.pairs * (features + 2) + rotations(2 * self.pairs, forgets=False)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from onlinegp.checks import Array, stored_array
+from onlinegp.models.linear.base import LinearRegressor
 from onlinegp.models.linear.filter import FilterLearner
 
 
@@ -71,3 +72,16 @@ class IsotropicLearner(FilterLearner):
         if v[0] < 0.0:
             raise ValueError("v must not be negative.")
         return v
+
+
+class IsotropicRegressor(LinearRegressor):
+    """Base class of the models that are such a filter: a subclass is its parameters and their rule."""
+
+    def rule(self, weights: int) -> Rule:
+        """Return the constants of the update of so many weights, or raise an error that names the wrong parameter."""
+        raise TypeError(f"{type(self).__name__} must define rule(weights).")
+
+    def start(self, features: int, outputs: int) -> IsotropicLearner:
+        intercept = self._with_intercept()
+        rule = self.rule(features + intercept)
+        return IsotropicLearner(features, outputs, rule=rule, intercept=intercept, engine=self.engine)

@@ -68,6 +68,12 @@ class Kalman(LinearRegressor):
         "square-root form: Kailath, Sayed and Hassibi, Linear Estimation, 2000, ch. 12."
     )
 
+    def multiplications(self, size: float, features: int) -> float:
+        # with m weights: f = U x, m plane rotations for the row, and for the drift of weight i those of m - i rows
+        m = features + self.intercept
+        observed = m * (m + 1) / 2 + 2 * m * (m + 1) + 4 * m
+        return observed + 3 * m + 1 + (2 * m * (m + 1) * (m + 2) / 3 if self.drift > 0.0 else 0)
+
     def start(self, features: int, outputs: int) -> KalmanLearner:
         return KalmanLearner(
             features,

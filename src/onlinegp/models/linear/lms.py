@@ -7,8 +7,7 @@ from dataclasses import KW_ONLY
 from typing import ClassVar, Literal
 
 from onlinegp.checks import positive
-from onlinegp.models.linear.base import LinearRegressor
-from onlinegp.models.linear.isotropic import IsotropicLearner, Rule
+from onlinegp.models.linear.isotropic import IsotropicRegressor, Rule
 from onlinegp.models.moves import Move, Times
 from onlinegp.models.recipe import parameters
 
@@ -16,7 +15,7 @@ STEPS: tuple[Move, ...] = tuple(map(Times, (0.01, 0.03, 0.1, 0.3, 2.0)))
 
 
 @parameters
-class LMS(LinearRegressor):
+class LMS(IsotropicRegressor):
     """Least mean squares: the weights go a step along the gradient of each squared error.
 
         w <- w + step e x,   e = y - w'x
@@ -66,13 +65,12 @@ class LMS(LinearRegressor):
     def multiplications(self, size: float, features: int) -> float:
         return 2 * (features + self.intercept) + 1
 
-    def start(self, features: int, outputs: int) -> IsotropicLearner:
-        rule = Rule(floor=1.0 / positive(step=self.step), slope=0.0)
-        return IsotropicLearner(features, outputs, rule=rule, intercept=self._with_intercept(), engine=self.engine)
+    def rule(self, weights: int) -> Rule:
+        return Rule(floor=1.0 / positive(step=self.step), slope=0.0)
 
 
 @parameters
-class NLMS(LinearRegressor):
+class NLMS(IsotropicRegressor):
     """Normalized least mean squares: a step in units of the power of the input, stable whatever its scale.
 
         w <- w + step e x / (epsilon + x'x),   e = y - w'x
@@ -124,7 +122,6 @@ class NLMS(LinearRegressor):
     def multiplications(self, size: float, features: int) -> float:
         return 3 * (features + self.intercept) + 2
 
-    def start(self, features: int, outputs: int) -> IsotropicLearner:
+    def rule(self, weights: int) -> Rule:
         step, epsilon = positive(step=self.step), positive(epsilon=self.epsilon)
-        rule = Rule(floor=epsilon / step, slope=1.0 / step)
-        return IsotropicLearner(features, outputs, rule=rule, intercept=self._with_intercept(), engine=self.engine)
+        return Rule(floor=epsilon / step, slope=1.0 / step)

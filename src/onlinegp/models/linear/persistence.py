@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from onlinegp.checks import Array, stored_array, stored_names
-from onlinegp.learner import Contents
+from onlinegp.checks import Array
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.recipe import parameters
-from onlinegp.models.steps import ErrorScale, StepLearner
+from onlinegp.models.steps import ErrorScale, StepLearner, Values
+from onlinegp.recipes.multiplications import ERRORS
 
 
 @parameters
@@ -38,36 +38,25 @@ class Persistence(OnlineRegressor):
     variance: ClassVar[str] = "the mean square of the changes of y, of about the last hundred rows: of a random walk"
     citation: ClassVar[str] = ""
 
+    def multiplications(self, size: float, features: int) -> float:
+        return ERRORS
+
     def start(self, features: int, outputs: int) -> PersistenceLearner:
         return PersistenceLearner(features, outputs)
 
 
-class Last:
-    """The last y, (p,); zero before there is one."""
-
-    def __init__(self, outputs: int) -> None:
-        self.y = np.zeros(outputs)
-
-    def dump(self) -> Contents:
-        return {"y": self.y.copy()}
-
-    def load(self, contents: Contents) -> None:
-        stored_names(contents, ("y",), "the last value")
-        self.y = stored_array("y", contents["y"], self.y.shape).copy()
-
-
 class PersistenceLearner(StepLearner):
-    """The last y, and the scale of its changes."""
+    """The last y, zero before there is one, and the scale of its changes."""
 
     def __init__(self, features: int, outputs: int) -> None:
         self.features, self.outputs = features, outputs
-        self.last, self.changes = Last(outputs), ErrorScale(outputs)
+        self.last, self.changes = Values(y=np.zeros(outputs)), ErrorScale(outputs)
         self.parts = {"last": self.last, "changes": self.changes}
 
     def look(self, x: Array) -> tuple[Array, Array | float, Any]:
-        return self.last.y, self.changes.std, None
+        return self.last["y"], self.changes.std, None
 
     def correct(self, x: Array, y: Array, e: Array, seen: Any) -> None:
         if self.seen:  # the first y is no change
             self.changes.add(e)
-        self.last.y[:] = y
+        self.last["y"][:] = y

@@ -7,14 +7,14 @@ from dataclasses import KW_ONLY
 from typing import ClassVar
 
 from onlinegp.checks import fraction, non_negative, positive
-from onlinegp.models.linear.base import DRIFTS, NOISES, LinearRegressor
-from onlinegp.models.linear.isotropic import IsotropicLearner, Rule
+from onlinegp.models.linear.base import DRIFTS, NOISES
+from onlinegp.models.linear.isotropic import IsotropicRegressor, Rule
 from onlinegp.models.moves import Move
 from onlinegp.models.recipe import parameters
 
 
 @parameters
-class ProbLMS(LinearRegressor):
+class ProbLMS(IsotropicRegressor):
     """Probabilistic LMS: a Kalman filter of the weights whose covariance is one number, which adapts the step.
 
         v <- v + drift,   g = v / (v x'x + noise),   w <- w + g e x,   v <- v (1 - g x'x / d)
@@ -68,14 +68,16 @@ class ProbLMS(LinearRegressor):
         'Fernandez-Bes, Elvira and Van Vaerenbergh, "A probabilistic least-mean-squares filter", ICASSP, 2015.'
     )
 
-    def start(self, features: int, outputs: int) -> IsotropicLearner:
-        intercept = self._with_intercept()
-        rule = Rule(
+    def multiplications(self, size: float, features: int) -> float:
+        m = features + self.intercept
+        return 3 * m + 6 + (m + 2 if self.forgetting < 1.0 else 0)
+
+    def rule(self, weights: int) -> Rule:
+        return Rule(
             floor=positive(noise=self.noise),
             slope=1.0,
-            share=1.0 / max(1, features + intercept),
+            share=1.0 / max(1, weights),
             keep=fraction("Use 1.0 to forget nothing.", forgetting=self.forgetting),
             drift=non_negative(drift=self.drift),
             start=positive(prior=self.prior),
         )
-        return IsotropicLearner(features, outputs, rule=rule, intercept=intercept, engine=self.engine)

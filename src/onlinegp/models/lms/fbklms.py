@@ -8,14 +8,15 @@ from typing import Any, ClassVar
 
 from onlinegp.checks import Array, count, fraction, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.expansion import Expansion
+from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import StepLearner
+from onlinegp.recipes.multiplications import kernel_row
 
 
-class FBKLMSLearner(StepLearner):
+class FBKLMSLearner(ExpansionLearner):
     """Weights that move along the normalized kernel row, x counted in it where it becomes a center."""
 
     def __init__(
@@ -29,14 +30,8 @@ class FBKLMSLearner(StepLearner):
         budget: int,
         epsilon: float,
     ) -> None:
-        self.features, self.outputs = features, outputs
+        super().__init__(Expansion("python", kernel, features, outputs, also=("kcc",), most=budget))
         self.step, self.coherence, self.budget, self.epsilon = step, coherence, budget, epsilon
-        self.f = Expansion("python", kernel, features, outputs, also=("kcc",), most=budget)
-        self.parts = {"f": self.f}
-
-    @property
-    def size(self) -> int:  # type: ignore[override]
-        return self.f.size
 
     def look(self, x: Array) -> tuple[Array, float, tuple[Array, float, float]]:
         k, mean = self.f.at(x)
@@ -119,6 +114,9 @@ class FBKLMS(ExpansionRegressor):
 
     readable: ClassVar[type[StepLearner]] = FBKLMSLearner
     compiled: ClassVar[str] = "Normalized"
+
+    def multiplications(self, size: float, features: int) -> float:
+        return kernel_row(size, features) + 5 * size + 5 + (size + 3 if size >= self.budget else 0)
 
     def rule(self) -> dict[str, Any]:
         return {

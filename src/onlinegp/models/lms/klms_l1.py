@@ -9,14 +9,15 @@ import numpy as np
 
 from onlinegp.checks import Array, fraction, non_negative, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.expansion import Expansion
+from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import ErrorScale, StepLearner
+from onlinegp.recipes.multiplications import ERRORS, kernel_row
 
 
-class L1Learner(StepLearner):
+class L1Learner(ExpansionLearner):
     """Forward: alpha <- alpha + step e k. Backward: |alpha_i| <- max(|alpha_i| - penalty, 0), and zeros leave."""
 
     def __init__(
@@ -29,14 +30,9 @@ class L1Learner(StepLearner):
         coherence: float,
         penalty: float,
     ) -> None:
-        self.features, self.outputs = features, outputs
+        super().__init__(Expansion("python", kernel, features, outputs, also=("kcc",)))
         self.step, self.coherence, self.penalty = step, coherence, penalty
-        self.f, self.errors = Expansion("python", kernel, features, outputs, also=("kcc",)), ErrorScale(outputs)
-        self.parts = {"f": self.f, "errors": self.errors}
-
-    @property
-    def size(self) -> int:  # type: ignore[override]
-        return self.f.size
+        self.parts["errors"] = self.errors = ErrorScale(outputs)
 
     def look(self, x: Array) -> tuple[Array, Array, tuple[Array, float]]:
         k, mean = self.f.at(x)
@@ -78,8 +74,8 @@ class L1Learner(StepLearner):
 class AdaptiveL1Learner(L1Learner):
     """The same, with the penalty of each weight divided by its size: small weights leave, large ones hardly shrink."""
 
-    def __init__(self, *args: object, epsilon: float, **options: object) -> None:
-        super().__init__(*args, **options)  # type: ignore[arg-type]
+    def __init__(self, *args: Any, epsilon: float, **rule: Any) -> None:
+        super().__init__(*args, **rule)
         self.epsilon = epsilon
 
     def first_weight(self, y: Array, kxx: float) -> Array | float:
@@ -149,6 +145,9 @@ class KLMSCSL1(ExpansionRegressor):
     readable: ClassVar[type[StepLearner]] = L1Learner
     compiled: ClassVar[str] = "Penalized"
 
+    def multiplications(self, size: float, features: int) -> float:
+        return kernel_row(size, features) + 4 * size + 2 + ERRORS
+
     def rule(self) -> dict[str, Any]:
         return {
             "step": positive(step=self.step),
@@ -216,6 +215,9 @@ class KLMSCSAL1(KLMSCSL1):
 
     readable: ClassVar[type[StepLearner]] = AdaptiveL1Learner
     compiled: ClassVar[str] = "AdaptivelyPenalized"
+
+    def multiplications(self, size: float, features: int) -> float:
+        return super().multiplications(size, features) + size  # a threshold for each weight
 
     def rule(self) -> dict[str, Any]:
         return super().rule() | {"epsilon": positive(epsilon=self.epsilon)}

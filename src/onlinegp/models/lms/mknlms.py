@@ -15,6 +15,7 @@ from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.lms.several import SeveralLearner, SeveralRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import StepLearner
+from onlinegp.recipes.multiplications import kernel_row
 
 
 class MKNLMSLearner(SeveralLearner):
@@ -112,6 +113,9 @@ class MKNLMS(SeveralRegressor):
 
     readable: ClassVar[type[StepLearner]] = MKNLMSLearner
     compiled: ClassVar[str] = "Normalized"
+
+    def multiplications(self, size: float, features: int) -> float:
+        return len(self.over()) * (kernel_row(size, features) + 5 * size + 2) + 3
 
     def rule(self) -> dict[str, Any]:
         return {

@@ -14,6 +14,7 @@ from onlinegp.kernels import Kernel
 from onlinegp.models.lms.several import SeveralLearner, SeveralRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import StepLearner, Values
+from onlinegp.recipes.multiplications import kernel_row
 
 LOWEST = -700.0  # of v below its largest: the share is 1e-304 there
 
@@ -121,6 +122,9 @@ class MXKLMS(SeveralRegressor):
 
     readable: ClassVar[type[StepLearner]] = MXKLMSLearner
     compiled: ClassVar[str] = "Mixed"
+
+    def multiplications(self, size: float, features: int) -> float:
+        return len(self.over()) * (kernel_row(size, features) + size + 5) + 3
 
     def rule(self) -> dict[str, Any]:
         return {

@@ -9,32 +9,20 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.engine import compiled
+from onlinegp.engine import by_engine
 from onlinegp.engine.learner import gaussian
-from onlinegp.learner import Contents, Learner, Sizes
+from onlinegp.learner import Contents, Learner, RowLearner, Sizes
 from onlinegp.models.expansion import Expansion
 from onlinegp.models.steps import ErrorScale, StepLearner, Values
 from onlinegp.predictions import Gaussian
 
 
 def step_learner(engine: str, readable: StepLearner, kind: str, rule: dict[str, Any]) -> Learner:
-    """Return a readable learner, or its compiled twin, by the engine's name.
-
-    "auto" takes the compiled one where it was built and knows the kernels. `kind` is the name of the compiled rule.
-    """
-    if not compiled(engine):
-        return readable
-    from onlinegp.engine.native import UnsupportedError
-
-    try:
-        return NativeStepLearner(readable, kind, rule)
-    except UnsupportedError:
-        if engine == "native":
-            raise
-    return readable
+    """Return a readable learner, or its compiled twin, by the engine's name; `kind` is that of the compiled rule."""
+    return by_engine(engine, lambda: NativeStepLearner(readable, kind, rule), lambda: readable)
 
 
-class NativeStepLearner:
+class NativeStepLearner(RowLearner):
     """A compiled rule, with the contents of its readable twin: what one of them stored, the other can load."""
 
     def __init__(self, twin: StepLearner, kind: str, rule: dict[str, Any]) -> None:
@@ -69,12 +57,6 @@ class NativeStepLearner:
             return gaussian(mean, variance)
         return Gaussian(mean, np.tile(self.errors.std, (len(X), 1)))
 
-    def skip(self, X: Array, Y: Array | None = None) -> Gaussian:
-        return self.predict(X)
-
-    def begin_series(self) -> None:
-        pass
-
     def learn_one(self, x: object, y: object) -> bool | None:
         return self._core.learn_one(x, y) if self.errors is None else None
 
@@ -86,9 +68,6 @@ class NativeStepLearner:
 
     def dump(self) -> Contents:
         return self.readable().dump()
-
-    def dump_compact(self) -> Contents:
-        return self.dump()
 
     def load(self, contents: Contents) -> None:
         self._twin.load(contents)

@@ -10,13 +10,14 @@ import numpy as np
 
 from onlinegp.checks import Array, count, fraction, non_negative, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.expansion import Expansion
+from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import StepLearner
+from onlinegp.recipes.multiplications import kernel_row
 
 
-class QKLMSFBLearner(StepLearner):
+class QKLMSFBLearner(ExpansionLearner):
     """Quantized KLMS that keeps, for each center i, its influence and the density of the samples around it.
 
     The influence lambda_i is the fading number of samples that were quantized to i, and
@@ -38,14 +39,8 @@ class QKLMSFBLearner(StepLearner):
         budget: int,
         forgetting: float,
     ) -> None:
-        self.features, self.outputs = features, outputs
+        super().__init__(Expansion("python", kernel, features, outputs, also=("influence", "density"), most=budget))
         self.step, self.radius, self.budget, self.forgetting = step, radius, budget, forgetting
-        self.f = Expansion("python", kernel, features, outputs, also=("influence", "density"), most=budget)
-        self.parts = {"f": self.f}
-
-    @property
-    def size(self) -> int:  # type: ignore[override]
-        return self.f.size
 
     def look(self, x: Array) -> tuple[Array, float, tuple[Array, float]]:
         k, mean = self.f.at(x)
@@ -159,6 +154,11 @@ class QKLMSFB(ExpansionRegressor):
 
     readable: ClassVar[type[StepLearner]] = QKLMSFBLearner
     compiled: ClassVar[str] = "Significant"
+
+    def multiplications(self, size: float, features: int) -> float:
+        # the kernel rows of x and of the center that it is quantized to, or replaces; and the distances
+        rows = 2 * kernel_row(size, features) + size * features
+        return rows + (6 * size - 1 if size >= self.budget else 3 * size + 1)
 
     def rule(self) -> dict[str, Any]:
         return {

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from onlinegp.checks import Array, count, positive
+from onlinegp.checks import Array, count, positive, seed_of
 from onlinegp.engine import compiled
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.learner import Sizes
@@ -210,6 +210,4 @@ class RFFKLMS(StepSized):
         """Return the parameters of the learner, or raise an error that names the wrong one."""
         if count("300 is a usual choice.", basis=self.basis) > MOST_FEATURES:
             raise ValueError(f"basis must be at most {MOST_FEATURES}, got {self.basis}. 300 is a usual choice.")
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or self.seed < 0:
-            raise ValueError(f"seed must be a whole number of at least 0, got {self.seed!r}.")
-        return {"step": positive(step=self.step), "basis": int(self.basis), "seed": int(self.seed)}
+        return {"step": positive(step=self.step), "basis": int(self.basis), "seed": seed_of(seed=self.seed)}

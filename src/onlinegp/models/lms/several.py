@@ -44,16 +44,13 @@ class SeveralRegressor(StepRegressor):
     kernels : sequence of Kernel, optional
         The covariance functions; RBF of the length scales 0.5, 1, 1.5 and 2 if None.
     engine : {"auto", "native", "python"}
-        What computes the kernel rows: the compiled engine, the readable one, or the best that is there.
+        What runs it: the compiled learner, the readable one, or the best that is there.
     """
 
     kernels: Sequence[Kernel] | None = None
 
     def check(self) -> None:
-        self.start(max(map(columns, self._kernels())), 1)
-
-    def over(self) -> tuple[Kernel, ...]:
-        return self._kernels()
+        self.start(max(map(columns, self.over())), 1)
 
     @classmethod
     def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
@@ -61,7 +58,7 @@ class SeveralRegressor(StepRegressor):
         kernels = tuple(LengthScales(factor).of(kernel) for factor in FACTORS)
         return super().suggested(kernel, noise, kernels=kernels, **wishes)
 
-    def _kernels(self) -> tuple[Kernel, ...]:
+    def over(self) -> tuple[Kernel, ...]:
         if self.kernels is None:
             return tuple(map(RBF, LENGTH_SCALES))
         if isinstance(self.kernels, Kernel | str) or not hasattr(self.kernels, "__iter__"):

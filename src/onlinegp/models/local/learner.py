@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinegp.checks import Array, stored_array, stored_names, stored_number
+from onlinegp.checks import Array, stored_array, stored_names, stored_number, stored_rows
 from onlinegp.kernels import Kernel
 from onlinegp.learner import Contents, RowLearner
 from onlinegp.models.local.distance import Distance, squared
@@ -135,7 +135,7 @@ def checked(contents: Contents, prior: LocalPrior, features: int, outputs: int) 
         raise ValueError(
             f"seen must be at most 2^53, beyond which rows are not told apart by their number, got {seen}."
         )
-    n = len(contents["Y"]) if isinstance(contents["Y"], np.ndarray) and contents["Y"].ndim else 0
+    n = stored_rows(contents["Y"])
     kept = seen if prior.store is None else min(seen, prior.store)
     if n != kept:
         raise ValueError(f"there must be {kept} stored rows after {seen} were learned, got {n}.")

@@ -7,12 +7,12 @@ from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 from onlinegp.checks import count, fraction, positive
+from onlinegp.engine import by_engine
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.kernels.spec import columns
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.local.engine import local_learner
-from onlinegp.models.local.learner import LocalPrior
+from onlinegp.models.local.learner import LocalLearner, LocalPrior
 from onlinegp.models.moves import FORGETTING, Move
 from onlinegp.models.recipe import parameters
 
@@ -95,7 +95,14 @@ class LocalGP(OnlineRegressor):
         self.start(columns(kernel_or_default(self.kernel)), 1)
 
     def start(self, features: int, outputs: int) -> Learner:
-        return local_learner(self.engine, self._prior(), features, outputs)
+        prior = self._prior()
+
+        def native() -> Learner:
+            from onlinegp.models.local.native import NativeLocalLearner
+
+            return NativeLocalLearner(prior, features, outputs)
+
+        return by_engine(self.engine, native, lambda: LocalLearner(prior, features, outputs))
 
     def _prior(self) -> LocalPrior:
         return LocalPrior(

@@ -1,0 +1,57 @@
+"""Algorithms that make a sample a center if it is coherent with none, and correct the weights for the last rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onlinegp.checks import Array
+from onlinegp.learner import Contents
+from onlinegp.models.affine.base import AffineRegressor, WindowLearner
+from onlinegp.models.affine.window import KernelRows
+from onlinegp.models.expansion import Expansion
+from onlinegp.models.lms.coherence import largest_coherence
+
+
+class CoherentLearner(WindowLearner):
+    """An expansion that x joins if it is coherent with no center; with the kernel rows of the last rows.
+
+    The coherence of two inputs is |k(x, c)| / sqrt(k(x, x) k(c, c)).
+    """
+
+    window: KernelRows
+
+    def __init__(self, f: Expansion, window: int, coherence: float, engine: str) -> None:
+        super().__init__(f)
+        self.window = KernelRows(engine, f.kernel, self.features, self.outputs, window)
+        self.coherence = coherence
+        self.parts["window"] = self.window
+
+    def novel(self, k: Array, kxx: float) -> bool:
+        """Return whether x, with kernel row k, becomes a center. One whose k(x, x) is zero has nothing to give."""
+        return kxx > 0.0 and largest_coherence(k, kxx, self.f.numbers("kcc")) <= self.coherence
+
+    def admit(self, x: Array, kxx: float, r: int) -> None:
+        self.f.append(x, kcc=kxx)
+        self.window.admit(r)
+
+    def opened(self, room: int, capacity: int) -> tuple[Any, dict[str, Any]]:
+        return None, {"H": self.window.opened_rows(capacity)}
+
+    def _run(self, *block: Any) -> None:
+        super()._run(*block)
+        self.window.centers = self.f.size
+
+    def load(self, contents: Contents) -> None:
+        super().load(contents)
+        if self.window.count != self.seen or self.window.centers != self.f.size:
+            raise ValueError(
+                f"the window has {self.window.count} rows and {self.window.centers} centers, "
+                f"and the model {self.seen} and {self.f.size}: they must be the same."
+            )
+
+
+class CoherentRegressor(AffineRegressor):
+    """Base class of the models with a `CoherentLearner`: each center has its k(c, c)."""
+
+    def expansion(self, features: int, outputs: int) -> Expansion:
+        return Expansion(self.engine, self.over(), features, outputs, also=("kcc",))
