@@ -85,6 +85,7 @@ def tuned_klms() -> Tuned:
     return Tuned(Entrant("klms", ogp.KLMS), Trial(ogp.KLMS, params, Outcome(), 3, 300), 0.0)
 
 
+@pytest.mark.slow  # it waits for its twenty seconds
 def test_time_that_is_over_cuts_and_is_said(tmp_path):
     """One model finishes, one is too slow, and one does not look at the clock at all."""
     (tmp_path / "mine.py").write_text(SLOW)
