@@ -51,6 +51,8 @@ class RiverRegressor(base.MiniBatchRegressor):
     def learn_one(self, x: dict[Any, Any], y: float) -> None:
         """Learn one sample."""
         if not self.features:
+            if not x and not self.model.features_optional:
+                raise ValueError("the first sample must have at least one feature, got {}. Learn another one first.")
             self.features = sorted(x, key=str)
         self.learner.learn_one(self._row(x), y)
 

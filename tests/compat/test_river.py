@@ -79,3 +79,14 @@ def test_frames_in_series_out():
 def test_only_filters_are_wrapped():
     with pytest.raises(TypeError, match="one of onlinegp's filters"):
         RiverRegressor(ogp.GPRegression())
+
+
+def test_a_first_sample_without_features_is_refused():
+    model = RiverRegressor(ogp.KRLST())
+    with pytest.raises(ValueError, match="at least one feature"):
+        model.learn_one({}, 1.0)
+    model.learn_one({"a": 1.0, "b": 2.0}, 1.0)  # nothing was decided by it
+    series = RiverRegressor(ogp.Lagged(ogp.KRLST(), lags=1))
+    for y in (1.0, 2.0, 3.0):
+        series.learn_one({}, y)
+    assert np.isfinite(series.predict_one({}))
