@@ -70,6 +70,15 @@ def fraction(remedy: str = "", **argument: Any) -> float:
     return number
 
 
+def below_one(remedy: str = "", **argument: Any) -> float:
+    """Return the one keyword argument as a float if it lies in (0, 1)."""
+    name, value = _only(argument)
+    number = _number(name, value)
+    if not (0.0 < number < 1.0):
+        raise ValueError(f"{name} must be greater than 0 and less than 1, got {value!r}. {remedy}".rstrip())
+    return number
+
+
 def count(remedy: str = "", **argument: Any) -> int:
     """Return the one keyword argument as an int if it is a whole number of at least one."""
     name, value = _only(argument)

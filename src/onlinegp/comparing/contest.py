@@ -13,7 +13,7 @@ import numpy as np
 
 from onlinegp.batch.choice import BUDGET, best_of, hyperparameters, prequential
 from onlinegp.batch.tuning import Hyperparameters
-from onlinegp.checks import Array, choice, count, fraction
+from onlinegp.checks import Array, below_one, choice, count
 from onlinegp.comparing.entrants import Entrant, Fixed, entrants
 from onlinegp.comparing.results import Comparison, Entry, Run, Settings
 from onlinegp.comparing.sources import Rows, source_of
@@ -114,8 +114,7 @@ def compare(
     choice(("error", "density"), by=by)
     count("A hundred thousand is a good search.", effort=effort)
     count(budget=budget)
-    if not 0.0 < fraction(level=level) < 1.0:
-        raise ValueError(f"level must be less than 1, got {level}. 0.95 is usual.")
+    below_one("0.95 is usual.", level=level)
     if isinstance(jobs, int):
         count("Use None for one per core.", jobs=jobs)
     taking_part, source, seeds = entrants(models), source_of(stream), _seeds(runs, seeds)

@@ -10,9 +10,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlinegp.checks import Array, fraction
+from onlinegp.checks import Array, below_one
 
 SMALLEST = 1e-300  # probability of which a normal quantile is asked
+WIDE = "Use 0.99 or 0.999 for a wide interval."
 
 
 class Predictions(ABC):
@@ -65,9 +66,7 @@ class Predictions(ABC):
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Return the ends of the central interval that holds y with probability `level`."""
-        level = fraction(level=level)
-        if level == 1.0:
-            raise ValueError("level must be less than 1, got 1.0. Use 0.99 or 0.999 for a wide interval.")
+        level = below_one(WIDE, level=level)
         return self.quantile(0.5 * (1.0 - level)), self.quantile(0.5 * (1.0 + level))
 
     def __len__(self) -> int:

@@ -21,10 +21,11 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from onlinegp.checks import Array, fraction
+from onlinegp.checks import Array, below_one
 from onlinegp.keyed import step
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.saving import to_bytes
+from onlinegp.predictions.base import WIDE
 from onlinegp.spark.columns import Roles, as_names, use_this_python
 
 LATE = ("refuse", "drop")
@@ -249,8 +250,7 @@ def _prepared(
         raise TypeError(f"model must be one of onlinegp's models, such as KRLST(), got {model!r}.")
     if late not in LATE:
         raise ValueError(f"late must be one of {', '.join(LATE)}, got {late!r}.")
-    if fraction(level=level) == 1.0:
-        raise ValueError("level must be less than 1, got 1.0. Use 0.99 or 0.999 for a wide interval.")
+    below_one(WIDE, level=level)
     roles = Roles(key, order, as_names(features=features), target)
     roles.check(df, (*ADDED, "late"))
     if not roles.features and not model.features_optional:

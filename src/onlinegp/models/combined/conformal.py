@@ -7,13 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from onlinegp.checks import Array, fraction, positive, stored_array
+from onlinegp.checks import Array, below_one, positive, stored_array
 from onlinegp.engine.tracking import WIDEST, tracked_quantiles
 from onlinegp.learner import Contents, Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import OuterRegressor, SpreadLearner, stretched
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
+from onlinegp.predictions.base import WIDE
 
 
 @parameters
@@ -69,10 +70,7 @@ class Conformal(OuterRegressor):
         return ConformalLearner(self._inside().start(features, outputs), self._level(), positive(step=self.step))
 
     def _level(self) -> float:
-        level = fraction(level=self.level)
-        if level == 1.0:
-            raise ValueError("level must be less than 1, got 1.0. Use 0.99 or 0.999 for a wide interval.")
-        return level
+        return below_one(WIDE, level=self.level)
 
 
 class ConformalLearner(SpreadLearner):
