@@ -95,3 +95,18 @@ def test_a_shallow_copy_has_a_health_of_its_own():
     with pytest.raises(ogp.BreakdownError):
         copy(model).run(*stream(300, features=1))
     model.to_bytes()
+
+
+@every_engine
+def test_a_variance_that_is_learned_from_zeros_stays_positive(engine):
+    model = ogp.KRLST(RBF(1.0), budget=3, forgetting=0.5, power="learned", engine=engine)
+    trace = ogp.run(model, np.zeros((1200, 1)), np.zeros(1200))
+    assert (trace.std > 0.0).all()
+    assert np.isfinite(ogp.run(model, [[0.0]], [1.0]).log_density).all()
+
+
+def test_the_error_tells_the_largest_value_up_to_its_row():
+    X, y = stream(300)
+    y[-1] = 1e9
+    with pytest.raises(ogp.BreakdownError, match=r"no \|y\| so far exceeds 1\.\d+\."):
+        ogp.run(diverging("python"), X, y)

@@ -58,12 +58,13 @@ class Health:
             return
         largest = np.maximum.accumulate(np.abs(Y).max(axis=1))
         largest = np.maximum(largest, self.largest)[:, None]
-        self.largest = float(largest[-1, 0])
         error = np.abs(Y - said.mean)
         good = (error <= SURE * said.std) | (np.abs(said.mean) <= FAR * largest)
         good &= np.isfinite(said.mean) & np.isfinite(said.std)
-        if not good.all():
-            i = int(np.argmin(good.all(axis=1)))
+        bad = ~good.all(axis=1)
+        i = int(np.argmax(bad)) if bad.any() else len(bad) - 1
+        self.largest = float(largest[i, 0])
+        if bad.any():
             raise self.error(model, before + i, said.mean[i], said.std[i])
 
     def after_learning(self, model: OnlineRegressor, learner: Learner, X: Array, Y: Array, before: int) -> None:
