@@ -81,11 +81,16 @@ def test_only_filters_are_wrapped():
         RiverRegressor(ogp.GPRegression())
 
 
-def test_a_first_sample_without_features_is_refused():
+def test_a_first_sample_that_is_refused_decides_nothing():
     model = RiverRegressor(ogp.KRLST())
     with pytest.raises(ValueError, match="at least one feature"):
         model.learn_one({}, 1.0)
-    model.learn_one({"a": 1.0, "b": 2.0}, 1.0)  # nothing was decided by it
+    with pytest.raises(ValueError, match="must hold numbers"):
+        model.learn_one({"c": "red"}, 1.0)
+    with pytest.raises(ValueError, match="NaN"):
+        model.learn_many(pd.DataFrame({"d": [1.0]}), pd.Series([np.nan]))
+    model.learn_one({"a": 1.0, "b": 2.0}, 1.0)
+    assert model.features == ["a", "b"]  # what was refused has no say in it
     series = RiverRegressor(ogp.Lagged(ogp.KRLST(), lags=1))
     for y in (1.0, 2.0, 3.0):
         series.learn_one({}, y)
