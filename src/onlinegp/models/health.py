@@ -61,10 +61,9 @@ class Health:
         error = np.abs(Y - said.mean)
         good = (error <= SURE * said.std) | (np.abs(said.mean) <= FAR * largest)
         good &= np.isfinite(said.mean) & np.isfinite(said.std)
-        bad = ~good.all(axis=1)
-        i = int(np.argmax(bad)) if bad.any() else len(bad) - 1
+        i = len(Y) - 1 if good.all() else int(np.argmin(good.all(axis=1)))
         self.largest = float(largest[i, 0])
-        if bad.any():
+        if not good[i].all():
             raise self.error(model, before + i, said.mean[i], said.std[i])
 
     def after_learning(self, model: OnlineRegressor, learner: Learner, X: Array, Y: Array, before: int) -> None:
