@@ -78,14 +78,14 @@ class LearnerEngine {
 
     Learner& learner() { return *learner_; }
 
-    // Learn one sample. Returns whether what was predicted of it made sense: onlinegp.models.health has the rule.
+    // Learn one sample. Returns whether no further look at it is needed: what was predicted of it made sense, by the
+    // samples that were learned so, and y is of their size. onlinegp.models.health has the rule.
     virtual bool learn_one(const double* x, const double* y) {
         Stop never;
         double variance = 0;
         learner_->learn(1, x, y, {said_.data(), &variance, nullptr, nullptr, nullptr, nullptr}, never);
-        bool sound = std::isfinite(variance);
+        bool sound = ordinary(y) && std::isfinite(variance);
         for (int o = 0; o < p; o++) {
-            if (std::fabs(y[o]) > largest_) largest_ = std::fabs(y[o]);
             const double mean = said_[o];
             const bool near = std::fabs(mean) <= FAR * largest_;  // which NaN is not
             sound = sound && (near || (std::isfinite(mean) && std::fabs(y[o] - mean) <= SURE * std::sqrt(variance)));
@@ -117,10 +117,19 @@ class LearnerEngine {
         return true;
     }
 
+  protected:
+    // Whether no |y| is more than twice the largest that is known; one that is becomes the largest
+    bool ordinary(const double* y) {
+        bool known = true;
+        for (int o = 0; o < p; o++)
+            if (std::fabs(y[o]) > 2 * largest_) largest_ = std::fabs(y[o]), known = false;
+        return known;
+    }
+
   private:
     std::unique_ptr<Learner> learner_;
     std::vector<double> said_ = std::vector<double>(size_t(p));
-    double largest_ = 0;  // |y| of the samples that were learned one by one
+    double largest_ = 0;  // |y| of the samples that were learned one by one, but for a factor of two
 };
 
 // What a model is made of, kept as long as it: the base of an engine, so that it is there before the model
@@ -148,7 +157,7 @@ class LocalEngine : private MadeOf<LocalPrior>, public LearnerEngine {
     bool learn_one(const double* x, const double* y) override {  // it is stored, no more: nothing that could go wrong
         Stop never;
         model().learn(1, x, y, {}, never);
-        return true;
+        return ordinary(y);
     }
 };
 

@@ -6,6 +6,8 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
+constexpr double TINIEST = 1e-290;  // of a learned power
+
 struct Step {
     int64_t slot, left;
     bool admitted;
@@ -46,6 +48,7 @@ template <class T> void learn_power(const Recipe& recipe, State<T>& state, const
     for (int o = 0; o < state.p; o++) e2 += square(prediction.e[o]);
     state.evidence = recipe.forgetting.factor * state.evidence + 1.0;
     state.power += (e2 / state.p / prediction.s - state.power) / state.evidence;
+    if (state.power < TINIEST) state.power = TINIEST;  // NaN stays, to be noticed
 }
 
 // Learn the sample that was predicted; y (p,)

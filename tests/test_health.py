@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 import pytest
 
@@ -71,3 +73,40 @@ def test_no_false_alarm_on_outliers_and_on_lines_that_go_far():
     ogp.run(ogp.OnlineGP(Linear(), noise=1e-6), X, y)
     y[251] = 1e12
     ogp.run(ogp.KRLST(RBF(1.0), noise=1e-2), X, y)
+
+
+ALONE = {"KRLST": ogp.KRLST(RBF(1.0)), "LocalGP": ogp.LocalGP(RBF(1.0)), "QKLMSFB": ogp.QKLMSFB(RBF(1.0))}
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_samples_learned_one_by_one_are_judged_by_all_rows(name):
+    high = ALONE[name].unfitted().fit(np.zeros((200, 1)), np.full(200, 1e9))
+    ogp.from_bytes(high.to_bytes()).learn_one([0.0], 1.0)  # a drop-out is no breakdown
+    high.learn_one([0.0], 1.0)
+    mixed = ALONE[name].unfitted().learn_one([0.0], 1.0)
+    for _ in range(200):
+        mixed.learn_one([0.0], 1e9)
+    mixed.to_bytes()  # though the last row that was learned in a block had y = 1
+    ogp.run(mixed, [[0.0]], [1.0])
+
+
+def test_a_shallow_copy_has_a_health_of_its_own():
+    model = diverging("python").fit([[0.0]], [1.0])
+    with pytest.raises(ogp.BreakdownError):
+        copy(model).run(*stream(300, features=1))
+    model.to_bytes()
+
+
+@every_engine
+def test_a_variance_that_is_learned_from_zeros_stays_positive(engine):
+    model = ogp.KRLST(RBF(1.0), budget=3, forgetting=0.5, power="learned", engine=engine)
+    trace = ogp.run(model, np.zeros((1200, 1)), np.zeros(1200))
+    assert (trace.std > 0.0).all()
+    assert np.isfinite(ogp.run(model, [[0.0]], [1.0]).log_density).all()
+
+
+def test_the_error_tells_the_largest_value_up_to_its_row():
+    X, y = stream(300)
+    y[-1] = 1e9
+    with pytest.raises(ogp.BreakdownError, match=r"no \|y\| so far exceeds 1\.\d+\."):
+        ogp.run(diverging("python"), X, y)

@@ -70,12 +70,12 @@ def fraction(remedy: str = "", **argument: Any) -> float:
     return number
 
 
-def probability(**argument: Any) -> float:
-    """Return the one keyword argument as a float if it lies in (0, 1), as the level of an interval must."""
-    number = fraction(**argument)
-    if number == 1.0:
-        name, _ = _only(argument)
-        raise ValueError(f"{name} must be less than 1, got 1.0. Use 0.99 or 0.999 for a wide interval.")
+def probability(remedy: str = "", **argument: Any) -> float:
+    """Return the one keyword argument as a float if it lies in (0, 1)."""
+    name, value = _only(argument)
+    number = _number(name, value)
+    if not (0.0 < number < 1.0):
+        raise ValueError(f"{name} must be greater than 0 and less than 1, got {value!r}. {remedy}".rstrip())
     return number
 
 

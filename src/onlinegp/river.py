@@ -50,9 +50,10 @@ class RiverRegressor(base.MiniBatchRegressor):
 
     def learn_one(self, x: dict[Any, Any], y: float) -> None:
         """Learn one sample."""
-        if not self.features:
-            self.features = sorted(x, key=str)
+        if not self.features and not x and not self.model.features_optional:
+            raise ValueError("the first sample must have at least one feature, got {}. Learn another one first.")
         self.learner.learn_one(self._row(x), y)
+        self.features = self.features or sorted(x, key=str)  # not by a sample that was refused
 
     def predict_one(self, x: dict[Any, Any], with_dist: bool = False) -> Any:
         """Predict y: its mean or, with `with_dist`, a `river.proba.Gaussian` of its mean and std, noise included."""
@@ -67,9 +68,9 @@ class RiverRegressor(base.MiniBatchRegressor):
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn the rows of a data frame, in order."""
         values, names = frames.read(X)
-        if not self.features:
-            self.features = sorted(self._names(names, X), key=str)
-        self.learner.partial_fit(self._rows(values, self._names(names, X)), frames.target(y))
+        known = self.features or sorted(self._names(names, X), key=str)
+        self.learner.partial_fit(self._rows(values, self._names(names, X), known), frames.target(y))
+        self.features = known
 
     def predict_many(self, X: Any) -> Any:
         """Predict the rows of a data frame; a series of its own kind."""
@@ -86,11 +87,11 @@ class RiverRegressor(base.MiniBatchRegressor):
             return [ABSENT]  # the prior of any input
         return [x.get(name, ABSENT) for name in self.features or sorted(x, key=str)]
 
-    def _rows(self, values: Any, names: list[Any], known: list[Any] | None = None) -> Any:
+    def _rows(self, values: Any, names: list[Any], known: list[Any]) -> Any:
         """Return the known columns in order, those that are missing filled with zero."""
         where = {name: i for i, name in enumerate(names)}
         blank = np.full(len(values), ABSENT)
-        return np.stack([values[:, where[f]] if f in where else blank for f in known or self.features], axis=1)
+        return np.stack([values[:, where[f]] if f in where else blank for f in known], axis=1)
 
     @staticmethod
     def _names(names: Any, X: Any) -> list[Any]:

@@ -268,3 +268,14 @@ def test_a_step_that_is_too_large_is_reported(model):
     X, y = stream(400)
     with pytest.raises(ogp.BreakdownError, match="Lower the step"):
         ogp.run(model, X, y)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", [*LOOPS, "L2S"])
+def test_a_loaded_model_goes_on_to_the_last_bit_wherever_its_arrays_lie(name, engine):
+    """With one center, and while the window still grows: a loaded array has less room behind its rows."""
+    X, y = np.full((30, 2), 0.3), np.random.default_rng(0).standard_normal(30)
+    whole, saved = ogp.run(model(name, K, engine), X, y), model(name, K, engine)
+    for i in range(30):
+        assert saved.run(X[i : i + 1], y[i : i + 1]).mean[0] == whole.mean[i]
+        saved = ogp.from_bytes(saved.to_bytes())

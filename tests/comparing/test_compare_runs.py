@@ -270,7 +270,7 @@ def test_by_density():
         ({"seeds": [1, 1]}, ValueError, "seeds must be different"),
         ({"seeds": [1, 2, 3]}, ValueError, "the number of seeds, 3, got 2"),
         ({"by": "luck"}, ValueError, "by must be one of"),
-        ({"level": 1.0}, ValueError, "level must be less than 1"),
+        ({"level": 1.0}, ValueError, "level must be greater than 0 and less than 1"),
         ({"steady": 1000}, ValueError, "must fit into a run of 300 rows"),
         ({"stream": ogp.Blocks(*noise(0), tune=299)}, ValueError, "runs must leave some rows for each"),
         ({"stream": ogp.Permutations(*noise(0), tune=300)}, ValueError, "tune must leave rows to score"),

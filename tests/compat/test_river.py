@@ -79,3 +79,19 @@ def test_frames_in_series_out():
 def test_only_filters_are_wrapped():
     with pytest.raises(TypeError, match="one of onlinegp's filters"):
         RiverRegressor(ogp.GPRegression())
+
+
+def test_a_first_sample_that_is_refused_decides_nothing():
+    model = RiverRegressor(ogp.KRLST())
+    with pytest.raises(ValueError, match="at least one feature"):
+        model.learn_one({}, 1.0)
+    with pytest.raises(ValueError, match="must hold numbers"):
+        model.learn_one({"c": "red"}, 1.0)
+    with pytest.raises(ValueError, match="NaN"):
+        model.learn_many(pd.DataFrame({"d": [1.0]}), pd.Series([np.nan]))
+    model.learn_one({"a": 1.0, "b": 2.0}, 1.0)
+    assert model.features == ["a", "b"]  # what was refused has no say in it
+    series = RiverRegressor(ogp.Lagged(ogp.KRLST(), lags=1))
+    for y in (1.0, 2.0, 3.0):
+        series.learn_one({}, y)
+    assert np.isfinite(series.predict_one({}))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+import onlinegp as ogp
 from onlinegp.kernels import (
     RBF,
     Constant,
@@ -339,3 +340,20 @@ def test_against_scikit_learn(X):
     for ours, theirs in [(Matern52(ARD), sk.Matern(ARD, nu=2.5)), (RBF(ARD), sk.RBF(ARD))]:
         gradient = np.moveaxis(theirs(X, eval_gradient=True)[1], -1, 0)
         np.testing.assert_allclose(ours.gradient(X), gradient, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize("make", [list, np.array])
+def test_length_scales_that_their_owner_changes_later_stay_as_they_were(make):
+    scales = make([1.0, 2.0])
+    kernel = RBF(scales)
+    scales[0] = 5.0
+    assert list(kernel.length_scale) == [1.0, 2.0]
+
+
+def test_a_list_of_kernels_that_grows_after_fit_does_not_change_the_model():
+    X, y = np.linspace(-1.0, 1.0, 20)[:, None], np.linspace(0.0, 1.0, 20)
+    parts = [RBF(1.0), RBF(0.5)]
+    model = ogp.MKNLMS(parts).fit(X, y)
+    parts.append(RBF(0.1))
+    for twin in (pickle.loads(pickle.dumps(model)), ogp.from_bytes(model.to_bytes())):
+        assert np.array_equal(twin.predict(X), model.predict(X))

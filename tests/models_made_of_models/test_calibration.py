@@ -144,7 +144,7 @@ def test_perfect_predictions_do_not_end_in_nothing():
         (ogp.HeavyTailed(line(), degrees=3.0), "degrees must be a list"),
         (ogp.HeavyTailed(line(), degrees=("three",)), "degrees must be a number"),
         (ogp.HeavyTailed(line(), fade=2.0), "fade must be greater than 0"),
-        (ogp.Conformal(line(), level=1.0), "level must be less than 1"),
+        (ogp.Conformal(line(), level=1.0), "level must be greater than 0 and less than 1"),
         (ogp.Conformal(line(), level=0.0), "level must be greater than 0"),
         (ogp.Conformal("line"), "model must be an estimator"),
     ],

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from onlinegp import Gaussian, MixtureOf, Predictions, StudentT
+from onlinegp import Gaussian, MixtureOf, Predictions, Samples, StudentT
+from onlinegp.predictions.kinds import student_constant
+
+ZERO, ONE = np.zeros(3), np.ones(3)
 
 
 def gaussian(n=5, seed=0):
@@ -181,3 +184,20 @@ def test_what_is_missing_stays_missing():
     said = mixture(4).affine(np.array([0.0, np.nan, 0.0, 0.0]), 1.0)
     for values in (said.mean, said.std, said.quantile(0.1), said.log_density(np.zeros(4))):
         np.testing.assert_array_equal(np.isnan(values), [False, True, False, False])
+
+
+@pytest.mark.parametrize("kind", [Gaussian(ZERO, ONE), StudentT(ZERO, ONE, 3.0), Samples(np.eye(3))])
+@pytest.mark.parametrize("p", [0.0, 1.0, -0.1, np.nan])
+def test_there_is_no_quantile_of_an_impossible_probability(kind, p):
+    for said in (kind, MixtureOf(np.ones((3, 1)), (kind,))):
+        with pytest.raises(ValueError, match="p must be greater than 0 and less than 1"):
+            said.quantile(p)
+
+
+@pytest.mark.parametrize(("degrees", "p"), [(1.0, 1e-280), (2.1, 1e-200), (3.0, 1e-150), (3.0, 1e-60), (12.0, 1e-300)])
+def test_quantiles_far_out(degrees, p):
+    said = StudentT(ZERO, ONE, degrees)
+    far = said.quantile(p)
+    # P(T <= -t) = C t^-nu / nu, C t^-(nu + 1) the density, for t^2 >> nu; log(t) keeps t^2 from overflowing
+    C = np.exp(student_constant(degrees) + 0.5 * (degrees + 1.0) * np.log(degrees))
+    np.testing.assert_allclose(np.log(C / degrees) - degrees * np.log(-far), np.log(p), rtol=1e-12)

@@ -84,3 +84,11 @@ def test_draws_invert_the_cdf_of_any_kind():
     samples = Samples(np.sort(np.random.default_rng(0).exponential(size=(1, 5000))).repeat(3000, axis=0))
     drawn = draw(samples, np.random.default_rng(0))
     assert stats.kstest(drawn, stats.expon().cdf).pvalue > 0.01
+
+
+def test_draws_of_many_members():
+    members = tuple(Gaussian(np.full(5, float(k)), np.full(5, 1e-9)) for k in range(80))
+    weights = np.zeros((5, 80))
+    weights[np.arange(5), [0, 20, 40, 60, 79]] = 1.0
+    drawn = draw(MixtureOf(weights, members), np.random.default_rng(0))
+    np.testing.assert_allclose(drawn, [0, 20, 40, 60, 79], atol=1e-7)

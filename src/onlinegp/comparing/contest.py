@@ -114,7 +114,7 @@ def compare(
     choice(("error", "density"), by=by)
     count("A hundred thousand is a good search.", effort=effort)
     count(budget=budget)
-    probability(level=level)
+    probability("0.95 is usual.", level=level)
     if isinstance(jobs, int):
         count("Use None for one per core.", jobs=jobs)
     taking_part, source, seeds = entrants(models), source_of(stream), _seeds(runs, seeds)

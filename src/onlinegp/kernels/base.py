@@ -22,6 +22,7 @@ from __future__ import annotations
 import dataclasses
 import numbers
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -167,9 +168,9 @@ def _is_number(value: object) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
-def each_positive(remedy: str = "", **argument: Any) -> None:
-    """Refuse the one keyword argument unless it is a positive number or a sequence of them."""
-    ((name, value),) = argument.items()
+def each_positive(kernel: Kernel, name: str, remedy: str) -> None:
+    """Refuse a field unless it is a positive number or a sequence of them, of which the kernel keeps a copy."""
+    value = getattr(kernel, name)
     if not (isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim)):
         positive(remedy, **{name: value})
     elif len(value) == 0:
@@ -177,6 +178,10 @@ def each_positive(remedy: str = "", **argument: Any) -> None:
     else:
         for i, item in enumerate(value):
             positive(remedy, **{f"{name}[{i}]": item})
+        own = copy(value)
+        if isinstance(own, np.ndarray):
+            own.flags.writeable = False
+        object.__setattr__(kernel, name, own)
 
 
 def per_dimension(d: int, **argument: Scales) -> Array:

@@ -22,7 +22,7 @@ class Linear(Kernel):
     variance: Scales = 1.0
 
     def __post_init__(self) -> None:
-        each_positive("It is the prior variance of the weights.", variance=self.variance)
+        each_positive(self, "variance", "It is the prior variance of the weights.")
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
         # the square root on both sides keeps K(X, X) exactly symmetric

@@ -24,11 +24,8 @@ class Periodic(Kernel):
     period: Scales = 1.0
 
     def __post_init__(self) -> None:
-        each_positive(
-            "It is a distance on the unit circle; 1 is a good start.",
-            length_scale=self.length_scale,
-        )
-        each_positive("It is a distance, in the units of the inputs.", period=self.period)
+        each_positive(self, "length_scale", "It is a distance on the unit circle; 1 is a good start.")
+        each_positive(self, "period", "It is a distance, in the units of the inputs.")
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
         P = self._on_circles(X)

@@ -32,7 +32,7 @@ class Stationary(Kernel):
     length_scale: Scales = 1.0
 
     def __post_init__(self) -> None:
-        each_positive("It is a distance, in the units of the inputs.", length_scale=self.length_scale)
+        each_positive(self, "length_scale", "It is a distance, in the units of the inputs.")
 
     def of(self, r2: Array) -> Array:
         """Return the value at the squared scaled distance `r2`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -129,14 +130,17 @@ class OnlineRegressor(Estimator):
 
     def learn_one(self, x: ArrayLike, y: ArrayLike) -> Self:
         """Learn one sample: x of shape (d,), y a number, or (outputs,)."""
-        sound = None if self._learner is None else self._learner.learn_one(x, y)  # plain numbers, at once
+        learner = self._learner
+        sound = None if learner is None else learner.learn_one(x, y)  # plain numbers, at once
         if sound:
             return self
-        if sound is False:
-            raise self._health.error(self, self.n_samples_seen_ - 1)
         row = self._check_x(x)
         target = check_x(y, name="y")
-        return self.partial_fit(row, target if np.ndim(y) == 0 else target[None, :])
+        if sound is None or learner is None:
+            return self.partial_fit(row, target if np.ndim(y) == 0 else target[None, :])
+        with self._lock:
+            self._health.after_learning_one(self, learner, row, target[None, :])
+        return self
 
     def run(self, X: ArrayLike, y: ArrayLike, *, progress: bool = False) -> Trace:
         """Predict each row of X, then learn it with its y, and return what was predicted. See `onlinegp.run`."""
@@ -148,7 +152,7 @@ class OnlineRegressor(Estimator):
             predictions = Predictions.joined([said for said, _ in parts])
             trace = Trace(predictions, Y.copy(), np.concatenate([size for _, size in parts]), origin)
             trace = trace.output(0) if self._single else trace
-            self._health.remember(X, Y)
+            self._health.remember(learner, X, Y)
             try:
                 self._health.after_running(self, predictions, Y, before)
             except BreakdownError as error:
@@ -308,7 +312,7 @@ class OnlineRegressor(Estimator):
     def __getstate__(self) -> dict[str, Any]:
         """Copies and pickles carry what was learned, not the learner that works on it."""
         with self._lock:
-            own = dict(vars(self))
+            own = dict(vars(self)) | {"_health": copy(self._health)}
             own["_learner"] = None if self._learner is None else self.dump()
             return own
 

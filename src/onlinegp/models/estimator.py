@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from copy import deepcopy
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Self
 
@@ -65,7 +66,7 @@ class Estimator:
     def unfitted(self) -> Self:
         """Return a copy with the same parameters that has learned nothing; so are the estimators inside it."""
         params = self.get_params(deep=False)
-        return type(self)(**{n: v.unfitted() if isinstance(v, Estimator) else v for n, v in params.items()})
+        return type(self)(**{n: v.unfitted() if isinstance(v, Estimator) else deepcopy(v) for n, v in params.items()})
 
     @property
     def features_optional(self) -> bool:

@@ -41,14 +41,14 @@ class Health:
 
     Attributes
     ----------
-    largest : the largest |y| learned so far
+    largest : the largest |y| learned so far, but for a factor of two where samples were learned one by one
     broken : what was raised when the model broke down; it is not saved any more
     """
 
     def __init__(self) -> None:
         self.largest = 0.0
         self.broken: BreakdownError | None = None
-        self._last: tuple[Array, Array] | None = None  # the row learned last
+        self._last: tuple[Array, Array, int] | None = None  # the row learned last, and how many there were
 
     def after_running(self, model: OnlineRegressor, said: Predictions, Y: Array, before: int) -> None:
         """Raise a BreakdownError for the first row, counted from `before`, that was predicted without sense."""
@@ -58,31 +58,37 @@ class Health:
             return
         largest = np.maximum.accumulate(np.abs(Y).max(axis=1))
         largest = np.maximum(largest, self.largest)[:, None]
-        self.largest = float(largest[-1, 0])
         error = np.abs(Y - said.mean)
         good = (error <= SURE * said.std) | (np.abs(said.mean) <= FAR * largest)
         good &= np.isfinite(said.mean) & np.isfinite(said.std)
-        if not good.all():
-            i = int(np.argmin(good.all(axis=1)))
+        i = len(Y) - 1 if good.all() else int(np.argmin(good.all(axis=1)))
+        self.largest = float(largest[i, 0])
+        if not good[i].all():
             raise self.error(model, before + i, said.mean[i], said.std[i])
 
     def after_learning(self, model: OnlineRegressor, learner: Learner, X: Array, Y: Array, before: int) -> None:
         """Check a prediction of the last row, once in a while: it was learned, so it should not be far off."""
         self.largest = max(self.largest, float(np.abs(Y).max()))
-        self.remember(X, Y)
+        self.remember(learner, X, Y)
         if learner.seen // EVERY > before // EVERY:
             self.before_saving(model, learner)
 
-    def remember(self, X: Array, Y: Array) -> None:
+    def after_learning_one(self, model: OnlineRegressor, learner: Learner, X: Array, Y: Array) -> None:
+        """Check a row that its learner took at once and did not find ordinary; it knows no |y| of other rows."""
+        self.largest = max(self.largest, float(np.abs(Y).max()))
+        self.remember(learner, X, Y)
+        self.before_saving(model, learner)
+
+    def remember(self, learner: Learner, X: Array, Y: Array) -> None:
         """Keep the row learned last: what it did shows in no prediction yet."""
-        self._last = X[-1:].copy(), Y[-1:].copy()
+        self._last = X[-1:].copy(), Y[-1:].copy(), learner.seen
 
     def before_saving(self, model: OnlineRegressor, learner: Learner) -> None:
         """Refuse to keep a model that has broken down."""
         if self.broken is not None:
             raise self.broken
-        if self._last is not None:
-            X, Y = self._last
+        if self._last is not None and self._last[-1] == learner.seen:  # else rows were learned at once since then
+            X, Y, _ = self._last
             self.after_running(model, learner.predict(X), Y, learner.seen - 1)
 
     def after_predicting(self, model: OnlineRegressor, said: Predictions) -> None:

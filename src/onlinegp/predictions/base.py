@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from onlinegp.checks import Array, probability
 
 SMALLEST = 1e-300  # probability of which a normal quantile is asked
+WIDE = "Use 0.99 or 0.999 for a wide interval."
 
 
 class Predictions(ABC):
@@ -65,7 +66,7 @@ class Predictions(ABC):
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Return the ends of the central interval that holds y with probability `level`."""
-        level = probability(level=level)
+        level = probability(WIDE, level=level)
         return self.quantile(0.5 * (1.0 - level)), self.quantile(0.5 * (1.0 + level))
 
     def __len__(self) -> int:

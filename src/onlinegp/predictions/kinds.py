@@ -10,10 +10,11 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlinegp.checks import Array
+from onlinegp.checks import Array, probability
 from onlinegp.predictions.base import Predictions
 
 WHOLE = frozenset(map(float, range(1, 31)))  # degrees of freedom with a short sum for the probability
+FAR = 20.0  # log of t / sqrt(nu), from which on 1 + t^2 / nu is t^2 / nu to the last digit
 HALF_LOG_2PI = 0.5 * log(2.0 * pi)
 
 
@@ -50,7 +51,7 @@ class Gaussian(Predictions):
         return self._standardized(y)
 
     def quantile(self, p: float) -> Array:
-        return self.mean + normal_quantile(p) * self.std
+        return self.mean + normal_quantile(probability(p=p)) * self.std
 
     def affine(self, center: Array | float, scale: Array | float) -> Gaussian:
         return Gaussian(center + scale * self.mean, scale * self.std)
@@ -114,7 +115,7 @@ class StudentT(Predictions):
         return _student_cdf(int(self.degrees), t)
 
     def quantile(self, p: float) -> Array:
-        return self.mean + _student_quantile(self.degrees, p) * self.scale
+        return self.mean + _student_quantile(self.degrees, probability(p=p)) * self.scale
 
     def affine(self, center: Array | float, scale: Array | float) -> StudentT:
         return StudentT(center + scale * self.mean, scale * self.scale, self.degrees)
@@ -167,6 +168,11 @@ def _student_cdf(nu: int, t: Array) -> Array:
 def _one_student_quantile(degrees: float, p: float) -> float:
     from scipy.special import stdtr, stdtrit
 
+    # P(T <= -t) = C t^-nu / nu for t^2 >> nu, where the density is C t^-(nu + 1); there stdtrit loses its digits
+    q, nu = min(p, 1.0 - p), degrees
+    far = (student_constant(nu) + 0.5 * (nu - 1.0) * log(nu) - log(q)) / nu
+    if far > FAR + 0.5 * log(nu):
+        return float(np.copysign(np.exp(far), p - 0.5))
     t = float(stdtrit(degrees, p))
     density = np.exp(student_constant(degrees) - 0.5 * (degrees + 1.0) * np.log1p(t * t / degrees))
     return t - float((stdtr(degrees, t) - p) / density)  # Newton's step to the last digits

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlinegp.checks import Array
+from onlinegp.checks import Array, probability
 from onlinegp.predictions.base import Predictions
 
 MOST_STEPS = 200  # more than it takes between any two doubles of like magnitude
@@ -61,6 +61,7 @@ class MixtureOf(Predictions):
 
         A step that leaves the bracket, or follows one that did not halve the error, is replaced by bisection.
         """
+        p = probability(p=p)
         quantiles = [member.quantile(p) for member in self.members]
         counts = [self.weights[..., k] > 0.0 for k in range(len(quantiles))]
         low = np.minimum.reduce([np.where(c, q, np.inf) for c, q in zip(counts, quantiles, strict=True)])

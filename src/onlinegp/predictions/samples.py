@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlinegp.checks import Array
+from onlinegp.checks import Array, probability
 from onlinegp.predictions.base import Predictions
 from onlinegp.predictions.kinds import HALF_LOG_2PI, Gaussian, StudentT
 from onlinegp.predictions.mixture import MixtureOf
@@ -64,7 +64,7 @@ class Samples(Predictions):
         return 1.0 - self.cdf(y)  # at least 1 / (S + 1)
 
     def quantile(self, p: float) -> Array:
-        return np.quantile(self._sorted, p, axis=-1, method="weibull")
+        return np.quantile(self._sorted, probability(p=p), axis=-1, method="weibull")
 
     def affine(self, center: Array | float, scale: Array | float) -> Samples:
         return Samples(np.asarray(center)[..., None] + np.asarray(scale)[..., None] * self.values)
@@ -88,7 +88,8 @@ def draw(predictions: Predictions, rng: np.random.Generator) -> Array:
     if type(predictions) is MixtureOf:
         p = rng.random(mean.shape)
         which = (np.cumsum(predictions.weights, axis=-1)[..., :-1] <= p[..., None]).sum(axis=-1)
-        return np.choose(which, [draw(member, rng) for member in predictions.members])
+        values = np.stack([draw(member, rng) for member in predictions.members], axis=-1)
+        return np.take_along_axis(values, which[..., None], axis=-1)[..., 0]
     return _inverted(predictions, rng.random(mean.shape))
 
 

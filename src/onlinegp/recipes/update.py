@@ -24,6 +24,7 @@ from onlinegp.recipes.pruning import LeastError, Pruning
 from onlinegp.recipes.state import IGNORE, MOST_SEEN, NEW, Prediction, State, Step
 
 FIRST_CAPACITY = 16
+TINIEST = 1e-290  # of a learned power: of errors that are all zero it would vanish, and with it the variance
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,8 @@ def learn(recipe: Recipe, state: State, x: Array, y: Array) -> Step:
     if recipe.learn_power:
         fade = recipe.forgetting.factor * state.evidence
         state.evidence = fade + 1.0
-        state.power += (float((e**2).mean()) / now.s - state.power) / state.evidence
+        power = state.power + (float((e**2).mean()) / now.s - state.power) / state.evidence
+        state.power = max(power, TINIEST)
     state.seen = min(state.seen + 1, MOST_SEEN)
     return Step(before.mean, variance, e, slot, admitted, left)
 

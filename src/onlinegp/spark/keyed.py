@@ -25,6 +25,7 @@ from onlinegp.checks import Array, probability
 from onlinegp.keyed import step
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.saving import to_bytes
+from onlinegp.predictions.base import WIDE
 from onlinegp.spark.columns import Roles, as_names, use_this_python
 
 LATE = ("refuse", "drop")
@@ -249,7 +250,7 @@ def _prepared(
         raise TypeError(f"model must be one of onlinegp's models, such as KRLST(), got {model!r}.")
     if late not in LATE:
         raise ValueError(f"late must be one of {', '.join(LATE)}, got {late!r}.")
-    probability(level=level)
+    probability(WIDE, level=level)
     roles = Roles(key, order, as_names(features=features), target)
     roles.check(df, (*ADDED, "late"))
     if not roles.features and not model.features_optional:

@@ -41,7 +41,7 @@ class KAPLearner(CoherentLearner):
         if novel:
             self.admit(x, kxx, r)
             self.gram.add(window.H[:, -1])
-        G = self.gram.G
+        G = np.ascontiguousarray(self.gram.G)
         Z = solve_positive(G + self.epsilon * np.eye(len(G)), self.step * (window.Y - window.F))
         self.f.weights[...] += window.H.T @ Z
         window.F[...] += G @ Z

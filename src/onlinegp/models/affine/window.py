@@ -42,7 +42,8 @@ class Window:
 
     @property
     def K(self) -> Array:
-        return self._K[: self.size, : self.size]
+        # without room behind its rows: how a product is rounded depends on that, and a loaded window has less
+        return np.ascontiguousarray(self._K[: self.size, : self.size])
 
     @property
     def Y(self) -> Array:
@@ -125,7 +126,7 @@ class KernelRows(Window):
 
     @property
     def H(self) -> Array:
-        return self._H[: self.size, : self.centers]
+        return np.ascontiguousarray(self._H[: self.size, : self.centers])  # as K
 
     def push_row(self, x: Array, y: Array, f: Array, k: Array) -> int:
         """Let a row in, with its kernel row k (m,), and return its slot."""

@@ -14,6 +14,7 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import OuterRegressor, SpreadLearner, stretched
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
+from onlinegp.predictions.base import WIDE
 
 
 @parameters
@@ -61,13 +62,15 @@ class Conformal(OuterRegressor):
     )
 
     def check(self) -> None:
-        probability(level=self.level)
+        self._level()
         positive(step=self.step)
         super().check()
 
     def start(self, features: int, outputs: int) -> ConformalLearner:
-        level, step = probability(level=self.level), positive(step=self.step)
-        return ConformalLearner(self._inside().start(features, outputs), level, step)
+        return ConformalLearner(self._inside().start(features, outputs), self._level(), positive(step=self.step))
+
+    def _level(self) -> float:
+        return probability(WIDE, level=self.level)
 
 
 class ConformalLearner(SpreadLearner):
