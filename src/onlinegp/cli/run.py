@@ -16,6 +16,7 @@ from onlinegp.cli.by_key import (
     fleet_of,
     go_on,
     is_resumable,
+    made_with,
     preparation,
     refuse_alone,
     saved_place,
@@ -236,7 +237,7 @@ def _keyed_job(
         source.seek(place["position"])
         talk(f"resuming at row {place['rows']}")
     elif model is not None:
-        go_on(encoder, store_of(args), stream)
+        go_on(args, encoder, stream)
     job = KeyedJob(
         source=source,
         sink=NoSink(),
@@ -245,7 +246,7 @@ def _keyed_job(
         model=start if model is None else model,
         checkpoints=checkpoints,
         every=every,
-        settings=settings,
+        settings=settings | {"made": made_with(settings, stream)},
         watch=Progress(quiet=args.quiet),
         by=args.by,
         order=args.order,

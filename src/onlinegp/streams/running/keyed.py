@@ -184,7 +184,7 @@ class KeyedJob(Job):
         self.fleet.begin(len(self.encoder.names))
         if self.resumable:
             self.fleet.keep_beside(self._beside)
-        elif not self.encoder.columns.plain and self.stored:
+        elif self.stored:
             self.fleet.keep_beside(self._stream)
         if self.order is not None and self._early:
             self.fleet.newer([key for key, _ in self._early], [place for _, place in self._early])
