@@ -146,9 +146,9 @@ def test_late_rows_are_among_the_rejects(tmp_path):
     assert bad == {
         "line": "60",
         "column": "time",
-        "value": "19.0",
+        "value": "19",
         "reason": f"is not newer than the last of the key '{key}'",
-        "text": f"{key},19.0",
+        "text": f"{key},19",
     }
     figures = json.loads((tmp_path / "s.json").read_text())
     assert (figures["late"], figures["rejected"]) == (1, 1)

@@ -77,6 +77,7 @@ class Store:
 
     def _open(self) -> None:
         self._db.execute("PRAGMA trusted_schema = OFF")
+        self._refuse_others()  # before anything in it changes
         if self._write:
             self._db.execute(f"PRAGMA page_size = {PAGE}")
             self._db.execute("PRAGMA journal_mode = WAL")
@@ -86,12 +87,16 @@ class Store:
                 for table in TABLES.values():
                     self._db.execute(table)
                 self.tell("format", FORMAT)
-        own = "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_autoindex_%'"
-        if dict(self._db.execute(own).fetchall()) != TABLES:
-            raise ModelFileError("it is a file of SQLite, but no store of onlinegp.")
         if self.asked("format") != FORMAT:
             raise ModelFileError(f"it has format {self.asked('format')!r}, and this onlinegp reads format {FORMAT}.")
         self.count: int = self._db.execute("SELECT count(*) FROM models").fetchone()[0]
+
+    def _refuse_others(self) -> None:
+        """Refuse a file with other tables than ours; one without any is new, if it is to be written."""
+        own = "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_autoindex_%'"
+        found = dict(self._db.execute(own).fetchall())
+        if found != TABLES and (found or not self._write):
+            raise ModelFileError("it is a file of SQLite, but no store of onlinegp. Use another file.")
 
     def _begin(self) -> None:
         self._db.execute("BEGIN IMMEDIATE")
