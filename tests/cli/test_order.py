@@ -73,6 +73,11 @@ def test_numbers_do_not_follow_texts(tmp_path):
     inside("run", write(tmp_path / "one.csv", list(range(10))), *args)
     told = inside("run", write(tmp_path / "two.csv", ORDERED["days"]), *args, code=1).stderr
     assert b"order must be all numbers or all texts, got '2024-01-01' for the key 'k0', whose last is 8" in told
+    (tmp_path / "huge.jsonl").write_text(
+        "".join(f'{{"t": {10 ** (40 * i)}, "a": {i}, "y": 1, "k": 0}}\n' for i in range(9))
+    )
+    huge = ["run", tmp_path / "huge.jsonl", "--by", "k", "--order", "t", *FIXED, "--out", tmp_path / "out.csv"]
+    assert b"row 9 of the data: t '1000" in inside(*huge, "--target", "y", code=3).stderr
     rows = [{"k": "a", "t": [1, "2"][i % 2], "a": i, "y": i} for i in range(20)]
     (tmp_path / "mixed.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     mixed = ["run", tmp_path / "mixed.jsonl", "--by", "k", "--order", "t", *FIXED, "--out", tmp_path / "out.csv"]

@@ -97,6 +97,8 @@ def columns_by_key(
     for name in apart:
         if name not in source.names:
             raise ValueError(f"there is no column {name!r} in {source.path}. Its columns: {listed(source.names)}.")
+    if args.target in apart:
+        raise ValueError(f"--target {args.target} is the column of the key or its order. Predict another one.")
     if args.start is not None:
         encoder, past, model = from_options(args, source, talk)
         assert model is not None
@@ -107,7 +109,7 @@ def columns_by_key(
     if args.target is None:
         numbers = [name for name in source.names if source.numeric[name] and name not in asked]
         args.target = numbers[-1] if numbers else None
-    encoder, lags = chosen_columns(args, source)
+    encoder, lags = chosen_columns(args, source, apart=apart)
     features = encoder.columns.features
     if args.features is None:
         features = tuple(name for name in features if name not in apart)

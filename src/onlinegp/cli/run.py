@@ -151,6 +151,8 @@ def _how_to_go_on(args: argparse.Namespace, job: Job) -> str:
         return "Without --checkpoint there is nothing to go on from."
     if job.model is None:
         return "It was still tuning: repeat the command with --resume to start again."
+    if not job.saved_rows:
+        return "There is no checkpoint yet: repeat the command with --resume to start again."
     return f"The checkpoint at row {job.saved_rows} is safe: repeat the command with --resume."
 
 

@@ -293,7 +293,10 @@ def _number(value: Any, read: Callable[[str], float]) -> float | None:
             return None
     if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
         return value
-    return float(value) if isinstance(value, int | float | Decimal) and isfinite(value) else None
+    try:
+        return float(value) if isinstance(value, int | float | Decimal) and isfinite(value) else None
+    except OverflowError:  # a whole number of hundreds of digits
+        return None
 
 
 def _moment(value: Any) -> str | None:
