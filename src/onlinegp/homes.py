@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from onlinegp.engine.keys import Numbers
 from onlinegp.engine.members import Members, Which
+from onlinegp.files.container import ModelFileError
 from onlinegp.files.store import AT_ONCE, Key, Last, Note, Store
 from onlinegp.learner import Contents
 from onlinegp.places import checked_places, newer
@@ -155,6 +156,7 @@ class Stored:
         return checked_keys(keys)
 
     def parts(self, keys: Keys, *, learn: bool) -> Iterator[Part]:
+        self.store.check_open()
         keys = checked_keys(keys)
         if self.note is None and self.store.waiting > MOST_WAITING:  # only its owner knows when a note is true
             self.commit()
@@ -210,7 +212,10 @@ class Stored:
         places = dict(zip(absent, self._free[len(self._free) - len(absent) :], strict=True))
         found = self.store.get(absent)
         old = [key for key in absent if key in found]
-        members.unpack(_indices(places[key] for key in old), [found[key][1] for key in old], self._about["single"])
+        try:
+            members.unpack(_indices(places[key] for key in old), [found[key][1] for key in old], self._about["single"])
+        except ModelFileError as error:
+            raise ModelFileError(f"{self.store.path}: {error}") from None
         if self.compact:
             self._packed.update((key, found[key][1]) for key in old)
         for key in absent:

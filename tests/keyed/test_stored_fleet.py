@@ -301,3 +301,36 @@ def test_a_database_of_another_program_is_not_changed(tmp_path, tables):
             ogp.Fleet(MODEL, store=path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_closed_fleet_learns_nothing(tmp_path):
+    with ogp.Fleet(MODEL, store=tmp_path / "fleet.db") as fleet:
+        fleet.learn(["a"], np.zeros((1, 2)), [1.0])
+    for call in (
+        lambda: fleet.learn(["a"], np.zeros((1, 2)), [1.0]),  # which is in memory still
+        lambda: fleet.run(["b"], np.zeros((1, 2)), [1.0]),
+        lambda: fleet.predict(["a"], np.zeros((1, 2))),
+        lambda: fleet.newer(["a"], [1]),
+        fleet.commit,
+        lambda: list(fleet),
+    ):
+        with pytest.raises(ValueError, match=r"fleet\.db is closed\. Open it again") as caught:
+            call()
+        assert not isinstance(caught.value, ModelFileError)
+    fleet.close()
+
+
+def test_a_device_is_no_store():
+    with pytest.raises(OSError, match="it is a device or a pipe"):
+        ogp.Fleet(MODEL, store="/dev/null")
+
+
+def test_a_damaged_state_is_refused_with_the_name_of_the_store(tmp_path):
+    path = tmp_path / "fleet.db"
+    with ogp.Fleet(MODEL, store=path) as fleet:
+        fleet.learn(["a"], np.zeros((1, 2)), [1.0])
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("UPDATE models SET state = zeroblob(100)")
+        database.commit()
+    with ogp.Fleet.load(path) as fleet, pytest.raises(ModelFileError, match=r"fleet\.db: "):
+        fleet.predict(["a"], np.zeros((1, 2)))
