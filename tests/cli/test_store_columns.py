@@ -84,3 +84,8 @@ def test_a_model_from_python_is_given_the_columns_that_it_was_taught_with(folder
     np.testing.assert_allclose(said, model.predict(frame[["b", "time"]]), **ROUNDED)
     model.fit(frame[["b", "time"]], frame[["y", "a"]]).save(folder / "own.ogp")
     assert b"the model has 2 outputs" in inside("predict", "own.ogp", "one.csv", code=1, cwd=folder).stderr
+
+
+def test_a_file_that_is_no_model_is_named(folder):
+    for args in (["run", "one.csv"], ["forecast", "one.csv", "--steps", "2"], ["forecast", "--steps", "2"]):
+        assert b"onlinegp: two.csv: this is not" in inside(*args, "--start", "two.csv", code=1, cwd=folder).stderr

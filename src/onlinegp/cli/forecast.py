@@ -25,7 +25,7 @@ from onlinegp.models.combined import Forecaster
 from onlinegp.predictions import Predictions
 from onlinegp.streams.errors import BadData, Stopped
 from onlinegp.streams.reading.source import Columns, Source, open_source, stored_columns
-from onlinegp.streams.running.checkpoint import unpack
+from onlinegp.streams.running.checkpoint import read_model
 from onlinegp.streams.running.encoding import Encoder
 from onlinegp.streams.running.forecasting import COLUMNS, LastValues, by_direct_models, by_paths, future_features
 from onlinegp.streams.running.job import Job
@@ -126,7 +126,7 @@ def _check(args: argparse.Namespace) -> None:
 
 def _forecast(args: argparse.Namespace, last: LastValues, talk: Talk) -> Predictions:
     if args.source is None:
-        model, stream = unpack(Path(args.start).read_bytes())
+        model, stream = read_model(args.start)
         encoder = Encoder.restored(stored_columns(stream), stream) if stream else Encoder(Columns(None, (), ()))
         X = encoder(_future(args, encoder.columns))
         _tell_if_unchecked(model, args, talk)

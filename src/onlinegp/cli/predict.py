@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from onlinegp.cli.options import EXIT_CODES, add_format, add_import, checked_level, opened, say
 from onlinegp.cli.paths import Paths
-from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.streams.errors import Stopped, listed
 from onlinegp.streams.reading.source import Columns, Source, columns_of
-from onlinegp.streams.running.checkpoint import unpack
+from onlinegp.streams.running.checkpoint import read_model
 from onlinegp.streams.running.encoding import Encoder
 from onlinegp.streams.running.job import Job, Rejects
 from onlinegp.streams.running.summary import summary, summary_lines
@@ -51,10 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     checked_level(args.level)
-    try:
-        model, stream = unpack(Path(args.model).read_bytes())
-    except ModelFileError as error:
-        raise ModelFileError(f"{args.model}: {error}") from None
+    model, stream = read_model(args.model)
     source = opened(args)
     source.skip_bad = args.on_bad_row == "skip"
     if args.new_series:
