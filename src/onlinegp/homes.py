@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from onlinegp.engine.keys import Numbers
 from onlinegp.engine.members import Members, Which
+from onlinegp.files.container import ModelFileError
 from onlinegp.files.store import AT_ONCE, Key, Last, Note, Store
 from onlinegp.learner import Contents
+from onlinegp.places import checked_places, newer
 
 Keys = Sequence[Hashable]
 Part = tuple[slice | Which, Which]
@@ -97,7 +99,7 @@ class Memory:
         return dict.fromkeys(key for key in keys if key not in self._numbers)
 
     def newer(self, keys: Keys, order: Sequence[Any]) -> NDArray[np.bool_]:
-        return _newer(self._last, keys, order)
+        return newer(self._last, keys, checked_places(order))
 
     def dump(self, key: Hashable) -> Contents:
         assert self.members is not None
@@ -154,6 +156,7 @@ class Stored:
         return checked_keys(keys)
 
     def parts(self, keys: Keys, *, learn: bool) -> Iterator[Part]:
+        self.store.check_open()
         keys = checked_keys(keys)
         if self.note is None and self.store.waiting > MOST_WAITING:  # only its owner knows when a note is true
             self.commit()
@@ -209,7 +212,10 @@ class Stored:
         places = dict(zip(absent, self._free[len(self._free) - len(absent) :], strict=True))
         found = self.store.get(absent)
         old = [key for key in absent if key in found]
-        members.unpack(_indices(places[key] for key in old), [found[key][1] for key in old], self._about["single"])
+        try:
+            members.unpack(_indices(places[key] for key in old), [found[key][1] for key in old], self._about["single"])
+        except ModelFileError as error:
+            raise ModelFileError(f"{self.store.path}: {error}") from None
         if self.compact:
             self._packed.update((key, found[key][1]) for key in old)
         for key in absent:
@@ -257,10 +263,10 @@ class Stored:
     def newer(self, keys: Keys, order: Sequence[Any]) -> NDArray[np.bool_]:
         if self.members is None:
             raise ValueError("nothing is known of the events yet. Call begin(features), or learn some, before newer.")
-        found = np.empty(len(keys), dtype=bool)
+        found, places = np.empty(len(keys), dtype=bool), checked_places(order)
         for rows, _ in self.parts(keys, learn=False):
+            found[rows] = newer(self._last, taken(keys, rows), taken(places, rows))
             self._changed.update(taken(keys, rows))
-            found[rows] = _newer(self._last, taken(keys, rows), taken(order, rows))
         return found
 
     def dump(self, key: Hashable) -> Contents:
@@ -327,13 +333,3 @@ def checked_keys(keys: Keys) -> list[Key]:
         if not good and not (isinstance(key, str) and key.encode(errors="replace").decode() == key):
             raise ValueError(f"keys must be strings or whole numbers of 64 bits to be stored, got {key!r}. Rename it.")
     return keys  # type: ignore[return-value]
-
-
-def _newer(last: dict[Any, Any], keys: Keys, order: Sequence[Any]) -> NDArray[np.bool_]:
-    found = np.empty(len(keys), dtype=bool)
-    for i, (key, place) in enumerate(zip(keys, order, strict=True)):
-        before = last.get(key)
-        found[i] = before is None or place > before
-        if found[i]:
-            last[key] = place
-    return found

@@ -22,7 +22,12 @@ from onlinegp.trace import Trace
 
 
 def step(
-    model: OnlineRegressor, state: bytes | None, X: ArrayLike, y: ArrayLike, *, compact: bool = False
+    model: OnlineRegressor,
+    state: bytes | bytearray | memoryview | None,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    compact: bool = False,
 ) -> tuple[bytes, Trace]:
     """Predict each row of one key, then learn it, in order, and return the new state with what was predicted.
 
@@ -58,6 +63,10 @@ def step(
     >>> trace.mean.round(1)
     array([1.])
     """
+    if not isinstance(model, OnlineRegressor):
+        raise TypeError(f"model must be an estimator such as onlinegp.KRLST(budget=50), got {model!r}.")
+    if state is not None:
+        state = checked_state(state)
     about = None if state is None else about_of(state)
     values, _ = frames.read(X, None, owner="the model")
     y = frames.target(y)
@@ -79,7 +88,9 @@ def step(
     return new, trace.output(0) if single else trace
 
 
-def restored(model: OnlineRegressor, state: bytes, names: tuple[str, ...] = ()) -> OnlineRegressor:
+def restored(
+    model: OnlineRegressor, state: bytes | bytearray | memoryview, names: tuple[str, ...] = ()
+) -> OnlineRegressor:
     """Return the model of a key as an estimator of its own, which can be saved.
 
     Parameters
@@ -91,6 +102,7 @@ def restored(model: OnlineRegressor, state: bytes, names: tuple[str, ...] = ()) 
     names : tuple of str
         Of the columns, if they are known.
     """
+    state = checked_state(state)
     about = about_of(state)
     members, only = model.start_many(about["features"], about["outputs"]), np.zeros(1, dtype=np.int64)
     members.grow(1)
@@ -98,3 +110,10 @@ def restored(model: OnlineRegressor, state: bytes, names: tuple[str, ...] = ()) 
     contents = {name: about[name] for name in ABOUT} | {"names": list(names), "largest": 0.0}
     with as_model_file_error():
         return copy.deepcopy(model).unfitted().restore(contents | {"learned": members.dump(0)})
+
+
+def checked_state(state: bytes | bytearray | memoryview) -> bytes:
+    """Return a state as bytes, which databases return in several types."""
+    if not isinstance(state, bytes | bytearray | memoryview):
+        raise TypeError(f"state must be bytes that step returned, or None, got a {type(state).__name__}.")
+    return bytes(state)

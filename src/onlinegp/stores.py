@@ -52,8 +52,11 @@ def stored_model(path: str | Path) -> tuple[OnlineRegressor, bool]:
         return _model(store), bool(store.asked("compact"))
 
 
-def stored_one(path: str | Path, key: str) -> OnlineRegressor:
-    """Return the model of one key of a store; a key of digits is found as text or as a number."""
+def stored_one(path: str | Path, key: str) -> tuple[OnlineRegressor, Any]:
+    """Return the model of one key of a store, and what was kept beside all of them, None if there was nothing.
+
+    A key of digits is found as text or as a number.
+    """
     with _read(path) as store:
         digits = key.removeprefix("-").isdecimal() and len(key) < 20
         names: list[Key] = [key, *([int(key)] if digits and -(1 << 63) <= int(key) < 1 << 63 else [])]
@@ -64,7 +67,7 @@ def stored_one(path: str | Path, key: str) -> OnlineRegressor:
         with as_model_file_error():
             only(about, *ABOUT)
             check_about(about, {})
-            return restored(_model(store), state, about["names"])
+            return restored(_model(store), state, about["names"]), store.asked("note")
 
 
 def stored_place(path: str | Path) -> tuple[OnlineRegressor, Any] | None:

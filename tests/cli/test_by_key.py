@@ -86,7 +86,7 @@ def test_late_rows(data, tmp_path, more):
     (tmp_path / "late.csv").write_text("\n".join(late) + "\n")
     inside("run", data, *BY, *FIXED, "--out", tmp_path / "whole.csv")
     told = inside("run", "late.csv", *BY, *FIXED, "--out", "out.csv", *more, code=3, cwd=tmp_path).stderr
-    assert b"late.csv, row 300 of the data: time '199.0' is not newer than the last of the key" in told
+    assert b"late.csv, row 300 of the data: time '199' is not newer than the last of the key" in told
     assert (tmp_path / "whole.csv").read_text().startswith((tmp_path / "out.csv").read_text())
     if more:
         (tmp_path / "fleet.db").unlink()
@@ -108,11 +108,21 @@ def test_a_store_goes_on_with_another_file(tmp_path):
     assert parts[0] + parts[1][1:] == (tmp_path / "whole.csv").read_text().splitlines()
 
 
+def test_what_is_said(data, tmp_path):
+    data.write_text(data.read_text().replace(",sensor,", ",place,", 1).replace("\n1,", "\n1,s", 1))
+    by = ["--by", "place", "--order", "time", "--kernel", "rbf(1.0)", "--noise", "0.1"]
+    told = inside("run", data, *by, "--out", tmp_path / "out.csv").stderr.decode()
+    assert "not used" not in told  # the column of the key is
+    assert "13 keys" in told
+    assert "centers" not in told  # each key has its own
+
+
 def test_what_is_refused(data, tmp_path):
     out = ["--out", tmp_path / "out.csv"]
     for more, message in [
         (["--order", "time"], b"--order needs --by"),
         (["--by", "none"], b"there is no column 'none'"),
+        (["--by", "sensor", "--target", "sensor"], b"--target sensor is the column of the key"),
         ([*BY, "--report", "r.html"], b"--report cannot be used with --by: it draws one stream"),
         ([*BY, "--save", "m.ogp"], b"--save cannot be used with --by"),
         ([*BY, "--ahead"], b"--ahead cannot be used with --by"),

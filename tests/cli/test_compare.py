@@ -259,3 +259,13 @@ def test_rows_that_are_not_scored_decide_nothing():
     (one,) = ranked([best, cut], by="density").stopped
     assert (one.own is None) == (one.rows <= 100)
     assert one.rows <= 110
+
+
+def test_a_bad_row_ends_it_with_its_place_and_a_remedy_that_is_there(tmp_path):
+    data = write_csv(tmp_path / "data.csv", 200)
+    lines = data.read_text().splitlines()
+    lines[150] = lines[150].replace(",", ",x", 3)
+    data.write_text("\n".join(lines) + "\n")
+    told = inside("compare", data, *QUICK, "--models", "klms,persistence", "--jobs", "1", code=3).stderr.decode()
+    assert "line 151, column 'x0'" in told
+    assert "`run` and `predict` leave such rows out with --on-bad-row skip" in told

@@ -184,3 +184,19 @@ def test_a_model_that_broke_down_is_not_packed():
         pack_record({"a": np.inf})
     with pytest.raises(ModelFileError, match="not known"):
         pack_record({"a": np.array(["text"])})
+
+
+@pytest.mark.parametrize("kind", [bytearray, memoryview])
+def test_a_state_may_come_as_a_database_returns_it(kind):
+    model, X, y = ogp.KRLST(budget=5), np.arange(12.0).reshape(6, 2), np.arange(6.0)
+    state, _ = step(model, None, X[:3], y[:3])
+    expected, _ = step(model, state, X[3:], y[3:])
+    assert step(model, kind(state), X[3:], y[3:])[0] == expected
+    assert restored(model, kind(state)).to_bytes() == restored(model, state).to_bytes()
+
+
+def test_what_is_no_model_and_no_state_is_refused():
+    with pytest.raises(TypeError, match="state must be bytes that step returned, or None, got a str"):
+        step(ogp.KRLST(), "state", [[0.0]], [0.0])
+    with pytest.raises(TypeError, match="model must be an estimator such as"):
+        step(ogp.KRLST, None, [[0.0]], [0.0])

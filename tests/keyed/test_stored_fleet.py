@@ -8,6 +8,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
+from datetime import datetime
 
 import numpy as np
 import pytest
@@ -264,3 +266,71 @@ def test_files_that_are_no_stores(tmp_path):
         ogp.Fleet(MODEL, store=path)
     with pytest.raises(FileNotFoundError):
         ogp.Fleet.load(tmp_path / "none.db")
+
+
+@pytest.mark.parametrize("order", [np.arange(3), np.arange(3.0), np.array(["a", "b", "c"]), [np.int64(4), 5, 2.5]])
+def test_places_of_any_type_can_be_read_again(tmp_path, order):
+    for _ in range(2):
+        with ogp.Fleet(MODEL, store=tmp_path / "fleet.db", keep=1) as fleet:
+            fleet.begin(2)
+            new = fleet.newer(["a", "b", "c"], order)
+    assert not new.any()
+
+
+@pytest.mark.parametrize("place", [None, np.nan, 1 << 63, datetime(2024, 1, 1), np.datetime64("2024-01-01"), b"1"])
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_place_that_cannot_be_stored_is_refused_before_anything_changes(tmp_path, place, stored):
+    fleet = ogp.Fleet(MODEL, store=tmp_path / "fleet.db" if stored else None).begin(2)
+    with pytest.raises(ValueError, match="order must hold texts, or numbers"):
+        fleet.newer(["a", "b"], [1, place])
+    assert fleet.newer(["a"], [1]).all()
+    with pytest.raises(ValueError, match="all numbers or all texts"):
+        fleet.newer(["b", "a"], [1, "2"])
+    assert fleet.newer(["b"], [1]).all()
+    fleet.close()
+
+
+@pytest.mark.parametrize("tables", ["CREATE TABLE mine (a)", "CREATE VIEW about AS SELECT 1"])
+def test_a_database_of_another_program_is_not_changed(tmp_path, tables):
+    path = tmp_path / "other.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(tables)
+    before = path.read_bytes()
+    for _ in range(2):
+        with pytest.raises(ModelFileError, match="no store of onlinegp"):
+            ogp.Fleet(MODEL, store=path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_closed_fleet_learns_nothing(tmp_path):
+    with ogp.Fleet(MODEL, store=tmp_path / "fleet.db") as fleet:
+        fleet.learn(["a"], np.zeros((1, 2)), [1.0])
+    for call in (
+        lambda: fleet.learn(["a"], np.zeros((1, 2)), [1.0]),  # which is in memory still
+        lambda: fleet.run(["b"], np.zeros((1, 2)), [1.0]),
+        lambda: fleet.predict(["a"], np.zeros((1, 2))),
+        lambda: fleet.newer(["a"], [1]),
+        fleet.commit,
+        lambda: list(fleet),
+    ):
+        with pytest.raises(ValueError, match=r"fleet\.db is closed\. Open it again") as caught:
+            call()
+        assert not isinstance(caught.value, ModelFileError)
+    fleet.close()
+
+
+def test_a_device_is_no_store():
+    with pytest.raises(OSError, match="it is a device or a pipe"):
+        ogp.Fleet(MODEL, store="/dev/null")
+
+
+def test_a_damaged_state_is_refused_with_the_name_of_the_store(tmp_path):
+    path = tmp_path / "fleet.db"
+    with ogp.Fleet(MODEL, store=path) as fleet:
+        fleet.learn(["a"], np.zeros((1, 2)), [1.0])
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("UPDATE models SET state = zeroblob(100)")
+        database.commit()
+    with ogp.Fleet.load(path) as fleet, pytest.raises(ModelFileError, match=r"fleet\.db: "):
+        fleet.predict(["a"], np.zeros((1, 2)))

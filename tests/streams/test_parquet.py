@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import errno
+import io
 
 import pytest
 from shell import FIXED, inside, rows_of
+
+from onlinegp.files.atomic import Replacement
+from onlinegp.streams.writing import sinks
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -71,3 +76,49 @@ def test_damaged_files(tmp_path):
     table = pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0])], names=["x", "x"])
     pq.write_table(table, tmp_path / "twice.parquet")
     assert b"more than once" in inside("run", tmp_path / "twice.parquet", *FIXED, code=3).stderr
+
+
+def test_output_without_a_row_has_its_columns_and_replaces_what_was_there(tmp_path):
+    (tmp_path / "data.csv").write_text("place,x,y\n")
+    out = tmp_path / "out.parquet"
+    out.write_bytes(b"of another run")
+    inside("run", tmp_path / "data.csv", *FIXED, "--flag", "0.1", "--keys", "place", "--target", "y", "--out", out)
+    inside(
+        "run",
+        tmp_path / "data.csv",
+        *FIXED,
+        "--flag",
+        "0.1",
+        "--keys",
+        "place",
+        "--target",
+        "y",
+        "--out",
+        tmp_path / "out.csv",
+    )
+    table = pq.read_table(out)
+    assert table.num_rows == 0
+    assert ",".join(table.column_names) == (tmp_path / "out.csv").read_text().strip()
+    texts = [name for name, kind in zip(table.column_names, table.schema.types, strict=True) if kind == pa.string()]
+    assert texts == ["place", "flag"]
+
+
+def test_a_disk_that_is_full_is_named_and_nothing_is_left(tmp_path, monkeypatch):
+    class Full(io.BytesIO):
+        def write(self, data):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def replaced(path):
+        new = Replacement(path)
+        new.file.close()
+        new.file = Full()
+        return new
+
+    monkeypatch.setattr(sinks, "Replacement", replaced)
+    monkeypatch.setattr(sinks.ParquetSink, "ROWS", 10)
+    path = write(tmp_path / "data.parquet")
+    told = inside(
+        "run", path, *FIXED, "--features", "x", "--target", "y", "--out", tmp_path / "o.parquet", code=1
+    ).stderr
+    assert b"o.parquet: No space left on device" in told
+    assert [file.name for file in tmp_path.iterdir()] == ["data.parquet"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from onlinegp.checks import count
-from onlinegp.cli.learning import Talk, from_options, told
+from onlinegp.cli.learning import SETTLED, Talk, from_options, told
 from onlinegp.cli.options import LAGS, chosen_columns, given_parameters
 from onlinegp.cli.parsing import parse_columns, parse_model
 from onlinegp.files.container import ModelFileError
@@ -16,7 +16,7 @@ from onlinegp.fleet import Fleet
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.stores import stored_place
 from onlinegp.streams.errors import CheckpointError, listed
-from onlinegp.streams.reading.source import Source, stored_columns
+from onlinegp.streams.reading.source import Columns, Source, stored_columns
 from onlinegp.streams.running.checkpoint import DATABASE
 from onlinegp.streams.running.encoding import Encoder
 from onlinegp.streams.running.job import check_resumable
@@ -24,6 +24,13 @@ from onlinegp.streams.running.prepare import Preparation
 from onlinegp.streams.running.registry import algorithm
 from onlinegp.streams.running.stored import checked
 
+MADE_BY: dict[
+    str, Any
+] = {  # the options that make a model of a key, with the values that they have if nobody types them
+    **{name: default for name, default in SETTLED.items() if name not in ("target", "features", "keys")},
+    **dict.fromkeys(("start", "by", "order")),
+    "tune_by": "together",
+}
 ROWS_OF_A_KEY = 100  # for tuning, where each key is tuned by itself
 
 
@@ -90,6 +97,8 @@ def columns_by_key(
     for name in apart:
         if name not in source.names:
             raise ValueError(f"there is no column {name!r} in {source.path}. Its columns: {listed(source.names)}.")
+    if args.target in apart:
+        raise ValueError(f"--target {args.target} is the column of the key or its order. Predict another one.")
     if args.start is not None:
         encoder, past, model = from_options(args, source, talk)
         assert model is not None
@@ -100,7 +109,7 @@ def columns_by_key(
     if args.target is None:
         numbers = [name for name in source.names if source.numeric[name] and name not in asked]
         args.target = numbers[-1] if numbers else None
-    encoder, lags = chosen_columns(args, source)
+    encoder, lags = chosen_columns(args, source, apart=apart)
     features = encoder.columns.features
     if args.features is None:
         features = tuple(name for name in features if name not in apart)
@@ -140,13 +149,49 @@ def saved_place(args: argparse.Namespace) -> tuple[OnlineRegressor, dict[str, An
         raise CheckpointError(f"{path}: {error}") from None
 
 
-def go_on(encoder: Encoder, store: Path | None, stream: dict[str, Any]) -> None:
-    """Let an encoder go on with what a store has learned of the columns, which must be the same."""
-    if encoder.columns.plain:
+def go_on(args: argparse.Namespace, encoder: Encoder, stream: dict[str, Any]) -> None:
+    """Let an encoder go on with what a store has learned of the columns; other columns or options are refused."""
+    store = store_of(args)
+    _refuse_other_options(args, store, made_with({}, stream))
+    if not stream:  # a fleet that was made in Python, which knows no names
+        if not encoder.columns.plain:
+            raise ValueError(f"{store} was not made from these columns. Use plain numbers, or another store.")
         return
-    if not stream or stored_columns(stream).features != encoder.columns.features:
+    before, now = stored_columns(stream), encoder.columns
+    if (before.target, before.features) != (now.target, now.features):
+        raise ValueError(
+            f"{store} predicts {_from(before)}, and here it would be {_from(now)}. "
+            f"Name the columns by --target and --features in that order, or use another store."
+        )
+    if (before.kinds, before.missing) != (now.kinds, now.missing):
         raise ValueError(f"{store} was not made from these columns. Use those of the first run, or another store.")
     encoder.load(stream)
+
+
+def _from(columns: Columns) -> str:
+    return f"{columns.target} from {listed(columns.features) or 'its past'}"
+
+
+def _refuse_other_options(args: argparse.Namespace, store: Path | None, made: dict[str, Any]) -> None:
+    """Refuse options that were typed, and with which the models of a store were not made."""
+    for name, default in MADE_BY.items():
+        typed, before, option = getattr(args, name), made[name], f"--{name.replace('_', '-')}"
+        columns = name in ("by", "order")
+        if typed in (default, before) or (columns and before is None):
+            continue
+        was = "without it" if before == default else f"with {option} {before}"
+        remedy = "Use that" if columns else f"Its models go on as they are: leave {option} out"
+        raise ValueError(
+            f"{option} {typed} cannot be used with {store}, which was made {was}. {remedy}, or use another store."
+        )
+
+
+def made_with(settings: dict[str, Any], stream: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that the models of a store were first made with: those of a run if it makes them."""
+    before = stream.get("settings", settings)
+    made = before.get("made", before)
+    made = made if isinstance(made, dict) else {}
+    return {name: made.get(name, default) for name, default in MADE_BY.items()}
 
 
 def fleet_of(args: argparse.Namespace) -> Any:

@@ -25,7 +25,7 @@ from onlinegp.models.combined import Forecaster
 from onlinegp.predictions import Predictions
 from onlinegp.streams.errors import BadData, Stopped, listed
 from onlinegp.streams.reading.source import Columns, Source, open_source, stored_columns
-from onlinegp.streams.running.checkpoint import unpack
+from onlinegp.streams.running.checkpoint import read_model
 from onlinegp.streams.running.encoding import Encoder
 from onlinegp.streams.running.forecasting import COLUMNS, LastValues, by_direct_models, by_paths, future_features
 from onlinegp.streams.running.job import Job
@@ -139,7 +139,7 @@ def _refuse_what_has_no_effect(args: argparse.Namespace) -> None:
 
 def _forecast(args: argparse.Namespace, last: LastValues, talk: Talk) -> Predictions:
     if args.source is None:
-        model, stream = unpack(Path(args.start).read_bytes())
+        model, stream = read_model(args.start)
         if not stream and args.future is not None:
             raise ValueError(f"{args.start} does not say which columns it was made for. Use a file that --save wrote.")
         encoder = Encoder.restored(stored_columns(stream), stream) if stream else Encoder(Columns(None, (), ()))

@@ -18,8 +18,9 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import OuterRegressor
 from onlinegp.stores import stored_facts, stored_model, stored_one
 from onlinegp.streams.errors import printable
-from onlinegp.streams.running.checkpoint import latest, unpack
+from onlinegp.streams.running.checkpoint import latest, pack, unpack
 from onlinegp.streams.running.prepare import shown
+from onlinegp.streams.running.stored import SAVED, checked
 
 PATHS = Paths(reads=("MODEL",), replaces=("--out",))
 
@@ -47,7 +48,7 @@ def main(args: argparse.Namespace) -> int:
         else:
             facts = inspected(path.read_bytes())
     except ModelFileError as error:
-        raise ModelFileError(f"{args.model}: {error}") from None
+        raise ModelFileError(str(error) if str(error).startswith(str(path)) else f"{args.model}: {error}") from None
     if args.json:
         print(json.dumps(facts, indent=2))
     else:
@@ -61,10 +62,17 @@ def _stored(args: argparse.Namespace, path: Path) -> dict[str, Any]:
         model, compact = stored_model(path)
         facts = {"store": str(path), "bytes": path.stat().st_size, "compact": compact, **stored_facts(path)}
         return facts | _about_model(model)
-    model = stored_one(path, args.key)
+    data = _one(path, args.key)
     if args.out is not None:
-        write_atomically(args.out, [model.to_bytes()])
-    return {"key": args.key, **inspected(model.to_bytes())}
+        write_atomically(args.out, [data])
+    return {"key": args.key, **inspected(data)}
+
+
+def _one(path: Path, key: str) -> bytes:
+    """Return the file of one model of a store, with the columns that it was made for if the store knows them."""
+    model, note = stored_one(path, key)
+    stream = checked(note, model) if isinstance(note, dict) and "columns" in note else {}
+    return pack(model, {name: stream[name] for name in SAVED}) if stream else model.to_bytes()
 
 
 def inspected(data: bytes) -> dict[str, Any]:

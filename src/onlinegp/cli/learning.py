@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from onlinegp.checks import positive
@@ -17,7 +16,7 @@ from onlinegp.models.combined.base import innermost
 from onlinegp.streams.errors import listed
 from onlinegp.streams.reading.source import Columns, Source, columns_of
 from onlinegp.streams.running.advance import size_of
-from onlinegp.streams.running.checkpoint import unpack
+from onlinegp.streams.running.checkpoint import read_model
 from onlinegp.streams.running.encoding import Encoder
 from onlinegp.streams.running.job import Job
 from onlinegp.streams.running.prepare import Preparation, described, past_of
@@ -79,7 +78,7 @@ def from_options(
         talk(told(encoder.columns, **past))
         return encoder, past, None
     refuse_what_is_settled(args)
-    model, stream = unpack(Path(args.start).read_bytes())
+    model, stream = read_model(args.start)
     if not stream:
         raise ValueError(f"{args.start} does not say which columns it was made for. Use a file that --save wrote.")
     encoder = Encoder.restored(columns_of(stream, source), stream)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -175,10 +176,10 @@ def typed(args: argparse.Namespace, defaults: dict[str, Any]) -> list[str]:
     return [f"--{name.replace('_', '-')}" for name, default in defaults.items() if getattr(args, name) != default]
 
 
-def chosen_columns(args: argparse.Namespace, source: Source) -> tuple[Encoder, int]:
+def chosen_columns(args: argparse.Namespace, source: Source, *, apart: Sequence[str] = ()) -> tuple[Encoder, int]:
     """Select the columns and return their encoder, and the lags: those asked for, or `LAGS` if there is nothing else.
 
-    Says which columns are not used, and how to use them.
+    Says which columns are not used, and how to use them, but for those `apart`, which are used for something else.
     """
     lags = 0 if args.lags is None else args.lags
     if not 0 <= lags <= FARTHEST:
@@ -196,7 +197,7 @@ def chosen_columns(args: argparse.Namespace, source: Source) -> tuple[Encoder, i
     features, keys = parse_columns(args.features), parse_columns(args.keys)
     columns = choose_columns(source, target=args.target, features=features, keys=keys, lags=lags, rules=rules)
     talk = silent if getattr(args, "quiet", False) else say
-    if features is None and (left := unused(source, columns, rules, chosen=keys or (), lags=lags)):
+    if features is None and (left := unused(source, columns, rules, chosen=(*(keys or ()), *apart), lags=lags)):
         talk(f"not used: {left}")
     if not columns.features and lags == 0:
         lags = LAGS

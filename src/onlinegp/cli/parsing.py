@@ -126,6 +126,6 @@ def _value(node: ast.expr, text: str) -> Any:
         try:
             return part(*(_value(item, text) for item in node.args), **named)
         except TypeError as error:
-            raise ValueError(f"{node.func.id} in {text!r}: {error}.") from None
+            raise ValueError(f"{node.func.id} in {text!r}: {str(error).rstrip('.')}.") from None
     known = ", ".join(NAMES)
     raise ValueError(f"cannot read {ast.unparse(node)!r} in {text!r}. Known parts: {known}.")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from onlinegp.cli.options import EXIT_CODES, add_format, add_import, checked_level, opened, say
 from onlinegp.cli.paths import Paths
-from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.streams.errors import Stopped
+from onlinegp.streams.errors import Stopped, listed
 from onlinegp.streams.reading.source import Columns, Source, columns_of
-from onlinegp.streams.running.checkpoint import unpack
+from onlinegp.streams.running.checkpoint import read_model
 from onlinegp.streams.running.encoding import Encoder
 from onlinegp.streams.running.job import Job, Rejects
 from onlinegp.streams.running.summary import summary, summary_lines
@@ -56,16 +54,16 @@ def main(args: argparse.Namespace) -> int:
             f"--rejects {args.rejects} is for rows that are left out, and none is: the first bad one ends the command. "
             f"Add --on-bad-row skip, or leave it out."
         )
-    try:
-        model, stream = unpack(Path(args.model).read_bytes())
-    except ModelFileError as error:
-        raise ModelFileError(f"{args.model}: {error}") from None
+    model, stream = read_model(args.model)
     source = opened(args)
     source.skip_bad = args.on_bad_row == "skip"
     if args.new_series:
         model.begin_series()
-    columns = columns_of(stream, source, target_needed=model.features_optional) if stream else _first(model, source)
+    columns = columns_of(stream, source, target_needed=model.features_optional) if stream else _by_itself(model, source)
     encoder = Encoder.restored(columns, stream) if stream else Encoder(columns)
+    if not stream and not args.quiet:
+        said = "no target" if columns.target is None else f"the target {columns.target}"
+        say(f"{args.model} does not say for which columns it is: predicting from {listed(columns.features)}, {said}")
     source.select(columns)
     sink = open_sink(args.out, (*columns.keys, columns.target or "target"))
     job = Job(source, sink, encoder, level=args.level, model=model, learn=False, rejects=Rejects(args.rejects))
@@ -81,14 +79,23 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def _first(model: OnlineRegressor, source: Source) -> Columns:
-    """Return the columns of a model that knows none: its inputs are the first columns of numbers."""
+def _by_itself(model: OnlineRegressor, source: Source) -> Columns:
+    """Return the columns of a model that was made in Python: those that it was taught with, by name if they had any.
+
+    Otherwise its inputs are the first columns of numbers. The target is the first number behind them, if there is one.
+    """
     if not model.__sklearn_is_fitted__():
         raise ValueError("the model has not learned anything yet, so its inputs are not known. Train it first.")
+    if model.n_outputs_ > 1:
+        raise ValueError(f"the model has {model.n_outputs_} outputs, and a table one target. Use it from Python.")
     width, numbers = model.n_features_in_, [name for name in source.names if source.numeric[name]]
-    if len(numbers) < width:
+    features = tuple(map(str, getattr(model, "feature_names_in_", numbers[:width])))
+    for name in features:
+        if name not in source.names:
+            raise ValueError(f"the model needs the column {name!r}. {source.path} has: {listed(source.names)}.")
+    if len(features) < width:
         raise ValueError(f"the model has {width} inputs, and {source.path} {len(numbers)} columns of numbers.")
-    features, target = tuple(numbers[:width]), numbers[width] if len(numbers) > width else None
+    target = next((name for name in numbers if name not in features), None)
     taken = {*features, target}
     keys = tuple(name for name in source.names if name not in taken)
     return Columns(target, features, keys)

@@ -16,6 +16,7 @@ from onlinegp.cli.by_key import (
     fleet_of,
     go_on,
     is_resumable,
+    made_with,
     preparation,
     refuse_alone,
     saved_place,
@@ -150,6 +151,8 @@ def _how_to_go_on(args: argparse.Namespace, job: Job) -> str:
         return "Without --checkpoint there is nothing to go on from."
     if job.model is None:
         return "It was still tuning: repeat the command with --resume to start again."
+    if not job.saved_rows:
+        return "There is no checkpoint yet: repeat the command with --resume to start again."
     return f"The checkpoint at row {job.saved_rows} is safe: repeat the command with --resume."
 
 
@@ -236,7 +239,7 @@ def _keyed_job(
         source.seek(place["position"])
         talk(f"resuming at row {place['rows']}")
     elif model is not None:
-        go_on(encoder, store_of(args), stream)
+        go_on(args, encoder, stream)
     job = KeyedJob(
         source=source,
         sink=NoSink(),
@@ -245,7 +248,7 @@ def _keyed_job(
         model=start if model is None else model,
         checkpoints=checkpoints,
         every=every,
-        settings=settings,
+        settings=settings | {"made": made_with(settings, stream)},
         watch=Progress(quiet=args.quiet),
         by=args.by,
         order=args.order,

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from onlinegp.files.atomic import check_writable
+from onlinegp.files.atomic import check_writable, is_special
 from onlinegp.files.container import ModelFileError
 
 MAGIC = b"SQLite format 3\0"
@@ -56,7 +56,9 @@ class Store:
     """
 
     def __init__(self, path: str | Path, *, write: bool = True) -> None:
-        self.path, self.waiting = Path(path), 0
+        self.path, self.waiting, self._closed = Path(path), 0, False
+        if is_special(path):
+            raise OSError(f"cannot keep models in {path}: it is a device or a pipe. Use a file.")
         if write:
             check_writable(path)
         elif not self.path.exists():
@@ -77,6 +79,7 @@ class Store:
 
     def _open(self) -> None:
         self._db.execute("PRAGMA trusted_schema = OFF")
+        self._refuse_others()  # before anything in it changes
         if self._write:
             self._db.execute(f"PRAGMA page_size = {PAGE}")
             self._db.execute("PRAGMA journal_mode = WAL")
@@ -86,12 +89,16 @@ class Store:
                 for table in TABLES.values():
                     self._db.execute(table)
                 self.tell("format", FORMAT)
-        own = "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_autoindex_%'"
-        if dict(self._db.execute(own).fetchall()) != TABLES:
-            raise ModelFileError("it is a file of SQLite, but no store of onlinegp.")
         if self.asked("format") != FORMAT:
             raise ModelFileError(f"it has format {self.asked('format')!r}, and this onlinegp reads format {FORMAT}.")
         self.count: int = self._db.execute("SELECT count(*) FROM models").fetchone()[0]
+
+    def _refuse_others(self) -> None:
+        """Refuse a file with other tables than ours; one without any is new, if it is to be written."""
+        own = "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_autoindex_%'"
+        found = dict(self._db.execute(own).fetchall())
+        if found != TABLES and (found or not self._write):
+            raise ModelFileError("it is a file of SQLite, but no store of onlinegp. Use another file.")
 
     def _begin(self) -> None:
         self._db.execute("BEGIN IMMEDIATE")
@@ -166,13 +173,24 @@ class Store:
     def close(self) -> None:
         """Close the file; what was not committed is gone."""
         self._db.close()
+        self._closed = True
+
+    def check_open(self) -> None:
+        """Refuse to go on after `close`, where nothing could be kept."""
+        if self._closed:
+            raise ValueError(
+                f"the store {self.path} is closed. Open it again, such as by Fleet.load({str(self.path)!r})."
+            )
 
     @contextmanager
     def _told(self) -> Iterator[None]:
         """Turn the errors of SQLite into ours."""
+        self.check_open()
         try:
             yield
         except sqlite3.OperationalError as error:
+            if "decode" in str(error):
+                raise ModelFileError(f"{self.path}: it is damaged: a text in it is not UTF-8.") from None
             if "locked" in str(error):
                 raise OSError(
                     f"another process is writing to {self.path}. Wait for it, or use another store."

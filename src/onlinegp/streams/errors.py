@@ -56,7 +56,7 @@ class BadRow:
         value = f": {short(self.value)!r}" if self.column else ":"
         return (
             f"{path}, line {self.line}{column}{value} {self.reason}. "
-            f"Correct the row, or leave such rows out with --on-bad-row skip --rejects FILE."
+            f"Correct the row; `run` and `predict` leave such rows out with --on-bad-row skip --rejects FILE."
         )
 
 

@@ -31,7 +31,7 @@ class CsvSource(TextSource):
 
     def __init__(self, lines: Lines, *, delimiter: str = "auto", encoding: str = "utf-8", decimal: str = ".") -> None:
         super().__init__(lines)
-        self._encoding, self._decimal = _checked_encoding(encoding), decimal
+        self._encoding, self.decimal = _checked_encoding(encoding), decimal
         first = self._first_line()
         head = self._decoded(first)
         mark = detected(head, decimal) if delimiter == "auto" else NAMED.get(delimiter, delimiter)
@@ -65,7 +65,7 @@ class CsvSource(TextSource):
             include_columns=[*columns.numbers, *texts],
             null_values=list(MISSING),
             strings_can_be_null=False,
-            decimal_point=self._decimal,
+            decimal_point=self.decimal,
         )
 
     def parse(self, part: Part) -> Block:
@@ -127,7 +127,7 @@ class CsvSource(TextSource):
 
     def _cells(self, table: Any, X: Any) -> bool:
         """Put features that are not all plain numbers into X, and return whether none needs a closer look."""
-        for j, (name, read) in enumerate(self.columns.readers(partial(number, decimal=self._decimal))):
+        for j, (name, read) in enumerate(self.columns.readers(partial(number, decimal=self.decimal))):
             if name in self.columns.texts:
                 found = cells(table[name].to_pylist(), read)
                 if found is None:
@@ -145,7 +145,7 @@ class CsvSource(TextSource):
         return True
 
     def _parse_rows(self, part: Part) -> Block:
-        rows = RowCollector(self.columns, partial(number, decimal=self._decimal), skip_bad=self.skip_bad)
+        rows = RowCollector(self.columns, partial(number, decimal=self.decimal), skip_bad=self.skip_bad)
         width = len(self.names)
         for row, line, closed in self._rows(part):
             bad: BadRow | None
@@ -203,7 +203,7 @@ class CsvSource(TextSource):
 
     def _refuse_other_decimal(self, fields: list[str]) -> None:
         """Numbers with another decimal mark in the first line are not the names of columns."""
-        other = OTHER[self._decimal]
+        other = OTHER[self.decimal]
         if _all_numbers(fields, other):
             raise BadData(
                 f"{self.path}, line 1: {short(fields[0])!r} is a number with a decimal {COMMA[other]}. "
@@ -220,8 +220,8 @@ class CsvSource(TextSource):
             zip(self.names, zip(*rows, strict=True) if rows else [()] * len(self.names), strict=True)
         )
         self.samples = columns
-        numeric = {name: _mostly(values, self._decimal) for name, values in columns.items()}
-        other = OTHER[self._decimal]
+        numeric = {name: _mostly(values, self.decimal) for name, values in columns.items()}
+        other = OTHER[self.decimal]
         odd = [name for name, yes in numeric.items() if not yes and _mostly(columns[name], other)]
         if odd:
             self.notes.append(

@@ -105,6 +105,7 @@ class Source(ABC):
     notes: list[str]
     skip_bad = False
     live = False  # whether rows come as they happen
+    decimal = "."  # the mark of numbers that are text
 
     def select(self, columns: Columns) -> None:
         self.columns = columns

@@ -57,6 +57,14 @@ def unpack(data: bytes) -> tuple[OnlineRegressor, dict[str, Any]]:
     return model, checked(extra.get("stream", {}), model)
 
 
+def read_model(path: str) -> tuple[OnlineRegressor, dict[str, Any]]:
+    """Return what `unpack` finds in a file, or raise a ModelFileError that names it."""
+    try:
+        return unpack(Path(path).read_bytes())
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from None
+
+
 class Checkpoints:
     """The folder of a run's checkpoints: the latest and the one before it."""
 

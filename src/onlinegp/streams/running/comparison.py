@@ -22,6 +22,7 @@ from onlinegp.kernels import RBF
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.scaled import Scaling
 from onlinegp.processes import resident, worker_pool
+from onlinegp.streams.errors import BadData
 from onlinegp.streams.reading.source import Source
 from onlinegp.streams.running.advance import size_of
 from onlinegp.streams.running.encoding import Encoder
@@ -222,6 +223,8 @@ def put_through(contest: Contest, tuned: Tuned, until: float) -> Result:
         job.run()
     except Cut as cut:
         stopped = str(cut)
+    except BadData:  # which no model can get past
+        raise
     except (ValueError, FloatingPointError) as error:
         return Result(name, wrong=str(error))
     finally:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import date, time
+from decimal import Decimal
+from functools import partial
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -15,24 +20,32 @@ from onlinegp.lags import windows
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost
 from onlinegp.models.health import BreakdownError
+from onlinegp.places import instant, newer
 from onlinegp.predictions import Predictions
-from onlinegp.streams.errors import BadData, BadRow, BrokeDown, short
+from onlinegp.streams.errors import BadRow, BrokeDown, short
 from onlinegp.streams.numbers import number
 from onlinegp.streams.reading.source import Block
 from onlinegp.streams.running.advance import Said, stretches
 from onlinegp.streams.running.job import Job
 
 Key = str | int
+WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
 
 
 class LateRow(BadRow):
     """A row that is not newer than the last of its key; its line is the number of the row."""
 
+    remedy = "Sort the rows of each key, or leave late ones out with --late drop"
+
     def message(self, path: str) -> str:
-        return (
-            f"{path}, row {self.line} of the data: {self.column} {short(self.value)!r} {self.reason}. "
-            f"Sort the rows of each key, or leave late ones out with --late drop."
-        )
+        where = f"{path}, row {self.line} of the data: {self.column}"
+        return f"{where} {short(self.value)!r} {self.reason}. {self.remedy}."
+
+
+class PlacelessRow(LateRow):
+    """A row that has no place in the order of its key."""
+
+    remedy = "Correct the row, leave such rows out with --on-bad-row skip, or leave --order out"
 
 
 @dataclass(frozen=True)
@@ -109,58 +122,55 @@ class KeyedJob(Job):
     def _take(self, block: Block, position: dict[str, int]) -> None:
         if self.fleet is None and self.model is not None:
             self._employ()
-        late = self._late(block)
-        if late.any() and self.late == "stop":
-            first = int(np.argmax(late))
-            block.error = self._complaint(block, first)
-            super()._take(_some(block, np.arange(len(block)) < first), position)  # which raises it
-        self.rejects.write([self._complaint(block, i) for i in np.flatnonzero(late).tolist()])
-        self.dropped += int(late.sum())
-        super()._take(_some(block, ~late) if late.any() else block, position)
-
-    def _late(self, block: Block) -> NDArray[np.bool_]:
-        """Return which rows are not newer than the last of their key."""
         keys = self._keys(block)
         places = [None] * len(keys) if self.order is None else self._places(block)
-        late = np.zeros(len(keys), dtype=bool)
-        if self.order is not None and self.fleet is not None:
-            late = ~self.fleet.newer(keys, places) if keys else late
-        elif self.order is not None:
-            for i, (key, place) in enumerate(zip(keys, places, strict=True)):
-                late[i] = key in self._last and not place > self._last[key]
-                if not late[i]:
-                    self._last[key] = place
+        wrong = {} if self.order is None else self._wrong(block, keys, places)
+        fatal = next((i for i, row in sorted(wrong.items()) if self._stops(row)), len(keys))
+        kept = np.array([i < fatal and i not in wrong for i in range(len(keys))], dtype=bool)
         if self.fleet is None:
-            self._early += [(key, place) for key, place, bad in zip(keys, places, late, strict=True) if not bad]
-        return late
+            self._early += [(key, place) for key, place, keep in zip(keys, places, kept, strict=True) if keep]
+        out = [wrong[i] for i in sorted(wrong) if i < fatal]
+        self.rejects.write(out)
+        self.dropped += sum(type(row) is LateRow for row in out)
+        block.error = wrong.get(fatal, block.error)
+        super()._take(block if kept.all() else _some(block, kept), position)
+
+    def _stops(self, row: BadRow) -> bool:
+        """Whether a row that is late, or has no place, ends the run."""
+        return self.late == "stop" if type(row) is LateRow else not self.source.skip_bad
+
+    def _wrong(self, block: Block, keys: list[Key], places: list[Any]) -> dict[int, BadRow]:
+        """Return the rows that are not newer than the last of their key, or have no place, each with its complaint."""
+        known = [i for i, place in enumerate(places) if place is not None]
+        some, theirs = [keys[i] for i in known], [places[i] for i in known]
+        fresh = newer(self._last, some, theirs) if self.fleet is None else self.fleet.newer(some, theirs)
+        found: dict[int, tuple[type[LateRow], str]] = {
+            i: (LateRow, f"is not newer than the last of the key {short(str(keys[i]))!r}")
+            for i, new in zip(known, fresh, strict=True)
+            if not new
+        }
+        kind = "numbers" if self.source.numeric[str(self.order)] else "texts"
+        found |= {i: (PlacelessRow, f"has no place in an order of {kind}") for i, p in enumerate(places) if p is None}
+        values, before = self._column(block, self.order), self.rows + self.rejects.count
+        return {
+            i: row(before + i + 1, str(self.order), _text(values[i]), reason, f"{keys[i]},{_text(values[i])}")
+            for i, (row, reason) in found.items()
+        }
 
     def _keys(self, block: Block) -> list[Key]:
-        values = _listed(block.keys[self.source.columns.keys.index(self.by)])
-        return [value if type(value) in (str, int) else "" if value is None else str(value) for value in values]
+        values = self._column(block, self.by)
+        return [value if type(value) in (str, int) else _text(value) for value in values]
 
     def _places(self, block: Block) -> list[Any]:
-        """Return the place of each row in the order of its key: numbers, or texts."""
-        assert self.order is not None
-        places = []
-        for i, value in enumerate(_listed(block.keys[self.source.columns.keys.index(self.order)])):
-            place = float(value) if isinstance(value, int | float) else "" if value is None else str(value)
-            if isinstance(place, str) and self.source.numeric[self.order]:
-                try:
-                    place = number(place)
-                except ValueError:
-                    place = ""
-            if place in ("", None) or place != place:
-                raise BadData(
-                    f"{self.source.path}, row {self.rows + self.dropped + i + 1} of the data: {self.order} is "
-                    f"{short(str(value))!r}, which has no place in an order. Correct the row, or leave --order out."
-                )
-            places.append(place)
-        return places
+        """Return the place of each row in the order of its key: numbers, or texts; None where there is none."""
+        numeric = self.source.numeric[str(self.order)]
+        read = partial(number, decimal=self.source.decimal)
+        return [_number(value, read) if numeric else _moment(value) for value in self._column(block, self.order)]
 
-    def _complaint(self, block: Block, i: int) -> BadRow:
-        key, place = self._keys(block)[i], self._places(block)[i]
-        reason = f"is not newer than the last of the key {short(str(key))!r}"
-        return LateRow(self.rows + self.dropped + i + 1, str(self.order), str(place), reason, f"{key},{place}")
+    def _column(self, block: Block, name: str | None) -> list[Any]:
+        """Return a column that is copied."""
+        column = block.keys[self.source.columns.keys.index(str(name))]
+        return column if isinstance(column, list) else column.to_pylist()
 
     # Models
 
@@ -184,7 +194,7 @@ class KeyedJob(Job):
         self.fleet.begin(len(self.encoder.names))
         if self.resumable:
             self.fleet.keep_beside(self._beside)
-        elif not self.encoder.columns.plain and self.stored:
+        elif self.stored:
             self.fleet.keep_beside(self._stream)
         if self.order is not None and self._early:
             self.fleet.newer([key for key, _ in self._early], [place for _, place in self._early])
@@ -269,8 +279,30 @@ def _features(X: Array) -> Any:
     return X if X.shape[1] else None
 
 
-def _listed(column: Any) -> list[Any]:
-    return column if isinstance(column, list) else column.to_pylist()
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _number(value: Any, read: Callable[[str], float]) -> float | None:
+    """Return a number, whole ones to the last digit if they have 64 bits; None if it is none."""
+    if isinstance(value, str):
+        text = value.strip(" \t")
+        try:
+            value = int(text) if WHOLE.fullmatch(text) else read(text)
+        except ValueError:
+            return None
+    if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
+        return value
+    try:
+        return float(value) if isinstance(value, int | float | Decimal) and isfinite(value) else None
+    except OverflowError:  # a whole number of hundreds of digits
+        return None
+
+
+def _moment(value: Any) -> str | None:
+    """Return a text, that of a time in UTC if it has an offset; None if it is none."""
+    text = value if isinstance(value, str) else value.isoformat() if isinstance(value, date | time) else ""
+    return instant(text) or None
 
 
 def _some(block: Block, which: NDArray[np.bool_]) -> Block:

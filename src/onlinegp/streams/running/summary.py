@@ -33,9 +33,8 @@ def summary_lines(figures: dict[str, Any]) -> list[str]:
     rejected = f", {figures['rejected']} rejected" if figures["rejected"] else ""
     rejected += f", {figures['late']} late" if figures.get("late") else ""
     rejected += f", {figures['keys']} keys" if "keys" in figures else ""
-    lines = [
-        f"{figures['rows']} rows{rejected}, {figures['rows_per_second']:,.0f} per second, {figures['centers']} centers"
-    ]
+    centers = "" if "keys" in figures else f", {figures['centers']} centers"  # of one model
+    lines = [f"{figures['rows']} rows{rejected}, {figures['rows_per_second']:,.0f} per second{centers}"]
     if not figures["scored"]:
         return [*lines, "no row was scored: every one was used for tuning, or has no target"]
     nmse = "none (the target is constant)" if figures["nmse_db"] is None else f"{figures['nmse_db']:.2f} dB"

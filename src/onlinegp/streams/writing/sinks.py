@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -122,16 +124,20 @@ class JsonSink(CsvSink):
 
 
 class ParquetSink:
-    """Row groups, written beside the file and renamed when closed. It cannot go on after a crash."""
+    """Row groups, written beside the file and renamed when closed. It cannot go on after a crash, or an error.
+
+    `texts` are the names of columns that hold text, which is to be known where there is no row.
+    """
 
     ROWS = 1 << 16  # in a row group
 
-    def __init__(self, path: str, names: list[str]) -> None:
+    def __init__(self, path: str, names: list[str], texts: set[str]) -> None:
         need_arrow("writing Parquet")
-        self._path, self._names = path, names
+        self._path, self._names, self._texts = path, names, texts
         self._writer: Any = None
         self._new: Replacement | None = None
         self._waiting: list[Any] = []
+        self._failed = False
 
     def write(self, keys: list[Any], added: list[Any]) -> None:
         import pyarrow as pa
@@ -144,14 +150,13 @@ class ParquetSink:
         columns = [column(values) for values in (*keys, *added)]
         self._waiting.append(pa.table(columns, names=self._names))
         if sum(map(len, self._waiting)) >= self.ROWS:
-            self._flush()
+            with self._safe():
+                self._flush()
 
     def _flush(self) -> None:
         import pyarrow as pa
         from pyarrow import parquet
 
-        if not self._waiting:
-            return
         table = pa.concat_tables(self._waiting, promote_options="permissive")
         if self._new is None:
             self._new = Replacement(self._path)
@@ -163,14 +168,35 @@ class ParquetSink:
         raise CheckpointError("Parquet output cannot be checkpointed. Write .csv or .jsonl, and convert it afterwards.")
 
     def close(self) -> None:
+        if self._failed:
+            return
+        with self._safe():
+            if self._writer is None and not self._waiting:
+                self._waiting = [self._empty()]
+            if self._waiting:
+                self._flush()
+            self._writer.close()
+            assert self._new is not None
+            self._new.complete()
+
+    def _empty(self) -> Any:
+        import pyarrow as pa
+
+        return pa.table(
+            {name: pa.array([], pa.string() if name in self._texts else pa.float64()) for name in self._names}
+        )
+
+    @contextmanager
+    def _safe(self) -> Iterator[None]:
+        """Remove what was written if anything goes wrong, and say which file it was."""
         try:
-            self._flush()
-            if self._new is not None:
-                self._writer.close()
-                self._new.complete()
-        except BaseException:
+            yield
+        except BaseException as error:
+            self._failed = True
             if self._new is not None:
                 self._new.discard()
+            if isinstance(error, OSError) and error.errno is not None:
+                raise OSError(error.errno, f"cannot write {self._path}: {os.strerror(error.errno)}") from None
             raise
 
 
@@ -225,7 +251,7 @@ def open_sink(
         return NoSink()
     format = output_format(path)
     if format == "parquet":
-        return ParquetSink(path, names)
+        return ParquetSink(path, names, {*names[: max(0, len(inputs) - 1)], "flag"})
     return {"csv": CsvSink, "jsonl": JsonSink}[format](Appended(path, keep=keep), names)
 
 
