@@ -82,8 +82,6 @@ html_theme_options = {
     "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "pygments_light_style": "tango",
-    "pygments_dark_style": "monokai",
 }
 html_sidebars = {
     name: [] for name in ("index", "install", "tutorial", "catalogue", "glossary", "contributing", "changelog")

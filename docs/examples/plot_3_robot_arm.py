@@ -76,5 +76,6 @@ for name, trace in traces.items():
 figure, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
 ax.axvline(1200, color="0.5", lw=0.8, ls="--")
 plots.stream(Y[:, 0] / scale[0], first["0.995"], rows=slice(1140, 1340), ax=ax)
+ax.spines[["top", "right"]].set_visible(False)
 
 # sphinx_gallery_thumbnail_number = 2

@@ -16,7 +16,7 @@ from onlinegp import plots
 from onlinegp.kernels import RBF, Linear
 
 # %%
-# Forty days, a row an hour: the sensor's reading, temperature, humidity, and the reference.
+# Forty days, one row per hour: the sensor's reading, temperature, humidity, and the reference.
 
 rng = np.random.default_rng(0)
 hours = pd.date_range("2026-03-01", periods=24 * 40, freq="h")
@@ -24,8 +24,8 @@ t = np.arange(len(hours))
 gas = 40 + 15 * np.sin(2 * np.pi * (t - 7) / 24) + 10 * np.sin(2 * np.pi * t / 170) + 3 * rng.standard_normal(len(t))
 temperature = 12 + 8 * np.sin(2 * np.pi * (t - 10) / 24) + 4 * np.sin(2 * np.pi * t / 400)
 humidity = 70 - 2 * (temperature - 12) + 5 * rng.standard_normal(len(t))
-ageing = 1.0 - 0.25 * t / len(t)
-reading = 0.8 * ageing * gas * (1 + 0.03 * (temperature - 12)) + 0.4 * (humidity - 70) + 6 + rng.standard_normal(len(t))
+aging = 1.0 - 0.25 * t / len(t)
+reading = 0.8 * aging * gas * (1 + 0.03 * (temperature - 12)) + 0.4 * (humidity - 70) + 6 + rng.standard_normal(len(t))
 data = pd.DataFrame(
     {"reading": reading, "temperature": temperature, "humidity": humidity, "reference": gas}, index=hours
 )
@@ -66,7 +66,7 @@ ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False, fontsize="small", ncols=4, loc="lower right", bbox_to_anchor=(1.0, 1.0))
 
 # %%
-# How long may it stay alone? The sensor goes on ageing, and the model cannot know: its intervals do not widen with time
+# How long may it stay alone? The sensor goes on aging, and the model cannot know: its intervals do not widen with time
 # unless time is among the inputs. The errors show it.
 
 error = np.abs(truth - corrected).to_numpy().reshape(-1, 24).mean(axis=1)

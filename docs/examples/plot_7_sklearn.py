@@ -8,6 +8,7 @@ estimator with `fit` and `predict` gives the price and how far it may be wrong.
 
 import numpy as np
 from matplotlib import pyplot as plt
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
 
 import onlinegp as ogp
@@ -54,7 +55,5 @@ ax.spines[["top", "right"]].set_visible(False)
 
 # %%
 # It is an estimator like any other: `clone`, pipelines, `cross_val_score` and `GridSearchCV` work with it.
-
-from sklearn.base import clone  # noqa: E402
 
 print(clone(ogp.KRLST(noise=0.1)))

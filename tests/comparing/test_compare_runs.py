@@ -247,6 +247,26 @@ def test_csv_latex_and_pictures(found):
     assert right.get_xlabel() == "multiplications per sample"
 
 
+def test_names_beside_points_that_coincide_do_not_overlap():
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    from onlinegp.comparing.pictures import label
+
+    points = {f"algorithm {i}": (1.0 + 1e-3 * i, -10.0 + 1e-3 * i) for i in range(5)}
+    points |= {f"the last of all {i}": (9.0, -20.0 + 1e-3 * i) for i in range(3)}
+    figure = Figure(layout="constrained")
+    ax = figure.subplots()
+    ax.plot(*np.transpose(list(points.values())), "o")
+    ax.margins(x=0.25, y=0.15)
+    label(ax, points)
+    figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert len(boxes) == 8
+    assert all(box.x0 > 0 and box.x1 < figure.bbox.width for box in boxes)
+    assert not [(a, b) for i, a in enumerate(boxes) for b in boxes[:i] if a.overlaps(b)]
+
+
 def test_by_density():
     models = {"zero": Constant(), "one": Constant(value=1.0)}
     found = ogp.compare(models, noise, runs=5, by="density", jobs=1)

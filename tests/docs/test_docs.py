@@ -79,6 +79,13 @@ def test_every_local_link_leads_somewhere():
             assert (page.parent / target).exists(), f"{name(page)} links to {target}"
 
 
+def test_every_file_that_a_page_names_exists():
+    named = re.compile(r"`((?:benchmarks|docs|native|src|tests)/[\w/.]+)`")
+    found = [(name(page), path) for page in PAGES for path in named.findall(page.read_text("utf-8"))]
+    assert len(found) > 30
+    assert not [(page, path) for page, path in found if not (ROOT / path).exists()]
+
+
 def test_every_estimator_is_documented():
     """A page of its own, which the list of estimators names; a place in the catalogue; a case on the choosing page."""
     from catalogue import catalogue, models, page

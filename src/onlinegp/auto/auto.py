@@ -83,7 +83,7 @@ class Auto(OnlineRegressor):
     store: int | None = 50_000
     budget: int = 300
 
-    cost: ClassVar[str] = "O(n d + k^3) per sample with n the rows kept and k the neighbors: some 200 us"
+    cost: ClassVar[str] = "O(n d + k^3) per sample with n the rows kept and k the neighbors: some 300 us"
     equation: ClassVar[str] = "p(y) = sum_j w_j p_j(y) over up to five tuned members"
     memory: ClassVar[str] = "O(N d) with N the rows kept for the local GPs (store), O(M^2) for the KRLST"
     variance: ClassVar[str] = (

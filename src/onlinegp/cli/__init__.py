@@ -17,11 +17,11 @@ COMMANDS = {
     "run": "predict a stream row by row, with intervals, and learn it: from a file or a pipe",
     "forecast": "predict the next values of a series, with intervals that grow",
     "compare": "put the same stream through several models: a ranked table and a plot",
-    "tune": "find hyperparameters from the first rows of a stream, by likelihood and weak priors",
+    "tune": "find the kernel, the noise and other parameters of a model from the first rows of a stream",
     "predict": "predict with a saved model, without learning",
     "inspect": "show what is in a model file or a checkpoint",
     "models": "list every algorithm with its parameters, cost and citation",
-    "demo": "stream a channel that changes through the filters of the paper and Auto; a table and a picture",
+    "demo": "run six models on a simulated stream that changes: a table and a picture",
     "info": "show which engine runs here, on which instruction set, with which versions",
     "reproduce": "redo the experiments of papers: figures, numbers, and a report that checks their claims",
 }

@@ -30,6 +30,7 @@ from onlinegp.comparing.entrants import Entrant
 from onlinegp.comparing.pictures import label
 from onlinegp.files.atomic import write_atomically
 from onlinegp.models.families import OTHER, family
+from onlinegp.plots import COLORS, STYLES
 from onlinegp.streams.errors import printable
 from onlinegp.streams.reading.raw import file_of
 from onlinegp.streams.reading.source import Columns, Source
@@ -265,16 +266,22 @@ def draw(results: list[Result]) -> Any:
 
     figure = Figure(figsize=(10.0, 4.6), layout="constrained")
     over_time, cost = figure.subplots(1, 2, width_ratios=[3, 2])
+    points = {}
     for i, r in enumerate(results):
         assert r.curves is not None
         rows, error = error_curve(r.curves)
-        color, best, point = f"C{i % 10}", i == 0, (r.figures["us_per_row"], r.figures["nmse_db"])
-        over_time.plot(rows, error, color=color, lw=2.0 if best else 1.0, label=r.name, zorder=10 - i)
-        if point[1] is not None:
-            cost.plot(*point, "o", color=color)
-            label(cost, {r.name: point})
+        color, style = COLORS[i % len(COLORS)], STYLES[i // len(COLORS) % len(STYLES)]
+        over_time.plot(rows, error, color=color, ls=style, lw=2.0 if i == 0 else 1.0, label=r.name, zorder=10 - i)
+        if r.figures["nmse_db"] is not None:
+            points[r.name] = (r.figures["us_per_row"], r.figures["nmse_db"])
+            cost.plot(*points[r.name], "o", color=color)
     over_time.set(xlabel="row", ylabel="mean squared error [dB]", title="Error along the stream")
-    over_time.legend(fontsize=8, ncols=2)
+    figure.legend(
+        *over_time.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8, frameon=False
+    )
     cost.set(xscale="log", xlabel="processor time per row [us]", ylabel="nMSE [dB]", title="Cost against error")
-    cost.margins(x=0.25)
+    cost.margins(x=0.25, y=0.15)
+    for ax in (over_time, cost):
+        ax.spines[["top", "right"]].set_visible(False)
+    label(cost, points)
     return figure

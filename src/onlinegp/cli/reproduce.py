@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what",
         nargs="?",
         metavar="NAME",
-        help="an experiment, a paper, or all (the paper that this library grew from); see --list",
+        help="an experiment, a paper, or all (those of the paper that this library grew from); see --list",
     )
     parser.add_argument("--list", action="store_true", help="list papers and experiments, and end")
     parser.add_argument("--out", type=Path, default=Path("out/reproduce"), metavar="DIR", help="where (out/reproduce)")
@@ -61,9 +61,10 @@ def listed() -> str:
     """Return every paper with its experiments."""
     lines: list[str] = []
     papers: set[str] = set()
+    width = max(map(len, experiments()))
     for name, title in experiments().items():
         if citation(name) not in papers:
             papers.add(citation(name))
             lines += [*([""] if lines else []), citation(name)]
-        lines.append(f"  {name:<36} {title}")
+        lines.append(f"  {name:<{width}} {title}")
     return "\n".join(lines)

@@ -17,6 +17,7 @@ COSTS = {
     "multiplications": "multiplications per sample",
     "bytes": "memory [bytes]",
 }
+LETTER, LINE = 5.0, 9.0  # about the width of a letter and the height of a line in labels, in typographic points
 
 
 def draw(found: Comparison, cost: str, names: Sequence[str], figure: Any) -> Any:
@@ -40,8 +41,7 @@ def draw(found: Comparison, cost: str, names: Sequence[str], figure: Any) -> Any
     left.set(
         xlabel="samples", ylabel=TITLES[found.settings.by], title=f"Mean of {len(found.settings.seeds)} runs, {level}"
     )
-    left.legend(fontsize=8, ncols=2, frameon=False)
-    label(right, points)
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8, frameon=False)
     front = [points[name] for name in found.pareto(cost) if name in points]
     right.plot(*np.transpose(front), color="0.6", lw=1, ls="--", zorder=0)
     right.set(
@@ -52,11 +52,28 @@ def draw(found: Comparison, cost: str, names: Sequence[str], figure: Any) -> Any
     )
     for ax in (left, right):
         ax.spines[["top", "right"]].set_visible(False)
-        ax.margins(x=0.02 if ax is left else 0.25)
+        ax.margins(*((0.02, 0.05) if ax is left else (0.25, 0.15)))
+    label(right, points)
     return figure
 
 
 def label(ax: Any, points: dict[str, tuple[float, float]]) -> None:
-    """Write the names beside points."""
-    for name, point in points.items():
-        ax.annotate(name, point, xytext=(5, 3), textcoords="offset points", fontsize=8)
+    """Write the names beside points, toward the middle; a name that would cover another moves below it."""
+    ax.figure.draw_without_rendering()  # only now is the place of each point known
+    unit = ax.figure.dpi / 72.0  # pixels in a typographic point
+    places = {name: (ax.transData.transform(point) - ax.bbox.min) / unit for name, point in points.items()}
+    taken: list[tuple[float, float, float]] = []
+    for name in sorted(places, key=lambda name: -places[name][1]):
+        x, y = places[name]
+        left = x < ax.bbox.width / unit / 2
+        start = x + 5 if left else x - 5 - LETTER * len(name)
+        height = y + 3
+        beside = [at for first, last, at in taken if first < start + LETTER * len(name) and start < last]
+        for at in sorted(beside, reverse=True):
+            if abs(at - height) < LINE:
+                height = at - LINE
+        taken.append((start, start + LETTER * len(name), height))
+        offset = (5 if left else -5, height - y)
+        ax.annotate(
+            name, points[name], xytext=offset, textcoords="offset points", fontsize=8, ha="left" if left else "right"
+        )

@@ -279,6 +279,6 @@ def draw(results: dict[str, Any]) -> Any:
     axes[-1].set_xlim(-2.0, 2.0)
     axes[-1].set_xticks([-1.0, -1e-2, -1e-4, 0.0, 1e-4, 1e-2, 1.0])
     axes[-1].set_xlabel(r"$\beta$")
-    style.title(axes[0], "star: automatic; dotted: lower bound; cross: diverged")
+    style.title(axes[0], "star: automatic; dotted: lower bound;\ncross: diverged")
     style.legend(figure, axes[0], ncols=3)
     return figure
