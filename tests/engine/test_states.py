@@ -45,7 +45,7 @@ def test_blocks_equal_one_by_one_bit_for_bit(data, lengths):
     X, Y = stream(100)
     single, blocks = native(recipe, recipe.start(FEATURES)), native(recipe, recipe.start(FEATURES))
     for x, y in zip(X, Y[:, 0], strict=True):
-        assert single.learn_one(x, float(y))
+        assert single.learn_one(x, float(y)) is not None
     starts = [0, *np.minimum(np.cumsum(lengths, dtype=int), 100), 100]
     for i, j in itertools.pairwise(starts):
         blocks.learn(X[i:j], Y[i:j])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from time import perf_counter
 from typing import TypeVar
@@ -53,14 +53,29 @@ def uninterrupted(work: Callable[[], T]) -> T:
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
-    interrupted = None
-    with ThreadPoolExecutor(1) as pool:
-        call = pool.submit(work)
-        while not call.done():
+    begun, call = threading.Lock(), Future[T]()
+
+    def begin() -> None:
+        if begun.acquire(blocking=False):
             try:
-                wait([call])
-            except BaseException as error:  # Ctrl-C, or what another handler raises
-                interrupted = error
-    if interrupted is not None:
-        raise interrupted
+                call.set_result(work())
+            except BaseException as error:
+                call.set_exception(error)
+
+    try:
+        threading.Thread(target=begin).start()  # which waits until the thread is there, and may be interrupted too
+        wait([call])
+    except BaseException:  # Ctrl-C, or what another handler raises
+        if not begun.acquire(blocking=False):  # else it has not begun, and will not
+            _patiently(call)
+        raise
     return call.result()
+
+
+def _patiently(call: Future[T]) -> None:
+    """Wait for a call to end, whatever is raised meanwhile."""
+    while not call.done():
+        try:
+            wait([call])
+        except BaseException:  # the first interrupt is the one that is told
+            continue
