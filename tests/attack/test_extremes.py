@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from processes import report
 
+from marks import slow
 from models import AFFINE, LINEAR, LOCAL, MODELS, STEPS
 from onlinegp.engine import available
 
 ENGINES = [
-    "python",
+    slow("python"),
     pytest.param("native", marks=pytest.mark.skipif(not available(), reason="the compiled engine was not built")),
 ]
 

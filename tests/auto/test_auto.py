@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
+from marks import slow
 from onlinegp.auto.learner import watched
 from onlinegp.kernels import RBF
 
@@ -32,7 +33,7 @@ def test_the_first_rows_are_predicted_by_mean_and_spread():
     assert np.all(trace.size[19:] > 0)
 
 
-@pytest.mark.parametrize("n", [19, 20, 45, 90])
+@pytest.mark.parametrize("n", [19, 20, 45, slow(90)])
 def test_blocks_of_any_size_give_the_same_bits(n):
     X, y = raw(n)
     at_once = ogp.Auto(**SMALL).fit(X, y)
@@ -109,6 +110,7 @@ def test_a_kernel_that_is_given_is_used():
     assert members["krlst"].model.forgetting == 0.999
 
 
+@pytest.mark.slow
 def test_pure_noise_is_known_as_such():
     rng = np.random.default_rng(0)
     model = ogp.Auto(rows=400, earliest=400).fit(rng.normal(size=(400, 3)), rng.normal(size=400))

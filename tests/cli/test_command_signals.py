@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import subprocess
@@ -17,6 +18,8 @@ from shell import COMMAND, FIXED, environment, rows_of, started, wait_for, write
 
 from marks import slow
 from onlinegp.processes import cores
+from onlinegp.streams.errors import Stopped
+from onlinegp.streams.running.stopping import Stopper
 
 linux = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are looked up in /proc")
 SIGNALS = pytest.mark.parametrize(
@@ -311,3 +314,19 @@ def test_a_signal_within_an_import_is_not_lost(tmp_path):
     )
     assert done.returncode == 143, done.stderr
     assert done.stdout == b"loaded\n"
+
+
+@linux
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_within_an_import_ends_a_run_after_it(tmp_path, monkeypatch, number):
+    """What is raised within an import comes out as an ImportError, or not at all."""
+    (tmp_path / "signaled.py").write_text(f"import signal\nsignal.raise_signal({int(number)})\nwhole = True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with Stopper() as stopper:
+        stopper.waiting = True
+        module = importlib.import_module("signaled")
+        assert module.whole
+        with pytest.raises(Stopped):
+            time.sleep(5)
+    monkeypatch.delitem(sys.modules, "signaled")
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0.0

@@ -69,7 +69,7 @@ MODES: dict[str, tuple[str, str, list[str]]] = {  # input, output, options
     "gz": ("data.csv.gz", "out.csv", ["--robust"]),
     "text and dates": ("data.csv", "out.csv", ["--categories", "onehot", "--dates", "calendar", "--missing", "impute"]),
 }
-QUICK = ("blocks", "JSON lines with rejects", "text and dates")
+QUICK = ("JSON lines with rejects", "text and dates")
 
 
 def write_input(path: Path, rows: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from shell import onlinegp, write_csv
 from test_crash import Crashing
 
@@ -21,6 +22,7 @@ class Both(ogp.OnlineRegressor):
 """
 
 
+@pytest.mark.slow
 def test_killed_runs_of_a_mixture_give_the_same_bytes(tmp_path):
     (tmp_path / "mine.py").write_text(MINE)
     write_csv(tmp_path / "data.csv", 3_000)

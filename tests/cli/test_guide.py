@@ -15,12 +15,17 @@ from shell import COMMAND, environment, write_csv
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "guide"
-PAGES = {ROOT / "README.md": (), GUIDE / "streams.md": ()} | {
-    GUIDE / f"{name}.md": (pytest.mark.slow,) for name in ("forecasting", "anomalies")
-}
+PAGES = [ROOT / "README.md", *(GUIDE / f"{name}.md" for name in ("streams", "forecasting", "anomalies"))]
+QUICK = ("onlinegp run", "printf")  # no forecast, no search
+
+
+def marks(page: Path, block: str) -> tuple[pytest.MarkDecorator, ...]:
+    return () if page.name == "streams.md" and block.startswith(QUICK) else (pytest.mark.slow,)
+
+
 BLOCKS = [
-    pytest.param(block, marks=marks)
-    for page, marks in PAGES.items()
+    pytest.param(block, marks=marks(page, block))
+    for page in PAGES
     for block in re.findall(r"^```shell\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
 ]
 

@@ -88,6 +88,7 @@ def test_sampled_paths_cover_a_series_that_nothing_was_adjusted_to():
     assert np.all((share >= 0.93) & (share <= 0.98))
 
 
+@pytest.mark.slow
 def test_direct_models_cover_a_noisy_chaotic_series():
     share = shares(covered_by_direct_models, noisy_mackey_glass, 12)
     told("noisy_mackey_glass, direct models", share)

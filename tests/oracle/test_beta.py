@@ -39,6 +39,7 @@ def test_weights_and_variances_follow_the_seed(beta):
     np.testing.assert_allclose(model.posterior_cov_, K @ (beta * K + np.eye(150)), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_auto_is_a_covariance_at_every_step():
     X, y = stream(500)
     model = ogp.BetaKLMS(RBF(0.7), beta="auto", noise=0.05)

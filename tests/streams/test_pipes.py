@@ -42,6 +42,7 @@ def test_pipes_by_name(tmp_path, source):
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+@pytest.mark.slow
 def test_compare_reads_a_pipe_by_name(tmp_path):
     (tmp_path / "data.csv").write_text("\n".join(TABLE.splitlines()[:200]) + "\n")
     done = shell("onlinegp compare <(cat data.csv) --models klms,qklms --tune 30", tmp_path)

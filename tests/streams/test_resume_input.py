@@ -70,6 +70,7 @@ def test_a_last_line_without_its_end_is_a_row_unless_the_file_may_grow(tmp_path)
     assert len(rows_of(onlinegp("run", "-", *FIXED, stdin="x,y\n1,2\n3,4").stdout)) == 2
 
 
+@pytest.mark.slow
 def test_the_end_of_a_pipe_is_final(tmp_path):
     """Its last line is learned as it is; sent again with a longer one, it is another input."""
     args = ["run", "-", *FIXED, *RESUMED]
@@ -84,7 +85,7 @@ def test_the_end_of_a_pipe_is_final(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["csv", "pipe", "parquet", *map(slow, ("csv.gz", "jsonl"))])
-@pytest.mark.parametrize("change", ["late", "shorter", "longer"])
+@pytest.mark.parametrize("change", ["late", "longer", slow("shorter")])
 def test_another_input_is_refused_and_the_output_kept(tmp_path, kind, change):
     """A value that changed anywhere before the place, or fewer rows than were done."""
     text = lines(9000)

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from onlinegp.streams.running.stopping import AGAIN, ALARMS, importing
+
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
-AGAIN = 0.05  # seconds until a signal that came at a bad moment is looked at again
 
 
 class Terminated(BaseException):
@@ -23,11 +24,8 @@ class Terminated(BaseException):
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into exceptions, as Ctrl-C is one, and raise none of them within an import.
-
-    There libraries catch whatever is raised and go on, so that the signal would be lost.
-    """
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+    """Turn SIGTERM and SIGHUP into exceptions, as Ctrl-C is one, and raise none of them within an import."""
+    if threading.current_thread() is not threading.main_thread() or not ALARMS:
         yield
         return
     asked: list[BaseException] = []
@@ -35,7 +33,7 @@ def interruptible() -> Iterator[None]:
     def on(number: int, frame: FrameType | None) -> None:
         if number != signal.SIGALRM:
             asked.append(KeyboardInterrupt() if number == signal.SIGINT else Terminated(number))
-        if _importing(frame):
+        if importing(frame):
             signal.setitimer(signal.ITIMER_REAL, AGAIN)
         else:
             raise asked[0]
@@ -49,14 +47,6 @@ def interruptible() -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _importing(frame: FrameType | None) -> bool:
-    while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
-            return True
-        frame = frame.f_back
-    return False
 
 
 def stand_in_for_closed_streams() -> None:

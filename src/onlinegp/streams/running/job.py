@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import signal
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -27,6 +26,7 @@ from onlinegp.streams.running.commands import Commands
 from onlinegp.streams.running.encoding import Encoder
 from onlinegp.streams.running.flags import Flags, Surprises
 from onlinegp.streams.running.score import Curves, Rows, Score
+from onlinegp.streams.running.stopping import Stopper
 from onlinegp.streams.running.warm_up import WarmUp
 from onlinegp.streams.running.weights import Weights
 from onlinegp.streams.writing.sinks import ADDED, FLAGGED, Appended, ParquetSink, Sink, json_line
@@ -72,36 +72,6 @@ class Rejects:
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
-
-
-class Stopper:
-    """Ctrl-C, SIGTERM and SIGHUP: at once while waiting for input, otherwise when the block in hand is done."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-        self.waiting = False
-
-    def __enter__(self) -> Stopper:
-        heeded = [signal.SIGINT, signal.SIGTERM]
-        if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup asks
-            heeded.append(signal.SIGHUP)
-        self._before = {number: signal.signal(number, self._on) for number in heeded}
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _on(self, number: int, frame: object) -> None:
-        if self.asked:
-            raise KeyboardInterrupt
-        self.asked = number
-        if self.waiting:
-            self.check()
-
-    def check(self) -> None:
-        if self.asked:
-            raise Stopped("interrupted" if self.asked == signal.SIGINT else "terminated", 128 + self.asked)
 
 
 @dataclass

@@ -1,0 +1,58 @@
+"""Signals that end a run: when they are heeded, and when they have to wait."""
+
+from __future__ import annotations
+
+import signal
+from types import FrameType
+
+from onlinegp.streams.errors import Stopped
+
+AGAIN = 0.05  # seconds until a signal that came at a bad moment is looked at again
+ALARMS = hasattr(signal, "setitimer")
+
+
+def importing(frame: FrameType | None) -> bool:
+    """Return whether a module is being imported.
+
+    There libraries catch whatever is raised and go on, or raise something else, so that the signal would be lost.
+    """
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+class Stopper:
+    """Ctrl-C, SIGTERM and SIGHUP: at once while waiting for input, otherwise when the block in hand is done."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.waiting = False
+
+    def __enter__(self) -> Stopper:
+        heeded = [signal.SIGINT, signal.SIGTERM, *([signal.SIGALRM] if ALARMS else [])]
+        if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup asks
+            heeded.append(signal.SIGHUP)
+        self._before = {number: signal.signal(number, self._on) for number in heeded}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if ALARMS:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _on(self, number: int, frame: FrameType | None) -> None:
+        if not (ALARMS and number == signal.SIGALRM):
+            if self.asked:
+                raise KeyboardInterrupt
+            self.asked = number
+        if self.waiting and ALARMS and importing(frame):
+            signal.setitimer(signal.ITIMER_REAL, AGAIN)
+        elif self.waiting:
+            self.check()
+
+    def check(self) -> None:
+        if self.asked:
+            raise Stopped("interrupted" if self.asked == signal.SIGINT else "terminated", 128 + self.asked)
