@@ -62,7 +62,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/buildable: $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet 'scikit-build-core>=0.10' 'nanobind>=2.4' cmake ninja
+	$(BIN)/python -m pip install --quiet 'scikit-build-core>=0.10' 'nanobind>=2.4' cmake ninja 'setuptools>=70.1'
 	@touch $@
 
 $(VENV)/installed: $(VENV)/buildable $(SOURCES)

@@ -1,7 +1,6 @@
 // Least mean squares on cosines. onlinegp.models.lms.rffklms is the definition.
 #pragma once
 #include "affine.hpp"
-#include "turn.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
 

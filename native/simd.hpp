@@ -22,43 +22,59 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
-template <class T> struct Lanes;
-template <> struct Lanes<double> {
-    typedef double Vec __attribute__((vector_size(ONLINEGP_BYTES), may_alias));
-    typedef int64_t Int __attribute__((vector_size(ONLINEGP_BYTES), may_alias));
-    typedef uint64_t Bits __attribute__((vector_size(ONLINEGP_BYTES), may_alias));
+// Vectors of B bytes: T, masks and counts, and integers that may wrap
+template <class T, int B> struct Lanes;
+template <int B> struct Lanes<double, B> {
+    typedef double Vec __attribute__((vector_size(B), may_alias));
+    typedef int64_t Int __attribute__((vector_size(B), may_alias));
+    typedef uint64_t Bits __attribute__((vector_size(B), may_alias));
 };
-template <> struct Lanes<float> {
-    typedef float Vec __attribute__((vector_size(ONLINEGP_BYTES), may_alias));
-    typedef int32_t Int __attribute__((vector_size(ONLINEGP_BYTES), may_alias));
-    typedef uint32_t Bits __attribute__((vector_size(ONLINEGP_BYTES), may_alias));
+template <int B> struct Lanes<float, B> {
+    typedef float Vec __attribute__((vector_size(B), may_alias));
+    typedef int32_t Int __attribute__((vector_size(B), may_alias));
+    typedef uint32_t Bits __attribute__((vector_size(B), may_alias));
 };
-template <class T> using Vec = typename Lanes<T>::Vec;
-template <class T> using Int = typename Lanes<T>::Int;    // masks and counts
-template <class T> using Bits = typename Lanes<T>::Bits;  // arithmetic that may wrap
-template <class T> constexpr int W = ONLINEGP_BYTES / sizeof(T);
+template <class T, int B = ONLINEGP_BYTES> using Vec = typename Lanes<T, B>::Vec;
+template <class T, int B = ONLINEGP_BYTES> using Int = typename Lanes<T, B>::Int;
+template <class T, int B = ONLINEGP_BYTES> using Bits = typename Lanes<T, B>::Bits;
+template <class T, int B = ONLINEGP_BYTES> constexpr int W = B / sizeof(T);
 
-template <class T> INLINE Vec<T> load(const T* p) { return *reinterpret_cast<const Vec<T>*>(p); }
-template <class T> INLINE void store(T* p, Vec<T> x) { *reinterpret_cast<Vec<T>*>(p) = x; }
-template <class T> INLINE Vec<T> splat(T x) { return x - Vec<T>{}; }
+template <class T, int B = ONLINEGP_BYTES> INLINE Vec<T, B> load(const T* p) { return *reinterpret_cast<const Vec<T, B>*>(p); }
+template <class T, int B = ONLINEGP_BYTES> INLINE void store(T* p, Vec<T, B> x) { *reinterpret_cast<Vec<T, B>*>(p) = x; }
+template <class T, int B = ONLINEGP_BYTES> INLINE Vec<T, B> splat(T x) { return x - Vec<T, B>{}; }
+template <class V, class T> INLINE V load_anywhere(const T* p) {  // aligned or not
+    V x;
+    __builtin_memcpy(&x, p, sizeof x);
+    return x;
+}
+template <class V, class T> INLINE void store_anywhere(T* p, V x) { __builtin_memcpy(p, &x, sizeof x); }
 
 // a b + c, rounded once where the machine can
 
 template <class V> INLINE V fma(V a, V b, V c) {
-#if ONLINEGP_BYTES == 64 && defined(__AVX512F__)
-    if constexpr (sizeof(a[0]) == 8) return (V)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
-    else return (V)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
-#elif ONLINEGP_BYTES == 32 && defined(__FMA__)
-    if constexpr (sizeof(a[0]) == 8) return (V)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
-    else return (V)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#if defined(__AVX512F__)
+    if constexpr (sizeof(V) == 64 && sizeof(a[0]) == 8) return (V)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+    else if constexpr (sizeof(V) == 64) return (V)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#endif
+#if defined(__FMA__)
+    if constexpr (sizeof(V) == 32 && sizeof(a[0]) == 8) return (V)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+    else if constexpr (sizeof(V) == 32) return (V)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
 #elif defined(__aarch64__)
-    V r;
-    for (size_t i = 0; i < sizeof(V) / sizeof(a[0]); i++) r[i] = std::fma(a[i], b[i], c[i]);
-    return r;
+    for (size_t i = 0; i < sizeof(V) / sizeof(a[0]); i++) c[i] = std::fma(a[i], b[i], c[i]);
+    return c;
+#endif
+    return a * b + c;
+}
+
+template <class T> INLINE T fma1(T a, T b, T c) {
+#if defined(__FMA__) || defined(__aarch64__)
+    return std::fma(a, b, c);
 #else
     return a * b + c;
 #endif
 }
+
+template <class T> INLINE double square(T a) { return double(a) * double(a); }
 
 template <class V> INLINE V root(V a) {
 #if ONLINEGP_BYTES == 64 && defined(__AVX512F__)
@@ -98,28 +114,43 @@ template <class V> INLINE V larger(V a, V b) {
 
 // Sums over lanes: halves are added until one lane is left, in this order on every path.
 
-template <class T> INLINE T sum(Vec<T> x) {
-    T lane[W<T>];
+#if defined(__AVX__)
+template <class V> INLINE __m256d halved(V x) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(V) == 64) return _mm256_add_pd(_mm512_castpd512_pd256((__m512d)x), _mm512_extractf64x4_pd((__m512d)x, 1));
+    else
+#endif
+    return (__m256d)x;
+}
+#endif
+
+template <class T, int B = ONLINEGP_BYTES> INLINE T sum(Vec<T, B> x) {
+#if defined(__AVX__)
+    if constexpr (sizeof(T) == 8) {
+        const __m256d h = halved(x);
+        const __m128d q = _mm_add_pd(_mm256_castpd256_pd128(h), _mm256_extractf128_pd(h, 1));
+        return _mm_cvtsd_f64(_mm_add_sd(q, _mm_unpackhi_pd(q, q)));
+    }
+#endif
+    T lane[W<T, B>];
     __builtin_memcpy(lane, &x, sizeof x);
-    for (int half = W<T> / 2; half > 0; half /= 2)
+    for (int half = W<T, B> / 2; half > 0; half /= 2)
         for (int i = 0; i < half; i++) lane[i] += lane[i + half];
     return lane[0];
 }
 
+// out[0..3] += the sums of four vectors
+template <class T, int B = ONLINEGP_BYTES> INLINE void add_sums(T* out, Vec<T, B> a, Vec<T, B> b, Vec<T, B> c, Vec<T, B> d) {
 #if defined(__AVX__)
-INLINE __m256d halved(Vec<double> x) {
-#if ONLINEGP_BYTES == 64
-    return _mm256_add_pd(_mm512_castpd512_pd256((__m512d)x), _mm512_extractf64x4_pd((__m512d)x, 1));
-#else
-    return (__m256d)x;
+    if constexpr (sizeof(T) == 8) {
+        const __m256d ab = _mm256_hadd_pd(halved(a), halved(b)), cd = _mm256_hadd_pd(halved(c), halved(d));
+        const __m256d s = _mm256_add_pd(_mm256_permute2f128_pd(ab, cd, 0x21), _mm256_blend_pd(ab, cd, 0xC));
+        _mm256_storeu_pd(out, _mm256_add_pd(_mm256_loadu_pd(out), s));
+        return;
+    }
 #endif
+    out[0] += sum<T, B>(a), out[1] += sum<T, B>(b), out[2] += sum<T, B>(c), out[3] += sum<T, B>(d);
 }
-template <> INLINE double sum<double>(Vec<double> x) {
-    const __m256d h = halved(x);
-    const __m128d q = _mm_add_pd(_mm256_castpd256_pd128(h), _mm256_extractf128_pd(h, 1));
-    return _mm_cvtsd_f64(_mm_add_sd(q, _mm_unpackhi_pd(q, q)));
-}
-#endif
 
 // Whether any lane is at most this
 INLINE bool any_at_most(Vec<double> a, double limit) {
@@ -146,41 +177,33 @@ template <> INLINE double largest_lane<double>(Vec<double> x) {
 }
 #endif
 
-// out[0..3] += the sums of four vectors
-template <class T> INLINE void add_sums(T* out, Vec<T> a, Vec<T> b, Vec<T> c, Vec<T> d) {
-    out[0] += sum<T>(a), out[1] += sum<T>(b), out[2] += sum<T>(c), out[3] += sum<T>(d);
-}
-#if defined(__AVX__)
-template <> INLINE void add_sums<double>(double* out, Vec<double> a, Vec<double> b, Vec<double> c, Vec<double> d) {
-    const __m256d ab = _mm256_hadd_pd(halved(a), halved(b)), cd = _mm256_hadd_pd(halved(c), halved(d));
-    const __m256d s = _mm256_add_pd(_mm256_permute2f128_pd(ab, cd, 0x21), _mm256_blend_pd(ab, cd, 0xC));
-    _mm256_storeu_pd(out, _mm256_add_pd(_mm256_loadu_pd(out), s));
-}
-#endif
-
 // Lane l of row k becomes lane k of row l, of W rows: in stages that exchange blocks of 1, 2, 4, ... lanes
 #if defined(__clang__)
 #define PICK(a, b, ...) __builtin_shufflevector(a, b, (__VA_ARGS__)...)
 #else
-#define PICK(a, b, ...) __builtin_shuffle(a, b, Int<T>{(__VA_ARGS__)...})
+#define PICK(a, b, ...) __builtin_shuffle(a, b, Int<T, B>{(__VA_ARGS__)...})
 #endif
-template <class T, int Step, int... I> INLINE void exchange(Vec<T>& a, Vec<T>& b, std::integer_sequence<int, I...>) {
-    const Vec<T> low = PICK(a, b, I & Step ? W<T> + I - Step : I), high = PICK(a, b, I & Step ? W<T> + I : I + Step);
+template <class T, int B, int Step, int... I> INLINE void exchange(Vec<T, B>& a, Vec<T, B>& b, std::integer_sequence<int, I...>) {
+    constexpr int N = W<T, B>;
+    const Vec<T, B> low = PICK(a, b, I & Step ? N + I - Step : I), high = PICK(a, b, I & Step ? N + I : I + Step);
     a = low, b = high;
 }
-template <class T, int Step = 1> INLINE void transpose(Vec<T> (&rows)[W<T>]) {
-    EACH(k, W<T>) if (!(k & Step)) exchange<T, Step>(rows[k], rows[k | Step], std::make_integer_sequence<int, W<T>>{});
-    if constexpr (2 * Step < W<T>) transpose<T, 2 * Step>(rows);
+template <class T, int B = ONLINEGP_BYTES, int Step = 1> INLINE void transpose(Vec<T, B> (&rows)[W<T, B>]) {
+    constexpr int N = W<T, B>;
+    EACH(k, N) if (!(k & Step)) exchange<T, B, Step>(rows[k], rows[k | Step], std::make_integer_sequence<int, N>{});
+    if constexpr (2 * Step < N) transpose<T, B, 2 * Step>(rows);
 }
 
-template <class T> INLINE Int<T> lanes() {  // 0, 1, 2, ...
-    Int<T> lane;
-    for (int i = 0; i < W<T>; i++) lane[i] = i;
+template <class T, int B = ONLINEGP_BYTES> INLINE Int<T, B> lanes() {  // 0, 1, 2, ...
+    Int<T, B> lane;
+    for (int i = 0; i < W<T, B>; i++) lane[i] = i;
     return lane;
 }
 // The lanes below `count`: all bits set there, none elsewhere.
-template <class T> INLINE Int<T> first_lanes(int count) { return lanes<T>() < (Int<T>{} + count); }
-template <class T> INLINE Vec<T> keep(Vec<T> x, Int<T> mask) { return (Vec<T>)((Int<T>)x & mask); }
+template <class T, int B = ONLINEGP_BYTES> INLINE Int<T, B> first_lanes(int count) { return lanes<T, B>() < (Int<T, B>{} + count); }
+template <class T, int B = ONLINEGP_BYTES> INLINE Vec<T, B> keep(Vec<T, B> x, Int<T, B> mask) {
+    return (Vec<T, B>)((Int<T, B>)x & mask);
+}
 template <class T> INLINE Vec<T> magnitude(Vec<T> x) {  // all but the sign
     return keep<T>(x, (Int<T>)(~Bits<T>{} >> 1));
 }
@@ -243,5 +266,21 @@ template <class T> INLINE Vec<T> sin_pi(Vec<T> x) {
     for (int i = 9; i >= 0; i--) p = fma(p, u, V{} + T(c[i]));
     return (V)((Bits<T>)(p * r) ^ (Bits<T>)t << (8 * sizeof(T) - 1));
 }
+
+// Vectors of at most 32 bytes under the same names, for triangles: wider ones waste more along the diagonal, and cross a line
+// of the cache wherever a row moves up by one.
+namespace narrow {
+constexpr int B = ONLINEGP_BYTES < 32 ? ONLINEGP_BYTES : 32;
+template <class T> using Vec = ONLINEGP_ISA::Vec<T, B>;
+template <class T> using Int = ONLINEGP_ISA::Int<T, B>;
+template <class T> constexpr int W = ONLINEGP_ISA::W<T, B>;
+template <class T> INLINE Vec<T> load(const T* p) { return ONLINEGP_ISA::load<T, B>(p); }
+template <class T> INLINE void store(T* p, Vec<T> x) { ONLINEGP_ISA::store<T, B>(p, x); }
+template <class T> INLINE Vec<T> splat(T x) { return ONLINEGP_ISA::splat<T, B>(x); }
+template <class T> INLINE Int<T> first_lanes(int count) { return ONLINEGP_ISA::first_lanes<T, B>(count); }
+template <class T> INLINE Vec<T> keep(Vec<T> x, Int<T> mask) { return ONLINEGP_ISA::keep<T, B>(x, mask); }
+template <class T> INLINE void transpose(Vec<T> (&rows)[W<T>]) { ONLINEGP_ISA::transpose<T, B>(rows); }
+template <class T> INLINE void add_sums(T* out, Vec<T> a, Vec<T> b, Vec<T> c, Vec<T> d) { ONLINEGP_ISA::add_sums<T, B>(out, a, b, c, d); }
+}  // namespace narrow
 
 }  // namespace onlinegp::ONLINEGP_ISA

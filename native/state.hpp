@@ -7,7 +7,7 @@
 namespace onlinegp::ONLINEGP_ISA {
 
 template <class T> struct State {
-    static constexpr int PAD = Triangle<T>::PAD;
+    static constexpr int PAD = W<T> > 4 ? W<T> : 4;
 
     const Recipe& recipe;
     int d, p;

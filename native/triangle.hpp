@@ -7,6 +7,7 @@
 #include "turn.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
+namespace narrow {
 
 template <class T> struct Triangle {
     static constexpr int PAD = W<T> > 4 ? W<T> : 4;
@@ -62,7 +63,7 @@ template <class T> struct Factor : Triangle<T> {
                 store(x + r, half + fma(l[3], y[3], l[2] * y[2]));
             };
             int64_t r = (i + 4) / W<T> * W<T>;  // from the diagonal on, as the next four wait for it
-            if (r < i + 4) tile(r, ~first_lanes<T>(int(i + 4 - r))), r += W<T>;
+            if (W<T> > 4 && r < i + 4) tile(r, ~first_lanes<T>(int(i + 4 - r))), r += W<T>;
             for (; r < m; r += W<T>) tile(r, ~Int<T>{});
         }
     }
@@ -78,12 +79,12 @@ template <class T> struct Factor : Triangle<T> {
                 EACH(k, N) v[k] = keep<T>(load(x[k] + r), lanes);
                 EACH(c, 4) {
                     const Vec<T> l = load(p + c * n + r);
-                    EACH(k, N) sums[k][c] = fma(l, v[k], sums[k][c]);
+                    EACH(k, N) sums[k][c] = fma(-l, v[k], sums[k][c]);
                 }
             };
             int64_t r = (m - 1) / W<T> * W<T>;  // towards the diagonal, whose rows are the last to be known
             for (; r >= i + 4; r -= W<T>) tile(r, ~Int<T>{});
-            if (r + W<T> > i + 4) tile(r, ~first_lanes<T>(int(i + 4 - r)));
+            if (W<T> > 4 && r + W<T> > i + 4) tile(r, ~first_lanes<T>(int(i + 4 - r)));
             const Corner corner(p + i, n, side + i);
             EACH(k, N) corner.backward(x[k] + i, sums[k]);
         }
@@ -96,7 +97,10 @@ template <class T> struct Factor : Triangle<T> {
         for (int64_t c = 0; c < j; c++) {
             T* p = column(c);
             row[c] = p[j];
-            std::memmove(p + j, p + j + 1, size_t(m - 1 - j) * sizeof(T)), p[m - 1] = 0;
+            int64_t r = j;
+            for (; r % W<T> && r < m; r++) p[r] = p[r + 1];
+            for (; r < m; r += W<T>) store(p + r, load_anywhere<Vec<T>>(p + r + 1));
+            p[this->rows - 1] = 0;
         }
         for (int64_t r = j / W<T> * W<T>; r < j; r++) turn.n[r] = turn.f[r] = 0, turn.e[r] = 1;
         for (int64_t r = m; r % W<T>; r++) turn.n[r] = turn.f[r] = turn.e[r] = 0;
@@ -166,9 +170,8 @@ template <class T> struct Factor : Triangle<T> {
         }
         INLINE void backward(T* x, const Vec<T> (&sums)[4]) const {
             Four y;
-            T s[4] = {};
-            add_sums<T>(s, sums[0], sums[1], sums[2], sums[3]);
-            EACH(r, 4) y[r] = (x[r] - s[r]) * inv[r];
+            add_sums<T>(x, sums[0], sums[1], sums[2], sums[3]);
+            EACH(r, 4) y[r] = x[r] * inv[r];
             EACH(e, 4) EACH(c, 4) if (c < 3 - e) y[c] = fma1(-(low[3 - e][c] * inv[c]), T(y[3 - e]), T(y[c]));
             store_anywhere(x, y);
         }
@@ -241,10 +244,12 @@ template <class T> struct Symmetric : Triangle<T> {
                 store(Y + r, y);
             }
             transpose<T>(out);
+            Vec<T> here{}, &running = After ? sums : here;  // where little else is to be done, `sums` is waited for only once
             EACH(k, G) {
-                const Vec<T> own = out[k];
-                out[k] = fma(splat<T>(f[r + k]), sums, own * splat<T>(e[r + k])), sums = fma(splat<T>(n[r + k]), own, sums);
+                const Vec<T> own = out[k], before = After ? sums : sums + here;
+                out[k] = fma(splat<T>(f[r + k]), before, own * splat<T>(e[r + k])), running = fma(splat<T>(n[r + k]), own, running);
             }
+            if (!After) sums += here;
         };
         const auto write = [&](int64_t r, Vec<T> last) ALWAYS {
             held[G - 1] = last;
@@ -297,4 +302,6 @@ template <class T> struct Symmetric : Triangle<T> {
     }
 };
 
+}  // namespace narrow
+using narrow::Triangle, narrow::Factor, narrow::Symmetric;
 }  // namespace onlinegp::ONLINEGP_ISA

@@ -4,20 +4,9 @@
 //
 // so that x E needs one sum of n_k x_k that runs along with it.
 #pragma once
-#include <cstring>
 #include "simd.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
-
-template <class X, class T> INLINE void store_anywhere(T* p, X x) { std::memcpy(p, &x, sizeof x); }
-template <class T> INLINE double square(T a) { return double(a) * double(a); }
-template <class T> INLINE T fma1(T a, T b, T c) {  // rounded once where the machine can
-#if defined(__FMA__) || defined(__aarch64__)
-    return std::fma(a, b, c);
-#else
-    return a * b + c;
-#endif
-}
 
 template <class T> struct Turn {
     T *n, *e, *f;  // n, nu_{i-1} / nu_i, -n_i / (nu_i nu_{i-1}), (m,) and zero from there on; 0, 1, 0 before j, and e_j = f_j = 0
