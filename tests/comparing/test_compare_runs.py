@@ -159,7 +159,7 @@ def test_every_class_gets_the_same_effort_and_what_is_given_stays(found):
     assert found["small"].params["budget"] == 10
     assert max(run.size for run in found["small"].runs) <= 10
     assert (found["as it is"].tried, found["as it is"].params["noise"]) == (0, 0.1)
-    assert "at most 3000 rows of trials for each" in repr(found)
+    assert "at most 3000 rows of trials for each" in " ".join(repr(found).split())
 
 
 def test_tuning_pays_on_rows_that_it_has_not_seen():
@@ -282,6 +282,7 @@ def test_by_density():
         ({"models": [ogp.KLMS, ogp.KLMS]}, ValueError, "KLMS twice"),
         ({"models": [partial(ogp.KLMS, stepp=1.0)]}, ValueError, "KLMS has no parameter 'stepp'"),
         ({"models": [int]}, TypeError, "models must be classes such as"),
+        ({"models": [partial(ogp.KLMS, RBF(2.0))]}, TypeError, "must have their parameters by name"),
         ({"models": [ogp.KLMS(step=-1.0)]}, ValueError, "step must be"),
         ({"stream": noise(0)}, TypeError, "Permutations\\(X, y\\) for rows whose order means nothing"),
         ({"stream": lambda seed: noise(0)}, ValueError, "stream must depend on its seed"),

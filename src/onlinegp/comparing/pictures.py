@@ -17,6 +17,7 @@ COSTS = {
     "multiplications": "multiplications per sample",
     "bytes": "memory [bytes]",
 }
+MARKS = ("o", "s", "^", "D")  # when the colors are used up, as the styles of lines
 LETTER, LINE = 5.0, 9.0  # about the width of a letter and the height of a line in labels, in typographic points
 
 
@@ -30,13 +31,14 @@ def draw(found: Comparison, cost: str, names: Sequence[str], figure: Any) -> Any
     left, right = figure.subplots(1, 2, width_ratios=[3, 2])
     points = {}
     for i, name in enumerate(names):
-        look = {"color": COLORS[i % len(COLORS)], "ls": STYLES[i // len(COLORS) % len(STYLES)]}
+        used_up = i // len(COLORS)
+        look = {"color": COLORS[i % len(COLORS)], "ls": STYLES[used_up % len(STYLES)]}
         curve, steady = found.curve(name), found.steady_state(name)
         left.fill_between(found.samples, curve.low, curve.high, color=look["color"], alpha=0.15, lw=0)
         left.plot(found.samples, curve.value, label=name, lw=1.4, **look)
         points[name] = (float(np.mean(found[name].of(cost))), float(steady.value))
         half = [[float(steady.value - steady.low)], [float(steady.high - steady.value)]]
-        right.errorbar(*points[name], yerr=half, fmt="o", color=look["color"], capsize=2)
+        right.errorbar(*points[name], yerr=half, fmt=MARKS[used_up % len(MARKS)], color=look["color"], capsize=2)
     level = f"{found.settings.level:.0%} band"
     left.set(
         xlabel="samples", ylabel=TITLES[found.settings.by], title=f"Mean of {len(found.settings.seeds)} runs, {level}"
@@ -53,12 +55,26 @@ def draw(found: Comparison, cost: str, names: Sequence[str], figure: Any) -> Any
     for ax in (left, right):
         ax.spines[["top", "right"]].set_visible(False)
         ax.margins(*((0.02, 0.05) if ax is left else (0.25, 0.15)))
+    plain(right)
     label(right, points)
     return figure
 
 
+def plain(ax: Any) -> None:
+    """Write the numbers of a logarithmic axis as 2, 5, 10: powers of ten leave too little room for one another."""
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
+
+    low, high = ax.get_xlim()
+    steps = (1.0, 2.0, 5.0) if high < 1e3 * low else (1.0,)
+    ax.xaxis.set_major_locator(MaxNLocator(4) if high < 5.0 * low else LogLocator(subs=steps))
+    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+
+
 def label(ax: Any, points: dict[str, tuple[float, float]]) -> None:
     """Write the names beside points, toward the middle; a name that would cover another moves below it."""
+    from matplotlib.patheffects import withStroke
+
     ax.figure.draw_without_rendering()  # only now is the place of each point known
     unit = ax.figure.dpi / 72.0  # pixels in a typographic point
     places = {name: (ax.transData.transform(point) - ax.bbox.min) / unit for name, point in points.items()}
@@ -74,6 +90,7 @@ def label(ax: Any, points: dict[str, tuple[float, float]]) -> None:
                 height = at - LINE
         taken.append((start, start + LETTER * len(name), height))
         offset = (5 if left else -5, height - y)
-        ax.annotate(
+        text = ax.annotate(
             name, points[name], xytext=offset, textcoords="offset points", fontsize=8, ha="left" if left else "right"
         )
+        text.set_path_effects([withStroke(linewidth=2.5, foreground="white")])  # over the intervals of others
