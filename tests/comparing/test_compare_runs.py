@@ -267,6 +267,27 @@ def test_names_beside_points_that_coincide_do_not_overlap():
     assert not [(a, b) for i, a in enumerate(boxes) for b in boxes[:i] if a.overlaps(b)]
 
 
+def test_a_crowded_picture_names_the_front_and_writes_nothing_outside():
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    from onlinegp.comparing.pictures import label, plain
+
+    points = {f"algorithm {i}": (1.0 + 1e-3 * i, -10.0 - 1e-3 * i) for i in range(40)} | {"far": (4.0, 0.0)}
+    figure = Figure(layout="constrained")
+    ax = figure.subplots()
+    ax.plot(*np.transpose(list(points.values())), "o")
+    ax.set_xscale("log")
+    plain(ax)
+    label(ax, points, ["algorithm 39"])
+    figure.draw_without_rendering()
+    assert {"algorithm 39", "far"} <= {text.get_text() for text in ax.texts}
+    assert len(ax.texts) < 10
+    assert all(text.get_window_extent().y0 > ax.bbox.y0 - 5 for text in ax.texts)
+    low, high = ax.get_xlim()
+    assert 2 <= sum(low <= tick <= high for tick in ax.get_xticks()) <= 6
+
+
 def test_by_density():
     models = {"zero": Constant(), "one": Constant(value=1.0)}
     found = ogp.compare(models, noise, runs=5, by="density", jobs=1)

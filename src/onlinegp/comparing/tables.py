@@ -14,7 +14,7 @@ from onlinegp.comparing.results import CONVERGED, Comparison, Entry
 UNITS = {"error": "dB", "density": "nats"}
 WORDS = {"error": "error", "density": "log density"}
 TITLES = {"error": "MSE [dB]", "density": "log density"}
-WIDTH = 90  # of the words below the table
+WIDTH = 84  # of the words below the table
 COLUMNS = ("behind the best", "95% covers", "converged", "centers", "us", "mult.", "bytes")  # after the steady state
 
 
