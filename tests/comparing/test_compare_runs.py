@@ -201,6 +201,9 @@ def test_what_breaks_down_is_not_ranked():
     assert [entry.name for entry in found.ranked] == ["stable"]
     assert found["unstable"].broken == 3
     assert "broke down in 3 of 3 runs" in repr(found)
+    assert "Nothing was tuned." in repr(found)
+    with pytest.raises(ValueError, match="came through all runs, got 'unstable'"):
+        found.plot(names=["unstable"])
     assert r"\multicolumn{8}{l}{broke down in 3 of 3 runs}" in found.latex()
     assert found.figures()[-1]["broken_runs"] == 3
 

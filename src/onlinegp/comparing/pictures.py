@@ -31,7 +31,7 @@ def draw(found: Comparison, cost: str, names: Sequence[str], figure: Any) -> Any
         figure = pyplot.figure(figsize=(10.5, 4.6), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[3, 2])
     points = {}
-    faint = min(0.15, 1.2 / len(names))
+    faint = min(0.15, 1.2 / max(1, len(names)))
     for i, name in enumerate(names):
         used_up = i // len(COLORS)
         look = {"color": COLORS[i % len(COLORS)], "ls": STYLES[used_up % len(STYLES)]}
