@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = "$ onlinegp "
+DPI = 120
 
 
 class Ran(NamedTuple):
@@ -77,8 +78,10 @@ def show(app: Any, page: str, source: list[str]) -> None:
         for figure in ran.figures:
             number += 1
             path = folder / f"{page.replace('/', '-')}-{number}.png"
-            figure.savefig(path, dpi=120)
-            shown.append(f"\n\n```{{image}} /generated/figures/{path.name}\n:alt: What the code above draws\n```\n")
+            figure.savefig(path, dpi=DPI)
+            width = round(DPI * figure.get_figwidth())  # with a width, a click opens the picture in full: for phones
+            options = f":alt: What the code above draws\n:width: {width}px"
+            shown.append(f"\n\n```{{image}} /generated/figures/{path.name}\n{options}\n```\n")
     source[0] = "".join(shown) + text[last:]
 
 

@@ -169,7 +169,7 @@ def test_many_runs_have_intervals_and_tables(tmp_path, data):
     table = json.loads(files["json"].read_text())
     assert {row["algorithm"] for row in table} == {"qklms", "krlst(budget=20)", "linearrls"}
     assert all(row["steady_low"] < row["steady"] < row["steady_high"] for row in table)
-    told = done.stdout.decode()
+    told = " ".join(done.stdout.decode().split())
     assert "4 runs of 485 rows" in told  # of 1940
     assert "on 60 other rows, at most 500 rows" in told
     assert files["csv"].read_text().startswith("algorithm,")

@@ -159,7 +159,7 @@ def test_every_class_gets_the_same_effort_and_what_is_given_stays(found):
     assert found["small"].params["budget"] == 10
     assert max(run.size for run in found["small"].runs) <= 10
     assert (found["as it is"].tried, found["as it is"].params["noise"]) == (0, 0.1)
-    assert "at most 3000 rows of trials for each" in repr(found)
+    assert "at most 3000 rows of trials for each" in " ".join(repr(found).split())
 
 
 def test_tuning_pays_on_rows_that_it_has_not_seen():
@@ -201,6 +201,9 @@ def test_what_breaks_down_is_not_ranked():
     assert [entry.name for entry in found.ranked] == ["stable"]
     assert found["unstable"].broken == 3
     assert "broke down in 3 of 3 runs" in repr(found)
+    assert "Nothing was tuned." in repr(found)
+    with pytest.raises(ValueError, match="came through all runs, got 'unstable'"):
+        found.plot(names=["unstable"])
     assert r"\multicolumn{8}{l}{broke down in 3 of 3 runs}" in found.latex()
     assert found.figures()[-1]["broken_runs"] == 3
 
@@ -267,6 +270,27 @@ def test_names_beside_points_that_coincide_do_not_overlap():
     assert not [(a, b) for i, a in enumerate(boxes) for b in boxes[:i] if a.overlaps(b)]
 
 
+def test_a_crowded_picture_names_the_front_and_writes_nothing_outside():
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    from onlinegp.comparing.pictures import label, plain
+
+    points = {f"algorithm {i}": (1.0 + 1e-3 * i, -10.0 - 1e-3 * i) for i in range(40)} | {"far": (4.0, 0.0)}
+    figure = Figure(layout="constrained")
+    ax = figure.subplots()
+    ax.plot(*np.transpose(list(points.values())), "o")
+    ax.set_xscale("log")
+    plain(ax)
+    label(ax, points, ["algorithm 39"])
+    figure.draw_without_rendering()
+    assert {"algorithm 39", "far"} <= {text.get_text() for text in ax.texts}
+    assert len(ax.texts) < 10
+    assert all(text.get_window_extent().y0 > ax.bbox.y0 - 5 for text in ax.texts)
+    low, high = ax.get_xlim()
+    assert 2 <= sum(low <= tick <= high for tick in ax.get_xticks()) <= 6
+
+
 def test_by_density():
     models = {"zero": Constant(), "one": Constant(value=1.0)}
     found = ogp.compare(models, noise, runs=5, by="density", jobs=1)
@@ -282,6 +306,7 @@ def test_by_density():
         ({"models": [ogp.KLMS, ogp.KLMS]}, ValueError, "KLMS twice"),
         ({"models": [partial(ogp.KLMS, stepp=1.0)]}, ValueError, "KLMS has no parameter 'stepp'"),
         ({"models": [int]}, TypeError, "models must be classes such as"),
+        ({"models": [partial(ogp.KLMS, RBF(2.0))]}, TypeError, "must have their parameters by name"),
         ({"models": [ogp.KLMS(step=-1.0)]}, ValueError, "step must be"),
         ({"stream": noise(0)}, TypeError, "Permutations\\(X, y\\) for rows whose order means nothing"),
         ({"stream": lambda seed: noise(0)}, ValueError, "stream must depend on its seed"),

@@ -87,11 +87,14 @@ def test_every_file_that_a_page_names_exists():
 
 
 def test_every_estimator_is_documented():
-    """A page of its own, which the list of estimators names; a place in the catalogue; a case on the choosing page."""
+    """A page that the list of estimators names; a place in the catalogue; a case on the choosing page; its variance."""
     from catalogue import catalogue, models, page
+
+    from onlinegp.models.families import FAMILIES, family
 
     listed = (ROOT / "docs" / "api" / "estimators.md").read_text("utf-8")
     choosing = (ROOT / "docs" / "guide" / "choosing.md").read_text("utf-8")
+    variances = (ROOT / "docs" / "guide" / "uncertainty.md").read_text("utf-8")
     everything = catalogue()
     assert {"Auto", "KRLST", "Mixture", "LinearRLS"} <= models().keys()
     for estimator, cls in models().items():
@@ -99,5 +102,7 @@ def test_every_estimator_is_documented():
         assert f"### [{estimator}](" in everything
         assert f".. autoclass:: {estimator}" in page(estimator, cls)
         assert re.search(rf"`{estimator}\b", choosing)
+        if family(cls) != FAMILIES["onlinegp.models.combined"]:
+            assert re.search(rf"`{estimator}\b", variances)
     assert "<batch>" in listed
     assert "OnlineRegressor" in (ROOT / "docs" / "api" / "base.md").read_text("utf-8")

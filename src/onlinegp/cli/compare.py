@@ -27,7 +27,7 @@ from onlinegp.cli.options import (
 from onlinegp.cli.parsing import parse_model, parse_models
 from onlinegp.cli.paths import Paths
 from onlinegp.comparing.entrants import Entrant
-from onlinegp.comparing.pictures import label
+from onlinegp.comparing.pictures import label, plain
 from onlinegp.files.atomic import write_atomically
 from onlinegp.models.families import OTHER, family
 from onlinegp.plots import COLORS, STYLES
@@ -283,5 +283,6 @@ def draw(results: list[Result]) -> Any:
     cost.margins(x=0.25, y=0.15)
     for ax in (over_time, cost):
         ax.spines[["top", "right"]].set_visible(False)
+    plain(cost)
     label(cost, points)
     return figure

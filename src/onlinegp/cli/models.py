@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+import re
 
 from onlinegp.models.families import family
 from onlinegp.streams.running.prepare import shown
 from onlinegp.streams.running.registry import Algorithm, algorithm, algorithms, by_family
+
+ROLE = re.compile(r":\w+:`(?:~[\w.]*\.)?([^`]+)`")  # :class:`~onlinegp.KRLST`, which is for the web pages
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +38,11 @@ def _listed(title: str, members: list[Algorithm]) -> str:
 
 
 def _in_full(one: Algorithm) -> str:
-    return f"{one.name}: onlinegp.{one.estimator.__name__}\n\n{inspect.getdoc(one.estimator)}"
+    cls = one.estimator
+    text = ROLE.sub(r"`\1`", inspect.getdoc(cls) or "").replace("``", "`")
+    facts = {"Cost": cls.cost, "Memory": cls.memory, "Variance of y": cls.variance}
+    told = "\n".join(f"{label}: {fact}." for label, fact in facts.items() if fact)
+    return f"{one.name}: onlinegp.{cls.__name__}\n\n{told}\n\n{text}"
 
 
 def _plain(one: Algorithm) -> dict[str, object]:
@@ -46,6 +53,9 @@ def _plain(one: Algorithm) -> dict[str, object]:
         "family": family(one.estimator),
         "summary": one.summary,
         "cost": one.estimator.cost,
+        "memory": one.estimator.memory,
+        "equation": one.estimator.equation,
+        "variance": one.estimator.variance,
         "parameters": defaults,
         "citation": one.estimator.citation,
     }

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what",
         nargs="?",
         metavar="NAME",
-        help="an experiment, a paper, or all (those of the paper that this library grew from); see --list",
+        help="an experiment, a paper, or all; without it, those of the paper that this library grew from; see --list",
     )
     parser.add_argument("--list", action="store_true", help="list papers and experiments, and end")
     parser.add_argument("--out", type=Path, default=Path("out/reproduce"), metavar="DIR", help="where (out/reproduce)")

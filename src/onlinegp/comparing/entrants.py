@@ -61,8 +61,11 @@ def _entrant(name: str, one: Any) -> Entrant | Fixed:
 
 def _class_of(one: Any) -> type[OnlineRegressor]:
     """Return the class of a model, of a class, or of a class with some parameters given."""
-    partly = isinstance(one, partial) and not one.args
-    cls = type(one) if isinstance(one, OnlineRegressor) else one.func if partly else one
+    if isinstance(one, partial) and one.args:
+        raise TypeError(
+            f"models must have their parameters by name, as in partial(onlinegp.KRLST, budget=50), got {one!r}."
+        )
+    cls = type(one) if isinstance(one, OnlineRegressor) else one.func if isinstance(one, partial) else one
     if not (isinstance(cls, type) and issubclass(cls, OnlineRegressor)):
         raise TypeError(
             f"models must be classes such as onlinegp.KRLST, which are tuned, functools.partial(onlinegp.KRLST, "

@@ -17,7 +17,9 @@ COSTS = {
     "multiplications": "multiplications per sample",
     "bytes": "memory [bytes]",
 }
+MARKS = ("o", "s", "^", "D", "v", "P", "X")  # when the colors are used up, as the styles of lines
 LETTER, LINE = 5.0, 9.0  # about the width of a letter and the height of a line in labels, in typographic points
+ROOM = 5  # lines by which a name may be away from its point
 
 
 def draw(found: Comparison, cost: str, names: Sequence[str], figure: Any) -> Any:
@@ -29,21 +31,26 @@ def draw(found: Comparison, cost: str, names: Sequence[str], figure: Any) -> Any
         figure = pyplot.figure(figsize=(10.5, 4.6), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[3, 2])
     points = {}
+    faint = min(0.15, 1.2 / max(1, len(names)))
     for i, name in enumerate(names):
-        look = {"color": COLORS[i % len(COLORS)], "ls": STYLES[i // len(COLORS) % len(STYLES)]}
+        used_up = i // len(COLORS)
+        look = {"color": COLORS[i % len(COLORS)], "ls": STYLES[used_up % len(STYLES)]}
+        mark = MARKS[used_up % len(MARKS)]
         curve, steady = found.curve(name), found.steady_state(name)
-        left.fill_between(found.samples, curve.low, curve.high, color=look["color"], alpha=0.15, lw=0)
-        left.plot(found.samples, curve.value, label=name, lw=1.4, **look)
+        left.fill_between(found.samples, curve.low, curve.high, color=look["color"], alpha=faint, lw=0)
+        left.plot(
+            found.samples, curve.value, label=name, lw=1.4, marker=mark, ms=5, markevery=[], **look
+        )  # in the legend
         points[name] = (float(np.mean(found[name].of(cost))), float(steady.value))
         half = [[float(steady.value - steady.low)], [float(steady.high - steady.value)]]
-        right.errorbar(*points[name], yerr=half, fmt="o", color=look["color"], capsize=2)
+        right.errorbar(*points[name], yerr=half, fmt=mark, color=look["color"], capsize=2)
     level = f"{found.settings.level:.0%} band"
     left.set(
         xlabel="samples", ylabel=TITLES[found.settings.by], title=f"Mean of {len(found.settings.seeds)} runs, {level}"
     )
     figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8, frameon=False)
-    front = [points[name] for name in found.pareto(cost) if name in points]
-    right.plot(*np.transpose(front), color="0.6", lw=1, ls="--", zorder=0)
+    front = [name for name in found.pareto(cost) if name in points]
+    right.plot(*np.transpose([points[name] for name in front]), color="0.6", lw=1, ls="--", zorder=0)
     right.set(
         xscale="log",
         xlabel=COSTS[cost],
@@ -53,17 +60,34 @@ def draw(found: Comparison, cost: str, names: Sequence[str], figure: Any) -> Any
     for ax in (left, right):
         ax.spines[["top", "right"]].set_visible(False)
         ax.margins(*((0.02, 0.05) if ax is left else (0.25, 0.15)))
-    label(right, points)
+    plain(right)
+    label(right, points, front)
     return figure
 
 
-def label(ax: Any, points: dict[str, tuple[float, float]]) -> None:
-    """Write the names beside points, toward the middle; a name that would cover another moves below it."""
+def plain(ax: Any) -> None:
+    """Write the numbers of a short logarithmic axis as 2, 5, 10: there is too little room for powers of ten."""
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
+
+    low, high = ax.get_xlim()
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    if high < 50.0 * low:
+        ax.xaxis.set_major_locator(MaxNLocator(4) if high < 5.0 * low else LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+
+
+def label(ax: Any, points: dict[str, tuple[float, float]], first: Sequence[str] = ()) -> None:
+    """Write the names beside points, toward the middle; a name that would cover another moves below it.
+
+    Those of `first` are written first. A name for which there is no room is left out: the legend has it.
+    """
+    from matplotlib.patheffects import withStroke
+
     ax.figure.draw_without_rendering()  # only now is the place of each point known
     unit = ax.figure.dpi / 72.0  # pixels in a typographic point
     places = {name: (ax.transData.transform(point) - ax.bbox.min) / unit for name, point in points.items()}
     taken: list[tuple[float, float, float]] = []
-    for name in sorted(places, key=lambda name: -places[name][1]):
+    for name in sorted(places, key=lambda name: (name not in first, -places[name][1])):
         x, y = places[name]
         left = x < ax.bbox.width / unit / 2
         start = x + 5 if left else x - 5 - LETTER * len(name)
@@ -72,8 +96,11 @@ def label(ax: Any, points: dict[str, tuple[float, float]]) -> None:
         for at in sorted(beside, reverse=True):
             if abs(at - height) < LINE:
                 height = at - LINE
+        if height < max(0.0, y + 3 - ROOM * LINE):
+            continue
         taken.append((start, start + LETTER * len(name), height))
         offset = (5 if left else -5, height - y)
-        ax.annotate(
+        text = ax.annotate(
             name, points[name], xytext=offset, textcoords="offset points", fontsize=8, ha="left" if left else "right"
         )
+        text.set_path_effects([withStroke(linewidth=2.5, foreground="white")])  # over the intervals of others

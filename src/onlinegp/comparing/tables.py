@@ -12,7 +12,9 @@ import numpy as np
 from onlinegp.comparing.results import CONVERGED, Comparison, Entry
 
 UNITS = {"error": "dB", "density": "nats"}
+WORDS = {"error": "error", "density": "log density"}
 TITLES = {"error": "MSE [dB]", "density": "log density"}
+WIDTH = 84  # of the words below the table
 COLUMNS = ("behind the best", "95% covers", "converged", "centers", "us", "mult.", "bytes")  # after the steady state
 
 
@@ -46,14 +48,18 @@ def _row(found: Comparison, entry: Entry, fronts: dict[str, list[str]]) -> dict[
 def described(found: Comparison) -> str:
     """Return in words how the comparison was made."""
     s = found.settings
+    tuned = (
+        f"Tuned by {s.by} on {s.tuning_rows} other rows, at most {s.effort} rows of trials for each algorithm."
+        if any(entry.tried for entry in found.entries)
+        else "Nothing was tuned."
+    )
     where = "" if s.since == 0 else f" after row {s.since}"
     return (
         f"{len(s.seeds)} runs of {s.rows} rows. Steady state: the last {s.steady} rows of each. Intervals: "
         f"{s.level:.0%}, Student's t over runs; behind the best: paired over runs. Converged: samples{where} until the "
-        f"mean error of {s.window} rows is within {CONVERGED:g} dB of the steady state. Tuned by {s.by} on "
-        f"{s.tuning_rows} other rows, at most {s.effort} rows of trials for each algorithm. Processor time was "
-        f"measured, multiplications are from the formula of each class, both per sample; * is on the front of error "
-        f"against time."
+        f"mean error of {s.window} rows is within {CONVERGED:g} dB of the steady state. {tuned} Processor time was "
+        f"measured, multiplications are from the formula of each class, both per sample; * marks those that no other "
+        f"beats in both {WORDS[s.by]} and time, the Pareto front."
     )
 
 
@@ -68,7 +74,7 @@ def text(found: Comparison) -> str:
         )
         for row in (titles, *rows)
     ]
-    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], "", textwrap.fill(described(found), len(lines[0]))])
+    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], "", textwrap.fill(described(found), WIDTH)])
 
 
 def _cells(found: Comparison, row: dict[str, Any]) -> list[str]:

@@ -50,7 +50,8 @@ def page(results: dict[str, Any], sections: Sequence[Section]) -> str:
     papers = list(dict.fromkeys(section.paper for section in sections))
     title = "The paper, reproduced" if len(papers) == 1 else "The papers, reproduced"
     of = "the paper" if len(papers) == 1 else "the papers"
-    summary = f"<p>Of {len(holds)} statements of {of}, {sum(holds)} hold here."
+    statements, hold = "statement" if len(holds) == 1 else "statements", "holds" if sum(holds) == 1 else "hold"
+    summary = f"<p>Of {len(holds)} {statements} of {of}, {sum(holds)} {hold} here."
     summary += f" onlinegp {escape(results['version'])}, seed {results['seed']}.</p>"
     body = "\n".join(
         f"<p>{escape(paper)}</p>\n" + "\n".join(_section(one) for one in sections if one.paper == paper)

@@ -19,7 +19,7 @@ from onlinegp.recipes.multiplications import ERRORS, kernel_row
 
 BLOCK = 256  # rows of a compiled call, between which Ctrl-C is heard
 Kind = IntEnum("Kind", ["KAP", "LKAPA", "NLKAPA", "KAPSM", "PHYPASS"], start=0)  # as in native/api.hpp
-NO_VARIANCE = "none of its own: the root mean square of the last hundred errors or so, the same everywhere"
+NO_VARIANCE = "none of its own: the mean square of about the last 100 errors, the same everywhere"
 
 
 class AffineRegressor(ExpansionRegressor):

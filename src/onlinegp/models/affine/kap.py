@@ -100,16 +100,19 @@ class Gram:
 
 @parameters
 class KAP(CoherentRegressor):
-    """Kernel affine projection: the weights move as little as corrects the last rows; coherent samples are no centers.
+    """Kernel affine projection: the smallest change of the weights that corrects the last rows, with a coherence rule.
 
         alpha <- alpha + step H' (epsilon I + H H')^-1 (y - H alpha),    H = k(X, C) of the last `window` rows
 
     O(m w + w^3) per sample with m centers and w rows in the window; m is bounded on a bounded input domain. With one
-    row it is :class:`~onlinegp.KNLMS`. It has no predictive variance of its own: the standard deviation is the root
-    mean square of its last hundred errors or so.
+    row it is :class:`~onlinegp.KNLMS`. It has no predictive variance of its own: the variance of y is the mean square
+    of about its last 100 errors, the same everywhere.
 
-    Differs from KAFBOX: which forgets to store the norms of all centers but the first, so that its coherence is wrong
-    for kernels whose k(x, x) is not 1, and takes a negative k(x, c) for incoherent.
+    Use it where inputs are correlated, as the lags of a series are: it then learns faster than KNLMS. Not where the
+    noise is strong, which a large window follows, nor where intervals matter: take :class:`~onlinegp.KRLST`.
+
+    Differs from KAFBOX: there only the norm of the first center is stored, so that the coherence is wrong for kernels
+    whose k(x, x) is not 1, and a negative k(x, c) counts as incoherent.
 
     Parameters
     ----------

@@ -82,9 +82,14 @@ class KAPSM(RecentRegressor):
 
     where P scales f back to the ball |f| <= radius in the space of the kernel, if it is outside. O(m + w^2) per sample
     with w the window; every sample becomes a center, up to the budget, at which the oldest is removed. It has no
-    predictive variance of its own: the standard deviation is the root mean square of its last hundred errors or so.
+    predictive variance of its own: the variance of y is the mean square of about its last 100 errors, the same
+    everywhere.
 
-    Differs from KAFBOX: where the norm of f is never computed, so that the ball has no effect; and whose step for a row
+    Use it where a bound on the norm of f is known. Not against outliers: the step grows with the error for each of the
+    losses; :class:`~onlinegp.Robust` limits their effect. The paper is on classification; this is its update with a
+    loss of regression.
+
+    Differs from KAFBOX: there the norm of f is never computed, so that the ball has no effect, and the step for a row
     without an error is 0 / 0 but for rounding. Several outputs are functions of their own, each in a ball.
 
     Parameters

@@ -227,11 +227,14 @@ class L2S(OnlineRegressor):
 
     with normalized Gaussians g_i and their inner products G in L2 space. Wide ones come first; a narrow one is added
     where the wide ones are there already and the error is still large. O(m d) per sample, and a system of as many
-    equations as are selected. It has no predictive variance of its own: the standard deviation is the root mean square
-    of its last hundred errors or so. The kernel is the Gaussian, so that it takes length scales in place of one.
+    equations as are selected. It has no predictive variance of its own: the variance of y is the mean square of about
+    its last 100 errors, the same everywhere. The kernel is the Gaussian, and it takes length scales in place of one.
+
+    Use it where the function is smooth in some places and rough in others. Not with many inputs: the coherence of two
+    Gaussians falls with each input, so that nearly every sample becomes one.
 
     Differs from KAFBOX: there the inner product of the first Gaussian with itself is inverted until a second one is
-    added, and a full dictionary ends in an error; here the oldest leaves.
+    added, and a full dictionary ends in an error; here the oldest is removed.
 
     Parameters
     ----------
@@ -250,7 +253,7 @@ class L2S(OnlineRegressor):
     width : float
         Errors up to it are not corrected.
     budget : int
-        The largest number of Gaussians; the oldest leaves.
+        The largest number of Gaussians; the oldest is removed.
     engine : {"auto", "native", "python"}
         What runs it: the compiled loop, the readable one, or the best that is there.
 

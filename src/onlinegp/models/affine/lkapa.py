@@ -64,10 +64,13 @@ class LKAPA(LeakyRegressor):
         alpha <- (1 - step leak) alpha,   alpha_i <- alpha_i + step (y_i - f(x_i)) for the last `window` rows
 
     This is KAPA-3 of the paper, and KAPA-1 with leak=0. O(m + w^2) per sample with w the window; every sample becomes a
-    center, up to the budget, at which the oldest is removed. It has no predictive variance of its own: the standard
-    deviation is the root mean square of its last hundred errors or so.
+    center, up to the budget, at which the oldest is removed. It has no predictive variance of its own: the variance of
+    y is the mean square of about its last 100 errors, the same everywhere.
 
-    Differs from KAFBOX: which stops learning when it has as many centers as it may.
+    Use it in place of KLMS where inputs are correlated. Not without a budget on a long stream, whose cost then grows
+    with it; :class:`~onlinegp.KAP` bounds its centers by their coherence.
+
+    Differs from KAFBOX: which stops learning when its budget M is full. Here the oldest center is removed.
 
     Parameters
     ----------
@@ -121,10 +124,13 @@ class NLKAPA(LeakyRegressor):
 
     over the last `window` rows w. This is KAPA-4 of the paper, and KAPA-2 with leak=0. O(m + w^3) per sample; every
     sample becomes a center, up to the budget, at which the oldest is removed. It has no predictive variance of its own:
-    the standard deviation is the root mean square of its last hundred errors or so.
+    the variance of y is the mean square of about its last 100 errors, the same everywhere.
 
-    Differs from KAFBOX: which stops learning when it has as many centers as it may, and leaves the Newton matrix out at
-    the first sample.
+    Use it in place of :class:`~onlinegp.LKAPA` where inputs are so correlated that this is slow. Not with a large
+    window, whose system of equations costs O(w^3), nor without a budget on a long stream.
+
+    Differs from KAFBOX: which stops learning when its budget M is full, where here the oldest center is removed, and
+    which leaves out the Newton matrix at the first sample.
 
     Parameters
     ----------

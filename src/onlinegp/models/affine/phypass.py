@@ -176,8 +176,11 @@ class PHYPASS(CoherentRegressor):
 
     where P_i projects onto the `selected` centers most coherent with row i, b_i is the error over |P_i k(x_i, .)|^2,
     and L, at least 1, makes the step as long as extrapolation allows. O(m w) per sample with w the window, and w small
-    systems of equations; m is bounded on a bounded input domain. It has no predictive variance of its own: the standard
-    deviation is the root mean square of its last hundred errors or so.
+    systems of equations; m is bounded on a bounded input domain. It has no predictive variance of its own: the variance
+    of y is the mean square of about its last 100 errors, the same everywhere.
+
+    Use it where inputs are correlated and few weights may change per row. Not where intervals matter, nor where the
+    noise is strong, unless `width` keeps it from being corrected.
 
     Differs from KAFBOX: where nothing is in error, its step is 0 / 0, and here none is made. Centers are chosen by
     coherence, which for kernels whose k(x, x) is not 1 is not k(x, c); those that the others of a row express take no

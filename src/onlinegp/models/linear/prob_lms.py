@@ -20,7 +20,8 @@ class ProbLMS(IsotropicRegressor):
         v <- v + drift,   g = v / (v x'x + noise),   w <- w + g e x,   v <- v (1 - g x'x / d)
 
     The weights drift like those of :class:`~onlinegp.Kalman`; after each of the d inputs their covariance is replaced
-    by the closest multiple v of I. O(d) per sample as LMS, with a step that is large while little is known.
+    by the closest multiple v of I. O(d) per sample as LMS, with a step that is large while little is known. The
+    variance of y is v x'x + noise: right on average over directions of x, and not in each.
 
     Use it in place of :class:`~onlinegp.LMS` where the noise is known about, for its step and its variance. Not where
     inputs are strongly correlated, whose directions it cannot tell apart.

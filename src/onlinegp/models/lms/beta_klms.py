@@ -38,8 +38,8 @@ class BetaKLMS(LMSRegressor):
     dictionary : Dictionary, optional
         Which samples become centers, from :mod:`onlinegp.recipes.dictionaries`; every sample if None.
     pruning : Pruning, optional
-        Which center leaves a full dictionary, from :mod:`onlinegp.recipes.pruning`: ``Oldest(100)`` is a sliding
-        window, ``LeastWeight(100)`` a fixed budget. None leaves if None.
+        Which center of a full dictionary is removed, from :mod:`onlinegp.recipes.pruning`: ``Oldest(100)`` is a sliding
+        window, ``LeastWeight(100)`` a fixed budget. No center is removed if None.
     engine, dtype : str
         See :class:`~onlinegp.models.lms.base.LMSRegressor`.
 

@@ -57,12 +57,15 @@ class FBKLMSLearner(ExpansionLearner):
 
 @parameters
 class FBKLMS(ExpansionRegressor):
-    """KLMS on a fixed budget: all weights move, incoherent samples become centers, and the smallest weight leaves.
+    """KLMS on a fixed budget: incoherent samples become centers, and that with the smallest weight is removed.
 
         alpha <- alpha + step e k / (epsilon + |k|^2),   x counted in k where it becomes a center
 
-    This is KNLMS with a budget. O(M) per sample with M the budget. As for KNLMS, the variance exceeds the prior's and
-    grows with the data. Do not read it as confidence.
+    All weights move at each sample: this is KNLMS with a budget. O(M) per sample with M the budget. As for KNLMS, the
+    variance exceeds the prior's and grows with the data. Do not read it as confidence.
+
+    Use it where the memory is fixed and the inputs cover more than coherence can bound. Not where O(M^2) is affordable:
+    :class:`~onlinegp.FBKRLS` and :class:`~onlinegp.KRLST` keep better centers.
 
     Parameters
     ----------
@@ -105,7 +108,7 @@ class FBKLMS(ExpansionRegressor):
     epsilon: float = 1e-2
 
     cost: ClassVar[str] = "O(M) per sample with M the budget"
-    equation: ClassVar[str] = "alpha <- alpha + step e k / (epsilon + |k|^2); the smallest weight leaves"
+    equation: ClassVar[str] = "alpha <- alpha + step e k / (epsilon + |k|^2); the smallest weight is removed"
     memory: ClassVar[str] = "O(M d) with M the budget"
     variance: ClassVar[str] = "as for KNLMS: larger than the prior's, and it grows with the data"
     citation: ClassVar[str] = (

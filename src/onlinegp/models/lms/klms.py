@@ -24,6 +24,9 @@ class KLMS(LMSRegressor):
     O(m) per sample, and m grows by one with each. As an online GP it assumes that the posterior covariance stays the
     prior's, with noise = 1 / step - k(x, x); the variance of y is 1 / step everywhere, and does not shrink.
 
+    Use it as the baseline of its family. Not on a long stream without a dictionary or pruning, as each sample then
+    costs more than the one before, nor for intervals.
+
     Parameters
     ----------
     kernel : Kernel, optional
@@ -33,8 +36,8 @@ class KLMS(LMSRegressor):
     dictionary : Dictionary, optional
         Which samples become centers, from :mod:`onlinegp.recipes.dictionaries`; every sample if None.
     pruning : Pruning, optional
-        Which center leaves a full dictionary, from :mod:`onlinegp.recipes.pruning`: ``Oldest(100)`` is a sliding
-        window, ``LeastWeight(100)`` a fixed budget. None leaves if None.
+        Which center of a full dictionary is removed, from :mod:`onlinegp.recipes.pruning`: ``Oldest(100)`` is a sliding
+        window, ``LeastWeight(100)`` a fixed budget. No center is removed if None.
     engine, dtype : str
         See :class:`~onlinegp.models.lms.base.LMSRegressor`.
 

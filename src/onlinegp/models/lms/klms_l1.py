@@ -87,12 +87,17 @@ class AdaptiveL1Learner(L1Learner):
 
 @parameters
 class KLMSCSL1(ExpansionRegressor):
-    """KLMS with a coherence dictionary and an l1 penalty, by which centers that do not matter leave again.
+    """KLMS with a coherence dictionary and an l1 penalty, which removes the centers that do not matter.
 
         alpha <- alpha + step e k,   |alpha_i| <- max(|alpha_i| - penalty, 0)
 
     O(m) per sample; m is bounded on a bounded input domain. It has no variance of its own, as an l1 penalty belongs to
-    no Gaussian prior: the standard deviation is the root mean square of the errors of about the last 100 rows.
+    no Gaussian prior: the variance of y is the mean square of the errors of about the last 100 rows, the same
+    everywhere.
+
+    Use it where centers of the past must be removed because the function or the inputs change. Not with a coherence
+    near one and a step of usual size: many near centers make it unstable, as the step is not normalized. KNLMS
+    normalizes it.
 
     Parameters
     ----------
@@ -104,13 +109,13 @@ class KLMSCSL1(ExpansionRegressor):
     coherence : float
         In (0, 1]. A sample becomes a center if its coherence with every center is at most this.
     penalty : float
-        What is taken off the size of each weight per sample. Zero for none: centers then never leave.
+        What is taken off the size of each weight per sample. Zero for none: no center is then removed.
     engine : str
         See :class:`~onlinegp.models.lms.base.ExpansionRegressor`.
 
     Notes
     -----
-    Differs from KAFBOX: where all centers have left, the next sample becomes one, while KAFBOX learns nothing more.
+    Differs from KAFBOX: where all centers were removed, the next sample becomes one, while KAFBOX learns nothing more.
 
     Examples
     --------
@@ -162,8 +167,11 @@ class KLMSCSAL1(KLMSCSL1):
 
         alpha <- alpha + step e k,   |alpha_i| <- max(|alpha_i| - penalty / (|alpha_i before| + epsilon), 0)
 
-    O(m) per sample; m is bounded on a bounded input domain. It has no variance of its own, as KLMSCSL1: the standard
-    deviation is the root mean square of the errors of about the last 100 rows.
+    O(m) per sample; m is bounded on a bounded input domain. It has no variance of its own, as KLMSCSL1: the variance of
+    y is the mean square of the errors of about the last 100 rows, the same everywhere.
+
+    Use it in place of :class:`~onlinegp.KLMSCSL1` where the penalty of that shrinks large weights too much. Not with a
+    coherence near one and a step of usual size, as for KLMSCSL1.
 
     Parameters
     ----------
@@ -183,7 +191,7 @@ class KLMSCSAL1(KLMSCSL1):
     Notes
     -----
     Differs from KAFBOX: the penalty is divided by |alpha| + epsilon, as in the paper, and not by |alpha + epsilon|,
-    which is 0 for a weight of -epsilon; and where all centers have left, the next sample becomes one, while KAFBOX
+    which is 0 for a weight of -epsilon; and where all centers were removed, the next sample becomes one, while KAFBOX
     learns nothing more.
 
     Examples

@@ -74,6 +74,9 @@ class MKNLMS(SeveralRegressor):
     O(Q m) per sample with Q kernels; m is bounded on a bounded input domain. With one kernel it is KNLMS, and as there
     the variance exceeds the prior's and grows with the data. Do not read it as confidence.
 
+    Use it where no single length scale is known to be right. Not where one is: each kernel costs as much as KNLMS with
+    one, and some hundred rows to tune on find it.
+
     Parameters
     ----------
     kernels : sequence of Kernel, optional

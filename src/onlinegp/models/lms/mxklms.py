@@ -75,6 +75,10 @@ class MXKLMS(SeveralRegressor):
     O(Q m) per sample with Q kernels, and m grows by one with each. As an online GP it is KLMS with the kernel sum_q
     psi_q^2 k_q: the variance of y is 1 / step everywhere, and does not shrink.
 
+    Use it to find which of some kernels is right while it learns. Not on long streams, as its centers grow without
+    bound: :class:`~onlinegp.MKNLMS` bounds them. Shares that reach 0 or 1 hardly move any more, so that it does not
+    follow a change well.
+
     Parameters
     ----------
     kernels : sequence of Kernel, optional

@@ -23,6 +23,11 @@ class NORMA(LMSRegressor):
 
     O(m) per sample. The variance of y is that of KLMS, 1 / step everywhere.
 
+    Use it where only the last `budget` samples may count, at O(m). Not with a small leak and a small budget: a center
+    that is removed with a weight that has not faded yet makes an error. Let (1 - step leak)^budget be small.
+
+    Differs from KAFBOX: its tcoeff is not used there, and does not exist here.
+
     Parameters
     ----------
     kernel : Kernel, optional

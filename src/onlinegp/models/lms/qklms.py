@@ -21,6 +21,9 @@ class QKLMS(LMSRegressor):
     O(m) per sample; m is bounded by the number of balls of that radius that cover the inputs. The variance of y is that
     of KLMS, 1 / step everywhere.
 
+    Use it where only the mean counts and a row may take a microsecond. Not for intervals: :class:`~onlinegp.KRLST` has
+    those.
+
     Parameters
     ----------
     kernel : Kernel, optional

@@ -97,11 +97,14 @@ class QKLMSFBLearner(ExpansionLearner):
 
 @parameters
 class QKLMSFB(ExpansionRegressor):
-    """Quantized KLMS on a fixed budget: the least significant center leaves.
+    """Quantized KLMS on a fixed budget: the least significant center is removed.
 
         significance_i = |alpha_i| sum_j lambda_j |k(c_i, c_j)|,   lambda_j the fading number of samples nearest to j
 
     O(M) per sample with M the budget. The variance of y is that of KLMS, 1 / step everywhere.
+
+    Use it where QKLMS would have too many centers, or where the inputs move to other places with time. Not where the
+    radius alone bounds the centers: :class:`~onlinegp.QKLMS` is then the same, and simpler.
 
     Parameters
     ----------
@@ -144,7 +147,7 @@ class QKLMSFB(ExpansionRegressor):
 
     step_implies_noise: ClassVar[bool] = True
     cost: ClassVar[str] = "O(M) per sample with M the budget"
-    equation: ClassVar[str] = "that of QKLMS; the center of the least |alpha_i| sum_j lambda_j |k(c_i, c_j)| leaves"
+    equation: ClassVar[str] = "that of QKLMS; the center of the least |alpha_i| sum_j lambda_j |k(c_i, c_j)| is removed"
     memory: ClassVar[str] = "O(M d) with M the budget"
     variance: ClassVar[str] = "1 / step everywhere, as for KLMS; it never shrinks"
     citation: ClassVar[str] = (

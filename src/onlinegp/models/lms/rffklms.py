@@ -151,6 +151,9 @@ class RFFKLMS(StepSized):
 
     O(D d) per sample, whatever the number of samples. The variance of y is that of KLMS, 1 / step everywhere.
 
+    Use it where cost and memory must not depend on the data. Not with many inputs or short length scales, which need
+    many cosines; :class:`~onlinegp.RandomFeatureGP` learns faster from the same features, at O(D^2), with a variance.
+
     Parameters
     ----------
     kernel : Kernel, optional

@@ -29,6 +29,9 @@ class EXKRLS(RecipeRegressor):
     of the prior vanishes with time, so that the variance far from all data grows, to at most 1e4 times the prior's.
     With transition^2 below forgetting it settles at drift noise / (forgetting - transition^2) times k(x, x).
 
+    Use it where the function drifts by a share of the noise that is about known. Not where it is not known, nor for
+    intervals far from the data: :class:`~onlinegp.KRLST` has one number to set, and returns to the prior there.
+
     Differs from KAFBOX: it keeps inverses and differences of them, which on a smooth stream lose all their digits;
     here the posterior is whitened, as that of :class:`~onlinegp.KRLST`, and the filter runs without end. At its
     budget KAFBOX stops learning; here the center that matters least is removed, and a sample that differs from the

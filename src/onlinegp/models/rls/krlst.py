@@ -26,6 +26,9 @@ class KRLST(RecipeRegressor):
     O(M^2) per sample with M the budget, O(M^2) memory. The variance is that of a Gaussian process: it shrinks where
     data are and returns to the prior as they age. The best tracker here; use the KLMS family when M^2 is too much.
 
+    Differs from KAFBOX: there a signal power is learned, multiplies all variances, and is never forgotten. Here the
+    kernel says it; with ``power="learned"`` it is learned, and forgotten as the rest.
+
     Parameters
     ----------
     kernel : Kernel, optional
