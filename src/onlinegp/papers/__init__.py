@@ -6,7 +6,7 @@ dictionary that JSON can hold), and from that dictionary alone `claims` (what wa
 `draw` (the figure).
 
     common, curves    jobs, claims, numbers for JSON; learning curves over repeats
-    channels          a channel that changes, with test sets
+    channels          a channel that changes, with test sets, and one to be equalized
     style, report     the look of the figures, and the page that holds them against their claims
     reproduction      runs experiments by name, and writes what they give
 """
@@ -20,4 +20,5 @@ PAPERS = (
     "richard2009online",
     "vanvaerenbergh2006sliding",
     "liu2010kernel",
+    "yukawa2012multikernel",
 )

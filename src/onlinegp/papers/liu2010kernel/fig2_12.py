@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.checks import Array
 from onlinegp.kernels import RBF, Linear
 from onlinegp.models import KLMS
 from onlinegp.models.recipe import RecipeRegressor
 from onlinegp.papers import curves
+from onlinegp.papers.channels import equalization
 from onlinegp.papers.common import Claim, Job
 
 TITLE = "Figure 2.12: equalization of a nonlinear channel"
@@ -44,19 +44,8 @@ def plan(s: Settings) -> list[Job]:
     return [partial(run, s, repeat) for repeat in range(s.repeats)]
 
 
-def stream(s: Settings, repeat: int) -> tuple[Array, Array]:
-    """Return the received windows y[t], ..., y[t+4], and the sent u[t+1]."""
-    rng = np.random.default_rng([s.seed, repeat])
-    n = s.rows + s.test + 4
-    u = rng.choice([-1.0, 1.0], n)
-    z = u + 0.5 * np.concatenate([[0.0], u[:-1]])
-    y = z - 0.9 * z**2 + 0.4 * rng.standard_normal(n)
-    X = np.lib.stride_tricks.sliding_window_view(y, 5)
-    return np.ascontiguousarray(X), u[1 : 1 + len(X)]
-
-
 def run(s: Settings, repeat: int) -> curves.Part:
-    X, u = stream(s, repeat)
+    X, u = equalization(s.rows + s.test, 0.4, np.random.default_rng([s.seed, repeat]))
     test = (s.rows, X[s.rows :], u[s.rows :])
     return curves.held_out(models(), X[: s.rows], u[: s.rows], [test], s.every)
 
