@@ -4,7 +4,7 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
-constexpr double SMALLEST_SCALE = 1e-100, LARGEST_INFLATION = 1e6;
+constexpr double SMALLEST_SCALE = 1e-100, LARGEST_INFLATION = 1e4;
 
 template <class T> void shrink(State<T>& state, Prediction<T>& prediction, double factor) {
     for (int o = 0; o < state.p; o++) {

@@ -207,7 +207,8 @@ class _Projected(_Tracked):
 
     def covariance(self, state: State, K: Array) -> Array:
         L, S = state.square("L"), state.square("S")
-        return L @ (state.scale * S + (1.0 - state.scale) * np.eye(len(S))) @ L.T
+        Sigma = L @ (state.scale * S + (1.0 - state.scale) * np.eye(len(S))) @ L.T
+        return 0.5 * (Sigma + Sigma.T)
 
 
 @dataclass(frozen=True)
@@ -296,8 +297,10 @@ class Exact(_Tracked):
         return sqrt(prediction.s) * unit(state.size, NEW), prediction.s
 
     def covariance(self, state: State, K: Array) -> Array:
-        T = solve(state.square("L"), K)
-        return K - T.T @ T
+        w, U = np.linalg.eigh(K)  # Sigma = noise K (K + noise I)^-1: nothing is subtracted, so nothing is below zero
+        w = np.maximum(w, 0.0)
+        R = U * np.sqrt(self.noise * w / (w + self.noise))
+        return R @ R.T
 
 
 @dataclass(frozen=True)

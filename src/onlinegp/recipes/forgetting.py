@@ -14,7 +14,7 @@ import numpy as np
 from onlinegp.recipes.state import Prediction, State
 
 SMALLEST_SCALE = 1e-100  # below it, the lazy share of S is multiplied in
-LARGEST_INFLATION = 1e6  # of the prior variance, by uncertainty injection: ten digits are left to those beside it
+LARGEST_INFLATION = 1e4  # of the prior variance, by uncertainty injection: twelve digits are left to the others
 
 
 def toward_prior(state: State, factor: float) -> None:
@@ -86,7 +86,7 @@ class UncertaintyInjection:
     """Sigma <- Sigma / lambda: the mean stays, confidence in it decays without end, as in recursive least squares.
 
     Where nothing confirms a center its variance would grow without bound; the injection pauses where one of the S_ii
-    would exceed the prior's, which is 1, by a factor of 1e6.
+    would exceed the prior's, which is 1, by a factor of 1e4.
     """
 
     factor: float
