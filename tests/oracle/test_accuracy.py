@@ -191,7 +191,7 @@ def retold(kernel, noise, jitter, X, y, kept, keep=1.0, inject=1.0) -> tuple[np.
     f(x_i) = R_i . u, with a coordinate of u for every sample that ever was a center, so that nothing need be removed.
     """
     n = len(X)
-    K = kernel(X).astype(np.longdouble)
+    K = np.array([kernel.row(X, x) for x in X], dtype=np.longdouble)  # by differences: those of distant inputs count
     K[np.diag_indices(n)] *= 1.0 + np.longdouble(jitter)
     R, b, S = np.zeros_like(K), np.zeros_like(K[0]), np.eye(n, dtype=np.longdouble)
     means, variances, C = np.zeros_like(b), np.zeros_like(b), np.zeros(0, dtype=int)
@@ -216,7 +216,7 @@ def retold(kernel, noise, jitter, X, y, kept, keep=1.0, inject=1.0) -> tuple[np.
 @settings(max_examples=60, deadline=None)
 @given(stream=streams(), budget=st.integers(1, 60))
 def test_trackers_agree_with_long_double(engine, how, stream, budget):
-    """With the same centers, and within the bound of the windows."""
+    """With the same centers; the bound of the windows, times sqrt(1000): pivots may be a thousandth of the noise."""
     kernel, noise, X, y = stream
     forgetting = ogp.forgetting.UncertaintyInjection(0.9) if "inject" in how else how.get("keep", 1.0)
     model = ogp.KRLST(kernel, noise=noise, budget=budget, forgetting=forgetting, engine=engine).start(X.shape[1], 1)
@@ -228,7 +228,7 @@ def test_trackers_agree_with_long_double(engine, how, stream, budget):
     variance **= 2
     expected, exact = retold(kernel, noise, model.recipe.belief.jitter, X, y, kept, **how)
     m, kxx = min(len(X), budget), kernel.diag(X).max()
-    rounding = 1e-15 * m * (1.0 + kxx / noise)
+    rounding = 32.0 * 1e-15 * m * (1.0 + kxx / noise)
     scale = np.sqrt(m * (1.0 + kxx / noise)) * np.abs(y).max()
     assert np.abs(mean - expected.astype(float)).max() <= rounding * scale
     assert np.abs(variance - exact.astype(float)).max() <= rounding * exact.max()
