@@ -64,8 +64,9 @@ def assert_healthy(recipe, engine, variance) -> None:
 @engines
 @pytest.mark.parametrize("kind", STREAMS)
 @pytest.mark.parametrize("noise", [1e-2, 1e-10])
-@pytest.mark.parametrize("forgetting", [1.0, 0.99])
+@pytest.mark.parametrize("forgetting", [1.0, 0.99, 0.3])
 def test_a_tracker_stays_healthy(engine, kind, noise, forgetting):
+    """With forgetting 0.3, the lazy scale of S is folded in every 192 samples."""
     X, Y = STREAMS[kind](1500 if engine == "python" else 10_000)
     recipe = ogp.KRLST(RBF(1.0), noise=noise, budget=30, forgetting=forgetting).recipe()
     runs = make_engine(engine, recipe, recipe.start(X.shape[1]))
