@@ -191,7 +191,7 @@ def retold(kernel, noise, jitter, X, y, kept, keep=1.0, inject=1.0) -> tuple[np.
     f(x_i) = R_i . u, with a coordinate of u for every sample that ever was a center, so that nothing need be removed.
     """
     n = len(X)
-    K = np.array([kernel.row(X, x) for x in X], dtype=np.longdouble)  # by differences: those of distant inputs count
+    K = kernel(X).astype(np.longdouble)
     K[np.diag_indices(n)] *= 1.0 + np.longdouble(jitter)
     R, b, S = np.zeros_like(K), np.zeros_like(K[0]), np.eye(n, dtype=np.longdouble)
     means, variances, C = np.zeros_like(b), np.zeros_like(b), np.zeros(0, dtype=int)
