@@ -148,6 +148,19 @@ def test_the_variance_of_a_tracker_covers(engine):
     assert np.mean(inside) == pytest.approx(0.95, abs=0.02 if engine == "python" else 0.01)
 
 
+@engines
+def test_least_squares_gain_from_more_centers(engine):
+    """A lower threshold of the dictionary means more centers and a smaller error, down to the last digits of K."""
+    X, y = embed(lorenz(606)[:, 0], 6)
+    size, error = [], []
+    for threshold in (1e-4, 1e-6, 1e-8, 1e-10):
+        trace = ogp.run(ogp.KRLS(RBF(32.0), threshold=threshold, engine=engine), X, y)
+        size.append(trace.size[-1])
+        error.append(decibels((y - trace.mean)[300:]))
+    assert (np.diff(size) > 10).all()
+    assert (np.diff(error) < -6.0).all()
+
+
 KERNELS = [RBF(1.0), 7.0 * Matern12(0.5), Matern32(2.0), Matern52(1.0) + Linear(), RBF(0.3) * Matern32(3.0)]
 
 

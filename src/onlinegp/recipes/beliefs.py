@@ -309,13 +309,15 @@ class LeastSquares(_Projected):
 
     An admitted point is interpolated, with the noise as its variance: f(x) ~ N(y, 1), apart from the others. Any
     other is taken to be where its projection is, with h = S t and s = 1 + t . h.
-    Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", 2004.
+    Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", 2004. The jitter, which they do not have,
+    guards the last digits of K, so that a lower threshold of ALD means more centers, and a smaller error.
     """
 
+    jitter: float = 1e-12
     noise: ClassVar[float] = 1.0  # type: ignore[misc]
 
     def expresses(self, prediction: Prediction) -> bool:
-        return prediction.gamma2 <= SMALLEST_NOVELTY * prediction.kxx
+        return prediction.gamma2 <= max(SMALLEST_NOVELTY, 4.0 * self.jitter) * prediction.kxx
 
     def gain(self, state: State, prediction: Prediction, slot: int) -> tuple[Array, float]:
         if slot == NEW:
