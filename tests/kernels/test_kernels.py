@@ -357,3 +357,10 @@ def test_a_list_of_kernels_that_grows_after_fit_does_not_change_the_model():
     parts.append(RBF(0.1))
     for twin in (pickle.loads(pickle.dumps(model)), ogp.from_bytes(model.to_bytes())):
         assert np.array_equal(twin.predict(X), model.predict(X))
+
+
+def test_a_periodic_kernel_keeps_its_digits_far_from_zero():
+    """Seconds since 1970, and hours of the day."""
+    X = 1.7e9 + np.random.default_rng(0).uniform(0.0, 1e5, (30, 1))
+    kernel = Periodic(0.9, period=3600.0)
+    np.testing.assert_allclose(kernel(X), [kernel.row(X, x) for x in X], rtol=0, atol=1e-13)

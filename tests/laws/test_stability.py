@@ -54,6 +54,19 @@ def test_uncertainty_injection_stays_finite_where_nothing_comes():
     assert np.isfinite(std).all()
 
 
+@pytest.mark.parametrize("engine", ["auto", "python"])
+@pytest.mark.parametrize("factor", [0.9, 1e-3, 1e-9, 1e-300])
+def test_uncertainty_injection_keeps_its_digits_where_little_comes(engine, factor):
+    """A slow walk confirms few of the centers; what the others gain must not cost the digits of these."""
+    t = 0.01 * np.arange(3000)
+    X = np.column_stack([np.sin(t), np.cos(1.618 * t)])
+    y = np.sin(2.0 * X[:, 0]) + X[:, 1] + 3e-3 * np.random.default_rng(0).standard_normal(3000)
+    forgetting = ogp.forgetting.UncertaintyInjection(factor)
+    trace = ogp.run(ogp.KRLST(RBF(1.0), noise=1e-5, budget=30, forgetting=forgetting, engine=engine), X, y)
+    assert np.sqrt(((y - trace.mean)[1000:] ** 2).mean()) < 1e-2
+    assert np.mean(np.abs(y - trace.mean)[1000:] < 1.96 * trace.std[1000:]) > 0.9
+
+
 @pytest.mark.parametrize("noise", [1e-6, 1e-8, 1e-10])
 def test_data_without_noise(noise):
     """Nothing forgotten, nothing to smooth: the posterior becomes surer than rounding can express."""

@@ -122,6 +122,19 @@ def test_a_set_of_data_is_the_batch_posterior_on_it(chaos, engine, noise, model)
 
 
 @engines
+@pytest.mark.parametrize("noise", [1e-2, 1e-6, 1e-10])
+@pytest.mark.parametrize("model", [ogp.OnlineGP, ogp.SWKRLS, ogp.FBKRLS, ogp.KRLST])
+def test_a_posterior_covariance_has_no_negative_variance(chaos, engine, noise, model):
+    X, y, _ = chaos
+    size = {} if model is ogp.OnlineGP else {"budget": 50}
+    Sigma = model(RBF(32.0), noise=noise, engine=engine, **size).fit(X[:120], y[:120]).posterior_cov_
+    np.testing.assert_array_equal(Sigma, Sigma.T)
+    assert np.linalg.eigvalsh(Sigma)[0] >= -1e-14 * Sigma.max()
+    if model is not ogp.KRLST:
+        assert Sigma.diagonal().max() < noise
+
+
+@engines
 def test_the_variance_of_a_tracker_covers(engine):
     """y drawn from the model itself: 95 of 100 within the interval."""
     inside = []
@@ -133,6 +146,19 @@ def test_the_variance_of_a_tracker_covers(engine):
         trace = ogp.run(ogp.KRLST(RBF(0.2), noise=1e-3, budget=60, engine=engine), X, y)
         inside.append(np.abs(y - trace.mean) < 1.959964 * trace.std)
     assert np.mean(inside) == pytest.approx(0.95, abs=0.02 if engine == "python" else 0.01)
+
+
+@engines
+def test_least_squares_gain_from_more_centers(engine):
+    """A lower threshold of the dictionary means more centers and a smaller error, down to the last digits of K."""
+    X, y = embed(lorenz(606)[:, 0], 6)
+    size, error = [], []
+    for threshold in (1e-4, 1e-6, 1e-8, 1e-10):
+        trace = ogp.run(ogp.KRLS(RBF(32.0), threshold=threshold, engine=engine), X, y)
+        size.append(trace.size[-1])
+        error.append(decibels((y - trace.mean)[300:]))
+    assert (np.diff(size) > 10).all()
+    assert (np.diff(error) < -6.0).all()
 
 
 KERNELS = [RBF(1.0), 7.0 * Matern12(0.5), Matern32(2.0), Matern52(1.0) + Linear(), RBF(0.3) * Matern32(3.0)]
@@ -170,6 +196,55 @@ def test_windows_agree_with_long_double(engine, stream, budget):
     scale = np.sqrt(m * (1.0 + kxx / noise)) * np.abs(y).max()  # of k . alpha before anything cancels
     assert np.abs(mean - expected.astype(float)).max() <= rounding * scale
     assert np.abs(std**2 - variance.astype(float)).max() <= rounding * (kxx + noise)
+
+
+def retold(kernel, noise, jitter, X, y, kept, keep=1.0, inject=1.0) -> tuple[np.ndarray, np.ndarray]:
+    """Return what a tracker says of y, before each sample, if `kept` lists its centers after each; in long double.
+
+    f(x_i) = R_i . u, with a coordinate of u for every sample that ever was a center, so that nothing need be removed.
+    """
+    n = len(X)
+    K = kernel(X).astype(np.longdouble)
+    K[np.diag_indices(n)] *= 1.0 + np.longdouble(jitter)
+    R, b, S = np.zeros_like(K), np.zeros_like(K[0]), np.eye(n, dtype=np.longdouble)
+    means, variances, C = np.zeros_like(b), np.zeros_like(b), np.zeros(0, dtype=int)
+    for i in range(n):
+        L = factor(K[np.ix_(C, C)])
+        t = substitute(L, K[C, i])
+        w, gamma2 = substitute(L, R[C]).T @ t, K[i, i] - t @ t
+        means[i], variances[i] = w @ b, gamma2 + w @ S @ w + noise
+        b, S = np.sqrt(np.longdouble(keep)) * b, keep * S + (1.0 - np.longdouble(keep)) * np.eye(n)
+        S[:i, :i] /= np.longdouble(inject)
+        e, s = y[i] - w @ b, gamma2 + w @ S @ w + noise
+        if i in kept[i]:
+            R[i] = w
+            R[i, i] = w[i] = np.sqrt(gamma2)
+        h = S @ w
+        b, S, C = b + h * (e / s), S - np.multiply.outer(h, h) / s, kept[i]
+    return means, variances
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("how", [{}, {"keep": 0.9}, {"inject": 0.9}], ids=["keep", "back to prior", "injection"])
+@settings(max_examples=60, deadline=None)
+@given(stream=streams(), budget=st.integers(1, 60))
+def test_trackers_agree_with_long_double(engine, how, stream, budget):
+    """With the same centers; the bound of the windows, times sqrt(1000): pivots may be a thousandth of the noise."""
+    kernel, noise, X, y = stream
+    forgetting = ogp.forgetting.UncertaintyInjection(0.9) if "inject" in how else how.get("keep", 1.0)
+    model = ogp.KRLST(kernel, noise=noise, budget=budget, forgetting=forgetting, engine=engine).start(X.shape[1], 1)
+    said, kept = [], []
+    for x, value in zip(X, y, strict=True):
+        said.append(model.run(x[None], np.array([[value]]))[0])
+        kept.append(model.state.born[: model.size].copy())
+    mean, variance = (np.array([getattr(one, name).item() for one in said]) for name in ("mean", "std"))
+    variance **= 2
+    expected, exact = retold(kernel, noise, model.recipe.belief.jitter, X, y, kept, **how)
+    m, kxx = min(len(X), budget), kernel.diag(X).max()
+    rounding = 32.0 * 1e-15 * m * (1.0 + kxx / noise)
+    scale = np.sqrt(m * (1.0 + kxx / noise)) * np.abs(y).max()
+    assert np.abs(mean - expected.astype(float)).max() <= rounding * scale
+    assert np.abs(variance - exact.astype(float)).max() <= rounding * exact.max()
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -177,7 +177,12 @@ def run_and_check(n, parameters):
 
 @pytest.mark.parametrize(
     "parameters",
-    [PAPER, {"transition": 0.9, "drift": 0.0, "forgetting": 1.0}, {"transition": 1.0, "drift": 0.0, "forgetting": 0.9}],
+    [
+        PAPER,
+        {"transition": 0.9, "drift": 0.0, "forgetting": 1.0},
+        {"transition": 1.0, "drift": 0.0, "forgetting": 0.9},
+        {"transition": 1e-100, "drift": 0.0, "forgetting": 1.0},
+    ],
 )
 def test_the_power_stays_within_its_limits_and_all_is_finite(parameters):
     run_and_check(6000, parameters)
@@ -192,6 +197,7 @@ def test_a_million_steps():
     ("model", "message"),
     [
         (ogp.EXKRLS(transition=1.1), "transition must be greater than 0 and at most 1"),
+        (ogp.EXKRLS(transition=1e-200, drift=0.0), "transition must be at least 1e-100"),
         (ogp.EXKRLS(drift=-1.0), "drift must be zero or more"),
         (ogp.EXKRLS(forgetting=0.0), "forgetting must be greater than 0"),
         (ogp.EXKRLS(budget=0), "budget must be at least 1"),

@@ -53,7 +53,8 @@ class Periodic(Kernel):
 
     def _on_circles(self, X: Array) -> Array:
         scales = per_dimension(X.shape[1], length_scale=self.length_scale)
-        angles = 2.0 * np.pi * X / per_dimension(X.shape[1], period=self.period)
+        period = per_dimension(X.shape[1], period=self.period)
+        angles = 2.0 * np.pi * np.fmod(X, period) / period  # fmod is exact: no digits are lost far from zero
         return np.hstack([np.cos(angles) / scales, np.sin(angles) / scales])
 
 

@@ -207,7 +207,8 @@ class _Projected(_Tracked):
 
     def covariance(self, state: State, K: Array) -> Array:
         L, S = state.square("L"), state.square("S")
-        return L @ (state.scale * S + (1.0 - state.scale) * np.eye(len(S))) @ L.T
+        Sigma = L @ (state.scale * S + (1.0 - state.scale) * np.eye(len(S))) @ L.T
+        return 0.5 * (Sigma + Sigma.T)
 
 
 @dataclass(frozen=True)
@@ -296,8 +297,10 @@ class Exact(_Tracked):
         return sqrt(prediction.s) * unit(state.size, NEW), prediction.s
 
     def covariance(self, state: State, K: Array) -> Array:
-        T = solve(state.square("L"), K)
-        return K - T.T @ T
+        w, U = np.linalg.eigh(K)  # Sigma = noise K (K + noise I)^-1: nothing is subtracted, so nothing is below zero
+        w = np.maximum(w, 0.0)
+        R = U * np.sqrt(self.noise * w / (w + self.noise))
+        return R @ R.T
 
 
 @dataclass(frozen=True)
@@ -306,13 +309,15 @@ class LeastSquares(_Projected):
 
     An admitted point is interpolated, with the noise as its variance: f(x) ~ N(y, 1), apart from the others. Any
     other is taken to be where its projection is, with h = S t and s = 1 + t . h.
-    Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", 2004.
+    Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", 2004. The jitter, which they do not have,
+    guards the last digits of K, so that a lower threshold of ALD means more centers, and a smaller error.
     """
 
+    jitter: float = 1e-12
     noise: ClassVar[float] = 1.0  # type: ignore[misc]
 
     def expresses(self, prediction: Prediction) -> bool:
-        return prediction.gamma2 <= SMALLEST_NOVELTY * prediction.kxx
+        return prediction.gamma2 <= max(SMALLEST_NOVELTY, 4.0 * self.jitter) * prediction.kxx
 
     def gain(self, state: State, prediction: Prediction, slot: int) -> tuple[Array, float]:
         if slot == NEW:

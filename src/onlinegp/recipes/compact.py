@@ -17,7 +17,7 @@ import numpy as np
 
 from onlinegp.checks import Array, stored_array, stored_names, stored_number
 from onlinegp.recipes.belief import solve
-from onlinegp.recipes.beliefs import LEAST_DOUBT, SMALLEST_NOVELTY, Exact, Posterior
+from onlinegp.recipes.beliefs import LEAST_DOUBT, SMALLEST_NOVELTY, Exact
 from onlinegp.recipes.contents import NUMBERS, dump_state
 from onlinegp.recipes.update import Recipe
 
@@ -95,7 +95,7 @@ def expanded(recipe: Recipe, features: int, outputs: int, contents: dict[str, An
 def _row(recipe: Recipe, L: Array, C: Array, x: Array) -> tuple[Array, float]:
     """Return the row of L that x gets behind the centers C, [t, sqrt(gamma2)], and its k(x, x)."""
     belief = recipe.belief
-    kxx = float(recipe.kernel.diag(x[None, :])[0]) * (1.0 + belief.jitter if isinstance(belief, Posterior) else 1.0)
+    kxx = float(recipe.kernel.diag(x[None, :])[0]) * (1.0 + getattr(belief, "jitter", 0.0))
     t = solve(L, recipe.kernel.row(C, x))
     rest = kxx - float(t @ t)
     if isinstance(belief, Exact):

@@ -14,7 +14,7 @@ import numpy as np
 from onlinegp.recipes.state import Prediction, State
 
 SMALLEST_SCALE = 1e-100  # below it, the lazy share of S is multiplied in
-LARGEST_INFLATION = 1e12  # uncertainty injection stops where Sigma exceeds the prior by this factor
+LARGEST_INFLATION = 1e4  # of the prior variance, by uncertainty injection: twelve digits are left to the others
 
 
 def toward_prior(state: State, factor: float) -> None:
@@ -85,15 +85,15 @@ class BackToPrior:
 class UncertaintyInjection:
     """Sigma <- Sigma / lambda: the mean stays, confidence in it decays without end, as in recursive least squares.
 
-    Where nothing confirms a center its variance would grow without bound; the injection pauses once one of the S_ii
-    exceeds the prior's, which is 1, by a factor of 1e12.
+    Where nothing confirms a center its variance would grow without bound; the injection pauses where one of the S_ii
+    would exceed the prior's, which is 1, by a factor of 1e4.
     """
 
     factor: float
 
     def forget(self, state: State, prediction: Prediction) -> Prediction:
         S, scale, inverse = state.square("S"), state.scale, 1.0 / self.factor
-        if (S.diagonal() > LARGEST_INFLATION).any():
+        if (inverse * S.diagonal() > LARGEST_INFLATION).any():
             return prediction
         S *= inverse  # scale S + (1 - scale) I, divided by lambda, is of the same form
         S[np.diag_indices(state.size)] += (1.0 - scale) / scale * (inverse - 1.0)

@@ -15,6 +15,8 @@ from onlinegp.recipes.beliefs import StateSpace
 from onlinegp.recipes.pruning import LeastError
 from onlinegp.recipes.update import Recipe
 
+LEAST_TRANSITION = 1e-100
+
 
 @parameters
 class EXKRLS(RecipeRegressor):
@@ -98,9 +100,18 @@ class EXKRLS(RecipeRegressor):
             StateSpace(
                 positive(noise=self.noise),
                 JITTER,
-                fraction("Use 1.0 for a function that does not fade.", transition=self.transition),
+                self._transition(),
                 non_negative("Use 0.0 for a function that does not drift.", drift=self.drift),
                 fraction("Use 1.0 to forget nothing.", forgetting=self.forgetting),
             ),
             pruning=LeastError(count("OnlineGP has budget=None to grow freely.", budget=self.budget)),
         )
+
+    def _transition(self) -> float:
+        factor = fraction("Use 1.0 for a function that does not fade.", transition=self.transition)
+        if factor < LEAST_TRANSITION:
+            raise ValueError(
+                f"transition must be at least {LEAST_TRANSITION:g}, got {self.transition!r}: its square would be "
+                f"rounded to zero. Use a larger one; a function that fades so fast cannot be learned."
+            )
+        return factor
