@@ -45,7 +45,7 @@ template <class T> void conclude(const Recipe& recipe, const State<T>& state, Pr
     const BeliefPart& belief = recipe.belief;
     double &kxx = prediction.kxx, &v = prediction.v, &s = prediction.s, &gamma2 = prediction.gamma2;
     const double k2 = prediction.k2, t2 = prediction.t2;
-    gamma2 = max(kxx - t2, 0.0);
+    kxx *= 1.0 + belief.jitter, gamma2 = max(kxx - t2, 0.0);
     switch (belief) {
         case Belief::Prior:
             v = kxx, s = max(1.0 / belief.step, kxx);
@@ -59,7 +59,6 @@ template <class T> void conclude(const Recipe& recipe, const State<T>& state, Pr
             return;
         case Belief::Posterior:
         case Belief::StateSpace:
-            kxx *= 1.0 + belief.jitter, gamma2 = max(kxx - t2, 0.0);
             v = gamma2 + max(prediction.th, LEAST_DOUBT * t2), s = v + noise_of(recipe, state);
             return;
         case Belief::Exact:
@@ -78,7 +77,7 @@ template <class T> void predict_belief(const Recipe& recipe, State<T>& state, Pr
 // Whether the centers express x already
 template <class T> bool expresses(const Recipe& recipe, const State<T>& state, const Prediction<T>& prediction) {
     if (!recipe.projects()) return false;
-    const double share = recipe.posterior() ? max(SMALLEST_NOVELTY, 4.0 * recipe.belief.jitter) : SMALLEST_NOVELTY;
+    const double share = max(SMALLEST_NOVELTY, 4.0 * recipe.belief.jitter);
     const double worth = recipe.posterior() ? WORTH_A_CENTER * noise_of(recipe, state) : 0.0;
     return prediction.gamma2 <= max(share * prediction.kxx, worth);
 }

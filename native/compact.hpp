@@ -51,7 +51,7 @@ template <class T> void factor_again(const Recipe& recipe, const Kernel<T>& kern
         get_center(state.tiles, state.d, i, x);
         row(kernel, state.tiles, i, x, state.alpha, t);
         state.L.forward(i, t);
-        const double kxx = diagonal(kernel, x) * (recipe.posterior() ? 1.0 + belief.jitter : 1.0);
+        const double kxx = diagonal(kernel, x) * (1.0 + belief.jitter);
         const double rest = kxx - double(dot(t, t, i));
         const double gamma2 = belief == Belief::Exact ? max(rest, LEAST_DOUBT * kxx) + belief.noise : max(rest, SMALLEST_NOVELTY * kxx);
         state.kcc[i] = T(kxx), state.L.append(i, t, T(std::sqrt(gamma2)));

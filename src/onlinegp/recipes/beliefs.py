@@ -205,6 +205,14 @@ class _Projected(_Tracked):
         v = gamma2 + max(float(t @ h), LEAST_DOUBT * t2)
         return Prediction(k, kxx, t @ state.b, v, v + self.noise, t, h, gamma2)
 
+    def worth(self, prediction: Prediction) -> float:
+        """Return the least gamma2 that is worth a center."""
+        return 0.0
+
+    def expresses(self, prediction: Prediction) -> bool:
+        share = max(SMALLEST_NOVELTY, 4.0 * self.jitter)  # an exact duplicate has twice the jitter
+        return prediction.gamma2 <= max(share * prediction.kxx, self.worth(prediction))
+
     def covariance(self, state: State, K: Array) -> Array:
         L, S = state.square("L"), state.square("S")
         Sigma = L @ (state.scale * S + (1.0 - state.scale) * np.eye(len(S))) @ L.T
@@ -222,9 +230,8 @@ class Posterior(_Projected):
     noise: float
     jitter: float = 1e-12
 
-    def expresses(self, prediction: Prediction) -> bool:
-        share = max(SMALLEST_NOVELTY, 4.0 * self.jitter)  # an exact duplicate has twice the jitter
-        return prediction.gamma2 <= max(share * prediction.kxx, WORTH_A_CENTER * self.noise)
+    def worth(self, prediction: Prediction) -> float:
+        return WORTH_A_CENTER * self.noise
 
     def gain(self, state: State, prediction: Prediction, slot: int) -> tuple[Array, float]:
         return np.append(prediction.h, sqrt(prediction.gamma2)) if slot == NEW else prediction.h, prediction.s
@@ -264,9 +271,8 @@ class StateSpace(Posterior):
         prediction.s = prediction.v + self.noise / state.power
         return prediction
 
-    def expresses(self, prediction: Prediction) -> bool:
-        share = max(SMALLEST_NOVELTY, 4.0 * self.jitter)
-        return prediction.gamma2 <= max(share * prediction.kxx, WORTH_A_CENTER * (prediction.s - prediction.v))
+    def worth(self, prediction: Prediction) -> float:
+        return WORTH_A_CENTER * (prediction.s - prediction.v)
 
     def track(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:
         super().track(state, prediction, g, s, admitted)
@@ -315,9 +321,6 @@ class LeastSquares(_Projected):
 
     jitter: float = 1e-12
     noise: ClassVar[float] = 1.0  # type: ignore[misc]
-
-    def expresses(self, prediction: Prediction) -> bool:
-        return prediction.gamma2 <= max(SMALLEST_NOVELTY, 4.0 * self.jitter) * prediction.kxx
 
     def gain(self, state: State, prediction: Prediction, slot: int) -> tuple[Array, float]:
         if slot == NEW:
