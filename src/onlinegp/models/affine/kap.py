@@ -108,8 +108,8 @@ class KAP(CoherentRegressor):
     row it is :class:`~onlinegp.KNLMS`. It has no predictive variance of its own: the standard deviation is the root
     mean square of its last hundred errors or so.
 
-    Differs from KAFBOX: which forgets to store the norms of all centers but the first, so that its coherence is wrong
-    for kernels whose k(x, x) is not 1, and takes a negative k(x, c) for incoherent.
+    Differs from KAFBOX: it does not store the norms of any centers but the first, so that its coherence is wrong for
+    kernels whose k(x, x) is not 1, and it takes a negative k(x, c) for incoherent.
 
     Parameters
     ----------

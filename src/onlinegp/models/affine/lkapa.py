@@ -67,7 +67,7 @@ class LKAPA(LeakyRegressor):
     center, up to the budget, at which the oldest is removed. It has no predictive variance of its own: the standard
     deviation is the root mean square of its last hundred errors or so.
 
-    Differs from KAFBOX: which stops learning when it has as many centers as it may.
+    Differs from KAFBOX: it stops learning when it has as many centers as it may; here the oldest leaves.
 
     Parameters
     ----------
@@ -123,8 +123,8 @@ class NLKAPA(LeakyRegressor):
     sample becomes a center, up to the budget, at which the oldest is removed. It has no predictive variance of its own:
     the standard deviation is the root mean square of its last hundred errors or so.
 
-    Differs from KAFBOX: which stops learning when it has as many centers as it may, and leaves the Newton matrix out at
-    the first sample.
+    Differs from KAFBOX: it stops learning when it has as many centers as it may, where here the oldest leaves; and its
+    first step leaves out the Newton matrix.
 
     Parameters
     ----------

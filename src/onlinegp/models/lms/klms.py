@@ -24,6 +24,8 @@ class KLMS(LMSRegressor):
     O(m) per sample, and m grows by one with each. As an online GP it assumes that the posterior covariance stays the
     prior's, with noise = 1 / step - k(x, x); the variance of y is 1 / step everywhere, and does not shrink.
 
+    Differs from KAFBOX: it stops learning at M centers; here `pruning` removes one for each new one, or it grows.
+
     Parameters
     ----------
     kernel : Kernel, optional

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ from onlinegp.kernels import Kernel
 from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.lms.coherence import largest_coherence
+from onlinegp.models.moves import Move, Times
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import ErrorScale, StepLearner
 from onlinegp.recipes.multiplications import ERRORS, kernel_row
@@ -130,6 +132,10 @@ class KLMSCSL1(ExpansionRegressor):
     coherence: float = 0.5
     penalty: float = 1e-4
 
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
+        **ExpansionRegressor.searched,
+        "penalty": tuple(map(Times, (0.01, 0.1, 10.0))),
+    }
     remedy: ClassVar[str] = (
         "Lower the step (it is stable below 2 / |k|^2, k the kernel row) or the coherence, and start anew with fit."
     )

@@ -23,6 +23,9 @@ class NORMA(LMSRegressor):
 
     O(m) per sample. The variance of y is that of KLMS, 1 / step everywhere.
 
+    Differs from KAFBOX: its `tcoeff` promises a step that decays, and is never used. Here it does not exist: the step
+    stays the same, which a function that changes needs.
+
     Parameters
     ----------
     kernel : Kernel, optional

@@ -26,6 +26,9 @@ class KRLST(RecipeRegressor):
     O(M^2) per sample with M the budget, O(M^2) memory. The variance is that of a Gaussian process: it shrinks where
     data are and returns to the prior as they age. The best tracker here; use the KLMS family when M^2 is too much.
 
+    Differs from KAFBOX: the signal power that it learns, a factor of all variances, never forgets; here the kernel's
+    counts, or with ``power="learned"`` one that forgets with the rest. Its jitter of 1e-6 limits how accurate it is.
+
     Parameters
     ----------
     kernel : Kernel, optional
