@@ -13,7 +13,7 @@ from onlinegp.kernels import RBF, Linear
 from onlinegp.models.moves import WIDELY, Each, LengthScales, Times, typical_length_scale
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
-import kafbox  # noqa: E402
+import kafbox
 
 CLASSES = sorted({type(model) for model in kafbox.models().values()} - {ogp.Persistence}, key=lambda cls: cls.__name__)
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import choice
-from onlinegp.comparing.results import Comparison
+from onlinegp.comparing.results import COSTS, Comparison
 from onlinegp.comparing.tables import TITLES
 from onlinegp.plots import COLORS, STYLES
 
-COSTS = {
+AXES = {
     "microseconds": "processor time per sample [us]",
     "multiplications": "multiplications per sample",
     "bytes": "memory [bytes]",
@@ -22,7 +22,7 @@ LETTER, LINE = 5.0, 9.0  # about the width of a letter and the height of a line 
 
 def draw(found: Comparison, cost: str, names: Sequence[str], figure: Any) -> Any:
     """Return the figure: curves on the left, the front of the steady state against the cost on the right."""
-    choice(tuple(COSTS), cost=cost)
+    choice(COSTS, cost=cost)
     if figure is None:
         from matplotlib import pyplot
 
@@ -46,7 +46,7 @@ def draw(found: Comparison, cost: str, names: Sequence[str], figure: Any) -> Any
     right.plot(*np.transpose(front), color="0.6", lw=1, ls="--", zorder=0)
     right.set(
         xscale="log",
-        xlabel=COSTS[cost],
+        xlabel=AXES[cost],
         ylabel=f"{TITLES[found.settings.by]}, steady state",
         title="Error against cost",
     )
@@ -59,6 +59,8 @@ def draw(found: Comparison, cost: str, names: Sequence[str], figure: Any) -> Any
 
 def label(ax: Any, points: dict[str, tuple[float, float]]) -> None:
     """Write the names beside points, toward the middle; a name that would cover another moves below it."""
+    from matplotlib.patheffects import withStroke
+
     ax.figure.draw_without_rendering()  # only now is the place of each point known
     unit = ax.figure.dpi / 72.0  # pixels in a typographic point
     places = {name: (ax.transData.transform(point) - ax.bbox.min) / unit for name, point in points.items()}
@@ -75,5 +77,11 @@ def label(ax: Any, points: dict[str, tuple[float, float]]) -> None:
         taken.append((start, start + LETTER * len(name), height))
         offset = (5 if left else -5, height - y)
         ax.annotate(
-            name, points[name], xytext=offset, textcoords="offset points", fontsize=8, ha="left" if left else "right"
+            name,
+            points[name],
+            xytext=offset,
+            textcoords="offset points",
+            fontsize=8,
+            ha="left" if left else "right",
+            path_effects=[withStroke(linewidth=2.5, foreground="white")],  # readable on top of bars and lines
         )

@@ -35,6 +35,11 @@ class OuterRegressor(OnlineRegressor):
         return self._inside().multiplications(size, features)
 
     @property
+    def remedy(self) -> str:  # type: ignore[override]
+        """That of the model inside, which is what breaks down."""
+        return self._inside().remedy
+
+    @property
     def features_optional(self) -> bool:
         return self._inside().features_optional
 
