@@ -283,6 +283,7 @@ class L2S(OnlineRegressor):
     memory: ClassVar[str] = "O(M d) with M the budget"
     variance: ClassVar[str] = NO_VARIANCE
     remedy: ClassVar[str] = "Lower the step, and start anew with fit."
+    std_from_errors: ClassVar[bool] = True
     tuned_by: ClassVar[Literal["density", "error"]] = "error"
     citation: ClassVar[str] = (
         'Ohnishi and Yukawa, "Online learning in L2 space with multiple Gaussian kernels", EUSIPCO 2017.'

@@ -40,6 +40,10 @@ class OuterRegressor(OnlineRegressor):
         return self._inside().remedy
 
     @property
+    def std_from_errors(self) -> bool:  # type: ignore[override]
+        return self._inside().std_from_errors
+
+    @property
     def features_optional(self) -> bool:
         return self._inside().features_optional
 

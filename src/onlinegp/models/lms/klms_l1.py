@@ -139,6 +139,7 @@ class KLMSCSL1(ExpansionRegressor):
     remedy: ClassVar[str] = (
         "Lower the step (it is stable below 2 / |k|^2, k the kernel row) or the coherence, and start anew with fit."
     )
+    std_from_errors: ClassVar[bool] = True
     cost: ClassVar[str] = "O(m) per sample; m is bounded by the coherence on a bounded input domain"
     equation: ClassVar[str] = "alpha <- alpha + step e k, |alpha_i| <- max(|alpha_i| - penalty, 0)"
     memory: ClassVar[str] = "O(m d), bounded by the coherence on a bounded input domain"
