@@ -313,6 +313,20 @@ def test_names_beside_points_that_coincide_do_not_overlap():
     assert not [(a, b) for i, a in enumerate(boxes) for b in boxes[:i] if a.overlaps(b)]
 
 
+@pytest.mark.parametrize("costs", [(2.6, 2.9, 45.0), (5.0, 5.1), (120.0, 800_000.0), (0.05, 4.9)])
+def test_numbers_along_the_costs_do_not_overlap(costs):
+    pytest.importorskip("matplotlib")
+    entries = tuple(made(f"no {i}", [1.0] * 10, cost) for i, cost in enumerate(costs))
+    figure = Comparison(SETTINGS, entries).plot()
+    figure.draw_without_rendering()
+    axis, ax = figure.axes[1].xaxis, figure.axes[1]
+    labels = [text for text in (*axis.get_ticklabels(), *axis.get_ticklabels(minor=True)) if text.get_text()]
+    low, high = ax.get_xlim()
+    seen = [text.get_window_extent() for text in labels if low <= text.get_position()[0] <= high]
+    assert len(seen) >= 1
+    assert not [(a, b) for i, a in enumerate(seen) for b in seen[:i] if a.overlaps(b)]
+
+
 def test_by_density():
     models = {"zero": Constant(), "one": Constant(value=1.0)}
     found = ogp.compare(models, noise, runs=5, by="density", jobs=1)

@@ -27,7 +27,7 @@ from onlinegp.cli.options import (
 from onlinegp.cli.parsing import parse_model, parse_models
 from onlinegp.cli.paths import Paths
 from onlinegp.comparing.entrants import Entrant
-from onlinegp.comparing.pictures import label
+from onlinegp.comparing.pictures import label, mark_costs
 from onlinegp.files.atomic import write_atomically
 from onlinegp.models.families import OTHER, family
 from onlinegp.plots import COLORS, STYLES
@@ -279,7 +279,8 @@ def draw(results: list[Result]) -> Any:
     figure.legend(
         *over_time.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8, frameon=False
     )
-    cost.set(xscale="log", xlabel="processor time per row [us]", ylabel="nMSE [dB]", title="Cost against error")
+    mark_costs(cost, [us for us, _ in points.values()])
+    cost.set(xlabel="processor time per row [us]", ylabel="nMSE [dB]", title="Cost against error")
     cost.margins(x=0.25, y=0.15)
     for ax in (over_time, cost):
         ax.spines[["top", "right"]].set_visible(False)

@@ -17,6 +17,7 @@ AXES = {
     "multiplications": "multiplications per sample",
     "bytes": "memory [bytes]",
 }
+FEW_DECADES = 100.0
 LETTER, LINE = 5.0, 9.0  # about the width of a letter and the height of a line in labels, in typographic points
 
 
@@ -44,8 +45,8 @@ def draw(found: Comparison, cost: str, names: Sequence[str], figure: Any) -> Any
     figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8, frameon=False)
     front = [points[name] for name in found.pareto(cost) if name in points]
     right.plot(*np.transpose(front), color="0.6", lw=1, ls="--", zorder=0)
+    mark_costs(right, [cost for cost, _ in points.values()])
     right.set(
-        xscale="log",
         xlabel=AXES[cost],
         ylabel=f"{TITLES[found.settings.by]}, steady state",
         title="Error against cost",
@@ -55,6 +56,17 @@ def draw(found: Comparison, cost: str, names: Sequence[str], figure: Any) -> Any
         ax.margins(*((0.02, 0.05) if ax is left else (0.25, 0.15)))
     label(right, points)
     return figure
+
+
+def mark_costs(ax: Any, costs: Sequence[float]) -> None:
+    """Make the horizontal axis logarithmic, with marks at 1, 2 and 5 where there are few decades."""
+    from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
+
+    ax.set_xscale("log")
+    if costs and max(costs) < FEW_DECADES * min(costs):
+        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 def label(ax: Any, points: dict[str, tuple[float, float]]) -> None:
