@@ -276,6 +276,9 @@ def test_the_front_is_what_nothing_beats_in_both():
     assert found.pareto() == ["fast and bad", "middle", "slow and good"]
     assert [entry.name for entry in found.entries] == ["slow and good", "beaten", "middle", "fast and bad"]
     assert found.pareto("bytes") == ["slow and good"]
+    unknown = made("without a price", [1.0] * 10, np.nan, 0.25)
+    priceless = Comparison(SETTINGS, (*found.given[1:], unknown))
+    assert priceless.pareto() == ["fast and bad", "middle", "beaten"]
     with pytest.raises(ValueError, match="cost must be one of 'microseconds', 'multiplications', 'bytes', got 'time'"):
         found.pareto("time")
 
@@ -311,6 +314,18 @@ def test_names_beside_points_that_coincide_do_not_overlap():
     assert len(boxes) == 8
     assert all(box.x0 > 0 and box.x1 < figure.bbox.width for box in boxes)
     assert not [(a, b) for i, a in enumerate(boxes) for b in boxes[:i] if a.overlaps(b)]
+
+
+def test_of_many_algorithms_those_on_the_front_are_named():
+    pytest.importorskip("matplotlib")
+    many = tuple(made(f"no {i}", [1.0] * 10, 1.0 + i, 0.5 - 0.02 * (i % 7)) for i in range(20))
+    found = Comparison(SETTINGS, many)
+    figure = found.plot()
+    figure.draw_without_rendering()
+    names, ax = figure.axes[1].texts, figure.axes[1]
+    assert sorted(text.get_text() for text in names) == sorted(found.pareto())
+    assert all(text.get_window_extent().y0 > ax.bbox.y0 for text in names)
+    assert len(figure.legends[0].get_texts()) == 20
 
 
 @pytest.mark.parametrize("costs", [(2.6, 2.9, 45.0), (5.0, 5.1), (120.0, 800_000.0), (0.05, 4.9)])

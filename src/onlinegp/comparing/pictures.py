@@ -18,6 +18,7 @@ AXES = {
     "bytes": "memory [bytes]",
 }
 FEW_DECADES = 100.0
+MANY = 12  # algorithms: of more, only those on the front are named beside their points
 LETTER, LINE = 5.0, 9.0  # about the width of a letter and the height of a line in labels, in typographic points
 
 
@@ -43,8 +44,8 @@ def draw(found: Comparison, cost: str, names: Sequence[str], figure: Any) -> Any
         xlabel="samples", ylabel=TITLES[found.settings.by], title=f"Mean of {len(found.settings.seeds)} runs, {level}"
     )
     figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8, frameon=False)
-    front = [points[name] for name in found.pareto(cost) if name in points]
-    right.plot(*np.transpose(front), color="0.6", lw=1, ls="--", zorder=0)
+    front = {name: points[name] for name in found.pareto(cost) if name in points}
+    right.plot(*np.transpose(list(front.values())), color="0.6", lw=1, ls="--", zorder=0)
     mark_costs(right, [cost for cost, _ in points.values()])
     right.set(
         xlabel=AXES[cost],
@@ -54,7 +55,7 @@ def draw(found: Comparison, cost: str, names: Sequence[str], figure: Any) -> Any
     for ax in (left, right):
         ax.spines[["top", "right"]].set_visible(False)
         ax.margins(*((0.02, 0.05) if ax is left else (0.25, 0.15)))
-    label(right, points)
+    label(right, points if len(points) <= MANY else front)
     return figure
 
 

@@ -198,10 +198,10 @@ class Comparison:
         cost : {"microseconds", "multiplications", "bytes"}
         """
         choice(COSTS, cost=cost)
-        points = sorted((float(np.mean(entry.of(cost))), self._loss(entry), entry.name) for entry in self.ranked)
+        points = [(float(np.mean(entry.of(cost))), self._loss(entry), entry.name) for entry in self.ranked]
         best, front = np.inf, []
-        for price, loss, name in points:
-            if np.isfinite(price) and loss < best:
+        for _, loss, name in sorted(point for point in points if np.isfinite(point[0])):
+            if loss < best:
                 best = loss
                 front.append(name)
         return front
