@@ -84,7 +84,7 @@ class AffineRun {
     }
 
   private:
-    static constexpr double LEAST = 1e-300;
+    static constexpr double LEAST = 1e-300, LONGEST = 1e4;  // as in onlinegp.models.affine.phypass
 
     double& K(int64_t i, int64_t j) { return a_.K[i * a_.room + j]; }
     double& F(int64_t j, int64_t o) { return a_.F[j * p_ + o]; }
@@ -211,7 +211,8 @@ class AffineRun {
             for (int64_t j = 0; j < s; j++) V_[size_t(i * s + j)] = b * a_.along[i * s + j];
         }
         for (int64_t c = 0; c < used; c++) length += V_[size_t(c)] * dot_of(a_.KC + c * all, V_.data(), used);
-        const double step = length > 0 ? rule_.step * squares / length : length <= 0 ? 0.0 : length;  // NaN stays
+        double step = length > 0 ? rule_.step * squares / length : length <= 0 ? 0.0 : length;  // NaN stays
+        if (step > rule_.step * LONGEST) step = rule_.step * LONGEST;
         for (int64_t c = 0; c < used; c++) {
             if (a_.places[c] < 0) continue;
             weights(o)[a_.places[c]] += step * V_[size_t(c)];

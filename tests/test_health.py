@@ -45,6 +45,32 @@ def test_a_step_that_is_too_long_is_noticed_while_learning(engine):
         one_by_one()
 
 
+UNSURE = {  # whose standard deviation is that of their errors, and grows along
+    "KAP": ogp.KAP(RBF(1.0), step=3.0),
+    "LKAPA": ogp.LKAPA(RBF(1.0), step=3.0, leak=1e-4),
+    "NLKAPA": ogp.NLKAPA(RBF(1.0), step=3.0, leak=1e-4),
+    "KAPSM": ogp.KAPSM(RBF(1.0), step=50.0, radius=None),
+    "PHYPASS": ogp.PHYPASS(RBF(1.0), step=3.0),
+    "L2S": ogp.L2S((1.0, 0.5), step=3.0),
+    "KLMSCSL1": ogp.KLMSCSL1(RBF(1.0), step=3.0),
+    "KLMSCSAL1": ogp.KLMSCSAL1(RBF(1.0), step=3.0),
+    "Scaled": ogp.Scaled(ogp.L2S((1.0, 0.5), step=3.0)),
+}
+
+
+@pytest.mark.parametrize("name", UNSURE)
+def test_one_that_is_never_sure_is_noticed_before_its_numbers_end(name):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 3))
+    y = np.sin(X[:, 0]) + 0.3 * X[:, 1]
+    model = copy(UNSURE[name])
+    with pytest.raises(ogp.BreakdownError, match=r"broke down at row \d+ .* it predicts .*Lower the step") as caught:
+        ogp.run(model, X, y)
+    assert np.abs(caught.value.trace.mean).max() < 1e10
+    with pytest.raises(ogp.BreakdownError):
+        copy(UNSURE[name]).fit(X, y)
+
+
 @every_engine
 def test_a_broken_model_is_not_saved(engine, tmp_path):
     X, y = stream(300)

@@ -92,3 +92,9 @@ def test_the_defaults_without_tuning_are_those(tmp_path, capsys):
 def test_a_wrong_parameter_names_the_right_ones(call, message):
     with pytest.raises(TypeError, match=message):
         call()
+
+
+@pytest.mark.parametrize("outer", [ogp.Scaled, ogp.Calibrated, ogp.Conformal, ogp.Lagged])
+def test_a_model_around_one_that_breaks_down_gives_its_advice(outer):
+    with pytest.raises(ogp.BreakdownError, match=r"Lower the step \(LMS is stable below 2 / x'x\)"):
+        ogp.run(outer(ogp.LMS(step=50.0)), np.sin(np.arange(400.0))[:, None], np.cos(np.arange(400.0)))

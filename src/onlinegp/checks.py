@@ -79,13 +79,13 @@ def probability(remedy: str = "", **argument: Any) -> float:
     return number
 
 
-def count(remedy: str = "", **argument: Any) -> int:
-    """Return the one keyword argument as an int if it is a whole number of at least one."""
+def count(remedy: str = "", least: int = 1, **argument: Any) -> int:
+    """Return the one keyword argument as an int if it is a whole number, and not less than the least."""
     name, value = _only(argument)
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be a whole number, got {value!r}. {remedy}".rstrip())
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}. {remedy}".rstrip())
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}. {remedy}".rstrip())
     return int(value)
 
 

@@ -235,6 +235,17 @@ def test_a_full_dictionary_goes_on_with_the_oldest_gone():
     assert (np.abs(X[:100][:, None] - few.learner.atoms.C).sum(axis=2).min(axis=0) > 0).all()
 
 
+@pytest.mark.parametrize("given", [{}, {"budget": 200}, {"budget": 50}], ids=str)
+def test_newtons_steps_stay_useful_on_long_streams(given):
+    """With a budget of 1,000, once the default, and a small epsilon the error rose by 70 dB when centers left."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (2400, 1))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=2400)
+    made = ogp.NLKAPA(**ogp.NLKAPA.suggested(RBF(1.0), 0.01, **given)) if given else ogp.NLKAPA(RBF(1.0))
+    e = (y - ogp.run(made, X, y).mean)[1600:]
+    assert (e**2).mean() < (0.04 if given.get("budget", 200) >= 200 else 0.1)  # of 0.01 noise; y has 0.5
+
+
 @pytest.mark.parametrize(
     ("model", "message"),
     [

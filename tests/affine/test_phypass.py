@@ -73,3 +73,15 @@ def test_repeated_centers_change_nothing(engine):
     trace = ogp.run(ogp.PHYPASS(RBF(1.0), coherence=1.0, engine=engine, **rule), X, y)
     assert (len(centers), trace.size[-1]) == (8, 40)
     np.testing.assert_allclose(trace.mean, mean, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("near", [1e-3, 1e-6, 1e-9])
+def test_rows_that_contradict_each_other_do_not_carry_it_away(near, engine):
+    """One input with two values of y, as far above the prediction as below but for a little: L is its square over it.
+
+    After the first row the prediction is 0.5, and the second leads it to 0.5 + 0.5 L near: to 2.5e8 without a bound.
+    """
+    trace = ogp.run(ogp.PHYPASS(RBF(1.0), window=2, engine=engine), np.zeros((3, 1)), np.array([1.0, near, 0.0]))
+    L = min(0.5 / near**2, 1e4)
+    np.testing.assert_allclose(trace.mean, [0.0, 0.5, 0.5 + 0.5 * L * near], rtol=1e-5)

@@ -14,6 +14,7 @@ from shell import inside, onlinegp, write_csv
 import onlinegp as ogp
 from onlinegp.batch.choice import EFFORT, Outcome, Trial
 from onlinegp.cli.compare import recommended
+from onlinegp.cli.many_runs import numbers_of
 from onlinegp.kernels import RBF
 from onlinegp.predictions import Gaussian
 from onlinegp.streams.reading.source import Source, choose_columns, open_source
@@ -159,6 +160,23 @@ def test_wrong_options_are_refused_before_any_work(data, args, said):
 
 
 # Many runs
+
+
+def test_many_runs_that_no_model_came_through_fail_and_say_why(tmp_path, data):
+    table, drawn = tmp_path / "table.json", tmp_path / "curves.svg"
+    models = ["--models", "lms(step=50)", "--runs", "3", "--jobs", "1", "--effort", "300"]
+    done = inside("compare", data, *QUICK, *models, "--json", table, "--out", drawn, code=1)
+    assert b"broke down in 3 of 3 runs" in done.stdout
+    assert b"Lower the step" in b" ".join(done.stdout.split())
+    assert b"no model came through all runs" in done.stderr
+    assert not drawn.exists()
+    assert json.loads(table.read_text("utf-8"))[0]["why"].startswith("Scaled(model=LMS(step=50")
+
+
+def test_tables_for_programs_have_no_infinite_numbers():
+    assert numbers_of({"a": -np.inf, "b": np.nan, "c": 1.5, "d": "x", "e": 2}) == {
+        "a": None, "b": None, "c": 1.5, "d": "x", "e": 2
+    }  # fmt: skip
 
 
 def test_many_runs_have_intervals_and_tables(tmp_path, data):

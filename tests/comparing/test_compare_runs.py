@@ -208,6 +208,50 @@ def test_what_breaks_down_is_not_ranked():
     assert found.figures()[-1]["broken_runs"] == 3
 
 
+def test_what_broke_down_says_why_and_has_no_figures():
+    found = ogp.compare({"far off": ogp.LMS(step=50.0)}, partial_channel, runs=2, jobs=1)
+    for text in (repr(found), found.latex(), found.csv()):
+        assert "broke down at row" in " ".join(text.split())
+        assert "Lower the step (LMS is stable below 2 / x'x)" in " ".join(text.split())
+    assert found.ranked == ()
+    assert found.pareto() == []
+    for ask in (
+        found.steady_state,
+        found.behind,
+        found.curve,
+        found.convergence,
+        lambda name: found.plot(names=[name]),
+    ):
+        with pytest.raises(ValueError, match=r"got 'far off', which broke down in 2 of 2: LMS\(step=50\.0\) broke"):
+            ask("far off")
+
+
+def test_a_model_with_an_error_of_its_own_is_named():
+    class Wrong(Constant):
+        def start(self, features, outputs):
+            raise RuntimeError("no")
+
+    for model in (Wrong(), Wrong):
+        with pytest.raises(RuntimeError) as caught:
+            ogp.compare({"right": Constant(), "wrong": model}, noise, runs=2, effort=300, jobs=1)
+        assert caught.value.__notes__ == ["The algorithm was wrong."]
+
+
+def test_no_error_at_all():
+    """10 log10 of it is minus infinity, and two such algorithms are equally good."""
+
+    def silence(seed: int):
+        X, y = noise(seed)
+        return X, 0.0 * y if seed < 3 else y
+
+    models = {"zero": Constant(), "none": Constant(), "one": Constant(value=1.0)}
+    found = ogp.compare(models, silence, runs=3, jobs=1)
+    assert found.steady_state("none") == (-np.inf, -np.inf, -np.inf)
+    assert found.behind("none") == (0.0, 0.0, 0.0)
+    assert found.behind("one").value == np.inf
+    assert "nan" not in repr(found)
+
+
 def partial_channel(seed: int):
     return channel_switch(400, switch=None, seed=seed)
 
@@ -235,6 +279,11 @@ def test_the_front_is_what_nothing_beats_in_both():
     assert found.pareto() == ["fast and bad", "middle", "slow and good"]
     assert [entry.name for entry in found.entries] == ["slow and good", "beaten", "middle", "fast and bad"]
     assert found.pareto("bytes") == ["slow and good"]
+    unknown = made("without a price", [1.0] * 10, np.nan, 0.25)
+    priceless = Comparison(SETTINGS, (*found.given[1:], unknown))
+    assert priceless.pareto() == ["fast and bad", "middle", "beaten"]
+    with pytest.raises(ValueError, match="cost must be one of 'microseconds', 'multiplications', 'bytes', got 'time'"):
+        found.pareto("time")
 
 
 def test_csv_latex_and_pictures(found):
@@ -291,6 +340,20 @@ def test_a_crowded_picture_names_the_front_and_writes_nothing_outside():
     assert 2 <= sum(low <= tick <= high for tick in ax.get_xticks()) <= 6
 
 
+@pytest.mark.parametrize("costs", [(2.6, 2.9, 45.0), (5.0, 5.1), (120.0, 800_000.0), (0.05, 4.9)])
+def test_numbers_along_the_costs_do_not_overlap(costs):
+    pytest.importorskip("matplotlib")
+    entries = tuple(made(f"no {i}", [1.0] * 10, cost) for i, cost in enumerate(costs))
+    figure = Comparison(SETTINGS, entries).plot()
+    figure.draw_without_rendering()
+    axis, ax = figure.axes[1].xaxis, figure.axes[1]
+    labels = [text for text in (*axis.get_ticklabels(), *axis.get_ticklabels(minor=True)) if text.get_text()]
+    low, high = ax.get_xlim()
+    seen = [text.get_window_extent() for text in labels if low <= text.get_position()[0] <= high]
+    assert len(seen) >= 1
+    assert not [(a, b) for i, a in enumerate(seen) for b in seen[:i] if a.overlaps(b)]
+
+
 def test_by_density():
     models = {"zero": Constant(), "one": Constant(value=1.0)}
     found = ogp.compare(models, noise, runs=5, by="density", jobs=1)
@@ -311,8 +374,15 @@ def test_by_density():
         ({"stream": noise(0)}, TypeError, "Permutations\\(X, y\\) for rows whose order means nothing"),
         ({"stream": lambda seed: noise(0)}, ValueError, "stream must depend on its seed"),
         ({"stream": lambda seed: noise(seed, 100 + seed)}, ValueError, "the same shape for each seed"),
-        ({"runs": 1}, ValueError, "runs must be at least 2"),
-        ({"seeds": [1, 1]}, ValueError, "seeds must be different"),
+        ({"runs": 1}, ValueError, "runs must be at least 2, got 1. One run says nothing"),
+        ({"runs": 0}, ValueError, "runs must be at least 2, got 0"),
+        ({"runs": 2.5}, TypeError, "runs must be a whole number, got 2.5"),
+        ({"runs": None, "seeds": [1, 1]}, ValueError, "seeds must be different"),
+        ({"runs": None, "seeds": [4]}, ValueError, "at least two, got \\[4\\]. Use range\\(20\\)"),
+        ({"runs": None, "seeds": 5}, TypeError, "seeds must be whole numbers, one for each run, got 5"),
+        ({"runs": None, "seeds": "12"}, TypeError, "seeds must be whole numbers, one for each run, got '12'"),
+        ({"seeds": [1.5, 2]}, ValueError, "seeds must be a whole number of at least 0, got 1.5"),
+        ({"seeds": [-1, 2]}, ValueError, "seeds must be a whole number of at least 0, got -1"),
         ({"seeds": [1, 2, 3]}, ValueError, "the number of seeds, 3, got 2"),
         ({"by": "luck"}, ValueError, "by must be one of"),
         ({"level": 1.0}, ValueError, "level must be greater than 0 and less than 1"),
@@ -320,6 +390,16 @@ def test_by_density():
         ({"stream": ogp.Blocks(*noise(0), tune=299)}, ValueError, "runs must leave some rows for each"),
         ({"stream": ogp.Permutations(*noise(0), tune=300)}, ValueError, "tune must leave rows to score"),
         ({"jobs": 0}, ValueError, "jobs must be at least 1"),
+        ({"jobs": "2"}, TypeError, "jobs must be a whole number, got '2'"),
+        ({"since": 1.5}, TypeError, "since must be a whole number, got 1.5"),
+        ({"stream": lambda seed: noise(seed)[1]}, TypeError, "stream must return X and y, got ndarray from stream"),
+        ({"stream": lambda seed: (*noise(seed), 1)}, TypeError, "stream must return X and y, got tuple"),
+        ({"stream": lambda seed: None}, TypeError, "got NoneType from stream\\(2\\). Return both; a series becomes"),
+        (
+            {"models": [ogp.LMS], "stream": lambda seed: (noise(seed)[0], np.full(300, 7.0 + seed))},
+            ValueError,
+            "stream must have a y that changes in the 300 rows to tune on, got 9.0 in all of them",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_refused(change, error, said):

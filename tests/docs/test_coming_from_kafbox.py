@@ -7,9 +7,12 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import onlinegp as ogp
+from onlinegp.engine import available
+from onlinegp.kernels import RBF
 
 DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS))
@@ -19,6 +22,7 @@ import kafbox  # noqa: E402
 PAGE = (DOCS / "coming_from" / "kafbox.md").read_text("utf-8")
 NO_PARAMETER = {"kerneltype", "kernelpar", "kernelpars", "dummy"}  # the kernel; and what a memory cell does not use
 FASTER = 10.0  # than Octave
+ENGINES = ["python", "native"] if available() else ["python"]
 
 
 def rows(header: str) -> dict[str, list[str]]:
@@ -57,7 +61,26 @@ def test_every_name_on_the_map_exists(algorithm):
 
 
 DEFECTS = {"mxklms", "kapsm", "rffklms", "qklms_fb", "klms_csal1", "klms_csl1", "fbklms", "phypass", "kap", "kalman",
-           "exkrls", "rls", "L2_s", "problms"}  # fmt: skip
+           "exkrls", "rls", "L2_s", "problms", "norma", "krlst", "krls", "klms", "lkapa", "nlkapa"}  # fmt: skip
+
+
+def test_what_kafbox_ignores_is_refused():
+    """A name that no parameter has, such as `tcoeff` of its NORMA, which nothing there reads."""
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'tcoeff'. The parameters are kernel, step, leak"):
+        ogp.NORMA(tcoeff=0.5)
+
+
+def test_squared_distances_are_those_of_the_differences():
+    """Far from zero, where KAFBOX's |x|^2 + |z|^2 - 2 x.z is negative for some pairs, and its kernel exceeds one."""
+    X = 1e7 + np.random.default_rng(0).normal(size=(30, 3))
+    squares = (X**2).sum(axis=1)
+    assert (squares[:, None] + squares - 2.0 * X @ X.T).min() < 0.0
+    near = RBF(1.0)(X - 1e7)
+    np.testing.assert_allclose(RBF(1.0)(X), near, rtol=0, atol=1e-7)
+    assert RBF(1.0)(X).max() <= 1.0
+    for engine in ENGINES:
+        model = ogp.KLMS(RBF(1.0), step=0.5, engine=engine).fit(X, X[:, 0] - 1e7)
+        np.testing.assert_allclose(model.predict(X), near @ model.alpha_, rtol=0, atol=1e-6)
 
 
 def test_the_table_has_every_run():

@@ -8,6 +8,7 @@ import pytest
 import onlinegp as ogp
 from models import stream
 from onlinegp.kernels import RBF, Linear
+from onlinegp.recipes.pruning import LeastWeight, Oldest
 
 
 def test_beta_zero_is_klms():
@@ -73,3 +74,16 @@ def test_a_beta_below_the_bound_is_no_covariance_and_its_variance_is_cut_at_zero
     assert np.linalg.eigvalsh(model.posterior_cov_)[0] < 0
     std = model.predict(X, return_std=True)[1]
     assert std.min() == pytest.approx(np.sqrt(0.05))
+
+
+@pytest.mark.parametrize("pruning", [Oldest(100), LeastWeight(100)], ids=lambda part: type(part).__name__)
+def test_with_pruning_it_is_klms_and_stays_stable(pruning):
+    """The largest beta that is a covariance grew without bound here, a thousandfold in 3,000 rows."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (3000, 2))
+    y = np.sin(2 * X[:, 0]) + 0.3 * X[:, 1]
+    model = ogp.BetaKLMS(RBF(0.8), noise=0.05, pruning=pruning)
+    trace = ogp.run(model, X, y)
+    assert model.beta_ == 0.0
+    assert ((y - trace.mean)[2000:] ** 2).mean() < 0.5 * y.var()
+    np.testing.assert_array_equal(trace.mean, ogp.run(ogp.KLMS(RBF(0.8), step=1 / 1.05, pruning=pruning), X, y).mean)

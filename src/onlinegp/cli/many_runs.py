@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +40,19 @@ def compare_over_runs(args: argparse.Namespace, taking_part: list[Entrant]) -> i
         if path:
             write_atomically(path, [text().encode()])
     if args.json:
-        write_atomically(args.json, [json.dumps(found.figures(), indent=2).encode() + b"\n"])
-    if args.out and found.ranked:
+        write_atomically(args.json, [json.dumps(list(map(numbers_of, found.figures())), indent=2).encode() + b"\n"])
+    if not found.ranked:
+        raise ValueError("no model came through all runs. Lower the step, use a larger --noise, or other --models.")
+    if args.out:
         from matplotlib.figure import Figure
 
         save_picture(found.plot(figure=Figure(figsize=(10.5, 4.6), layout="constrained")), args.out)
     return 0
+
+
+def numbers_of(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of the table for JSON, which has no infinite numbers, such as 10 log10 of no error: null."""
+    return {name: None if isinstance(value, float) and not isfinite(value) else value for name, value in row.items()}
 
 
 def runs_of(args: argparse.Namespace) -> Source:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from operator import index
 from time import thread_time
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from onlinegp.batch.choice import BUDGET, best_of, hyperparameters, prequential
 from onlinegp.batch.tuning import Hyperparameters
-from onlinegp.checks import Array, choice, count, probability
+from onlinegp.checks import Array, choice, count, probability, seed_of
 from onlinegp.comparing.entrants import Entrant, Fixed, entrants
 from onlinegp.comparing.results import Comparison, Entry, Run, Settings
 from onlinegp.comparing.sources import Rows, source_of
@@ -115,7 +116,7 @@ def compare(
     count("A hundred thousand is a good search.", effort=effort)
     count(budget=budget)
     probability("0.95 is usual.", level=level)
-    if isinstance(jobs, int):
+    if jobs is not None and not isinstance(jobs, Executor):
         count("Use None for one per core.", jobs=jobs)
     taking_part, source, seeds = entrants(models), source_of(stream), _seeds(runs, seeds)
     X, y = source.tuning(seeds)
@@ -136,15 +137,17 @@ def compare(
 
 def _seeds(runs: int | None, seeds: Sequence[int] | None) -> list[int]:
     """Return the seed of each run."""
-    found = (
-        list(range(RUNS if runs is None else count(runs=runs))) if seeds is None else [index(seed) for seed in seeds]
-    )
+    if runs is not None:
+        count("One run says nothing about others; use 20.", least=2, runs=runs)
+    if seeds is None:
+        return list(range(runs or RUNS))
+    if not isinstance(seeds, Iterable) or isinstance(seeds, str):
+        raise TypeError(f"seeds must be whole numbers, one for each run, got {seeds!r}. Use range(20).")
+    found = [seed_of(seeds=seed) for seed in seeds]
+    if len(set(found)) < len(found) or len(found) < 2:
+        raise ValueError(f"seeds must be different, and at least two, got {found}. Use range(20).")
     if runs is not None and runs != len(found):
         raise ValueError(f"runs must be the number of seeds, {len(found)}, got {runs}. Leave one of them out.")
-    if len(found) < 2:
-        raise ValueError(f"runs must be at least 2, got {len(found)}: one run says nothing about others. Use 20.")
-    if len(set(found)) < len(found) or min(found) < 0:
-        raise ValueError(f"seeds must be different, and not negative, got {found}.")
     return found
 
 
@@ -152,7 +155,7 @@ def _lengths(n: int, window: int | None, steady: int | None, since: int) -> tupl
     """Return the rows of a point of the curves, and those of the steady state."""
     window = max(1, n // POINTS) if window is None else count(window=window)
     steady = max(1, n // LAST) if steady is None else count(steady=steady)
-    if window > n or steady > n or not 0 <= since < n:
+    if window > n or steady > n or count(least=0, since=since) >= n:
         raise ValueError(
             f"window, steady and since must fit into a run of {n} rows, got {window}, {steady} and {since}."
         )
@@ -180,6 +183,11 @@ def _prepared(
 ) -> list[Prepared]:
     """Return all algorithms, tuned."""
     tuned = [one for one in taking_part if isinstance(one, Entrant)]
+    if tuned and (y == y[0]).all():
+        raise ValueError(
+            f"stream must have a y that changes in the {len(y)} rows to tune on, got {y[0]} in all of them. Use more "
+            f"rows to tune on, or models as they are, such as onlinegp.KRLST()."
+        )
     scaling = Scaling.of(X, y)
     Z, t = scaling(X, y)
     found = None
@@ -205,17 +213,18 @@ def tune_one(
 ) -> Prepared:
     """Return an algorithm at its best on the rows to tune on."""
     given, cls = entrant.given, entrant.estimator
-    trial = best_of(
-        cls,
-        hyperparameters(Z, t, given) if found is None or "kernel" in given else found,
-        lambda model: prequential(model, Z, t),
-        budget=given.get("budget", settings.budget),
-        given=given,
-        searched={**WIDELY, **cls.searched},
-        by=settings.by,
-        effort=settings.effort,
-        seed=0,
-    )
+    with _named(entrant.name):
+        trial = best_of(
+            cls,
+            hyperparameters(Z, t, given) if found is None or "kernel" in given else found,
+            lambda model: prequential(model, Z, t),
+            budget=given.get("budget", settings.budget),
+            given=given,
+            searched={**WIDELY, **cls.searched},
+            by=settings.by,
+            effort=settings.effort,
+            seed=0,
+        )
     return Prepared(entrant.name, scaling.around(trial.build()), trial.params, trial.tried, trial.rows)
 
 
@@ -223,7 +232,7 @@ def run_one(one: Prepared, X: Array, y: Array, settings: Settings) -> Run:
     """Put a stream through an algorithm that starts anew: what it does before the steady state, and in it."""
     model, split = one.model.unfitted(), len(y) - settings.steady
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), _named(one.name):
             parts = [model.run(X[:split], y[:split])] if split else []
             began = thread_time()
             parts.append(model.run(X[split:], y[split:]))
@@ -245,6 +254,16 @@ def run_one(one: Prepared, X: Array, y: Array, settings: Settings) -> Run:
         multiplications=model.multiplications(size, X.shape[1]),
         bytes=_bytes(model),
     )
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Let whatever goes wrong inside say with which algorithm it did."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"The algorithm was {name}.")
+        raise
 
 
 def _windows(values: Array, width: int) -> Array:

@@ -51,7 +51,8 @@ def of_difference(runs: Array, others: Array, level: float) -> Interval:
 
 def of_ratio_in_db(runs: Array, others: Array, level: float) -> Interval:
     """Return the interval in dB of the ratio of two means over the same runs, of positive values."""
-    value = to_db(runs.mean(axis=0)) - to_db(others.mean(axis=0))
+    one, other = to_db(runs.mean(axis=0)), to_db(others.mean(axis=0))
+    value = np.subtract(one, other, out=np.zeros_like(one), where=one != other)  # also if both are without error
     return _around(value, DB * (_relative(runs) - _relative(others)), level)
 
 

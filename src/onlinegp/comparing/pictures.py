@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import choice
-from onlinegp.comparing.results import Comparison
+from onlinegp.comparing.results import COSTS, Comparison
 from onlinegp.comparing.tables import TITLES
 from onlinegp.plots import COLORS, STYLES
 
-COSTS = {
+AXES = {
     "microseconds": "processor time per sample [us]",
     "multiplications": "multiplications per sample",
     "bytes": "memory [bytes]",
@@ -24,7 +24,7 @@ ROOM = 5  # lines by which a name may be away from its point
 
 def draw(found: Comparison, cost: str, names: Sequence[str], figure: Any) -> Any:
     """Return the figure: curves on the left, the front of the steady state against the cost on the right."""
-    choice(tuple(COSTS), cost=cost)
+    choice(COSTS, cost=cost)
     if figure is None:
         from matplotlib import pyplot
 
@@ -53,7 +53,7 @@ def draw(found: Comparison, cost: str, names: Sequence[str], figure: Any) -> Any
     right.plot(*np.transpose([points[name] for name in front]), color="0.6", lw=1, ls="--", zorder=0)
     right.set(
         xscale="log",
-        xlabel=COSTS[cost],
+        xlabel=AXES[cost],
         ylabel=f"{TITLES[found.settings.by]}, steady state",
         title="Error against cost",
     )

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onlinegp.checks import Array, finite
+from onlinegp.checks import Array, choice, finite
 from onlinegp.comparing import intervals
 from onlinegp.comparing.intervals import Interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+COSTS = ("microseconds", "multiplications", "bytes")
 CONVERGED = 3.0  # dB above its steady state: there an algorithm counts as converged
 
 
@@ -77,6 +78,11 @@ class Entry:
         """In how many runs it broke down."""
         return sum(bool(run.wrong) for run in self.runs)
 
+    @property
+    def why(self) -> str:
+        """What went wrong in the first run that it did not come through; nothing if it came through all."""
+        return next((run.wrong for run in self.runs if run.wrong), "")
+
     def of(self, what: str) -> Array:
         """Return a figure of every run, (runs,), or the windows of all, (runs, points)."""
         return np.array([getattr(run, what) for run in self.runs], dtype=np.float64)
@@ -124,11 +130,21 @@ class Comparison:
                 return entry
         raise KeyError(f"no algorithm is called {name!r}. There are: {', '.join(e.name for e in self.entries)}.")
 
+    def _sound(self, name: str) -> Entry:
+        """Return an algorithm that came through all runs: there is no mean over some of them."""
+        entry = self[name]
+        if entry.broken:
+            raise ValueError(
+                f"name must be that of an algorithm that came through all runs, got {name!r}, which broke down in "
+                f"{entry.broken} of {len(entry.runs)}: {entry.why}"
+            )
+        return entry
+
     # Figures
 
     def steady_state(self, name: str) -> Interval:
         """Return the mean of the steady state over runs: the squared error in dB, or the log density."""
-        runs = self[name].of(f"steady_{self.settings.by}")
+        runs = self._sound(name).of(f"steady_{self.settings.by}")
         return self._of_mean(runs)
 
     def behind(self, name: str, other: str | None = None) -> Interval:
@@ -138,14 +154,14 @@ class Comparison:
         not tell the two apart. The level is that of one such comparison, not of all of them together.
         """
         what = f"steady_{self.settings.by}"
-        own, others = self[name].of(what), (self.ranked[0] if other is None else self[other]).of(what)
+        own, others = self._sound(name).of(what), (self.ranked[0] if other is None else self._sound(other)).of(what)
         if self.settings.by == "density":
             return intervals.of_difference(others, own, self.settings.level)
         return intervals.of_ratio_in_db(own, others, self.settings.level)
 
     def curve(self, name: str) -> Interval:
         """Return the learning curve: the mean over runs of each window, and its band, in dB or nats."""
-        return self._of_mean(self[name].of(self.settings.by))
+        return self._of_mean(self._sound(name).of(self.settings.by))
 
     @property
     def samples(self) -> Array:
@@ -168,10 +184,9 @@ class Comparison:
         int or None
             The end of the first window that is there; None if it never was.
         """
-        entry = self[name]
-        if level is None:
-            level = float(intervals.of_mean_in_db(entry.of("steady_error"), 0.5).value) + CONVERGED
-        there = intervals.of_mean_in_db(entry.of("error"), 0.5).value <= finite(level=level)
+        entry = self._sound(name)
+        own = float(intervals.of_mean_in_db(entry.of("steady_error"), 0.5).value) + CONVERGED
+        there = intervals.of_mean_in_db(entry.of("error"), 0.5).value <= (own if level is None else finite(level=level))
         there &= self.samples > self.settings.since
         return int(self.samples[there.argmax()]) - self.settings.since if there.any() else None
 
@@ -182,10 +197,11 @@ class Comparison:
         ----------
         cost : {"microseconds", "multiplications", "bytes"}
         """
-        points = sorted((float(np.mean(entry.of(cost))), self._loss(entry), entry.name) for entry in self.ranked)
+        choice(COSTS, cost=cost)
+        points = [(float(np.mean(entry.of(cost))), self._loss(entry), entry.name) for entry in self.ranked]
         best, front = np.inf, []
-        for price, loss, name in points:
-            if np.isfinite(price) and loss < best:
+        for _, loss, name in sorted(point for point in points if np.isfinite(point[0])):
+            if loss < best:
                 best = loss
                 front.append(name)
         return front

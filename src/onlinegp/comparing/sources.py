@@ -47,7 +47,13 @@ class Simulated:
         return map(self._stream, seeds)
 
     def _stream(self, seed: int) -> Rows:
-        return check_Xy(*self.function(seed))
+        rows = self.function(seed)
+        if not isinstance(rows, (tuple, list)) or len(rows) != 2:
+            raise TypeError(
+                f"stream must return X and y, got {type(rows).__name__} from stream({seed}). Return both; a series "
+                f"becomes both with onlinegp.datasets.embed(series, 5)."
+            )
+        return check_Xy(*rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.comparing.results import CONVERGED, Comparison, Entry
+from onlinegp.comparing.results import CONVERGED, COSTS, Comparison, Entry
 
 UNITS = {"error": "dB", "density": "nats"}
 WORDS = {"error": "error", "density": "log density"}
@@ -20,7 +20,7 @@ COLUMNS = ("behind the best", "95% covers", "converged", "centers", "us", "mult.
 
 def figures(found: Comparison) -> list[dict[str, Any]]:
     """Return one dictionary for each algorithm."""
-    fronts = {cost: found.pareto(cost) for cost in ("microseconds", "multiplications", "bytes")}
+    fronts = {cost: found.pareto(cost) for cost in COSTS}
     return [_row(found, entry, fronts) for entry in found.entries]
 
 
@@ -28,7 +28,7 @@ def _row(found: Comparison, entry: Entry, fronts: dict[str, list[str]]) -> dict[
     tuned = {"search_models": entry.tried, "search_rows": entry.search_rows}
     params = {"parameters": "; ".join(f"{name}={value!r}" for name, value in entry.params.items() if name != "engine")}
     if entry.broken:
-        return {"algorithm": entry.name, "broken_runs": entry.broken} | tuned | params
+        return {"algorithm": entry.name, "broken_runs": entry.broken, "why": entry.why} | tuned | params
     steady, behind = found.steady_state(entry.name), found.behind(entry.name)
     mean = {what: float(np.mean(entry.of(what))) for what in ("coverage", "size", "microseconds", "bytes")}
     count = float(np.mean(entry.of("multiplications")))
@@ -74,7 +74,13 @@ def text(found: Comparison) -> str:
         )
         for row in (titles, *rows)
     ]
-    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], "", textwrap.fill(described(found), WIDTH)])
+    notes = [textwrap.fill(note, WIDTH) for note in (*broken(found), described(found))]
+    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], "", *notes])
+
+
+def broken(found: Comparison) -> list[str]:
+    """Return what went wrong with each algorithm that is not ranked."""
+    return [f"{entry.name} broke down, first so: {entry.why}" for entry in found.entries if entry.broken]
 
 
 def _cells(found: Comparison, row: dict[str, Any]) -> list[str]:
@@ -85,8 +91,8 @@ def _cells(found: Comparison, row: dict[str, Any]) -> list[str]:
     count = row["multiplications"]
     return [
         row["algorithm"] + ("*" if row["pareto_microseconds"] else ""),
-        f"{row['steady']:.2f} +- {row['steady_high'] - row['steady']:.2f}",
-        f"{row['behind']:.2f} +- {row['behind_high'] - row['behind']:.2f}" if row["behind"] else "-",
+        _within(row["steady"], row["steady_high"]),
+        _within(row["behind"], row["behind_high"]) if row["behind"] else "-",
         f"{row['coverage']:.1%}",
         "never" if row["converged"] is None else str(row["converged"]),
         f"{row['size']:.0f}",
@@ -95,6 +101,11 @@ def _cells(found: Comparison, row: dict[str, Any]) -> list[str]:
         f"{row['bytes']:.0f}",
         str(row["search_rows"]),
     ]
+
+
+def _within(value: float, high: float) -> str:
+    """Return a value with the half of its interval; alone where it is infinite, as 10 log10 of no error."""
+    return f"{value:.2f} +- {high - value:.2f}" if np.isfinite(value) else f"{value:.2f}"
 
 
 def csv(found: Comparison) -> str:
@@ -126,7 +137,7 @@ def latex(found: Comparison) -> str:
             cells = [cells[0], rf"\multicolumn{{{len(titles) - 1}}}{{l}}{{{cells[1]}}}"]
         lines.append(" & ".join(cells) + r" \\")
     lines += [r"\bottomrule", r"\end{tabular}"]
-    return "\n".join([f"% {described(found)}", *lines]) + "\n"
+    return "\n".join([*(f"% {note}" for note in (described(found), *broken(found))), *lines]) + "\n"
 
 
 def _escaped(cell: str) -> str:

@@ -27,7 +27,11 @@ def squared_distances(X: Array, Z: Array, scales: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Stationary(Kernel):
-    """k(x, z) = of(r2): a subclass gives `of` and its derivative `slope`."""
+    """k(x, z) = of(r2): a subclass gives `of` and its derivative `slope`.
+
+    Differs from KAFBOX: r2 is the sum of squared differences. KAFBOX's |x|^2 + |z|^2 - 2 x.z loses all digits where
+    inputs are far from zero and near each other, and may be negative, so that k(x, z) exceeds k(x, x).
+    """
 
     length_scale: Scales = 1.0
 

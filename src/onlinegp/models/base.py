@@ -49,6 +49,8 @@ class OnlineRegressor(Estimator):
         If they do not: the parameter whose suggested value bounds them, if there is one.
     remedy : str
         What to do if the model breaks down.
+    std_from_errors : bool
+        Whether the standard deviation is that of its last errors: a model that diverges is never sure then.
     searched : mapping from str to tuple of Move
         By parameter, the values to try beside the suggested one when the model is tuned on some rows.
     tunes_itself : bool
@@ -68,6 +70,7 @@ class OnlineRegressor(Estimator):
     bounded_by: ClassVar[str] = ""
     citation: ClassVar[str] = ""
     remedy: ClassVar[str] = "Use more noise or a smoother kernel, scale the data, and start anew with fit."
+    std_from_errors: ClassVar[bool] = False
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {}
     tunes_itself: ClassVar[bool] = False
     tuned_by: ClassVar[Literal["density", "error"]] = "density"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 FAR = 1e3  # a mean beyond this many times the largest |y| is not explained by any data,
 SURE = 1e5  # and if the error is also beyond this many standard deviations, the model is wrong and sure of it
+LOST = 1e9  # times the largest |y|: beyond, a model whose standard deviation is that of its errors is wrong in any case
 EVERY = 64  # rows learned between two checks, where learning does not predict
 
 
@@ -61,6 +62,8 @@ class Health:
         error = np.abs(Y - said.mean)
         good = (error <= SURE * said.std) | (np.abs(said.mean) <= FAR * largest)
         good &= np.isfinite(said.mean) & np.isfinite(said.std)
+        if model.std_from_errors:
+            good &= np.abs(said.mean) <= LOST * largest
         i = len(Y) - 1 if good.all() else int(np.argmin(good.all(axis=1)))
         self.largest = float(largest[i, 0])
         if not good[i].all():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -64,6 +64,16 @@ class Isotropic:
         return suggested.with_theta(np.where(scales, same, suggested.theta))
 
 
+@dataclass(frozen=True)
+class Each:
+    """A move of every one of several suggested values, such as kernels or length scales."""
+
+    move: Move
+
+    def of(self, suggested: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(map(self.move.of, suggested))
+
+
 FORGETTING: tuple[Move, ...] = tuple(map(Value, (0.9999, 0.999, 0.99)))  # memories of 10,000, 1,000 and 100 rows
 
 # Where models are compared, all of them search the kernel and the noise, whatever else their classes declare.
@@ -76,3 +86,13 @@ WIDELY: Mapping[str, tuple[Move, ...]] = {
 def length_scales(kernel: Kernel) -> Array:
     """Return which entries of `kernel.theta` are logarithms of length scales, a mask."""
     return np.array(["length_scale" in name for name in kernel.names], dtype=bool)
+
+
+def typical_length_scale(kernel: Kernel) -> float:
+    """Return the length scale l with 1 / l^2 the mean of 1 / length_scale^2, or one if the kernel has none.
+
+    Over all directions, a step of a given length then changes the squared scaled distance as much on average; inputs
+    that do not matter, with their length scales without end, leave l as it is but for their number.
+    """
+    scales = kernel.theta[length_scales(kernel)]
+    return float(np.mean(np.exp(-2.0 * scales)) ** -0.5) if scales.size else 1.0

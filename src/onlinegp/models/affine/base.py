@@ -34,6 +34,7 @@ class AffineRegressor(ExpansionRegressor):
     """
 
     remedy: ClassVar[str] = "Lower the step, and start anew with fit."
+    std_from_errors: ClassVar[bool] = True
 
     window: int
 

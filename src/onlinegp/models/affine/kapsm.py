@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from enum import IntEnum
 from typing import Any, ClassVar
@@ -13,6 +14,7 @@ from onlinegp.kernels import Kernel
 from onlinegp.models.affine.base import NO_VARIANCE, WindowLearner
 from onlinegp.models.affine.recent import RecentLearner, RecentRegressor
 from onlinegp.models.expansion import Expansion
+from onlinegp.models.moves import Move, Value
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import Values
 from onlinegp.recipes.multiplications import kernel_row
@@ -139,8 +141,17 @@ class KAPSM(RecentRegressor):
         "IEEE Trans. Signal Processing, 2008."
     )
 
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
+        **RecentRegressor.searched,
+        "radius": tuple(map(Value, (1.0, 3.0, 10.0, 30.0))),
+    }
     readable: ClassVar[type[WindowLearner]] = KAPSMLearner
     compiled: ClassVar[str] = "KAPSM"
+
+    @classmethod
+    def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
+        """The tuned kernel, and no ball: its radius is the norm of f, which is not a length of inputs."""
+        return super().suggested(kernel, noise, **({"radius": None} | wishes))
 
     def multiplications(self, size: float, features: int) -> float:
         full = self.budget is not None and size >= self.budget

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Literal
 
@@ -20,10 +20,13 @@ from onlinegp.checks import (
     stored_rows,
 )
 from onlinegp.engine import compiled
+from onlinegp.kernels import Kernel
 from onlinegp.learner import Contents, Sizes
 from onlinegp.models.affine.base import NO_VARIANCE, BlockLearner
 from onlinegp.models.affine.window import most_of
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.lms.base import StepSized
+from onlinegp.models.moves import Each, Move, Times, typical_length_scale
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import ErrorScale
 from onlinegp.recipes.multiplications import ERRORS, solution
@@ -283,10 +286,22 @@ class L2S(OnlineRegressor):
     memory: ClassVar[str] = "O(M d) with M the budget"
     variance: ClassVar[str] = NO_VARIANCE
     remedy: ClassVar[str] = "Lower the step, and start anew with fit."
+    std_from_errors: ClassVar[bool] = True
     tuned_by: ClassVar[Literal["density", "error"]] = "error"
     citation: ClassVar[str] = (
         'Ohnishi and Yukawa, "Online learning in L2 space with multiple Gaussian kernels", EUSIPCO 2017.'
     )
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
+        "length_scales": tuple(Each(Times(factor)) for factor in (0.25, 0.5, 2.0)),
+        "coherence": StepSized.searched["coherence"],
+        "step": tuple(map(Times, (0.125, 0.25, 0.5, 2.0))),
+    }
+
+    @classmethod
+    def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
+        """Widths around the length scale of the tuned kernel, the widest first."""
+        scale = typical_length_scale(kernel)
+        return super().suggested(kernel, noise, **({"length_scales": (2.0 * scale, scale, 0.5 * scale)} | wishes))
 
     def multiplications(self, size: float, features: int) -> float:
         s = min(self.selected, size)

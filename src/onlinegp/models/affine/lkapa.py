@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ from onlinegp.models.affine.base import NO_VARIANCE, WindowLearner
 from onlinegp.models.affine.recent import RecentLearner, RecentRegressor
 from onlinegp.models.affine.window import solve_positive
 from onlinegp.models.expansion import Expansion
+from onlinegp.models.moves import Move, Times
 from onlinegp.models.recipe import parameters
 from onlinegp.recipes.multiplications import solution
 
@@ -123,14 +125,17 @@ class NLKAPA(LeakyRegressor):
         alpha <- (1 - step leak) alpha,   alpha_w <- alpha_w + step (K_w + epsilon I)^-1 (y_w - f(X_w))
 
     over the last `window` rows w. This is KAPA-4 of the paper, and KAPA-2 with leak=0. O(m + w^3) per sample; every
-    sample becomes a center, up to the budget, at which the oldest is removed. It has no predictive variance of its own:
+    sample becomes a center, up to a budget, at which the oldest is removed. It has no predictive variance of its own:
     the variance of y is the mean square of about its last 100 errors, the same everywhere.
+
+    Newton's step gives inputs that are near each other large weights of opposite signs, about step / epsilon times the
+    errors. They cancel until one of the centers is removed: with a budget, choose an epsilon of about half the window.
 
     Use it in place of :class:`~onlinegp.LKAPA` where inputs are so correlated that this is slow. Not with a large
     window, whose system of equations costs O(w^3), nor without a budget on a long stream.
 
-    Differs from KAFBOX: which stops learning when its budget M is full, where here the oldest center is removed, and
-    which leaves out the Newton matrix at the first sample.
+    Differs from KAFBOX: which stops learning when it has as many centers as it may. Here it grows, or with a budget the
+    oldest center is removed. KAFBOX also leaves out the Newton matrix at the first sample.
 
     Parameters
     ----------
@@ -141,7 +146,7 @@ class NLKAPA(LeakyRegressor):
     leak : float
         The ridge penalty: weights shrink by the factor 1 - step leak per sample. At least zero, and less than 1 / step.
     epsilon : float
-        Regularizes Newton's step.
+        Regularizes Newton's step; half the window or more with a budget.
     window : int
         The number of rows whose weights are corrected.
     budget : int, optional
@@ -165,18 +170,30 @@ class NLKAPA(LeakyRegressor):
     leak: float = 1e-2
     epsilon: float = 1e-4
     window: int = 20
-    budget: int | None = 1000
+    budget: int | None = None
 
-    cost: ClassVar[str] = "O(m + w^3) per sample with w the window; m is at most the budget"
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
+        **LeakyRegressor.searched,
+        "epsilon": tuple(map(Times, (0.01, 0.1, 10.0))),
+    }
+    cost: ClassVar[str] = "O(m + w^3) per sample with w the window; m grows by one with each, up to a budget"
     equation: ClassVar[str] = (
         "alpha <- (1 - step leak) alpha; alpha_w <- alpha_w + step (K_w + epsilon I)^-1 e_w for the last w rows"
     )
-    memory: ClassVar[str] = "O(M d + w^2) with M the budget and w the window"
+    memory: ClassVar[str] = "O(m d + w^2) with w the window; m grows, up to a budget"
+    bounded: ClassVar[bool] = False
+    bounded_by: ClassVar[str] = "budget"
     variance: ClassVar[str] = NO_VARIANCE
     citation: ClassVar[str] = LKAPA.citation
 
     readable: ClassVar[type[WindowLearner]] = NLKAPALearner
     compiled: ClassVar[str] = "NLKAPA"
+
+    @classmethod
+    def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
+        """The tuned kernel; with a budget, weights that do no harm when their centers leave."""
+        own = {"step": 1.0, "epsilon": 10.0} if wishes.get("budget") is not None else {}
+        return super().suggested(kernel, noise, **(own | wishes))
 
     def multiplications(self, size: float, features: int) -> float:
         return super().multiplications(size, features) + solution(self.window)

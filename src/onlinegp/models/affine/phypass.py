@@ -18,6 +18,7 @@ from onlinegp.models.expansion import Expansion, centers
 from onlinegp.models.recipe import parameters
 from onlinegp.recipes.multiplications import kernel_row, solution
 
+LONGEST = 1e4  # L: where rows contradict each other their sum is next to nothing, and L times it would be endless
 DEPENDENT = 1e-12  # of k(c, c): what is left of a center that others express, but for rounding
 
 
@@ -165,7 +166,7 @@ class PHYPASSLearner(CoherentLearner):
 
     def extrapolation(self, squares: Array, length: Array) -> Array:
         """Return L, the sum of squares over the squared length of the sum; zero where there is no error."""
-        return np.divide(squares, length, out=np.zeros_like(squares), where=length > 0.0)
+        return np.minimum(np.divide(squares, length, out=np.zeros_like(squares), where=length > 0.0), LONGEST)
 
 
 @parameters
@@ -182,7 +183,8 @@ class PHYPASS(CoherentRegressor):
     Use it where inputs are correlated and few weights may change per row. Not where intervals matter, nor where the
     noise is strong, unless `width` keeps it from being corrected.
 
-    Differs from KAFBOX: where nothing is in error, its step is 0 / 0, and here none is made. Centers are chosen by
+    Differs from KAFBOX: where nothing is in error, its step is 0 / 0, and here none is made. Where rows contradict each
+    other, such as repeated inputs with other values of y, its L has no bound; here it is 10,000. Centers are chosen by
     coherence, which for kernels whose k(x, x) is not 1 is not k(x, c); those that the others of a row express take no
     part. KAFBOX's omega has no effect.
 

@@ -35,6 +35,15 @@ class OuterRegressor(OnlineRegressor):
         return self._inside().multiplications(size, features)
 
     @property
+    def remedy(self) -> str:  # type: ignore[override]
+        """That of the model inside, which is what breaks down."""
+        return self._inside().remedy
+
+    @property
+    def std_from_errors(self) -> bool:  # type: ignore[override]
+        return self._inside().std_from_errors
+
+    @property
     def features_optional(self) -> bool:
         return self._inside().features_optional
 

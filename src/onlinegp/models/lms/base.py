@@ -14,7 +14,7 @@ from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.expansion import Expansion
 from onlinegp.models.lms.native import NativeStepLearner, step_learner
-from onlinegp.models.moves import Isotropic, LengthScales, Move, Times, Value
+from onlinegp.models.moves import Isotropic, LengthScales, Move, Times, Value, typical_length_scale
 from onlinegp.models.recipe import RecipeRegressor
 from onlinegp.models.steps import StepLearner
 
@@ -37,8 +37,8 @@ class StepSized(OnlineRegressor):
     def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
         """The step of KLMS as an online GP, 1 / (noise + k(x, x)), and a radius of half a length scale."""
         step = 1.0 / (noise + float(kernel.diag(np.zeros((1, 1)))[0]))
-        own = {"radius": 0.5 * _typical_length_scale(kernel)} | ({"step": step} if cls.step_implies_noise else {})
-        return super().suggested(kernel, noise, **own, **wishes)
+        own = {"radius": 0.5 * typical_length_scale(kernel)} | ({"step": step} if cls.step_implies_noise else {})
+        return super().suggested(kernel, noise, **(own | wishes))
 
     step_implies_noise: ClassVar[bool] = False  # whether `step` stands for 1 / (noise + k(x, x))
 
@@ -128,13 +128,3 @@ class ExpansionRegressor(StepRegressor):
     def _expansion(self) -> Expansion:
         learner: Any = self._readable
         return learner.f
-
-
-def _typical_length_scale(kernel: Kernel) -> float:
-    """Return the length scale l with 1 / l^2 the mean of 1 / length_scale^2, or one if the kernel has none.
-
-    Over all directions, a step of a given length then changes the squared scaled distance as much on average; inputs
-    that do not matter, with their length scales without end, leave l as it is but for their number.
-    """
-    scales = [value for name, value in zip(kernel.names, kernel.theta, strict=True) if "length_scale" in name]
-    return float(np.mean(np.exp(-2.0 * np.array(scales))) ** -0.5) if scales else 1.0

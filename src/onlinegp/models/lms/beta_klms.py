@@ -24,7 +24,8 @@ class BetaKLMS(LMSRegressor):
     O(m) per sample. beta = 0 is KLMS with step 1 / (noise + k(x, x)); beta = 1 is close to KNLMS, and its variance
     grows with the data; a negative beta makes the variance shrink near data, as it should. Sigma is a covariance if and
     only if beta >= -1 / lambda_max(K): with "auto", beta = -1 / (largest kernel row sum + noise), which is provably
-    safe at O(m) per sample.
+    safe at O(m) per sample, and beta = 0 with pruning: a center that leaves takes its own weight with it, and not what
+    it made of the others'. With a negative beta this is the opposite of what was learned, and adds up.
 
     Parameters
     ----------
@@ -32,7 +33,7 @@ class BetaKLMS(LMSRegressor):
         The covariance function; ``RBF()`` if None.
     beta : float or "auto"
         The parameter of the posterior covariance. Below -1 / lambda_max(K), Sigma is no covariance any more, and the
-        variance of f is cut off at zero.
+        variance of f is cut off at zero. With pruning, choose none below zero.
     noise : float
         The variance of the noise in y.
     dictionary : Dictionary, optional
@@ -85,9 +86,10 @@ class BetaKLMS(LMSRegressor):
         )
 
     def _beta(self) -> float | str:
-        if isinstance(self.beta, str):
-            return choice(("auto",), beta=self.beta)
-        return finite(beta=self.beta)
+        if not isinstance(self.beta, str):
+            return finite(beta=self.beta)
+        choice(("auto",), beta=self.beta)
+        return "auto" if self.pruning is None else 0.0
 
     @property
     def beta_(self) -> float:

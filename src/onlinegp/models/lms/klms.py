@@ -27,6 +27,8 @@ class KLMS(LMSRegressor):
     Use it as the baseline of its family. Not on a long stream without a dictionary or pruning, as each sample then
     costs more than the one before, nor for intervals.
 
+    Differs from KAFBOX: which stops learning at M centers. Here `pruning` removes one for each new one, or it grows.
+
     Parameters
     ----------
     kernel : Kernel, optional

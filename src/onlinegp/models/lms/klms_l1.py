@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ from onlinegp.kernels import Kernel
 from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.lms.coherence import largest_coherence
+from onlinegp.models.moves import Move, Times
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import ErrorScale, StepLearner
 from onlinegp.recipes.multiplications import ERRORS, kernel_row
@@ -135,9 +137,14 @@ class KLMSCSL1(ExpansionRegressor):
     coherence: float = 0.5
     penalty: float = 1e-4
 
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
+        **ExpansionRegressor.searched,
+        "penalty": tuple(map(Times, (0.01, 0.1, 10.0))),
+    }
     remedy: ClassVar[str] = (
         "Lower the step (it is stable below 2 / |k|^2, k the kernel row) or the coherence, and start anew with fit."
     )
+    std_from_errors: ClassVar[bool] = True
     cost: ClassVar[str] = "O(m) per sample; m is bounded by the coherence on a bounded input domain"
     equation: ClassVar[str] = "alpha <- alpha + step e k, |alpha_i| <- max(|alpha_i| - penalty, 0)"
     memory: ClassVar[str] = "O(m d), bounded by the coherence on a bounded input domain"

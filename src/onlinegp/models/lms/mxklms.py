@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY
 from math import sqrt
 from typing import Any, ClassVar
@@ -12,6 +12,7 @@ import numpy as np
 from onlinegp.checks import Array, non_negative, positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.lms.several import SeveralLearner, SeveralRegressor
+from onlinegp.models.moves import Move, Times
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import StepLearner, Values
 from onlinegp.recipes.multiplications import kernel_row
@@ -113,6 +114,10 @@ class MXKLMS(SeveralRegressor):
     mixing_step: float = 0.5
 
     step_implies_noise: ClassVar[bool] = True
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
+        **SeveralRegressor.searched,
+        "mixing_step": tuple(map(Times, (0.01, 0.1, 10.0))),
+    }
     cost: ClassVar[str] = "O(Q m) per sample with Q kernels, and m grows by one with each"
     equation: ClassVar[str] = (
         "mean = sum_q psi_q f_q, v <- v + 2 mixing_step e psi (f - mean), alpha_q <- [alpha_q; step psi_q e]"

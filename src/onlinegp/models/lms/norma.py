@@ -26,7 +26,8 @@ class NORMA(LMSRegressor):
     Use it where only the last `budget` samples may count, at O(m). Not with a small leak and a small budget: a center
     that is removed with a weight that has not faded yet makes an error. Let (1 - step leak)^budget be small.
 
-    Differs from KAFBOX: its tcoeff is not used there, and does not exist here.
+    Differs from KAFBOX: its `tcoeff` promises a step that decays, and is never used. Here it does not exist: the step
+    stays the same, which a function that changes needs.
 
     Parameters
     ----------

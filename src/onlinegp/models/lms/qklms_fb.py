@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from math import sqrt
 from typing import Any, ClassVar
@@ -12,6 +13,7 @@ from onlinegp.checks import Array, count, fraction, non_negative, positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.lms.base import ExpansionRegressor
+from onlinegp.models.moves import Move, Value
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import StepLearner
 from onlinegp.recipes.multiplications import kernel_row
@@ -146,6 +148,10 @@ class QKLMSFB(ExpansionRegressor):
     forgetting: float = 0.95
 
     step_implies_noise: ClassVar[bool] = True
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
+        **ExpansionRegressor.searched,
+        "forgetting": tuple(map(Value, (0.8, 0.99, 1.0))),
+    }
     cost: ClassVar[str] = "O(M) per sample with M the budget"
     equation: ClassVar[str] = "that of QKLMS; the center of the least |alpha_i| sum_j lambda_j |k(c_i, c_j)| is removed"
     memory: ClassVar[str] = "O(M d) with M the budget"

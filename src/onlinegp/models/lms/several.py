@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from onlinegp.checks import Array
 from onlinegp.kernels import RBF, Kernel, kernel_or_default
 from onlinegp.kernels.spec import columns
 from onlinegp.models.expansion import Expansion
-from onlinegp.models.lms.base import StepRegressor
-from onlinegp.models.moves import LengthScales
+from onlinegp.models.lms.base import StepRegressor, StepSized
+from onlinegp.models.moves import Each, LengthScales, Move
 from onlinegp.models.steps import StepLearner
 
 LENGTH_SCALES = (0.5, 1.0, 1.5, 2.0)
@@ -46,6 +46,11 @@ class SeveralRegressor(StepRegressor):
     engine : {"auto", "native", "python"}
         What runs it: the compiled learner, the readable one, or the best that is there.
     """
+
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
+        **StepSized.searched,
+        "kernels": tuple(Each(LengthScales(factor)) for factor in (0.25, 0.5, 2.0, 4.0)),
+    }
 
     kernels: Sequence[Kernel] | None = None
 

@@ -26,6 +26,9 @@ class KRLS(RecipeRegressor):
     As an online GP it has a flat prior at the centers. The noise that goes with it is learned from the innovations,
     and scales the variance of y, gamma2 + t . S t + 1 (see :class:`~onlinegp.recipes.beliefs.LeastSquares`).
 
+    Differs from KAFBOX: the threshold is relative to k(x, x), so that a kernel of another variance has the same
+    centers; with a Gaussian kernel it is the same number.
+
     Parameters
     ----------
     kernel : Kernel, optional

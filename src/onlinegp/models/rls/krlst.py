@@ -27,7 +27,8 @@ class KRLST(RecipeRegressor):
     data are and returns to the prior as they age. The best tracker here; use the KLMS family when M^2 is too much.
 
     Differs from KAFBOX: there a signal power is learned, multiplies all variances, and is never forgotten. Here the
-    kernel says it; with ``power="learned"`` it is learned, and forgotten as the rest.
+    kernel says it; with ``power="learned"`` it is learned, and forgotten as the rest. KAFBOX's jitter of 1e-6 limits
+    how accurate it is.
 
     Parameters
     ----------
