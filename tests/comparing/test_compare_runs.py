@@ -168,6 +168,26 @@ def test_tuning_pays_on_rows_that_it_has_not_seen():
     assert found.behind("wrong").low > 1.0, repr(found)
 
 
+def test_the_search_goes_by_the_rows_that_are_ranked():
+    def turning(seed: int) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((1000, 4))
+        return X, np.where(np.arange(1000) < 500, 1.0, -1.0) * X.sum(axis=1) + rng.standard_normal(1000)
+
+    late, all_of_it = (
+        ogp.compare([ogp.LMS], turning, runs=2, effort=60_000, steady=rows, jobs=1)["LMS"].params["step"]
+        for rows in (200, 500)
+    )
+    assert late < 0.6 * all_of_it  # the later rows need no step that follows the turn
+
+
+def test_short_runs_are_said_to_be_short():
+    y = np.sin(np.arange(400.0))
+    found = ogp.compare([ogp.LinearRLS()], ogp.Blocks(y[:, None], y), runs=20, jobs=1)
+    assert "16 rows. They are short" in " ".join(repr(found).split())
+    assert "short" not in repr(ogp.compare([ogp.LinearRLS()], ogp.Blocks(y[:, None], y), runs=2, jobs=1))
+
+
 # What is told
 
 

@@ -25,7 +25,7 @@ DRAWS = 1000  # of starting points, most of which were tried before when few are
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a model predicted the second half of some rows, each before it was learned: means over those.
+    """How a model predicted the last of some rows, each before it was learned: means over those.
 
     A model that broke down has an infinite error, and a log density of minus infinity.
     """
@@ -57,7 +57,7 @@ class Trial:
 
     @property
     def log_density(self) -> float:
-        """The mean log density of the second half of the rows."""
+        """The mean log density of the rows that were scored."""
         return self.outcome.log_density
 
     def build(self) -> OnlineRegressor:
@@ -65,15 +65,15 @@ class Trial:
         return self.estimator(**self.params)
 
 
-def prequential(model: OnlineRegressor, X: Array, y: Array) -> Outcome:
-    """Return how well the second half of the rows was predicted, each before it was learned."""
-    half = slice(len(y) // 2, None)
+def prequential(model: OnlineRegressor, X: Array, y: Array, *, last: float = 0.5) -> Outcome:
+    """Return how well the last rows, this share of them, were predicted, each before it was learned."""
+    scored = slice(int((1.0 - last) * len(y)), None)
     with np.errstate(all="ignore"):
         try:
             trace = model.run(X, y)
         except (ValueError, FloatingPointError):  # it broke down: not a model for these rows
             return Outcome(rows=len(y))
-        density, error = trace.log_density[half].mean(), ((trace.mean - y)[half] ** 2).mean()
+        density, error = trace.log_density[scored].mean(), ((trace.mean - y)[scored] ** 2).mean()
     if not np.isfinite([density, error]).all():
         return Outcome(rows=len(y))
     return Outcome(float(density), float(error), len(y))

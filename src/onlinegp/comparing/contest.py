@@ -61,8 +61,8 @@ def compare(
     In every run each algorithm starts anew, and predicts every row before it learns it. Classes are tuned: around the
     most likely kernels and noises of the rows to tune on, in standard units, a search of the same effort for each
     tries what the class declares, such as step, radius and forgetting, and for all of them kernel and noise. It
-    goes by the prequential error, or log density, of the second half of those rows. Models that are given as they are
-    run as they are.
+    goes by what the table is ranked by, the error or log density of the last rows, each predicted before it is learned:
+    as large a share of those rows as the steady state is of a run. Models that are given as they are run as they are.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def tune_one(
         trial = best_of(
             cls,
             hyperparameters(Z, t, given) if found is None or "kernel" in given else found,
-            lambda model: prequential(model, Z, t),
+            lambda model: prequential(model, Z, t, last=settings.steady / settings.rows),
             budget=given.get("budget", settings.budget),
             given=given,
             searched={**WIDELY, **cls.searched},

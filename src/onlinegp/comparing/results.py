@@ -255,9 +255,5 @@ class Comparison:
         """
         from onlinegp.comparing import pictures
 
-        shown = [entry.name for entry in self.ranked] if names is None else list(names)
-        if broken := [name for name in shown if self[name].broken]:
-            raise ValueError(
-                f"names must be of algorithms that came through all runs, got {broken[0]!r}. Leave it out."
-            )
+        shown = [entry.name for entry in self.ranked] if names is None else [self._sound(name).name for name in names]
         return pictures.draw(self, cost, shown, figure)

@@ -15,6 +15,7 @@ UNITS = {"error": "dB", "density": "nats"}
 WORDS = {"error": "error", "density": "log density"}
 TITLES = {"error": "MSE [dB]", "density": "log density"}
 WIDTH = 84  # of the words below the table
+SHORT = 100  # rows of a run, in which little is learned
 COLUMNS = ("behind the best", "95% covers", "converged", "centers", "us", "mult.", "bytes")  # after the steady state
 
 
@@ -53,9 +54,10 @@ def described(found: Comparison) -> str:
         if any(entry.tried for entry in found.entries)
         else "Nothing was tuned."
     )
+    short = "" if s.rows >= SHORT else " They are short, and the steady state is hardly one: use fewer, of more rows."
     where = "" if s.since == 0 else f" after row {s.since}"
     return (
-        f"{len(s.seeds)} runs of {s.rows} rows. Steady state: the last {s.steady} rows of each. Intervals: "
+        f"{len(s.seeds)} runs of {s.rows} rows.{short} Steady state: the last {s.steady} rows of each. Intervals: "
         f"{s.level:.0%}, Student's t over runs; behind the best: paired over runs. Converged: samples{where} until the "
         f"mean error of {s.window} rows is within {CONVERGED:g} dB of the steady state. {tuned} Processor time was "
         f"measured, multiplications are from the formula of each class, both per sample; * marks those that no other "
