@@ -188,8 +188,7 @@ template <class T, int B, int Step, int... I> INLINE void exchange(Vec<T, B>& a,
     const Vec<T, B> low = PICK(a, b, I & Step ? N + I - Step : I), high = PICK(a, b, I & Step ? N + I : I + Step);
     a = low, b = high;
 }
-template <class T, int B = ONLINEGP_BYTES, int Step = 1> INLINE void transpose(Vec<T, B> (&rows)[W<T, B>]) {
-    constexpr int N = W<T, B>;
+template <class T, int B = ONLINEGP_BYTES, int Step = 1, int N = W<T, B>> INLINE void transpose(Vec<T, B> (&rows)[N]) {
     EACH(k, N) if (!(k & Step)) exchange<T, B, Step>(rows[k], rows[k | Step], std::make_integer_sequence<int, N>{});
     if constexpr (2 * Step < N) transpose<T, B, 2 * Step>(rows);
 }
@@ -279,7 +278,7 @@ template <class T> INLINE void store(T* p, Vec<T> x) { ONLINEGP_ISA::store<T, B>
 template <class T> INLINE Vec<T> splat(T x) { return ONLINEGP_ISA::splat<T, B>(x); }
 template <class T> INLINE Int<T> first_lanes(int count) { return ONLINEGP_ISA::first_lanes<T, B>(count); }
 template <class T> INLINE Vec<T> keep(Vec<T> x, Int<T> mask) { return ONLINEGP_ISA::keep<T, B>(x, mask); }
-template <class T> INLINE void transpose(Vec<T> (&rows)[W<T>]) { ONLINEGP_ISA::transpose<T, B>(rows); }
+template <class T, int N = W<T>> INLINE void transpose(Vec<T> (&rows)[N]) { ONLINEGP_ISA::transpose<T, B>(rows); }
 template <class T> INLINE void add_sums(T* out, Vec<T> a, Vec<T> b, Vec<T> c, Vec<T> d) { ONLINEGP_ISA::add_sums<T, B>(out, a, b, c, d); }
 }  // namespace narrow
 

@@ -34,7 +34,7 @@ MODELS = {
     "KRLST-keep": ogp.KRLST(RBF(0.7), noise=0.01, budget=25),
     "KRLST-injection": ogp.KRLST(RBF(0.7), noise=0.01, budget=25, forgetting=UncertaintyInjection(0.999)),
     "KRLST-power": ogp.KRLST(RBF(0.7), noise=0.01, budget=25, forgetting=0.999, power="learned"),
-    "EXKRLS": ogp.EXKRLS(RBF(0.7), noise=0.01, budget=25),
+    "EXKRLS": ogp.EXKRLS(RBF(0.7), noise=0.01, budget=25, transition=0.999, forgetting=0.995),
     "SWKRLS": ogp.SWKRLS(RBF(0.7), noise=0.01, budget=25),
     "FBKRLS": ogp.FBKRLS(RBF(0.7), noise=0.01, budget=25),
 }

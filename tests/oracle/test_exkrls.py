@@ -10,7 +10,7 @@ import pytest
 
 import onlinegp as ogp
 from models import stream
-from onlinegp.datasets import embed, lorenz
+from onlinegp.datasets import embed, lorenz, mackey_glass
 from onlinegp.engine import make_engine
 from onlinegp.kernels import RBF
 from onlinegp.recipes.beliefs import StateSpace
@@ -137,6 +137,13 @@ def lorenz_error(series, **parameters):
     X, y = embed(series, 6)
     trace = ogp.run(ogp.EXKRLS(RBF(32.0), noise=1e-6, transition=1.0, **parameters), X, y)
     return y - trace.mean
+
+
+def test_default_values_do_not_lose_a_function_that_stays():
+    X, y = embed(mackey_glass(4008), 8)
+    trace = ogp.run(ogp.EXKRLS(), (X - y.mean()) / y.std(), (y - y.mean()) / y.std())
+    first, last = (np.mean((trace.y - trace.mean)[rows] ** 2) for rows in (slice(500, 1500), slice(-1000, None)))
+    assert last < min(first, 10.0**-2.0)
 
 
 def test_lorenz():

@@ -27,9 +27,10 @@ class EXKRLS(RecipeRegressor):
     and the noise of past samples counts 1 / forgetting times as much with every new one. O(M^2) per sample with M the
     budget, O(M^2) memory; some 9 us with 100 centers, and 120 us with 500.
 
-    The variance is that of this model. Where transition^2 exceeds forgetting, as with the default values, the influence
-    of the prior vanishes with time, so that the variance far from all data grows, to at most 1e4 times the prior's.
-    With transition^2 below forgetting it settles at drift noise / (forgetting - transition^2) times k(x, x).
+    The variance is that of this model. Where transition^2 exceeds forgetting the influence of the prior vanishes with
+    time, so that the variance far from all data grows, to at most 1e4 times the prior's; with the default values it
+    grows by drift noise per sample. With transition^2 below forgetting it settles at drift noise / (forgetting -
+    transition^2) times k(x, x).
 
     Use it where the function drifts by a share of the noise that is about known. Not where it is not known, nor for
     intervals far from the data: :class:`~onlinegp.KRLST` has one number to set, and returns to the prior there.
@@ -39,7 +40,8 @@ class EXKRLS(RecipeRegressor):
     budget KAFBOX stops learning; here the center that matters least is removed, and a sample that differs from the
     span of the centers by less than a thousandth of the noise does not become one. KAFBOX's first step divides drift
     by forgetting where the model multiplies, a relative difference of about drift noise. KAFBOX's lambda is noise /
-    forgetting.
+    forgetting. KAFBOX's default values are those of a channel that fades, transition=0.999 and forgetting=0.995: a
+    function that stays is lost with them, on the Mackey-Glass series after a few thousand samples.
 
     Parameters
     ----------
@@ -72,9 +74,9 @@ class EXKRLS(RecipeRegressor):
     _: KW_ONLY
     noise: float = 1e-2
     budget: int = 100
-    transition: float = 0.999
+    transition: float = 1.0
     drift: float = 1e-3
-    forgetting: float = 0.995
+    forgetting: float = 1.0
 
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
         "drift": tuple(map(Value, (0.0, 1e-3, 1e-2, 1e-1))),
