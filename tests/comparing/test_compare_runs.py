@@ -179,6 +179,18 @@ def test_the_search_goes_by_the_rows_that_are_ranked():
     assert late < 0.6 * all_of_it  # the later rows need no step that follows the turn
 
 
+def test_little_effort_reaches_what_a_class_declares():
+    found = ogp.compare(
+        {"tracker": partial(ogp.KRLST, budget=30)},
+        lambda seed: channel_switch(400, switch=200, seed=seed),
+        runs=2,
+        effort=8000,
+        jobs=1,
+    )
+    assert found["tracker"].tried == 20
+    assert found["tracker"].params["forgetting"] < 0.9999
+
+
 def test_short_runs_are_said_to_be_short():
     y = np.sin(np.arange(400.0))
     found = ogp.compare([ogp.LinearRLS()], ogp.Blocks(y[:, None], y), runs=20, jobs=1)

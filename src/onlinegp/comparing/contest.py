@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, zip_longest
 from time import thread_time
 from typing import Any
 
@@ -20,7 +20,7 @@ from onlinegp.comparing.results import Comparison, Entry, Run, Settings
 from onlinegp.comparing.sources import Rows, source_of
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.scaled import Scaling
-from onlinegp.models.moves import WIDELY
+from onlinegp.models.moves import WIDELY, Move
 from onlinegp.processes import Jobs, in_parallel
 
 RUNS = 20
@@ -220,12 +220,18 @@ def tune_one(
             lambda model: prequential(model, Z, t, last=settings.steady / settings.rows),
             budget=given.get("budget", settings.budget),
             given=given,
-            searched={**WIDELY, **cls.searched},
+            searched=_searched(cls.searched),
             by=settings.by,
             effort=settings.effort,
             seed=0,
         )
     return Prepared(entrant.name, scaling.around(trial.build()), trial.params, trial.tried, trial.rows)
+
+
+def _searched(own: Mapping[str, tuple[Move, ...]]) -> dict[str, tuple[Move, ...]]:
+    """Return what is tried: what a class declares and what all search, in turn, since little effort ends early."""
+    both = {**WIDELY, **own}
+    return {name: both[name] for name in chain.from_iterable(zip_longest(own, WIDELY)) if name is not None}
 
 
 def run_one(one: Prepared, X: Array, y: Array, settings: Settings) -> Run:

@@ -73,8 +73,8 @@ class KRLST(RecipeRegressor):
     jitter: float = JITTER
 
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
-        "power": (Value("fixed"),),
         "forgetting": FORGETTING,
+        "power": (Value("fixed"),),
     }
     cost: ClassVar[str] = "O(M^2) per sample with M the budget, O(M^2) memory"
     equation: ClassVar[str] = (
