@@ -20,6 +20,7 @@ from onlinegp.papers.richard2009online import systems
 from onlinegp.papers.richard2009online.norma import FallingNORMA
 from onlinegp.papers.vanvaerenbergh2012estimation import recovery
 from onlinegp.papers.vanvaerenbergh2012kernel import fig3
+from onlinegp.papers.yukawa2012multikernel import fig1a
 
 SLACK = {"error": 0.5, "end": 0.5, "before": 0.5, "excess": 0.5}  # dB: a different last digit may remove another center
 LONG = "vanvaerenbergh2012estimation/recovery"
@@ -123,6 +124,13 @@ def test_the_equalizer_sees_five_outputs_and_finds_the_second_input():
     assert abs(np.corrcoef(z, u)[0, 1]) > 0.3
     assert abs(np.corrcoef(X[:, 4], u)[0, 1]) < 0.05
     assert X.shape == (4010, 5)
+
+
+def test_equalizers_with_one_kernel_and_with_two_keep_the_same_centers():
+    X, u = equalization(500, 0.1, np.random.default_rng(0))
+    centers = [model.fit(X, u).centers_ for name, model in fig1a.models().items() if name != "LMS"]
+    for others in centers[1:]:
+        np.testing.assert_array_equal(centers[0], others)
 
 
 def test_norma_with_a_falling_step_is_norma_where_it_does_not_fall():

@@ -38,9 +38,8 @@ def draw(found: Comparison, cost: str, names: Sequence[str], figure: Any) -> Any
         mark = MARKS[used_up % len(MARKS)]
         curve, steady = found.curve(name), found.steady_state(name)
         left.fill_between(found.samples, curve.low, curve.high, color=look["color"], alpha=faint, lw=0)
-        left.plot(
-            found.samples, curve.value, label=name, lw=1.4, marker=mark, ms=5, markevery=[], **look
-        )  # in the legend
+        in_legend = {"marker": mark, "ms": 5, "markevery": []}
+        left.plot(found.samples, curve.value, label=name, lw=1.4, **in_legend, **look)
         points[name] = (float(np.mean(found[name].of(cost))), float(steady.value))
         half = [[float(steady.value - steady.low)], [float(steady.high - steady.value)]]
         right.errorbar(*points[name], yerr=half, fmt=mark, color=look["color"], capsize=2)
