@@ -320,13 +320,14 @@ def test_a_signal_within_an_import_is_not_lost(tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_within_an_import_ends_a_run_after_it(tmp_path, monkeypatch, number):
     """What is raised within an import comes out as an ImportError, or not at all."""
-    (tmp_path / "signaled.py").write_text(f"import signal\nsignal.raise_signal({int(number)})\nwhole = True\n")
+    name = f"signaled_{int(number)}"  # one for each case: a module is imported once
+    (tmp_path / f"{name}.py").write_text(f"import signal\nsignal.raise_signal({int(number)})\nwhole = True\n")
     monkeypatch.syspath_prepend(tmp_path)
     with Stopper() as stopper:
         stopper.waiting = True
-        module = importlib.import_module("signaled")
+        module = importlib.import_module(name)
         assert module.whole
         with pytest.raises(Stopped):
             time.sleep(5)
-    monkeypatch.delitem(sys.modules, "signaled")
+    del sys.modules[name]  # not by monkeypatch, which would put it back
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0.0
