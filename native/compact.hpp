@@ -11,7 +11,7 @@ template <class T> void factor_covariance(const State<T>& state, float* R) {
     Buffer<double> columns(size_t(m) * m), diagonal(m);
     const auto column = [&](int64_t j) { return columns.data() + j * m; };
     for (int64_t j = 0; j < m; j++) {
-        for (int64_t i = j; i < m; i++) column(j)[i] = state.scale * double(state.S.column(j)[i]);
+        for (int64_t i = j; i < m; i++) column(j)[i] = state.scale * double(state.S.at(i, j));
         diagonal[j] = column(j)[j] += 1.0 - state.scale;
     }
     for (int64_t k = 0; k < m; k++) {
@@ -36,8 +36,7 @@ template <class T> void multiply_factor(State<T>& state, const float* R) {
     for (int64_t k = 0; k < m; k++) {
         for (int64_t i = k; i < m; i++) column[i] = T(R[i * (i + 1) / 2 + k]);
         for (int64_t j = k; j < m; j++) {
-            T* to = state.S.column(j);
-            for (int64_t i = j; i < m; i++) to[i] += column[j] * column[i];
+            for (int64_t i = j; i < m; i++) state.S.at(i, j) += column[j] * column[i];
         }
     }
 }

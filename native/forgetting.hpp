@@ -37,7 +37,7 @@ template <class T> void back_to_prior(const Recipe& recipe, State<T>& state, Pre
 template <class T> void inject_uncertainty(const Recipe& recipe, State<T>& state, Prediction<T>& prediction) {
     const double inverse = 1.0 / recipe.forgetting.factor;
     for (int i = 0; i < state.size; i++)
-        if (inverse * double(state.S.column(i)[i]) > LARGEST_INFLATION) return;
+        if (inverse * double(state.S.at(i, i)) > LARGEST_INFLATION) return;
     state.S.shrink(T(inverse), T((1.0 - state.scale) / state.scale * (inverse - 1.0)), int(state.size));
     scale(T(inverse), prediction.h.data(), state.size);
     prediction.th *= inverse;

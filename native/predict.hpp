@@ -63,7 +63,7 @@ template <class T> class Block {
             EACH(r, 4) {
                 EACH(h, 2) {
                     Vec<T> x = at(i + r, h) - acc[r][h];
-                    EACH(c, 4) if (c < r) x = fma(splat<T>(-state_.L.column(i + c)[i + r]), at(i + c, h), x);
+                    EACH(c, 4) if (c < r) x = fma(splat<T>(-state_.L.at(i + r, i + c)), at(i + c, h), x);
                     store(t_.data() + size_t(i + r) * B + h * W<T>, x * state_.L.side[i + r]);
                 }
             }
@@ -81,8 +81,8 @@ template <class T> class Block {
             EACH(r, 4) {
                 EACH(h, 2) {
                     Vec<T> x = acc[r][h];
-                    EACH(c, 4) if (c < r) x = fma(splat<T>(state_.S.column(i + c)[i + r]), at(i + c, h), x);
-                    total[h] = fma(at(i + r, h), fma(splat<T>(state_.S.column(i + r)[i + r]), at(i + r, h), x + x), total[h]);
+                    EACH(c, 4) if (c < r) x = fma(splat<T>(state_.S.at(i + r, i + c)), at(i + c, h), x);
+                    total[h] = fma(at(i + r, h), fma(splat<T>(state_.S.at(i + r, i + r)), at(i + r, h), x + x), total[h]);
                 }
             }
         });
@@ -92,14 +92,13 @@ template <class T> class Block {
   private:
     INLINE Vec<T> at(int i, int h) const { return load(t_.data() + size_t(i) * B + h * W<T>); }
     // For four rows from i on: their products with the rows of T before i, then `finish`
-    template <class Finish> INLINE void each_four(const Triangle<T>& matrix, const Finish& finish) {
+    template <class Matrix, class Finish> INLINE void each_four(const Matrix& matrix, const Finish& finish) {
         for (int i = 0; i < m_; i += 4) {
             Vec<T> acc[4][2] = {};
             for (int j = 0; j < i; j++) {
-                const T* p = matrix.column(j) + i;
                 const Vec<T> t0 = at(j, 0), t1 = at(j, 1);
                 EACH(r, 4) {
-                    const Vec<T> l = splat<T>(p[r]);
+                    const Vec<T> l = splat<T>(matrix.at(i + r, j));
                     acc[r][0] = fma(l, t0, acc[r][0]), acc[r][1] = fma(l, t1, acc[r][1]);
                 }
             }

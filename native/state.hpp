@@ -119,7 +119,7 @@ template <class T> struct State {
         load_vector(kcc, in.kcc), load_vector(dQ, in.dQ), load_vector(rowsum, in.rowsum);
         if (in.L) load_matrix(L, in.L);
         if (in.S) load_matrix(S, in.S);
-        for (int64_t i = 0; in.L && i < size; i++) L.side[i] = 1 / L.column(i)[i];
+        for (int64_t i = 0; in.L && i < size; i++) L.side[i] = 1 / L.at(i, i);
     }
     void save(Arrays& out) const {
         Buffer<T> x(d);
@@ -180,13 +180,13 @@ template <class T> struct State {
     void save_vector(const T* from, double* to) const {
         for (int64_t i = 0; to && i < size; i++) to[i] = double(from[i]);
     }
-    void load_matrix(Triangle<T>& to, const double* lower) {
+    template <class Matrix> void load_matrix(Matrix& to, const double* lower) {
         for (int64_t i = 0; i < size; i++)
-            for (int64_t j = 0; j <= i; j++) to.column(j)[i] = T(*lower++);
+            for (int64_t j = 0; j <= i; j++) to.at(i, j) = T(*lower++);
     }
-    void save_matrix(const Triangle<T>& from, double* lower) const {
+    template <class Matrix> void save_matrix(const Matrix& from, double* lower) const {
         for (int64_t i = 0; i < size; i++)
-            for (int64_t j = 0; j <= i; j++) *lower++ = double(from.column(j)[i]);
+            for (int64_t j = 0; j <= i; j++) *lower++ = double(from.at(i, j));
     }
 };
 

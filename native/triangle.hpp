@@ -1,7 +1,7 @@
-// Lower triangles, packed column by column: L, which is solved with, and S, a symmetric matrix.
+// Lower triangles: L, which is solved with, packed column by column, and S, a symmetric matrix, packed row by row.
 //
-// A column starts with the first row of its block of PAD, and is zero above the diagonal and beyond the size in use. Four
-// columns are read at a time.
+// Columns and rows come in blocks of PAD of one length, so that all start with a full vector. What is on the other side of the
+// diagonal or beyond the size in use is zero. Four of them are read at a time.
 #pragma once
 #include "memory.hpp"
 #include "turn.hpp"
@@ -16,41 +16,39 @@ template <class T> struct Triangle {
     int64_t rows = 0;                 // a multiple of PAD
     const T* next = nullptr;          // another of as many rows, which will be needed soon
 
-    static int64_t top(int64_t c) { return c / PAD * PAD; }
+    static int64_t top(int64_t i) { return i / PAD * PAD; }  // the first of its block
+    int64_t size() const { return rows * (rows + PAD) / 2; }
+    void carve(Carver& from, int64_t capacity) {
+        rows = capacity, s = from.take<T>(size_t(size())), side = from.take<T>(size_t(capacity));
+    }
+    void ahead(int64_t at, int64_t n) const {  // as many of the next one
+        if (next) fetch(next + at, n);
+    }
+};
+
+// L: a column starts with the first row of its block. Beside it the inverse of its diagonal, which is zero beyond the size in use
+template <class T> struct Factor : Triangle<T> {
+    using Triangle<T>::PAD, Triangle<T>::s, Triangle<T>::side, Triangle<T>::rows, Triangle<T>::top;
+
     int64_t length(int64_t c) const { return rows - top(c); }
     T* column(int64_t c) const {  // [r] is the entry of row r
         const int64_t t = top(c);
         return s + t * rows - t * (t - PAD) / 2 + (c - t) * (rows - t) - t;
     }
-    void carve(Carver& from, int64_t capacity) {
-        s = from.take<T>(size_t(capacity * (capacity + PAD) / 2)), side = from.take<T>(size_t(capacity)), rows = capacity;
-    }
-    void copy(const Triangle& old) {
+    T& at(int64_t r, int64_t c) const { return column(c)[r]; }
+    void copy(const Factor& old) {
         std::memcpy(side, old.side, old.rows * sizeof(T));
         for (int64_t c = 0; c < old.rows; c++) std::memcpy(column(c) + top(c), old.column(c) + top(c), old.length(c) * sizeof(T));
     }
-    void append(int64_t m, const T* x, T last) {  // the row [x, last]; x null for all zero
-        for (int64_t c = 0; x && c < m; c++) column(c)[m] = x[c];
-        column(m)[m] = last;
-    }
-    void ahead(int64_t c) const {  // columns c to c + 3 of the next one
-        if (next) fetch(next + (column(c) + top(c) - s), 4 * length(c));
-    }
-};
-
-// L; beside it the inverse of its diagonal, which is zero beyond the size in use
-template <class T> struct Factor : Triangle<T> {
-    using Triangle<T>::column, Triangle<T>::length, Triangle<T>::side;
-
-    void append(int64_t m, const T* x, T last) {
-        Triangle<T>::append(m, x, last);
-        side[m] = 1 / last;
+    void append(int64_t m, const T* x, T last) {  // the row [x, last]
+        for (int64_t c = 0; c < m; c++) at(m, c) = x[c];
+        at(m, m) = last, side[m] = 1 / last;
     }
 
     // x <- L^-1 x, of an x that is zero before `first`
     void forward(int64_t m, T* x, int64_t first = 0) const {
         for (int64_t i = first / 4 * 4; i < m; i += 4) {
-            this->ahead(i);
+            this->ahead(column(i) + top(i) - s, 4 * length(i));
             const T* p = column(i);
             const int64_t n = length(i);
             Corner(p + i, n, side + i).forward(x + i);
@@ -79,7 +77,7 @@ template <class T> struct Factor : Triangle<T> {
                 EACH(k, N) v[k] = keep<T>(load(x[k] + r), lanes);
                 EACH(c, 4) {
                     const Vec<T> l = load(p + c * n + r);
-                    EACH(k, N) sums[k][c] = fma(-l, v[k], sums[k][c]);
+                    EACH(k, N) sums[k][c] = fma(l, v[k], sums[k][c]);
                 }
             };
             int64_t r = (m - 1) / W<T> * W<T>;  // towards the diagonal, whose rows are the last to be known
@@ -100,16 +98,17 @@ template <class T> struct Factor : Triangle<T> {
             int64_t r = j;
             for (; r % W<T> && r < m; r++) p[r] = p[r + 1];
             for (; r < m; r += W<T>) store(p + r, load_anywhere<Vec<T>>(p + r + 1));
-            p[this->rows - 1] = 0;
+            p[rows - 1] = 0;
         }
         for (int64_t r = j / W<T> * W<T>; r < j; r++) turn.n[r] = turn.f[r] = 0, turn.e[r] = 1;
         for (int64_t r = m; r % W<T>; r++) turn.n[r] = turn.f[r] = turn.e[r] = 0;
         turn.n[j] = side[j], turn.e[j] = turn.f[j] = 0;
-        std::memset(Y, 0, this->rows * sizeof(T));
+        std::memset(Y, 0, rows * sizeof(T));
+        Y--;  // what belongs to row r lies with row r - 1, where it goes
         for (int64_t r = j + 1; r < m; r++) Y[r] = side[j] * column(j)[r];
         Length nu{square(side[j]), double(side[j]), 1.0 / double(side[j])};
         int64_t i = j + 1;
-        for (; i % 4 && i < m; i++) turn_columns<1>(turn, i, Y, nu);
+        for (; i % 4 != 1 && i < m; i++) turn_columns<1>(turn, i, Y, nu);
         for (; i + 4 <= m; i += 4) turn_columns<4>(turn, i, Y, nu);
         for (; i < m; i++) turn_columns<1>(turn, i, Y, nu);
         side[m - 1] = 0;
@@ -138,7 +137,7 @@ template <class T> struct Factor : Triangle<T> {
             EACH(h, G) if (h > g) to[g][i + h] = fma1(f[g], y[g][h], e[g] * x[g][h]);
         }
         int64_t r = i + G;
-        for (; r % W<T> && r < turn.m; r++) EACH(g, G) {
+        for (; (r - 1) % W<T> && r < turn.m; r++) EACH(g, G) {
             const T own = from[g][r];
             to[g][r] = fma1(f[g], Y[r], e[g] * own), Y[r] = fma1(n[g], own, Y[r]);
         }
@@ -147,12 +146,12 @@ template <class T> struct Factor : Triangle<T> {
         for (; r < turn.m; r += W<T>) {
             Vec<T> below = load(Y + r);
             EACH(g, G) {
-                const Vec<T> own = load(from[g] + r);
-                store_anywhere(to[g] + r, fma(fc[g], below, ec[g] * own)), below = fma(nc[g], own, below);
+                const Vec<T> own = load_anywhere<Vec<T>>(from[g] + r);
+                store(to[g] + r, fma(fc[g], below, ec[g] * own)), below = fma(nc[g], own, below);
             }
             store(Y + r, below);
         }
-        EACH(g, G) to[g][turn.m] = 0;
+        EACH(g, G) to[g][turn.m] = to[g][rows] = 0;  // the last lane may have come from the next column
     }
     // The triangle of four rows on the diagonal. Rows are scaled first, so that a step waits for one multiplication only.
     struct Corner {
@@ -170,7 +169,7 @@ template <class T> struct Factor : Triangle<T> {
         }
         INLINE void backward(T* x, const Vec<T> (&sums)[4]) const {
             Four y;
-            add_sums<T>(x, sums[0], sums[1], sums[2], sums[3]);
+            add_sums<T>(x, -sums[0], -sums[1], -sums[2], -sums[3]);
             EACH(r, 4) y[r] = x[r] * inv[r];
             EACH(e, 4) EACH(c, 4) if (c < 3 - e) y[c] = fma1(-(low[3 - e][c] * inv[c]), T(y[3 - e]), T(y[c]));
             store_anywhere(x, y);
@@ -178,20 +177,31 @@ template <class T> struct Factor : Triangle<T> {
     };
 };
 
-// S. An update S <- S + c u u' waits, with u beside it, for the next pass, which applies it on the way.
+// S, packed row by row: a row ends with the last column of its block of PAD. An update S <- S + c u u' waits, with u beside
+// it, for the next pass, which applies it on the way.
 template <class T> struct Symmetric : Triangle<T> {
-    using Triangle<T>::column, Triangle<T>::length, Triangle<T>::side;
+    using Triangle<T>::PAD, Triangle<T>::s, Triangle<T>::side, Triangle<T>::top;
     T c = 0;
     bool pending = false;
 
+    static int64_t length(int64_t r) { return top(r) + PAD; }
+    T* row(int64_t r) const { return s + top(r) * length(r) / 2 + (r - top(r)) * length(r); }
+    T& at(int64_t r, int64_t c) const { return row(r)[c]; }
+    void copy(const Symmetric& old) {
+        std::memcpy(side, old.side, old.rows * sizeof(T)), std::memcpy(s, old.s, old.size() * sizeof(T));
+    }
+    void append(int64_t m, const T* x, T last) {  // the row [x, last]; x null for all zero
+        if (x) std::memcpy(row(m), x, m * sizeof(T));
+        at(m, m) = last;
+    }
     void add_outer(T factor, const T* x, int64_t m) {  // S <- S + factor x x', next time
         for (int64_t i = 0; i < m; i += W<T>) store(side + i, keep<T>(load(x + i), first_lanes<T>(int(m - i))));
         c = factor, pending = true;
     }
     // S <- factor S + more I, with nothing pending
     void shrink(T factor, T more, int64_t m) {
-        for (int64_t i = 0; i < this->rows * (this->rows + this->PAD) / 2; i++) this->s[i] *= factor;
-        for (int64_t i = 0; i < m; i++) column(i)[i] += more;
+        for (int64_t i = 0; i < this->size(); i++) s[i] *= factor;
+        for (int64_t i = 0; i < m; i++) at(i, i) += more;
     }
 
     // out = S x, after what was pending
@@ -203,100 +213,94 @@ template <class T> struct Symmetric : Triangle<T> {
 
     // E' S E, in tiles of W rows and columns. Columns are combined as those of L, to T = S E, with Y = sum of n_k S_k over
     // the columns so far; then the rows of T are, with `sums` of n_k T_k over the rows so far.
-    void turn(const Turn<T>& turn, T* Y) {
-        const int64_t first = turn.j / W<T> * W<T>;
+    void turn(const Turn<T>& turn, T* sums) {
+        const int64_t first = turn.j / W<T> * W<T>, m = turn.m;
         T q = 0;
-        std::memset(Y, 0, this->rows * sizeof(T));
-        for (int64_t i = 0; i < first; i += W<T>) turn_columns<false>(turn, i, Y, q);
-        for (int64_t i = first; i < turn.m; i += W<T>) turn_columns<true>(turn, i, Y, q);
-        column(turn.m - 1)[turn.m - 1] = 0;
+        std::memset(sums, 0, this->rows * sizeof(T));
+        for (int64_t i = first; i < m; i += W<T>) turn_rows(turn, first, i, sums, q);
+        std::memset(row(m - 1), 0, length(m - 1) * sizeof(T));
         if (pending) turn.vector(side);
     }
 
   private:
     // Above the diagonal, symmetry tells `sums`: over the k before c, n_k T_kc add up to e_c Y_c + f_c q, with q the sum of
     // n_k S_kl n_l over k before the group, and l before c.
-    template <bool After> INLINE void turn_columns(const Turn<T>& turn, int64_t i, T* Y, T& q) {
+    INLINE void turn_rows(const Turn<T>& turn, int64_t first, int64_t i, T* sums, T& q) {
         constexpr int G = W<T>;
-        const int64_t j = turn.j, first = After ? i : j / G * G;
+        const int64_t j = turn.j;
         const T *n = turn.n, *e = turn.e, *f = turn.f;
         T *x[G], *to[G];
-        Vec<T> sums{}, nc[G], ec[G], fc[G], out[G], held[G];
-        EACH(g, G) x[g] = column(i) + g * length(i), to[g] = i + g <= j ? x[g] : g ? x[g - 1] : column(i - 1);
-        if (After) {
-            EACH(g, G) nc[g] = splat<T>(n[i + g]), ec[g] = splat<T>(e[i + g]), fc[g] = splat<T>(f[i + g]);
-            EACH(g, G) sums[g] = fma1(f[i + g], q, e[i + g] * Y[i + g]), q = fma1(n[i + g], Y[i + g], q);
-        }
-        const auto tile = [&](int64_t r, bool corner) ALWAYS {  // out[k] becomes row r + k, lanes across the columns
-            EACH(g, G) out[g] = load(x[g] + r);
-            if (corner) {
-                Vec<T> mirrored[G];
-                EACH(g, G) mirrored[g] = out[g];
-                transpose<T>(mirrored);
-                EACH(g, G) out[g] += keep<T>(mirrored[g], first_lanes<T>(g));
+        Vec<T> Y{}, nc[G], ec[G], fc[G], own[G], held[G];
+        EACH(k, G) x[k] = row(i + k), to[k] = i + k <= j ? x[k] : k ? x[k - 1] : row(i - 1);
+        EACH(k, G) nc[k] = splat<T>(n[i + k]), ec[k] = splat<T>(e[i + k]), fc[k] = splat<T>(f[i + k]);
+        const auto read = [&](int64_t r) ALWAYS { EACH(k, G) own[k] = load(x[k] + r); };
+        const auto combine_columns = [&](int64_t r) ALWAYS {
+            EACH(g, G) {
+                const Vec<T> before = own[g];
+                own[g] = fma(splat<T>(f[r + g]), Y, before * splat<T>(e[r + g])), Y = fma(splat<T>(n[r + g]), before, Y);
             }
-            if (After) {
-                Vec<T> y = load(Y + r);
-                EACH(g, G) {
-                    const Vec<T> own = out[g];
-                    out[g] = fma(fc[g], y, ec[g] * own), y = fma(nc[g], own, y);
-                }
-                store(Y + r, y);
-            }
-            transpose<T>(out);
-            Vec<T> here{}, &running = After ? sums : here;  // where little else is to be done, `sums` is waited for only once
+        };
+        const auto combine_rows = [&](int64_t r, const Vec<T> (&rows)[G], bool corner) ALWAYS {
+            Vec<T> sum = load(sums + r);
             EACH(k, G) {
-                const Vec<T> own = out[k], before = After ? sums : sums + here;
-                out[k] = fma(splat<T>(f[r + k]), before, own * splat<T>(e[r + k])), running = fma(splat<T>(n[r + k]), own, running);
+                const Vec<T> out = fma(fc[k], sum, ec[k] * rows[k]);
+                sum = fma(nc[k], rows[k], sum);
+                if (!corner) store(to[k] + r, out);
+                else if (i + k < j || k) store(to[k] + r, keep<T>(out, first_lanes<T>(i + k < j ? k + 1 : k)));
             }
-            if (!After) sums += here;
+            store(sums + r, sum);
         };
-        const auto write = [&](int64_t r, Vec<T> last) ALWAYS {
-            held[G - 1] = last;
-            transpose<T>(held);
-            EACH(g, G) store(to[g] + r, held[g]);
-        };
-        tile(first, After);
-        if (After) {
-            EACH(g, G) q = fma1(n[i + g], Y[i + g], q), out[g] = keep<T>(out[g], first_lanes<T>(g + 1));
-            if (i > j) to[0][i - 1] = out[0][0];
+        const auto write = [&](int64_t r, bool corner) ALWAYS { transpose<T>(held), combine_rows(r, held, corner); };
+        for (int64_t r = 0; r < first; r += G) read(r), combine_rows(r, own, false);
+        const auto tile = [&](int64_t r) ALWAYS { read(r), transpose<T>(own), combine_columns(r); };
+        if (first < i) tile(first);
+        EACH(g, G - 1) held[g] = first + g < j ? own[g] : own[g + 1];  // column j is gone: those after it move to the left by one
+        for (int64_t r = first + G; r < i; r += G) {
+            tile(r), held[G - 1] = own[0], write(r - G, false);
+            EACH(g, G - 1) held[g] = own[g + 1];
         }
-        EACH(k, G - 1) held[k] = first + k < j ? out[k] : out[k + 1];  // row j is gone: those below it move up by one
-        int64_t r = first + G;
-        for (; r < turn.m; r += G) {
-            tile(r, false);
-            write(r - G, out[0]);
-            EACH(k, G - 1) held[k] = out[k + 1];
+        EACH(g, G) {
+            if (i + g > j) sums[i + g - 1] = fma1(f[i + g], q, e[i + g] * Y[g]);
+            q = fma1(n[i + g], T(Y[g]), q);
         }
-        write(r - G, Vec<T>{});
+        read(i);
+        Vec<T> mirrored[G];
+        EACH(g, G) mirrored[g] = own[g];
+        transpose<T>(mirrored);
+        EACH(g, G) own[g] += keep<T>(mirrored[g], ~first_lanes<T>(g + 1));
+        combine_columns(i);
+        EACH(g, G) q = fma1(n[i + g], T(Y[g]), q);
+        if (i > first) held[G - 1] = own[0], write(i - G, false);
+        EACH(g, G) held[g] = i + g < j ? own[g] : g < G - 1 ? own[g + 1] : Vec<T>{};
+        write(i, true);
     }
 
     template <bool Update> __attribute__((noinline)) void pass(int64_t m, const T* x, T* out) {
         std::memset(out, 0, this->rows * sizeof(T));
         for (int64_t i = 0; i < m; i += 4) {
-            this->ahead(i);
-            T* p = column(i);
+            this->ahead(row(i) - s, 4 * length(i));
+            T* p = row(i);
             const int64_t n = length(i);
-            Vec<T> xc[4], uc[4], acc[4] = {};
-            EACH(k, 4) xc[k] = splat<T>(x[i + k]), uc[k] = splat<T>(c * side[i + k]);
+            Vec<T> xr[4], ur[4], acc[4] = {};
+            EACH(k, 4) xr[k] = splat<T>(x[i + k]), ur[k] = splat<T>(c * side[i + k]);
             const auto tile = [&](int64_t r, bool diagonal) ALWAYS {
-                const Vec<T> xr = load(x + r), ur = load(side + r);
-                Vec<T> row = load(out + r);
+                const Vec<T> xc = load(x + r), uc = load(side + r);
+                Vec<T> column = load(out + r);
                 EACH(k, 4) {
                     Vec<T> t = load(p + k * n + r), below = t;
                     if constexpr (Update) {
-                        t = fma(uc[k], ur, t);
-                        if (diagonal) t = keep<T>(t, ~first_lanes<T>(int(i + k - r)));
+                        t = fma(ur[k], uc, t);
+                        if (diagonal) t = keep<T>(t, first_lanes<T>(int(i + k + 1 - r)));
                         store(p + k * n + r, t), below = t;
                     }
-                    if (diagonal) below = keep<T>(t, ~first_lanes<T>(int(i + k + 1 - r)));
-                    acc[k] = fma(t, xr, acc[k]), row = fma(below, xc[k], row);
+                    if (diagonal) below = keep<T>(t, first_lanes<T>(int(i + k - r)));
+                    acc[k] = fma(t, xc, acc[k]), column = fma(below, xr[k], column);
                 }
-                store(out + r, row);
+                store(out + r, column);
             };
-            int64_t r = i / W<T> * W<T>;
+            int64_t r = 0;
+            for (; r < i / W<T> * W<T>; r += W<T>) tile(r, false);
             for (; r < i + 4; r += W<T>) tile(r, true);
-            for (; r < m; r += W<T>) tile(r, false);
             add_sums<T>(out + i, acc[0], acc[1], acc[2], acc[3]);
         }
     }
