@@ -16,6 +16,7 @@ from pairs import (
     stream,
 )
 
+import onlinegp as ogp
 from onlinegp.engine import available
 from onlinegp.kernels import RBF, Matern32
 from onlinegp.recipes.beliefs import Beta, Posterior
@@ -68,6 +69,16 @@ def test_the_nearest_of_equally_near_centers(dictionary, kernel):
     steps = python_steps(recipe, recipe.start(2), X, Y)
     assert 20 < sum(step.admitted for step in steps) < 500
     assert_same_steps(steps, native(recipe, recipe.start(2))._core.run(X, Y, True), rtol=TOLERANCE)
+
+
+@pytest.mark.parametrize("budget", [*range(1, 18), 23, 31, 39, 40, 41, 55])
+@pytest.mark.parametrize("model", [ogp.KRLST, ogp.FBKRLS, ogp.SWKRLS])
+def test_triangles_of_every_size(model, budget):
+    """Removals in triangles that fill their blocks of rows and columns, or end within one."""
+    recipe = model(RBF(1.0), noise=0.01, budget=budget).recipe()
+    X, Y = stream(budget + 60)
+    trace = native(recipe, recipe.start(FEATURES))._core.run(X, Y, True)
+    assert_same_steps(python_steps(recipe, recipe.start(FEATURES), X, Y), trace, rtol=TOLERANCE)
 
 
 @settings(max_examples=150, deadline=None)
