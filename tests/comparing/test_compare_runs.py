@@ -363,3 +363,18 @@ def test_examples_do_what_they_say(one):
 
 def test_windows_are_means_and_the_last_may_be_shorter():
     assert contest._windows(np.arange(7.0), 3).tolist() == [1.0, 4.0, 6.0]
+
+
+def test_random_features_are_drawn_for_each_run():
+    """The runs differ by 1e-9 in y: their errors differ by their frequencies, unless the seed was given."""
+
+    def nearly_the_same(seed):
+        X = np.random.default_rng(0).uniform(-3, 3, (200, 1))
+        return X, np.sin(2 * X[:, 0]) + 1e-9 * np.random.default_rng(seed).standard_normal(200)
+
+    few = partial(ogp.RFFKLMS, kernel=RBF(1.0), basis=20)
+    models = {"drawn": few, "given": partial(few, seed=0), "as it is": ogp.RFFKLMS(RBF(1.0), basis=20)}
+    found = ogp.compare(models, nearly_the_same, runs=5, effort=1000, jobs=1)
+    spread = {entry.name: np.ptp([run.steady_error for run in entry.runs]) for entry in found.entries}
+    assert spread["drawn"] > 1e-4
+    assert max(spread["given"], spread["as it is"]) < 1e-7

@@ -31,13 +31,21 @@ LEVEL = 0.95  # of the predictive intervals whose coverage is told
 
 @dataclass(frozen=True)
 class Prepared:
-    """An algorithm that is ready to run, and what it took to tune it: the models that were tried, and their rows."""
+    """An algorithm that is ready to run, and what it took to tune it: the models that were tried, and their rows.
+
+    What is drawn at random in a model, such as frequencies, is drawn again for each run, unless it was given.
+    """
 
     name: str
     model: OnlineRegressor
     params: dict[str, Any]
     tried: int = 0
     rows: int = 0
+    drawn: tuple[str, ...] = ()  # the names of the parameters that are seeds
+
+    def starting(self, seed: int) -> OnlineRegressor:
+        """Return the model for the run of this seed, which has seen nothing."""
+        return self.model.unfitted().set_params(**dict.fromkeys(self.drawn, seed))
 
 
 def compare(
@@ -126,7 +134,8 @@ def compare(
     settings = Settings(by, level, *_lengths(n, window, steady, since), since, n, tuple(seeds), len(y), effort, budget)
     prepared = _prepared(taking_part, X, y, settings, jobs, say)
     say(f"{len(prepared)} algorithms on {len(seeds)} runs of {n} rows")
-    tasks = ((one, X, y, settings) for X, y in _alike(chain([first], streams), first) for one in prepared)
+    runs_of = zip(seeds, _alike(chain([first], streams), first), strict=True)
+    tasks = ((one, seed, X, y, settings) for seed, (X, y) in runs_of for one in prepared)
     found = in_parallel(run_one, tasks, jobs)
     entries = [
         Entry(one.name, one.params, one.tried, one.rows, tuple(found[i :: len(prepared)]))
@@ -225,7 +234,9 @@ def tune_one(
             effort=settings.effort,
             seed=0,
         )
-    return Prepared(entrant.name, scaling.around(trial.build()), trial.params, trial.tried, trial.rows)
+    model = scaling.around(trial.build())
+    drawn = () if "seed" in given else tuple(name for name in model.get_params() if name.split("__")[-1] == "seed")
+    return Prepared(entrant.name, model, trial.params, trial.tried, trial.rows, drawn)
 
 
 def _searched(own: Mapping[str, tuple[Move, ...]]) -> dict[str, tuple[Move, ...]]:
@@ -234,9 +245,9 @@ def _searched(own: Mapping[str, tuple[Move, ...]]) -> dict[str, tuple[Move, ...]
     return {name: both[name] for name in chain.from_iterable(zip_longest(own, WIDELY)) if name is not None}
 
 
-def run_one(one: Prepared, X: Array, y: Array, settings: Settings) -> Run:
+def run_one(one: Prepared, seed: int, X: Array, y: Array, settings: Settings) -> Run:
     """Put a stream through an algorithm that starts anew: what it does before the steady state, and in it."""
-    model, split = one.model.unfitted(), len(y) - settings.steady
+    model, split = one.starting(seed), len(y) - settings.steady
     try:
         with np.errstate(all="ignore"), _named(one.name):
             parts = [model.run(X[:split], y[:split])] if split else []
