@@ -40,8 +40,8 @@ template <class T> struct Factor : Triangle<T> {
         std::memcpy(side, old.side, old.rows * sizeof(T));
         for (int64_t c = 0; c < old.rows; c++) std::memcpy(column(c) + top(c), old.column(c) + top(c), old.length(c) * sizeof(T));
     }
-    void append(int64_t m, const T* x, T last) {  // the row [x, last]
-        for (int64_t c = 0; c < m; c++) at(m, c) = x[c];
+    void append(int64_t m, const T* x, T last) {  // the row [x, last], of an x that is zero from m on
+        for (int64_t c = 0; c < m; c += 4) EACH(k, 4) column(c)[m + k * length(c)] = x[c + k];
         at(m, m) = last, side[m] = 1 / last;
     }
 
@@ -92,12 +92,12 @@ template <class T> struct Factor : Triangle<T> {
     // columns so far, n_i = -Y_i / L_ii. `row` (m - 1,) becomes row j in that basis, over what was left of it outside.
     void remove(const Turn<T>& turn, T* row, T* Y) {
         const int64_t j = turn.j, m = turn.m;
+        const Int<T> above = first_lanes<T>(int(j % W<T>));
         for (int64_t c = 0; c < j; c++) {
             T* p = column(c);
-            row[c] = p[j];
-            int64_t r = j;
-            for (; r % W<T> && r < m; r++) p[r] = p[r + 1];
-            for (; r < m; r += W<T>) store(p + r, load_anywhere<Vec<T>>(p + r + 1));
+            int64_t r = j / W<T> * W<T>;
+            row[c] = p[j], store(p + r, above ? load(p + r) : load_anywhere<Vec<T>>(p + r + 1));
+            for (r += W<T>; r < m; r += W<T>) store(p + r, load_anywhere<Vec<T>>(p + r + 1));
             p[rows - 1] = 0;
         }
         for (int64_t r = j / W<T> * W<T>; r < j; r++) turn.n[r] = turn.f[r] = 0, turn.e[r] = 1;
@@ -283,24 +283,25 @@ template <class T> struct Symmetric : Triangle<T> {
             const int64_t n = length(i);
             Vec<T> xr[4], ur[4], acc[4] = {};
             EACH(k, 4) xr[k] = splat<T>(x[i + k]), ur[k] = splat<T>(c * side[i + k]);
-            const auto tile = [&](int64_t r, bool diagonal) ALWAYS {
+            const auto tile = [&](int64_t r, bool diagonal, int lane) ALWAYS {
                 const Vec<T> xc = load(x + r), uc = load(side + r);
                 Vec<T> column = load(out + r);
                 EACH(k, 4) {
                     Vec<T> t = load(p + k * n + r), below = t;
                     if constexpr (Update) {
                         t = fma(ur[k], uc, t);
-                        if (diagonal) t = keep<T>(t, first_lanes<T>(int(i + k + 1 - r)));
+                        if (diagonal) t = keep<T>(t, first_lanes<T>(lane + k + 1));
                         store(p + k * n + r, t), below = t;
                     }
-                    if (diagonal) below = keep<T>(t, first_lanes<T>(int(i + k - r)));
+                    if (diagonal) below = keep<T>(t, first_lanes<T>(lane + k));
                     acc[k] = fma(t, xc, acc[k]), column = fma(below, xr[k], column);
                 }
                 store(out + r, column);
             };
             int64_t r = 0;
-            for (; r < i / W<T> * W<T>; r += W<T>) tile(r, false);
-            for (; r < i + 4; r += W<T>) tile(r, true);
+            for (; r + W<T> <= i; r += W<T>) tile(r, false, 0);
+            if (W<T> > 4) tile(r, true, int(i - r));
+            else EACH(k, 4 / W<T>) tile(i + k * W<T>, true, -k * W<T>);
             add_sums<T>(out + i, acc[0], acc[1], acc[2], acc[3]);
         }
     }
