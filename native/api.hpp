@@ -169,6 +169,47 @@ class StepModel : public Learner {
     virtual void load(int64_t m, int64_t seen, const double* centers, const double* values, const double* gates) = 0;
 };
 
+// Models of fixed memory, a few arrays whatever the number of rows: the linear models, RFFKLMS and Persistence. The learners in
+// onlinegp.models have the equations, and what the constants mean.
+enum class FixedKind { Isotropic, Kalman, Information, Cosines, Last };
+
+struct FixedRule {
+    FixedKind kind = FixedKind::Isotropic;
+    bool intercept = false;  // one more weight, of a constant
+    double floor = 0, slope = 0, share = 0, keep = 1, drift = 0, noise = 0, forgetting = 1, gain = 0, variance = 0;
+    std::vector<double> table;  // Information: renewal (m,); Cosines: turns (d + 1, D)
+    static constexpr int64_t LANES = 8;  // D is a multiple of it
+
+    int64_t weights(int64_t d) const { return d + intercept; }
+    bool fits(int64_t d, int64_t p) const {
+        const int64_t n = int64_t(table.size());
+        if (kind == FixedKind::Information) return n == weights(d);
+        if (kind == FixedKind::Cosines) return n % (LANES * (d + 1)) == 0;
+        return kind != FixedKind::Last || p == 1;
+    }
+};
+
+// One of their arrays: (rows, columns), or (rows,) where there are no columns
+struct Kept {
+    const char* name;
+    int64_t rows, columns = 0;
+    std::vector<double> values = std::vector<double>(size_t(rows * (columns ? columns : 1)));
+};
+
+class FixedModel : public Learner {
+  public:
+    explicit FixedModel(std::vector<Kept> kept) : arrays(std::move(kept)) {}
+    int64_t size() const final { return 0; }
+    int64_t seen() const final { return seen_; }
+    void flush() final {}
+    void start_from(int64_t seen) { seen_ = seen; }  // when the arrays were filled
+
+    std::vector<Kept> arrays;
+
+  protected:
+    int64_t seen_ = 0;
+};
+
 // One event of a fleet: the filter that it belongs to, and its row in X, Y, mean and variance
 struct Event {
     int64_t who, row;
@@ -193,58 +234,16 @@ class Models {
                       const Steps& steps, Stop& stop) = 0;
 };
 
-// Bayesian linear regression: what onlinegp.models.linear keeps and its constants; the arrays are Python's
-struct Linear {
-    int64_t d, m, p;         // features, weights (with an intercept, one more), outputs
-    double precision, keep;  // 1 / sqrt(noise), sqrt(forgetting)
-    const double* renewal;   // (m,): what is added for the prior of a weight, that many rows after the last time less one
-    double *R, *z, *work;    // (m, m), (m, p), (m + 2 p + 1,)
-    int64_t* seen;
-};
-
-// Linear filters, as onlinegp.models.linear keeps them: weights w (m, p), and v (1,) or U (m, m) of what is known of them
-struct Isotropic {
-    int64_t d, m, p;
-    double floor, slope, share, keep, drift;
-    double *w, *v, *work;  // work (m,)
-    int64_t* seen;
-};
-
-struct Kalman {
-    int64_t d, m, p;
-    double root_noise, root_drift;
-    double *w, *U, *work;  // work (3 m,)
-    int64_t* seen;
-};
-
-// onlinegp.models.lms.rffklms: cos(W x + b) = sin(pi turns' [x; 1]) with turns (d + 1, D), and their weights w (p, D)
-struct Cosines {
-    static constexpr int64_t LANES = 8;  // D is a multiple of it; what is beyond the cosines in use is zero
-    int64_t d, D, p;
-    double gain;  // of an error
-    const double* turns;
-    double *w, *work;  // work (D,)
-    int64_t* seen;
-};
-
 struct InstructionSet {
     const char* name;
     Model* (*make)(const Recipe& recipe, int d, int p, bool single);  // the recipe must outlive the model
     Local* (*make_local)(const LocalPrior& prior, int d, int p);      // so must the prior
     Centers* (*make_centers)(const Recipe& recipe, int d);            // of the recipe, only the kernel counts
     StepModel* (*make_steps)(const StepRule& rule, int d, int p);     // which must outlive it
+    FixedModel* (*make_fixed)(const FixedRule& rule, int d, int p);   // so must this one
     Models* (*make_many)(const Recipe& recipe, int d, int p, bool single);
     void (*exp2_minus)(int64_t n, const double* x, double* y);
     void (*sin_pi)(int64_t n, const double* x, double* y);
-    // linear.hpp; it returns how many rows were learned
-    int64_t (*linear_run)(const Linear& model, int64_t n, const double* X, const double* Y, double* mean, double* v, Stop& stop);
-    void (*linear_predict)(const Linear& model, int64_t n, const double* X, double* mean, double* v, Stop& stop);
-    // filters.hpp
-    int64_t (*isotropic_run)(const Isotropic& model, int64_t n, const double* X, const double* Y, double* mean, double* s,
-                             Stop& stop);
-    int64_t (*kalman_run)(const Kalman& model, int64_t n, const double* X, const double* Y, double* mean, double* s, Stop& stop);
-    // cosines.hpp; without Y it only predicts
-    int64_t (*cosines_run)(const Cosines& model, int64_t n, const double* X, const double* Y, double* mean, Stop& stop);
     // tracking.hpp
     void (*fading_scales)(int64_t n, int64_t p, const double* Z2, double degrees, double keep, double far, double tiny,
                           double* sum, double* count, double* out);

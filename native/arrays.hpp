@@ -45,6 +45,7 @@ void bind_local(nb::module_& m);                     // in bindings_local.cpp
 void bind_rows(nb::module_& m);                      // in bindings_rows.cpp
 void bind_centers(nb::module_& m);                   // in bindings_centers.cpp
 void bind_steps(nb::module_& m);                      // in bindings_steps.cpp
+void bind_fixed(nb::module_& m);                      // in bindings_fixed.cpp
 void bind_affine(nb::module_& m);                     // in bindings_affine.cpp
 
 }  // namespace onlinegp

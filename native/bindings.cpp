@@ -12,7 +12,7 @@ using namespace onlinegp;
 // Python, which knows what to say of it: None
 static nb::object learn_one(LearnerEngine& engine, nb::handle x, nb::handle y) {
     const Sample sample(x.ptr(), engine.d), target(y.ptr(), engine.p, engine.p == 1);
-    if (!sample.data() || !target.data()) return nb::none();
+    if (!sample.data() || !target.data() || !engine.at_once()) return nb::none();
     const std::unique_lock<Lock> guard(engine.lock, std::try_to_lock);
     if (!guard) return nb::none();
     return nb::bool_(engine.learn_one(sample.data(), target.data()));
@@ -21,7 +21,7 @@ static nb::object learn_one(LearnerEngine& engine, nb::handle x, nb::handle y) {
 static nb::object predict_one(LearnerEngine& engine, nb::handle x) {
     if (engine.p != 1) return nb::none();
     const Sample sample(x.ptr(), engine.d);
-    if (!sample.data()) return nb::none();
+    if (!sample.data() || !engine.at_once()) return nb::none();
     const std::unique_lock<Lock> guard(engine.lock, std::try_to_lock);
     if (!guard) return nb::none();
     double mean, variance;
@@ -345,6 +345,7 @@ NB_MODULE(_native, m) {
         .def("rows", rows).def("weights", weights).def("save", save_one).def("load", load_one);
     bind_local(m);
     bind_steps(m);
+    bind_fixed(m);
     nb::class_<FleetEngine> members(m, "Members");
     members.def("__init__", [](FleetEngine* self, const Recipe& recipe, int d, int p, bool single) {
             new (self) FleetEngine(instructions(), recipe, d, p, single);

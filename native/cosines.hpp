@@ -1,37 +1,47 @@
 // Least mean squares on cosines. onlinegp.models.lms.rffklms is the definition.
 #pragma once
 #include "affine.hpp"
+#include "fixed.hpp"
+#include "simd.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
 
-// work[j] = cos(W x + b) = sin(pi turns' [x; 1]), of N vectors of cosines from j on; NaN where the sum is not finite
-template <int N> static INLINE void cosines_at(const Cosines& model, const double* x, int64_t j) {
-    const auto at = [&](int64_t row, int n) ALWAYS {
-        Vec<double> v;
-        std::memcpy(&v, model.turns + row * model.D + j + n * W<double>, sizeof v);
-        return v;
-    };
-    Vec<double> t[N];
-    EACH(n, N) t[n] = at(model.d, n);
-    for (int64_t k = 0; k < model.d; k++) EACH(n, N) t[n] = fma(at(k, n), splat<double>(x[k]), t[n]);
-    EACH(n, N) store_anywhere(model.work + j + n * W<double>, sin_pi<double>(t[n]) + (t[n] - t[n]));
-}
+// The weights are kept as (p, D); beyond the cosines in use they are zero
+class Cosines final : public Fixed {
+  public:
+    Cosines(const FixedRule& rule, int d, int p) : Fixed(rule, d, p, {{"w", p, count(rule, d)}}, count(rule, d)) {}
+    int64_t work_per_row() const override { return 1 + D * (d + p) / 32; }
 
-// Predict n rows and, where Y is given, learn each of them; returns how many
-static int64_t cosines_run(const Cosines& model, int64_t n, const double* X, const double* Y, double* mean, Stop& stop) {
-    constexpr int64_t GROUP = 4 * W<double>;
-    const int64_t D = model.D, p = model.p;
-    for (int64_t i = 0; i < n; i++, X += model.d, mean += p) {
-        if (stop.asked(1 + D * (model.d + p) / 16)) return i;
-        int64_t j = 0;
-        for (; j + GROUP <= D; j += GROUP) cosines_at<4>(model, X, j);
-        for (; j < D; j += W<double>) cosines_at<1>(model, X, j);
-        for (int64_t o = 0; o < p; o++) mean[o] = dot_of(model.w + o * D, model.work, D);
-        if (!Y) continue;
-        for (int64_t o = 0; o < p; o++) add_to(model.w + o * D, model.gain * (Y[i * p + o] - mean[o]), model.work, D);
-        ++*model.seen;
+  private:
+    static constexpr int64_t GROUP = 4 * W<double>;
+    const int64_t D = count(rule, d);
+
+    static int64_t count(const FixedRule& rule, int64_t d) { return int64_t(rule.table.size()) / (d + 1); }
+
+    // work[j] = cos(W x + b) = sin(pi turns' [x; 1]), of N vectors of cosines from j on; NaN where the sum is not finite
+    template <int N> INLINE void cosines_at(const double* x, int64_t j, double* work) const {
+        const double* turns = rule.table.data() + j;
+        const auto at = [&](int64_t row, int n) ALWAYS {
+            Vec<double> v;
+            std::memcpy(&v, turns + row * D + n * W<double>, sizeof v);
+            return v;
+        };
+        Vec<double> t[N];
+        EACH(n, N) t[n] = at(d, n);
+        for (int64_t k = 0; k < d; k++) EACH(n, N) t[n] = fma(at(k, n), splat<double>(x[k]), t[n]);
+        EACH(n, N) store_anywhere(work + j + n * W<double>, sin_pi<double>(t[n]) + (t[n] - t[n]));
     }
-    return n;
-}
+    void look(const double* x, double* mean, double* variance, double* work) const override {
+        int64_t j = 0;
+        for (; j + GROUP <= D; j += GROUP) cosines_at<4>(x, j, work);
+        for (; j < D; j += W<double>) cosines_at<1>(x, j, work);
+        for (int64_t o = 0; o < p; o++) mean[o] = dot_of(kept(0) + o * D, work, D);
+        *variance = rule.variance;
+    }
+    void step(const double* x, const double* y, double* mean, double* variance, double* work) override {
+        look(x, mean, variance, work);
+        for (int64_t o = 0; o < p; o++) add_to(kept(0) + o * D, rule.gain * (y[o] - mean[o]), work, D);
+    }
+};
 
 }  // namespace onlinegp::ONLINEGP_ISA

@@ -12,6 +12,7 @@ namespace onlinegp {
 
 constexpr double LARGEST = 1e150;           // the square of anything larger overflows a double
 constexpr double FAR = 1e3, SURE = 1e5;     // as in onlinegp.models.health
+constexpr int64_t MOST_AT_ONCE = 1000000;   // kernel evaluations, of a row that no other thread need wait long for
 constexpr int64_t PAIRS_A_THREAD = 200000;  // kernel evaluations below which a thread costs more than it brings
 
 // Stops when look() says so
@@ -77,6 +78,9 @@ class LearnerEngine {
     Lock lock;
 
     Learner& learner() { return *learner_; }
+
+    // Whether one sample is so little work that the interpreter's lock may be kept meanwhile
+    virtual bool at_once() const { return true; }
 
     // Learn one sample. Returns whether no further look at it is needed: what was predicted of it made sense, by the
     // samples that were learned so, and y is of their size. onlinegp.models.health has the rule.
@@ -168,6 +172,18 @@ class StepEngine : private MadeOf<StepRule>, public LearnerEngine {
         : MadeOf{rule}, LearnerEngine(d, p, set.make_steps(parts, d, p)) {}
     StepModel& model() { return static_cast<StepModel&>(learner()); }
     const StepRule& rule() const { return parts; }
+};
+
+// A model of fixed memory
+class FixedEngine : private MadeOf<FixedRule>, public LearnerEngine {
+  public:
+    FixedEngine(const InstructionSet& set, const FixedRule& rule, int d, int p)
+        : MadeOf{rule}, LearnerEngine(d, p, set.make_fixed(parts, d, p)) {}
+    FixedModel& model() { return static_cast<FixedModel&>(learner()); }
+    bool at_once() const override { return quick_; }
+
+  private:
+    const bool quick_ = learner().work_per_row() <= MOST_AT_ONCE;
 };
 
 // The same for a fleet. Events are worked off filter by filter, so that memory is walked through once and in order, and

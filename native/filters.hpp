@@ -1,4 +1,4 @@
-// Linear filters. onlinegp.models.linear.isotropic and onlinegp.models.linear.kalman are the definitions.
+// Linear filters, and the value before. onlinegp.models.linear.isotropic, kalman_learner and persistence are the definitions.
 #pragma once
 #include "linear.hpp"
 
@@ -18,25 +18,34 @@ static void correct(int64_t m, int64_t p, double* w, const double* gain, double 
         for (int64_t k = 0; k < p; k++) w[j * p + k] = keep * w[j * p + k] + gain[j] * (y[k] - mean[k]);
 }
 
-static int64_t isotropic_run(const Isotropic& model, int64_t n, const double* X, const double* Y, double* mean, double* s,
-                             Stop& stop) {
-    const int64_t m = model.m, p = model.p;
-    double* x = model.work;
-    for (int64_t i = 0; i < n; i++, X += model.d, Y += p, mean += p) {
-        if (stop.asked(1 + m * p / 16)) return i;
-        take(model.d, m, X, 1, x);
+class Isotropic final : public Fixed {
+  public:
+    Isotropic(const FixedRule& rule, int d, int p)
+        : Fixed(rule, d, p, {{"w", rule.weights(d), p}, {"v", 1}}, rule.weights(d)) {}
+    int64_t work_per_row() const override { return 1 + m * p / 32; }
+
+  private:
+    const int64_t m = rule.weights(d);
+
+    double drifted() const { return rule.keep * rule.keep * *kept(1) + rule.drift; }
+    static double square(int64_t m, const double* x) {
         double x2 = 0;
         for (int64_t j = 0; j < m; j++) x2 += x[j] * x[j];
-        const double v = model.keep * model.keep * *model.v + model.drift;
-        s[i] = model.floor + model.slope * v * x2;
-        weighted(m, p, model.w, x, model.keep, mean);
-        for (int64_t j = 0; j < m; j++) x[j] *= v / s[i];
-        correct(m, p, model.w, x, model.keep, Y, mean);
-        *model.v = v * (model.floor + (model.slope - model.share) * v * x2) / s[i];
-        ++*model.seen;
+        return x2;
     }
-    return n;
-}
+    void look(const double* x, double* mean, double* variance, double* work) const override {
+        take(d, m, x, 1, work);
+        *variance = rule.floor + rule.slope * drifted() * square(m, work);
+        weighted(m, p, kept(0), work, rule.keep, mean);
+    }
+    void step(const double* x, const double* y, double* mean, double* variance, double* work) override {
+        look(x, mean, variance, work);
+        const double v = drifted(), x2 = square(m, work), s = *variance;
+        for (int64_t j = 0; j < m; j++) work[j] *= v / s;
+        correct(m, p, kept(0), work, rule.keep, y, mean);
+        *kept(1) = v * (rule.floor + (rule.slope - rule.share) * v * x2) / s;
+    }
+};
 
 // U'U <- U'U + drift I, one weight after the other
 static void drift(int64_t m, double root, double* U, double* spare) {
@@ -60,25 +69,81 @@ static double observe(int64_t m, double root, double* U, const double* f, double
     return root;
 }
 
-static int64_t kalman_run(const Kalman& model, int64_t n, const double* X, const double* Y, double* mean, double* s, Stop& stop) {
-    const int64_t m = model.m, p = model.p;
-    double *x = model.work, *f = x + m, *t = f + m;
-    for (int64_t i = 0; i < n; i++, X += model.d, Y += p, mean += p) {
-        if (stop.asked(1 + m * m * (model.root_drift > 0 ? m : 1) / 16)) return i;
-        take(model.d, m, X, 1, x);
-        if (model.root_drift > 0) drift(m, model.root_drift, model.U, t);
-        for (int64_t j = 0; j < m; j++) {
-            f[j] = 0;
-            for (int64_t k = j; k < m; k++) f[j] += model.U[j * m + k] * x[k];
-        }
-        weighted(m, p, model.w, x, 1, mean);
-        const double root = observe(m, model.root_noise, model.U, f, t);
-        for (int64_t j = 0; j < m; j++) t[j] /= root;
-        correct(m, p, model.w, t, 1, Y, mean);
-        s[i] = root * root;
-        ++*model.seen;
-    }
-    return n;
+// sqrt(s) alone, to the same bits
+static double observed(int64_t m, double root, const double* f) {
+    for (int64_t i = m - 1; i >= 0; i--)
+        if (f[i] != 0) root = std::hypot(root, f[i]);
+    return root;
 }
+
+// f (m,) = U x
+static void triangle_times(int64_t m, const double* U, const double* x, double* f) {
+    for (int64_t j = 0; j < m; j++) {
+        f[j] = 0;
+        for (int64_t k = j; k < m; k++) f[j] += U[j * m + k] * x[k];
+    }
+}
+
+class Kalman final : public Fixed {
+  public:
+    Kalman(const FixedRule& rule, int d, int p)
+        : Fixed(rule, d, p, {{"w", rule.weights(d), p}, {"U", rule.weights(d), rule.weights(d)}}, scratch(rule, rule.weights(d))) {}
+    int64_t work_per_row() const override { return 1 + m * m * (drifts ? m : 1) / 32; }
+
+  private:
+    const int64_t m = rule.weights(d);
+    const bool drifts = rule.drift > 0;
+    const double root_noise = std::sqrt(rule.noise), root_drift = std::sqrt(rule.drift);
+
+    // x, f and t, and where the weights drift the triangle after that, for predictions
+    static int64_t scratch(const FixedRule& rule, int64_t m) { return 3 * m + (rule.drift > 0 ? m * m : 0); }
+
+    void prepare(double* work) const override {
+        if (!drifts) return;
+        double* U = work + 3 * m;
+        std::memcpy(U, kept(1), size_t(m * m) * sizeof(double));
+        drift(m, root_drift, U, work);
+    }
+    void look(const double* x, double* mean, double* variance, double* work) const override {
+        double *own = work, *f = own + m;
+        take(d, m, x, 1, own);
+        triangle_times(m, drifts ? work + 3 * m : kept(1), own, f);
+        weighted(m, p, kept(0), own, 1, mean);
+        const double root = observed(m, root_noise, f);
+        *variance = root * root;
+    }
+    void step(const double* x, const double* y, double* mean, double* variance, double* work) override {
+        double *own = work, *f = own + m, *t = f + m;
+        take(d, m, x, 1, own);
+        if (drifts) drift(m, root_drift, kept(1), t);
+        triangle_times(m, kept(1), own, f);
+        weighted(m, p, kept(0), own, 1, mean);
+        const double root = observe(m, root_noise, kept(1), f, t);
+        for (int64_t j = 0; j < m; j++) t[j] /= root;
+        correct(m, p, kept(0), t, 1, y, mean);
+        *variance = root * root;
+    }
+};
+
+// Of one output: y, and the sum and the count that its mean squared change comes from
+class Last final : public Fixed {
+  public:
+    Last(const FixedRule& rule, int d, int p) : Fixed(rule, d, p, {{"y", 1}, {"squares", 1}, {"count", 1}}, 0) {}
+    int64_t work_per_row() const override { return 1; }
+
+  private:
+    void look(const double*, double* mean, double* variance, double*) const override {
+        *mean = *kept(0), *variance = *kept(1) / *kept(2);
+    }
+    void step(const double* x, const double* y, double* mean, double* variance, double* work) override {
+        look(x, mean, variance, work);
+        if (seen_) {  // the first y is no change
+            const double e = *y - *mean;
+            *kept(1) = rule.keep * *kept(1) + std::fmin(std::fmax(e * e, rule.floor), 1 / rule.floor);
+            *kept(2) = rule.keep * *kept(2) + 1;
+        }
+        *kept(0) = *y;
+    }
+};
 
 }  // namespace onlinegp::ONLINEGP_ISA

@@ -22,6 +22,17 @@ Local* make_local(const LocalPrior& prior, int d, int p);  // in local.cpp
 
 StepModel* make_steps(const StepRule& rule, int d, int p);  // in steps.cpp
 
+static FixedModel* make_fixed(const FixedRule& rule, int d, int p) {
+    switch (rule.kind) {
+        case FixedKind::Isotropic: return new Isotropic(rule, d, p);
+        case FixedKind::Kalman: return new Kalman(rule, d, p);
+        case FixedKind::Information: return new Information(rule, d, p);
+        case FixedKind::Cosines: return new Cosines(rule, d, p);
+        case FixedKind::Last: return new Last(rule, d, p);
+    }
+    return nullptr;
+}
+
 static Centers* make_centers(const Recipe& recipe, int d) { return new TiledCenters(recipe, d); }
 
 static Models* make_many(const Recipe& recipe, int d, int p, bool single) {
@@ -41,9 +52,8 @@ static void sin_pi_each(int64_t n, const double* x, double* y) {
 }
 
 extern const InstructionSet table;
-const InstructionSet table{NAME(ONLINEGP_ISA), make,        make_local,     make_centers,   make_steps,
-                           make_many,          exp2_minus_each, sin_pi_each, linear_run,    linear_predict,
-                           isotropic_run,      kalman_run,  cosines_run,    fading_scales,  fading_weights,
-                           tracked_quantiles,  affine_run,  gaussians_run};
+const InstructionSet table{NAME(ONLINEGP_ISA), make,        make_local,    make_centers,   make_steps,
+                           make_fixed,         make_many,   exp2_minus_each, sin_pi_each,  fading_scales,
+                           fading_weights,     tracked_quantiles, affine_run, gaussians_run};
 
 }  // namespace onlinegp::ONLINEGP_ISA

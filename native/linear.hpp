@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include "api.hpp"
+#include "fixed.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
 
@@ -47,35 +47,36 @@ static void take(int64_t d, int64_t m, const double* x, double scale, double* ou
     if (m > d) out[d] = scale;
 }
 
-static int64_t linear_run(const Linear& model, int64_t n, const double* X, const double* Y, double* mean, double* v, Stop& stop) {
-    const int64_t m = model.m, p = model.p;
-    double *x = model.work, *t = x + m, *spare = t + p;
-    for (int64_t i = 0; i < n; i++, X += model.d, Y += p) {
-        if (stop.asked(1 + m * m / 16)) return i;
-        take(model.d, m, X, 1, x);
-        predict_row(m, p, model.R, model.z, x, mean ? mean + i * p : spare, v ? v + i : spare + p);
-        if (model.keep < 1) {
-            for (int64_t j = 0; j < m * m; j++) model.R[j] *= model.keep;
-            for (int64_t j = 0; j < m * p; j++) model.z[j] *= model.keep;
-            const int64_t which = *model.seen % m;
-            std::memset(x, 0, size_t(m + p) * sizeof(double));
-            x[which] = model.renewal[*model.seen < m ? which : m - 1];
-            add_row(m, p, which, model.R, model.z, x, t);
-        }
-        take(model.d, m, X, model.precision, x);
-        for (int64_t k = 0; k < p; k++) t[k] = model.precision * Y[k];
-        add_row(m, p, 0, model.R, model.z, x, t);
-        ++*model.seen;
-    }
-    return n;
-}
+class Information final : public Fixed {
+  public:
+    Information(const FixedRule& rule, int d, int p)
+        : Fixed(rule, d, p, {{"R", rule.weights(d), rule.weights(d)}, {"z", rule.weights(d), p}}, rule.weights(d) + p) {}
+    int64_t work_per_row() const override { return 1 + m * m / 32; }
 
-static void linear_predict(const Linear& model, int64_t n, const double* X, double* mean, double* v, Stop& stop) {
-    for (int64_t i = 0; i < n; i++, X += model.d) {
-        if (stop.asked(1 + model.m * model.m / 32)) return;
-        take(model.d, model.m, X, 1, model.work);
-        predict_row(model.m, model.p, model.R, model.z, model.work, mean + i * model.p, v + i);
+  private:
+    const int64_t m = rule.weights(d);
+    const double precision = 1.0 / std::sqrt(rule.noise), keep = std::sqrt(rule.forgetting);
+
+    void look(const double* x, double* mean, double* variance, double* work) const override {
+        take(d, m, x, 1, work);
+        predict_row(m, p, kept(0), kept(1), work, mean, variance);
+        *variance += rule.noise;
     }
-}
+    void step(const double* x, const double* y, double* mean, double* variance, double* work) override {
+        double *R = kept(0), *z = kept(1), *t = work + m;
+        look(x, mean, variance, work);
+        if (keep < 1) {
+            for (int64_t j = 0; j < m * m; j++) R[j] *= keep;
+            for (int64_t j = 0; j < m * p; j++) z[j] *= keep;
+            const int64_t which = seen_ % m;
+            std::memset(work, 0, size_t(m + p) * sizeof(double));
+            work[which] = rule.table[size_t(seen_ < m ? which : m - 1)];
+            add_row(m, p, which, R, z, work, t);
+        }
+        take(d, m, x, precision, work);
+        for (int64_t k = 0; k < p; k++) t[k] = precision * y[k];
+        add_row(m, p, 0, R, z, work, t);
+    }
+};
 
 }  // namespace onlinegp::ONLINEGP_ISA

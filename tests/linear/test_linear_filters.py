@@ -88,14 +88,16 @@ def test_prob_lms_takes_the_mean_variance_of_the_exact_step():
     keep, drift, noise, m = 0.95, 1e-2, 0.09, 4
     learner = ogp.ProbLMS(noise=noise, drift=drift, prior=2.0, forgetting=keep).start(3, 1)
     for x, y, row in zip(with_ones(X), Y[:, 0], X, strict=True):
-        w, P = keep * learner.w[:, 0], (keep**2 * learner.v[0] + drift) * np.eye(m)
+        before = learner.dump()
+        w, P = keep * before["w"][:, 0], (keep**2 * before["v"][0] + drift) * np.eye(m)
         said, _ = learner.run(row[None, :], np.array([[y]]))
         s = x @ P @ x + noise
         assert said.mean[0, 0] == pytest.approx(w @ x, abs=1e-12)
         assert said.std[0, 0] ** 2 == pytest.approx(s, rel=1e-12)
         exact = P - np.outer(P @ x, P @ x) / s
-        np.testing.assert_allclose(learner.w[:, 0], w + P @ x * (y - w @ x) / s, rtol=1e-10, atol=1e-12)
-        assert learner.v[0] == pytest.approx(np.trace(exact) / m, rel=1e-12)
+        after = learner.dump()
+        np.testing.assert_allclose(after["w"][:, 0], w + P @ x * (y - w @ x) / s, rtol=1e-10, atol=1e-12)
+        assert after["v"][0] == pytest.approx(np.trace(exact) / m, rel=1e-12)
 
 
 def test_kalman_is_batch_regression_on_weights_that_walk():

@@ -10,6 +10,7 @@ import pytest
 import onlinegp as ogp
 from counting import Number, added, dot, matrix, numbers, root, spread
 from models import stream
+from onlinegp.models.fixed import readable
 
 X, Y = stream(30)
 
@@ -78,6 +79,6 @@ def test_formulas_count_a_loop_that_learns_the_same(model, loop):
 def test_the_value_before_has_only_the_scale_of_its_changes():
     model = ogp.Persistence().fit(X, Y)
     Number.count = 0
-    std = spread(model.learner.changes, Number(0.7) - Y[-1])
+    std = spread(readable(model.learner).changes, Number(0.7) - Y[-1])
     assert model.multiplications(0, 2) == Number.count
     np.testing.assert_allclose(model.predict_one(X[0], return_std=True), [Y[-1], std], rtol=1e-12)

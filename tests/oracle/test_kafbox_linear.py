@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import onlinegp as ogp
+from onlinegp.models.linear.information import LinearLearner, linear_learner
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "channel_switch.npz"
 
@@ -16,9 +18,14 @@ class Unrenewed(ogp.LinearRLS):
     """RLS as KAFBOX has it: what forgetting takes from the prior is not given back, and the prior fades to nothing."""
 
     def start(self, features, outputs):
-        learner = super().start(features, outputs)
-        learner.renewal = np.zeros_like(learner.renewal)
-        return learner
+        options = {name: getattr(self, name) for name in ("noise", "prior", "forgetting", "intercept")}
+        return linear_learner(self.engine, partial(UnrenewedLearner, features, outputs, **options))
+
+
+class UnrenewedLearner(LinearLearner):
+    def __init__(self, features, outputs, **options):
+        super().__init__(features, outputs, **options)
+        self.renewal = np.zeros_like(self.renewal)
 
 
 # KAFBOX's `c` is noise / prior. Its Kalman filter takes a drift of 0.1 and a noise of 0.01 whatever it is told.

@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from onlinegp.models.fixed import fixed_learner
 from onlinegp.models.lms.fbklms import FBKLMSLearner
 from onlinegp.models.lms.klms_l1 import AdaptiveL1Learner
 from onlinegp.models.lms.rffklms import RFFKLMSLearner
@@ -60,7 +62,8 @@ class Independent(RFFKLMSLearner):
 
 def over_draws(kind, step, X, y):
     """Return the errors of the scored rows with ten draws of 1,000 frequencies, in dB."""
-    learners = [kind(lorenz.K, 6, 1, step=step, basis=1000, seed=seed) for seed in range(10)]
+    makers = [partial(kind, lorenz.K, 6, 1, step=step, basis=1000, seed=seed) for seed in range(10)]
+    learners = [fixed_learner("auto", make) for make in makers]
     return [decibels((y - made.run(X, y[:, None])[0].mean[:, 0])[lorenz.SETTLED :]) for made in learners]
 
 

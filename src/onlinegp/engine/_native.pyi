@@ -119,6 +119,27 @@ class StepFilter(Learner):
     def save(self) -> tuple[Doubles, Doubles, Doubles]: ...
     def load(self, centers: Doubles, values: Doubles, gates: Doubles, seen: int) -> None: ...
 
+FixedKind: Any
+
+class FixedRule:
+    kind: Any
+    intercept: bool
+    floor: float
+    slope: float
+    share: float
+    keep: float
+    drift: float
+    noise: float
+    forgetting: float
+    gain: float
+    variance: float
+    def set_table(self, table: Doubles) -> None: ...
+
+class FixedFilter(Learner):
+    def __init__(self, rule: FixedRule, features: int, outputs: int) -> None: ...
+    def save(self) -> tuple[dict[str, Doubles], int]: ...
+    def load(self, arrays: dict[str, Doubles], seen: int, expected: int = -1) -> bool: ...
+
 class Centers:
     def __init__(self, recipe: Recipe, features: int) -> None: ...
     def __len__(self) -> int: ...
@@ -219,48 +240,3 @@ def fading_weights(
 def tracked_quantiles(
     R: Doubles, steps: Doubles, outside: float, widest: float, log_scale: Doubles, out: Doubles
 ) -> None: ...
-def linear_run(
-    X: Doubles,
-    Y: Doubles,
-    R: Doubles,
-    z: Doubles,
-    precision: float,
-    keep: float,
-    renewal: Doubles,
-    work: Doubles,
-    seen: Integers,
-    mean: Doubles,
-    v: Doubles,
-) -> None: ...
-def linear_predict(
-    X: Doubles, R: Doubles, z: Doubles, renewal: Doubles, work: Doubles, seen: Integers, mean: Doubles, v: Doubles
-) -> None: ...
-def isotropic_run(
-    X: Doubles,
-    Y: Doubles,
-    w: Doubles,
-    v: Doubles,
-    floor: float,
-    slope: float,
-    share: float,
-    keep: float,
-    drift: float,
-    seen: Integers,
-    mean: Doubles,
-    s: Doubles,
-) -> None: ...
-def kalman_run(
-    X: Doubles,
-    Y: Doubles,
-    w: Doubles,
-    U: Doubles,
-    root_noise: float,
-    root_drift: float,
-    seen: Integers,
-    mean: Doubles,
-    s: Doubles,
-) -> None: ...
-def cosines_run(
-    X: Doubles, Y: Doubles, turns: Doubles, w: Doubles, gain: float, seen: Integers, mean: Doubles
-) -> None: ...
-def cosines_predict(X: Doubles, turns: Doubles, w: Doubles, mean: Doubles) -> None: ...

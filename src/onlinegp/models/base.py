@@ -134,7 +134,8 @@ class OnlineRegressor(Estimator):
     def learn_one(self, x: ArrayLike, y: ArrayLike) -> Self:
         """Learn one sample: x of shape (d,), y a number, or (outputs,)."""
         learner = self._learner
-        sound = None if learner is None else learner.learn_one(x, y)  # plain numbers, at once
+        plain = self._single or (learner is not None and learner.outputs > 1)  # else y is (1,), and no number
+        sound = learner.learn_one(x, y) if learner is not None and plain else None  # plain numbers, at once
         if sound:
             return self
         row = self._check_x(x)
@@ -235,7 +236,7 @@ class OnlineRegressor(Estimator):
 
     def predict_one(self, x: ArrayLike, return_std: bool = False) -> Any:
         """Predict y for one sample x of shape (d,); a number, or an array of shape (outputs,)."""
-        quick = None if self._learner is None else self._learner.predict_one(x)
+        quick = self._learner.predict_one(x) if self._learner is not None and self._single else None
         if quick is not None:
             if not self._health.sound(quick[0], quick[1]):
                 raise self._health.error(self, None)

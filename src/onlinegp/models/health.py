@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -100,7 +101,7 @@ class Health:
             raise self.error(model, None)
 
     def sound(self, mean: float, std: float) -> bool:
-        return bool(np.isfinite(mean) and np.isfinite(std))
+        return isfinite(mean) and isfinite(std)
 
     def error(
         self, model: OnlineRegressor, row: int | None, mean: Array | None = None, std: Array | None = None

@@ -13,14 +13,14 @@ in the square-root information form (R, z) of the regression, so it can be merge
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from onlinegp.checks import Array, stored_array, stored_names
 from onlinegp.learner import Contents, RowLearner, Sizes
 from onlinegp.models.features.basis import basis
-from onlinegp.models.linear.information import LinearLearner
+from onlinegp.models.linear.information import LinearLearner, linear_learner
 from onlinegp.predictions import Gaussian
 
 WORTH = 10.0  # rows that the noise given is worth
@@ -43,9 +43,9 @@ class FeatureLearner(RowLearner):
     ) -> None:
         self._draw, self.noise = draw, noise
         self.features, self.outputs = features, outputs
-        self.linear = LinearLearner(
-            2 * pairs, outputs, noise=1.0, prior=variance / noise, forgetting=1.0, intercept=False, engine=engine
-        )
+        prior = variance / noise
+        make = partial(LinearLearner, 2 * pairs, outputs, noise=1.0, prior=prior, forgetting=1.0, intercept=False)
+        self.linear = linear_learner(engine, make)
         self.squares = np.zeros(outputs)
 
     @cached_property
@@ -88,10 +88,10 @@ class FeatureLearner(RowLearner):
     def add(self, other: Contents, sign: int) -> None:
         """Learn what another one of the same basis has learned, its contents, or with sign -1 take it back."""
         # y'y = squares + z'z adds up
-        energy = self.squares + (self.linear.z**2).sum(axis=0)
+        energy = self.squares + (self.linear.dump()["z"] ** 2).sum(axis=0)
         energy = energy + sign * (other["squares"] + (other["z"] ** 2).sum(axis=0))
         self.linear.add(other, sign)
-        self.squares = np.maximum(energy - (self.linear.z**2).sum(axis=0), 0.0)
+        self.squares = np.maximum(energy - (self.linear.dump()["z"] ** 2).sum(axis=0), 0.0)
 
     def dump(self) -> Contents:
         return self.linear.dump() | {"squares": self.squares.copy()}

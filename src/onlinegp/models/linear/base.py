@@ -8,6 +8,7 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.fixed import readable
 from onlinegp.models.moves import Move, Times
 
 NOISES: tuple[Move, ...] = tuple(map(Times, (3.0, 10.0, 30.0, 100.0, 1000.0)))  # what is not linear is noise, too
@@ -22,7 +23,7 @@ class Weighted(Protocol):
 
 
 class LinearRegressor(OnlineRegressor):
-    """Base class of the models that are linear in their inputs: `start` returns a `Weighted` learner.
+    """Base class of the models that are linear in their inputs: `start` returns a `Weighted` learner, or its twin.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ class LinearRegressor(OnlineRegressor):
         return float(b[0]) if self._single else b
 
     def _weights(self) -> Array:
-        learner: Any = self._working
+        learner: Any = readable(self._working)
         return np.array(learner.w.T, dtype=np.float64)
 
     def _with_intercept(self) -> bool:

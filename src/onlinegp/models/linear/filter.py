@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from onlinegp.checks import Array, stored_array, stored_names, stored_number
-from onlinegp.engine import compiled
 from onlinegp.learner import Contents, RowLearner, Sizes
+from onlinegp.models.fixed import Arrays
 from onlinegp.models.linear.base import with_constant
 from onlinegp.predictions import Gaussian
 
@@ -19,26 +19,20 @@ class FilterLearner(RowLearner):
 
     belief: str  # what it is called where it is stored
 
-    def __init__(self, features: int, outputs: int, *, intercept: bool, engine: str) -> None:
+    def __init__(self, features: int, outputs: int, *, intercept: bool) -> None:
         self.features, self.outputs, self.weights = features, outputs, features + intercept
-        self.intercept, self.native = intercept, compiled(engine)
-        self._seen = np.zeros(1, dtype=np.int64)  # counted by the loops, which an interrupt may end
+        self.intercept = intercept
 
     @cached_property
     def w(self) -> Array:  # made when it is needed: a file that only says that it has many features takes no memory
         return np.zeros((self.weights, self.outputs))
-
-    @property
-    def seen(self) -> int:  # type: ignore[override]
-        return int(self._seen[0])
 
     @abstractmethod
     def step(self, x: Array, y: Array) -> tuple[Array, float]:
         """Return mean (p,) and variance of y at x (m,), then learn y (p,)."""
 
     @abstractmethod
-    def run_compiled(self, X: Array, Y: Array, mean: Array, s: Array) -> None:
-        """Do the same for rows X (n, d) and Y (n, p), and put what was predicted into mean (n, p) and s (n,)."""
+    def compiled_rule(self) -> tuple[str, dict[str, float], Array | None]: ...
 
     @abstractmethod
     def at(self, X: Array) -> tuple[Array, Array]:
@@ -49,13 +43,10 @@ class FilterLearner(RowLearner):
 
     def run(self, X: Array, Y: Array) -> tuple[Gaussian, Sizes]:
         mean, s = np.empty(Y.shape), np.empty(len(Y))
-        if self.native:
-            self.run_compiled(np.ascontiguousarray(X), np.ascontiguousarray(Y), mean, s)
-        else:
-            with np.errstate(all="ignore"):  # what breaks down shows in what it predicts, and is reported there
-                for i, (x, y) in enumerate(zip(with_constant(X, self.intercept), Y, strict=True)):
-                    mean[i], s[i] = self.step(x, y)
-                    self._seen += 1
+        with np.errstate(all="ignore"):  # what breaks down shows in what it predicts, and is reported there
+            for i, (x, y) in enumerate(zip(with_constant(X, self.intercept), Y, strict=True)):
+                mean[i], s[i] = self.step(x, y)
+                self.seen += 1
         return self._gaussian(mean, s), np.zeros(len(Y), dtype=np.int64)
 
     def predict(self, X: Array) -> Gaussian:
@@ -65,16 +56,21 @@ class FilterLearner(RowLearner):
     def _gaussian(self, mean: Array, s: Array) -> Gaussian:
         return Gaussian(mean, np.repeat(np.sqrt(s)[:, None], self.outputs, axis=1))
 
+    def arrays(self) -> Arrays:
+        return {"w": self.w, self.belief: getattr(self, self.belief)}
+
+    def take(self, arrays: Arrays, seen: int) -> None:
+        self.w, self.seen = arrays["w"], seen
+        setattr(self, self.belief, arrays[self.belief])
+
     def dump(self) -> Contents:
-        return {"w": self.w.copy(), self.belief: getattr(self, self.belief).copy(), "seen": self.seen}
+        return {name: array.copy() for name, array in self.arrays().items()} | {"seen": self.seen}
 
     def load(self, contents: Contents) -> None:
         stored_names(contents, ("w", self.belief, "seen"), "the filter")
         w = stored_array("w", contents["w"], (self.weights, self.outputs))
         belief = self.stored_belief(contents[self.belief])
-        self._seen[0] = stored_number("seen", contents["seen"], int)
-        self.w = w.copy()
-        setattr(self, self.belief, belief.copy())
+        self.take({"w": w.copy(), self.belief: belief.copy()}, stored_number("seen", contents["seen"], int))
 
     @abstractmethod
     def stored_belief(self, value: Array) -> Array:

@@ -16,6 +16,7 @@ general concept of forgetting", International Journal of Control, 1993), in port
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -23,6 +24,7 @@ import numpy as np
 from onlinegp.checks import Array, stored_array, stored_names, stored_number
 from onlinegp.engine import compiled
 from onlinegp.learner import Contents, RowLearner, Sizes
+from onlinegp.models.fixed import Arrays, CompiledLearner
 from onlinegp.models.linear.base import with_constant
 from onlinegp.predictions import Gaussian
 
@@ -49,17 +51,14 @@ class LinearLearner(RowLearner):
         prior: float,
         forgetting: float,
         intercept: bool,
-        engine: str,
     ) -> None:
-        self.features, self.outputs, self.noise = features, outputs, noise
-        self.intercept, self.native = intercept, compiled(engine)
+        self.features, self.outputs, self.noise, self.forgetting = features, outputs, noise, forgetting
+        self.intercept = intercept
         m = self.weights = features + intercept
         self.prior_information = 1.0 / prior
         self.precision, self.keep = float(1.0 / np.sqrt(noise)), float(np.sqrt(forgetting))
         # of the prior of a weight that was renewed k + 1 rows ago, 1 - lambda^(k + 1) is gone
         self.renewal = np.sqrt((1.0 - forgetting ** np.arange(1, m + 1)) / prior)
-        self._seen = np.zeros(1, dtype=np.int64)
-        self._work = np.empty(m + 2 * outputs + 1)
 
     # Made when they are needed: a file that only says that it has many features takes no memory
 
@@ -76,36 +75,20 @@ class LinearLearner(RowLearner):
         """The means of the weights, R^-1 z, (m, p)."""
         return np.asarray(np.linalg.solve(self.R, self.z), dtype=np.float64)
 
-    @property
-    def seen(self) -> int:  # type: ignore[override]
-        return int(self._seen[0])
-
     def learn(self, X: Array, Y: Array) -> None:
         self.run(X, Y)
 
     def run(self, X: Array, Y: Array) -> tuple[Gaussian, Sizes]:
         mean, v = np.empty(Y.shape), np.empty(len(Y))
-        if self.native:
-            from onlinegp.engine import _native
-
-            X, Y, constants = np.ascontiguousarray(X), np.ascontiguousarray(Y), (self.precision, self.keep)
-            _native.linear_run(X, Y, self.R, self.z, *constants, self.renewal, self._work, self._seen, mean, v)
-        else:
-            for i, (x, y) in enumerate(zip(with_constant(X, self.intercept), Y, strict=True)):
-                mean[i], v[i] = self._predict(x)
-                self._learn(x, y)
+        for i, (x, y) in enumerate(zip(with_constant(X, self.intercept), Y, strict=True)):
+            mean[i], v[i] = self._predict(x)
+            self._learn(x, y)
         return self._gaussian(mean, v), np.zeros(len(Y), dtype=np.int64)
 
     def predict(self, X: Array) -> Gaussian:
         mean, v = np.empty((len(X), self.outputs)), np.empty(len(X))
-        if self.native:
-            from onlinegp.engine import _native
-
-            X = np.ascontiguousarray(X)
-            _native.linear_predict(X, self.R, self.z, self.renewal, self._work, self._seen, mean, v)
-        else:
-            for i, x in enumerate(with_constant(X, self.intercept)):
-                mean[i], v[i] = self._predict(x)
+        for i, x in enumerate(with_constant(X, self.intercept)):
+            mean[i], v[i] = self._predict(x)
         return self._gaussian(mean, v)
 
     # One row, x (m,) and y (p,)
@@ -129,7 +112,7 @@ class LinearLearner(RowLearner):
             unit[which] = self.renewal[which if self.seen < len(self.R) else -1]
             self._add(unit, np.zeros(self.outputs))
         self._add(self.precision * x, self.precision * y)
-        self._seen += 1
+        self.seen += 1
 
     def _add(self, v: Array, t: Array) -> None:
         """Add a row: R'R <- R'R + v v' and R'z <- R'z + v t'."""
@@ -167,8 +150,17 @@ class LinearLearner(RowLearner):
                 "other must have learned only rows that this model has learned too, and it knows more than this one. "
                 "Take back what was merged before."
             )
-        self.R, self.z = R, np.ascontiguousarray(np.linalg.solve(R.T, target))
-        self._seen[0] = seen
+        self.R, self.z, self.seen = R, np.ascontiguousarray(np.linalg.solve(R.T, target)), seen
+
+    def compiled_rule(self) -> tuple[str, dict[str, float], Array | None]:
+        constants = {"noise": self.noise, "forgetting": self.forgetting, "intercept": self.intercept}
+        return "Information", constants, self.renewal
+
+    def arrays(self) -> Arrays:
+        return {"R": self.R, "z": self.z}
+
+    def take(self, arrays: Arrays, seen: int) -> None:
+        self.R, self.z, self.seen = arrays["R"], arrays["z"], seen
 
     def dump(self) -> Contents:
         return {"R": self.R.copy(), "z": self.z.copy(), "seen": self.seen}
@@ -179,5 +171,17 @@ class LinearLearner(RowLearner):
         if not (np.all(np.diag(R) > 0.0) and np.array_equal(R, np.triu(R))):
             raise ValueError("R must be an upper triangle with a positive diagonal.")
         z = stored_array("z", contents["z"], (self.weights, self.outputs))
-        self._seen[0] = stored_number("seen", contents["seen"], int)
-        self.R, self.z = R.copy(), z.copy()
+        self.take({"R": R.copy(), "z": z.copy()}, stored_number("seen", contents["seen"], int))
+
+
+class CompiledLinearLearner(CompiledLearner[LinearLearner]):
+    """The same, compiled."""
+
+    def add(self, other: Contents, sign: int) -> None:
+        """Learn what another one has learned, its contents, or with sign -1 take it back."""
+        self.change(lambda twin: twin.add(other, sign))
+
+
+def linear_learner(engine: str, make: Callable[[], LinearLearner]) -> LinearLearner | CompiledLinearLearner:
+    """Return the readable learner that `make` returns, or its compiled twin, by the engine's name."""
+    return CompiledLinearLearner(make) if compiled(engine) else make()

@@ -14,10 +14,13 @@ drift v stays what it was, and the gain is that of LMS (v = 1, s = 1 / step) or 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from onlinegp.checks import Array, stored_array
+from onlinegp.learner import Learner
+from onlinegp.models.fixed import fixed_learner
 from onlinegp.models.linear.base import LinearRegressor
 from onlinegp.models.linear.filter import FilterLearner
 
@@ -39,8 +42,8 @@ class IsotropicLearner(FilterLearner):
 
     belief = "v"
 
-    def __init__(self, features: int, outputs: int, *, rule: Rule, intercept: bool, engine: str) -> None:
-        super().__init__(features, outputs, intercept=intercept, engine=engine)
+    def __init__(self, features: int, outputs: int, *, rule: Rule, intercept: bool) -> None:
+        super().__init__(features, outputs, intercept=intercept)
         self.rule, self.v = rule, np.array([rule.start])
 
     def step(self, x: Array, y: Array) -> tuple[Array, float]:
@@ -52,12 +55,10 @@ class IsotropicLearner(FilterLearner):
         self.v[0] = v * (r.floor + (r.slope - r.share) * v * x2) / s
         return mean, s
 
-    def run_compiled(self, X: Array, Y: Array, mean: Array, s: Array) -> None:
-        from onlinegp.engine import _native
-
+    def compiled_rule(self) -> tuple[str, dict[str, float], Array | None]:
         r = self.rule
-        rule = (r.floor, r.slope, r.share, r.keep, r.drift)
-        _native.isotropic_run(X, Y, self.w, self.v, *rule, self._seen, mean, s)
+        rule = {"floor": r.floor, "slope": r.slope, "share": r.share, "keep": r.keep, "drift": r.drift}
+        return "Isotropic", rule | {"intercept": self.intercept}, None
 
     def at(self, X: Array) -> tuple[Array, Array]:
         r, v = self.rule, self._drifted()
@@ -81,7 +82,7 @@ class IsotropicRegressor(LinearRegressor):
         """Return the constants of the update of so many weights, or raise an error that names the wrong parameter."""
         raise TypeError(f"{type(self).__name__} must define rule(weights).")
 
-    def start(self, features: int, outputs: int) -> IsotropicLearner:
+    def start(self, features: int, outputs: int) -> Learner:
         intercept = self._with_intercept()
         rule = self.rule(features + intercept)
-        return IsotropicLearner(features, outputs, rule=rule, intercept=intercept, engine=self.engine)
+        return fixed_learner(self.engine, partial(IsotropicLearner, features, outputs, rule=rule, intercept=intercept))

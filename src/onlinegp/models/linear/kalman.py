@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
+from functools import partial
 from typing import ClassVar
 
 from onlinegp.checks import non_negative, positive
+from onlinegp.learner import Learner
+from onlinegp.models.fixed import fixed_learner
 from onlinegp.models.linear.base import DRIFTS, NOISES, LinearRegressor
 from onlinegp.models.linear.kalman_learner import KalmanLearner
 from onlinegp.models.moves import Move
@@ -74,13 +77,14 @@ class Kalman(LinearRegressor):
         observed = m * (m + 1) / 2 + 2 * m * (m + 1) + 4 * m
         return observed + 3 * m + 1 + (2 * m * (m + 1) * (m + 2) / 3 if self.drift > 0.0 else 0)
 
-    def start(self, features: int, outputs: int) -> KalmanLearner:
-        return KalmanLearner(
+    def start(self, features: int, outputs: int) -> Learner:
+        make = partial(
+            KalmanLearner,
             features,
             outputs,
             noise=positive(noise=self.noise),
             drift=non_negative("Use 0.0 for weights that do not change.", drift=self.drift),
             prior=positive(prior=self.prior),
             intercept=self._with_intercept(),
-            engine=self.engine,
         )
+        return fixed_learner(self.engine, make)

@@ -26,17 +26,9 @@ class KalmanLearner(FilterLearner):
     belief = "U"
 
     def __init__(
-        self,
-        features: int,
-        outputs: int,
-        *,
-        noise: float,
-        drift: float,
-        prior: float,
-        intercept: bool,
-        engine: str,
+        self, features: int, outputs: int, *, noise: float, drift: float, prior: float, intercept: bool
     ) -> None:
-        super().__init__(features, outputs, intercept=intercept, engine=engine)
+        super().__init__(features, outputs, intercept=intercept)
         self.noise, self.drift, self.prior = noise, drift, prior
 
     @cached_property
@@ -50,11 +42,8 @@ class KalmanLearner(FilterLearner):
         self.w += np.outer(gain, y - mean)
         return mean, s
 
-    def run_compiled(self, X: Array, Y: Array, mean: Array, s: Array) -> None:
-        from onlinegp.engine import _native
-
-        noise, drift = float(np.sqrt(self.noise)), float(np.sqrt(self.drift))
-        _native.kalman_run(X, Y, self.w, self.U, noise, drift, self._seen, mean, s)
+    def compiled_rule(self) -> tuple[str, dict[str, float], Array | None]:
+        return "Kalman", {"noise": self.noise, "drift": self.drift, "intercept": self.intercept}, None
 
     def at(self, X: Array) -> tuple[Array, Array]:
         f = np.einsum("nm,km->nk", X, self._drifted())

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
+from functools import partial
 from typing import ClassVar
 
 from onlinegp.checks import fraction, positive
+from onlinegp.learner import Learner
 from onlinegp.models.linear.additive import AdditiveRegressor
 from onlinegp.models.linear.base import NOISES, LinearRegressor
-from onlinegp.models.linear.information import LinearLearner, rotations
+from onlinegp.models.linear.information import LinearLearner, linear_learner, rotations
 from onlinegp.models.moves import FORGETTING, Move
 from onlinegp.models.recipe import parameters
 
@@ -74,13 +76,14 @@ class LinearRLS(LinearRegressor, AdditiveRegressor):
     def multiplications(self, size: float, features: int) -> float:
         return rotations(features + self.intercept, forgets=self.forgetting < 1.0)
 
-    def start(self, features: int, outputs: int) -> LinearLearner:
-        return LinearLearner(
+    def start(self, features: int, outputs: int) -> Learner:
+        make = partial(
+            LinearLearner,
             features,
             outputs,
             noise=positive(noise=self.noise),
             prior=positive(prior=self.prior),
             forgetting=fraction("Use 1.0 to forget nothing.", forgetting=self.forgetting),
             intercept=self._with_intercept(),
-            engine=self.engine,
         )
+        return linear_learner(self.engine, make)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from onlinegp.checks import Array
+from onlinegp.engine import available
+from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.fixed import Arrays, CompiledLearner
 from onlinegp.models.recipe import parameters
-from onlinegp.models.steps import ErrorScale, StepLearner, Values
+from onlinegp.models.steps import LEAST, ErrorScale, StepLearner, Values
 from onlinegp.recipes.multiplications import ERRORS
 
 
@@ -41,8 +45,9 @@ class Persistence(OnlineRegressor):
     def multiplications(self, size: float, features: int) -> float:
         return ERRORS
 
-    def start(self, features: int, outputs: int) -> PersistenceLearner:
-        return PersistenceLearner(features, outputs)
+    def start(self, features: int, outputs: int) -> Learner:
+        make = partial(PersistenceLearner, features, outputs)
+        return CompiledLearner(make) if outputs == 1 and available() else make()  # its outputs share no variance
 
 
 class PersistenceLearner(StepLearner):
@@ -60,3 +65,15 @@ class PersistenceLearner(StepLearner):
         if self.seen:  # the first y is no change
             self.changes.add(e)
         self.last["y"][:] = y
+
+    # Its compiled twin, of one output
+
+    def compiled_rule(self) -> tuple[str, dict[str, float], Array | None]:
+        return "Last", {"keep": self.changes.keep, "floor": LEAST}, None
+
+    def arrays(self) -> Arrays:
+        return {"y": self.last["y"], "squares": self.changes.squares, "count": np.array([self.changes.count])}
+
+    def take(self, arrays: Arrays, seen: int) -> None:
+        self.last["y"][:], self.changes.squares, self.seen = arrays["y"], arrays["squares"], seen
+        self.changes.counted(float(arrays["count"][0]))

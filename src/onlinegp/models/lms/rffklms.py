@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from functools import cached_property
+from functools import cached_property, partial
 from math import sqrt
 from typing import Any, ClassVar
 
 import numpy as np
 
 from onlinegp.checks import Array, count, positive, seed_of
-from onlinegp.engine import compiled
 from onlinegp.kernels import Kernel, kernel_or_default
-from onlinegp.learner import Sizes
+from onlinegp.learner import Learner
 from onlinegp.models.features.basis import frequencies, parts_of
+from onlinegp.models.fixed import Arrays, fixed_learner
 from onlinegp.models.lms.base import StepSized
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import StepLearner, Values
-from onlinegp.predictions import Gaussian
 
 MOST_FEATURES = 1_000_000
-LANES = 8  # the compiled loop takes cosines in groups of as many
+LANES = 8  # the compiled twin takes cosines in groups of as many
 
 
 class RFFKLMSLearner(StepLearner):
@@ -38,23 +37,12 @@ class RFFKLMSLearner(StepLearner):
         step: float,
         basis: int,
         seed: int,
-        engine: str = "auto",
     ) -> None:
         self.features, self.outputs = features, outputs
         self.step, self.basis, self.seed = step, basis, seed
         self.variance, self.shape = parts_of(kernel)
         self.share = 2.0 * self.variance / basis
-        self.native = compiled(engine)
-        self._std = sqrt(max(1.0 / step, self.variance))
-        self._seen = np.zeros(1, dtype=np.int64)  # counted by the loops, which an interrupt may end
-
-    @property
-    def seen(self) -> int:  # type: ignore[override]
-        return int(self._seen[0])
-
-    @seen.setter
-    def seen(self, value: int) -> None:
-        self._seen[0] = value
+        self._variance = max(1.0 / step, self.variance)
 
     # Made when they are needed: a file that only says that it has many features takes no memory
 
@@ -64,29 +52,12 @@ class RFFKLMSLearner(StepLearner):
         return self.draw()
 
     @cached_property
-    def turns(self) -> Array:
-        """T (d + 1, D) with cos(W x + b) = sin(pi T'[x; 1]), then zeros, whose sines are zero."""
-        W, b = self.drawn
-        turns = np.zeros((self.features + 1, self._room))
-        turns[:-1, : self.basis], turns[-1, : self.basis] = W.T / np.pi, b / np.pi + 0.5
-        return turns
-
-    @cached_property
-    def rows(self) -> Array:
-        """The weights of each output in a row, (p, D), then zeros."""
-        return np.zeros((self.outputs, self._room))
-
-    @cached_property
     def w(self) -> Values:
-        return Values(w=self.rows[:, : self.basis].T)
+        return Values(w=np.zeros((self.basis, self.outputs)))
 
     @property
     def parts(self) -> dict[str, Values]:  # type: ignore[override]
         return {"w": self.w}
-
-    @property
-    def _room(self) -> int:
-        return -(-self.basis // LANES) * LANES
 
     def draw(self) -> tuple[Array, Array]:
         """Draw the frequencies and phases, with a generator of their own."""
@@ -107,40 +78,36 @@ class RFFKLMSLearner(StepLearner):
 
     def look(self, x: Array) -> tuple[Array, float, Array]:
         c = self.cosines(x)
-        return c @ self.w["w"], self._std, c
+        return c @ self.w["w"], sqrt(self._variance), c
 
     def correct(self, x: Array, y: Array, e: Array, seen: Array) -> None:
         w = self.w["w"]
         w += np.multiply.outer(seen, self.step * self.share * e)
 
-    # The same, compiled
+    # Its compiled twin, which takes cosines in whole groups: the rest of the last one is zero
 
-    def learn(self, X: Array, Y: Array) -> None:
-        if self.native:
-            self.run(X, Y)
-        else:
-            super().learn(X, Y)
+    def compiled_rule(self) -> tuple[str, dict[str, float], Array | None]:
+        return "Cosines", {"gain": self.step * self.share, "variance": self._variance}, self._turns()
 
-    def run(self, X: Array, Y: Array) -> tuple[Gaussian, Sizes]:
-        if not self.native:
-            return super().run(X, Y)
-        from onlinegp.engine import _native
+    def arrays(self) -> Arrays:
+        rows = np.zeros((self.outputs, _padded(self.basis)))
+        rows[:, : self.basis] = self.w["w"].T
+        return {"w": rows}
 
-        X, Y, mean = np.ascontiguousarray(X), np.ascontiguousarray(Y), np.empty(Y.shape)
-        _native.cosines_run(X, Y, self.turns, self.rows, self.step * self.share, self._seen, mean)
-        return self._said(mean), np.zeros(len(Y), dtype=np.int64)
+    def take(self, arrays: Arrays, seen: int) -> None:
+        self.w["w"][...] = arrays["w"][:, : self.basis].T
+        self.seen = seen
 
-    def predict(self, X: Array) -> Gaussian:
-        if not self.native:
-            return super().predict(X)
-        from onlinegp.engine import _native
+    def _turns(self) -> Array:
+        """Return T (d + 1, D) with cos(W x + b) = sin(pi T'[x; 1])."""
+        W, b = self.drawn
+        turns = np.zeros((self.features + 1, _padded(self.basis)))
+        turns[:-1, : self.basis], turns[-1, : self.basis] = W.T / np.pi, b / np.pi + 0.5
+        return turns
 
-        mean = np.empty((len(X), self.outputs))
-        _native.cosines_predict(np.ascontiguousarray(X), self.turns, self.rows, mean)
-        return self._said(mean)
 
-    def _said(self, mean: Array) -> Gaussian:
-        return Gaussian(mean, np.full(mean.shape, self._std))
+def _padded(basis: int) -> int:
+    return -(-basis // LANES) * LANES
 
 
 @parameters
@@ -206,8 +173,9 @@ class RFFKLMS(StepSized):
     def multiplications(self, size: float, features: int) -> float:
         return self.basis * (features + 2) + 2
 
-    def start(self, features: int, outputs: int) -> RFFKLMSLearner:
-        return RFFKLMSLearner(kernel_or_default(self.kernel), features, outputs, engine=self.engine, **self.rule())
+    def start(self, features: int, outputs: int) -> Learner:
+        make = partial(RFFKLMSLearner, kernel_or_default(self.kernel), features, outputs, **self.rule())
+        return fixed_learner(self.engine, make)
 
     def rule(self) -> dict[str, Any]:
         """Return the parameters of the learner, or raise an error that names the wrong one."""

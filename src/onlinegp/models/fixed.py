@@ -1,0 +1,118 @@
+"""Learners of fixed memory, compiled: the readable ones say what they must give, and check what was stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import sqrt
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from onlinegp.checks import Array
+from onlinegp.engine import compiled, thread_count
+from onlinegp.engine.learner import gaussian
+from onlinegp.learner import Contents, Learner, RowLearner, Sizes
+from onlinegp.predictions import Gaussian
+
+Arrays = dict[str, Array]
+
+
+class Readable(Learner, Protocol):
+    """A readable learner that has a compiled twin: a few arrays, whatever the number of rows."""
+
+    def compiled_rule(self) -> tuple[str, dict[str, float], Array | None]:
+        """Return the name of the compiled rule, its constants, and a table of more of them if it has one."""
+        ...
+
+    def arrays(self) -> Arrays:
+        """Return all that it keeps beside the number of rows, as the twin keeps it."""
+        ...
+
+    def take(self, arrays: Arrays, seen: int) -> None:
+        """Go on from arrays of the twin, and its number of rows."""
+
+
+Twin = TypeVar("Twin", bound=Readable)
+
+
+def fixed_learner(engine: str, make: Callable[[], Readable]) -> Learner:
+    """Return the readable learner that `make` returns, or its compiled twin, by the engine's name."""
+    return CompiledLearner(make) if compiled(engine) else make()
+
+
+def readable(learner: Learner) -> Learner:
+    """Return a readable learner, or a readable twin of a compiled one with all that was learned."""
+    return learner.readable() if isinstance(learner, CompiledLearner) else learner
+
+
+class CompiledLearner(RowLearner, Generic[Twin]):
+    """A compiled rule, with the contents of its readable twin: what one of them stored, the other can load."""
+
+    def __init__(self, make: Callable[[], Twin]) -> None:
+        twin = make()
+        self._make, self.features, self.outputs = make, twin.features, twin.outputs
+        self._core: Any = None  # until it is needed: a file that only says that it has many features takes no memory
+
+    @property
+    def seen(self) -> int:  # type: ignore[override]
+        return 0 if self._core is None else self._core.seen
+
+    def learn(self, X: Array, Y: Array) -> None:
+        self._working().learn(np.ascontiguousarray(X), np.ascontiguousarray(Y))
+
+    def run(self, X: Array, Y: Array) -> tuple[Gaussian, Sizes]:
+        mean, variance, size = self._working().run(np.ascontiguousarray(X), np.ascontiguousarray(Y))
+        return gaussian(mean, variance), size
+
+    def predict(self, X: Array) -> Gaussian:
+        return gaussian(*self._working().predict(np.ascontiguousarray(X), thread_count()))
+
+    def learn_one(self, x: object, y: object) -> bool | None:
+        return None if self._core is None else self._core.learn_one(x, y)
+
+    def predict_one(self, x: object) -> tuple[float, float] | None:
+        quick = None if self._core is None else self._core.predict_one(x)
+        return None if quick is None else (quick[0], sqrt(quick[1]))
+
+    def dump(self) -> Contents:
+        return self.readable().dump()
+
+    def load(self, contents: Contents) -> None:
+        twin = self._make()
+        twin.load(contents)
+        self._use(twin)
+
+    def readable(self) -> Twin:
+        """Return a readable twin with all that was learned."""
+        twin = self._make()
+        if self._core is not None:
+            twin.take(*self._core.save())
+        return twin
+
+    def change(self, change: Callable[[Twin], None]) -> None:
+        """Let a readable twin change what was learned; again, if a row was learned meanwhile."""
+        core, changed = self._working(), False
+        while not changed:
+            twin = self.readable()
+            before = twin.seen
+            change(twin)
+            changed = core.load(twin.arrays(), twin.seen, before)
+
+    def _working(self) -> Any:
+        if self._core is None:
+            self._use(self._make())
+        return self._core
+
+    def _use(self, twin: Twin) -> None:
+        from onlinegp.engine import _native
+
+        kind, constants, table = twin.compiled_rule()
+        rule = _native.FixedRule()
+        rule.kind = getattr(_native.FixedKind, kind)
+        for name, value in constants.items():
+            setattr(rule, name, value)
+        if table is not None:
+            rule.set_table(table)
+        core = _native.FixedFilter(rule, self.features, self.outputs)
+        core.load(twin.arrays(), twin.seen)
+        self._core = core
