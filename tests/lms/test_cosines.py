@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 import onlinegp as ogp
 from models import stream
 from onlinegp.engine import available
+from onlinegp.files.container import pack, unpack
 from onlinegp.kernels import RBF, Matern12, Matern52
 
 pytestmark = pytest.mark.skipif(not available(), reason="not built")
@@ -47,6 +50,18 @@ def test_blocks_and_single_rows_have_the_same_bits():
         np.testing.assert_array_equal(said.mean[0], expected[rows][0])
         np.testing.assert_array_equal(pieces.run(X[rows], Y[rows])[0].mean, expected[rows])
     np.testing.assert_array_equal(pieces.dump()["w.w"], whole.dump()["w.w"])
+
+
+def test_a_file_that_only_says_that_it_has_many_features_takes_no_memory():
+    X, y = stream(20)
+    header, arrays = unpack(ogp.RFFKLMS(basis=1000).fit(X, y).to_bytes())
+    header["learned"].update(features=9_999)
+    data = pack(header, arrays)
+    tracemalloc.start()
+    assert ogp.from_bytes(data).n_samples_seen_ == 20
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10e6
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -51,11 +51,18 @@ class CompiledLearner(RowLearner, Generic[Twin]):
     def __init__(self, make: Callable[[], Twin]) -> None:
         twin = make()
         self._make, self.features, self.outputs = make, twin.features, twin.outputs
-        self._core: Any = None  # until it is needed: a file that only says that it has many features takes no memory
+        self._use(twin)
+
+    def _use(self, twin: Twin) -> None:
+        # The core is made when it is needed: a file that only says that it has many features takes no memory. Whoever
+        # does not hold the model's lock reads `_start` first: it goes after the core has come.
+        self._start: Twin | None = twin
+        self._core: Any = None
 
     @property
     def seen(self) -> int:  # type: ignore[override]
-        return 0 if self._core is None else self._core.seen
+        start, core = self._start, self._core
+        return core.seen if start is None or core is not None else start.seen
 
     def learn(self, X: Array, Y: Array) -> None:
         self._working().learn(np.ascontiguousarray(X), np.ascontiguousarray(Y))
@@ -84,9 +91,11 @@ class CompiledLearner(RowLearner, Generic[Twin]):
 
     def readable(self) -> Twin:
         """Return a readable twin with all that was learned."""
+        start, core = self._start, self._core
+        if start is not None and core is None:
+            return start
         twin = self._make()
-        if self._core is not None:
-            twin.take(*self._core.save())
+        twin.take(*core.save())
         return twin
 
     def change(self, change: Callable[[Twin], None]) -> None:
@@ -100,19 +109,23 @@ class CompiledLearner(RowLearner, Generic[Twin]):
 
     def _working(self) -> Any:
         if self._core is None:
-            self._use(self._make())
+            assert self._start is not None
+            self._core = _made(self._start)
+            self._start = None
         return self._core
 
-    def _use(self, twin: Twin) -> None:
-        from onlinegp.engine import _native
 
-        kind, constants, table = twin.compiled_rule()
-        rule = _native.FixedRule()
-        rule.kind = getattr(_native.FixedKind, kind)
-        for name, value in constants.items():
-            setattr(rule, name, value)
-        if table is not None:
-            rule.set_table(table)
-        core = _native.FixedFilter(rule, self.features, self.outputs)
-        core.load(twin.arrays(), twin.seen)
-        self._core = core
+def _made(twin: Readable) -> Any:
+    """Return the compiled twin of a readable learner, with all that it has learned."""
+    from onlinegp.engine import _native
+
+    kind, constants, table = twin.compiled_rule()
+    rule = _native.FixedRule()
+    rule.kind = getattr(_native.FixedKind, kind)
+    for name, value in constants.items():
+        setattr(rule, name, value)
+    if table is not None:
+        rule.set_table(table)
+    core = _native.FixedFilter(rule, twin.features, twin.outputs)
+    core.load(twin.arrays(), twin.seen)
+    return core

@@ -42,7 +42,7 @@ class RFFKLMSLearner(StepLearner):
         self.step, self.basis, self.seed = step, basis, seed
         self.variance, self.shape = parts_of(kernel)
         self.share = 2.0 * self.variance / basis
-        self._variance = max(1.0 / step, self.variance)
+        self.variance_of_y = max(1.0 / step, self.variance)
 
     # Made when they are needed: a file that only says that it has many features takes no memory
 
@@ -78,7 +78,7 @@ class RFFKLMSLearner(StepLearner):
 
     def look(self, x: Array) -> tuple[Array, float, Array]:
         c = self.cosines(x)
-        return c @ self.w["w"], sqrt(self._variance), c
+        return c @ self.w["w"], sqrt(self.variance_of_y), c
 
     def correct(self, x: Array, y: Array, e: Array, seen: Array) -> None:
         w = self.w["w"]
@@ -87,7 +87,7 @@ class RFFKLMSLearner(StepLearner):
     # Its compiled twin, which takes cosines in whole groups: the rest of the last one is zero
 
     def compiled_rule(self) -> tuple[str, dict[str, float], Array | None]:
-        return "Cosines", {"gain": self.step * self.share, "variance": self._variance}, self._turns()
+        return "Cosines", {"gain": self.step * self.share, "variance": self.variance_of_y}, self._turns()
 
     def arrays(self) -> Arrays:
         rows = np.zeros((self.outputs, _padded(self.basis)))
