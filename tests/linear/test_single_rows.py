@@ -71,6 +71,15 @@ def test_plain_rows_are_taken_at_once(name):
     assert model.learner.predict_one([0.0] * 6) is not None
 
 
+def test_a_row_that_takes_long_lets_other_threads_run():
+    """400^3 rotations for the drift: not with the interpreter's lock in hand."""
+    X, y = rows(3, d=400)
+    model = ogp.Kalman(drift=1e-3).fit(X, y)
+    assert model.learner.learn_one(X[0], 0.1) is None
+    assert model.learner.predict_one(X[0]) is None
+    assert model.learn_one(X[0], 0.1).n_samples_seen_ == 4
+
+
 def checked(model):
     """The same model without the quick way: its rows go through all checks."""
     slow = copy.deepcopy(model)
