@@ -92,7 +92,7 @@ def test_a_model_without_memory_keeps_the_rows_before(model, call):
         f"""
         X, y = stream(20_000, d=16)
         model = ogp.{model}.fit(X[:600], y[:600])
-        n = 20_000 if "GP" not in "{model}" else 3000
+        n = 3000 if "OnlineGP" in "{model}" else 20_000
         limit_memory(1500 * 2**10)
         try:
             model.{call}(X[600:n], y[600:n])
