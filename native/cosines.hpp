@@ -21,11 +21,7 @@ class Cosines final : public Fixed {
     // work[j] = cos(W x + b) = sin(pi turns' [x; 1]), of N vectors of cosines from j on; NaN where the sum is not finite
     template <int N> INLINE void cosines_at(const double* x, int64_t j, double* work) const {
         const double* turns = rule.table.data() + j;
-        const auto at = [&](int64_t row, int n) ALWAYS {
-            Vec<double> v;
-            std::memcpy(&v, turns + row * D + n * W<double>, sizeof v);
-            return v;
-        };
+        const auto at = [&](int64_t row, int n) ALWAYS { return load_anywhere<Vec<double>>(turns + row * D + n * W<double>); };
         Vec<double> t[N];
         EACH(n, N) t[n] = at(d, n);
         for (int64_t k = 0; k < d; k++) EACH(n, N) t[n] = fma(at(k, n), splat<double>(x[k]), t[n]);

@@ -12,7 +12,7 @@ namespace narrow {
 template <class T> struct Triangle {
     static constexpr int PAD = W<T> > 4 ? W<T> : 4;
 
-    T *s = nullptr, *side = nullptr;  // the columns, and a vector (rows,) that goes with them
+    T *s = nullptr, *side = nullptr;  // the entries, and a vector (rows,) that goes with them
     int64_t rows = 0;                 // a multiple of PAD
     const T* next = nullptr;          // another of as many rows, which will be needed soon
 

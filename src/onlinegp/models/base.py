@@ -134,8 +134,9 @@ class OnlineRegressor(Estimator):
     def learn_one(self, x: ArrayLike, y: ArrayLike) -> Self:
         """Learn one sample: x of shape (d,), y a number, or (outputs,)."""
         learner = self._learner
-        plain = self._single or (learner is not None and learner.outputs > 1)  # else y is (1,), and no number
-        sound = learner.learn_one(x, y) if learner is not None and plain else None  # plain numbers, at once
+        sound = None
+        if learner is not None and (self._single or learner.outputs > 1):  # else y is (1,), and no number
+            sound = learner.learn_one(x, y)  # plain numbers, at once
         if sound:
             return self
         row = self._check_x(x)

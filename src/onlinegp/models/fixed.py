@@ -15,13 +15,14 @@ from onlinegp.learner import Contents, Learner, RowLearner, Sizes
 from onlinegp.predictions import Gaussian
 
 Arrays = dict[str, Array]
+CompiledRule = tuple[str, dict[str, float], Array | None]  # its name, its constants, a table of more of them
 
 
 class Readable(Learner, Protocol):
     """A readable learner that has a compiled twin: a few arrays, whatever the number of rows."""
 
-    def compiled_rule(self) -> tuple[str, dict[str, float], Array | None]:
-        """Return the name of the compiled rule, its constants, and a table of more of them if it has one."""
+    def compiled_rule(self) -> CompiledRule:
+        """Return the rule of the compiled twin."""
         ...
 
     def arrays(self) -> Arrays:

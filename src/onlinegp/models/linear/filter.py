@@ -9,7 +9,7 @@ import numpy as np
 
 from onlinegp.checks import Array, stored_array, stored_names, stored_number
 from onlinegp.learner import Contents, RowLearner, Sizes
-from onlinegp.models.fixed import Arrays
+from onlinegp.models.fixed import Arrays, CompiledRule
 from onlinegp.models.linear.base import with_constant
 from onlinegp.predictions import Gaussian
 
@@ -32,7 +32,7 @@ class FilterLearner(RowLearner):
         """Return mean (p,) and variance of y at x (m,), then learn y (p,)."""
 
     @abstractmethod
-    def compiled_rule(self) -> tuple[str, dict[str, float], Array | None]: ...
+    def compiled_rule(self) -> CompiledRule: ...
 
     @abstractmethod
     def at(self, X: Array) -> tuple[Array, Array]:

@@ -24,7 +24,7 @@ import numpy as np
 from onlinegp.checks import Array, stored_array, stored_names, stored_number
 from onlinegp.engine import compiled
 from onlinegp.learner import Contents, RowLearner, Sizes
-from onlinegp.models.fixed import Arrays, CompiledLearner
+from onlinegp.models.fixed import Arrays, CompiledLearner, CompiledRule
 from onlinegp.models.linear.base import with_constant
 from onlinegp.predictions import Gaussian
 
@@ -152,7 +152,7 @@ class LinearLearner(RowLearner):
             )
         self.R, self.z, self.seen = R, np.ascontiguousarray(np.linalg.solve(R.T, target)), seen
 
-    def compiled_rule(self) -> tuple[str, dict[str, float], Array | None]:
+    def compiled_rule(self) -> CompiledRule:
         constants = {"noise": self.noise, "forgetting": self.forgetting, "intercept": self.intercept}
         return "Information", constants, self.renewal
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from onlinegp.checks import Array, stored_array
 from onlinegp.learner import Learner
-from onlinegp.models.fixed import fixed_learner
+from onlinegp.models.fixed import CompiledRule, fixed_learner
 from onlinegp.models.linear.base import LinearRegressor
 from onlinegp.models.linear.filter import FilterLearner
 
@@ -55,7 +55,7 @@ class IsotropicLearner(FilterLearner):
         self.v[0] = v * (r.floor + (r.slope - r.share) * v * x2) / s
         return mean, s
 
-    def compiled_rule(self) -> tuple[str, dict[str, float], Array | None]:
+    def compiled_rule(self) -> CompiledRule:
         r = self.rule
         rule = {"floor": r.floor, "slope": r.slope, "share": r.share, "keep": r.keep, "drift": r.drift}
         return "Isotropic", rule | {"intercept": self.intercept}, None

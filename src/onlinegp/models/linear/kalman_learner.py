@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from onlinegp.checks import Array, stored_array
+from onlinegp.models.fixed import CompiledRule
 from onlinegp.models.linear.filter import FilterLearner
 
 
@@ -42,7 +43,7 @@ class KalmanLearner(FilterLearner):
         self.w += np.outer(gain, y - mean)
         return mean, s
 
-    def compiled_rule(self) -> tuple[str, dict[str, float], Array | None]:
+    def compiled_rule(self) -> CompiledRule:
         return "Kalman", {"noise": self.noise, "drift": self.drift, "intercept": self.intercept}, None
 
     def at(self, X: Array) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ from onlinegp.checks import Array
 from onlinegp.engine import available
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.fixed import Arrays, CompiledLearner
+from onlinegp.models.fixed import Arrays, CompiledLearner, CompiledRule
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import LEAST, ErrorScale, StepLearner, Values
 from onlinegp.recipes.multiplications import ERRORS
@@ -68,7 +68,7 @@ class PersistenceLearner(StepLearner):
 
     # Its compiled twin, of one output
 
-    def compiled_rule(self) -> tuple[str, dict[str, float], Array | None]:
+    def compiled_rule(self) -> CompiledRule:
         return "Last", {"keep": self.changes.keep, "floor": LEAST}, None
 
     def arrays(self) -> Arrays:

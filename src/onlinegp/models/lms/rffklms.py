@@ -13,7 +13,7 @@ from onlinegp.checks import Array, count, positive, seed_of
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.learner import Learner
 from onlinegp.models.features.basis import frequencies, parts_of
-from onlinegp.models.fixed import Arrays, fixed_learner
+from onlinegp.models.fixed import Arrays, CompiledRule, fixed_learner
 from onlinegp.models.lms.base import StepSized
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import StepLearner, Values
@@ -86,7 +86,7 @@ class RFFKLMSLearner(StepLearner):
 
     # Its compiled twin, which takes cosines in whole groups: the rest of the last one is zero
 
-    def compiled_rule(self) -> tuple[str, dict[str, float], Array | None]:
+    def compiled_rule(self) -> CompiledRule:
         return "Cosines", {"gain": self.step * self.share, "variance": self.variance_of_y}, self._turns()
 
     def arrays(self) -> Arrays:
