@@ -4,8 +4,9 @@ The series lies in a folder of your own (--data), as `lorenz.txt` with one value
 values, zeros where there are none yet, as in KAFBOX; errors are those after the first 1,000 rows, in dB of the squared
 units of the series. Parameters are those of the demo, but for three: KRLST needs no jitter; the prior of LinearRLS does
 not fade, and is wide instead; and RFFKLMS is not in the demo: `rffklms_step` chooses its step on rows that are not
-scored. KAFBOX's figure for it is that of one draw: with independent frequencies and its default step, twenty draws have
--10.5 on average, from -10.0 to -11.1, and ours -10.7. KLMS itself, which they approximate, has -10.75 at best.
+scored. KAFBOX's figure for it is that of one draw: with the frequencies that its seed gives in Octave, ours has it, too
+(-10.89, tests/oracle/test_lorenz.py). With independent frequencies and its default step, twenty draws have -10.5 on
+average, from -10.0 to -11.1, and ours -10.7. KLMS itself, which they approximate, has -10.77 with that step.
 
 KAFBOX's figure for FBKLMS is that of an earlier version of it, with another weight for new centers; its last version
 would have -0.14. The one for KLMSCSAL1 is due to its defect. Of both, errors change by decibels where the step changes
