@@ -26,12 +26,11 @@ template <class T> double row_bound(const State<T>& state, int64_t m, const T* k
     return bound;
 }
 
-// t = L^-1 k; with weights in those coordinates the mean t . b; and h = S t where S is kept: scale S + (1 - scale) I
-template <class T> void whiten(State<T>& state, Prediction<T>& prediction, bool tracked) {
+// t = L^-1 k, unless foreseen; with weights in those coordinates the mean t . b; and h = S t where S is kept: scale S + (1 - scale) I
+template <class T> void whiten(State<T>& state, Prediction<T>& prediction, bool tracked, bool foreseen) {
     const int m = int(state.size);
     T *t = prediction.t.data(), *h = prediction.h.data();
-    copy(prediction.k.data(), t, m);
-    state.L.forward(m, t);
+    if (!foreseen) copy(prediction.k.data(), t, m), state.L.forward(m, t);
     prediction.t2 = double(dot(t, t, m));
     for (int o = 0; tracked && o < state.p; o++) prediction.mean[o] = double(dot(t, state.weights(o), m));
     if (!state.S.s) return;
@@ -69,8 +68,8 @@ template <class T> void conclude(const Recipe& recipe, const State<T>& state, Pr
             return;
     }
 }
-template <class T> void predict_belief(const Recipe& recipe, State<T>& state, Prediction<T>& prediction) {
-    if (state.L.s) whiten(state, prediction, recipe.tracked());
+template <class T> void predict_belief(const Recipe& recipe, State<T>& state, Prediction<T>& prediction, bool foreseen = false) {
+    if (state.L.s) whiten(state, prediction, recipe.tracked(), foreseen);
     conclude(recipe, state, prediction);
 }
 
@@ -196,11 +195,12 @@ template <class T> int64_t drop(const Kernel<T>& kernel, State<T>& state, Predic
     const int64_t m = state.size;
     T *Y = prediction.a.data(), *row = state.dQ ? state.gone : prediction.q.data();
     const Turn<T> turn{prediction.n.data(), prediction.e_turn.data(), prediction.f_turn.data(), j, m};
-    state.L.remove(turn, row, Y);
+    state.close_gap(j);
+    if (T* x = prediction.foresee(kernel, state)) state.L.template remove<true>(turn, row, Y, x);
+    else state.L.template remove<false>(turn, row, Y, x);
     if (state.S.s) state.S.turn(turn, Y);
     for (int o = 0; o < state.p; o++) turn.vector(state.weights(o));
     state.owed = state.dQ;
-    state.close_gap(j);
     return state.size - 1;
 }
 

@@ -15,7 +15,7 @@ template <class T> class Filter final : public Model {
     int64_t seen() const override { return state_.seen; }
     int64_t work_per_row() const override { return work(recipe_, state_.size + 1); }
     void load(const Arrays& in) override {
-        prediction_.fresh = false;
+        prediction_.fresh = prediction_.foreseen = false;
         state_.load(in);
     }
     void save(Arrays& out) override {
@@ -42,6 +42,7 @@ template <class T> class Filter final : public Model {
         else if (appends() && n >= 2 * AHEAD) i = learn_ahead(n, X, Y, steps, stop);
         for (; i < n && !stop.asked(work(recipe_, state_.size)); i++) {
             see(X + i * state_.d);
+            prediction_.announce(state_.d, looks_ahead() && i + 1 < n ? X + (i + 1) * state_.d : nullptr);
             learn_seen(i, Y, steps);
         }
         return i;
@@ -71,6 +72,9 @@ template <class T> class Filter final : public Model {
 
   private:
     static constexpr int block_rows = W<T> < AHEAD ? AHEAD : W<T>;
+
+    // L is too large for the first cache: a removal, which reads it, had better solve for the next input on the way
+    bool looks_ahead() const { return recipe_.tracked() && state_.size >= 128; }
 
     // Centers are only ever added, and a row is all that a belief needs of them
     bool appends() const { return !recipe_.pruning.budget && !recipe_.tracked(); }

@@ -12,19 +12,41 @@ template <class T> struct Prediction {
     Buffer<T> k, t, h;     // (m,), the kernel row, L^-1 k, S t
     Buffer<T> q;           // (m,), L^-T t, where it was asked for (`projected`)
     Buffer<T> n, e_turn, f_turn, a;  // (m,), a turn of the basis; scratch
+    Buffer<T> next_x, next_k, next_t;  // (d,), the next input, where it is `announced`; (m,), its k and t, where they are `foreseen`
     double kxx = 0, v = 0, s = 0, gamma2 = 0, beta = 0;
     double k2 = 0;           // |k|^2, Beta and Isotropic
     double t2 = 0, th = 0;   // t . t, t . h
     T largest = 0;           // of |k|, where the dictionary compares
     bool projected = false;  // q belongs to t
     bool fresh = false;      // it belongs to x and the state as they are
+    bool announced = false, foreseen = false;
     int64_t room = 0;
 
-    Prediction(int d, int p) : x(d), mean(p), e(p), c(p) {}
+    Prediction(int d, int p) : x(d), mean(p), e(p), c(p), next_x(d) {}
     void reserve(int64_t capacity) {
         if (capacity <= room) return;
-        for (Buffer<T>* buffer : {&k, &t, &h, &q, &n, &a, &e_turn, &f_turn}) buffer->resize(capacity);
-        room = capacity, fresh = false;
+        for (Buffer<T>* buffer : {&k, &t, &h, &q, &n, &a, &e_turn, &f_turn, &next_k, &next_t}) buffer->resize(capacity);
+        room = capacity, fresh = foreseen = false;
+    }
+    void announce(int d, const double* later) {  // the next input; null: it is not known
+        announced = later != nullptr;
+        for (int j = 0; announced && j < d; j++) next_x[j] = T(later[j]);
+    }
+    // The kernel row of the next input, to be solved for while L changes; null if it is not announced
+    T* foresee(const Kernel<T>& kernel, const State<T>& state) {
+        foreseen = announced;
+        if (!announced) return nullptr;
+        row(kernel, state.tiles, state.size, next_x.data(), state.alpha, next_k.data());
+        std::memcpy(next_t.data(), next_k.data(), size_t(room) * sizeof(T));
+        return next_t.data();
+    }
+    // Whether k and t of x are those that were foreseen, which are then taken over
+    bool recall(int d) {
+        for (int j = 0; foreseen && j < d; j++) foreseen = x[j] == next_x[j];
+        if (!foreseen) return false;
+        k.swap(next_k), t.swap(next_t);
+        foreseen = false;
+        return true;
     }
 };
 

@@ -59,6 +59,7 @@ template <class V> INLINE V fma(V a, V b, V c) {
 #if defined(__FMA__)
     if constexpr (sizeof(V) == 32 && sizeof(a[0]) == 8) return (V)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
     else if constexpr (sizeof(V) == 32) return (V)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+    else if constexpr (sizeof(V) == 16 && sizeof(a[0]) == 4) return (V)_mm_fmadd_ps((__m128)a, (__m128)b, (__m128)c);
 #elif defined(__aarch64__)
     for (size_t i = 0; i < sizeof(V) / sizeof(a[0]); i++) c[i] = std::fma(a[i], b[i], c[i]);
     return c;
@@ -266,20 +267,20 @@ template <class T> INLINE Vec<T> sin_pi(Vec<T> x) {
     return (V)((Bits<T>)(p * r) ^ (Bits<T>)t << (8 * sizeof(T) - 1));
 }
 
-// Vectors of at most 32 bytes under the same names, for triangles: wider ones waste more along the diagonal, and cross a line
+// Vectors of at most four lanes under the same names, for triangles: wider ones waste more along the diagonal, and cross a line
 // of the cache wherever a row moves up by one.
 namespace narrow {
-constexpr int B = ONLINEGP_BYTES < 32 ? ONLINEGP_BYTES : 32;
-template <class T> using Vec = ONLINEGP_ISA::Vec<T, B>;
-template <class T> using Int = ONLINEGP_ISA::Int<T, B>;
-template <class T> constexpr int W = ONLINEGP_ISA::W<T, B>;
-template <class T> INLINE Vec<T> load(const T* p) { return ONLINEGP_ISA::load<T, B>(p); }
-template <class T> INLINE void store(T* p, Vec<T> x) { ONLINEGP_ISA::store<T, B>(p, x); }
-template <class T> INLINE Vec<T> splat(T x) { return ONLINEGP_ISA::splat<T, B>(x); }
-template <class T> INLINE Int<T> first_lanes(int count) { return ONLINEGP_ISA::first_lanes<T, B>(count); }
-template <class T> INLINE Vec<T> keep(Vec<T> x, Int<T> mask) { return ONLINEGP_ISA::keep<T, B>(x, mask); }
-template <class T, int N = W<T>> INLINE void transpose(Vec<T> (&rows)[N]) { ONLINEGP_ISA::transpose<T, B>(rows); }
-template <class T> INLINE void add_sums(T* out, Vec<T> a, Vec<T> b, Vec<T> c, Vec<T> d) { ONLINEGP_ISA::add_sums<T, B>(out, a, b, c, d); }
+template <class T> constexpr int B = ONLINEGP_BYTES < 4 * int(sizeof(T)) ? ONLINEGP_BYTES : 4 * int(sizeof(T));
+template <class T> using Vec = ONLINEGP_ISA::Vec<T, B<T>>;
+template <class T> using Int = ONLINEGP_ISA::Int<T, B<T>>;
+template <class T> constexpr int W = ONLINEGP_ISA::W<T, B<T>>;
+template <class T> INLINE Vec<T> load(const T* p) { return ONLINEGP_ISA::load<T, B<T>>(p); }
+template <class T> INLINE void store(T* p, Vec<T> x) { ONLINEGP_ISA::store<T, B<T>>(p, x); }
+template <class T> INLINE Vec<T> splat(T x) { return ONLINEGP_ISA::splat<T, B<T>>(x); }
+template <class T> INLINE Int<T> first_lanes(int count) { return ONLINEGP_ISA::first_lanes<T, B<T>>(count); }
+template <class T> INLINE Vec<T> keep(Vec<T> x, Int<T> mask) { return ONLINEGP_ISA::keep<T, B<T>>(x, mask); }
+template <class T, int N = W<T>> INLINE void transpose(Vec<T> (&rows)[N]) { ONLINEGP_ISA::transpose<T, B<T>>(rows); }
+template <class T> INLINE void add_sums(T* out, Vec<T> a, Vec<T> b, Vec<T> c, Vec<T> d) { ONLINEGP_ISA::add_sums<T, B<T>>(out, a, b, c, d); }
 }  // namespace narrow
 
 }  // namespace onlinegp::ONLINEGP_ISA

@@ -1,7 +1,7 @@
 // Lower triangles: L, which is solved with, packed column by column, and S, a symmetric matrix, packed row by row.
 //
-// Columns and rows come in blocks of PAD of one length, so that all start with a full vector. What is on the other side of the
-// diagonal or beyond the size in use is zero. Four of them are read at a time.
+// Columns and rows come in blocks of four of one length, so that all start with a full vector. What is on the other side of the
+// diagonal or beyond the size in use is zero. A block is read at a time.
 #pragma once
 #include "memory.hpp"
 #include "turn.hpp"
@@ -10,30 +10,25 @@ namespace onlinegp::ONLINEGP_ISA {
 namespace narrow {
 
 template <class T> struct Triangle {
-    static constexpr int PAD = W<T> > 4 ? W<T> : 4;
-
     T *s = nullptr, *side = nullptr;  // the entries, and a vector (rows,) that goes with them
-    int64_t rows = 0;                 // a multiple of PAD
+    int64_t rows = 0;                 // a multiple of four
     const T* next = nullptr;          // another of as many rows, which will be needed soon
 
-    static int64_t top(int64_t i) { return i / PAD * PAD; }  // the first of its block
-    int64_t size() const { return rows * (rows + PAD) / 2; }
+    static int64_t top(int64_t i) { return i / 4 * 4; }  // the first of its block
+    int64_t size() const { return rows * (rows + 4) / 2; }
     void carve(Carver& from, int64_t capacity) {
         rows = capacity, s = from.take<T>(size_t(size())), side = from.take<T>(size_t(capacity));
-    }
-    void ahead(int64_t at, int64_t n) const {  // as many of the next one
-        if (next) fetch(next + at, n);
     }
 };
 
 // L: a column starts with the first row of its block. Beside it the inverse of its diagonal, which is zero beyond the size in use
 template <class T> struct Factor : Triangle<T> {
-    using Triangle<T>::PAD, Triangle<T>::s, Triangle<T>::side, Triangle<T>::rows, Triangle<T>::top;
+    using Triangle<T>::s, Triangle<T>::side, Triangle<T>::rows, Triangle<T>::next, Triangle<T>::top;
 
     int64_t length(int64_t c) const { return rows - top(c); }
     T* column(int64_t c) const {  // [r] is the entry of row r
         const int64_t t = top(c);
-        return s + t * rows - t * (t - PAD) / 2 + (c - t) * (rows - t) - t;
+        return s + t * rows - t * (t - 4) / 2 + (c - t) * (rows - t) - t;
     }
     T& at(int64_t r, int64_t c) const { return column(c)[r]; }
     void copy(const Factor& old) {
@@ -45,62 +40,59 @@ template <class T> struct Factor : Triangle<T> {
         at(m, m) = last, side[m] = 1 / last;
     }
 
-    // x <- L^-1 x, of an x that is zero before `first`
-    void forward(int64_t m, T* x, int64_t first = 0) const {
-        for (int64_t i = first / 4 * 4; i < m; i += 4) {
-            this->ahead(column(i) + top(i) - s, 4 * length(i));
-            const T* p = column(i);
-            const int64_t n = length(i);
-            Corner(p + i, n, side + i).forward(x + i);
-            Vec<T> y[4];
-            EACH(c, 4) y[c] = splat<T>(-x[i + c]);
-            const auto tile = [&](int64_t r, Int<T> lanes) ALWAYS {
-                Vec<T> l[4];
-                EACH(c, 4) l[c] = keep<T>(load(p + c * n + r), lanes);
-                const Vec<T> half = fma(l[1], y[1], fma(l[0], y[0], load(x + r)));
-                store(x + r, half + fma(l[3], y[3], l[2] * y[2]));
-            };
-            int64_t r = (i + 4) / W<T> * W<T>;  // from the diagonal on, as the next four wait for it
-            if (W<T> > 4 && r < i + 4) tile(r, ~first_lanes<T>(int(i + 4 - r))), r += W<T>;
-            for (; r < m; r += W<T>) tile(r, ~Int<T>{});
+    // x <- L^-1 x, in its entries from `first` on, before which it is zero or solved, to `last`
+    void forward(int64_t m, T* x, int64_t first = 0, int64_t last = INT64_MAX) const {
+        for (int64_t i = first / 4 * 4; i < m && i < last; i += 4) {
+            if (next) fetch(next + (column(i) + i - s), 4 * length(i));
+            const Columns four(*this, i, x);
+            for (int64_t r = i + 4; r < m; r += W<T>) four.subtract(x + r, [&](int c) ALWAYS { return load(four.at(c, r)); });
         }
     }
 
     // x <- L^-T x, of N vectors
     template <int N> void backward(int64_t m, T* const (&x)[N]) const {
         for (int64_t i = (m - 1) / 4 * 4; i >= 0; i -= 4) {
-            const T* p = column(i);
-            const int64_t n = length(i);
+            const Columns four(*this, i);
             Vec<T> sums[N][4] = {};
-            const auto tile = [&](int64_t r, Int<T> lanes) ALWAYS {
+            for (int64_t r = (m - 1) / W<T> * W<T>; r >= i + 4; r -= W<T>) {  // to the rows that are the last to be known
                 Vec<T> v[N];
-                EACH(k, N) v[k] = keep<T>(load(x[k] + r), lanes);
+                EACH(k, N) v[k] = load(x[k] + r);
                 EACH(c, 4) {
-                    const Vec<T> l = load(p + c * n + r);
+                    const Vec<T> l = load(four.at(c, r));
                     EACH(k, N) sums[k][c] = fma(l, v[k], sums[k][c]);
                 }
-            };
-            int64_t r = (m - 1) / W<T> * W<T>;  // towards the diagonal, whose rows are the last to be known
-            for (; r >= i + 4; r -= W<T>) tile(r, ~Int<T>{});
-            if (W<T> > 4 && r + W<T> > i + 4) tile(r, ~first_lanes<T>(int(i + 4 - r)));
-            const Corner corner(p + i, n, side + i);
-            EACH(k, N) corner.backward(x[k] + i, sums[k]);
+            }
+            EACH(k, N) four.backward(x[k] + i, sums[k]);
         }
     }
 
     // Without row j, in the basis of a turn, whose n = L^-1 e_j comes out on the way: with Y = sum of n_k L_k over the
-    // columns so far, n_i = -Y_i / L_ii. `row` (m - 1,) becomes row j in that basis, over what was left of it outside.
-    void remove(const Turn<T>& turn, T* row, T* Y) {
-        const int64_t j = turn.j, m = turn.m;
+    // columns so far, n_i = -Y_i / L_ii. `row` (m - 1,) becomes row j in that basis, over what was left of it outside. To
+    // Solve, too: x (m - 1,) becomes L^-1 x, with columns that are at hand.
+    template <bool Solve> void remove(const Turn<T>& turn, T* row, T* Y, T* x) {
+        const int64_t j = turn.j, m = turn.m, middle = j / W<T> * W<T>;
         const Int<T> above = first_lanes<T>(int(j % W<T>));
-        for (int64_t c = 0; c < j; c++) {
-            T* p = column(c);
-            int64_t r = j / W<T> * W<T>;
-            row[c] = p[j], store(p + r, above ? load(p + r) : load_anywhere<Vec<T>>(p + r + 1));
-            for (r += W<T>; r < m; r += W<T>) store(p + r, load_anywhere<Vec<T>>(p + r + 1));
+        const auto moved = [](T* p, Int<T> kept) ALWAYS {  // up by one, but for these lanes
+            const Vec<T> l = kept ? load(p) : load_anywhere<Vec<T>>(p + 1);
+            return store(p, l), l;
+        };
+        int64_t c = 0;
+        for (; Solve && c + 4 <= j; c += 4) {
+            const Columns four(*this, c, x);
+            int64_t r = c + 4;
+            EACH(k, 4) row[c + k] = *four.at(k, j);
+            for (; r < middle; r += W<T>) four.subtract(x + r, [&](int k) ALWAYS { return load(four.at(k, r)); });
+            four.subtract(x + r, [&](int k) ALWAYS { return moved(four.at(k, r), above); });
+            for (r += W<T>; r < m; r += W<T>) four.subtract(x + r, [&](int k) ALWAYS { return moved(four.at(k, r), Int<T>{}); });
+            EACH(k, 4) *four.at(k, rows - 1) = 0;
+        }
+        for (int64_t i = c; i < j; i++) {
+            T* p = column(i);
+            row[i] = p[j], moved(p + middle, above);
+            for (int64_t r = middle + W<T>; r < m; r += W<T>) moved(p + r, Int<T>{});
             p[rows - 1] = 0;
         }
-        for (int64_t r = j / W<T> * W<T>; r < j; r++) turn.n[r] = turn.f[r] = 0, turn.e[r] = 1;
+        for (int64_t r = middle; r < j; r++) turn.n[r] = turn.f[r] = 0, turn.e[r] = 1;
         for (int64_t r = m; r % W<T>; r++) turn.n[r] = turn.f[r] = turn.e[r] = 0;
         turn.n[j] = side[j], turn.e[j] = turn.f[j] = 0;
         std::memset(Y, 0, rows * sizeof(T));
@@ -108,25 +100,26 @@ template <class T> struct Factor : Triangle<T> {
         for (int64_t r = j + 1; r < m; r++) Y[r] = side[j] * column(j)[r];
         Length nu{square(side[j]), double(side[j]), 1.0 / double(side[j])};
         int64_t i = j + 1;
-        for (; i % 4 != 1 && i < m; i++) turn_columns<1>(turn, i, Y, nu);
-        for (; i + 4 <= m; i += 4) turn_columns<4>(turn, i, Y, nu);
-        for (; i < m; i++) turn_columns<1>(turn, i, Y, nu);
+        for (; i % 4 != 1 && i < m; i++) turn_columns<1, false>(turn, i, Y, nu, x);
+        if (Solve && i == c + 5) forward(m - 1, x, c, i - 1);
+        for (; i + 4 <= m; i += 4) turn_columns<4, Solve>(turn, i, Y, nu, x);
+        for (; i < m; i++) turn_columns<1, false>(turn, i, Y, nu, x);
         side[m - 1] = 0;
-        for (int64_t c = 0; c < m - 1; c++) row[c] = T(nu.value) * (c < j ? row[c] : turn.f[c + 1]);
+        if (Solve) forward(m - 1, x, m - 1), x[rows - 1] = 0;  // the last lane may have come from the next column
+        for (int64_t k = 0; k < m - 1; k++) row[k] = T(nu.value) * (k < j ? row[k] : turn.f[k + 1]);
     }
 
   private:
     struct Length { double square, value, inverse; };  // of n so far
-    // G columns from i on: to <- e x + f Y, and Y <- Y + n x, first in their own rows, then below
-    template <int G> INLINE void turn_columns(const Turn<T>& turn, int64_t i, T* Y, Length& nu) {
-        T *n = turn.n + i, *e = turn.e + i, *f = turn.f + i, x[G][G], y[G][G];
+    // G columns from i on: to <- e l + f Y, and Y <- Y + n l, first in their own rows, then below
+    template <int G, bool Solve> INLINE void turn_columns(const Turn<T>& turn, int64_t i, T* Y, Length& nu, T* x) {
+        T *n = turn.n + i, *e = turn.e + i, *f = turn.f + i, l[G][G], y[G][G];
         double squares[G + 1] = {nu.square}, lengths[G + 1] = {nu.value}, inverses[G + 1] = {nu.inverse};
-        const T* from[G];
-        T* to[G];
+        T *from[G], *to[G];
         EACH(g, G) from[g] = column(i + g), to[g] = column(i + g - 1) - 1;
         EACH(g, G) {
             n[g] = -Y[i + g] * side[i + g], squares[g + 1] = squares[g] + square(n[g]);
-            EACH(h, G) if (h > g) x[g][h] = from[g][i + h], y[g][h] = Y[i + h], Y[i + h] = fma1(n[g], x[g][h], Y[i + h]);
+            EACH(h, G) if (h > g) l[g][h] = from[g][i + h], y[g][h] = Y[i + h], Y[i + h] = fma1(n[g], l[g][h], Y[i + h]);
         }
         EACH(g, G) lengths[g + 1] = std::sqrt(squares[g + 1]), inverses[g + 1] = 1.0 / lengths[g + 1];
         nu = {squares[G], lengths[G], inverses[G]};
@@ -134,7 +127,7 @@ template <class T> struct Factor : Triangle<T> {
             e[g] = T(lengths[g] * inverses[g + 1]), f[g] = T(-n[g] * (inverses[g] * inverses[g + 1]));
             const T own = T(from[g][i + g] * (lengths[g + 1] * inverses[g]));
             to[g][i + g] = own, side[i + g - 1] = 1 / own;
-            EACH(h, G) if (h > g) to[g][i + h] = fma1(f[g], y[g][h], e[g] * x[g][h]);
+            EACH(h, G) if (h > g) to[g][i + h] = fma1(f[g], y[g][h], e[g] * l[g][h]);
         }
         int64_t r = i + G;
         for (; (r - 1) % W<T> && r < turn.m; r++) EACH(g, G) {
@@ -143,48 +136,59 @@ template <class T> struct Factor : Triangle<T> {
         }
         Vec<T> nc[G], ec[G], fc[G];
         EACH(g, G) nc[g] = splat<T>(n[g]), ec[g] = splat<T>(e[g]), fc[g] = splat<T>(f[g]);
+        const Columns four = Solve ? Columns(*this, i - 1, x) : Columns(*this, i - 1);
         for (; r < turn.m; r += W<T>) {
-            Vec<T> below = load(Y + r);
+            Vec<T> below = load(Y + r), out[4];
             EACH(g, G) {
                 const Vec<T> own = load_anywhere<Vec<T>>(from[g] + r);
-                store(to[g] + r, fma(fc[g], below, ec[g] * own)), below = fma(nc[g], own, below);
+                out[g] = fma(fc[g], below, ec[g] * own), below = fma(nc[g], own, below);
+                store(to[g] + r, out[g]);
             }
             store(Y + r, below);
+            if (Solve) four.subtract(x + r - 1, [&](int g) ALWAYS { return out[g]; });
         }
         EACH(g, G) to[g][turn.m] = to[g][rows] = 0;  // the last lane may have come from the next column
     }
-    // The triangle of four rows on the diagonal. Rows are scaled first, so that a step waits for one multiplication only.
-    struct Corner {
+    // Four columns from i on. The rows of their corner are scaled first, so that a step waits for one multiplication only.
+    struct Columns {
         typedef T Four __attribute__((vector_size(4 * sizeof(T))));  // stored at once: whoever waits for it reads it so
-        T inv[4], low[4][4];
-        INLINE Corner(const T* p, int64_t n, const T* inverse) {
-            EACH(r, 4) inv[r] = inverse[r];
-            EACH(r, 4) EACH(c, 4) if (c < r) low[r][c] = p[c * n + r];
+        T *p, inv[4], low[4][4];
+        int64_t n;
+        Vec<T> y[4];
+        INLINE Columns(const Factor& L, int64_t i) : p(L.column(i)), n(L.length(i)) {
+            EACH(r, 4) inv[r] = L.side[i + r];
+            EACH(r, 4) EACH(c, 4) if (c < r) low[r][c] = *at(c, i + r);
         }
-        INLINE void forward(T* x) const {
-            Four y;
-            EACH(r, 4) y[r] = x[r] * inv[r];
-            EACH(c, 4) EACH(r, 4) if (c < r) y[r] = fma1(-(low[r][c] * inv[r]), T(y[c]), T(y[r]));
-            store_anywhere(x, y);
+        INLINE Columns(const Factor& L, int64_t i, T* x) : Columns(L, i) {  // x is solved for here
+            Four s;
+            EACH(r, 4) s[r] = x[i + r] * inv[r];
+            EACH(c, 4) EACH(r, 4) if (c < r) s[r] = fma1(-(low[r][c] * inv[r]), T(s[c]), T(s[r]));
+            store_anywhere(x + i, s);
+            EACH(c, 4) y[c] = splat<T>(-x[i + c]);
+        }
+        INLINE T* at(int c, int64_t r) const { return p + c * n + r; }
+        template <class Column> INLINE void subtract(T* x, const Column& l) const {  // what they add to x in W rows
+            const Vec<T> half = fma(l(1), y[1], fma(l(0), y[0], load(x)));
+            store(x, half + fma(l(3), y[3], l(2) * y[2]));
         }
         INLINE void backward(T* x, const Vec<T> (&sums)[4]) const {
-            Four y;
+            Four s;
             add_sums<T>(x, -sums[0], -sums[1], -sums[2], -sums[3]);
-            EACH(r, 4) y[r] = x[r] * inv[r];
-            EACH(e, 4) EACH(c, 4) if (c < 3 - e) y[c] = fma1(-(low[3 - e][c] * inv[c]), T(y[3 - e]), T(y[c]));
-            store_anywhere(x, y);
+            EACH(r, 4) s[r] = x[r] * inv[r];
+            EACH(e, 4) EACH(c, 4) if (c < 3 - e) s[c] = fma1(-(low[3 - e][c] * inv[c]), T(s[3 - e]), T(s[c]));
+            store_anywhere(x, s);
         }
     };
 };
 
-// S, packed row by row: a row ends with the last column of its block of PAD. An update S <- S + c u u' waits, with u beside
+// S, packed row by row: a row ends with the last column of its block. An update S <- S + c u u' waits, with u beside
 // it, for the next pass, which applies it on the way.
 template <class T> struct Symmetric : Triangle<T> {
-    using Triangle<T>::PAD, Triangle<T>::s, Triangle<T>::side, Triangle<T>::top;
+    using Triangle<T>::s, Triangle<T>::side, Triangle<T>::next, Triangle<T>::top;
     T c = 0;
     bool pending = false;
 
-    static int64_t length(int64_t r) { return top(r) + PAD; }
+    static int64_t length(int64_t r) { return top(r) + 4; }
     T* row(int64_t r) const { return s + top(r) * length(r) / 2 + (r - top(r)) * length(r); }
     T& at(int64_t r, int64_t c) const { return row(r)[c]; }
     void copy(const Symmetric& old) {
@@ -206,9 +210,8 @@ template <class T> struct Symmetric : Triangle<T> {
 
     // out = S x, after what was pending
     void multiply(int64_t m, const T* x, T* out) {
-        if (pending) pass<true>(m, x, out);
-        else pass<false>(m, x, out);
-        if (pending) pending = false;  // several threads may come here with nothing
+        if (pending) pass<true>(m, x, out), pending = false;
+        else pass<false>(m, x, out);  // several threads may come here
     }
 
     // E' S E, in tiles of W rows and columns. Columns are combined as those of L, to T = S E, with Y = sum of n_k S_k over
@@ -278,7 +281,7 @@ template <class T> struct Symmetric : Triangle<T> {
     template <bool Update> __attribute__((noinline)) void pass(int64_t m, const T* x, T* out) {
         std::memset(out, 0, this->rows * sizeof(T));
         for (int64_t i = 0; i < m; i += 4) {
-            this->ahead(row(i) - s, 4 * length(i));
+            if (next) fetch(next + (row(i) - s), 4 * length(i));
             T* p = row(i);
             const int64_t n = length(i);
             Vec<T> xr[4], ur[4], acc[4] = {};
@@ -287,21 +290,18 @@ template <class T> struct Symmetric : Triangle<T> {
                 const Vec<T> xc = load(x + r), uc = load(side + r);
                 Vec<T> column = load(out + r);
                 EACH(k, 4) {
-                    Vec<T> t = load(p + k * n + r), below = t;
+                    Vec<T> t = load(p + k * n + r);
                     if constexpr (Update) {
-                        t = fma(ur[k], uc, t);
-                        if (diagonal) t = keep<T>(t, first_lanes<T>(lane + k + 1));
-                        store(p + k * n + r, t), below = t;
+                        t = diagonal ? keep<T>(fma(ur[k], uc, t), first_lanes<T>(lane + k + 1)) : fma(ur[k], uc, t);
+                        store(p + k * n + r, t);
                     }
-                    if (diagonal) below = keep<T>(t, first_lanes<T>(lane + k));
+                    const Vec<T> below = diagonal ? keep<T>(t, first_lanes<T>(lane + k)) : t;
                     acc[k] = fma(t, xc, acc[k]), column = fma(below, xr[k], column);
                 }
                 store(out + r, column);
             };
-            int64_t r = 0;
-            for (; r + W<T> <= i; r += W<T>) tile(r, false, 0);
-            if (W<T> > 4) tile(r, true, int(i - r));
-            else EACH(k, 4 / W<T>) tile(i + k * W<T>, true, -k * W<T>);
+            for (int64_t r = 0; r < i; r += W<T>) tile(r, false, 0);
+            EACH(k, 4 / W<T>) tile(i + k * W<T>, true, -k * W<T>);
             add_sums<T>(out + i, acc[0], acc[1], acc[2], acc[3]);
         }
     }

@@ -14,13 +14,14 @@ struct Step {
 };
 
 template <class T> void predict_one(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, Prediction<T>& prediction) {
+    const bool foreseen = prediction.recall(state.d);
     T* k = prediction.k.data();
-    prediction.mean[0] = double(row(kernel, state.tiles, state.size, prediction.x.data(), state.alpha, k));
+    if (!foreseen) prediction.mean[0] = double(row(kernel, state.tiles, state.size, prediction.x.data(), state.alpha, k));
     for (int o = 1; o < state.p; o++) prediction.mean[o] = double(dot(k, state.weights(o), state.size));
     prediction.kxx = diagonal(kernel, prediction.x.data());
     if (recipe.compares()) prediction.largest = largest(k, state.size);
     if (recipe.uses_norm()) prediction.k2 = double(dot(k, k, state.size));
-    predict_belief(recipe, state, prediction);
+    predict_belief(recipe, state, prediction, foreseen);
     prediction.projected = false;
 }
 
@@ -53,6 +54,7 @@ template <class T> void learn_power(const Recipe& recipe, State<T>& state, const
 
 // Learn the sample that was predicted; y (p,)
 template <class T> Step learn(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, Prediction<T>& prediction, const double* y) {
+    prediction.foreseen = false;
     forget(recipe, state, prediction);
     for (int o = 0; o < state.p; o++) prediction.e[o] = y[o] - prediction.mean[o];
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pairs import FEATURES, KERNELS, assert_same_state, assert_same_steps, native, python_steps, recipes, stream
 
+import onlinegp as ogp
 from onlinegp.engine import available
+from onlinegp.kernels import RBF
 from onlinegp.recipes.update import learn
 
 pytestmark = pytest.mark.skipif(not available(), reason="the compiled engine was not built")
@@ -50,6 +53,37 @@ def test_blocks_equal_one_by_one_bit_for_bit(data, lengths):
     for i, j in itertools.pairwise(starts):
         blocks.learn(X[i:j], Y[i:j])
     assert_same_state(blocks.state, single.state)
+
+
+LARGE = {
+    "KRLST": partial(ogp.KRLST, RBF(0.5), noise=0.01, forgetting=0.99),
+    "EXKRLS": partial(ogp.EXKRLS, RBF(0.5), noise=0.01),
+    "FBKRLS": partial(ogp.FBKRLS, RBF(0.5), noise=0.01),
+    "SWKRLS": partial(ogp.SWKRLS, RBF(0.5), noise=0.01),
+}
+
+
+@pytest.mark.parametrize("budget", [128, 129, 130, 131, 135, 205])
+@pytest.mark.parametrize("name", LARGE)
+def test_solving_ahead_changes_nothing(name, budget):
+    """With many centers a removal solves for the row that comes next, if it is known: not one by one, nor at an end."""
+    recipe = LARGE[name](budget=budget).recipe()
+    X, Y = stream(budget + 160, outputs=2)
+    single, blocks, steps = (native(recipe, recipe.start(FEATURES, 2)) for _ in range(3))
+    for x, y in zip(X, Y, strict=True):
+        assert single.learn_one(x, y) is not None
+    last = 0
+    for end in (budget + 30, budget + 31, budget + 97, budget + 160):
+        blocks.learn(X[last:end], Y[last:end])
+        blocks.predict_one(X[end % len(X)]), blocks.predict_one(-X[0]), blocks.predict(X[:20])
+        last = end
+    trace = steps._core.run(X, Y, True)
+    assert_same_state(blocks.state, single.state)
+    assert_same_state(steps.state, single.state)
+    expected = python_steps(recipe, recipe.start(FEATURES, 2), X, Y)
+    assert_same_steps(expected, trace, rtol=1e-7)
+    left = {step.left for step in expected[budget + 1 :] if step.admitted}
+    assert left == {0} if name == "SWKRLS" else len(left) > 20
 
 
 @settings(max_examples=60, deadline=None)
