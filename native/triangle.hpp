@@ -52,23 +52,25 @@ template <class T> struct Factor : Triangle<T> {
     // x <- L^-T x, of N vectors
     template <int N> void backward(int64_t m, T* const (&x)[N]) const {
         for (int64_t i = (m - 1) / 4 * 4; i >= 0; i -= 4) {
-            const Columns four(*this, i);
+            const T* p = column(i);
+            const int64_t n = length(i);
             Vec<T> sums[N][4] = {};
             for (int64_t r = (m - 1) / W<T> * W<T>; r >= i + 4; r -= W<T>) {  // to the rows that are the last to be known
                 Vec<T> v[N];
                 EACH(k, N) v[k] = load(x[k] + r);
                 EACH(c, 4) {
-                    const Vec<T> l = load(four.at(c, r));
+                    const Vec<T> l = load(p + c * n + r);
                     EACH(k, N) sums[k][c] = fma(l, v[k], sums[k][c]);
                 }
             }
+            const Columns four(*this, i);
             EACH(k, N) four.backward(x[k] + i, sums[k]);
         }
     }
 
     // Without row j, in the basis of a turn, whose n = L^-1 e_j comes out on the way: with Y = sum of n_k L_k over the
-    // columns so far, n_i = -Y_i / L_ii. `row` (m - 1,) becomes row j in that basis, over what was left of it outside. To
-    // Solve, too: x (m - 1,) becomes L^-1 x, with columns that are at hand.
+    // columns so far, n_i = -Y_i / L_ii. `row` (m - 1,) becomes row j in that basis, over what was left of it outside. With
+    // Solve, x (m - 1,) becomes L^-1 x as well, column by column while they are at hand.
     template <bool Solve> void remove(const Turn<T>& turn, T* row, T* Y, T* x) {
         const int64_t j = turn.j, m = turn.m, middle = j / W<T> * W<T>;
         const Int<T> above = first_lanes<T>(int(j % W<T>));
@@ -79,11 +81,11 @@ template <class T> struct Factor : Triangle<T> {
         int64_t c = 0;
         for (; Solve && c + 4 <= j; c += 4) {
             const Columns four(*this, c, x);
-            int64_t r = c + 4;
             EACH(k, 4) row[c + k] = *four.at(k, j);
-            for (; r < middle; r += W<T>) four.subtract(x + r, [&](int k) ALWAYS { return load(four.at(k, r)); });
-            four.subtract(x + r, [&](int k) ALWAYS { return moved(four.at(k, r), above); });
-            for (r += W<T>; r < m; r += W<T>) four.subtract(x + r, [&](int k) ALWAYS { return moved(four.at(k, r), Int<T>{}); });
+            for (int64_t r = c + 4; r < middle; r += W<T>) four.subtract(x + r, [&](int k) ALWAYS { return load(four.at(k, r)); });
+            four.subtract(x + middle, [&](int k) ALWAYS { return moved(four.at(k, middle), above); });
+            for (int64_t r = middle + W<T>; r < m; r += W<T>)
+                four.subtract(x + r, [&](int k) ALWAYS { return moved(four.at(k, r), Int<T>{}); });
             EACH(k, 4) *four.at(k, rows - 1) = 0;
         }
         for (int64_t i = c; i < j; i++) {
@@ -202,14 +204,11 @@ template <class T> struct Symmetric : Triangle<T> {
         for (int64_t i = 0; i < m; i += W<T>) store(side + i, keep<T>(load(x + i), first_lanes<T>(int(m - i))));
         c = factor, pending = true;
     }
-    // S <- factor S + more I, with nothing pending
-    void shrink(T factor, T more, int64_t m) {
+    void shrink(T factor, T more, int64_t m) {  // S <- factor S + more I, with nothing pending
         for (int64_t i = 0; i < this->size(); i++) s[i] *= factor;
         for (int64_t i = 0; i < m; i++) at(i, i) += more;
     }
-
-    // out = S x, after what was pending
-    void multiply(int64_t m, const T* x, T* out) {
+    void multiply(int64_t m, const T* x, T* out) {  // out = S x, after what was pending
         if (pending) pass<true>(m, x, out), pending = false;
         else pass<false>(m, x, out);  // several threads may come here
     }
