@@ -174,6 +174,8 @@ def check_x(x: ArrayLike, *, width: int | None = None, name: str = "x") -> Array
 
 
 def _as_floats(values: ArrayLike, name: str) -> Array:
+    if type(values) is np.ndarray and values.dtype == np.float64:  # as it mostly is: what follows would change nothing
+        return np.ascontiguousarray(values) if values.ndim else values
     if hasattr(values, "toarray"):  # scipy.sparse, recognized without importing it
         raise TypeError(f"{name} is a sparse matrix, and dense data is required. Pass {name}.toarray().")
     _refuse_masked(values, name)
@@ -233,7 +235,8 @@ def _numbers_from(array: NDArray[Any], name: str) -> Array:
 
 
 def _refuse_non_finite(array: Array, name: str) -> Array:
-    if array.size and not (array.min() > -LARGEST and array.max() < LARGEST):  # NaN fails the comparisons too
+    low, high = np.minimum.reduce(array, None, initial=0.0), np.maximum.reduce(array, None, initial=0.0)
+    if not (low > -LARGEST and high < LARGEST):  # NaN fails the comparisons too
         where = tuple(int(i) for i in np.argwhere(~(np.abs(array) < LARGEST))[0])
         value = array[where]
         what = "NaN" if np.isnan(value) else "infinity" if np.isinf(value) else "a value beyond 1e150"
