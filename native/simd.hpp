@@ -59,7 +59,6 @@ template <class V> INLINE V fma(V a, V b, V c) {
 #if defined(__FMA__)
     if constexpr (sizeof(V) == 32 && sizeof(a[0]) == 8) return (V)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
     else if constexpr (sizeof(V) == 32) return (V)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
-    else if constexpr (sizeof(V) == 16 && sizeof(a[0]) == 4) return (V)_mm_fmadd_ps((__m128)a, (__m128)b, (__m128)c);
 #elif defined(__aarch64__)
     for (size_t i = 0; i < sizeof(V) / sizeof(a[0]); i++) c[i] = std::fma(a[i], b[i], c[i]);
     return c;

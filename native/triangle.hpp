@@ -138,7 +138,7 @@ template <class T> struct Factor : Triangle<T> {
         }
         Vec<T> nc[G], ec[G], fc[G];
         EACH(g, G) nc[g] = splat<T>(n[g]), ec[g] = splat<T>(e[g]), fc[g] = splat<T>(f[g]);
-        const Columns four = Solve ? Columns(*this, i - 1, x) : Columns(*this, i - 1);
+        const Columns four = Solve ? Columns(*this, i - 1, x) : Columns(*this, top(i - 1));
         for (; r < turn.m; r += W<T>) {
             Vec<T> below = load(Y + r), out[4];
             EACH(g, G) {
