@@ -41,6 +41,7 @@ bench: $(VENV)/installed ## Measure against NumPy and against the machine's limi
 
 accuracy: $(VENV)/installed ## Measure errors, densities and coverage on real streams: make accuracy DATA=folder
 	$(ONE_THREAD) $(BIN)/python benchmarks/accuracy.py --data $(DATA)
+	$(ONE_THREAD) $(BIN)/python benchmarks/fresh_coverage.py --data $(DATA)
 
 docs: $(VENV)/documented ## Build the documentation; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

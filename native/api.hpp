@@ -234,6 +234,16 @@ class Models {
                       const Steps& steps, Stop& stop) = 0;
 };
 
+// How the stretch of intervals follows hits and misses: see tracked_stretch in onlinegp.engine.tracking
+struct StretchRule {
+    double outside, step, slope;
+    double more_at_miss, more_at_hit, fewer_at_miss, fewer_at_hit;
+    double confirmed, most, alarm, widest;
+};
+struct StretchState {
+    double *log_scale, *rows, *more, *fewer;  // (p,) each
+};
+
 struct InstructionSet {
     const char* name;
     Model* (*make)(const Recipe& recipe, int d, int p, bool single);  // the recipe must outlive the model
@@ -249,8 +259,8 @@ struct InstructionSet {
                           double* sum, double* count, double* out);
     void (*fading_weights)(int64_t n, int64_t m, const double* densities, double fade, double cut, double least,
                            double* log_weights, double* out);
-    void (*tracked_quantiles)(int64_t n, int64_t p, const double* R, const double* steps, double outside, double widest,
-                              double* log_scale, double* out);
+    void (*tracked_stretch)(int64_t n, int64_t p, const double* E, const double* below, const double* above,
+                            const StretchRule& rule, const StretchState& state, double* out);
     // affine.hpp; it returns the new count of errors
     double (*affine_run)(const AffineRule& rule, const AffineArrays& arrays, int64_t rows, const double* X, const double* Y,
                          double* mean, double* std, int64_t* size);

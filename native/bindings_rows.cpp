@@ -31,10 +31,16 @@ static void fading_weights(In densities, double fade, double cut, double least, 
     instructions().fading_weights(n, m, densities.data(), fade, cut, least, log_weights.data(), out.data());
 }
 
-static void tracked_quantiles(In R, In steps, double outside, double widest, Out log_scale, Out out) {
-    const auto [n, p] = rows_of(R, out);
-    need(int64_t(log_scale.size()) == p && int64_t(steps.size()) == n, "a scale for each output, a step for each row.");
-    instructions().tracked_quantiles(n, p, R.data(), steps.data(), outside, widest, log_scale.data(), out.data());
+static void tracked_stretch(In E, In below, In above, In constants, Out log_scale, Out rows, Out more, Out fewer, Out out) {
+    const auto [n, p] = rows_of(E, out);
+    need(rows_of(below, out) == rows_of(E, out) && rows_of(above, out) == rows_of(E, out), "ends must go with errors.");
+    for (const Out* one : {&log_scale, &rows, &more, &fewer})
+        need(int64_t(one->size()) == p, "the state must have an entry for each output.");
+    need(constants.size() == 11, "there must be eleven constants.");
+    const double* c = constants.data();
+    const StretchRule rule{c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], c[9], c[10]};
+    const StretchState state{log_scale.data(), rows.data(), more.data(), fewer.data()};
+    instructions().tracked_stretch(n, p, E.data(), below.data(), above.data(), rule, state, out.data());
 }
 
 // Arrays are taken as they are: what is written to a copy would be lost
@@ -48,5 +54,5 @@ template <class... A> static void define(nb::module_& m, const char* name, void 
 void onlinegp::bind_rows(nb::module_& m) {
     define(m, "fading_scales", fading_scales);
     define(m, "fading_weights", fading_weights);
-    define(m, "tracked_quantiles", tracked_quantiles);
+    define(m, "tracked_stretch", tracked_stretch);
 }

@@ -54,6 +54,6 @@ static void sin_pi_each(int64_t n, const double* x, double* y) {
 extern const InstructionSet table;
 const InstructionSet table{NAME(ONLINEGP_ISA), make,        make_local,    make_centers,   make_steps,
                            make_fixed,         make_many,   exp2_minus_each, sin_pi_each,  fading_scales,
-                           fading_weights,     tracked_quantiles, affine_run, gaussians_run};
+                           fading_weights,     tracked_stretch, affine_run, gaussians_run};
 
 }  // namespace onlinegp::ONLINEGP_ISA

@@ -1,9 +1,11 @@
-// What the models made of models follow along the rows: scales, weights and quantiles. onlinegp.engine.tracking is the
+// What the models made of models follow along the rows: scales, weights and intervals. onlinegp.engine.tracking is the
 // definition; every operation is in its order, so that the bits are the same.
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+
+#include "api.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
 
@@ -40,14 +42,24 @@ static void fading_weights(int64_t n, int64_t m, const double* densities, double
     }
 }
 
-// R, out: (n, p); log_scale: (p,); steps: (n,)
-static void tracked_quantiles(int64_t n, int64_t p, const double* R, const double* steps, double outside, double widest,
-                              double* log_scale, double* out) {
-    for (int64_t i = 0; i < n; i++, R += p, out += p)
+// E, below, above, out: (n, p)
+static void tracked_stretch(int64_t n, int64_t p, const double* E, const double* below, const double* above,
+                            const StretchRule& rule, const StretchState& state, double* out) {
+    for (int64_t i = 0; i < n; i++, E += p, below += p, above += p, out += p)
         for (int64_t j = 0; j < p; j++) {
-            out[j] = std::exp(log_scale[j]);
-            const double moved = log_scale[j] + steps[i] * ((R[j] > out[j] ? 1.0 : 0.0) - outside);
-            log_scale[j] = std::min(std::max(moved, -widest), widest);
+            const double s = std::exp(state.log_scale[j]);
+            out[j] = s;
+            const bool missed = E[j] < s * below[j] || E[j] > s * above[j];
+            double& more = state.more[j];
+            double& fewer = state.fewer[j];
+            double& rows = state.rows[j];
+            more = std::min(std::max(more + (missed ? rule.more_at_miss : rule.more_at_hit), 0.0), rule.alarm);
+            fewer = std::min(std::max(fewer + (missed ? rule.fewer_at_miss : rule.fewer_at_hit), 0.0), rule.alarm);
+            const bool off = more >= rule.alarm || fewer >= rule.alarm;
+            rows = off ? 0.0 : std::min(rows + 1, rule.most);
+            const double gain = off ? rule.step : 1 / (rule.slope * (rule.confirmed + rows));
+            const double moved = state.log_scale[j] + gain * ((missed ? 1.0 : 0.0) - rule.outside);
+            state.log_scale[j] = std::min(std::max(moved, -rule.widest), rule.widest);
         }
 }
 

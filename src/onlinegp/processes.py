@@ -1,4 +1,4 @@
-"""Processes that work for this one, and never outlive it."""
+"""Processes that work for this one, and never outlive it; and how many threads BLAS may use in this one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import ContextDecorator, contextmanager, suppress
 from multiprocessing import active_children, get_context, parent_process
 from typing import Any, TypeVar
 
@@ -102,3 +102,35 @@ def resident() -> int:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return 0
+
+
+class SingleThreadedBlas(ContextDecorator):
+    """Context or decorator in which BLAS uses one thread; what was allowed before is restored at the end.
+
+    Factorizations of a few hundred rows gain little from a second thread, and threads that wait for each other by
+    spinning lose a factor of ten or more where other processes are busy, or where a container has a fraction of a core.
+    The limit holds for the whole process, so contexts that overlap in several threads share it: the last one to end
+    restores it.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._inside = threading.Lock(), 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        import scipy.linalg  # noqa: F401  has a BLAS of its own, which must be loaded to be limited
+        from threadpoolctl import threadpool_limits
+
+        with self._lock:
+            if self._inside == 0:
+                self._limit = threadpool_limits(1, user_api="blas")
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limit.restore_original_limits()
+
+
+single_threaded_blas = SingleThreadedBlas()

@@ -105,7 +105,7 @@ def test_a_kernel_that_is_given_is_used():
     kernel = RBF((0.7, 0.9))
     model = ogp.Auto(**SMALL, kernel=kernel, forgetting=0.999).fit(X, y)
     members = dict(model.chosen_.model.model.named())
-    assert set(members) == {"local", "krlst", "linear"}
+    assert set(members) == {"local", "krlst", "linear", "krlst-recent", "local-recent"}
     assert members["local"].model.kernel == kernel
     assert members["krlst"].model.forgetting == 0.999
 

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 
-from onlinegp.engine.tracking import fading_scales, fading_weights, tracked_quantiles
+from onlinegp.engine.tracking import StretchRule, fading_scales, fading_weights, tracked_stretch
 
 rng = np.random.default_rng(0)
 Z2 = np.abs(rng.standard_t(3, (300, 2))) ** 2 * [1.0, 1e3]
 Z2[5], Z2[50, 0], Z2[51, 1] = 0.0, np.inf, 1e200
 LOGS = rng.normal(-1.0, 3.0, (300, 4))
 LOGS[7, 2], LOGS[8], LOGS[9, 1], LOGS[10, 0], LOGS[11, 3] = -np.inf, -np.inf, np.nan, np.inf, -1e19
+RULE = StretchRule.at(0.9, 0.1)
 
 CASES = {
     "normal": (Z2, lambda rows, state, **o: fading_scales(rows, 0.0, 0.99, *state, **o), ([20.0, 20.0], [20.0, 20.0])),
     "student": (Z2, lambda rows, state, **o: fading_scales(rows, 3.0, 0.99, *state, **o), ([7.0, 7.0], [20.0, 20.0])),
     "fading": (LOGS, lambda rows, state, **o: fading_weights(rows, 0.9, *state, **o), ([0.0, -1.0, 0.0, -3.0],)),
     "bayes": (LOGS, lambda rows, state, **o: fading_weights(rows, 1.0, *state, **o), ([0.0, 0.0, 0.0, 0.0],)),
-    "quantile": (
-        np.sqrt(Z2),
-        lambda rows, state, **o: tracked_quantiles(rows, 0.9, 0.05, 0, *state, **o),
-        ([0.0, 0.0],),
+    "stretch": (
+        rng.standard_t(3, (900, 2)) * np.where(np.arange(900) < 500, 1.0, 5.0)[:, None],
+        lambda rows, state, **o: tracked_stretch(rows, -1.1 + 0 * rows, 1.2 + 0 * rows, RULE, *state, **o),
+        ([0.0, 0.0],) * 4,
     ),
 }
 every = pytest.mark.parametrize("case", CASES)
@@ -46,10 +49,7 @@ def test_portions_give_the_bits_of_the_whole(case):
     rows, follow, state = start(case)
     other = [one.copy() for one in state]
     whole = follow(rows, state)
-    if case == "quantile":  # which is told how many came before
-        parts = [tracked_quantiles(rows[i : i + 7], 0.9, 0.05, i, *other) for i in range(0, len(rows), 7)]
-    else:
-        parts = [follow(rows[i : i + 7], other) for i in range(0, len(rows), 7)]
+    parts = [follow(rows[i : i + 7], other) for i in range(0, len(rows), 7)]
     np.testing.assert_array_equal(np.concatenate(parts), whole)
     np.testing.assert_array_equal(other, state)
 
@@ -71,3 +71,32 @@ def test_one_outlier_is_worth_a_bounded_number_of_rows():
     w = fading_weights(logs, 0.9, np.zeros(2))
     assert w[20, 0] > 0.99
     assert w[22, 0] > 0.9
+
+
+def coverage_at_a_moment(scores, rows, *, scale=1.0):
+    """Coverage of fresh rows after so many, by the stretch that is current then, for normal errors."""
+    state = [np.zeros(scores.shape[1]) for _ in range(4)]
+    tracked_stretch(
+        scores[:rows], np.full((rows, 1), -1.96) + 0 * scores[:rows], 1.96 + 0 * scores[:rows], RULE95, *state
+    )
+    return 2.0 * np.vectorize(NormalDist().cdf)(1.96 * np.exp(state[0]) / scale) - 1.0
+
+
+RULE95 = StretchRule.at(0.95, 0.1)
+
+
+@pytest.mark.parametrize("rows", [100, 300, 1000])
+def test_the_stretch_settles_where_nothing_changes(rows):
+    """Coverage at any moment is near 95%; steps of constant size leave a standard deviation of 0.02."""
+    at = coverage_at_a_moment(np.random.default_rng(0).normal(size=(rows, 200)), rows)
+    assert at.mean() == pytest.approx(0.95, abs=0.002)
+    assert at.std() < 0.01
+
+
+@pytest.mark.parametrize("scale", [0.5, 2.0, 10.0])
+def test_the_stretch_follows_a_change(scale):
+    scores = np.random.default_rng(0).normal(size=(1700, 200))
+    scores[1000:] *= scale
+    at = coverage_at_a_moment(scores, 1700, scale=scale)
+    assert at.mean() == pytest.approx(0.95, abs=0.015)
+    assert at.std() < 0.02

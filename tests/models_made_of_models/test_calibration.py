@@ -92,14 +92,14 @@ DRIFTS = {
 def test_conformal_intervals_hold_whatever_the_scale_does(drift, level):
     y = DRIFTS[drift] * NOISE["t3"][1]
     trace = ogp.run(ogp.Conformal(line(0.01), level=level), X, y)
-    # misses - (1 - level) rows = change of log s / step: that of the data's scale, and from 0.1 to that of t3 at first
-    change = abs(np.log(DRIFTS[drift][-1] / DRIFTS[drift][0])) + 3.0
-    assert coverage(trace, level) == pytest.approx(level, abs=change / 0.05 / N)
+    # A stretch that settles is a little behind a scale that grows for ever, here by a factor of e in 2,000 rows
+    behind = 0.1 * np.sqrt(level * (1.0 - level)) if drift == "growth" else 0.0
+    assert coverage(trace, level) == pytest.approx(level, abs=0.01 + behind)
 
 
 def test_conformal_intervals_hold_around_other_distributions():
     trace = ogp.run(ogp.Conformal(ogp.HeavyTailed(line(4.0)), level=0.9), X[:4000], NOISE["t3"][1][:4000])
-    assert coverage(trace, 0.9) == pytest.approx(0.9, abs=0.005)
+    assert coverage(trace, 0.9) == pytest.approx(0.9, abs=0.014)  # three standard deviations of 4,000 rows
 
 
 def test_the_interval_at_the_level_is_the_tracked_one():
@@ -157,7 +157,7 @@ def test_bad_parameters_are_named(model, message):
 @pytest.mark.parametrize("wrapper", [ogp.Calibrated, ogp.HeavyTailed, ogp.Conformal])
 def test_forged_contents_are_refused(wrapper):
     model = wrapper(line()).fit(X[:50], NOISE["normal"][1][:50])
-    for name in set(model.dump()["learned"]) & {"total", "count", "log_weights", "log_scale"}:
+    for name in set(model.dump()["learned"]) & {"total", "count", "log_weights", "log_scale", "rows", "more", "fewer"}:
         contents = model.dump()
         contents["learned"][name] = contents["learned"][name] - 1e4
         with pytest.raises(ValueError, match=name):

@@ -26,10 +26,11 @@ class Auto(OnlineRegressor):
     until `rows`. From then on nothing is tuned, and no row is kept but for the members' own use. A tuning takes
     seconds for a thousand rows; a row then takes some hundred microseconds.
 
-    What it found is a mixture of up to five models, weighted by how well each has predicted lately and by how sure it
-    is of the row: a GP on the nearest rows (:class:`LocalGP`) with the likeliest stationary kernel, one with a linear
-    part in it, one with a smoother or rougher kernel, a GP on few centers (:class:`KRLST`) and linear regression
-    (:class:`LinearRLS`). Each has the tails that its errors show (:class:`HeavyTailed`).
+    What it found is a mixture of up to seven models, weighted by how well each has predicted recently and by how sure
+    it is of the row: a GP on the nearest rows (:class:`LocalGP`) with the likeliest stationary kernel, one with a
+    linear part in it, one with a smoother or rougher kernel, a GP on few centers (:class:`KRLST`), linear regression
+    (:class:`LinearRLS`), and two with short memories that follow a change: a KRLST that forgets and a GP on the last
+    150 rows. Each has the tails that its errors show (:class:`HeavyTailed`).
 
     Not for a microsecond per sample, nor where the same arithmetic must be done for each row: take one of its members.
 
@@ -39,7 +40,8 @@ class Auto(OnlineRegressor):
         How many rows it tunes on at last.
     earliest : int
         The number of rows after which it tunes first, at most `rows`.
-    members : sequence of {"local", "local-linear", "local-other", "krlst", "linear"}
+    members : sequence of str
+        Some of "local", "local-linear", "local-other", "krlst", "linear", "krlst-recent" and "local-recent".
         What may be mixed. Of the first two one is left out if its kernel is much less likely than the other's.
     kernel : Kernel, optional
         For inputs and target in standard units: it is used as it is, and only noise and forgetting are tuned.
@@ -84,7 +86,7 @@ class Auto(OnlineRegressor):
     budget: int = 300
 
     cost: ClassVar[str] = "O(n d + k^3) per sample with n the rows kept and k the neighbors: some 300 us"
-    equation: ClassVar[str] = "p(y) = sum_j w_j p_j(y) over up to five tuned members"
+    equation: ClassVar[str] = "p(y) = sum_j w_j p_j(y) over up to seven tuned members"
     memory: ClassVar[str] = "O(N d) with N the rows kept for the local GPs (store), O(M^2) for the KRLST"
     variance: ClassVar[str] = (
         "that of a mixture of members with the tails that their errors show; near what it promises on the "

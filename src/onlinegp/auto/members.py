@@ -25,15 +25,18 @@ from onlinegp.kernels import Kernel, Sum
 from onlinegp.models import KRLST, LinearRLS, LocalGP, OnlineRegressor
 from onlinegp.models.combined import Conformal, HeavyTailed, Mixture, Scaled
 from onlinegp.models.combined.moments import Scale, moments
+from onlinegp.processes import single_threaded_blas
 
-MEMBERS = ("local", "local-linear", "local-other", "krlst", "linear")
+MEMBERS = ("local", "local-linear", "local-other", "krlst", "linear", "krlst-recent", "local-recent")
 SHAPES = (MATERN, SMOOTH, ROUGH)
 FEW, SOME = 300, 500  # rows, which tell the shape of the kernel; for one of another shape
 WORSE = 30.0  # nats: with or without a linear part, a kernel so much less likely on the tuning rows is left out
 LEAST_NOISE = 1e-10  # of the linear member, where the rows are exactly linear
 LINEAR_FORGETTING = (1.0, 0.999)
+# Two members with short memories follow a change in the stream: a forgetting KRLST, and a GP on few, recent rows.
+RECENT_BUDGET, RECENT_FORGETTING = 100, 0.998
+RECENT_NEIGHBORS, RECENT_STORE = 32, 150
 FADE, GATE = 0.9, 4.0  # of the mixture
-STEP = 0.02  # of the 95% intervals
 TAILS: dict[str, Any] = {"degrees": (2.1, 4.0, 10.0), "half_life": 150.0, "fade": 0.98}
 
 Progress = Callable[[float], None]
@@ -51,6 +54,7 @@ class Parts:
     store: int | None = None
     budget: int = 300
 
+    @single_threaded_blas
     def compose(self, X: Array, Y: Array, progress: Progress = lambda share: None) -> Scaled:
         """Return a model for a stream that begins like X (n, d) and Y (n, p), where at least one output varies."""
         x, (center, std, varies) = Scale.of(X), moments(Y)
@@ -58,7 +62,7 @@ class Parts:
         Z, T = x(X), y(Y)[:, varies]
         heavy = [(name, HeavyTailed(model, **TAILS)) for name, model in self._models(Z, T, progress).items()]
         (xc, xs), (yc, ys) = x.numbers(), y.numbers()
-        model = Conformal(Mixture(heavy, fade=FADE, gate=GATE), step=STEP)
+        model = Conformal(Mixture(heavy, fade=FADE, gate=GATE))
         return Scaled(model, x_center=xc, x_scale=xs, y_center=yc, y_scale=ys)
 
     def _models(self, Z: Array, T: Array, progress: Progress) -> dict[str, OnlineRegressor]:
@@ -76,6 +80,7 @@ class Parts:
             models["krlst"] = self._krlst(best)
         if "linear" in self.members:
             models["linear"] = self._linear(Z, T)
+        models |= {name: model for name, model in self._recent(best).items() if name in self.members}
         progress(1.0)
         return {name: models[name] for name in self.members if name in models} or {"local": self._local(best)}
 
@@ -118,6 +123,15 @@ class Parts:
 
     def _krlst(self, one: Hyperparameters) -> KRLST:
         return KRLST(one.kernel, noise=one.noise, budget=self.budget, forgetting=one.forgetting)
+
+    def _recent(self, one: Hyperparameters) -> dict[str, OnlineRegressor]:
+        """Return the members with short memories, which follow a change."""
+        krlst = KRLST(one.kernel, noise=one.noise, budget=min(self.budget, RECENT_BUDGET), forgetting=RECENT_FORGETTING)
+        neighbors = min(self.neighbors, RECENT_NEIGHBORS)
+        return {
+            "krlst-recent": krlst,
+            "local-recent": LocalGP(one.kernel, noise=one.noise, neighbors=neighbors, store=RECENT_STORE),
+        }
 
     def _linear(self, Z: Array, T: Array) -> LinearRLS:
         """Return linear regression with the noise that is left, and the forgetting that predicted the rows best."""

@@ -16,6 +16,7 @@ from onlinegp.checks import Array, check_Xy, count, non_negative, positive
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.models.estimator import Estimator
 from onlinegp.predictions import Gaussian
+from onlinegp.processes import single_threaded_blas
 
 JITTERS = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)  # relative to the mean of the diagonal
 FAILED = 1e25  # minus the log likelihood where there is none; finite for the sake of L-BFGS-B
@@ -93,6 +94,7 @@ class MaximumLikelihood:
     evaluations: int  # of a likelihood, those on a subset included
 
 
+@single_threaded_blas
 def maximum_likelihood(
     kernel: Kernel,
     noise: float,

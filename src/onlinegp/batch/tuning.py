@@ -25,7 +25,7 @@ from onlinegp.batch.tracked import Tracked
 from onlinegp.checks import Array, check_Xy, count, fraction, positive
 from onlinegp.kernels import RBF, Kernel, Linear, Matern12, Matern32, Matern52
 from onlinegp.models.rls.krlst import KRLST
-from onlinegp.processes import Jobs, in_parallel
+from onlinegp.processes import Jobs, in_parallel, single_threaded_blas
 
 # A share of k(x, x). Chosen on Lorenz: 64-neighbor solves are sound far below, and 1e-7 costs four nats per row where
 # the amplitude is a thousand times the power; on Mackey-Glass and Santa Fe it does not bind.
@@ -94,6 +94,7 @@ ROUGH, MATERN, SMOOTH = Family(Matern32), Family(Matern52), Family(RBF)
 ROUGH_LINEAR, MATERN_LINEAR, SMOOTH_LINEAR = (Family(one.shape, linear=True) for one in (ROUGH, MATERN, SMOOTH))
 
 
+@single_threaded_blas
 def likely_kernels(
     X: ArrayLike,
     y: ArrayLike,
@@ -184,6 +185,7 @@ def _most_likely(
     return Hyperparameters(kernel, noise, 1.0, log_marginal_likelihood(kernel, noise, X, y), len(y))
 
 
+@single_threaded_blas
 def likely_noise(kernel: Kernel, X: ArrayLike, y: ArrayLike, *, rows: int = 1000) -> Hyperparameters:
     """Return a kernel as it is given, with the noise that goes best with the data: the best of a fine grid.
 
@@ -205,6 +207,7 @@ def likely_noise(kernel: Kernel, X: ArrayLike, y: ArrayLike, *, rows: int = 1000
     return Hyperparameters(kernel, noise, 1.0, log_marginal_likelihood(kernel, noise, X, y), len(y))
 
 
+@single_threaded_blas
 def likely_forgetting(found: Hyperparameters, X: ArrayLike, y: ArrayLike) -> Hyperparameters:
     """Return hyperparameters with the forgetting factor that goes best with the rows, in the order in which they came.
 
@@ -240,6 +243,7 @@ def explains(found: Hyperparameters, X: ArrayLike, y: ArrayLike, *, rows: int = 
     return bool(np.mean(errors**2) <= NOTHING * np.var(y[half:], axis=0).mean())
 
 
+@single_threaded_blas
 def estimate_hyperparameters(
     X: ArrayLike,
     y: ArrayLike,

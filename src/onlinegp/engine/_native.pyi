@@ -237,6 +237,14 @@ def fading_scales(
 def fading_weights(
     densities: Doubles, fade: float, cut: float, least: float, log_weights: Doubles, out: Doubles
 ) -> None: ...
-def tracked_quantiles(
-    R: Doubles, steps: Doubles, outside: float, widest: float, log_scale: Doubles, out: Doubles
+def tracked_stretch(
+    E: Doubles,
+    below: Doubles,
+    above: Doubles,
+    constants: Doubles,
+    log_scale: Doubles,
+    rows: Doubles,
+    more: Doubles,
+    fewer: Doubles,
+    out: Doubles,
 ) -> None: ...

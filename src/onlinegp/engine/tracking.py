@@ -1,4 +1,4 @@
-"""What the models made of models follow along the rows: scales, weights and quantiles.
+"""What the models made of models follow along the rows: scales, weights and intervals.
 
 The loops here are the definitions. Where the compiled module was built, its twins run (native/tracking.hpp), with the
 same bits: there is nothing to choose. Each takes its state as arrays, changes them in place, and returns what was
@@ -7,8 +7,10 @@ known before each row.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
-from math import exp
+from math import exp, log
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,10 @@ MEMORY = (
 )
 LEAST = -1e300  # what a density of zero counts as
 WIDEST = 300.0  # of log scales: neither they nor their squares overflow
-FASTER = 6.0  # steps of the quantile tracker at the first row, over those of all after some
+ODDS = 3.0  # of a miss, over those that were asked for: what the stretch of intervals looks for
+CONFIRMED, MOST_ROWS = 200.0, 2000.0  # rows that a stretch of one is worth at first, and that any is worth at most
+ALARM = 6.0  # nats of evidence that coverage is off
+LIMITS = (CONFIRMED, MOST_ROWS, ALARM, WIDEST)
 
 
 def fading_scales(
@@ -117,31 +122,75 @@ def stored_log_weights(log_weights: Any, shape: tuple[int, ...]) -> Array:
     return log_weights.copy()
 
 
-def tracked_quantiles(
-    R: Array, level: float, step: float, seen: int, log_scale: Array, *, native: bool = True
+@dataclass(frozen=True)
+class StretchRule:
+    """How the stretch of intervals at one level follows hits and misses; see `tracked_stretch`."""
+
+    outside: float  # the share of rows that an interval should miss: 1 - level
+    step: float  # how much a miss changes log s where coverage is off, over 1 - outside
+    slope: float  # d coverage / d log s of a normal prediction: 2 z phi(z)
+    more: tuple[float, float]  # log-likelihood ratio of a miss and of a hit if misses have three times their odds
+    fewer: tuple[float, float]  # likewise, a third of their odds
+
+    @classmethod
+    def at(cls, level: float, step: float) -> StretchRule:
+        outside, z = 1.0 - level, NormalDist().inv_cdf(0.5 * (1.0 + level))
+        return cls(outside, step, 2.0 * z * NormalDist().pdf(z), _evidence(outside, ODDS), _evidence(outside, 1 / ODDS))
+
+
+def _evidence(outside: float, odds: float) -> tuple[float, float]:
+    """Return log p1 / p0 of a miss and of a hit, where p1 has `odds` times the odds of p0 = outside."""
+    other = odds * outside / (1.0 - outside + odds * outside)
+    return log(other / outside), log((1.0 - other) / (1.0 - outside))
+
+
+def tracked_stretch(
+    E: Array,
+    below: Array,
+    above: Array,
+    rule: StretchRule,
+    log_scale: Array,
+    rows: Array,
+    more: Array,
+    fewer: Array,
+    *,
+    native: bool = True,
 ) -> Array:
-    """Return scales s, (n, p), that scores r exceed with probability 1 - level, each from the rows before.
+    """Return the stretch s, (n, p), of intervals that end at mean + s below and mean + s above, for errors E.
 
-    log s <- log s + step max(1, 6 / sqrt(1 + row / 100)) ((r > s) - (1 - level))
+    ::
 
-    The sum of misses differs from its expectation by the change of log s over the step, whatever the data are: Gibbs
-    and Candes, "Adaptive conformal inference under distribution shift", NeurIPS, 2021; tracked on the scale itself as
-    in Angelopoulos, Candes and Tibshirani, "Conformal PID control for time series prediction", NeurIPS, 2023, here on
-    its logarithm, so that the step has no units; with steps that decrease as in Angelopoulos, Barber and Bates,
-    "Online conformal prediction with decaying step sizes", ICML, 2024.
+        miss  = E < s below or E > s above,      log s <- log s + g (miss - outside)
+        g     = 1 / (slope (200 + rows)),        rows <- min(rows + 1, 2000)
+        more  = max(0, more + log p1 / p0),      p1 with three times the odds of a miss;  fewer: a third of them
+        where more or fewer is above 6:          g = step,  rows <- 0
+
+    With g the stretch is a mean over the rows so far, which starts as if 200 rows had confirmed s = 1: on a stream that
+    stays as it is, intervals settle. Page's sums `more` and `fewer` notice when coverage is off, and the stretch then
+    moves by whole steps until it is not: the share of misses over many rows cannot stay far from `outside`, whatever
+    the data are. Gibbs and Candes, "Adaptive conformal inference under distribution shift", NeurIPS, 2021, tracked on
+    the logarithm of the scale; decreasing steps as in Angelopoulos, Barber and Bates, "Online conformal prediction with
+    decaying step sizes", ICML, 2024.
     """
-    out = np.empty(R.shape)
-    steps = step * np.maximum(1.0, FASTER / np.sqrt(1.0 + (seen + np.arange(len(R))) / 100.0))
-    outside = 1.0 - level
+    out = np.empty(E.shape)
     if native and (twin := _compiled()):
-        twin.tracked_quantiles(np.ascontiguousarray(R), steps, outside, WIDEST, log_scale, out)
+        constants = np.array([rule.outside, rule.step, rule.slope, *rule.more, *rule.fewer, *LIMITS])
+        blocks = [np.ascontiguousarray(one) for one in (E, below, above)]
+        twin.tracked_stretch(*blocks, constants, log_scale, rows, more, fewer, out)
         return out
-    for i, (row, move) in enumerate(zip(R.tolist(), steps.tolist(), strict=True)):
-        for j, r in enumerate(row):
+    confirmed, most, alarm, widest = LIMITS
+    for i in range(len(E)):
+        for j in range(E.shape[1]):
             s = exp(log_scale[j])
             out[i, j] = s
-            moved = float(log_scale[j]) + move * ((1.0 if r > s else 0.0) - outside)
-            log_scale[j] = min(max(moved, -WIDEST), WIDEST)
+            missed = bool(E[i, j] < s * below[i, j] or E[i, j] > s * above[i, j])
+            more[j] = min(max(more[j] + rule.more[not missed], 0.0), alarm)
+            fewer[j] = min(max(fewer[j] + rule.fewer[not missed], 0.0), alarm)
+            off = more[j] >= alarm or fewer[j] >= alarm
+            rows[j] = 0.0 if off else min(rows[j] + 1.0, most)
+            gain = rule.step if off else 1.0 / (rule.slope * (confirmed + rows[j]))
+            moved = log_scale[j] + gain * ((1.0 if missed else 0.0) - rule.outside)
+            log_scale[j] = min(max(moved, -widest), widest)
     return out
 
 

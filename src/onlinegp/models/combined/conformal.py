@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from onlinegp.checks import Array, positive, probability, stored_array
-from onlinegp.engine.tracking import WIDEST, tracked_quantiles
+from onlinegp.engine.tracking import ALARM, MOST_ROWS, WIDEST, StretchRule, tracked_stretch
 from onlinegp.learner import Contents, Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import OuterRegressor, SpreadLearner, stretched
@@ -16,15 +16,19 @@ from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
 from onlinegp.predictions.base import WIDE
 
+STATE = {"log_scale": (-WIDEST, WIDEST), "rows": (0.0, MOST_ROWS), "more": (0.0, ALARM), "fewer": (0.0, ALARM)}
+
 
 @parameters
 class Conformal(OuterRegressor):
-    """A model whose interval at one level is widened after each miss and narrowed after each hit, so that it holds.
+    """A model whose intervals at one level are stretched until they hold y as often as they promise.
 
-    The interval from the quantiles of the model inside is stretched around the mean by s, one for each output: log s
-    grows by step level after a miss, and shrinks by step (1 - level) after a hit. The share of misses over many rows
-    is then 1 - level, whatever the data do; under drift it may take some rows. At other levels the same stretch is
-    used, without such a promise. Predictions are the stretched distributions.
+    The interval from the quantiles of the model inside is stretched around the mean by s, one for each output. A miss
+    widens it and a hit narrows it, so that misses have the share 1 - level. On a stream that stays as it is, one row
+    changes s less and less: the stretch settles, and starts as if 200 rows had confirmed a stretch of one. When
+    coverage is off, at the start or after a change, each row moves log s by `step` until it is not. So the share of
+    misses over many rows is near 1 - level, whatever the data do. At other levels the same stretch is used, without
+    such a promise. Predictions are the stretched distributions.
 
     Use it for those who need the level and not the density: `Calibrated` and `HeavyTailed` give better densities.
     Around :class:`HeavyTailed` it has less to do.
@@ -36,7 +40,7 @@ class Conformal(OuterRegressor):
     level : float
         The probability that intervals at this level shall have, greater than 0 and less than 1.
     step : float
-        How much a row may change the logarithm of the stretch. Less follows changes more slowly and costs less density.
+        How much a row changes the logarithm of the stretch while coverage is off. Less follows changes more slowly.
 
     Examples
     --------
@@ -51,10 +55,12 @@ class Conformal(OuterRegressor):
     model: OnlineRegressor
     _: KW_ONLY
     level: float = 0.95
-    step: float = 0.05
+    step: float = 0.1
 
     cost: ClassVar[str] = "that of the model inside"
-    equation: ClassVar[str] = "log s <- log s + step (level - 1[y inside]), s the stretch of the interval"
+    equation: ClassVar[str] = (
+        "log s <- log s + g (level - 1[y inside]), s the stretch of the interval, g a decreasing gain"
+    )
     memory: ClassVar[str] = "that of the model inside"
     variance: ClassVar[str] = "the interval at one level contains y as often as it promises, whatever the data"
     citation: ClassVar[str] = (
@@ -74,32 +80,50 @@ class Conformal(OuterRegressor):
 
 
 class ConformalLearner(SpreadLearner):
-    """The log of the stretch of the inner learner's intervals, (outputs,)."""
+    """The log of the stretch of the inner learner's intervals, and what it rests on; each (outputs,).
+
+    Attributes
+    ----------
+    log_scale : the log of the stretch
+    rows : how many rows have confirmed it
+    more, fewer : evidence for more and for fewer misses than there should be, in nats
+    """
 
     def __init__(self, inner: Learner, level: float, step: float) -> None:
         super().__init__(inner)
-        self.level, self.step, self.log_scale = level, step, np.zeros(inner.outputs)
+        self.level, self.rule = level, StretchRule.at(level, step)
+        self.log_scale, self.rows, self.more, self.fewer = np.zeros((4, inner.outputs))
 
     def along(self, said: Predictions, Y: Array, before: int) -> Predictions:
-        return stretched(said, tracked_quantiles(self._scores(said, Y), self.level, self.step, before, self.log_scale))
+        E, below, above = self._one(said, Y) if len(Y) == 1 else self._block(said, Y)
+        state = self.log_scale, self.rows, self.more, self.fewer
+        return stretched(said, tracked_stretch(E, below, above, self.rule, *state))
 
     def now(self, said: Predictions) -> Predictions:
         return stretched(said, np.exp(self.log_scale))
 
-    def _scores(self, said: Predictions, Y: Array) -> Array:
-        """Return by how much the interval of each row had to be stretched to end at y, (n, p)."""
+    def _block(self, said: Predictions, Y: Array) -> tuple[Array, Array, Array]:
+        """Return errors, and where intervals begin and end; each (n, p), from the mean."""
         lower, upper = said.interval(self.level)
-        above = said.mean < Y
-        with np.errstate(divide="ignore", invalid="ignore"):
-            r = (Y - said.mean) / np.where(above, upper - said.mean, lower - said.mean)
-        return np.where(said.mean == Y, 0.0, r)
+        return Y - said.mean, lower - said.mean, upper - said.mean
+
+    def _one(self, said: Predictions, Y: Array) -> tuple[Array, Array, Array]:
+        """Return the same for one row as signs only: whether y is inside is known from one CDF, without quantiles.
+
+        y is between mean + s (lower - mean) and mean + s (upper - mean) where |cdf(mean + (y - mean) / s) - 1/2| is at
+        most level / 2.
+        """
+        p = said.cdf(said.mean + (Y - said.mean) / np.exp(self.log_scale))
+        E = np.where(np.abs(p - 0.5) > 0.5 * self.level, np.inf, 0.0)
+        return E, -np.ones(E.shape), np.ones(E.shape)
 
     def dump(self) -> Contents:
-        return self._dump({"log_scale": self.log_scale.copy()})
+        return self._dump({name: getattr(self, name).copy() for name in STATE})
 
     def load(self, contents: Contents) -> None:
-        own = self._own(contents, ("log_scale",))
-        log_scale = stored_array("log_scale", own["log_scale"], self.log_scale.shape)
-        if not np.all(np.abs(log_scale) <= WIDEST):
-            raise ValueError(f"log_scale must be at most {WIDEST} in magnitude, got {log_scale!r}.")
-        self.log_scale = log_scale.copy()
+        own = self._own(contents, tuple(STATE))
+        arrays = {name: stored_array(name, own[name], self.log_scale.shape) for name in STATE}
+        for name, (low, high) in STATE.items():
+            if not np.all((low <= arrays[name]) & (arrays[name] <= high)):
+                raise ValueError(f"{name} must be from {low} to {high}, got {arrays[name]!r}.")
+        self.log_scale, self.rows, self.more, self.fewer = (array.copy() for array in arrays.values())
