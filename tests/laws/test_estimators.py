@@ -9,6 +9,8 @@ import pytest
 
 import onlinegp as ogp
 from models import MODELS, stream
+from onlinegp.engine import available
+from onlinegp.recipes.beliefs import Isotropic, Prior
 from onlinegp.recipes.contents import dump_state
 from onlinegp.recipes.state import MATRICES
 
@@ -89,6 +91,35 @@ def test_posterior_mean_is_the_prediction_at_the_centers(name):
     np.testing.assert_allclose(model.posterior_mean_, model.predict(model.centers_), rtol=1e-9, atol=1e-12)
     assert model.centers_.shape == (model.size_, 2)
     assert model.n_samples_seen_ == 60
+
+
+def noise_variance(model) -> np.ndarray:
+    """The variance of the noise at each center: a parameter, or what the step implies."""
+    belief, C = model._recipe.belief, model.centers_
+    kxx, k2 = model._recipe.kernel.diag(C), (model._recipe.kernel(C) ** 2).sum(axis=1)
+    if isinstance(belief, Prior):  # step = 1 / (noise + k(x, x)), paper, eq. 16
+        return np.maximum(1 / belief.step - kxx, 0.0)
+    if isinstance(belief, Isotropic):  # step / (epsilon + |k|^2 + k(x, x)^2) = 1 / (noise + k(x, x) + |k|^2)
+        return np.maximum((belief.epsilon + k2 + kxx**2) / belief.step - kxx - k2, 0.0)
+    power = model._state.power if model._recipe.learn_power else 1.0  # a learned power scales the noise, too
+    return np.full(len(C), power * belief.noise)
+
+
+@pytest.mark.parametrize("engine", ["python", "native"])
+@every
+def test_the_posterior_covariance_at_the_centers_is_the_variance_there_without_the_noise(name, engine):
+    if engine == "native" and not available():
+        pytest.skip("the compiled engine was not built")
+    model = fresh(name).set_params(engine=engine).fit(*stream(80))
+    prior = model._recipe.kernel.diag(model.centers_)
+    Sigma = np.diag(model.posterior_cov_)
+    v = model.predict(model.centers_, True)[1] ** 2 - noise_variance(model)
+    if getattr(model, "beta", None) == "auto":  # counts x as one center more: conservative by design
+        assert (Sigma <= v + 1e-12).all()
+        assert (v <= prior).all()
+        assert (Sigma < v).any()
+    else:
+        np.testing.assert_allclose(Sigma, v, rtol=1e-9, atol=1e-11 * prior.max())  # jitter
 
 
 @every

@@ -9,7 +9,7 @@ nearest center if it was quantized, Q k if it was projected. A belief is a choic
 
     Prior          B = 0           the covariance stays the prior's                      O(m)
     Beta           B = beta I      Sigma = K (beta K + I)                                O(m)
-    Isotropic      B = I - Q       Sigma = K K, so that g = k                            O(m)
+    Isotropic      B = I           Sigma = K K + K, with g = k in place of q + k         O(m)
     Posterior      tracked, over centers that stand for all the data                     O(m^2)
     StateSpace     the same, of a function that changes from sample to sample            O(m^2)
     Exact          tracked, over centers that are the data                               O(m^2)
@@ -114,11 +114,11 @@ class Beta(BeliefBase):
 
 @dataclass(frozen=True)
 class Isotropic(BeliefBase):
-    """B = I - Q, so that g = k: novelty is spread over all weights (type II).
+    """B = I, the paper's beta = 1, with the gain g = k: novelty is spread over all weights (type II).
 
-    The innovation variance that the step implies is (epsilon + |k|^2) / step, x counted in k where it was admitted
-    (paper, eq. 10). The variance of f is that of the paper's beta = 1, k(x, x) + |k|^2 (eq. 21):
-    it grows with the data.
+    So Sigma = K K + K (paper, eq. 20), and v = k(x, x) + |k|^2 (eq. 21): it grows with the data. The gain is q + k
+    where x is admitted and k(x, x) = 1; elsewhere KNLMS differs from beta = 1. The innovation variance that the step
+    implies is (epsilon + |k|^2) / step, x counted in k where it was admitted (eq. 10).
     """
 
     step: float
@@ -134,7 +134,7 @@ class Isotropic(BeliefBase):
         return g, (self.epsilon + float(g @ g)) / self.step
 
     def covariance(self, state: State, K: Array) -> Array:
-        return K @ K
+        return K @ K + K
 
 
 class _Tracked(BeliefBase):

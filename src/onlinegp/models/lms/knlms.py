@@ -20,9 +20,9 @@ class KNLMS(LMSRegressor):
 
         alpha <- alpha + step e k / (epsilon + |k|^2)                              (paper, eq. 10)
 
-    O(m) per sample; m is bounded on a bounded input domain. As an online GP it assumes Sigma = K K: its variance
-    exceeds the prior's and grows with the data (the paper's beta = 1). The variance of y is the one that the step
-    implies, (epsilon + |k|^2 + k(x, x)^2) / step. Do not read it as confidence.
+    O(m) per sample; m is bounded on a bounded input domain. As an online GP it assumes Sigma = K K + K: its
+    variance exceeds the prior's and grows with the data (the paper's beta = 1). The variance of y is the one that the
+    step implies, (epsilon + |k|^2 + k(x, x)^2) / step. Do not read it as confidence.
 
     Parameters
     ----------
