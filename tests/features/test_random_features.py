@@ -84,6 +84,27 @@ def test_merging_is_learning_both_and_can_be_taken_back():
     np.testing.assert_allclose(one.without(other).predict(X, True), before, rtol=1e-9, atol=1e-9)
 
 
+def test_taking_back_keeps_six_digits_of_the_noise_or_is_refused():
+    refused = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, y = stream(200, seed=seed)
+        y[60:] *= 10.0 ** rng.uniform(-3, 8)
+        options = {"kernel": RBF(0.8), "pairs": 8, "noise": 10.0 ** rng.uniform(-4, 0)}
+        one, other, both = (
+            ogp.RandomFeatureGP(**options).fit(X[i:j], y[i:j]) for i, j in ((0, 60), (60, 200), (0, 200))
+        )
+        before = both.to_bytes()
+        try:
+            both.without(other)
+        except ValueError:
+            assert both.to_bytes() == before
+            refused += 1
+        else:
+            np.testing.assert_allclose(both.noise_, one.noise_, rtol=1e-6)
+    assert 5 < refused < 15
+
+
 @pytest.mark.parametrize(
     ("other", "message"),
     [

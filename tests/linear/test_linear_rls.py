@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import signal
 import threading
 import tracemalloc
@@ -153,6 +154,62 @@ def test_merging_is_learning_both_and_can_be_taken_back():
     np.testing.assert_allclose(merged.without(other).predict(X, return_std=True), before, rtol=1e-9, atol=1e-9)
     more = merged.partial_fit(X[100:], Y[100:])  # it goes on
     np.testing.assert_allclose(more.predict(X), both.predict(X), rtol=1e-9, atol=1e-9)
+
+
+def rows_of_any_size(seed):
+    """Two sets of rows whose columns and targets differ in size, some far from zero, and a noise and prior."""
+    rng = np.random.default_rng(seed)
+    d, n = int(rng.integers(1, 7)), rng.integers(1, [60, 300])
+    sizes = 10.0 ** rng.uniform(-3, 3, (2, d)) if seed % 2 else 10.0 ** rng.uniform(-3, 3, (2, 1)) * np.ones(d)
+    far = 10.0 ** rng.uniform(0, 3, (2, d)) if seed % 3 == 0 else np.zeros((2, d))
+    X = [size * (rng.standard_normal((k, d)) + offset) for k, size, offset in zip(n, sizes, far, strict=True)]
+    Y = [10.0 ** rng.uniform(-3, 3) * rng.standard_normal(k) for k in n]
+    return X, Y, {"noise": 10.0 ** rng.uniform(-3, 1), "prior": 10.0 ** rng.uniform(-2, 3)}
+
+
+@engines
+def test_merging_keeps_nine_digits_and_taking_back_keeps_six_or_is_refused(engine):
+    refused = 0
+    seeds = 60 if engine == "native" else 12
+    for seed in range(seeds):
+        X, Y, options = rows_of_any_size(seed)
+        one, other = (ogp.LinearRLS(**options, engine=engine).fit(x, y) for x, y in zip(X, Y, strict=True))
+        both = ogp.LinearRLS(**options, engine=engine).fit(np.vstack(X), np.concatenate(Y))
+
+        def assert_same(model, expected, digits, X=X):
+            mean, std = model.predict(np.vstack(X), True)
+            right, deviation = expected.predict(np.vstack(X), True)
+            unit = deviation * (1 + np.linalg.norm(expected.dump()["learned"]["z"]))
+            assert np.abs(std / deviation - 1).max() < digits
+            assert (np.abs(mean - right) / unit).max() < digits
+
+        merged = copy.deepcopy(one).merge(other)
+        assert_same(merged, both, 1e-9)
+        for model in (merged, both):
+            before = model.to_bytes()
+            try:
+                model.without(other)
+            except ValueError:
+                assert model.to_bytes() == before
+                refused += 1
+            else:
+                assert_same(model, one, 1e-6)
+    assert seeds / 6 < refused < seeds
+
+
+def test_columns_of_other_names_are_not_merged():
+    pd = pytest.importorskip("pandas")
+    X, y = rows(20)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = ogp.LinearRLS().fit(frame, y)
+    before = model.to_bytes()
+    for other in (frame[["b", "a", "c"]], frame.rename(columns={"c": "d"})):
+        with pytest.raises(ValueError, match="must have learned the columns"):
+            model.merge(ogp.LinearRLS().fit(other, y))
+        with pytest.raises(ValueError, match="must have learned the columns"):
+            ogp.RandomFeatureGP(pairs=3).fit(frame, y).without(ogp.RandomFeatureGP(pairs=3).fit(other, y))
+    assert model.to_bytes() == before
+    assert model.merge(ogp.LinearRLS().fit(frame, y)).merge(ogp.LinearRLS().fit(X, y)).n_samples_seen_ == 60
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ import numpy as np
 from onlinegp.checks import Array, stored_array, stored_names
 from onlinegp.learner import Contents, RowLearner, Sizes
 from onlinegp.models.features.basis import basis
-from onlinegp.models.linear.information import LinearLearner, linear_learner
+from onlinegp.models.linear.information import MOST_LOST, ROUNDING, TOO_LITTLE_LEFT, LinearLearner, linear_learner
 from onlinegp.predictions import Gaussian
 
 WORTH = 10.0  # rows that the noise given is worth
@@ -87,11 +87,14 @@ class FeatureLearner(RowLearner):
 
     def add(self, other: Contents, sign: int) -> None:
         """Learn what another one of the same basis has learned, its contents, or with sign -1 take it back."""
-        # y'y = squares + z'z adds up
-        energy = self.squares + (self.linear.dump()["z"] ** 2).sum(axis=0)
-        energy = energy + sign * (other["squares"] + (other["z"] ** 2).sum(axis=0))
-        self.linear.add(other, sign)
-        self.squares = np.maximum(energy - (self.linear.dump()["z"] ** 2).sum(axis=0), 0.0)
+        before = self.linear.dump()
+        grown = self.linear.add(other, sign)  # squares = y'y - z'z
+        squares = np.maximum(self.squares + sign * other["squares"] + grown, 0.0)
+        lost = ROUNDING * (1.0 + np.sqrt(before["seen"])) * (self.squares + other["squares"] + np.abs(grown))
+        if sign < 0 and (lost > MOST_LOST * (WORTH * self.noise + squares)).any():
+            self.linear.load(before)
+            raise ValueError(TOO_LITTLE_LEFT)
+        self.squares = squares
 
     def dump(self) -> Contents:
         return self.linear.dump() | {"squares": self.squares.copy()}

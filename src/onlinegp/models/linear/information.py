@@ -28,6 +28,13 @@ from onlinegp.models.fixed import Arrays, CompiledLearner, CompiledRule
 from onlinegp.models.linear.base import with_constant
 from onlinegp.predictions import Gaussian
 
+ROUNDING = 1e-15  # the relative error of a column of R after n rows is below sqrt(n) of this
+MOST_LOST = 1e-6  # the relative error of what remains after rows were taken back
+TOO_LITTLE_LEFT = (
+    "other must leave enough for six digits: what it knows is so much more than what would remain, in some direction "
+    "at least, that rounding errors would take its place. Learn the rows that remain from scratch."
+)
+
 
 def rotations(m: int, *, forgets: bool) -> float:
     """Return the multiplications of predicting and learning a row with m weights.
@@ -131,26 +138,52 @@ class LinearLearner(RowLearner):
 
     # Two learners of the same prior and noise that forget nothing: information adds up
 
-    def add(self, other: Contents, sign: int) -> None:
+    def add(self, other: Contents, sign: int) -> Array:
         """Learn what another one has learned, its contents, or with sign -1 take it back.
 
-        R'R <- R'R +- (other R'R - I / prior) and R'z <- R'z +- other R'z. The sums are formed and factored again,
-        which keeps half as many digits as learning the rows would.
+        Its rows come and the prior's go, of which there would be two; or the reverse. Rows that come are rotated in, as
+        when they are learned. For rows [P p] that go, with W = R^-T P' and I - W W' = C C',
+
+            R'R - P'P = R'(I - W W')R  and  R'z - P'p = R'(z - W p),   so   R <- C'R,  z <- C^-1 (z - W p)
+
+        Returns by how much y'y / noise - z'z grows, less that of the other: the change of a sum of squares, (p,).
         """
-        prior = np.diag(np.full(len(self.R), self.prior_information))
-        information = self.R.T @ self.R + sign * (other["R"].T @ other["R"] - prior)
-        target = self.R.T @ self.z + sign * (other["R"].T @ other["z"])
-        seen = self.seen + sign * other["seen"]
+        m, seen = self.weights, self.seen + sign * other["seen"]
+        theirs = np.hstack([other["R"], other["z"]])
+        prior = np.hstack([np.sqrt(self.prior_information) * np.eye(m), np.zeros((m, self.outputs))])
+        come, gone = (theirs, prior) if sign > 0 else (prior, theirs)
+        T = np.asarray(np.linalg.qr(np.vstack([np.hstack([self.R, self.z]), come]), mode="r"))
+        T[:m] *= np.sign(np.diag(T))[:m, None]
+        R, z, p = T[:m, :m], T[:m, m:], gone[:, m:]
+        W = np.linalg.solve(R.T, gone[:, :m].T)
         try:
-            R = np.ascontiguousarray(np.linalg.cholesky(information).T)
+            C = np.linalg.cholesky(np.eye(m) - W @ W.T)
         except np.linalg.LinAlgError:
-            R = None
-        if R is None or seen < 0:
+            C = None
+        if C is None or seen < 0:
             raise ValueError(
                 "other must have learned only rows that this model has learned too, and it knows more than this one. "
                 "Take back what was merged before."
             )
-        self.R, self.z, self.seen = R, np.ascontiguousarray(np.linalg.solve(R.T, target)), seen
+        left = np.linalg.solve(C, z - W @ p)
+        if sign < 0 and self._lost(R, z, C, left) > MOST_LOST:
+            raise ValueError(TOO_LITTLE_LEFT)
+        off = p - W.T @ z
+        grown = (T[m:, m:] ** 2).sum(axis=0) - (off * np.linalg.solve(np.eye(m) - W.T @ W, off)).sum(axis=0)
+        self.R, self.z, self.seen = C.T @ R, left, seen
+        return np.asarray(grown)
+
+    def _lost(self, R: Array, z: Array, C: Array, left: Array) -> float:
+        """Bound the relative error of what is left: R became C'R, and z `left`.
+
+        The columns of R have relative errors of about sqrt(n) 1e-16. They grow with the condition of R, its columns
+        scaled, and with |C^-1|^2: the information that was there over what is left, where least is left. A standard
+        deviation is off by that much of itself, a mean by that much of 1 + |z| deviations of f.
+        """
+        condition = np.linalg.norm(np.linalg.norm(R, axis=0)[:, None] * np.linalg.inv(R))
+        grown = np.linalg.norm(np.linalg.inv(C))
+        size = (np.linalg.norm(z, axis=0) / (1.0 + np.linalg.norm(left, axis=0))).max()
+        return float(ROUNDING * (1.0 + np.sqrt(self.seen)) * condition * grown * (grown + size))
 
     def compiled_rule(self) -> CompiledRule:
         constants = {"noise": self.noise, "forgetting": self.forgetting, "intercept": self.intercept}
@@ -177,9 +210,11 @@ class LinearLearner(RowLearner):
 class CompiledLinearLearner(CompiledLearner[LinearLearner]):
     """The same, compiled."""
 
-    def add(self, other: Contents, sign: int) -> None:
+    def add(self, other: Contents, sign: int) -> Array:
         """Learn what another one has learned, its contents, or with sign -1 take it back."""
-        self.change(lambda twin: twin.add(other, sign))
+        grown: list[Array] = []
+        self.change(lambda twin: grown.append(twin.add(other, sign)))
+        return grown[-1]
 
 
 def linear_learner(engine: str, make: Callable[[], LinearLearner]) -> LinearLearner | CompiledLinearLearner:
