@@ -29,10 +29,10 @@ def traces():
 
 def test_a_trace_is_told_in_a_line(traces):
     good, bad = map(repr, traces)
-    assert good.startswith("Trace(1500 rows, RMSE ")
+    assert good.startswith("Trace(1500 rows, 1 not scored, RMSE ")
     assert len(good) < 120
     assert "\n" not in good
-    assert "95% intervals cover 94.4%" in good
+    assert "95% intervals cover 94.5%" in good
     assert "scaled()" in bad
     assert len(bad) < 300
     two = ogp.run(ogp.KRLST(), np.zeros((3, 1)), np.zeros((3, 2)))
@@ -44,8 +44,8 @@ def test_the_summary_is_that_of_the_rows(traces):
     trace = traces[0]
     lower, upper = trace.interval(0.95)
     told = trace.summary()
-    assert told["rmse"] == pytest.approx(np.sqrt(np.mean((trace.y - trace.mean) ** 2)))
-    assert told["coverage"] == np.mean((trace.y >= lower) & (trace.y <= upper))
+    assert told["rmse"] == pytest.approx(np.sqrt(np.mean((trace.y - trace.mean)[1:] ** 2)))
+    assert told["coverage"] == np.mean(((trace.y >= lower) & (trace.y <= upper))[1:])
     assert (told["rows"], told["size"]) == (1500, trace.size[-1])
 
 
@@ -136,3 +136,61 @@ def test_plots_and_datasets_need_no_import_of_their_own():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def before_data(n: int = 60):
+    """Return a stream of one input around 70, which no model that has seen nothing expects."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-3, 3, (n, 1))
+    return X, 70 + np.sin(X[:, 0]) + 0.1 * rng.standard_normal(n)
+
+
+def test_a_row_that_was_predicted_before_any_data_is_not_scored():
+    X, y = before_data()
+    model = ogp.Auto(rows=20)
+    first, later = ogp.run(model, X[:40], y[:40]), ogp.run(model, X[40:], y[40:])
+    assert first.scored.tolist() == [False] + [True] * 39  # nothing was known of row 0
+    assert later.scored.all()  # the model goes on
+    told = first.summary()
+    assert (told["rows"], told["scored"]) == (40, 39)
+    assert told["rmse"] == pytest.approx(np.sqrt(np.mean((first.y - first.mean)[1:] ** 2)), rel=1e-12)
+    assert told["log_density"] == pytest.approx(first.log_density[1:].mean(), rel=1e-12)
+    assert abs(first.y[0] - first.mean[0]) > 60  # it would have been all of the error
+    assert told["rmse"] < 2.0
+    assert "40 rows, 1 not scored, RMSE" in repr(first)
+    assert "not scored" not in repr(later)
+    assert len(first.to_frame()) == 40  # every prediction is kept
+    assert repr(first.first(1)) == "Trace(1 rows, none scored: the model had seen no data)"
+
+
+def test_with_a_horizon_more_rows_are_predicted_before_any_data():
+    X, y = before_data()
+    for model in (ogp.Lagged(ogp.KRLST().scaled(), lags=2, horizon=3), ogp.Lagged(ogp.KRLST(), lags=0, horizon=3)):
+        outer = ogp.Calibrated(model)
+        assert ogp.run(outer, X, y).scored.tolist() == [False] * 3 + [True] * (len(y) - 3)
+    assert ogp.run(ogp.Mixture([ogp.KRLST(), model]), X, y).scored.tolist() == [False] + [True] * (len(y) - 1)
+
+
+@pytest.mark.parametrize("engine", ["python", "auto"])
+def test_the_first_row_of_each_key_is_not_scored(engine, tmp_path):
+    from onlinegp.keyed import step
+
+    X, y = before_data(6)
+    keys, model = ["a", "b", "a", "a", "c", "b"], ogp.KRLST(budget=5, engine=engine)
+    first = [False, False, True, True, False, True]
+    fleet = ogp.Fleet(model)
+    assert fleet.run(keys, X, y).scored.tolist() == first
+    assert fleet.run([*keys, "d"], np.vstack([X, X[:1]]), np.append(y, 1.0)).scored.tolist() == [True] * 6 + [False]
+    with ogp.Fleet(model, store=tmp_path / "f.db", keep=2) as stored:
+        stored.begin(1)
+        stored.newer(keys, range(6))  # keys that have an order, and have learned nothing
+        assert stored.run(keys, X, y).scored.tolist() == first
+    with ogp.Fleet.load(tmp_path / "f.db") as stored:
+        assert stored.run(keys, X, y).scored.all()
+    assert (
+        ogp.Fleet(ogp.Lagged(model, lags=1, horizon=2)).run(keys, X, y).scored.tolist()
+        == [False] * 3 + [True] + [False] * 2
+    )
+    state, trace = step(model, None, X, y)
+    assert trace.scored.tolist() == [False] + [True] * 5
+    assert step(model, state, X, y)[1].scored.all()

@@ -16,7 +16,7 @@ from onlinegp import frames
 from onlinegp.checks import Array, check_X, check_Xy, count, no_features
 from onlinegp.engine import thread_count
 from onlinegp.engine.keys import keys_of_file, listed
-from onlinegp.engine.members import Members, in_order
+from onlinegp.engine.members import Members, in_order, known_before
 from onlinegp.files.atomic import write_atomically
 from onlinegp.files.container import ModelFileError, as_model_file_error, chunks, unpack
 from onlinegp.files.stacks import stacked, unstacked
@@ -111,12 +111,13 @@ class Fleet:
         origin = frames.origin(X)
         with self._lock:
             members, keys, X, Y = self._events(keys, X, y)
-            size, said, order = np.empty(len(X), dtype=np.int64), [], []
+            size, scored, said, order = np.empty(len(X), dtype=np.int64), np.empty(len(X), dtype=bool), [], []
             for rows, which in self._home.parts(keys, learn=True):
+                scored[rows] = known_before(members, which, self.model.delay)
                 predictions, size[rows] = members.run(which, X[rows], Y[rows], self._threads())
                 said.append(self._sound(predictions, keys, rows))
                 order.append(rows)
-            trace = Trace(in_order(said, order), Y.copy(), size, origin)
+            trace = Trace(in_order(said, order), Y.copy(), size, scored, origin)
             return trace.output(0) if self._single else trace
 
     def begin(self, features: int, outputs: int | None = None) -> Self:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from onlinegp import frames
 from onlinegp.checks import check_Xy, no_features
+from onlinegp.engine.members import known_before
 from onlinegp.engine.records import ABOUT, about_of
 from onlinegp.files.container import as_model_file_error
 from onlinegp.models.base import OnlineRegressor
@@ -81,9 +82,10 @@ def step(
     members.grow(1)
     if state is not None:
         members.unpack(only, [state], single)
-    Y = y.reshape(len(y), outputs)
-    said, size = members.run(np.zeros(len(Y), dtype=np.int64), values, Y, 1)
-    trace = Trace(all_finite(said, lambda i: repr(model), model.remedy), Y.copy(), size)
+    Y, which = y.reshape(len(y), outputs), np.zeros(len(y), dtype=np.int64)
+    scored = known_before(members, which, model.delay)
+    said, size = members.run(which, values, Y, 1)
+    trace = Trace(all_finite(said, lambda i: repr(model), model.remedy), Y.copy(), size, scored)
     (new,) = members.pack(only, single, compact)
     return new, trace.output(0) if single else trace
 

@@ -35,11 +35,13 @@ class Trace:
     predictions : the predictive distributions of y, noise included
     y : (n,) or (n, outputs), the values that were then learned
     size : (n,), the number of centers after the row was learned
+    scored : (n,), whether the prediction counts in `summary`: False if it was made before the model had seen any data
     """
 
     predictions: Predictions
     y: Array
     size: Sizes
+    scored: NDArray[np.bool_]
     origin: frames.Origin | None = field(default=None)  # the frame that X was
 
     def __len__(self) -> int:
@@ -82,18 +84,24 @@ class Trace:
         return self.predictions.interval(level)
 
     def summary(self) -> dict[str, float]:
-        """Return the main figures: rows, rmse, log_density, coverage of the 95% intervals, and size at the end.
+        """Return the main figures: rows, scored, rmse, log_density, coverage of the 95% intervals, and size at the end.
 
-        With several outputs, errors, densities and coverage are averages over them.
+        Rows that were predicted before the model had seen any data are not scored. With several outputs, errors,
+        densities and coverage are averages over them. NaN if no row was scored.
         """
         if not len(self):
-            return {"rows": 0}
+            return {"rows": 0, "scored": 0}
         lower, upper = self.interval(LEVEL)
+
+        def mean(values: Array) -> float:
+            return float(np.mean(values[self.scored])) if self.scored.any() else np.nan
+
         return {
             "rows": len(self),
-            "rmse": float(np.sqrt(np.mean((self.y - self.mean) ** 2))),
-            "log_density": float(np.mean(self.log_density)),
-            "coverage": float(np.mean((lower <= self.y) & (self.y <= upper))),
+            "scored": int(self.scored.sum()),
+            "rmse": mean((self.y - self.mean) ** 2) ** 0.5,
+            "log_density": mean(self.log_density),
+            "coverage": mean((lower <= self.y) & (self.y <= upper)),
             "size": int(self.size[-1]),
         }
 
@@ -103,6 +111,10 @@ class Trace:
         if not told["rows"]:
             return ["no rows"]
         outputs = "" if self.y.ndim == 1 else f" of {self.y.shape[1]} outputs"
+        skipped = told["rows"] - told["scored"]
+        if not told["scored"]:
+            return [f"{told['rows']} rows{outputs}, none scored: the model had seen no data"]
+        outputs += f", {skipped} not scored" if skipped else ""
         figures = (
             f"{told['rows']} rows{outputs}, RMSE {told['rmse']:.4g}, log density {told['log_density']:.3f}, "
             f"{LEVEL:.0%} intervals cover {told['coverage']:.1%}, {told['size']} centers"
@@ -132,7 +144,7 @@ class Trace:
 
     def output(self, i: int) -> Trace:
         """Return the trace of one of several outputs."""
-        return Trace(self.predictions.output(i), self.y[:, i], self.size, self.origin)
+        return Trace(self.predictions.output(i), self.y[:, i], self.size, self.scored, self.origin)
 
     def first(self, rows: int) -> Trace:
         """Return the beginning of the trace."""
@@ -142,7 +154,9 @@ class Trace:
             if self.origin is None or self.origin.index is None
             else replace(self.origin, index=self.origin.index[part])
         )
-        return Trace(self.predictions.rows(part), self.y[part], self.size[part], origin or self.origin)
+        return Trace(
+            self.predictions.rows(part), self.y[part], self.size[part], self.scored[part], origin or self.origin
+        )
 
     def to_frame(self, *, level: float = 0.95, kind: str | None = None) -> Any:
         """Return a data frame with the columns mean, std, lower, upper, log_density and size.

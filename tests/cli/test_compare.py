@@ -219,7 +219,9 @@ def result(
     y = np.zeros(rows)
     curves = Curves()
     for part, counts in ((slice(0, 100), False), (slice(100, rows), True)):
-        said = Said(Gaussian(e[part], np.full(len(e[part]), std)), np.zeros(len(e[part])))
+        said = Said(
+            Gaussian(e[part], np.full(len(e[part]), std)), np.zeros(len(e[part])), np.ones(len(e[part]), dtype=bool)
+        )
         curves.add(Rows.of(y[part], said, level=0.95, counts=counts))
     density = float(Gaussian(e, np.full(rows, std)).log_density(y)[100:].mean())
     figures = {"log_density": density, "rmse": float((e[100:] ** 2).mean() ** 0.5), "scored": rows - 100}

@@ -46,7 +46,7 @@ def predicted(y, mean, std=1.0, *, counts=True) -> Rows:
     mean = np.asarray(mean, dtype=np.float64)
     return Rows.of(
         np.asarray(y, dtype=np.float64),
-        Said(Gaussian(mean, np.full(len(mean), std)), np.ones(len(mean))),
+        Said(Gaussian(mean, np.full(len(mean), std)), np.ones(len(mean)), np.ones(len(mean), dtype=bool)),
         level=0.95,
         counts=counts,
     )

@@ -114,6 +114,22 @@ def test_tuning_from_a_pipe_answers_at_once_and_equals_the_file(data):
     assert from_file.count(b"\n") == 251
 
 
+def test_a_row_that_is_predicted_before_any_data_is_not_scored(tmp_path):
+    x = np.random.default_rng(0).uniform(-3, 3, 50)
+    data = tmp_path / "seventy.csv"
+    data.write_text("x,y\n" + "".join(f"{a},{70 + np.sin(a)}\n" for a in x))
+    options = ["--tune", "0", "--model", "krlst", "--noise", "0.01", "--summary", tmp_path / "figures.json"]
+    done = inside("run", data, *options, "--flag", "0.001", "--report", tmp_path / "report.html")
+    assert "scored 49 rows (1 not: " in done.stderr.decode()
+    figures, said = json.loads((tmp_path / "figures.json").read_text()), rows_of(done.stdout)
+    assert figures["scored"] == 49
+    assert abs(numbers(said, "mean")[0] - 70) > 60
+    error = (numbers(said, "y") - numbers(said, "mean"))[1:]
+    assert figures["rmse"] == pytest.approx(np.sqrt(np.mean(error**2)))
+    assert said[0]["flag"] == ""  # no surprise: nothing was expected
+    assert figures["surprises"][0]["row"] != 1
+
+
 def test_no_option_at_all(data, tmp_path):
     done = inside("run", data, "--summary", tmp_path / "figures.json")
     told = done.stderr.decode()

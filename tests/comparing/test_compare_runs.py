@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
+from onlinegp.batch.choice import prequential
 from onlinegp.comparing import contest, intervals
 from onlinegp.comparing.results import Comparison
 from onlinegp.datasets import channel_switch
@@ -206,15 +207,30 @@ def test_figures_are_those_of_plain_runs(found):
     for seed in range(4):
         X, y = channel(seed)
         trace = ogp.run(ogp.LinearRLS(noise=0.1), X, y)
-        errors.append((trace.mean - y) ** 2)
+        errors.append(np.append(np.nan, (trace.mean - y)[1:] ** 2))  # nothing was known of the first row
         densities.append(trace.log_density)
     entry = found["as it is"]
+    assert "row that is predicted before any was learned, the first, is not scored" in " ".join(repr(found).split())
     np.testing.assert_allclose(entry.of("error"), np.array(errors), rtol=1e-12)  # windows of one row
     np.testing.assert_allclose(entry.of("steady_density"), np.array(densities)[:, -30:].mean(axis=1))
     steady = np.array(errors)[:, -30:].mean()
     assert found.steady_state("as it is").value == pytest.approx(10 * np.log10(steady))
     assert entry.runs[0].multiplications == ogp.LinearRLS().multiplications(0, 5)
     assert entry.runs[0].bytes == 8 * (36 + 6 + 1)
+
+
+def test_a_row_before_any_data_is_scored_in_no_part_of_a_comparison():
+    def stream(seed: int):
+        X = np.random.default_rng(seed).normal(size=(20, 1))
+        return X, 70 + X[:, 0]
+
+    found = ogp.compare([ogp.LinearRLS()], stream, runs=2, window=10, steady=20, jobs=1)
+    errors = [(ogp.run(ogp.LinearRLS(), *stream(seed)).mean - stream(seed)[1]) ** 2 for seed in range(2)]
+    np.testing.assert_allclose(found["LinearRLS"].of("steady_error"), [e[1:].mean() for e in errors])
+    np.testing.assert_allclose(found["LinearRLS"].of("error"), [[e[1:10].mean(), e[10:].mean()] for e in errors])
+    assert prequential(ogp.LinearRLS(), *stream(0), last=1.0).squared_error == pytest.approx(errors[0][1:].mean())
+    short = ogp.compare([ogp.LinearRLS()], lambda seed: [rows[:1] for rows in stream(seed)], runs=2, jobs=1)
+    assert "Use longer runs" in short["LinearRLS"].why
 
 
 def test_the_users_backend_runs_it_and_finds_the_same(found):

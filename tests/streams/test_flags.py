@@ -22,7 +22,7 @@ NOISE = ["--model", "krlst", "--kernel", "rbf(1.0)", "--noise", "0.01", "--budge
 def rows_with(z, std=2.0, **kwargs):
     """Rows that are z standard deviations from their predictions."""
     z = np.asarray(z, dtype=np.float64)
-    said = Said(Gaussian(np.full(len(z), 5.0), np.full(len(z), std)), np.zeros(len(z)))
+    said = Said(Gaussian(np.full(len(z), 5.0), np.full(len(z), std)), np.zeros(len(z)), np.ones(len(z), dtype=bool))
     return Rows.of(5.0 + std * z, said, level=0.95, **({"counts": True} | kwargs))
 
 

@@ -66,12 +66,17 @@ class Trial:
 
 
 def prequential(model: OnlineRegressor, X: Array, y: Array, *, last: float = 0.5) -> Outcome:
-    """Return how well the last rows, this share of them, were predicted, each before it was learned."""
-    scored = slice(int((1.0 - last) * len(y)), None)
+    """Return how well the last rows, this share of them, were predicted, each before it was learned.
+
+    A row that was predicted before any was learned does not count.
+    """
     with np.errstate(all="ignore"):
         try:
             trace = model.run(X, y)
         except (ValueError, FloatingPointError):  # it broke down: not a model for these rows
+            return Outcome(rows=len(y))
+        scored = trace.scored & (np.arange(len(y)) >= int((1.0 - last) * len(y)))
+        if not scored.any():
             return Outcome(rows=len(y))
         density, error = trace.log_density[scored].mean(), ((trace.mean - y)[scored] ** 2).mean()
     if not np.isfinite([density, error]).all():

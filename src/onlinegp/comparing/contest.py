@@ -254,18 +254,25 @@ def run_one(one: Prepared, seed: int, X: Array, y: Array, settings: Settings) ->
             began = thread_time()
             parts.append(model.run(X[split:], y[split:]))
             seconds = thread_time() - began
-            error = np.concatenate([((part.y - part.mean) ** 2).reshape(len(part), -1).mean(axis=1) for part in parts])
-            density = np.concatenate([part.log_density.reshape(len(part), -1).mean(axis=1) for part in parts])
+            scored = np.concatenate([part.scored for part in parts])
+            error, density = (
+                np.where(scored, np.concatenate([one.reshape(len(one), -1).mean(axis=1) for one in values]), np.nan)
+                for values in ([(part.y - part.mean) ** 2 for part in parts], [part.log_density for part in parts])
+            )
     except (ValueError, FloatingPointError) as why:
         return Run(wrong=str(why))
-    last, size = parts[-1], float(parts[-1].size.mean())
+    last, size, steady = parts[-1], float(parts[-1].size.mean()), scored[split:]
+    if not steady.any():
+        return Run(
+            wrong=f"no row was scored: the {len(y)} rows were predicted before any was learned. Use longer runs."
+        )
     lower, upper = last.interval(LEVEL)
     return Run(
         error=_windows(error, settings.window),
         density=_windows(density, settings.window),
-        steady_error=float(error[split:].mean()),
-        steady_density=float(density[split:].mean()),
-        coverage=float(np.mean((lower <= last.y) & (last.y <= upper))),
+        steady_error=float(error[split:][steady].mean()),
+        steady_density=float(density[split:][steady].mean()),
+        coverage=float(np.mean(((lower <= last.y) & (last.y <= upper))[steady])),
         size=size,
         microseconds=1e6 * seconds / settings.steady,
         multiplications=model.multiplications(size, X.shape[1]),
@@ -284,9 +291,10 @@ def _named(name: str) -> Iterator[None]:
 
 
 def _windows(values: Array, width: int) -> Array:
-    """Return the means of consecutive windows; the last may be shorter."""
-    starts = np.arange(0, len(values), width)
-    return np.add.reduceat(values, starts) / np.diff(np.append(starts, len(values)))
+    """Return the means of consecutive windows, of values that are not NaN; the last window may be shorter."""
+    starts, there = np.arange(0, len(values), width), ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        return np.add.reduceat(np.where(there, values, 0.0), starts) / np.add.reduceat(there, starts, dtype=np.int64)
 
 
 def _bytes(model: OnlineRegressor) -> int:

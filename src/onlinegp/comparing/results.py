@@ -42,7 +42,7 @@ class Run:
 
     Attributes
     ----------
-    error, density : mean squared errors and log densities of the windows, (points,)
+    error, density : mean squared errors and log densities of the windows, (points,); NaN where no row was scored
     steady_error, steady_density, coverage : means over the steady state; the coverage is that of 95% intervals
     size : the number of centers, mean over the steady state
     microseconds : processor time per sample in the steady state, predicting and learning

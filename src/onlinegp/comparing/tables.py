@@ -57,7 +57,8 @@ def described(found: Comparison) -> str:
     short = "" if s.rows >= SHORT else " They are short, and the steady state is hardly one: use fewer, of more rows."
     where = "" if s.since == 0 else f" after row {s.since}"
     return (
-        f"{len(s.seeds)} runs of {s.rows} rows.{short} Steady state: the last {s.steady} rows of each. Intervals: "
+        f"{len(s.seeds)} runs of {s.rows} rows.{short} Steady state: the last {s.steady} rows of each. A "
+        f"row that is predicted before any was learned, the first, is not scored. Intervals: "
         f"{s.level:.0%}, Student's t over runs; behind the best: paired over runs. Converged: samples{where} until the "
         f"mean error of {s.window} rows is within {CONVERGED:g} dB of the steady state. {tuned} Processor time was "
         f"measured, multiplications are from the formula of each class, both per sample; * marks those that no other "

@@ -16,6 +16,7 @@ from onlinegp.files.container import ModelFileError, as_model_file_error
 from onlinegp.learner import Contents, Learner
 from onlinegp.predictions import Predictions
 from onlinegp.recipes.contents import checked
+from onlinegp.recipes.records import has_learned
 from onlinegp.recipes.update import Recipe
 
 Which = NDArray[np.int64]
@@ -39,6 +40,10 @@ class Members(Protocol):
 
     def clear(self, member: int) -> None:
         """Let a member forget all that it has learned."""
+
+    def seen(self, which: Which) -> Which:
+        """Return how many rows each of these members has learned; a compiled one says only whether it has any."""
+        ...
 
     def learn(self, which: Which, X: Array, Y: Array, threads: int) -> None:
         """Learn the events."""
@@ -89,6 +94,9 @@ class LearnerMembers:
 
     def clear(self, member: int) -> None:
         self._members[member] = self._start()
+
+    def seen(self, which: Which) -> Which:
+        return np.fromiter((self._members[i].seen for i in which.tolist()), np.int64, len(which))
 
     def learn(self, which: Which, X: Array, Y: Array, threads: int) -> None:
         for member, rows in _by_member(which):
@@ -150,17 +158,25 @@ class NativeMembers:
         self._core = _native.Members(packed_recipe(recipe, features), features, outputs, is_single(recipe, dtype))
         self._core.grow(1)
         self._nothing = self._core.save(0)
+        self._begun: Which = np.zeros(1, dtype=np.int64)  # one for each member that has learned a row
 
     def grow(self, count: int) -> None:
         self._core.grow(count)
+        self._begun = np.append(self._begun, np.zeros(max(0, count - len(self._begun)), dtype=np.int64))
 
     def clear(self, member: int) -> None:
         self._core.load(member, self._nothing)
+        self._begun[member] = 0
+
+    def seen(self, which: Which) -> Which:
+        return self._begun[which]
 
     def learn(self, which: Which, X: Array, Y: Array, threads: int) -> None:
+        self._begun[which] = 1
         self._core.learn(which, X, Y, threads)
 
     def run(self, which: Which, X: Array, Y: Array, threads: int) -> tuple[Predictions, NDArray[np.int64]]:
+        self._begun[which] = 1
         mean, variance, size = self._core.run(which, X, Y, threads)
         return gaussian(mean, variance), size
 
@@ -180,12 +196,14 @@ class NativeMembers:
             self._core.unpack(which, states, single)
         except ValueError as error:
             raise ModelFileError(str(error)) from None
+        self._begun[which] = [has_learned(state) for state in states]
 
     def dump(self, member: int) -> Contents:
         return self._core.save(member)
 
     def load(self, member: int, contents: Contents) -> None:
         self._core.load(member, checked(contents, self._buffers, self.recipe.budget))
+        self._begun[member] = contents["seen"] > 0
 
 
 def recipe_members(engine: str, recipe: Recipe, features: int, outputs: int, dtype: str) -> Members:
@@ -195,6 +213,15 @@ def recipe_members(engine: str, recipe: Recipe, features: int, outputs: int, dty
         lambda: NativeMembers(recipe, features, outputs, dtype),
         lambda: LearnerMembers(lambda: RecipeLearner(engine, recipe, features, outputs, dtype)),
     )
+
+
+def known_before(members: Members, which: Which, delay: int) -> NDArray[np.bool_]:
+    """Return for each event, before any is learned, whether its member will have seen at least `delay` rows by then."""
+    known = members.seen(which) >= delay
+    early = np.flatnonzero(~known)
+    for _, rows in _by_member(which[early]) if len(early) else ():
+        known[early[rows]] = members.seen(which[early[rows]]) + np.arange(len(rows)) >= delay
+    return known
 
 
 def _by_member(which: Which) -> Any:

@@ -113,6 +113,11 @@ class OnlineRegressor(Estimator):
         """
         return None
 
+    @property
+    def delay(self) -> int:
+        """How many rows at the start are predicted before any value of y is known: one, or the horizon."""
+        return 1
+
     # Learning
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -155,7 +160,8 @@ class OnlineRegressor(Estimator):
             before, block = learner.seen, BLOCK if progress else len(X)
             parts = [learner.run(X[i : i + block], Y[i : i + block]) for i in _shown(len(X), block, self, progress)]
             predictions = Predictions.joined([said for said, _ in parts])
-            trace = Trace(predictions, Y.copy(), np.concatenate([size for _, size in parts]), origin)
+            size, scored = np.concatenate([size for _, size in parts]), before + np.arange(len(X)) >= self.delay
+            trace = Trace(predictions, Y.copy(), size, scored, origin)
             trace = trace.output(0) if self._single else trace
             self._health.remember(learner, X, Y)
             try:

@@ -49,6 +49,11 @@ def about_state(data: bytes) -> dict[str, Any]:
     return _head(data)[0]
 
 
+def has_learned(data: bytes) -> bool:
+    """Return whether what `pack_state` wrote has learned a row."""
+    return _head(data)[1]["seen"] > 0
+
+
 def unpack_state(data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return features, outputs and single of what `pack_state` wrote, and the contents; or raise a ModelFileError."""
     about, numbers, names = _head(data)

@@ -47,6 +47,10 @@ class OuterRegressor(OnlineRegressor):
     def features_optional(self) -> bool:
         return self._inside().features_optional
 
+    @property
+    def delay(self) -> int:
+        return self._inside().delay
+
     def _inside(self) -> OnlineRegressor:
         """Return the model inside, if it is one."""
         if isinstance(self.model, OnlineRegressor):

@@ -73,6 +73,10 @@ class Lagged(OuterRegressor):
     def features_optional(self) -> bool:
         return self._sizes()[0] > 0 or super().features_optional
 
+    @property
+    def delay(self) -> int:
+        return self._sizes()[1] + super().delay - 1
+
     def start(self, features: int, outputs: int) -> LaggedLearner:
         lags, horizon = self._sizes()
         width = features + lags * outputs

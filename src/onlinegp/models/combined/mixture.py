@@ -102,6 +102,10 @@ class Mixture(OnlineRegressor):
     def features_optional(self) -> bool:
         return all(model.features_optional for _, model in self.named())
 
+    @property
+    def delay(self) -> int:
+        return min(model.delay for _, model in self.named())
+
     def named(self) -> list[tuple[str, OnlineRegressor]]:
         """Return the members with their names, if they are such."""
         if isinstance(self.models, str | OnlineRegressor) or not hasattr(self.models, "__iter__"):

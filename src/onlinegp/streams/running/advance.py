@@ -20,16 +20,21 @@ from onlinegp.streams.errors import BrokeDown
 
 @dataclass(frozen=True)
 class Said:
-    """What was predicted of rows before they were learned, NaN where nothing could be, and the sizes after them."""
+    """What was predicted of rows before they were learned, NaN where nothing could be, and the sizes after them.
+
+    `known` says whether the model had seen any data by then.
+    """
 
     predictions: Predictions
     size: NDArray[Any]
+    known: NDArray[np.bool_]
 
     @classmethod
     def joined(cls, parts: Sequence[Said]) -> Said:
         if not parts:
-            return cls(Gaussian(np.empty(0), np.empty(0)), np.empty(0))
-        return cls(Predictions.joined([part.predictions for part in parts]), np.concatenate([p.size for p in parts]))
+            return cls(Gaussian(np.empty(0), np.empty(0)), np.empty(0), np.empty(0, dtype=bool))
+        size, known = np.concatenate([p.size for p in parts]), np.concatenate([p.known for p in parts])
+        return cls(Predictions.joined([part.predictions for part in parts]), size, known)
 
     def __len__(self) -> int:
         return len(self.size)
@@ -50,13 +55,14 @@ def advance(model: OnlineRegressor, X: Array, y: Array, *, learn: bool = True) -
             with np.errstate(all="ignore"):  # what comes of it is judged by the model
                 if learn and not missing:
                     trace = model.run(rows, y[part])  # type: ignore[arg-type]
-                    said.append(Said(trace.predictions, trace.size))
+                    said.append(Said(trace.predictions, trace.size, trace.scored))
                 else:
                     predictions = model.skip(X[part], None if missing else y[part])
-                    said.append(Said(predictions, np.full(len(predictions), size_of(model))))
+                    size, known = size_of(model), model.__sklearn_is_fitted__()
+                    said.append(Said(predictions, np.full(len(predictions), size), np.full(len(predictions), known)))
         except BreakdownError as error:
             if error.trace is not None:
-                said.append(Said(error.trace.predictions, error.trace.size))
+                said.append(Said(error.trace.predictions, error.trace.size, error.trace.scored))
             raise BrokeDown(innermost(model), error.reason, said=Said.joined(said)) from error
         except ValueError as error:
             if not size_of(model):  # it has not learned anything yet, so a parameter is wrong

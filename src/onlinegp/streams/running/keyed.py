@@ -214,10 +214,11 @@ class KeyedJob(Job):
                 for part, missing in stretches(np.isnan(y)):
                     if missing:
                         predictions = self._without_target(keys[part], X[part])
-                        said.append(Said(predictions, np.zeros(len(predictions), dtype=np.int64)))
+                        nothing = np.zeros(len(predictions), dtype=np.int64)
+                        said.append(Said(predictions, nothing, nothing == 1))
                     else:
                         trace = self.fleet.run(keys[part], _features(X[part]), y[part])
-                        said.append(Said(trace.predictions, trace.size))
+                        said.append(Said(trace.predictions, trace.size, trace.scored))
         except BreakdownError as error:
             assert self.model is not None
             raise BrokeDown(innermost(self.model), str(error)) from None

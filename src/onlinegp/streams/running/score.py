@@ -42,7 +42,7 @@ class Rows:
     def of(cls, y: Array, said: Said, *, level: float, counts: bool) -> Rows:
         """Ask the predictions for what is written and scored; NaN where either target or prediction is missing."""
         p = said.predictions
-        scored = ~(np.isnan(y) | np.isnan(p.mean)) & counts
+        scored = ~(np.isnan(y) | np.isnan(p.mean)) & said.known & counts
         return cls(y, p.mean, p.std, *p.interval(level), p.log_density(y), p.cdf(y), said.size, scored, p)
 
     @cached_property

@@ -8,6 +8,8 @@ from typing import Any
 from onlinegp.streams.running.advance import size_of
 from onlinegp.streams.running.job import Job
 
+UNSCORED = "used for tuning, without a target, or predicted before any was learned"
+
 
 def summary(job: Job) -> dict[str, Any]:
     """Return the figures of a run."""
@@ -36,14 +38,16 @@ def summary_lines(figures: dict[str, Any]) -> list[str]:
     centers = "" if "keys" in figures else f", {figures['centers']} centers"  # of one model
     lines = [f"{figures['rows']} rows{rejected}, {figures['rows_per_second']:,.0f} per second{centers}"]
     if not figures["scored"]:
-        return [*lines, "no row was scored: every one was used for tuning, or has no target"]
+        return [*lines, f"no row was scored: {UNSCORED}"]
+    others = figures["rows"] - figures["scored"]
+    without = f" ({others} not: {UNSCORED})" if others else ""
     nmse = "none (the target is constant)" if figures["nmse_db"] is None else f"{figures['nmse_db']:.2f} dB"
     lines += [_flagged(figures["flags"])] if "flags" in figures else []
     if figures.get("commands", {}).get("done"):
         lines.append(f"commands on a flag: {figures['commands']['done']}, {figures['commands']['failed']} failed")
     return [
         *lines,
-        f"scored {figures['scored']} rows: nMSE {nmse}, RMSE {figures['rmse']:.4g}, "
+        f"scored {figures['scored']} rows{without}: nMSE {nmse}, RMSE {figures['rmse']:.4g}, "
         f"log density {figures['log_density']:.3f}, {figures['level']:.0%} intervals cover {figures['coverage']:.1%}",
     ]
 

@@ -60,7 +60,7 @@ class WarmUp:
             self._count(value)
         n = len(averages)
         self._keep(X[:n], y[:n], np.array(averages))
-        return Said(Gaussian(mean[:n], std[:n]), np.zeros(n))
+        return Said(Gaussian(mean[:n], std[:n]), np.zeros(n), np.zeros(n, dtype=bool))
 
     def next(self) -> Gaussian:
         """Return what is predicted of the row that comes next."""

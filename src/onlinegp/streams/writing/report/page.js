@@ -291,12 +291,13 @@ function table(id, head, rows, texts) {  // the first `texts` columns are text
 const f = data.figures, heading = `${data.model}: ${data.target} of ${data.source === "-" ? "standard input" : data.source}`;
 find("title").textContent = heading;
 function story() {
-  if (!f.scored) return "No row was scored: every one was used for tuning, or has no target.";
+  if (!f.scored) return "No row was scored: every one was used for tuning, has no target, or was predicted before any was learned.";
   const b = data.baselines;
   const against = name => known(b[name]) && b[name] > 0 ? percent(b.model / b[name]) + " of that of " : "";
   return `Each row was predicted before it was learned. Of ${whole(f.scored)} scored rows, ${percent(f.coverage)} fell into their ` +
     `${level} intervals. The root mean squared error is ${short(f.rmse)}: ${against("persistence")}the value before ` +
-    `(persistence), ${against("mean")}the mean of the target.` + (data.tuning ? ` The first ${whole(data.tuning)} rows were used for tuning.` : "");
+    `(persistence), ${against("mean")}the mean of the target.` + (data.tuning ? ` The first ${whole(data.tuning)} rows were used for tuning.` : "") +
+    (f.rows - f.scored > data.tuning ? ` ${whole(f.rows - f.scored)} rows are not scored: used for tuning, without a target, or predicted before any was learned.` : "");
 }
 find("story").textContent = story();
 const tiles = [["rows", whole(f.rows)], ["scored", whole(f.scored)], ["nMSE", known(f.nmse_db) ? f.nmse_db.toFixed(2) + " dB" : "-"],
