@@ -184,3 +184,14 @@ def test_an_interrupt_leaves_all_members_with_the_same_rows():
     assert {member.seen for member in model._working.members.values()} == {seen}
     fresh = ogp.Mixture([ogp.KRLST(budget=100), ogp.LinearRLS(engine="python"), ogp.LinearRLS()])
     assert fresh.fit(X[:seen], y[:seen]).weights_ == model.weights_
+
+
+def test_rows_that_several_members_keep_are_counted_once():
+    X = np.random.default_rng(0).normal(size=(150, 1))
+    members = [("all", ogp.LocalGP(store=None)), ("again", ogp.LocalGP(store=None, noise=0.1)), ("line", ogp.LinearRLS())]
+    model = ogp.Mixture([*members, ("few", ogp.KRLST(budget=10))])
+    trace = ogp.run(model, X, X[:, 0])
+    assert trace.size.tolist() == list(range(1, 151))
+    assert model.size_ == 150
+    assert "150 rows, 1 not scored" in repr(trace)
+    assert repr(trace).endswith("150 centers)")

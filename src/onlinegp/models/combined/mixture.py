@@ -184,7 +184,8 @@ class MixtureLearner:
 
     @property
     def size(self) -> int:
-        return sum(member.size for member in self.members.values())
+        """The size of the largest member: the members keep rows of one stream, which are not counted twice."""
+        return max(member.size for member in self.members.values())
 
     def weights(self) -> Array:
         """Return the weights that the next row is predicted with, (members,)."""
@@ -209,7 +210,7 @@ class MixtureLearner:
             log_std = _log_std(said)
             weights = self._gated(weights, log_std, fading_means(log_std, self._keep, self._total, self._count))
         self.seen += len(X)
-        return self._mixed(weights, said), np.sum([size for _, size in ran], axis=0)
+        return self._mixed(weights, said), np.max([size for _, size in ran], axis=0)
 
     def predict(self, X: Array) -> Predictions:
         return self._now(tuple(member.predict(X) for member in self.members.values()))
