@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +58,24 @@ def test_the_demonstration(tmp_path, capsys):
     assert all(result.name in told for result in results)
     assert "onlinegp run data.csv" in told
     assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_wheel_without_a_compiler_is_not_for_every_platform(tmp_path):
+    """pip keeps the wheels that it builds: one for any platform would be installed where there is a compiler."""
+    pytest.importorskip("scikit_build_core")
+    copy = tmp_path / "copy"
+    for name in ("src", "native"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    for name in ("pyproject.toml", "CMakeLists.txt", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy)
+    code = f"from scikit_build_core.build import build_wheel; print(build_wheel({str(tmp_path)!r}))"
+    environment = os.environ | {"CC": "/bin/false", "CXX": "/bin/false"}
+    done = subprocess.run([sys.executable, "-c", code], cwd=copy, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    tags = wheel.name.split("-", 2)[2]
+    assert tags.startswith("py3-none-")  # a compiled one, cp311-cp311-PLATFORM, goes before it
+    assert not tags.endswith("-any.whl")
 
 
 def test_an_unknown_command_is_refused(capsys):

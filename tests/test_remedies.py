@@ -37,6 +37,30 @@ def test_a_dict_where_numbers_are_meant(learned):
     assert not learned or model.n_samples_seen_ == len(X)
 
 
+@pytest.mark.parametrize("learned", [False, True])
+def test_text_where_a_number_is_meant(learned):
+    model = ogp.KRLST().fit(X, Y) if learned else ogp.KRLST()
+    for name, call in (("x", lambda: model.learn_one("ab", 1.0)), ("y", lambda: model.learn_one([1.0], "ab"))):
+        with pytest.raises(ValueError, match=rf"^{name} must hold numbers, got the text 'ab'\. Convert it, or leave"):
+            call()
+    with pytest.raises(TypeError, match=r"^y must hold numbers, got \{\} \(dict\): an argument must be free of"):
+        model.learn_one([1.0], np.array({}, dtype=object))
+    assert not learned or model.n_samples_seen_ == len(X)
+
+
+@pytest.mark.parametrize(
+    ("call", "rule"),
+    [
+        (lambda: ogp.Auto(200), "budget; all are passed by name"),
+        (lambda: ogp.KRLST(RBF(), 0.1), "engine; all but the first are passed by name"),
+        (lambda: ogp.KRLST(nois=0.1), "engine; all but the first are passed by name"),
+    ],
+)
+def test_parameters_that_are_passed_by_name(call, rule):
+    with pytest.raises(TypeError, match=rule):
+        call()
+
+
 def test_a_class_where_a_model_is_meant():
     with pytest.raises(TypeError, match=r"got the class KRLST\. Make one: KRLST\(\)"):
         ogp.run(ogp.KRLST, X, Y)

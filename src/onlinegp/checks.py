@@ -216,11 +216,13 @@ def _refuse_masked(values: Any, name: str) -> None:
 
 def _numbers_from(array: NDArray[Any], name: str) -> Array:
     """Objects that hold numbers become numbers; text and everything else is refused by value."""
-    for value in array.ravel():
-        if isinstance(value, (str, bytes)) or not isinstance(value, (numbers.Real, np.bool_)):
-            raise (TypeError if not isinstance(value, (str, bytes)) else ValueError)(
-                f"{name} must hold numbers, got {value!r} ({type(value).__name__}); "
-                f"the argument must be a string or a number only where it converts to one. Convert or drop that column."
+    for value in array.ravel().tolist():
+        if isinstance(value, (str, bytes)):
+            raise ValueError(f"{name} must hold numbers, got the text {value!r}. Convert it, or leave that column out.")
+        if not isinstance(value, (numbers.Real, np.bool_)):  # in words that scikit-learn's checks look for
+            raise TypeError(
+                f"{name} must hold numbers, got {value!r} ({type(value).__name__}): an argument must be free of strings"
+                f" and of whatever is not a number. Convert it, or leave that column out."
             )
     floats = np.empty(array.shape)
     for where, value in np.ndenumerate(array):

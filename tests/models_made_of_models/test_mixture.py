@@ -188,7 +188,11 @@ def test_an_interrupt_leaves_all_members_with_the_same_rows():
 
 def test_rows_that_several_members_keep_are_counted_once():
     X = np.random.default_rng(0).normal(size=(150, 1))
-    members = [("all", ogp.LocalGP(store=None)), ("again", ogp.LocalGP(store=None, noise=0.1)), ("line", ogp.LinearRLS())]
+    members = [
+        ("all", ogp.LocalGP(store=None)),
+        ("again", ogp.LocalGP(store=None, noise=0.1)),
+        ("line", ogp.LinearRLS()),
+    ]
     model = ogp.Mixture([*members, ("few", ogp.KRLST(budget=10))])
     trace = ogp.run(model, X, X[:, 0])
     assert trace.size.tolist() == list(range(1, 151))

@@ -201,3 +201,14 @@ def test_quantiles_far_out(degrees, p):
     # P(T <= -t) = C t^-nu / nu, C t^-(nu + 1) the density, for t^2 >> nu; log(t) keeps t^2 from overflowing
     C = np.exp(student_constant(degrees) + 0.5 * (degrees + 1.0) * np.log(degrees))
     np.testing.assert_allclose(np.log(C / degrees) - degrees * np.log(-far), np.log(p), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "Samples"])
+@pytest.mark.parametrize("ask", ["log_density", "cdf", "survival", "tail", "z"])
+def test_values_of_another_shape_are_refused(kind, ask):
+    said = Samples(np.random.default_rng(0).normal(size=(5, 40))) if kind == "Samples" else KINDS[kind](5)
+    asked = getattr(said, ask)
+    for y in (np.zeros((5, 1)), np.zeros((1, 5)), np.zeros(1), np.zeros(6)):  # most would broadcast in silence
+        with pytest.raises(ValueError, match=r"y must be a number or have the shape of the predictions, \(5,\), got"):
+            asked(y)
+    np.testing.assert_array_equal(asked(0.5), asked(np.full(5, 0.5)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import wraps
+from inspect import Parameter, signature
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from onlinegp.checks import Array, count
@@ -20,6 +21,7 @@ from onlinegp.recipes.state import State
 from onlinegp.recipes.update import Recipe
 
 Class = TypeVar("Class", bound=type[Any])
+KEYWORD = Parameter.KEYWORD_ONLY
 
 
 @dataclass_transform(eq_default=False)
@@ -50,8 +52,10 @@ def _helpful(init: Callable[..., None]) -> Callable[..., None]:
         try:
             init(self, *args, **named)
         except TypeError as error:
-            names = ", ".join(type(self).parameter_names())
-            raise TypeError(f"{error}. The parameters are {names}; all but the first are passed by name.") from None
+            kinds = list(signature(init).parameters.values())[1:]
+            names, by_place = ", ".join(kind.name for kind in kinds), sum(kind.kind != KEYWORD for kind in kinds)
+            others = {0: "all", 1: "all but the first"}.get(by_place, f"all but the first {by_place}")
+            raise TypeError(f"{error}. The parameters are {names}; {others} are passed by name.") from None
 
     return helpful
 

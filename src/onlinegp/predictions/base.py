@@ -69,6 +69,15 @@ class Predictions(ABC):
         level = probability(WIDE, level=level)
         return self.quantile(0.5 * (1.0 - level)), self.quantile(0.5 * (1.0 + level))
 
+    def _values(self, y: ArrayLike) -> Array:
+        """Return y, a number or an array of the shape of the mean: (n, 1) against (n,) would broadcast to (n, n)."""
+        y = np.asarray(y, dtype=np.float64)
+        if y.ndim and y.shape != self.mean.shape:
+            raise ValueError(
+                f"y must be a number or have the shape of the predictions, {self.mean.shape}, got {y.shape}. Reshape y."
+            )
+        return y
+
     def __len__(self) -> int:
         return len(self.mean)
 

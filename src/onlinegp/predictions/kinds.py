@@ -58,7 +58,7 @@ class Gaussian(Predictions):
 
     def _standardized(self, y: ArrayLike) -> Array:
         """Return (y - mean) / std; no error is zero, even where std is."""
-        e = np.asarray(y, dtype=np.float64) - self.mean
+        e = self._values(y) - self.mean
         if np.all(self.std):
             return e / self.std
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -121,7 +121,7 @@ class StudentT(Predictions):
         return StudentT(center + scale * self.mean, scale * self.scale, self.degrees)
 
     def _standardized(self, y: ArrayLike) -> Array:
-        return (np.asarray(y, dtype=np.float64) - self.mean) / self.scale
+        return (self._values(y) - self.mean) / self.scale
 
 
 def student_constant(degrees: Array | float) -> Array | float:

@@ -49,13 +49,13 @@ class Samples(Predictions):
     def log_density(self, y: ArrayLike) -> Array:
         # log (1 / S) sum_j N(y | x_j, h^2)
         h = np.maximum(1.06 * self.std * self.values.shape[-1] ** -0.2, THINNEST)
-        r = (np.asarray(y, dtype=np.float64)[..., None] - self.values) / h[..., None]
+        r = (self._values(y)[..., None] - self.values) / h[..., None]
         nearest = np.abs(r).min(axis=-1)
         near = np.exp(0.5 * (nearest[..., None] ** 2 - r**2)).mean(axis=-1)
         return np.log(near) - 0.5 * nearest**2 - np.log(h) - HALF_LOG_2PI
 
     def cdf(self, y: ArrayLike) -> Array:
-        y = np.broadcast_to(np.asarray(y, dtype=np.float64), self.mean.shape)
+        y = np.broadcast_to(self._values(y), self.mean.shape)
         p = np.arange(1, self.values.shape[-1] + 1) / (self.values.shape[-1] + 1.0)
         rows = zip(y.ravel(), self._sorted.reshape(-1, len(p)), strict=True)
         return np.reshape([np.interp(value, samples, p) for value, samples in rows], y.shape)
