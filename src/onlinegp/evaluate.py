@@ -13,7 +13,7 @@ from onlinegp.trace import Trace
 FIRST_ROWS = 100  # that an unfitted step of a pipeline is fitted on
 
 
-def run(model: Any, X: ArrayLike, y: ArrayLike, *, progress: bool = False) -> Trace:
+def run(model: Any, X: ArrayLike, y: ArrayLike, *, progress: bool | None = None) -> Trace:
     """Predict each row of X, then learn it with its y, and return what was predicted.
 
     Parameters
@@ -23,8 +23,8 @@ def run(model: Any, X: ArrayLike, y: ArrayLike, *, progress: bool = False) -> Tr
         are fitted on the first 100 rows of X.
     X : array-like or data frame of shape (n, d)
     y : array-like, series or data frame of shape (n,) or (n, outputs)
-    progress : bool
-        Whether to draw a progress bar.
+    progress : bool, optional
+        Whether to draw a progress bar; if None, on a terminal, for what takes longer than a second.
 
     Returns
     -------

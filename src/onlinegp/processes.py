@@ -15,12 +15,21 @@ from contextlib import ContextDecorator, contextmanager, suppress
 from multiprocessing import active_children, get_context, parent_process
 from typing import Any, TypeVar
 
+from onlinegp.progress import shown
+
 PR_SET_PDEATHSIG = 1  # of prctl(2)
 Result = TypeVar("Result")
 Jobs = int | Executor | None  # how many, or what runs them; see `in_parallel`
 
 
-def in_parallel(function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], jobs: Jobs = None) -> list[Result]:
+def in_parallel(
+    function: Callable[..., Result],
+    tasks: Iterable[tuple[Any, ...]],
+    jobs: Jobs = None,
+    *,
+    title: str = "",
+    total: int = 0,
+) -> list[Result]:
     """Return what a function of a module returns for each task, a tuple of its arguments, in their order.
 
     With joblib installed its backend runs them: processes here, or whatever ``joblib.parallel_config`` says. Without
@@ -33,19 +42,29 @@ def in_parallel(function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]
     jobs : int or Executor, optional
         How many run at a time; one: in this process. None: as many as ``joblib.parallel_config`` says, or one per core
         if it does not say more than one. An executor of ``concurrent.futures`` runs them itself.
+    title, total : str, int
+        Of the progress bar: what is done, and how many tasks there are; no bar without a total.
     """
+    return list(shown(_results(function, tasks, jobs), total, title, show=None if total else False))
+
+
+def _results(function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], jobs: Jobs) -> Iterator[Result]:
+    """Yield what the tasks return, in their order."""
     if jobs == 1:
-        return [function(*task) for task in tasks]
+        yield from (function(*task) for task in tasks)
+        return
     if isinstance(jobs, Executor):
-        return [one.result() for one in [jobs.submit(function, *task) for task in tasks]]
+        yield from (one.result() for one in [jobs.submit(function, *task) for task in tasks])
+        return
     try:
         from joblib import Parallel, delayed, effective_n_jobs
     except ImportError:
         with worker_pool(jobs or cores()) as pool:
-            return in_parallel(function, tasks, pool)
+            yield from _results(function, tasks, pool)
+            return
     if jobs is None and effective_n_jobs(None) == 1:
         jobs = -1
-    return list(Parallel(n_jobs=jobs)(delayed(function)(*task) for task in tasks))
+    yield from Parallel(n_jobs=jobs, return_as="generator")(delayed(function)(*task) for task in tasks)
 
 
 def cores() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from math import inf
 from pathlib import Path
 from time import monotonic
 
@@ -17,11 +18,13 @@ from onlinegp.cli.compare import recommended
 from onlinegp.cli.many_runs import numbers_of
 from onlinegp.kernels import RBF
 from onlinegp.predictions import Gaussian
+from onlinegp.progress import Hidden
 from onlinegp.streams.reading.source import Source, choose_columns, open_source
 from onlinegp.streams.running import comparison
 from onlinegp.streams.running.advance import Said
-from onlinegp.streams.running.comparison import LOOK, Contest, Entrant, Result, Tuned, likely_within, put_through
+from onlinegp.streams.running.comparison import LOOK, Contest, Entrant, Result, Tuned, likely_within, put_through, tune
 from onlinegp.streams.running.encoding import Encoder
+from onlinegp.streams.running.prepare import teach
 from onlinegp.streams.running.ranking import ranked
 from onlinegp.streams.running.score import Curves, Rows
 
@@ -119,7 +122,7 @@ def test_a_run_stops_when_its_time_or_memory_is_used_up(data, monkeypatch):
 
 def test_likelihood_that_takes_too_long_is_replaced_by_a_guess(data):
     said: list[str] = []
-    (guess,) = likely_within(1e-3, contest_of(data), {}, said.append)
+    (guess,) = likely_within(1e-3, contest_of(data), {}, said.append, Hidden())
     assert guess.kernel == RBF((2**0.5,) * 2)
     assert "starts from a guess" in said[0]
 
@@ -130,8 +133,10 @@ def test_what_grows_is_capped_or_left_out_with_a_word(tmp_path, data):
     done = onlinegp("compare", small, *QUICK, "--budget", "20", "--json", tmp_path / "table.json")
     table = {row["model"]: row for row in json.loads((tmp_path / "table.json").read_text())}
     assert table["onlinegp"]["centers"] == 20
-    assert not {"klms", "betaklms"} & set(table)
-    assert b"left out: auto, betaklms, exkrls" in done.stderr
+    assert "klms" not in table
+    assert {"auto", "betaklms"} < set(table)
+    assert b"left out: exkrls" in done.stderr
+    assert table.pop("auto")["search"] == {"models": 0, "rows": 0}  # it tunes itself
     assert b"--models" in done.stderr
     for row in table.values():
         assert row["scored"] == 399 - 60
@@ -140,6 +145,36 @@ def test_what_grows_is_capped_or_left_out_with_a_word(tmp_path, data):
     assert float(table["qklms"]["parameters"]["step"]) > 0.0
     densities = [row["log_density"] for row in table.values()]
     assert densities == sorted(densities, reverse=True)
+
+
+def test_auto_is_the_model_that_run_runs(tmp_path, data):
+    small = tmp_path / "small.csv"
+    small.write_text("".join(data.read_text().splitlines(keepends=True)[:401]))
+    inside("run", small, "--summary", tmp_path / "run.json", "--out", tmp_path / "out.csv")
+    alone = json.loads((tmp_path / "run.json").read_text())
+    contest = contest_of(small, 80)
+    result = put_through(contest, tune(contest, Entrant("auto", ogp.Auto), [], inf), inf)
+    assert alone["scored"] == result.figures["scored"] == 320
+    for name in ("rmse", "log_density", "coverage", "centers"):
+        assert result.figures[name] == pytest.approx(alone[name], rel=1e-12)
+
+
+def test_a_row_costs_neither_a_start_nor_a_tuning(data, monkeypatch):
+    contest, clock = contest_of(data), [0.0]
+
+    def first(contest: Contest) -> int:
+        clock[0] += 1000.0  # seconds, to start a process
+        return 0
+
+    def taught(model, X, y) -> None:
+        clock[0] += 1000.0  # to learn the rows that it was tuned on
+        teach(model, X, y)
+
+    monkeypatch.setattr(comparison, "first_block", first)
+    monkeypatch.setattr(comparison, "teach", taught)
+    monkeypatch.setattr(comparison, "process_time", lambda: clock[0])
+    assert put_through(contest, tuned_klms(), inf).figures["us_per_row"] == 0.0
+    assert clock == [2000.0]
 
 
 @pytest.mark.parametrize(

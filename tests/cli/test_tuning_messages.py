@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from shell import inside
 
-from onlinegp.cli.bars import TuningBar
+import onlinegp as ogp
+from onlinegp import progress
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +46,38 @@ def test_the_noise_of_a_given_kernel_is_tuned(data):
     assert "noise = 0.25\n" in inside("tune", data / "sine.csv", *GIVEN, "--noise", "0.25").stdout.decode()
 
 
-def test_a_bar_is_drawn_on_a_terminal_only(monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
+
+def test_a_bar_is_drawn_on_a_terminal_only(monkeypatch):
+    monkeypatch.setattr(progress, "DELAY", 0.0)
     for stream, quiet, drawn in ((Terminal(), False, True), (Terminal(), True, False), (io.StringIO(), False, False)):
         monkeypatch.setattr(sys, "stderr", stream)
-        bar = TuningBar(quiet=quiet)
+        bar = progress.ShareBar(quiet=quiet)
         bar(0.25)
         bar(1.0)
         assert ("tuning" in stream.getvalue()) == drawn
+
+
+def test_what_takes_long_in_python_has_a_bar_on_a_terminal(monkeypatch):
+    """Runs, fits, tunings and comparisons; what is done within a second has none."""
+    X = np.random.default_rng(0).normal(size=(3000, 1))
+    y = np.sin(X[:, 0])
+
+    def drawn() -> str:
+        monkeypatch.setattr(sys, "stderr", Terminal())
+        alone = ogp.run(ogp.KLMS(), X, y)
+        ogp.KRLST(budget=5).fit(X, y)
+        ogp.Auto(rows=20).fit(X[:30], y[:30])
+        ogp.compare([ogp.LinearRLS()], lambda seed: (X[seed::3], y[seed::3]), runs=2, jobs=1)
+        np.testing.assert_array_equal(alone.mean, quiet.mean)  # the same bits, in blocks
+        return sys.stderr.getvalue()
+
+    quiet = ogp.run(ogp.KLMS(), X, y, progress=False)
+    monkeypatch.setattr(progress, "DELAY", 1000.0)
+    assert drawn() == ""
+    monkeypatch.setattr(progress, "DELAY", 0.0)
+    told = drawn()
+    assert all(name in told for name in ("KLMS", "KRLST", "tuning", "runs"))

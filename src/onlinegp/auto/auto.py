@@ -14,8 +14,6 @@ from onlinegp.kernels.spec import columns
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.recipe import parameters
 
-ENOUGH = 200  # of them, where others have tuned before
-
 
 @parameters
 class Auto(OnlineRegressor):
@@ -101,9 +99,8 @@ class Auto(OnlineRegressor):
 
     @classmethod
     def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
-        """Return nothing but a budget: it finds kernel and noise itself, in one tuning where rows are at hand."""
-        budget = wishes.get("budget")
-        return {"earliest": ENOUGH, "rows": ENOUGH} | ({} if budget is None else {"budget": budget})
+        """Return nothing but a budget: it finds kernel and noise itself."""
+        return {name: value for name, value in wishes.items() if name == "budget" and value is not None}
 
     def check(self) -> None:
         self.start(1 if self.kernel is None else columns(self.kernel), 1)

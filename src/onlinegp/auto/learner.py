@@ -22,9 +22,10 @@ from onlinegp.models.combined.mixture import MixtureLearner
 from onlinegp.models.combined.moments import like_so_far, moments
 from onlinegp.models.description import describe, rebuild
 from onlinegp.predictions import Gaussian, Predictions
+from onlinegp.progress import ShareBar
 
 FEWEST, MOST = 5, 10_000  # rows to tune on
-_TUNING: ContextVar[Progress] = ContextVar("tuning", default=lambda share: None)  # is told how far a tuning has come
+_TUNING: ContextVar[Progress | None] = ContextVar("tuning", default=None)  # is told how far a tuning has come
 
 
 @contextmanager
@@ -157,7 +158,7 @@ class AutoLearner:
         return later[1] if len(later) > 1 else np.inf
 
     def _tune(self) -> None:
-        chosen = self._parts.compose(self._X, self._Y, _TUNING.get())
+        chosen = self._parts.compose(self._X, self._Y, _TUNING.get() or ShareBar())
         inner = chosen.start(self.features, self.outputs)
         said, _ = inner.run(self._X, self._Y)
         half = slice(len(self._Y) // 2, None)

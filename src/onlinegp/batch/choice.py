@@ -72,7 +72,7 @@ def prequential(model: OnlineRegressor, X: Array, y: Array, *, last: float = 0.5
     """
     with np.errstate(all="ignore"):
         try:
-            trace = model.run(X, y)
+            trace = model.run(X, y, progress=False)
         except (ValueError, FloatingPointError):  # it broke down: not a model for these rows
             return Outcome(rows=len(y))
         scored = trace.scored & (np.arange(len(y)) >= int((1.0 - last) * len(y)))

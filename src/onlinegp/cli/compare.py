@@ -47,18 +47,21 @@ EPILOG = f"""examples:
 
 Each model is tuned for itself on the first rows: around the kernel and the noise that are most likely there, it tries
 what its class declares, such as step, length scale and radius, by predicting the second half of those rows before
-learning them. No model may run more than {EFFORT} rows in that search; the table says how many it ran.
+learning them. No model may run more than {EFFORT} rows in that search; the table says how many it ran. auto tunes
+itself on the same rows and is not searched: it is the model that `onlinegp run` runs.
 
 The rows after those are scored, and the table is ranked by their mean log density, which rewards small errors and
-honest intervals alike; --by error ranks by the error alone. Cost is processor time per row, reading included. A model
-that has not come to the end when the time is over, or that holds more than a gigabyte, is scored on the rows that it
-reached and listed below the others, beside what the best of those made of the same rows.
+honest intervals alike; --by error ranks by the error alone. Cost is processor time per row, with reading and without
+tuning. A model that has not come to the end when the time is over, or that holds more than a gigabyte, is scored on the
+rows that it reached and listed below the others, beside what the best of those made of the same rows.
 
 With --runs R there is no limit of time: the rows after those for tuning are cut into R blocks, or put into R random
 orders (--runs-by permutations), every model runs on each, and the table has confidence intervals over them.
 
 {EXIT_CODES}"""
 USUAL = (  # what most would choose from, of each family; no more than run in a minute
+    "auto",
+    "betaklms",
     "fbkrls",
     "knlms",
     "krls",
@@ -170,14 +173,12 @@ def entrants(models: str | None, given: dict[str, Any]) -> list[Entrant]:
 
 
 def _small() -> list[str]:
-    """Return the names of the models that stay small as suggested and are tuned by others; say which are left out."""
+    """Return the names of the models that stay small as suggested; say which are left out."""
     known = algorithms().values()
-    own = [one.name for one in known if one.estimator.tunes_itself]
     grow = [one.name for one in known if not (one.estimator.bounded or one.estimator.bounded_by)]
-    for why, names in (("they tune themselves, which takes long", own), ("they grow with every row", grow)):
-        if names:
-            say(f"left out, because {why}: {', '.join(names)}. Name them in --models to include them.")
-    return [one.name for one in known if one.name not in own + grow]
+    if grow:
+        say(f"left out, because they grow with every row: {', '.join(grow)}. Name them in --models to include them.")
+    return [one.name for one in known if one.name not in grow]
 
 
 def _usual() -> list[str]:

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 from onlinegp.checks import positive
-from onlinegp.cli.bars import TuningBar
 from onlinegp.cli.options import CATEGORY_LIMIT, add_model, chosen_columns, given_parameters, typed
 from onlinegp.cli.parsing import parse_model
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost
+from onlinegp.progress import ShareBar
 from onlinegp.streams.errors import listed
 from onlinegp.streams.reading.source import Columns, Source, columns_of
 from onlinegp.streams.running.advance import size_of
@@ -108,7 +108,7 @@ def tune_first(args: argparse.Namespace, job: Job, past: dict[str, int], talk: T
         steps=steps,
         say=talk,
         warn=talk,
-        progress=TuningBar(quiet=getattr(args, "quiet", False)),
+        progress=ShareBar(quiet=getattr(args, "quiet", False)),
     )
     if rows == 0:
         model = preparation.untuned()

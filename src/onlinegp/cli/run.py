@@ -9,7 +9,6 @@ from dataclasses import asdict
 from typing import Any
 
 from onlinegp.checks import fraction
-from onlinegp.cli.bars import TuningBar
 from onlinegp.cli.by_key import (
     add_by_key,
     columns_by_key,
@@ -36,6 +35,7 @@ from onlinegp.cli.options import EXIT_CODES, add_source, checked_level, opened, 
 from onlinegp.cli.parsing import parse_every
 from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
+from onlinegp.progress import ShareBar
 from onlinegp.streams.errors import CheckpointError, Stopped, listed
 from onlinegp.streams.reading.source import ROWS, Columns, Source
 from onlinegp.streams.running.checkpoint import Checkpoints, own_files
@@ -271,7 +271,7 @@ def _keyed_job(
 
 def _tune_keys(args: argparse.Namespace, job: KeyedJob, past: dict[str, int], talk: Talk) -> None:
     """Let the job tune on the first rows of all keys, or have models that tune themselves, or that are not tuned."""
-    prepared = preparation(args, past, say=talk, warn=talk, progress=TuningBar(quiet=args.quiet))
+    prepared = preparation(args, past, say=talk, warn=talk, progress=ShareBar(quiet=args.quiet))
     rows = 0 if args.tune_by == "key" else tuning_rows(args, job.source)
     if rows == 0:
         model = prepared.untuned()

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.cli.bars import TuningBar
 from onlinegp.cli.options import EXIT_CODES, add_model, add_source, chosen_columns, given_parameters, opened, say
 from onlinegp.cli.parsing import parse_model
 from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
 from onlinegp.models.combined.scaled import Scaling
+from onlinegp.progress import ShareBar
 from onlinegp.streams.errors import printable
 from onlinegp.streams.running.job import Job
 from onlinegp.streams.running.prepare import Preparation, described, first_rows
@@ -46,7 +46,7 @@ def main(args: argparse.Namespace) -> int:
     choice = parse_model(args.model, given_parameters(args))
     scaling = Scaling.of(X, y)
     preparation = Preparation(
-        choice.algorithm.name, choice.given, lags=lags, horizon=args.horizon, warn=say, progress=TuningBar()
+        choice.algorithm.name, choice.given, lags=lags, horizon=args.horizon, warn=say, progress=ShareBar()
     )
     trial = preparation.choose(*scaling(X, y))
     model = trial.build()

@@ -22,6 +22,7 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.scaled import Scaling
 from onlinegp.models.moves import WIDELY, Move
 from onlinegp.processes import Jobs, in_parallel
+from onlinegp.progress import ShareBar
 
 RUNS = 20
 EFFORT = 200_000  # rows that the search for the parameters of one algorithm may run
@@ -136,7 +137,7 @@ def compare(
     say(f"{len(prepared)} algorithms on {len(seeds)} runs of {n} rows")
     runs_of = zip(seeds, _alike(chain([first], streams), first), strict=True)
     tasks = ((one, seed, X, y, settings) for seed, (X, y) in runs_of for one in prepared)
-    found = in_parallel(run_one, tasks, jobs)
+    found = in_parallel(run_one, tasks, jobs, title="runs", total=len(prepared) * len(seeds))
     entries = [
         Entry(one.name, one.params, one.tried, one.rows, tuple(found[i :: len(prepared)]))
         for i, one in enumerate(prepared)
@@ -202,10 +203,10 @@ def _prepared(
     found = None
     if any("kernel" not in one.given for one in tuned):
         say(f"maximum likelihood on {min(len(y), 1000)} of {len(y)} rows to tune on")
-        found = hyperparameters(Z, t, {}, jobs=jobs)
+        found = hyperparameters(Z, t, {}, jobs=jobs, progress=ShareBar("maximum likelihood"))
     say(f"{len(tuned)} algorithms are tuned, with {settings.effort} rows each")
     tasks = ((one, found, scaling, Z, t, settings) for one in tuned)
-    ready = {one.name: one for one in in_parallel(tune_one, tasks, jobs)}
+    ready = {one.name: one for one in in_parallel(tune_one, tasks, jobs, title="tuning", total=len(tuned))}
     return [
         ready[one.name] if isinstance(one, Entrant) else Prepared(one.name, one.model, one.model.get_params(deep=False))
         for one in taking_part
@@ -250,9 +251,9 @@ def run_one(one: Prepared, seed: int, X: Array, y: Array, settings: Settings) ->
     model, split = one.starting(seed), len(y) - settings.steady
     try:
         with np.errstate(all="ignore"), _named(one.name):
-            parts = [model.run(X[:split], y[:split])] if split else []
+            parts = [model.run(X[:split], y[:split], progress=False)] if split else []
             began = thread_time()
-            parts.append(model.run(X[split:], y[split:]))
+            parts.append(model.run(X[split:], y[split:], progress=False))
             seconds = thread_time() - began
             scored = np.concatenate([part.scored for part in parts])
             error, density = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
 from pathlib import Path
 from threading import Lock
@@ -21,6 +21,7 @@ from onlinegp.models.estimator import Estimator
 from onlinegp.models.health import BreakdownError, Health
 from onlinegp.models.moves import Move
 from onlinegp.predictions import Predictions
+from onlinegp.progress import bar, on_terminal
 from onlinegp.trace import Trace
 
 if TYPE_CHECKING:
@@ -132,7 +133,8 @@ class OnlineRegressor(Estimator):
         with self._lock:
             learner, X, Y = self._ready(X, y)
             before = learner.seen
-            learner.learn(X, Y)
+            for part in _blocks(len(X), self, None):
+                learner.learn(X[part], Y[part])
             self._health.after_learning(self, learner, X, Y, before)
         return self
 
@@ -152,13 +154,13 @@ class OnlineRegressor(Estimator):
             self._health.after_learning_one(self, learner, row, target[None, :])
         return self
 
-    def run(self, X: ArrayLike, y: ArrayLike, *, progress: bool = False) -> Trace:
+    def run(self, X: ArrayLike, y: ArrayLike, *, progress: bool | None = None) -> Trace:
         """Predict each row of X, then learn it with its y, and return what was predicted. See `onlinegp.run`."""
         origin = frames.origin(X)
         with self._lock:
             learner, X, Y = self._ready(X, y)
-            before, block = learner.seen, BLOCK if progress else len(X)
-            parts = [learner.run(X[i : i + block], Y[i : i + block]) for i in _shown(len(X), block, self, progress)]
+            before = learner.seen
+            parts = [learner.run(X[part], Y[part]) for part in _blocks(len(X), self, progress)]
             predictions = Predictions.joined([said for said, _ in parts])
             size, scored = np.concatenate([size for _, size in parts]), before + np.arange(len(X)) >= self.delay
             trace = Trace(predictions, Y.copy(), size, scored, origin)
@@ -385,10 +387,12 @@ class OnlineRegressor(Estimator):
         return self._learner, X, y.reshape(len(y), outputs)
 
 
-def _shown(n: int, block: int, model: OnlineRegressor, progress: bool) -> Any:
-    starts = range(0, n, block)
-    if not progress:
-        return starts
-    from tqdm import tqdm
-
-    return tqdm(starts, desc=type(model).__name__, unit_scale=block, unit="row", leave=False)
+def _blocks(n: int, model: OnlineRegressor, progress: bool | None) -> Iterator[slice]:
+    """Yield the rows in blocks with a progress bar, or all at once where nobody sees it: the results are the same."""
+    if n <= BLOCK or not (on_terminal() if progress is None else progress):
+        yield slice(0, n)
+        return
+    with bar(n, type(model).__name__, show=progress, unit="row", unit_scale=True) as one:
+        for start in range(0, n, BLOCK):
+            yield slice(start, start + BLOCK)
+            one.update(min(BLOCK, n - start))

@@ -54,7 +54,7 @@ def advance(model: OnlineRegressor, X: Array, y: Array, *, learn: bool = True) -
         try:
             with np.errstate(all="ignore"):  # what comes of it is judged by the model
                 if learn and not missing:
-                    trace = model.run(rows, y[part])  # type: ignore[arg-type]
+                    trace = model.run(rows, y[part], progress=False)  # type: ignore[arg-type]
                     said.append(Said(trace.predictions, trace.size, trace.scored))
                 else:
                     predictions = model.skip(X[part], None if missing else y[part])

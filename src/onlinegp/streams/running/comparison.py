@@ -21,14 +21,17 @@ from onlinegp.comparing.entrants import Entrant
 from onlinegp.kernels import RBF
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.scaled import Scaling
+from onlinegp.models.linear.persistence import Persistence
 from onlinegp.processes import resident, worker_pool
+from onlinegp.progress import bar
 from onlinegp.streams.errors import BadData
 from onlinegp.streams.reading.source import Source
-from onlinegp.streams.running.advance import size_of
+from onlinegp.streams.running.advance import advance, size_of
 from onlinegp.streams.running.encoding import Encoder
 from onlinegp.streams.running.job import Job
-from onlinegp.streams.running.prepare import described, judged, teach, wrapped
-from onlinegp.streams.running.score import Curves
+from onlinegp.streams.running.prepare import Preparation, described, judged, teach, wrapped
+from onlinegp.streams.running.registry import named
+from onlinegp.streams.running.score import Curves, Rows, Score
 from onlinegp.streams.running.warm_up import WarmUp
 from onlinegp.streams.writing.sinks import NoSink
 
@@ -36,6 +39,7 @@ LOOK = 250  # rows between two looks at the clock
 MEMORY = 1 << 30  # bytes that one model may hold
 LIKELIHOOD, SEARCH, RUNS = 0.4, 0.3, 0.9  # shares: of the time, of what is then left, and where the last run is to end
 BREATH = 0.25  # seconds between two looks at the processes
+LEVEL = 0.95  # of the intervals
 
 Say = Callable[[str], None]
 
@@ -105,16 +109,20 @@ def compare(
     """
     jobs, soft = min(jobs, len(entrants)), monotonic() + RUNS * (until - monotonic())
     good: dict[str, Any] = {}
-    with _bar(2 * len(entrants)) as bar:
+    with bar(1 + 2 * len(entrants), bar_format="{l_bar}{bar}| {elapsed}{postfix}") as steps:
         try:
             with worker_pool(jobs) as pool:
                 started = [pool.submit(first_block, contest) for _ in range(jobs)]
-                found = likely_within(LIKELIHOOD * (until - monotonic()), contest, given or {}, say)
+                say("maximum likelihood for kernel and noise, where the search begins")
+                steps.set_postfix_str("maximum likelihood")
+                found = likely_within(LIKELIHOOD * (until - monotonic()), contest, given or {}, say, steps)
                 wait(started, max(0.0, min(until - monotonic(), TIMEOUT_MAX)))
-                turns = _Turns(pool, jobs, until, good, bar)
+                turns = _Turns(pool, jobs, until, good, steps)
                 search_end = monotonic() + SEARCH * (until - monotonic())
+                say(f"tuning {len(entrants)} models, {jobs} at a time")
                 turns.take({one.name: partial(tune, contest, one, found) for one in entrants}, search_end)
                 tuned = sorted((one for one in good.values() if isinstance(one, Tuned)), key=lambda one: one.seconds)
+                say(f"running {len(tuned)} models, the cheapest first")
                 turns.take({one.entrant.name: partial(put_through, contest, one) for one in tuned}, soft)
         except TimeoutError:  # a process did not look at the clock in time; it has been ended
             pass
@@ -126,14 +134,20 @@ def compare(
     ]
 
 
-def likely_within(seconds: float, contest: Contest, given: dict[str, Any], say: Say) -> list[Hyperparameters]:
+def likely_within(
+    seconds: float, contest: Contest, given: dict[str, Any], say: Say, steps: Any
+) -> list[Hyperparameters]:
     """Return what maximum likelihood finds in this time, or else a plain guess in standard units, with a word."""
     Z, t = contest.scaling(contest.X, contest.y)
     if "kernel" in given:
         return hyperparameters(Z, t, given)
     try:
         with worker_pool(1) as pool:
-            return pool.submit(hyperparameters, Z, t, given).result(min(seconds, TIMEOUT_MAX))
+            future, end = pool.submit(hyperparameters, Z, t, given), monotonic() + seconds
+            while not wait([future], min(BREATH, max(0.0, end - monotonic()))).done and monotonic() < end:
+                steps.update(0)  # the clock goes on
+            steps.update()
+            return future.result(0.0)
     except TimeoutError:
         say(f"maximum likelihood was not done in {seconds:.3g} s: the search starts from a guess. Use a longer --time.")
         return [Hyperparameters(RBF((float(np.sqrt(Z.shape[1])),) * Z.shape[1]), 0.1, 1.0, -inf)]
@@ -142,8 +156,8 @@ def likely_within(seconds: float, contest: Contest, given: dict[str, Any], say: 
 class _Turns:
     """Work for the processes of a pool, as many at a time as there are; `good` receives what is returned, by name."""
 
-    def __init__(self, pool: ProcessPoolExecutor, jobs: int, end: float, good: dict[str, Any], bar: Any) -> None:
-        self.pool, self.jobs, self.end, self.good, self.bar = pool, jobs, end, good, bar
+    def __init__(self, pool: ProcessPoolExecutor, jobs: int, end: float, good: dict[str, Any], steps: Any) -> None:
+        self.pool, self.jobs, self.end, self.good, self.steps = pool, jobs, end, good, steps
 
     def take(self, tasks: dict[str, Callable[[float], Any]], until: float) -> None:
         """Call every task with the time at which its turn is over; raise a TimeoutError if they do not end by then."""
@@ -156,25 +170,24 @@ class _Turns:
             done, _ = wait(running, BREATH, FIRST_COMPLETED)
             for future in done:
                 self.good[running.pop(future)] = future.result()
-                self.bar.update()
-            self.bar.set_postfix_str(", ".join(running.values()))
+                self.steps.update()
+            self.steps.set_postfix_str(", ".join(running.values()))
             if monotonic() > self.end:
                 raise TimeoutError
 
 
-def _bar(total: int) -> Any:
-    from tqdm import tqdm
-
-    return tqdm(total=total, disable=None, leave=False, bar_format="{l_bar}{bar}| {elapsed}{postfix}")
-
-
 def first_block(contest: Contest) -> int:
-    """Read a little: it takes a process a while to start and to import, which is nobody's share of the time."""
+    """Read a little, and load what all runs need: a process takes a while for that, which is no model's cost."""
     source = contest.open()
     try:
-        return len(next(iter(source)))
+        n = len(next(iter(source)))
     finally:
         source.close()
+    X, y = np.zeros((3, 1)), np.arange(3.0)
+    rows = Rows.of(y, advance(Persistence(), X, y), level=LEVEL, counts=True)
+    Score(LEVEL).add(rows)
+    Curves().add(rows)
+    return n
 
 
 def tune(contest: Contest, entrant: Entrant, found: list[Hyperparameters], until: float) -> Tuned | Result:
@@ -185,6 +198,8 @@ def tune(contest: Contest, entrant: Entrant, found: list[Hyperparameters], until
         return judged(model, Z, t, horizon=contest.horizon)
 
     given = entrant.given
+    if entrant.estimator.tunes_itself:  # on the tuning rows, when it runs
+        return Tuned(entrant, Trial(entrant.estimator, given, Outcome(), 0, 0), inf)
     try:
         trial = best_of(entrant.estimator, found, judge, budget=given.get("budget", BUDGET), given=given, until=until)
         began = process_time()
@@ -197,10 +212,17 @@ def tune(contest: Contest, entrant: Entrant, found: list[Hyperparameters], until
 def put_through(contest: Contest, tuned: Tuned, until: float) -> Result:
     """Put the stream through a model, until it ends or the time is over; runs in a process of its own."""
     name, trial = tuned.entrant.name, tuned.trial
+    first_block(contest)
+    began = [process_time(), 0.0]
 
     def prepare(warm: WarmUp) -> OnlineRegressor:
-        model = wrapped(trial.build(), contest.scaling, lags=contest.lags, horizon=contest.horizon)
-        teach(model, *warm.rows_for_learning())
+        if trial.estimator.tunes_itself:
+            asked = Preparation(named(trial.estimator), trial.params, lags=contest.lags, horizon=contest.horizon)
+            model = asked.tuned(warm)
+        else:
+            model = wrapped(trial.build(), contest.scaling, lags=contest.lags, horizon=contest.horizon)
+            teach(model, *warm.rows_for_learning())
+        began[:] = process_time(), job.rows  # what it costs to run, not to tune
         return model
 
     def watch(job: Job) -> None:
@@ -218,7 +240,7 @@ def put_through(contest: Contest, tuned: Tuned, until: float) -> Result:
         curves=Curves(),
         watch=watch,
     )
-    began, stopped = process_time(), ""
+    stopped = ""
     try:
         job.run()
     except Cut as cut:
@@ -233,7 +255,7 @@ def put_through(contest: Contest, tuned: Tuned, until: float) -> Result:
         return Result(name, wrong=f"it was out of {stopped} before any row to score. Use a longer --time.")
     figures = job.score.summary() | {
         "centers": size_of(job.model),
-        "us_per_row": 1e6 * (process_time() - began) / max(1, job.rows),
+        "us_per_row": 1e6 * (process_time() - began[0]) / max(1.0, job.rows - began[1]),
         "finished": not stopped,
         "stopped_by": stopped or None,
         "search": {"models": trial.tried, "rows": trial.rows},

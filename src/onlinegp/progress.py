@@ -1,0 +1,81 @@
+"""The one progress bar: on a terminal, for what takes longer than a second; it goes away at the end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from multiprocessing import current_process
+from typing import Any, TypeVar
+
+DELAY = 1.0  # seconds without a bar
+Item = TypeVar("Item")
+
+
+def on_terminal() -> bool:
+    """Whether somebody watches: on a terminal, and not in a process that works for another one."""
+    stream = sys.stderr
+    return stream is not None and stream.isatty() and current_process().name == "MainProcess"
+
+
+def bar(total: int | None, title: str = "", *, show: bool | None = None, **looks: Any) -> Any:
+    """Return a bar of tqdm, with `update`, `set_postfix_str` and `close`.
+
+    Parameters
+    ----------
+    total : int or None
+    title : str
+    show : bool, optional
+        None: on a terminal, after a second. True: at once, wherever it is. False: never.
+    looks
+        What else tqdm takes.
+    """
+    if show is False or (show is None and not on_terminal()):
+        return Hidden()
+    from tqdm import tqdm
+
+    return tqdm(total=total, desc=title, delay=0.0 if show else DELAY, leave=False, **looks)
+
+
+def shown(items: Iterable[Item], total: int, title: str = "", *, show: bool | None = None) -> Iterator[Item]:
+    """Yield the items, with a bar that counts them."""
+    with bar(total, title, show=show) as one:
+        for item in items:
+            yield item
+            one.update()
+
+
+class Hidden:
+    """A bar that nobody sees."""
+
+    n = 0.0
+
+    def update(self, n: float = 1) -> None:
+        pass
+
+    def set_postfix_str(self, text: str) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def __enter__(self) -> Hidden:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class ShareBar:
+    """A bar that is called with the share of the work that is done, and goes away at the end."""
+
+    def __init__(self, title: str = "tuning", *, quiet: bool = False) -> None:
+        self._title, self._show = title, False if quiet else None
+        self._bar: Any = None
+
+    def __call__(self, share: float) -> None:
+        if self._bar is None:
+            self._bar = bar(100, self._title, show=self._show, bar_format="{l_bar}{bar}| {elapsed}")
+        self._bar.update(100.0 * share - self._bar.n)
+        if share >= 1.0:
+            self._bar.close()
+            self._bar = None
