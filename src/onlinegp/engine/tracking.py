@@ -26,7 +26,7 @@ MEMORY = (
 LEAST = -1e300  # what a density of zero counts as
 WIDEST = 300.0  # of log scales: neither they nor their squares overflow
 ODDS = 3.0  # of a miss, over those that were asked for: what the stretch of intervals looks for
-CONFIRMED, MOST_ROWS = 200.0, 2000.0  # rows that a stretch of one is worth at first, and that any is worth at most
+CONFIRMED, MOST_ROWS = 400.0, 2000.0  # rows that a stretch of one is worth at first, and that any is worth at most
 ALARM = 6.0  # nats of evidence that coverage is off
 LIMITS = (CONFIRMED, MOST_ROWS, ALARM, WIDEST)
 
@@ -161,11 +161,11 @@ def tracked_stretch(
     ::
 
         miss  = E < s below or E > s above,      log s <- log s + g (miss - outside)
-        g     = 1 / (slope (200 + rows)),        rows <- min(rows + 1, 2000)
+        g     = 1 / (slope (400 + rows)),        rows <- min(rows + 1, 2000)
         more  = max(0, more + log p1 / p0),      p1 with three times the odds of a miss;  fewer: a third of them
         where more or fewer is above 6:          g = step,  rows <- 0
 
-    With g the stretch is a mean over the rows so far, which starts as if 200 rows had confirmed s = 1: on a stream that
+    With g the stretch is a mean over the rows so far, which starts as if 400 rows had confirmed s = 1: on a stream that
     stays as it is, intervals settle. Page's sums `more` and `fewer` notice when coverage is off, and the stretch then
     moves by whole steps until it is not: the share of misses over many rows cannot stay far from `outside`, whatever
     the data are. Gibbs and Candes, "Adaptive conformal inference under distribution shift", NeurIPS, 2021, tracked on

@@ -25,7 +25,7 @@ class Conformal(OuterRegressor):
 
     The interval from the quantiles of the model inside is stretched around the mean by s, one for each output. A miss
     widens it and a hit narrows it, so that misses have the share 1 - level. On a stream that stays as it is, one row
-    changes s less and less: the stretch settles, and starts as if 200 rows had confirmed a stretch of one. When
+    changes s less and less: the stretch settles, and starts as if 400 rows had confirmed a stretch of one. When
     coverage is off, at the start or after a change, each row moves log s by `step` until it is not. So the share of
     misses over many rows is near 1 - level, whatever the data do. At other levels the same stretch is used, without
     such a promise. Predictions are the stretched distributions.
