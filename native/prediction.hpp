@@ -4,6 +4,13 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
+// Scores whose squares are at most this are the least, but for rounding
+INLINE double tie_limit(double least, double most) {
+    constexpr double TIE = 1e-9;
+    const double limit = std::sqrt(least) + TIE * std::sqrt(most);
+    return limit * limit;
+}
+
 template <class T> struct Prediction {
     Buffer<T> x;           // (d,), the input
     Buffer<double> mean;   // (p,)

@@ -27,7 +27,7 @@ template <class T> void foretell(State<T>& state, Prediction<T>& prediction, con
     } else state.L.template backward<1>(m, {a});
 }
 
-// The slot whose center leaves a full dictionary for x; m is x itself
+// The slot whose center leaves a full dictionary for x, of equals the oldest; m is x itself
 template <class T> int64_t center_to_remove(const Recipe& recipe, State<T>& state, Prediction<T>& prediction) {
     if (recipe.pruning == Pruning::Oldest) return state.oldest();
     const Gain<T> gained = gain(recipe, state, prediction, NEW);
@@ -41,14 +41,17 @@ template <class T> int64_t center_to_remove(const Recipe& recipe, State<T>& stat
         foretell(state, prediction, gained, o, a);
         for (int64_t i = 0; i < state.size; i += W<T>) store(scores + i, load(scores + i) + load(a + i) * load(a + i));
     }
+    for (int64_t i = 0; state.dQ && i < state.size; i += W<T>) {  // |alpha_i|^2 with x admitted, over dQ_i^2
+        const Vec<T> d = admitted_dQ(state, prediction, i);
+        store(scores + i, load(scores + i) / (d * d));
+    }
     if (state.dQ) mine *= square(prediction.gamma2);
-    const Best<T> least = smallest<T>(state.size, [&](int t) {  // |alpha_i|^2 with x admitted, over dQ_i^2
-        const Vec<T> score = load(scores + t * W<T>);
-        if (!state.dQ) return score;
-        const Vec<T> d = admitted_dQ(state, prediction, int64_t(t) * W<T>);
-        return score / (d * d);
-    });
-    return double(least.value) <= mine ? least.slot : state.size;
+    const double least = smallest<T>(state.size, [&](int t) { return load(scores + t * W<T>); }).value;
+    const double limit = tie_limit(least < mine ? least : mine, max(double(largest(scores, state.size)), mine));
+    int64_t oldest = state.size, born = INT64_MAX;
+    for (int64_t i = 0; i < state.size; i++)
+        if (!(double(scores[i]) > limit) && state.born[i] < born) oldest = i, born = state.born[i];
+    return oldest;
 }
 
 }  // namespace onlinegp::ONLINEGP_ISA

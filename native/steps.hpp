@@ -186,17 +186,19 @@ class StepFilter final : public StepModel {
         if (f_.size > rule_.budget) f_.remove(least(nullptr));
     }
 
-    // The center with the smallest |weights|^2, times the square of a factor of its own
+    // The center with the smallest |weights|^2, times the square of a factor of its own; the first of equals is the oldest
     int64_t least(const double* factor) {
-        int64_t best = 0;
-        double smallest = INFINITY;
+        double smallest = INFINITY, most = 0;
         for (int64_t i = 0; i < f_.size; i++) {
             double w2 = 0;
             for (int o = 0; o < q_ * p_; o++) w2 += square(f_.row(o)[i]);
-            const double score = factor ? std::sqrt(w2) * factor[i] : w2;
-            if (score < smallest) best = i, smallest = score;
+            spare_[i] = factor ? w2 * square(factor[i]) : w2;
+            smallest = spare_[i] < smallest ? spare_[i] : smallest, most = max(most, spare_[i]);
         }
-        return best;
+        const double limit = tie_limit(smallest, most);
+        int64_t j = 0;
+        while (j < f_.size - 1 && spare_[j] > limit) j++;
+        return j;
     }
 
     // alpha <- alpha + step e k, |alpha| <- max(|alpha| - threshold, 0)

@@ -18,16 +18,17 @@ from pairs import (
 
 import onlinegp as ogp
 from onlinegp.engine import available
-from onlinegp.kernels import RBF, Matern32
-from onlinegp.recipes.beliefs import Beta, Posterior
-from onlinegp.recipes.dictionaries import Novelty, Quantized, Surprise
+from onlinegp.kernels import RBF, Constant, Linear, Matern32
+from onlinegp.recipes.beliefs import Beta, Exact, LeastSquares, Posterior
+from onlinegp.recipes.dictionaries import ALD, Growing, Novelty, Quantized, Surprise
 from onlinegp.recipes.forgetting import BackToPrior
-from onlinegp.recipes.pruning import LeastError, Oldest
+from onlinegp.recipes.pruning import LeastError, LeastWeight, Oldest
 from onlinegp.recipes.update import Recipe
 
 pytestmark = pytest.mark.skipif(not available(), reason="the compiled engine was not built")
 
 TOLERANCE = 1e-9
+ENGINES = ("python", "native")
 
 
 def compare(kernel: str, belief: str, rows: int) -> None:
@@ -69,6 +70,66 @@ def test_the_nearest_of_equally_near_centers(dictionary, kernel):
     steps = python_steps(recipe, recipe.start(2), X, Y)
     assert 20 < sum(step.admitted for step in steps) < 500
     assert_same_steps(steps, native(recipe, recipe.start(2))._core.run(X, Y, True), rtol=TOLERANCE)
+
+
+def tied_stream(rng, n, features):
+    """Inputs and outputs on coarse grids: duplicates, opposites, and centers that matter equally little."""
+    X = 0.5 * rng.integers(-2, 3, (n, features))
+    outputs = [rng.integers(-1, 2, (n, 1)).astype(float), np.ones((n, 1)), np.sign(X[:, :1]), np.zeros((n, 1))]
+    return X, outputs[rng.integers(4)]
+
+
+TIED_KERNELS = {"Linear": Linear(), "affine": Linear() + Constant(1.0), "RBF": RBF(1.0), "Matern32": Matern32(0.5)}
+TIED_BELIEFS = BELIEFS | {"Exact-1": Exact(1.0), "Posterior-1": Posterior(1.0, 1e-12), "Beta-0": Beta(0.0, 1.0)}
+
+
+def compare_ties(belief, pruning, streams):
+    """Where centers matter equally little, both engines let the oldest go: the same decisions."""
+    kept = 0
+    for seed in range(streams):
+        rng = np.random.default_rng(seed)
+        kernel, budget, features = list(TIED_KERNELS)[seed % 4], int(rng.integers(1, 7)), int(rng.integers(1, 4))
+        least_squares = isinstance(TIED_BELIEFS[belief], LeastSquares)  # of dependent centers only rounding is left
+        dictionary = ALD(0.01) if least_squares else Growing()
+        recipe = Recipe(TIED_KERNELS[kernel], TIED_BELIEFS[belief], dictionary, pruning=pruning(budget))
+        X, Y = tied_stream(rng, 40, features)
+        steps = python_steps(recipe, recipe.start(features), X, Y)
+        trace = native(recipe, recipe.start(features))._core.run(X, Y, True)
+        try:
+            assert_same_steps(steps, trace, rtol=1e-7)
+        except AssertionError as error:
+            raise AssertionError(f"{belief}, {kernel}, {pruning.__name__}({budget}), seed {seed}: {error}") from None
+        kept += sum(step.left >= 0 for step in steps)
+    assert kept > streams
+
+
+@pytest.mark.parametrize("pruning", [Oldest, LeastWeight, LeastError])
+@pytest.mark.parametrize("belief", TIED_BELIEFS)
+def test_ties_in_pruning_are_broken_alike(belief, pruning):
+    compare_ties(belief, pruning, 20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pruning", [Oldest, LeastWeight, LeastError])
+@pytest.mark.parametrize("belief", TIED_BELIEFS)
+def test_ties_in_pruning_are_broken_alike_on_many_streams(belief, pruning):
+    compare_ties(belief, pruning, 400)
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("model", [ogp.FBKLMS(coherence=1.0, budget=4), ogp.QKLMSFB(radius=0.1, budget=4)])
+def test_ties_in_pruning_outside_the_recipes(model, seed):
+    X, Y = tied_stream(np.random.default_rng(seed), 60, 2)
+    traces = [ogp.run(type(model)(**model.get_params(deep=False) | {"engine": name}), X, Y[:, 0]) for name in ENGINES]
+    np.testing.assert_array_equal(traces[0].size, traces[1].size)
+    np.testing.assert_allclose(traces[0].mean, traces[1].mean, rtol=1e-9, atol=1e-9)
+
+
+def test_of_equal_scores_the_oldest_is_removed():
+    alpha, born = np.array([[3.0], [1.0], [1.0 + 1e-15], [2.0]]), np.array([0, 7, 5, 9])
+    assert LeastWeight(3).candidate(alpha, np.ones(4), born) == 2
+    assert LeastError(3).candidate(alpha, np.array([3.0, 1.0, 1.0, 3.0]), born) == 3
+    assert LeastError(3).candidate(alpha, np.array([3.0, 1.0, 1.0, 2.0]), born) == 0
 
 
 @pytest.mark.parametrize("budget", [*range(1, 18), 23, 31, 39, 40, 41, 55])

@@ -1,7 +1,7 @@
 """Which center is removed when the dictionary is full.
 
 A rule sees the weights as they would be with the new sample admitted, in the last place, and names the slot to
-remove; naming the last place refuses the sample.
+remove; naming the last place refuses the sample. Of centers that matter equally little, the oldest is removed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinegp.checks import Array
+
+TIE = 1e-9  # a share of the largest score: scores that differ by less are the same, but for rounding
+
+
+def oldest_of_least(scores: Array, born: NDArray[np.int64]) -> int:
+    """Return the slot with the least score, (m,); of several the oldest."""
+    limit = scores.min() + TIE * scores.max()
+    return int(np.where(scores > limit, np.iinfo(np.int64).max, born).argmin())
+
+
+def sizes(alpha: Array) -> Array:
+    """Return the size of each weight over all outputs, (m,)."""
+    return np.sqrt((alpha**2).sum(axis=1))
 
 
 @dataclass(frozen=True)
@@ -31,7 +44,7 @@ class LeastWeight:
     budget: int
 
     def candidate(self, alpha: Array, d: Array, born: NDArray[np.int64]) -> int:
-        return int((alpha**2).sum(axis=1).argmin())
+        return oldest_of_least(sizes(alpha), born)
 
 
 @dataclass(frozen=True)
@@ -47,7 +60,7 @@ class LeastError:
     budget: int
 
     def candidate(self, alpha: Array, d: Array, born: NDArray[np.int64]) -> int:
-        return int(((alpha**2).sum(axis=1) / d**2).argmin())
+        return oldest_of_least(sizes(alpha) / d, born)
 
 
 Pruning = Oldest | LeastWeight | LeastError

@@ -6,6 +6,8 @@ from dataclasses import KW_ONLY
 from math import sqrt
 from typing import Any, ClassVar
 
+import numpy as np
+
 from onlinegp.checks import Array, count, fraction, positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.expansion import Expansion, ExpansionLearner
@@ -14,6 +16,7 @@ from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import StepLearner
 from onlinegp.recipes.multiplications import kernel_row
+from onlinegp.recipes.pruning import oldest_of_least, sizes
 
 
 class FBKLMSLearner(ExpansionLearner):
@@ -48,7 +51,7 @@ class FBKLMSLearner(ExpansionLearner):
         if new:
             self.f.append(x, kxx * amount, kcc=kxx)
             if self.f.size > self.budget:
-                self.f.remove(int((self.f.weights**2).sum(axis=1).argmin()))
+                self.f.remove(oldest_of_least(sizes(self.f.weights), np.arange(self.f.size)))
 
     def energy(self, k2: float, own: float) -> float:
         """Return what the step is divided by; `own` is k(x, x) if x becomes a center, else zero."""

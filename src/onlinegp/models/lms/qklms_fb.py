@@ -17,6 +17,7 @@ from onlinegp.models.moves import Move, Value
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import StepLearner
 from onlinegp.recipes.multiplications import kernel_row
+from onlinegp.recipes.pruning import oldest_of_least
 
 
 class QKLMSFBLearner(ExpansionLearner):
@@ -57,7 +58,7 @@ class QKLMSFBLearner(ExpansionLearner):
                 self.quantize(j, e)
                 return
             if self.f.size == self.budget:
-                j = int(self.significance().argmin())
+                j = oldest_of_least(self.significance(), np.arange(self.f.size))
                 e = e + k[j] * self.f.weights[j]  # the error without j
                 k = np.delete(k, j)
                 self.discard(j)
