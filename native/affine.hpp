@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 #include "api.hpp"
+#include "errors.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
 
@@ -73,18 +74,14 @@ class AffineRun {
             if (rule_.kind == AffineRule::KAP) project(X, m);
             else if (rule_.kind == AffineRule::PHYPASS) project_along(X, m);
             else correct(X, m);
-            a_.errors = a_.fade * a_.errors + 1.0;
-            for (int64_t o = 0; o < p_; o++) {
-                const double e = Y[o] - mean[o], sum = a_.fade * a_.squares[o] + e * e;
-                a_.squares[o] = sum < LEAST ? LEAST : sum;  // NaN stays
-            }
+            add_errors(p_, Y, mean, a_.fade, a_.squares, a_.errors);
             size[i] = a_.f.size();
         }
         return a_.errors;
     }
 
   private:
-    static constexpr double LEAST = 1e-300, LONGEST = 1e4;  // as in onlinegp.models.affine.phypass
+    static constexpr double LONGEST = 1e4;  // as in onlinegp.models.affine.phypass
 
     double& K(int64_t i, int64_t j) { return a_.K[i * a_.room + j]; }
     double& F(int64_t j, int64_t o) { return a_.F[j * p_ + o]; }

@@ -123,8 +123,8 @@ struct AffineRule {
 };
 
 // What such a model keeps, in arrays of Python's: numbers (p + 1, capacity) are the weights, and k(c, c) for KAP; K, G (room,
-// room); Y, F (room, p); H (room, capacity); norms, squares (p,). PHYPASS: places and along (room, s), length (room,), KC (room
-// s, room s)
+// room); Y, F (room, p); H (room, capacity); norms (p,); squares (3, p), the last y and its smallest change in the other rows.
+// PHYPASS: places and along (room, s), length (room,), KC (room s, room s)
 struct AffineArrays {
     Centers &f, &points, *chosen;
     int64_t d, p, capacity, room, count;

@@ -55,7 +55,7 @@ static double affine_run(const AffineRule& rule, CentersOf& f, CentersOf& points
     need(coherent || f->size() == (rule.budget && rule.budget < count ? rule.budget : count), "there is a center for each row.");
     AffineArrays a{*f.centers, *points.centers, nullptr, f.d, p, capacity, room, count,
                    named.get("numbers", (p + coherent) * capacity), named.get("K", room * room), named.get("Y", room * p),
-                   named.get("F", room * p), nullptr, nullptr, nullptr, named.get("squares", p), nullptr, nullptr, nullptr,
+                   named.get("F", room * p), nullptr, nullptr, nullptr, named.get("squares", 3 * p), nullptr, nullptr, nullptr,
                    nullptr, errors, fade};
     if (coherent) a.H = named.get("H", room * capacity);
     if (rule.kind == AffineRule::KAP) a.G = named.get("G", room * room);
@@ -81,7 +81,7 @@ static int64_t gaussians_run(const GaussiansRule& rule, nb::dict arrays, int64_t
          "there is no room for more Gaussians.");
     const GaussiansArrays a{d, p, capacity, widths, many, named.get("C", capacity * d), named.get("weights", capacity * p),
                             named.get("variance", capacity), named.get("facts", facts * capacity),
-                            named.get("variances", widths), named.get("columns", widths * facts), named.get("squares", p),
+                            named.get("variances", widths), named.get("columns", widths * facts), named.get("squares", 3 * p),
                             named.get("errors", 1), fade};
     return instructions().gaussians_run(rule, a, n, X.data(), Y.data(), mean.data(), std.data(), size.data());
 }

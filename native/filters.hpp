@@ -1,5 +1,6 @@
 // Linear filters, and the value before. onlinegp.models.linear.isotropic, kalman_learner and persistence are the definitions.
 #pragma once
+#include "errors.hpp"
 #include "linear.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
@@ -125,10 +126,10 @@ class Kalman final : public Fixed {
     }
 };
 
-// Of one output: y, and the sum and the count that its mean squared change comes from
+// Of one output: y, the sum and the count that its mean squared change comes from, and its smallest change
 class Last final : public Fixed {
   public:
-    Last(const FixedRule& rule, int d, int p) : Fixed(rule, d, p, {{"y", 1}, {"squares", 1}, {"count", 1}}, 0) {}
+    Last(const FixedRule& rule, int d, int p) : Fixed(rule, d, p, {{"y", 1}, {"squares", 1}, {"count", 1}, {"resolution", 1}}, 0) {}
     int64_t work_per_row() const override { return 1; }
 
   private:
@@ -137,12 +138,12 @@ class Last final : public Fixed {
     }
     void step(const double* x, const double* y, double* mean, double* variance, double* work) override {
         look(x, mean, variance, work);
-        if (seen_) {  // the first y is no change
-            const double e = *y - *mean;
-            *kept(1) = rule.keep * *kept(1) + std::fmin(std::fmax(e * e, rule.floor), 1 / rule.floor);
-            *kept(2) = rule.keep * *kept(2) + 1;
+        if (!seen_) {  // the first y is no change
+            *kept(0) = *y;
+            return;
         }
-        *kept(0) = *y;
+        add_error(*y - *mean, *y, rule.keep, false, *kept(1), *kept(0), *kept(3));
+        *kept(2) = rule.keep * *kept(2) + 1;
     }
 };
 

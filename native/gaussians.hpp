@@ -28,11 +28,7 @@ class GaussiansRun {
             const int64_t width = novel(e2, mean2);
             if (width >= 0) append(X, width);
             if (a_.size) correct(Y, mean);
-            *a_.errors = a_.fade * *a_.errors + 1.0;
-            for (int64_t o = 0; o < p; o++) {
-                const double e = Y[o] - mean[o], sum = a_.fade * a_.squares[o] + e * e;
-                a_.squares[o] = sum < 1e-300 ? 1e-300 : sum;  // NaN stays
-            }
+            add_errors(p, Y, mean, a_.fade, a_.squares, *a_.errors);
             size[i] = a_.size;
         }
         return a_.size;

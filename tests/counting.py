@@ -96,5 +96,7 @@ def spread(errors, e) -> Number:
     """The standard deviation by the errors so far; then one more."""
     squares, count = Number(errors.squares[0]), Number(errors.count)
     std = root(squares / count)
-    squares * errors.keep + e * e, count * errors.keep + 1.0
+    floor = max(0.1 * Number(errors.resolution[0]), 2.0**-50 * Number(errors.last[0]))
+    size = max(abs(e), abs(floor))
+    squares * errors.keep + size * size, count * errors.keep + 1.0
     return std

@@ -15,6 +15,8 @@ from onlinegp.recipes.state import MOST_SEEN
 
 REMEMBERED = 100.0  # rows, about: the errors that the standard deviation is that of
 LEAST = 1e-300  # of a mean square: a standard deviation is never zero
+SPACING = 2.0**-50  # a share of y: what differs by less is rounding
+SHARE_OF_A_CHANGE = 0.1  # its square is one of the rows that are remembered
 
 
 class Part(Protocol):
@@ -108,49 +110,66 @@ class Values:
 class ErrorScale:
     """The root mean square of the errors so far, those of about the last hundred rows more than the others.
 
-        std = sqrt(squares / count),   squares <- keep squares + e^2,   count <- keep count + 1
+        std = sqrt(squares / count),   squares <- keep squares + max(|e|, floor)^2,   count <- keep count + 1
 
     The standard deviation of models without a variance of their own. Before there are errors, `first` counts as one.
+
+    Errors count from floor = max(resolution / 10, 2^-50 |y|) on, so that a long stretch of equal values does not make
+    it vanish. The resolution is the smallest change of y from one row to the next so far: it is as if one in a hundred
+    rows, about as many as are remembered, had changed by that. And no y is known better than to its last bits.
     """
 
     def __init__(self, outputs: int, first: float = 1.0) -> None:
         self.keep = 1.0 - 1.0 / REMEMBERED
-        self.squares, self.count = np.full(outputs, first * first), 1.0
+        self.numbers, self.count = np.zeros((3, outputs)), 1.0  # for the compiled loops
+        self.squares, self.last, self.resolution = self.numbers  # a resolution of zero: no y has changed yet
+        self.squares[:] = first * first
         self.std = np.full(outputs, first)
 
-    def add(self, e: Array) -> None:
-        """Learn the errors (outputs,) of a row."""
+    def add(self, e: Array, y: Array, seen: int) -> None:
+        """Learn the errors e (outputs,) of a row y (outputs,); `seen` rows came before it."""
+        size = np.maximum(np.abs(e), self._floors(y[None, :], seen)[0])
         self.squares *= self.keep
-        self.squares += np.clip(e * e, LEAST, 1.0 / LEAST)
-        self.count = self.keep * self.count + 1.0
-        self._conclude()
+        self.squares += np.clip(size * size, LEAST, 1.0 / LEAST)
+        self.counted(self.keep * self.count + 1.0)
 
-    def counted(self, count: float) -> None:
-        """Go on after a compiled loop has added errors to `squares`, and counted them."""
-        np.maximum(self.squares, LEAST, out=self.squares)
-        self.count = count
-        self._conclude()
-
-    def along(self, E: Array) -> Array:
-        """Learn the errors of rows (n, outputs); return the standard deviations before each of them, (n, outputs)."""
-        count = np.full(E.shape[1], self.count)
-        before = fading_scales(E * E, 0.0, self.keep, self.squares, count, far=np.inf, tiny=LEAST)
-        self.count = float(count[0])
-        self._conclude()
+    def along(self, E: Array, Y: Array, seen: int) -> Array:
+        """Learn the errors E of rows Y, (n, outputs); return the standard deviations before each of them."""
+        size, count = np.maximum(np.abs(E), self._floors(Y, seen)), np.full(E.shape[1], self.count)
+        before = fading_scales(size * size, 0.0, self.keep, self.squares, count, far=np.inf, tiny=LEAST)
+        self.counted(float(count[0]))
         return np.sqrt(before)
 
-    def _conclude(self) -> None:
+    def counted(self, count: float) -> None:
+        """Go on after errors were added to `squares`, and counted."""
+        self.count = count
         np.divide(self.squares, self.count, out=self.std)
         np.sqrt(self.std, out=self.std)
 
+    def _floors(self, Y: Array, seen: int) -> Array:
+        """Return the floors of rows Y (n, outputs), each with the changes up to it, and remember the last of them."""
+        change, spacing = np.abs(np.diff(Y, axis=0, prepend=self.last[None, :])), SPACING * np.abs(Y)
+        change[change <= spacing] = np.inf  # rounding
+        if not seen:
+            change[0] = np.inf
+        known = np.where(self.resolution > 0.0, self.resolution, np.inf)
+        finest = np.minimum(np.minimum.accumulate(change, axis=0), known)
+        finest[np.isinf(finest)] = 0.0
+        self.last[:], self.resolution[:] = Y[-1], finest[-1]
+        return np.maximum(SHARE_OF_A_CHANGE * finest, spacing)
+
     def dump(self) -> Contents:
-        return {"squares": self.squares.copy(), "count": self.count}
+        arrays = {"squares": self.squares, "last": self.last, "resolution": self.resolution}
+        return {name: array.copy() for name, array in arrays.items()} | {"count": self.count}
 
     def load(self, contents: Contents) -> None:
-        stored_names(contents, ("squares", "count"), "the scale of errors")
-        squares = stored_array("squares", contents["squares"], self.squares.shape)
+        names = ("squares", "last", "resolution")
+        stored_names(contents, (*names, "count"), "the scale of errors")
+        squares, last, resolution = (stored_array(name, contents[name], self.squares.shape) for name in names)
         count = stored_number("count", contents["count"], float)
         if (squares < LEAST).any() or not 1.0 <= count < REMEMBERED + 1.0:
             raise ValueError(f"squares must be positive, and count at least 1 and about 100 at most, got {count}.")
-        self.squares, self.count = squares.copy(), count
-        self._conclude()
+        if (resolution < 0.0).any():
+            raise ValueError("resolution must not be negative.")
+        self.squares[:], self.last[:], self.resolution[:] = squares, last, resolution
+        self.counted(count)

@@ -64,7 +64,7 @@ def multiplications(recipe: Recipe, size: float, features: int) -> float | None:
     return total
 
 
-ERRORS = 4  # their fading mean square, for models whose standard deviation it is
+ERRORS = 6  # their fading mean square, and its floor, for models whose standard deviation it is
 
 
 def kernel_row(m: float, features: int) -> float:

@@ -113,7 +113,7 @@ class WindowLearner(ExpansionLearner, BlockLearner):
         f, numbers = self.f.opened(n if most is None else min(n, most - self.f.size))
         points, K, Yw, F = self.window.opened(n)
         others, own = self.opened(len(K), numbers.shape[1])
-        arrays = {"numbers": numbers, "K": K, "Y": Yw, "F": F, "squares": errors.squares} | own
+        arrays = {"numbers": numbers, "K": K, "Y": Yw, "F": F, "squares": errors.numbers} | own
         rule, state = _native.AffineRule(**(self.rule or {})), (self.window.count, errors.count, errors.keep)
         errors.counted(_native.affine_run(rule, f, points, others, arrays, *state, X, Y, mean, std, size))
         self.f.closed()

@@ -45,7 +45,7 @@ class KAPLearner(CoherentLearner):
         Z = solve_positive(G + self.epsilon * np.eye(len(G)), self.step * (window.Y - window.F))
         self.f.weights[...] += window.H.T @ Z
         window.F[...] += G @ Z
-        self.errors.add(e)
+        self.errors.add(e, y, self.seen)
 
     def opened(self, room: int, capacity: int) -> tuple[Any, dict[str, Any]]:
         others, arrays = super().opened(room, capacity)

@@ -181,7 +181,7 @@ class L2SLearner(BlockLearner):
         from onlinegp.engine import _native
 
         errors, count = self.errors, np.array([self.errors.count])
-        arrays = self.atoms.opened(len(X)) | {"squares": errors.squares, "errors": count}
+        arrays = self.atoms.opened(len(X)) | {"squares": errors.numbers, "errors": count}
         rule = _native.GaussiansRule(**(self.rule or {}))
         self.atoms.size = _native.gaussians_run(rule, arrays, self.size, errors.keep, X, Y, mean, std, size)
         errors.counted(float(count[0]))
@@ -200,7 +200,7 @@ class L2SLearner(BlockLearner):
             k = self.atoms.at(x)[1]
         if self.size:
             self._correct(k, e)
-        self.errors.add(e)
+        self.errors.add(e, y, self.seen)
 
     def novel(self, d2: Array, mean: Array, e: Array) -> float | None:
         """Return the variance of the Gaussian that x becomes, or None."""

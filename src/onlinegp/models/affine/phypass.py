@@ -134,7 +134,7 @@ class PHYPASSLearner(CoherentLearner):
         if self.f.size:
             self._choose(r, novel)
             self._project()
-        self.errors.add(e)
+        self.errors.add(e, y, self.seen)
 
     def opened(self, room: int, capacity: int) -> tuple[Any, dict[str, Any]]:
         _, arrays = super().opened(room, capacity)

@@ -54,7 +54,7 @@ class RecentLearner(WindowLearner):
             center, weight = old[0], old[1] * self.keep if scale is None else old[1] * self.keep * scale
             window.F[...] -= np.multiply.outer(window.row(center), weight)
             self._removed(center, weight)
-        self.errors.add(e)
+        self.errors.add(e, y, self.seen)
 
     def _corrected(self, Z: Array, KZ: Array) -> Array | None:
         """Return a factor of f (p,) after the correction, or None; before F is changed."""

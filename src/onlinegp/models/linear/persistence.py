@@ -13,7 +13,7 @@ from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.fixed import Arrays, CompiledLearner, CompiledRule
 from onlinegp.models.recipe import parameters
-from onlinegp.models.steps import LEAST, ErrorScale, StepLearner, Values
+from onlinegp.models.steps import ErrorScale, StepLearner
 from onlinegp.recipes.multiplications import ERRORS
 
 
@@ -24,7 +24,8 @@ class Persistence(OnlineRegressor):
         y_t = y_(t-1) + e_t
 
     Before there are data it predicts zero. The variance is the mean square of the changes of y so far, those of about
-    the last hundred rows more than the others: that of a random walk, one step ahead.
+    the last hundred rows more than the others: that of a random walk, one step ahead. Where y stays the same for long,
+    it ends at a hundredth of the square of the smallest change so far.
 
     Use it to see whether another model has learned anything. Not for rows without an order.
 
@@ -55,25 +56,29 @@ class PersistenceLearner(StepLearner):
 
     def __init__(self, features: int, outputs: int) -> None:
         self.features, self.outputs = features, outputs
-        self.last, self.changes = Values(y=np.zeros(outputs)), ErrorScale(outputs)
-        self.parts = {"last": self.last, "changes": self.changes}
+        self.changes = ErrorScale(outputs)
+        self.parts = {"changes": self.changes}
 
     def look(self, x: Array) -> tuple[Array, Array | float, Any]:
-        return self.last["y"], self.changes.std, None
+        return self.changes.last, self.changes.std, None
 
     def correct(self, x: Array, y: Array, e: Array, seen: Any) -> None:
-        if self.seen:  # the first y is no change
-            self.changes.add(e)
-        self.last["y"][:] = y
+        if self.seen:
+            self.changes.add(e, y, self.seen)
+        else:  # the first y is no change
+            self.changes.last[:] = y
 
     # Its compiled twin, of one output
 
     def compiled_rule(self) -> CompiledRule:
-        return "Last", {"keep": self.changes.keep, "floor": LEAST}, None
+        return "Last", {"keep": self.changes.keep}, None
 
     def arrays(self) -> Arrays:
-        return {"y": self.last["y"], "squares": self.changes.squares, "count": np.array([self.changes.count])}
+        changes = self.changes
+        numbers = {"y": changes.last, "squares": changes.squares, "resolution": changes.resolution}
+        return numbers | {"count": np.array([changes.count])}
 
     def take(self, arrays: Arrays, seen: int) -> None:
-        self.last["y"][:], self.changes.squares, self.seen = arrays["y"], arrays["squares"], seen
+        self.changes.numbers[:] = [arrays["squares"], arrays["y"], arrays["resolution"]]
         self.changes.counted(float(arrays["count"][0]))
+        self.seen = seen

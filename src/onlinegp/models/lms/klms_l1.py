@@ -42,7 +42,7 @@ class L1Learner(ExpansionLearner):
 
     def correct(self, x: Array, y: Array, e: Array, seen: tuple[Array, float]) -> None:
         k, kxx = seen
-        self.errors.add(e)
+        self.errors.add(e, y, self.seen)
         if self.f.size == 0:
             first = self.first_weight(y, kxx)
             e = e - kxx * first

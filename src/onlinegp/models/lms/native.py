@@ -43,11 +43,12 @@ class NativeStepLearner(RowLearner):
             self.run(X, Y)
 
     def run(self, X: Array, Y: Array) -> tuple[Gaussian, Sizes]:
+        before = self.seen
         mean, variance, size = self._core.run(np.ascontiguousarray(X), np.ascontiguousarray(Y))
         if self.errors is None:
             return gaussian(mean, variance), size
         with np.errstate(all="ignore"):
-            return Gaussian(mean, self.errors.along(Y - mean)), size
+            return Gaussian(mean, self.errors.along(Y - mean, Y, before)), size
 
     def predict(self, X: Array) -> Gaussian:
         from onlinegp.engine import thread_count
