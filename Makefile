@@ -8,8 +8,11 @@ DATA   ?= ../shared/data
 # BLAS on one thread: the tests run two processes, the benchmarks compare one core with one core.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
+# What runs Spark; empty where it is missing.
+JAVA = $(shell java -version 2>&1 | grep -E 'version "(1[7-9]|[2-9][0-9])')
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow attack check lint types bench accuracy docs sanitize clean
+.PHONY: help demo test test-slow test-spark attack check lint types bench accuracy docs sanitize clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -23,10 +26,13 @@ test: $(VENV)/tested ## Install, then run every test but the slow ones
 test-slow: $(VENV)/tested ## Run the slow tests too: millions of steps, whole experiments
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m "not attack"
 
+test-spark: $(if $(JAVA),$(VENV)/sparked) ## Run the tests of Spark, where there is Java 17 or later; installs Spark, half a gigabyte
+	$(if $(JAVA),$(ONE_THREAD) $(BIN)/python -m pytest tests/spark,@echo "No Java 17 or later was found: Spark's tests were not run.")
+
 attack: $(VENV)/tested ## Run the long attacks: files, tables, threads, signals, kills, memory, extremes; with their counts
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m attack -s tests/attack tests/cli/test_crash.py
 
-check: lint types test ## Lint, types, tests
+check: lint types test test-spark ## Lint, types, tests, those of Spark too
 
 lint: $(VENV)/developed ## Check style, format and the direction of imports
 	$(BIN)/ruff check .
@@ -56,9 +62,6 @@ clean: ## Remove the environment and what was built
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src native -type f \( -name '*.py' -o -name 'page.*' -o -name '*.?pp' \))
 INSTALL := $(BIN)/python -m pip install --quiet --no-build-isolation --config-settings=build-dir=build/{wheel_tag}
 
-# Spark takes half a gigabyte, so it is installed where a Java runs it, 17 or later; elsewhere its tests are skipped.
-SPARK = $(shell java -version 2>&1 | grep -qE 'version "(1[7-9]|[2-9][0-9])' && echo ,spark)
-
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -71,13 +74,17 @@ $(VENV)/installed: $(VENV)/buildable $(SOURCES)
 	@touch $@
 
 $(VENV)/tested: $(VENV)/buildable $(SOURCES)
-	$(INSTALL) '.[test$(SPARK)]' || $(INSTALL) '.[test]'
+	$(INSTALL) '.[test]'
 	@touch $@ $(VENV)/installed
+
+$(VENV)/sparked: $(VENV)/tested
+	$(INSTALL) '.[test,spark]'
+	@touch $@
 
 $(VENV)/documented: $(VENV)/buildable $(SOURCES)
 	$(INSTALL) '.[docs]'
 	@touch $@ $(VENV)/installed
 
 $(VENV)/developed: $(VENV)/buildable $(SOURCES)
-	$(INSTALL) '.[dev$(SPARK)]' || $(INSTALL) '.[dev]'
+	$(INSTALL) '.[dev]'
 	@touch $@ $(VENV)/tested $(VENV)/documented $(VENV)/installed

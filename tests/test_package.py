@@ -94,3 +94,21 @@ def test_the_version_is_said_once(capsys):
     with pytest.raises(SystemExit):
         main(["--version"])
     assert onlinegp.__version__ in capsys.readouterr().out
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+@pytest.mark.parametrize("version", ["21.0.1", "11.0.2", None])
+def test_spark_is_installed_only_for_its_own_tests(version, tmp_path):
+    """`make test` leaves half a gigabyte alone, whatever Java there is; `make check` runs Spark's tests where it can."""
+    java = tmp_path / "java"
+    java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n" if version else "#!/bin/sh\nexit 127\n")
+    java.chmod(0o755)
+    path = os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+
+    def steps(target: str) -> str:
+        return subprocess.run(["make", "-n", target], cwd=ROOT, env=path, capture_output=True, text=True).stdout
+
+    assert "spark" not in steps("test").lower()
+    for target in ("test-spark", "check"):
+        assert ("pytest tests/spark" in steps(target)) == (version == "21.0.1")
+        assert ("were not run" in steps(target)) == (version != "21.0.1")
