@@ -17,15 +17,15 @@ from onlinegp.datasets import channel_switch
 from onlinegp.kernels import RBF
 from onlinegp.metrics import mse, to_db
 from onlinegp.models import OnlineRegressor
+from onlinegp.progress import shown
 
 ROWS, SWITCH, NOISE = 1500, 750, 0.01
-FORGETTING = 0.998  # a memory of some 500 samples
-TUNED = 200  # rows that Auto tunes itself on
+FORGETTING = 0.998  # of KRLS-T: a memory of about 500 samples
 SETTLED = 250  # rows after the start and after the switch that do not count: the filters are converging
 MEANING = """
 The filters of the KLMS family are cheap, and their intervals are too wide: 100% is as wrong as 90%. KRLS-T tracks its
-posterior; with Calibrated, its intervals contain about as many values as they promise. Auto was told neither kernel nor
-noise: it scaled and tuned itself on the first samples, which takes most of its time."""
+posterior; with Calibrated, its intervals contain about as many values as they promise. Auto was told nothing, neither
+kernel nor noise nor that the channel changes: it scales and tunes itself, which takes most of its time."""
 PATHS = Paths(folders={"--out": lambda folder: [folder / "demo.png"]})
 
 
@@ -46,7 +46,7 @@ def models() -> dict[str, OnlineRegressor]:
         "beta-KLMS": BetaKLMS(kernel, beta="auto", noise=NOISE),
         "KRLS-T": krlst,
         "KRLS-T, calibrated": Calibrated(krlst),
-        "Auto": Auto(rows=TUNED, earliest=TUNED // 4, forgetting=FORGETTING),
+        "Auto": Auto(),
     }
 
 
@@ -74,14 +74,11 @@ def main(args: argparse.Namespace) -> int:
 
 def stream(X: Array, y: Array) -> list[Result]:
     """Run every model over the stream, with a progress bar on a terminal."""
-    from tqdm import tqdm
-
     run(KLMS(), X[:10], y[:10])  # loads the engine, whose time is nobody's
-    results = []
-    for name, model in (bar := tqdm(models().items(), disable=None, leave=False, unit="filter")):
-        bar.set_description(name)
+    results, known = [], models()
+    for name in shown(known, len(known), "models"):
         start = perf_counter()
-        trace = run(model, X, y)
+        trace = run(known[name], X, y, progress=False)
         results.append(Result(name, trace, perf_counter() - start))
     return results
 
