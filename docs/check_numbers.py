@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from time import process_time
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -24,6 +25,7 @@ import onlinegp as ogp
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "benchmarks")]
 
+README = HERE.parent / "README.md"
 CHOOSING, CALIBRATION = HERE / "guide" / "choosing.md", HERE / "guide" / "calibration.md"
 DECIBELS, SHARE, NATS, ORDER = 0.3, 0.02, 0.002, 10.0  # how far a fresh run may be from a page
 
@@ -52,6 +54,24 @@ def compare(name: str, told: list[float], fresh: list[float], allowed: list[floa
         wrong = not page / room <= now <= page * room if room > 1.0 else abs(page - now) > room + 1e-9
         if wrong:
             yield f"{name}: the page says {page:g}, a fresh run {now:g}"
+
+
+def readme() -> Iterator[str]:
+    """Check the README: the share of new rows in the band of its example, and the microseconds of `KRLST`."""
+    text, names = README.read_text("utf-8"), dict[str, Any]()
+    exec(re.search(r"```python\n(.*?)```", text, re.DOTALL).group(1), names)  # type: ignore[union-attr]
+    rng = np.random.default_rng(1)  # what it has not seen, drawn as its own rows were
+    x = rng.uniform(-5, 5, (3000, 1))
+    y = 70 + 5 * np.sin(x[:, 0]) + rng.standard_normal(3000)
+    lower, upper = names["model"].predict_interval(x, level=0.95)
+    told = [float(share) / 100.0 for share in re.findall(r"contains about (\d+)% of new rows", text)]
+    yield from compare("README, the band", told, [float(np.mean((lower <= y) & (y <= upper)))], [SHARE])
+    centers = int(re.search(r"`KRLST` with (\d+) centers microseconds", text).group(1))  # type: ignore[union-attr]
+    X = rng.normal(size=(5000, 8))
+    model = ogp.KRLST(ogp.kernels.RBF(2.0), budget=centers).fit(X, X[:, 0])
+    began = process_time()
+    model.run(X, X[:, 0])
+    yield from compare("README, KRLST", [10.0], [1e6 * (process_time() - began) / len(X)], [ORDER])
 
 
 def costs() -> Iterator[str]:
@@ -126,7 +146,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, help="the folder of the data sets of benchmarks/accuracy.py")
     args = parser.parse_args()
-    wrong = [*calibration(), *spreads(), *costs(), *(streams(args.data) if args.data else ())]
+    wrong = [*readme(), *calibration(), *spreads(), *costs(), *(streams(args.data) if args.data else ())]
     print("\n".join(wrong) or "The numbers are those of the pages.")
     return 1 if wrong else 0
 

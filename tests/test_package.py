@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import onlinegp as ogp
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -35,12 +37,13 @@ def test_the_readmes_example_runs():
     assert 0.93 < ((lower <= names["y"]) & (names["y"] <= upper))[20:].mean() < 0.98
 
 
-def test_the_demonstration(tmp_path, capsys):
+def test_the_demonstration(tmp_path, capsys, monkeypatch):
     pytest.importorskip("matplotlib")
     from onlinegp.cli import demo, main
     from onlinegp.datasets import channel_switch
 
     X, y = channel_switch(demo.ROWS, switch=demo.SWITCH, noise=demo.NOISE, seed=0)
+    assert demo.models()["Auto"].get_params() == ogp.Auto().get_params()  # it is told nothing
     results = demo.stream(X, y)
     names = ["KLMS", "QKLMS", "beta-KLMS", "KRLS-T", "KRLS-T, calibrated", "Auto"]
     assert [result.name for result in results] == names
@@ -53,6 +56,7 @@ def test_the_demonstration(tmp_path, capsys):
     inside = [demo.inside(y, result.trace)[demo.SETTLED :].mean() for result in results]
     assert 0.94 < inside[-2] < 0.96
     assert 0.93 < inside[-1] < 0.97
+    monkeypatch.setattr(demo, "stream", lambda X, y: results)
     assert main(["demo", "--out", str(tmp_path)]) == 0
     told = capsys.readouterr().out
     assert all(result.name in told for result in results)
@@ -99,7 +103,7 @@ def test_the_version_is_said_once(capsys):
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 @pytest.mark.parametrize("version", ["21.0.1", "11.0.2", None])
 def test_spark_is_installed_only_for_its_own_tests(version, tmp_path):
-    """`make test` leaves half a gigabyte alone, whatever Java there is; `make check` runs Spark's tests where it can."""
+    """`make test` leaves half a gigabyte alone, whatever Java there is; `make check` runs Spark's tests if it can."""
     java = tmp_path / "java"
     java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n" if version else "#!/bin/sh\nexit 127\n")
     java.chmod(0o755)

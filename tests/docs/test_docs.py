@@ -71,6 +71,24 @@ def test_pages_are_found():
     assert len(SCRIPTS) >= 5
 
 
+def test_the_readme_fits_two_screens():
+    """One install line, one Python block, one shell block, and no more than 450 words beside them."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert re.findall(r"^```(\w+)", text, re.MULTILINE) == ["python", "shell"]
+    words = re.sub(r"```.*?```|^    .*?$|\]\(.*?\)|\|", " ", text, flags=re.DOTALL | re.MULTILINE)
+    assert len(words.split()) <= 450
+    assert "make demo" in text
+    assert "make test " in text
+
+
+def test_the_numbers_of_the_readme_are_checked():
+    """Every number in its sentences is one that docs/check_numbers.py measures, a level, a version or a year."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    words = re.sub(r"```.*?```|^    .*?$|!?\[[^]]*\]\(.*?\)", " ", text, flags=re.DOTALL | re.MULTILINE)
+    checked = re.sub(r"about 95% of new rows|`KRLST` with 100 centers microseconds", "", re.sub(r"\s+", " ", words))
+    assert re.findall(r"\d+", checked) == ["2016", "2016", "3"]  # the paper, twice, and the license
+
+
 def test_every_local_link_leads_somewhere():
     for page in PAGES:
         for target in re.findall(r"\]\((?!https?:|mailto:|#)([^)#\s]+)", page.read_text("utf-8")):

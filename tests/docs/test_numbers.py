@@ -41,5 +41,13 @@ def test_what_calibration_costs_is_as_the_page_says():
 
 
 @pytest.mark.slow
+def test_the_band_of_the_readme_is_measured(monkeypatch, tmp_path):
+    text = check_numbers.README.read_text("utf-8")
+    (tmp_path / "README.md").write_text(text.replace("contains about 95% of", "contains about 50% of"), "utf-8")
+    monkeypatch.setattr(check_numbers, "README", tmp_path / "README.md")
+    assert any(line.startswith("README, the band: the page says 0.5") for line in check_numbers.readme())
+
+
+@pytest.mark.slow
 def test_every_row_is_as_the_page_says():
     assert not list(check_numbers.costs())
