@@ -71,6 +71,7 @@ def test_what_takes_long_in_python_has_a_bar_on_a_terminal(monkeypatch):
         alone = ogp.run(ogp.KLMS(), X, y)
         ogp.KRLST(budget=5).fit(X, y)
         ogp.Auto(rows=20).fit(X[:30], y[:30])
+        ogp.estimate_hyperparameters(X[:30], y[:30])
         ogp.compare([ogp.LinearRLS()], lambda seed: (X[seed::3], y[seed::3]), runs=2, jobs=1)
         np.testing.assert_array_equal(alone.mean, quiet.mean)  # the same bits, in blocks
         return sys.stderr.getvalue()
@@ -80,4 +81,4 @@ def test_what_takes_long_in_python_has_a_bar_on_a_terminal(monkeypatch):
     assert drawn() == ""
     monkeypatch.setattr(progress, "DELAY", 0.0)
     told = drawn()
-    assert all(name in told for name in ("KLMS", "KRLST", "tuning", "runs"))
+    assert all(name in told for name in ("KLMS", "KRLST", "tuning", "hyperparameters", "runs"))

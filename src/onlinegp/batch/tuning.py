@@ -26,6 +26,7 @@ from onlinegp.checks import Array, check_Xy, count, fraction, positive
 from onlinegp.kernels import RBF, Kernel, Linear, Matern12, Matern32, Matern52
 from onlinegp.models.rls.krlst import KRLST
 from onlinegp.processes import Jobs, in_parallel, single_threaded_blas
+from onlinegp.progress import ShareBar
 
 # A share of k(x, x). Chosen on Lorenz: 64-neighbor solves are sound far below, and 1e-7 costs four nats per row where
 # the amplitude is a thousand times the power; on Mackey-Glass and Santa Fe it does not bind.
@@ -255,7 +256,7 @@ def estimate_hyperparameters(
     restarts: int = 1,
     seconds: float = np.inf,
     jobs: Jobs = 1,
-    progress: Progress = lambda share: None,
+    progress: Progress | None = None,
     seed: int | np.random.Generator | None = 0,
 ) -> Hyperparameters:
     """Return the kernel, the noise and the forgetting factor that go best with a stream.
@@ -282,8 +283,8 @@ def estimate_hyperparameters(
         The search ends after about so long, with the best found by then.
     jobs : int or Executor, optional
         Starts are searched side by side, so many at a time, over joblib; None for one per core. The result is the same.
-    progress : callable
-        Called now and then with the share of the work that is done, in (0, 1].
+    progress : callable, optional
+        Called now and then with the share of the work that is done, in (0, 1]. If None, there is a bar on a terminal.
     seed : int, numpy Generator or None
         For the starts, and the rows on which they begin.
 
@@ -296,7 +297,7 @@ def estimate_hyperparameters(
     >>> found = estimate_hyperparameters(X, y)
     >>> model = found.krlst(budget=100)
     """
-    X, y = check_Xy(X, y)
+    X, y, progress = *check_Xy(X, y), progress or ShareBar("hyperparameters")
     n = min(len(X), count("Some hundreds are enough.", rows=rows))
     restarts = 0 if restarts == 0 else count("Use 0 for none.", restarts=restarts)
     first = (len(X) - n) // 2
