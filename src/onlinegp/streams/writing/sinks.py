@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import isfinite
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -288,7 +289,7 @@ def _finite(column: Array) -> Array:
 def _plain(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
-    return json.dumps(value, default=str)
+    return json.dumps(value) if isinstance(value, float) else _json(value)
 
 
 def _quoted(text: str) -> str:
@@ -309,4 +310,20 @@ def _csv_texts(column: Any) -> Any:
 
 def _json_texts(column: Any) -> list[str]:
     values = column if isinstance(column, list) else column.to_pylist()
-    return [json.dumps(value, default=str) for value in values]
+    return list(map(_json, values))
+
+
+def _json(value: Any) -> str:
+    """Return a value as JSON, which has neither NaN nor infinity: they are null."""
+    try:
+        return json.dumps(value, default=str, allow_nan=False)
+    except ValueError:
+        return json.dumps(_with_null(value), default=str)
+
+
+def _with_null(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_null(inner) for inner in value]
+    if isinstance(value, dict):
+        return {name: _with_null(inner) for name, inner in value.items()}
+    return None if isinstance(value, float) and not isfinite(value) else value
