@@ -20,7 +20,7 @@ from onlinegp.engine.members import Members, in_order, known_before
 from onlinegp.files.atomic import write_atomically
 from onlinegp.files.container import ModelFileError, as_model_file_error, chunks, unpack
 from onlinegp.files.stacks import stacked, unstacked
-from onlinegp.files.store import is_store
+from onlinegp.files.store import Store, is_store
 from onlinegp.homes import Home, Memory, Stored, taken
 from onlinegp.learner import Contents
 from onlinegp.locks import ModelLock
@@ -46,7 +46,8 @@ class Fleet:
     With a `store`, a file of SQLite, there may be more models than memory holds: those used last stay in memory, at
     most `keep` of them, and the others are in the file. What is learned is safe on disk after `commit`, or at the end
     of a ``with`` block; a process that is killed leaves the models as the last commit did, which is always between two
-    calls. A fleet whose store is there already goes on with the models in it.
+    calls. A fleet whose store is there already goes on with the models in it. If the store cannot be written, as on a
+    full disk, the file is as its last commit left it, and the fleet refuses everything until it is opened again.
 
     Parameters
     ----------
@@ -55,7 +56,8 @@ class Fleet:
     threads : int, optional
         How many threads a call may use; by default ONLINEGP_THREADS, or the cores.
     store : str or Path, optional
-        The file of the models that are not in memory. Keys must then be strings or whole numbers.
+        The file of the models that are not in memory. Keys must then be strings or whole numbers. The file has one
+        owner: while it is open here, others may read it (``onlinegp inspect``) but not open it for writing.
     keep : int
         The largest number of models in memory, if there is a store.
     compact : bool
@@ -76,7 +78,7 @@ class Fleet:
         model: OnlineRegressor,
         *,
         threads: int | None = None,
-        store: str | Path | None = None,
+        store: str | Path | Store | None = None,
         keep: int = 10_000,
         compact: bool = False,
     ) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onlinegp.engine.keys import Numbers
 from onlinegp.engine.members import Members, Which
 from onlinegp.files.container import ModelFileError
-from onlinegp.files.store import AT_ONCE, Key, Last, Note, Store
+from onlinegp.files.store import AT_ONCE, RESTORE, Key, Last, Note, Store
 from onlinegp.learner import Contents
 from onlinegp.places import checked_places, newer
 
@@ -215,7 +215,7 @@ class Stored:
         try:
             members.unpack(_indices(places[key] for key in old), [found[key][1] for key in old], self._about["single"])
         except ModelFileError as error:
-            raise ModelFileError(f"{self.store.path}: {error}") from None
+            raise ModelFileError(f"{self.store.path}: {error} {RESTORE}") from None
         if self.compact:
             self._packed.update((key, found[key][1]) for key in old)
         for key in absent:
@@ -306,6 +306,7 @@ class Stored:
         yield from (key for key in new if key in self._new)  # the others came by while they left memory
 
     def __contains__(self, key: object) -> bool:
+        self.store.check_open()
         return type(key) in (str, int) and (key in self._slots or key in self.store)  # type: ignore[operator]
 
 

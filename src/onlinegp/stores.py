@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from onlinegp.files.container import ModelFileError, as_model_file_error
-from onlinegp.files.store import Key, Store
+from onlinegp.files.store import RESTORE, Key, Store
 from onlinegp.homes import Stored
 from onlinegp.keyed import restored
 from onlinegp.learner import Contents
@@ -17,22 +17,24 @@ from onlinegp.models.description import describe, rebuild
 from onlinegp.models.saving import ABOUT, check_about, only
 
 
-def opened(path: str | Path, keep: int, model: OnlineRegressor, compact: bool) -> tuple[Stored, Contents]:
+def opened(path: str | Path | Store, keep: int, model: OnlineRegressor, compact: bool) -> tuple[Stored, Contents]:
     """Return the home of the models in a store, and what is known of their events; another model is refused."""
-    store, about = Store(path), {"single": True, "names": []}
+    store, about = path if isinstance(path, Store) else Store(path), {"single": True, "names": []}
     try:
-        home, known = Stored(store, keep, compact), store.asked("model")
+        home, known, events = Stored(store, keep, compact), store.asked("model"), store.asked("events")
+        if store.count and (known is None or events is None):
+            raise ModelFileError(f"{store.path}: it is damaged: it does not say what its models are. {RESTORE}")
         if known is None:
             store.tell("model", describe(model))
             store.tell("compact", compact)
         elif known != describe(model):
-            raise ValueError(f"{path} holds models of another kind than {model!r}. Open it with Fleet.load.")
+            raise ValueError(f"{store.path} holds models of another kind than {model!r}. Open it with Fleet.load.")
         elif bool(store.asked("compact")) != compact:
             raise ValueError(
-                f"{path} holds models with compact={not compact}, got compact={compact}. Open it with Fleet.load."
+                f"{store.path} holds models with compact={not compact}, got compact={compact}. Open it with Fleet.load."
             )
-        elif (events := store.asked("events")) is not None:
-            with as_model_file_error():
+        elif events is not None:
+            with _described(store):
                 only(events, *ABOUT)
                 check_about(events, {})
                 home.adopt(model.start_many(events["features"], events["outputs"]), events)
@@ -48,7 +50,7 @@ def opened(path: str | Path, keep: int, model: OnlineRegressor, compact: bool) -
 
 def stored_model(path: str | Path) -> tuple[OnlineRegressor, bool]:
     """Return the model that all keys of a store started from, and whether their states are compact."""
-    with _read(path) as store:
+    with closing(Store(path, write=False)) as store:
         return _model(store), bool(store.asked("compact"))
 
 
@@ -57,49 +59,44 @@ def stored_one(path: str | Path, key: str) -> tuple[OnlineRegressor, Any]:
 
     A key of digits is found as text or as a number.
     """
-    with _read(path) as store:
+    with closing(Store(path, write=False)) as store:
         digits = key.removeprefix("-").isdecimal() and len(key) < 20
         names: list[Key] = [key, *([int(key)] if digits and -(1 << 63) <= int(key) < 1 << 63 else [])]
         found = store.get(names)
         if not found:
             raise ValueError(f"no model in {path} has the key {key!r}.")
-        (_, state), about = next(iter(found.values())), store.asked("events")
-        with as_model_file_error():
+        (_, state), about, model = next(iter(found.values())), store.asked("events"), _model(store)
+        with _described(store):
             only(about, *ABOUT)
             check_about(about, {})
-            return restored(_model(store), state, about["names"]), store.asked("note")
+            return restored(model, state, about["names"]), store.asked("note")
 
 
-def stored_place(path: str | Path) -> tuple[OnlineRegressor, Any] | None:
+def stored_place(store: Store) -> tuple[OnlineRegressor, Any] | None:
     """Return the model of a store and what was kept beside the models, None if nothing was ever committed to it."""
-    if not Path(path).exists():
-        return None
-    store = Store(path)  # which a killed process may have left empty
-    try:
-        return None if store.asked("model") is None else (_model(store), store.asked("note"))
-    finally:
-        store.close()
+    return None if store.asked("model") is None else (_model(store), store.asked("note"))
 
 
 def stored_facts(path: str | Path) -> dict[str, Any]:
     """Return the number of keys in a store, and some of them."""
-    with _read(path) as store:
+    with closing(Store(path, write=False)) as store:
         return {"models": store.count, "first keys": [key for key, _ in zip(store, range(5), strict=False)]}
 
 
-@contextmanager
-def _read(path: str | Path) -> Iterator[Store]:
-    store = Store(path, write=False)
-    try:
-        yield store
-    except ModelFileError as error:
-        raise ModelFileError(str(error) if str(path) in str(error) else f"{path}: {error}") from None
-    finally:
-        store.close()
-
-
 def _model(store: Store) -> OnlineRegressor:
-    with as_model_file_error():
-        model = rebuild(store.asked("model"))
+    described = store.asked("model")
+    with _described(store):
+        model = rebuild(described)
         model.check()
     return model
+
+
+@contextmanager
+def _described(store: Store) -> Iterator[None]:
+    """Whatever a forged store can cause is a ModelFileError that names it, and says what to do."""
+    try:
+        with as_model_file_error():
+            yield
+    except ModelFileError as error:
+        text = str(error)
+        raise ModelFileError(text if str(store.path) in text else f"{store.path}: {text} {RESTORE}") from None

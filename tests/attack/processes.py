@@ -42,6 +42,12 @@ def report(text: str) -> None:
     print(f"\n{text.strip()}", file=sys.stderr, flush=True)
 
 
+def need(good: bool, what: object) -> None:
+    """Fail unless it is good; for errors, whose texts are not asserted where they are caught."""
+    if not good:
+        raise AssertionError(what)
+
+
 def run_script(script: str) -> str:
     """Return what a script printed; it must end by itself, and well."""
     done = subprocess.run(

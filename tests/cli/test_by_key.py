@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shell import inside, onlinegp, rows_of
+from shell import inside, onlinegp, rows_of, started, wait_for
 from test_crash import Crashing
 
 import onlinegp as ogp
@@ -89,7 +89,7 @@ def test_late_rows(data, tmp_path, more):
     assert b"late.csv, row 300 of the data: time '199' is not newer than the last of the key" in told
     assert (tmp_path / "whole.csv").read_text().startswith((tmp_path / "out.csv").read_text())
     if more:
-        (tmp_path / "fleet.db").unlink()
+        assert not (tmp_path / "fleet.db").exists()  # nothing was committed
     args = ["run", "late.csv", *BY, *FIXED, "--late", "drop", "--out", "out.csv", "--summary", "s.json", *more]
     inside(*args, cwd=tmp_path)
     assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
@@ -140,6 +140,24 @@ def test_what_is_refused(data, tmp_path):
     before = (tmp_path / "out.csv").read_bytes()
     inside(*again, "--resume", cwd=tmp_path)
     assert (tmp_path / "out.csv").read_bytes() == before
+
+
+def test_a_store_that_another_run_has_open_is_refused_before_anything_is_touched(data, tmp_path):
+    store = ["--store", tmp_path / "fleet.db"]
+    first = started("run", "-", *BY, "--tune", "100", *store, "--out", tmp_path / "first.csv")
+    try:
+        first.stdin.write(b"\n".join(data.read_bytes().splitlines()[:20]) + b"\n")
+        first.stdin.flush()
+        wait_for((tmp_path / "first.csv").exists)  # it is still collecting rows to tune on
+        (tmp_path / "second.csv").write_text("what was there before\n")
+        for more in ([], ["--resume"]):
+            told = inside("run", data, *BY, *FIXED, *store, *more, "--out", tmp_path / "second.csv", code=1).stderr
+            assert b"fleet.db is open for writing in another process" in told
+        assert (tmp_path / "second.csv").read_text() == "what was there before\n"
+    finally:
+        first.kill()
+        first.communicate()
+    inside("run", data, *BY, *FIXED, *store, "--out", tmp_path / "second.csv")
 
 
 def crash(folder: Path, *, rows: int, kills: int, every: int, more: list[str]) -> list[int]:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from contextlib import closing
 from datetime import datetime
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -236,14 +237,24 @@ def changed(path, *commands: str) -> None:
     [
         ("CREATE TABLE more (x)", "no store of onlinegp"),
         ("CREATE TRIGGER t AFTER INSERT ON models BEGIN DELETE FROM models; END", "no store of onlinegp"),
+        (
+            "CREATE TRIGGER sqlite1autoindex1x AFTER UPDATE ON models BEGIN DELETE FROM models WHERE key<>'key0'; END",
+            "no store of onlinegp",
+        ),
+        ("CREATE VIEW sqlite1autoindex1x AS SELECT 1", "no store of onlinegp"),
+        ("CREATE INDEX sqlite1autoindex1x ON models (last)", "no store of onlinegp"),
+        ("ALTER TABLE models ADD COLUMN more", "no store of onlinegp"),
         ("DROP TABLE models", "no store of onlinegp"),
         ("UPDATE about SET value = '3' WHERE name = 'format'", "has format 3"),
         ("UPDATE about SET value = '[' WHERE name = 'model'", "not JSON"),
         ("UPDATE about SET value = '{}' WHERE name = 'model'", "a class and parameters"),
         ("UPDATE about SET value = '{\"features\": 2}' WHERE name = 'events'", "impossible sizes"),
         ("UPDATE about SET value = '7' WHERE name = 'events'", "does not describe"),
+        ("UPDATE about SET value = 'null' WHERE name = 'events'", "does not say what its models are"),
+        ("DELETE FROM about WHERE name = 'events'", "does not say what its models are"),
         ("UPDATE models SET state = zeroblob(100)", "not the state"),
         ("UPDATE models SET state = 'text'", "is none"),
+        ("UPDATE about SET value = CAST(x'ff' AS TEXT) WHERE name = 'model'", "not UTF-8"),
         ("UPDATE models SET state = substr(state, 1, 200)", "checksum"),
     ],
 )
@@ -334,3 +345,77 @@ def test_a_damaged_state_is_refused_with_the_name_of_the_store(tmp_path):
         database.commit()
     with ogp.Fleet.load(path) as fleet, pytest.raises(ModelFileError, match=r"fleet\.db: "):
         fleet.predict(["a"], np.zeros((1, 2)))
+
+
+def test_rows_that_do_not_rise_are_no_endless_list(tmp_path):
+    """The rows of a table are in order of their numbers: in a damaged file they need not be."""
+    path = tmp_path / "fleet.db"
+    with ogp.Fleet(MODEL, store=path) as fleet:
+        fleet.learn(range(3000), np.zeros((3000, 2)), np.ones(3000))
+    with closing(sqlite3.connect(path)) as database:
+        page, count = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_size", "page_count"))
+    data = bytearray(path.read_bytes())
+    leaves = [i * page for i in range(1, count) if data[i * page] == 13]  # of a table
+    assert len(leaves) > 20
+    data[leaves[-1] : leaves[-1] + page] = data[leaves[10] : leaves[10] + page]  # the last has rows from the beginning
+    path.write_bytes(data)
+    with ogp.Fleet.load(path) as again, pytest.raises(ModelFileError, match=r"its rows are not in order\. Restore"):
+        list(islice(again, 30_000))
+
+
+def test_a_schema_that_is_not_text_is_refused(tmp_path):
+    """SQLite then says what is wrong with letters of the file, which Python cannot decode."""
+    path = tmp_path / "fleet.db"
+    with ogp.Fleet(MODEL, store=path) as fleet:
+        fleet.learn(*events(30, 3))
+    data = path.read_bytes()
+    assert data.count(b"CREATE TABLE models") == 1
+    path.write_bytes(data.replace(b"CREATE TABLE models", b"CREATE TABLE m\xffdels"))
+    for use in (ogp.Fleet.load, lambda path: ogp.Fleet(MODEL, store=path)):
+        with pytest.raises(ModelFileError, match=r"fleet\.db: .*Restore the file"):
+            use(path)
+
+
+def test_after_a_full_disk_nothing_is_let_in_until_it_is_opened_again(tmp_path):
+    """Keys that left memory answered from old states, and each write was a commit of its own."""
+    path, (keys, X, y) = tmp_path / "fleet.db", events(400, 40)
+    fleet = ogp.Fleet(MODEL, store=path, keep=3)
+    fleet.learn(keys[:100], X[:100], y[:100]).commit()
+    committed = states(fleet)
+    database = fleet._home.store._db
+    database.execute(f"PRAGMA max_page_count = {database.execute('PRAGMA page_count').fetchone()[0] + 1}")
+    with pytest.raises(OSError, match=r"full\. Free some space.* What was not committed is lost: open it again"):
+        fleet.learn(keys, X, y).commit()
+    database.execute("PRAGMA max_page_count = 1000000")  # there is room again
+    for call in (
+        lambda: fleet.learn(keys, X, y),
+        lambda: fleet.run(keys[:1], X[:1], y[:1]),
+        lambda: fleet.predict(keys[-1:], X[-1:]),  # which is in memory still
+        lambda: fleet.newer(["key0"], [1]),
+        lambda: "key0" in fleet,
+        lambda: fleet["key0"],
+        lambda: fleet.__setitem__("key0", MODEL.unfitted().fit(X, y)),
+        lambda: fleet.beside,
+        lambda: list(fleet),
+        fleet.to_bytes,
+        fleet.commit,
+    ):
+        with pytest.raises(OSError, match=r"is as its last commit left it: .*\. Open it again, such as by Fleet\.load"):
+            call()
+    with pytest.raises(OSError, match="last commit"), fleet:
+        pass
+    with ogp.Fleet.load(path) as again:
+        assert states(again) == committed
+
+
+def test_after_an_interrupted_commit_nothing_changes_outside_of_a_transaction(tmp_path):
+    path, (keys, X, y) = tmp_path / "fleet.db", events(200, 20)
+    fleet = ogp.Fleet(MODEL, store=path, keep=3)
+    fleet.learn(keys[:100], X[:100], y[:100]).commit()
+    committed = states(fleet)
+    fleet._home.store._db.execute("COMMIT")  # as if Ctrl-C had come before the next BEGIN
+    with pytest.raises(OSError, match="a commit was interrupted"):
+        fleet.learn(keys[100:], X[100:], y[100:])
+    fleet.close()
+    with ogp.Fleet.load(path) as again:
+        assert states(again) == committed

@@ -12,6 +12,7 @@ from onlinegp.cli.learning import SETTLED, Talk, from_options, told
 from onlinegp.cli.options import LAGS, chosen_columns, given_parameters
 from onlinegp.cli.parsing import parse_columns, parse_model
 from onlinegp.files.container import ModelFileError
+from onlinegp.files.store import Store
 from onlinegp.fleet import Fleet
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.stores import stored_place
@@ -134,11 +135,16 @@ def _select(encoder: Encoder, source: Source, apart: list[str], features: tuple[
     source.select(encoder.columns)
 
 
-def saved_place(args: argparse.Namespace) -> tuple[OnlineRegressor, dict[str, Any]] | None:
-    """Return the model of a store, and what it says of the run that made it: nothing if there is only the model."""
+def open_store(args: argparse.Namespace) -> Store | None:
+    """Open the file of the models, if there is one."""
     path = store_of(args)
-    found = None if path is None else stored_place(path)
-    if found is None:
+    return None if path is None else Store(path)
+
+
+def saved_place(args: argparse.Namespace, store: Store | None) -> tuple[OnlineRegressor, dict[str, Any]] | None:
+    """Return the model of a store, and what it says of the run that made it: nothing if there is only the model."""
+    found = None if store is None else stored_place(store)
+    if store is None or found is None:
         return None
     model, note = found
     if not args.resume and args.checkpoint is not None:
@@ -146,7 +152,7 @@ def saved_place(args: argparse.Namespace) -> tuple[OnlineRegressor, dict[str, An
     try:
         return model, {} if note is None else checked(note, model.unfitted())
     except ModelFileError as error:
-        raise CheckpointError(f"{path}: {error}") from None
+        raise CheckpointError(f"{store.path}: {error}") from None
 
 
 def go_on(args: argparse.Namespace, encoder: Encoder, stream: dict[str, Any]) -> None:
@@ -194,9 +200,9 @@ def made_with(settings: dict[str, Any], stream: dict[str, Any]) -> dict[str, Any
     return {name: made.get(name, default) for name, default in MADE_BY.items()}
 
 
-def fleet_of(args: argparse.Namespace) -> Any:
+def fleet_of(args: argparse.Namespace, store: Store | None) -> Any:
     """Return what makes a fleet of a model."""
-    return lambda model: Fleet(model, store=store_of(args), keep=args.keep, compact=args.compact)
+    return lambda model: Fleet(model, store=store, keep=args.keep, compact=args.compact)
 
 
 def preparation(args: argparse.Namespace, past: dict[str, int], **talk: Any) -> Preparation:

@@ -16,10 +16,10 @@ from onlinegp.cli.by_key import (
     go_on,
     is_resumable,
     made_with,
+    open_store,
     preparation,
     refuse_alone,
     saved_place,
-    store_of,
 )
 from onlinegp.cli.learning import (
     Progress,
@@ -36,6 +36,7 @@ from onlinegp.cli.parsing import parse_every
 from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
 from onlinegp.progress import ShareBar
+from onlinegp.files.store import Store
 from onlinegp.streams.errors import CheckpointError, Stopped, listed
 from onlinegp.streams.reading.source import ROWS, Columns, Source
 from onlinegp.streams.running.checkpoint import Checkpoints, own_files
@@ -178,7 +179,13 @@ def set_up(args: argparse.Namespace, talk: Talk) -> Job:
     source.skip_bad = args.on_bad_row == "skip"
     checkpoints = None if args.checkpoint is None else Checkpoints(args.checkpoint)
     if args.by is not None:
-        return _keyed_job(args, source, checkpoints, every, talk)
+        store = open_store(args)  # which belongs to this run from now on
+        try:
+            return _keyed_job(args, source, checkpoints, every, store, talk)
+        except BaseException:
+            if store is not None:
+                store.close()
+            raise
     return _job(args, source, checkpoints, every, talk)
 
 
@@ -225,14 +232,19 @@ def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | No
 
 
 def _keyed_job(
-    args: argparse.Namespace, source: Source, checkpoints: Checkpoints | None, every: Every, talk: Talk
+    args: argparse.Namespace,
+    source: Source,
+    checkpoints: Checkpoints | None,
+    every: Every,
+    store: Store | None,
+    talk: Talk,
 ) -> Job:
     """Return the job of a run with a model per key."""
     encoder, past, start = columns_by_key(args, source, talk)
     columns = encoder.columns
     by_key = {name: getattr(args, name) for name in ("by", "order", "late", "tune_by", "compact")}
     settings = _settings(args, columns, past) | by_key
-    model, stream = saved_place(args) or (None, {})
+    model, stream = saved_place(args, store) or (None, {})
     place = stream if args.resume and "position" in stream else {}
     if place:
         same_settings(place["settings"], settings)
@@ -255,8 +267,8 @@ def _keyed_job(
         late=args.late,
         lags=past["lags"],
         horizon=past["horizon"],
-        hire=fleet_of(args),
-        stored=store_of(args) is not None,
+        hire=fleet_of(args, store),
+        store=store,
         resumable=is_resumable(args, output_format(args.out)),
     )
     if place and model is not None:

@@ -89,7 +89,7 @@ def _header_length(data: bytes) -> int:
         raise ModelFileError("the file has format 1, of a version before the first release. Save the model again.")
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or length > len(data) - 8 or data[8:9] != b"{":
-        raise ModelFileError("this is not an onlinegp model file, or it is cut short.")
+        raise ModelFileError("this is not an onlinegp model file, or it is cut short. Use another file.")
     return length
 
 

@@ -21,8 +21,8 @@ from onlinegp.streams.errors import CheckpointError
 from onlinegp.streams.running.stored import checked
 
 LATEST, PREVIOUS, LOCK = "checkpoint.ogp", "checkpoint-previous.ogp", "checkpoint.lock"
-DATABASE = "checkpoint.db"  # of a run with a model per key, with the files that SQLite keeps beside it
-DATABASES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm")
+DATABASE = "checkpoint.db"  # of a run with a model per key, with the files that are kept beside it
+DATABASES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}.lock")
 
 
 def own_files(folder: Path) -> list[Path]:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinegp.checks import Array
+from onlinegp.files.store import Key, Store
 from onlinegp.fleet import Fleet
 from onlinegp.lags import windows
 from onlinegp.models.base import OnlineRegressor
@@ -28,7 +29,6 @@ from onlinegp.streams.reading.source import Block
 from onlinegp.streams.running.advance import Said, stretches
 from onlinegp.streams.running.job import Job
 
-Key = str | int
 WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
 
 
@@ -97,8 +97,8 @@ class KeyedJob(Job):
         Of the models, for their tuning.
     hire : callable
         Makes the fleet of a model.
-    stored, resumable : bool
-        Whether there is a store, and whether the place in input and output is to be kept in it with the models.
+    store, resumable : Store or None, bool
+        The store, if there is one, and whether the place in input and output is to be kept in it with the models.
     """
 
     by: str = ""
@@ -107,7 +107,7 @@ class KeyedJob(Job):
     lags: int = 0
     horizon: int = 1
     hire: Callable[[OnlineRegressor], Fleet] = Fleet
-    stored: bool = False
+    store: Store | None = None
     resumable: bool = False
     fleet: Fleet | None = None
     dropped: int = 0
@@ -194,7 +194,7 @@ class KeyedJob(Job):
         self.fleet.begin(len(self.encoder.names))
         if self.resumable:
             self.fleet.keep_beside(self._beside)
-        elif self.stored:
+        elif self.store is not None:
             self.fleet.keep_beside(self._stream)
         if self.order is not None and self._early:
             self.fleet.newer([key for key, _ in self._early], [place for _, place in self._early])
@@ -271,8 +271,8 @@ class KeyedJob(Job):
         try:
             super().close()
         finally:
-            if self.fleet is not None:
-                self.fleet.close()
+            if self.store is not None:
+                self.store.close()
 
 
 def _features(X: Array) -> Any:
