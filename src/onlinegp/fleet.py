@@ -56,8 +56,8 @@ class Fleet:
     threads : int, optional
         How many threads a call may use; by default ONLINEGP_THREADS, or the cores.
     store : str or Path, optional
-        The file of the models that are not in memory. Keys must then be strings or whole numbers. The file has one
-        owner: while it is open here, others may read it (``onlinegp inspect``) but not open it for writing.
+        The file of the models that are not in memory. Keys must then be all strings, or all whole numbers. The file
+        has one owner: while it is open here, others may read it (``onlinegp inspect``) but not open it for writing.
     keep : int
         The largest number of models in memory, if there is a store.
     compact : bool

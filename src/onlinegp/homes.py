@@ -19,6 +19,7 @@ from onlinegp.places import checked_places, newer
 Keys = Sequence[Hashable]
 Part = tuple[slice | Which, Which]
 MOST_WAITING = 256 << 20  # bytes of states in a store's log before they are committed by themselves
+TYPES: dict[type[Key], str] = {str: "strings", int: "whole numbers"}  # what keys of a store may be
 
 
 class Home(Protocol):
@@ -146,18 +147,29 @@ class Stored:
         self._new: set[Key] = set()  # in memory, and not in the store yet
         self._last: dict[Key, Last] = {}
         self._packed: dict[Key, bytes] = {}  # of the keys in memory, if compact
+        self._types: set[type[Key]] = store.types()  # of its keys: one type, but older versions let in both
 
     def adopt(self, members: Members, about: Contents) -> None:
         self.members, self._about = members, about
         if self.store.asked("events") != about:
             self.store.tell("events", about)
 
-    def checked(self, keys: Keys) -> Keys:
-        return checked_keys(keys)
+    def checked(self, keys: Keys) -> list[Key]:
+        """Return keys of the type that the store has, or raise an error: 0 and "0" would be two models."""
+        found, types = checked_keys(keys)
+        if len(types | self._types) > max(1, len(self._types)):
+            have = next(iter(self._types), type_of(found[0]))
+            odd = next(key for key in found if type_of(key) is not have)
+            raise ValueError(
+                f"the keys of a store must have one type, and those of {self.store.path} are {TYPES[have]}, "
+                f"got {odd!r}. Convert the keys, such as by {have.__name__}(key), or use another store."
+            )
+        return found
 
     def parts(self, keys: Keys, *, learn: bool) -> Iterator[Part]:
         self.store.check_open()
-        keys = checked_keys(keys)
+        keys = self.checked(keys)
+        self._types |= {type_of(key) for key in keys[:1]}
         if self.note is None and self.store.waiting > MOST_WAITING:  # only its owner knows when a note is true
             self.commit()
         for rows, distinct in self._cut(keys):
@@ -257,7 +269,7 @@ class Stored:
         self.store.commit()
 
     def unknown(self, keys: Keys) -> Any:
-        some: list[Any] = [key for key in dict.fromkeys(checked_keys(keys)) if key not in self._slots]
+        some: list[Any] = [key for key in dict.fromkeys(self.checked(keys)) if key not in self._slots]
         return [key for key in some if key not in self.store][:1]
 
     def newer(self, keys: Keys, order: Sequence[Any]) -> NDArray[np.bool_]:
@@ -275,7 +287,7 @@ class Stored:
         return self.members.dump(int(which[0]))
 
     def put(self, members: Members, about: Contents, keys: Keys, learned: Iterable[Contents]) -> None:
-        for key, contents in zip(checked_keys(keys), learned, strict=True):
+        for key, contents in zip(self.checked(keys), learned, strict=True):
             if self.members is None:
                 members.grow(1)
                 members.load(0, contents)  # refused before anything changes
@@ -307,7 +319,7 @@ class Stored:
 
     def __contains__(self, key: object) -> bool:
         self.store.check_open()
-        return type(key) in (str, int) and (key in self._slots or key in self.store)  # type: ignore[operator]
+        return type(key) in TYPES and (key in self._slots or key in self.store)  # type: ignore[operator]
 
 
 def taken(values: Sequence[Any], rows: slice | Which) -> Sequence[Any]:
@@ -326,11 +338,16 @@ def _indices(numbers: Iterable[int]) -> Which:
     return np.fromiter(numbers, np.int64)
 
 
-def checked_keys(keys: Keys) -> list[Key]:
-    """Return keys that a store can hold, or raise an error: strings, and whole numbers of 64 bits."""
-    keys = list(keys)
-    for key in set(keys):
+def type_of(key: Key) -> type[Key]:
+    return int if type(key) is int else str
+
+
+def checked_keys(keys: Keys) -> tuple[list[Key], set[type[Key]]]:
+    """Return keys that a store can hold, strings and whole numbers of 64 bits, and their types, or raise an error."""
+    some: list[Any] = list(keys)
+    different = set(some)
+    for key in different:
         good = -(1 << 63) <= key < 1 << 63 if type(key) is int else type(key) is str and key.isascii()
         if not good and not (isinstance(key, str) and key.encode(errors="replace").decode() == key):
             raise ValueError(f"keys must be strings or whole numbers of 64 bits to be stored, got {key!r}. Rename it.")
-    return keys  # type: ignore[return-value]
+    return some, set(map(type_of, different))

@@ -9,7 +9,7 @@ from typing import Any
 
 from onlinegp.files.container import ModelFileError, as_model_file_error
 from onlinegp.files.store import RESTORE, Key, Store
-from onlinegp.homes import Stored
+from onlinegp.homes import TYPES, Stored
 from onlinegp.keyed import restored
 from onlinegp.learner import Contents
 from onlinegp.models.base import OnlineRegressor
@@ -65,7 +65,7 @@ def stored_one(path: str | Path, key: str) -> tuple[OnlineRegressor, Any]:
         found = store.get(names)
         if not found:
             raise ValueError(f"no model in {path} has the key {key!r}.")
-        (_, state), about, model = next(iter(found.values())), store.asked("events"), _model(store)
+        (_, state), about, model = found[key if key in found else names[-1]], store.asked("events"), _model(store)
         with _described(store):
             only(about, *ABOUT)
             check_about(about, {})
@@ -78,9 +78,11 @@ def stored_place(store: Store) -> tuple[OnlineRegressor, Any] | None:
 
 
 def stored_facts(path: str | Path) -> dict[str, Any]:
-    """Return the number of keys in a store, and some of them."""
+    """Return the number of keys in a store, their type, and some of them."""
     with closing(Store(path, write=False)) as store:
-        return {"models": store.count, "first keys": [key for key, _ in zip(store, range(5), strict=False)]}
+        types = " and ".join(sorted(TYPES[kind] for kind in store.types()))
+        first = [key for key, _ in zip(store, range(5), strict=False)]
+        return {"models": store.count, "type of keys": types, "first keys": first}
 
 
 def _model(store: Store) -> OnlineRegressor:

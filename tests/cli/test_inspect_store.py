@@ -17,7 +17,7 @@ def store(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     with ogp.Fleet(ogp.KRLST(RBF(0.7), budget=9), store=tmp_path / "fleet.db", keep=2) as fleet:
-        fleet.learn([["a", "b", 7][i % 3] for i in range(60)], X, X[:, 0])
+        fleet.learn([["a", "b", "7"][i % 3] for i in range(60)], X, X[:, 0])
     return tmp_path / "fleet.db"
 
 
@@ -25,6 +25,7 @@ def test_what_is_in_it(store):
     facts = json.loads(inside("inspect", store, "--json").stdout)
     assert (facts["models"], facts["compact"]) == (3, False)
     assert sorted(map(str, facts["first keys"])) == ["7", "a", "b"]
+    assert facts["type of keys"] == "strings"
     assert facts["model"] == "KRLST"
     assert facts["parameters"]["budget"] == "9"
     assert b"models: 3" in inside("inspect", store).stdout
@@ -36,8 +37,16 @@ def test_one_model_is_pulled_out(store, key):
     facts = json.loads(inside("inspect", store, "--key", key, "--out", out, "--json").stdout)
     assert facts["learned"] == 20
     with ogp.Fleet.load(store) as fleet:
-        assert out.read_bytes() == fleet[int(key) if key == "7" else key].to_bytes()
+        assert out.read_bytes() == fleet[key].to_bytes()
     assert ogp.load(out).n_samples_seen_ == 20
+
+
+def test_a_key_of_digits_may_be_a_number(tmp_path):
+    with ogp.Fleet(ogp.KRLST(budget=9), store=tmp_path / "fleet.db") as fleet:
+        fleet.learn([7, -8], np.zeros((2, 2)), [1.0, 2.0])
+    for key in ("7", "-8"):
+        assert json.loads(inside("inspect", tmp_path / "fleet.db", f"--key={key}", "--json").stdout)["learned"] == 1
+    assert json.loads(inside("inspect", tmp_path / "fleet.db", "--json").stdout)["type of keys"] == "whole numbers"
 
 
 def test_also_while_another_process_writes(store):

@@ -131,7 +131,7 @@ def _link(path: Path) -> bool:
 
 def test_others_may_read_what_was_committed(held):
     path, _ = held
-    assert stored_facts(path) == {"models": 1, "first keys": ["a"]}
+    assert stored_facts(path) == {"models": 1, "type of keys": "strings", "first keys": ["a"]}
     assert stored_one(path, "a")[0].n_samples_seen_ == 1
     command = [sys.executable, "-m", "onlinegp", "inspect", path, "--json"]
     assert json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["models"] == 1

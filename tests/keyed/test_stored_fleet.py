@@ -208,7 +208,11 @@ def test_what_is_refused_changes_nothing(tmp_path):
         with pytest.raises(ValueError, match="keys must be strings or whole numbers"):
             fleet.learn(["a", odd], np.zeros((2, 5)), np.ones(2))
     assert len(fleet) == 0
-    fleet.learn(["a", 5, "5", "\u00e9"], np.zeros((4, 2)), np.ones(4))
+    for mixed in (["a", 5], [5, "5"]):
+        with pytest.raises(ValueError, match="the keys of a store must have one type"):
+            fleet.learn(mixed, np.zeros((2, 5)), np.ones(2))
+    assert len(fleet) == 0
+    fleet.learn(["a", "5", "\u00e9", ""], np.zeros((4, 2)), np.ones(4))
     assert len(fleet) == 4
     assert fleet["5"].n_samples_seen_ == 1
     with pytest.raises(KeyError, match="no model"):
@@ -254,6 +258,8 @@ def changed(path, *commands: str) -> None:
         ("DELETE FROM about WHERE name = 'events'", "does not say what its models are"),
         ("UPDATE models SET state = zeroblob(100)", "not the state"),
         ("UPDATE models SET state = 'text'", "is none"),
+        ("UPDATE models SET key = 1.5 WHERE key = 'key1'", "is no text or whole number"),
+        ("UPDATE models SET key = x'00' WHERE key = 'key1'", "is no text or whole number"),
         ("UPDATE about SET value = CAST(x'ff' AS TEXT) WHERE name = 'model'", "not UTF-8"),
         ("UPDATE models SET state = substr(state, 1, 200)", "checksum"),
     ],
@@ -345,6 +351,38 @@ def test_a_damaged_state_is_refused_with_the_name_of_the_store(tmp_path):
         database.commit()
     with ogp.Fleet.load(path) as fleet, pytest.raises(ModelFileError, match=r"fleet\.db: "):
         fleet.predict(["a"], np.zeros((1, 2)))
+
+
+@pytest.mark.parametrize(("keys", "others"), [(["0", "1"], [0]), ([0, 1], ["0"])])
+def test_a_store_has_keys_of_one_type(tmp_path, keys, others):
+    path = tmp_path / "fleet.db"
+    with ogp.Fleet(MODEL, store=path) as fleet:
+        fleet.learn(keys, np.zeros((2, 2)), np.ones(2))
+    one = np.zeros((1, 2))
+    with ogp.Fleet.load(path) as again:
+        for call in (
+            lambda: again.learn(others, one, [1.0]),
+            lambda: again.run(others, one, [1.0]),
+            lambda: again.predict(others, one),
+            lambda: again.newer(others, [1]),
+            lambda: again.__setitem__(others[0], again[keys[0]]),
+        ):
+            with pytest.raises(ValueError, match=r"fleet\.db are .*, got .*Convert the keys, such as by (str|int)"):
+                call()
+        assert others[0] not in again
+        assert list(again) == keys
+        again.learn(keys, np.zeros((2, 2)), np.ones(2))
+
+
+def test_a_store_of_both_types_goes_on(tmp_path):
+    """Older versions let them in."""
+    path = tmp_path / "fleet.db"
+    with ogp.Fleet(MODEL, store=path) as fleet:
+        fleet.learn(["0", "1"], np.zeros((2, 2)), np.ones(2))
+    changed(path, "UPDATE models SET key = 1 WHERE key = '1'")
+    with ogp.Fleet.load(path) as again:
+        again.learn(["0", 1, 2], np.zeros((3, 2)), np.ones(3))
+        assert again[1].n_samples_seen_ == 2
 
 
 def test_rows_that_do_not_rise_are_no_endless_list(tmp_path):

@@ -14,6 +14,7 @@ from onlinegp.cli.parsing import parse_columns, parse_model
 from onlinegp.files.container import ModelFileError
 from onlinegp.files.store import Store
 from onlinegp.fleet import Fleet
+from onlinegp.homes import TYPES
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.stores import stored_place
 from onlinegp.streams.errors import CheckpointError, listed
@@ -139,6 +140,23 @@ def open_store(args: argparse.Namespace) -> Store | None:
     """Open the file of the models, if there is one."""
     path = store_of(args)
     return None if path is None else Store(path)
+
+
+def type_of_keys(args: argparse.Namespace, source: Source, store: Store | None) -> Any:
+    """Return the type of the keys, None if nothing is known of it yet; refuse another one than a store has."""
+    found, known = source.type_of(args.by), set() if store is None else store.types()
+    if found is not None and found not in TYPES:
+        raise ValueError(
+            f"--by {args.by} must name a column of strings or whole numbers, and in {source.path} it holds values of "
+            f"the type {found.__name__}. Convert the column to strings."
+        )
+    if store is not None and found is not None and len(known) == 1 and found not in known:
+        raise ValueError(
+            f"the keys in {store.path} are {TYPES[next(iter(known))]}, and --by {args.by} in {source.path} holds "
+            f"{TYPES[found]}: they would be other keys. Convert the column (CSV holds strings only), or use another "
+            f"store."
+        )
+    return found or (next(iter(known)) if len(known) == 1 else None)
 
 
 def saved_place(args: argparse.Namespace, store: Store | None) -> tuple[OnlineRegressor, dict[str, Any]] | None:

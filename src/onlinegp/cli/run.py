@@ -20,6 +20,7 @@ from onlinegp.cli.by_key import (
     preparation,
     refuse_alone,
     saved_place,
+    type_of_keys,
 )
 from onlinegp.cli.learning import (
     Progress,
@@ -269,6 +270,7 @@ def _keyed_job(
         horizon=past["horizon"],
         hire=fleet_of(args, store),
         store=store,
+        key_type=type_of_keys(args, source, store),
         resumable=is_resumable(args, output_format(args.out)),
     )
     if place and model is not None:

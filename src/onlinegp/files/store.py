@@ -154,6 +154,12 @@ class Store:
 
     # States
 
+    def types(self) -> set[type[Key]]:
+        """Return the types of its keys: one, as a rule. Numbers come before texts in its index."""
+        with self._told() as db:
+            ends = [db.execute(f"SELECT {end}(key) FROM models").fetchone()[0] for end in ("min", "max")]
+        return {type(self._checked(key)) for key in ends if key is not None}
+
     def get(self, keys: Sequence[Key]) -> dict[Key, tuple[Last, bytes]]:
         """Return the last place and the state of each of the keys that are there."""
         found: dict[Key, tuple[Last, bytes]] = {}

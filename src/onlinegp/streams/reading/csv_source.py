@@ -29,6 +29,8 @@ ASCII = '\r\n",;\t |0123456789+-.eE'  # what every encoding must write as ASCII 
 class CsvSource(TextSource):
     """Comma, semicolon, tab or space separated lines, with a header or, if the first line is all numbers, without."""
 
+    empty_is_missing = True
+
     def __init__(self, lines: Lines, *, delimiter: str = "auto", encoding: str = "utf-8", decimal: str = ".") -> None:
         super().__init__(lines)
         self._encoding, self.decimal = _checked_encoding(encoding), decimal

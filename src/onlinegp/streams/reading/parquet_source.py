@@ -53,6 +53,13 @@ class ParquetSource(Source):
         found: dict[str, Sequence[Any]] = {} if batch is None else {name: _values(batch.column(name)) for name in names}
         return {name: found.get(name, ()) for name in self.names}
 
+    def type_of(self, name: str) -> type | None:
+        if not self.numeric[name]:
+            return super().type_of(name)
+        import pyarrow
+
+        return int if pyarrow.types.is_integer(self._file.schema_arrow.field(name).type) else float
+
     def select(self, columns: Columns) -> None:
         text = [name for name in columns.numbers if not self.numeric[name]]
         if text:

@@ -106,6 +106,7 @@ class Source(ABC):
     skip_bad = False
     live = False  # whether rows come as they happen
     decimal = "."  # the mark of numbers that are text
+    empty_is_missing = False  # whether an empty text stands for a value that is not there
 
     def select(self, columns: Columns) -> None:
         self.columns = columns
@@ -115,6 +116,11 @@ class Source(ABC):
         if self.numeric[name] and date_format is None:
             return "number"
         return kind_of(self.samples[name], date_format, numeric=self.numeric[name])
+
+    def type_of(self, name: str) -> type | None:
+        """Return the type of the values of a column by its first rows, None if they hold none."""
+        missing = ("", None) if self.empty_is_missing else (None,)
+        return next((type(value) for value in self.samples[name] if value not in missing), None)
 
     def is_key(self, name: str) -> bool:
         """Whether a column tells rows apart, by its name or by having none."""

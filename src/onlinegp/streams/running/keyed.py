@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from onlinegp.checks import Array
 from onlinegp.files.store import Key, Store
 from onlinegp.fleet import Fleet
+from onlinegp.homes import TYPES
 from onlinegp.lags import windows
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost
@@ -46,6 +47,12 @@ class PlacelessRow(LateRow):
     """A row that has no place in the order of its key."""
 
     remedy = "Correct the row, leave such rows out with --on-bad-row skip, or leave --order out"
+
+
+class KeylessRow(LateRow):
+    """A row that has no key, or one of another type than the others."""
+
+    remedy = "Correct the row, or leave such rows out with --on-bad-row skip"
 
 
 @dataclass(frozen=True)
@@ -99,6 +106,8 @@ class KeyedJob(Job):
         Makes the fleet of a model.
     store, resumable : Store or None, bool
         The store, if there is one, and whether the place in input and output is to be kept in it with the models.
+    key_type : type, optional
+        Of the keys, str or int: 0 and "0" are not one key. That of the first row if None.
     """
 
     by: str = ""
@@ -109,6 +118,7 @@ class KeyedJob(Job):
     hire: Callable[[OnlineRegressor], Fleet] = Fleet
     store: Store | None = None
     resumable: bool = False
+    key_type: type[Key] | None = None
     fleet: Fleet | None = None
     dropped: int = 0
     _early: list[tuple[Key, Any]] = field(default_factory=list)  # key and place of each row before there is a fleet
@@ -122,9 +132,9 @@ class KeyedJob(Job):
     def _take(self, block: Block, position: dict[str, int]) -> None:
         if self.fleet is None and self.model is not None:
             self._employ()
-        keys = self._keys(block)
+        keys = self._column(block, self.by)
         places = [None] * len(keys) if self.order is None else self._places(block)
-        wrong = {} if self.order is None else self._wrong(block, keys, places)
+        wrong = self._wrong(block, keys, places)
         fatal = next((i for i, row in sorted(wrong.items()) if self._stops(row)), len(keys))
         kept = np.array([i < fatal and i not in wrong for i in range(len(keys))], dtype=bool)
         if self.fleet is None:
@@ -140,8 +150,15 @@ class KeyedJob(Job):
         return self.late == "stop" if type(row) is LateRow else not self.source.skip_bad
 
     def _wrong(self, block: Block, keys: list[Key], places: list[Any]) -> dict[int, BadRow]:
-        """Return the rows that are not newer than the last of their key, or have no place, each with its complaint."""
-        known = [i for i, place in enumerate(places) if place is not None]
+        """Return the rows that have no key or no place, or are not newer than the last of their key: what is wrong."""
+        before = self.rows + self.rejects.count
+        keyless = {i: why for i, key in enumerate(keys) if (why := self._without_key(key))}
+        wrong: dict[int, BadRow] = {
+            i: KeylessRow(before + i + 1, self.by, _text(keys[i]), why, _text(keys[i])) for i, why in keyless.items()
+        }
+        if self.order is None:
+            return wrong
+        known = [i for i, place in enumerate(places) if place is not None and i not in keyless]
         some, theirs = [keys[i] for i in known], [places[i] for i in known]
         fresh = newer(self._last, some, theirs) if self.fleet is None else self.fleet.newer(some, theirs)
         found: dict[int, tuple[type[LateRow], str]] = {
@@ -151,15 +168,22 @@ class KeyedJob(Job):
         }
         kind = "numbers" if self.source.numeric[str(self.order)] else "texts"
         found |= {i: (PlacelessRow, f"has no place in an order of {kind}") for i, p in enumerate(places) if p is None}
-        values, before = self._column(block, self.order), self.rows + self.rejects.count
-        return {
+        values = self._column(block, self.order)
+        return wrong | {
             i: row(before + i + 1, str(self.order), _text(values[i]), reason, f"{keys[i]},{_text(values[i])}")
             for i, (row, reason) in found.items()
+            if i not in keyless
         }
 
-    def _keys(self, block: Block) -> list[Key]:
-        values = self._column(block, self.by)
-        return [value if type(value) in (str, int) else _text(value) for value in values]
+    def _without_key(self, key: Any) -> str:
+        """Return why a value is no key of this run, nothing if it is one."""
+        if key is None or key != key or (key == "" and self.source.empty_is_missing):
+            return "is missing, and without a key a row has no model"
+        kind: type[Key] = type(key)
+        if kind not in TYPES or (kind is int and not -(1 << 63) <= key < 1 << 63):
+            return "is no key: keys are strings, or whole numbers of 64 bits"
+        self.key_type = self.key_type or kind
+        return "" if kind is self.key_type else f"is another key than those before, which are {TYPES[self.key_type]}"
 
     def _places(self, block: Block) -> list[Any]:
         """Return the place of each row in the order of its key: numbers, or texts; None where there is none."""
@@ -203,7 +227,7 @@ class KeyedJob(Job):
         if self.fleet is None:
             self._employ()
         X = self.encoder(block.X[start:])
-        self._emit(block, start, self._said(self._keys(block)[start:], X, block.y[start:]), counts=True)
+        self._emit(block, start, self._said(self._column(block, self.by)[start:], X, block.y[start:]), counts=True)
 
     def _said(self, keys: list[Key], X: Array, y: Array) -> Said:
         """Predict rows, and learn those that have a target."""
