@@ -16,7 +16,7 @@ from onlinegp import frames
 from onlinegp.checks import Array, check_X, check_Xy, count, no_features
 from onlinegp.engine import thread_count
 from onlinegp.engine.keys import keys_of_file, listed
-from onlinegp.engine.members import Members, in_order, known_before
+from onlinegp.engine.members import LearnerMembers, Members, in_order, known_before
 from onlinegp.files.atomic import write_atomically
 from onlinegp.files.container import ModelFileError, as_model_file_error, chunks, unpack
 from onlinegp.files.stacks import stacked, unstacked
@@ -175,6 +175,17 @@ class Fleet:
         """
         with self._lock:
             return self._home.newer(listed(keys, len(order)), order)
+
+    def until_tuning(self, keys: Sequence[Hashable]) -> dict[Hashable, float]:
+        """Return how many more events the model of each key learns up to its next tuning; infinity if it has none."""
+        with self._lock:
+            members, found = self._members, dict.fromkeys(keys, np.inf)
+            if isinstance(members, LearnerMembers):
+                known = [key for key in found if key in self._home]
+                found = dict.fromkeys(found, members.until_tuning(None))
+                for rows, which in self._home.parts(known, learn=False) if known else ():
+                    found |= zip(taken(known, rows), map(members.until_tuning, which.tolist()), strict=True)
+            return found
 
     # The store
 

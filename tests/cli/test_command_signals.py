@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import itertools
+import json
 import os
 import signal
 import subprocess
@@ -14,9 +16,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shell import COMMAND, FIXED, environment, rows_of, started, wait_for, write_csv
+from shell import COMMAND, FIXED, environment, inside, rows_of, started, wait_for, write_csv
 
 from marks import slow
+from onlinegp import KRLST, Fleet, load
+from onlinegp.auto.members import Parts
 from onlinegp.processes import cores
 from onlinegp.streams.errors import Stopped
 from onlinegp.streams.running.stopping import Stopper
@@ -331,3 +335,97 @@ def test_a_signal_within_an_import_ends_a_run_after_it(tmp_path, monkeypatch, nu
             time.sleep(5)
     del sys.modules[name]  # not by monkeypatch, which would put it back
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0.0
+
+
+def test_a_run_that_is_ended_saves_its_model(tmp_path):
+    """What was learned up to the signal is in the file, and no row that was not written."""
+    data, out, saved = write_csv(tmp_path / "data.csv", 100_000), tmp_path / "out.csv", tmp_path / "m.ogp"
+    more = ["--save", saved, "--summary", tmp_path / "s.json"]
+    process = started("run", data, *FIXED, "--out", out, "--robust", *more, stdin=subprocess.DEVNULL)
+    wait_for(lambda: out.exists() and out.stat().st_size > 100_000)
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=30)
+    rows = len(rows_of(out))
+    assert process.returncode == 143
+    assert 0 < rows < 100_000
+    assert f"after {rows} rows. The model is saved".encode() in errors
+    assert load(saved).n_samples_seen_ == rows
+    assert json.loads((tmp_path / "s.json").read_text())["rows"] == rows
+
+
+def test_a_pipe_that_is_ended_while_it_waits_saves_its_model(tmp_path):
+    process = started("run", "-", *FIXED, "--save", tmp_path / "m.ogp")
+    process.stdin.write(b"x,y\n1,2\n2,3\n3,4\n")
+    process.stdin.flush()
+    assert [process.stdout.readline() for _ in range(4)][3].startswith(b"4,")
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    assert process.returncode == 143
+    assert load(tmp_path / "m.ogp").n_samples_seen_ == 3
+
+
+@pytest.fixture
+def keys_that_tune(tmp_path):
+    """Four keys, each of which tunes itself on its first 20 rows, so that one block holds four tunings."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2.0, 2.0, (140, 2))
+    lines = [f"k{i % 4},{i},{a:.6f},{b:.6f},{np.sin(a) + b:.6f}" for i, (a, b) in enumerate(X)]
+    (tmp_path / "data.csv").write_text("\n".join(["k,t,a,b,y", *lines]) + "\n")
+    return tmp_path
+
+
+QUICK = ["--kernel", "rbf(1.0)", "--noise", "0.1", "--forgetting", "1.0", "--set", "members=['krlst','linear']"]
+BY_KEY = ["run", "data.csv", "--by", "k", "--order", "t", "--tune-by", "key", "--tune", "20", "--every", "140", *QUICK]
+
+
+@pytest.mark.parametrize("moment", ["tuning", "learning"])
+def test_a_signal_does_not_wait_for_the_tunings_of_keys(keys_that_tune, moment, monkeypatch):
+    """Whether a tuning is cut off or a row is done first, all keys go on to the bytes of a run that was not ended."""
+    inside(*BY_KEY, "--out", "whole.csv", cwd=keys_that_tune)
+    resumed = [*BY_KEY, "--out", "out.csv", "--checkpoint", "safe", "--resume"]
+    with monkeypatch.context() as patch:
+        if moment == "tuning":
+            send_on_call(patch, Parts, "compose", 3)
+        else:
+            send_on_call(patch, Fleet, "run", 9, after=True)
+        assert b"terminated after" in inside(*resumed, code=143, cwd=keys_that_tune).stderr
+    done = len(rows_of(keys_that_tune / "out.csv"))
+    assert 40 < done < 140  # of a block of 140 rows
+    assert f"resuming at row {done}".encode() in inside(*resumed, cwd=keys_that_tune).stderr
+    assert (keys_that_tune / "out.csv").read_bytes() == (keys_that_tune / "whole.csv").read_bytes()
+
+
+def send_on_call(patch, owner, name, number, *, after=False):
+    """Let this process send itself SIGTERM in a call of a function, the first one included, and note how it ended."""
+    inner, calls = getattr(owner, name), itertools.count(1)
+
+    def called(*args, **kwargs):
+        if (mine := next(calls) == number) and not after:
+            signal.raise_signal(signal.SIGTERM)
+            raise AssertionError("the signal had to wait for the end of the tuning")
+        answer = inner(*args, **kwargs)
+        if mine:
+            signal.raise_signal(signal.SIGTERM)
+        return answer
+
+    patch.setattr(owner, name, called)
+
+
+@pytest.mark.parametrize("every", ["1000", "7"])
+def test_a_run_that_is_ended_within_a_block_goes_on_there(tmp_path, monkeypatch, every):
+    """Bad rows before and after that place are reported once; the pieces of the second run differ from the first."""
+    rng = np.random.default_rng(0)
+    lines = [f"{a:.6f},{'x' if i % 50 == 20 else f'{b:.6f}'}" for i, (a, b) in enumerate(rng.normal(size=(400, 2)))]
+    (tmp_path / "data.csv").write_text("\n".join(["a,y", *lines]) + "\n")
+    args = ["run", "data.csv", *FIXED, "--target", "y", "--on-bad-row", "skip", "--every", "1000"]
+    inside(*args, "--out", "whole.csv", "--rejects", "whole_bad.csv", cwd=tmp_path)
+    safe = [*args, "--out", "out.csv", "--rejects", "bad.csv", "--checkpoint", "safe", "--resume", "--save", "m.ogp"]
+    with monkeypatch.context() as patch:
+        send_on_call(patch, KRLST, "run", 3, after=True)
+        inside(*safe, code=143, cwd=tmp_path)
+    done = len(rows_of(tmp_path / "out.csv"))
+    assert 8 < done < 392
+    assert load(tmp_path / "m.ogp").n_samples_seen_ == done
+    inside(*safe[:-4], *safe[-4:], "--every", every, cwd=tmp_path)
+    for one, other in (("out.csv", "whole.csv"), ("bad.csv", "whole_bad.csv")):
+        assert (tmp_path / one).read_bytes() == (tmp_path / other).read_bytes()

@@ -75,6 +75,11 @@ class AutoLearner:
         assert isinstance(mixture, Mixture)
         return [(name, weights[name], innermost(model)) for name, model in mixture.named()]
 
+    @property
+    def until_tuning(self) -> float:
+        """How many more rows it learns up to the next tuning; infinity if there is none."""
+        return np.inf if self._final() else self._together(self.rows)
+
     def learn(self, X: Array, Y: Array) -> None:
         start = 0
         while start < len(X):

@@ -122,7 +122,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     talk = (lambda text: None) if args.quiet else say
-    job = None
+    job, code = None, 0
     try:
         job = set_up(args, talk)
         job.run()
@@ -131,7 +131,7 @@ def main(args: argparse.Namespace) -> int:
     except Stopped as stopped:
         assert job is not None
         say(f"onlinegp: {stopped} after {job.rows} rows. {_how_to_go_on(args, job)}")
-        return stopped.exit_code
+        code = stopped.exit_code
     except OSError:
         if job is not None and job.checkpoints is not None:
             say(f"onlinegp: {_how_to_go_on(args, job)}")
@@ -139,8 +139,9 @@ def main(args: argparse.Namespace) -> int:
     finally:
         if job is not None:
             _close(job)
-    finish(args, job, talk)
-    return FLAGGED_CODE if args.flag_exit and job.flags is not None and job.flags.count else 0
+    if job.model is not None or not code:
+        finish(args, job, talk)
+    return code or (FLAGGED_CODE if args.flag_exit and job.flags is not None and job.flags.count else 0)
 
 
 def _close(job: Job) -> None:
@@ -150,6 +151,8 @@ def _close(job: Job) -> None:
 
 def _how_to_go_on(args: argparse.Namespace, job: Job) -> str:
     if job.checkpoints is None and not getattr(args, "store", None):
+        if args.save and job.model is not None:
+            return f"The model is saved: go on with --start {args.save}."
         return "Without --checkpoint there is nothing to go on from."
     if job.model is None:
         return "It was still tuning: repeat the command with --resume to start again."

@@ -134,6 +134,11 @@ class LearnerMembers:
             with as_model_file_error():
                 self.load(i, contents["learned"])
 
+    def until_tuning(self, member: int | None) -> float:
+        """Return how many more rows a member learns up to its next tuning, or one that has learned nothing."""
+        learner = self._start() if member is None else self._members[member]
+        return getattr(learner, "until_tuning", np.inf)
+
     def dump(self, member: int) -> Contents:
         return self._members[member].dump()
 

@@ -70,6 +70,10 @@ class OuterLearner(ABC):
     def size(self) -> int:
         return self.inner.size
 
+    @property
+    def until_tuning(self) -> float:
+        return getattr(self.inner, "until_tuning", np.inf)
+
     def begin_series(self) -> None:
         self.inner.begin_series()
 

@@ -66,13 +66,12 @@ class ParquetSource(Source):
             raise BadData(f"{self.path}: the column {short(text[0])!r} does not hold numbers. Choose another one.")
         super().select(columns)
 
-    @property
-    def position(self) -> dict[str, int]:
+    def _place(self) -> dict[str, int]:
         return {"row": self._row, "checksum": self._checksum}
 
-    def seek(self, position: dict[str, int]) -> None:
-        row = position.get("row", -1)
-        if position.get("checksum") != self._checksum or not 0 <= row <= self._file.metadata.num_rows:
+    def _seek(self, place: dict[str, int]) -> None:
+        row = place.get("row", -1)
+        if place.get("checksum") != self._checksum or not 0 <= row <= self._file.metadata.num_rows:
             raise other_input(self.path, "it has changed since")
         self._row = row
 
@@ -82,7 +81,7 @@ class ParquetSource(Source):
     def close(self) -> None:
         self._file.close()
 
-    def __iter__(self) -> Iterator[Block]:
+    def _blocks(self) -> Iterator[Block]:
         names = list(dict.fromkeys([*self.columns.numbers, *self.columns.texts, *self.columns.keys]))
         skip = self._row
         batches = self._file.iter_batches(self._rows, columns=names)

@@ -38,10 +38,11 @@ class Block:
     def __len__(self) -> int:
         return len(self.y)
 
-    def row(self, i: int) -> Block:
-        """Return one row as a block of its own."""
-        one = slice(i, i + 1)
-        return Block(self.X[one], self.y[one], [key[one] for key in self.keys])
+    def part(self, start: int, stop: int) -> Block:
+        """Return some of the rows; what is said of the block as a whole goes with the last of them."""
+        rows, last = slice(start, stop), stop >= len(self)
+        keys = [key[rows] for key in self.keys]
+        return Block(self.X[rows], self.y[rows], keys, self.rejected if last else [], self.error if last else None)
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,7 @@ class Source(ABC):
     notes: list[str]
     skip_bad = False
     live = False  # whether rows come as they happen
+    behind = 0  # rows after the place that `seek` went to which are done, too
     decimal = "."  # the mark of numbers that are text
     empty_is_missing = False  # whether an empty text stands for a value that is not there
 
@@ -131,18 +133,40 @@ class Source(ABC):
         kind = self.kind(name, rules.date_format)
         return rules.uses(kind) and (kind == "date" or not self.is_key(name)) and not (lags and kind == "number")
 
-    @abstractmethod
     def __iter__(self) -> Iterator[Block]:
         """Yield the blocks from the current position on."""
+        for block in self._blocks():
+            done = min(self.behind, len(block))
+            self.behind -= done
+            block = block.part(done, len(block)) if done else block
+            if len(block) or block.rejected or block.error:
+                yield block
+
+    @abstractmethod
+    def _blocks(self) -> Iterator[Block]:
+        """Yield the blocks from where the input stands."""
 
     @property
-    @abstractmethod
     def position(self) -> dict[str, int]:
-        """Where the next block begins, and a checksum of what comes before it: numbers to pass to `seek`."""
+        """Where the next block begins, and a checksum of what comes before it: numbers to pass to `seek`.
 
-    @abstractmethod
+        Within a block it is where that begins, and how many rows `behind` that place are done.
+        """
+        return self._place() | ({"behind": self.behind} if self.behind else {})
+
     def seek(self, position: dict[str, int]) -> None:
         """Go on from a position that was noted before, or raise a CheckpointError if this is another input."""
+        place = dict(position)
+        self.behind = place.pop("behind", 0)
+        self._seek(place)
+
+    @abstractmethod
+    def _place(self) -> dict[str, int]:
+        """Return where the next block begins."""
+
+    @abstractmethod
+    def _seek(self, place: dict[str, int]) -> None:
+        """Go to a place, or raise a CheckpointError if this is another input."""
 
     def rows_at_most(self, limit: int) -> int:
         """Return the number of rows, or `limit` if there are more or nobody knows."""

@@ -20,14 +20,13 @@ class TextSource(Source):
         self.path, self.live = lines.name, lines.pipe
         self.notes = []
 
-    @property
-    def position(self) -> dict[str, int]:
+    def _place(self) -> dict[str, int]:
         return {"offset": self._lines.offset, "line": self._lines.line, "checksum": self._lines.checksum}
 
-    def seek(self, position: dict[str, int]) -> None:
-        if "offset" not in position:
+    def _seek(self, place: dict[str, int]) -> None:
+        if "offset" not in place:
             raise other_input(self.path, "that was a table of rows, this is text")
-        self._lines.seek(**position)
+        self._lines.seek(**place)
 
     @property
     def unfinished(self) -> bool:
@@ -53,11 +52,8 @@ class TextSource(Source):
     def close(self) -> None:
         self._lines.close()
 
-    def __iter__(self) -> Iterator[Block]:
-        for part in self._lines:
-            block = self.parse(part)
-            if len(block) or block.rejected or block.error:
-                yield block
+    def _blocks(self) -> Iterator[Block]:
+        return map(self.parse, self._lines)
 
     @abstractmethod
     def parse(self, part: Part) -> Block:

@@ -6,8 +6,10 @@ import csv
 import io
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, nullcontext
+from copy import deepcopy
 from dataclasses import dataclass, field
+from itertools import chain, groupby
 from time import monotonic
 from typing import Any
 
@@ -31,6 +33,8 @@ from onlinegp.streams.running.warm_up import WarmUp
 from onlinegp.streams.running.weights import Weights
 from onlinegp.streams.writing.sinks import ADDED, FLAGGED, Appended, ParquetSink, Sink, json_line
 
+PIECE = 0.1  # seconds of work between two looks at signals
+FIRST_PIECE = 8  # rows, before it is known how long one takes
 FLAG = 1 + len(ADDED) + FLAGGED.index("flag")  # its place behind the keys
 
 
@@ -110,6 +114,8 @@ class Job:
         self.began = self._saved_at = monotonic()
         self.idle = 0.0  # seconds of tuning
         self._stopper = Stopper()
+        self._piece, self._tuning_due = FIRST_PIECE, False
+        self._written: list[tuple[Rows, list[Any], bool]] = []  # rows, keys, whether for tuning; not collected yet
         self._left: list[str] = []  # rows whose command had not ended when the checkpoint was made
 
     def run(self) -> None:
@@ -119,31 +125,65 @@ class Job:
                 if self.commands is not None:
                     self.commands.start_all(self._left)
                 while True:
-                    stopper.waiting = True
-                    stopper.check()
-                    block, position = next(blocks, (None, {}))
-                    stopper.waiting = False
+                    with stopper.at_once():
+                        block, position = next(blocks, (None, {}))
                     if block is None:
                         break
                     self._take(block, position)
                 self._finish()
             except (Stopped, KeyboardInterrupt) as stopped:
                 if isinstance(stopped, Stopped):
+                    self._collect()
                     self.save_checkpoint()
                 if self.commands is not None:
                     self.commands.kill()
                 raise
 
     def _take(self, block: Block, position: dict[str, int]) -> None:
-        self.rejects.write(block.rejected)
-        for part in [block.row(i) for i in range(len(block))] if self.ahead else [block]:
-            self._rows(part)
-        if block.error is not None:
-            raise BadData(block.error.message(self.source.path))
+        """Work on a block in pieces that take about PIECE seconds each, so that a signal waits for one of them only."""
+        done, start = 0, self.position
+        while True:
+            rows, self._tuning_due = self._piece_rows(block, done)
+            began = monotonic()
+            self._work(block.part(done, done + rows))
+            self._adapt(rows, monotonic() - began)
+            done += rows
+            if done >= len(block):
+                break
+            self.position = start | {"behind": start.get("behind", 0) + done}
+            self.watch(self)
+            self._stopper.check()
         self.position = position
+        self._collect()
         if self.every.due(self.rows - self.saved_rows, monotonic() - self._saved_at):
             self.save_checkpoint()
         self.watch(self)
+
+    def _piece_rows(self, block: Block, done: int) -> tuple[int, bool]:
+        """Return how many rows to work on next, and whether a tuning is due: then it is the one row before that."""
+        rows = min(self._piece, len(block) - done)
+        if self.model is None or not innermost(self.model).tunes_itself or not self.learn:
+            return rows, False
+        fitted = self.model.__sklearn_is_fitted__()
+        left = getattr(self.model.learner, "until_tuning", np.inf) if fitted else 1
+        return (int(min(rows, left - 1)), False) if left > 1 else (min(rows, 1), True)
+
+    def _adapt(self, rows: int, seconds: float) -> None:
+        """Let pieces grow while they are quick, and shrink when they are slow; what was tuned has another cost."""
+        if self._tuning_due:
+            self._piece = FIRST_PIECE
+        elif seconds < PIECE / 2.0:
+            self._piece = max(self._piece, 2 * rows)
+        elif seconds > PIECE:
+            self._piece = max(1, rows // 2)
+
+    def _work(self, block: Block) -> None:
+        """Predict, write and learn some rows."""
+        for part in [block.part(i, i + 1) for i in range(len(block))] if self.ahead else [block]:
+            self._rows(part)
+        self.rejects.write(block.rejected)
+        if block.error is not None:
+            raise BadData(block.error.message(self.source.path))
 
     def _rows(self, block: Block) -> None:
         start = 0
@@ -161,8 +201,14 @@ class Job:
     def _predict(self, block: Block, start: int) -> None:
         """Predict and learn the rows of a block from `start` on; if the model breaks down, write those before that."""
         assert self.model is not None
+        X, y = self.encoder(block.X[start:]), block.y[start:]
+        before = deepcopy(self.model) if self._tuning_due else None
         try:
-            said = advance(self.model, self.encoder(block.X[start:]), block.y[start:], learn=self.learn)
+            with self._stopper.at_once() if self._tuning_due else nullcontext():
+                said = advance(self.model, X, y, learn=self.learn)
+        except Stopped:  # within a tuning: the row was not learned
+            self.model = before
+            raise
         except BrokeDown as error:
             self._emit(block, start, error.said, counts=True)
             raise BrokeDown(error.model, error.reason, where=self._row(self.rows + 1)) from None
@@ -181,19 +227,34 @@ class Job:
             said_next = self._next()
             columns += [said_next.mean, said_next.std, *said_next.interval(self.level)]
         self.sink.write(keys, columns)
-        self._collect(rows, keys, columns, tuning=not counts)
+        self._written.append((rows, keys, not counts))
+        self._start_commands(keys, columns)
         self.rows += len(rows.y)
 
-    def _collect(self, rows: Rows, keys: list[Any], columns: list[Any], *, tuning: bool) -> None:
-        """Keep what is to be known of rows that were written, and run the command for those that were flagged."""
+    def _collect(self) -> None:
+        """Keep what is to be known of the rows that were written since the last call, a block or what is done of it.
+
+        They are added up together, so that the figures do not depend on the pieces, which the clock decides.
+        """
         names = self.source.columns.keys
-        self.score.add(rows)
-        if self.curves is not None:
-            self.curves.add(rows, tuning=tuning)
-        if self.weights is not None:
-            self.weights.add(rows, self.rows, self.model)
-        if self.surprises is not None:
-            self.surprises.add(rows, self.rows, dict(zip(names, keys, strict=True)))
+        before = self.rows - sum(len(rows.y) for rows, _, _ in self._written)
+        for tuning, pieces in groupby(self._written, lambda piece: piece[2]):
+            parts, theirs, _ = zip(*pieces, strict=True)
+            rows = Rows.joined(parts)
+            self.score.add(rows)
+            if self.curves is not None:
+                self.curves.add(rows, tuning=tuning)
+            if self.weights is not None:
+                self.weights.add(rows, before, self.model)
+            if self.surprises is not None:
+                keys = theirs[0] if len(theirs) == 1 else [list(chain(*column)) for column in zip(*theirs, strict=True)]
+                self.surprises.add(rows, before, dict(zip(names, keys, strict=True)))
+            before += len(rows.y)
+        self._written = []
+
+    def _start_commands(self, keys: list[Any], columns: list[Any]) -> None:
+        """Run the command for those rows that were flagged."""
+        names = self.source.columns.keys
         if self.commands is None:
             return
         for i in [i for i, flag in enumerate(columns[FLAG]) if flag is not None]:
@@ -216,10 +277,8 @@ class Job:
         assert self.warm_up is not None
         assert self.prepare is not None
         before = monotonic()
-        self._stopper.waiting = True  # nothing to lose here: no need to wait for the end of it
-        self._stopper.check()
-        self.model = self.prepare(self._tuning_rows())
-        self._stopper.waiting = False
+        with self._stopper.at_once():  # nothing to lose here: no need to wait for the end of it
+            self.model = self.prepare(self._tuning_rows())
         self.idle += monotonic() - before
 
     def _tuning_rows(self) -> Any:
@@ -230,9 +289,8 @@ class Job:
         if self.model is None and self.warm_up is not None and self.warm_up.varied:
             self._tune()  # the input was shorter than the tuning: there is a model, but nothing was scored
         if self.commands is not None:
-            self._stopper.waiting = True  # a signal need not wait for them: the checkpoint keeps those that are left
-            self.commands.finish()
-            self._stopper.waiting = False
+            with self._stopper.at_once():  # a signal need not wait for them: the checkpoint keeps those that are left
+                self.commands.finish()
         self.save_checkpoint()
 
     def close(self) -> None:

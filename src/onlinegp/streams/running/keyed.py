@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import date, time
 from decimal import Decimal
@@ -24,7 +25,7 @@ from onlinegp.models.combined.base import innermost
 from onlinegp.models.health import BreakdownError
 from onlinegp.places import instant, newer
 from onlinegp.predictions import Predictions
-from onlinegp.streams.errors import BadRow, BrokeDown, short
+from onlinegp.streams.errors import BadRow, BrokeDown, Stopped, short
 from onlinegp.streams.numbers import number
 from onlinegp.streams.reading.source import Block
 from onlinegp.streams.running.advance import Said, stretches
@@ -121,6 +122,7 @@ class KeyedJob(Job):
     key_type: type[Key] | None = None
     fleet: Fleet | None = None
     dropped: int = 0
+    _half: bool = False  # whether the rows in hand were cut off
     _early: list[tuple[Key, Any]] = field(default_factory=list)  # key and place of each row before there is a fleet
     _last: dict[Key, Any] = field(default_factory=dict)  # the last place of each key, until then
 
@@ -132,6 +134,26 @@ class KeyedJob(Job):
     def _take(self, block: Block, position: dict[str, int]) -> None:
         if self.fleet is None and self.model is not None:
             self._employ()
+        super()._take(block, position)
+
+    def _piece_rows(self, block: Block, done: int) -> tuple[int, bool]:
+        if self.settings.get("compact"):  # which rounds after each call: pieces must not depend on the clock
+            return len(block) - done, False
+        rows = min(self._piece, len(block) - done)
+        if self.fleet is None or not innermost(self.fleet.model).tunes_itself:
+            return rows, False
+        keys = self._column(block, self.by)[done : done + rows]
+        left = self.fleet.until_tuning(keys)
+        for i, key in enumerate(keys):
+            left[key] -= 1
+            if left[key] <= 0:
+                return (i, False) if i else (1, True)
+        return rows, False
+
+    def _work(self, block: Block) -> None:
+        if self._tuning_due:  # what is cut off in a tuning is not saved, so this is
+            self._collect()
+            self.save_checkpoint()
         keys = self._column(block, self.by)
         places = [None] * len(keys) if self.order is None else self._places(block)
         wrong = self._wrong(block, keys, places)
@@ -143,7 +165,7 @@ class KeyedJob(Job):
         self.rejects.write(out)
         self.dropped += sum(type(row) is LateRow for row in out)
         block.error = wrong.get(fatal, block.error)
-        super()._take(block if kept.all() else _some(block, kept), position)
+        super()._work(block if kept.all() else _some(block, kept))
 
     def _stops(self, row: BadRow) -> bool:
         """Whether a row that is late, or has no place, ends the run."""
@@ -208,7 +230,8 @@ class KeyedJob(Job):
         super()._tune()
         self._employ()
         rows = self._tuning_rows()
-        self._said(rows.keys, rows.X, rows.y)
+        with self._cut_off():
+            self._said(rows.keys, rows.X, rows.y)
         self._early, self._last = [], {}
 
     def _employ(self) -> None:
@@ -227,7 +250,19 @@ class KeyedJob(Job):
         if self.fleet is None:
             self._employ()
         X = self.encoder(block.X[start:])
-        self._emit(block, start, self._said(self._column(block, self.by)[start:], X, block.y[start:]), counts=True)
+        with self._cut_off() if self._tuning_due else nullcontext():
+            said = self._said(self._column(block, self.by)[start:], X, block.y[start:])
+        self._emit(block, start, said, counts=True)
+
+    @contextmanager
+    def _cut_off(self) -> Iterator[None]:
+        """Heed a signal at once, and save nothing after it: some models may have learned a row, and others not."""
+        try:
+            with self._stopper.at_once():
+                yield
+        except Stopped:
+            self._half = True
+            raise
 
     def _said(self, keys: list[Key], X: Array, y: Array) -> Said:
         """Predict rows, and learn those that have a target."""
@@ -271,7 +306,7 @@ class KeyedJob(Job):
     # Checkpoints: the place is kept in the store, in the same transaction as the models
 
     def save_checkpoint(self) -> None:
-        if self.fleet is not None:
+        if self.fleet is not None and not self._half:
             self.fleet.commit()
             self._saved()
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -44,6 +45,15 @@ class Rows:
         p = said.predictions
         scored = ~(np.isnan(y) | np.isnan(p.mean)) & said.known & counts
         return cls(y, p.mean, p.std, *p.interval(level), p.log_density(y), p.cdf(y), said.size, scored, p)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """Return rows that follow each other as one."""
+        if len(parts) == 1:
+            return parts[0]
+        names = [field.name for field in fields(cls) if field.name != "predictions"]
+        columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        return cls(**columns, predictions=Predictions.joined([part.predictions for part in parts]))
 
     @cached_property
     def z(self) -> Array:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 from onlinegp.streams.errors import Stopped
@@ -52,6 +54,16 @@ class Stopper:
             signal.setitimer(signal.ITIMER_REAL, AGAIN)
         elif self.waiting:
             self.check()
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Heed a signal at once in the block: it waits, or there is nothing to lose in it."""
+        self.waiting = True
+        try:
+            self.check()
+            yield
+        finally:
+            self.waiting = False
 
     def check(self) -> None:
         if self.asked:

@@ -63,7 +63,8 @@ def checked(stream: Any, model: OnlineRegressor) -> dict[str, Any]:
 
 
 def _position(position: dict[str, Any]) -> None:
-    _only(position, ("row", "checksum") if "row" in position else ("offset", "line", "checksum"), "position")
+    place = ("row", "checksum") if "row" in position else ("offset", "line", "checksum")
+    _only(position, (*place, *(["behind"] if "behind" in position else [])), "position")
     for name in position:
         _whole(position, name)
 
