@@ -206,6 +206,20 @@ def test_predict_goes_on_from_the_past_in_the_file(folder):
     assert said[0]["mean"] != new[0]["mean"]
 
 
+def test_run_goes_on_from_the_past_in_the_file(folder):
+    """Two runs, the second with --start, give the rows of one run over both files; --new-series begins without lags."""
+    write_series(folder / "one.txt", SINE[:200])
+    write_series(folder / "two.txt", SINE[200:])
+    inside("run", "series.txt", *MODEL, "--lags", 4, "--out", "whole.csv", cwd=folder)
+    inside("run", "one.txt", *MODEL, "--lags", 4, "--save", "m.ogp", "--out", "one.csv", cwd=folder)
+    inside("run", "two.txt", "--start", "m.ogp", "--out", "two.csv", cwd=folder)
+    inside("run", "two.txt", "--start", "m.ogp", "--new-series", "--out", "new.csv", cwd=folder)
+    assert rows_of(folder / "one.csv") + rows_of(folder / "two.csv") == rows_of(folder / "whole.csv")
+    assert rows_of(folder / "new.csv")[0]["mean"] != rows_of(folder / "two.csv")[0]["mean"]
+    for args in (["run", "two.txt"], ["forecast", "--start", "m.ogp", "--steps", 3]):
+        assert b"--new-series" in inside(*args, "--new-series", code=1, cwd=folder).stderr
+
+
 def test_a_forecast_from_a_pipe():
     text = "".join(f"{value!r}\n" for value in SINE.tolist())
     table = numbers(rows_of(onlinegp("forecast", "-", *MODEL, "--lags", 4, "--steps", 3, stdin=text).stdout))

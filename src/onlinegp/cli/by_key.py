@@ -68,10 +68,11 @@ def refuse_alone(args: argparse.Namespace) -> None:
         ("save", "there is a model per key; use --store, and `onlinegp inspect FILE --key K --out MODEL`"),
         ("report", "it draws one stream; use --summary FILE, or --report on the rows of one key, without --by"),
         ("ahead", "whose row comes next is not known; run the rows of one key with --ahead, without --by"),
+        ("new_series", "every key starts without past values; leave it out"),
         ("flag", "alarms add up along one stream; run the rows of one key with --flag, without --by"),
     ):
         if getattr(args, name):
-            raise ValueError(f"--{name} cannot be used with --by: {why}.")
+            raise ValueError(f"--{name.replace('_', '-')} cannot be used with --by: {why}.")
     if args.start is not None and args.tune_by == "key":
         raise ValueError("--start and --tune-by key exclude each other: the model says what is tuned. Use one.")
     if args.store is not None and args.checkpoint is not None:

@@ -131,6 +131,8 @@ def _refuse_what_has_no_effect(args: argparse.Namespace) -> None:
         raise ValueError(f"--direct samples no paths, and {listed(odd)} would have no effect. Leave one of them out.")
     if args.direct and args.horizon != 1:
         raise ValueError(f"--direct looks 1, 2, ... {args.steps} rows ahead by itself. Leave --horizon out.")
+    if args.source is None and args.new_series:
+        raise ValueError("--new-series needs SOURCE: a forecast goes on from past values. Leave it out, or give them.")
     if args.source is None and args.save is not None:
         raise ValueError(f"--save needs SOURCE: without new rows the model is that of {args.start}. Copy that file.")
     if args.source is None and args.future is None and (odd := typed(args, {"format": "auto", **CSV})):
@@ -176,7 +178,7 @@ def _learned(args: argparse.Namespace, last: LastValues, talk: Talk) -> tuple[Jo
     """Return a job that has gone through the source, and its model."""
     last.begin()
     source = opened(args)
-    encoder, past, model = from_options(args, source, talk, follows=True)
+    encoder, past, model = from_options(args, source, talk)
     _refuse_needless_future(args, encoder.columns)
     if model is not None:
         _tell_if_unchecked(model, args, talk)

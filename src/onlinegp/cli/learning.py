@@ -41,6 +41,7 @@ def add_learned(parser: argparse.ArgumentParser) -> None:
     model = add_model(parser)
     model.add_argument("--model", metavar="NAME", help="see `onlinegp models` (auto: a mixture that tunes itself)")
     model.add_argument("--start", metavar="FILE", help="go on with a model that --save or `onlinegp tune` wrote")
+    model.add_argument("--new-series", action="store_true", help="with --start: SOURCE does not follow what it learned")
     model.add_argument(
         "--robust",
         nargs="?",
@@ -66,13 +67,12 @@ def refuse_what_is_settled(args: argparse.Namespace) -> None:
 
 
 def from_options(
-    args: argparse.Namespace, source: Source, talk: Talk, *, follows: bool = False
+    args: argparse.Namespace, source: Source, talk: Talk
 ) -> tuple[Encoder, dict[str, int], OnlineRegressor | None]:
-    """Select the columns and return their encoder, lags and horizon, and with --start the model.
-
-    The model's past goes on if the stream `follows` it.
-    """
+    """Select the columns and return their encoder, lags and horizon, and with --start the model, with its past."""
     if args.start is None:
+        if args.new_series:
+            raise ValueError("--new-series is for the past values of a model that goes on. Add --start FILE.")
         encoder, lags = chosen_columns(args, source)
         past = {"lags": lags, "horizon": args.horizon}
         talk(told(encoder.columns, **past))
@@ -83,8 +83,8 @@ def from_options(
         raise ValueError(f"{args.start} does not say which columns it was made for. Use a file that --save wrote.")
     encoder = Encoder.restored(columns_of(stream, source), stream)
     source.select(encoder.columns)
-    if not follows:
-        model.begin_series()  # another stream has another past
+    if args.new_series:
+        model.begin_series()
     talk(f"model: {type(innermost(model)).__name__} from {args.start}, {size_of(model)} centers")
     return encoder, past_of(model), model
 

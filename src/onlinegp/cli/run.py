@@ -318,6 +318,7 @@ def _settings(args: argparse.Namespace, columns: Columns, past: dict[str, int]) 
         "flag",
         "ahead",
         "start",
+        "new_series",
         "format",
         "delimiter",
         "encoding",

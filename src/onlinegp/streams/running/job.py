@@ -161,12 +161,19 @@ class Job:
 
     def _piece_rows(self, block: Block, done: int) -> tuple[int, bool]:
         """Return how many rows to work on next, and whether a tuning is due: then it is the one row before that."""
-        rows = min(self._piece, len(block) - done)
+        rows = self._whole_stretch(block, done)
         if self.model is None or not innermost(self.model).tunes_itself or not self.learn:
             return rows, False
         fitted = self.model.__sklearn_is_fitted__()
         left = getattr(self.model.learner, "until_tuning", np.inf) if fitted else 1
-        return (int(min(rows, left - 1)), False) if left > 1 else (min(rows, 1), True)
+        due = np.flatnonzero(~np.isnan(block.y[done : done + rows]))[int(min(left, rows + 1)) - 1 :]
+        return up_to(int(due[0])) if len(due) else (rows, False)
+
+    def _whole_stretch(self, block: Block, done: int) -> int:
+        """Return the rows of a piece, at most: rows without a target are predicted together, as their last bits show."""
+        left = np.isnan(block.y[done:]) if self.learn else np.ones(len(block) - done, dtype=bool)
+        rows = min(self._piece, len(left))
+        return rows + int(np.argmin(np.append(left[rows:], False))) if rows and left[rows - 1] else rows
 
     def _adapt(self, rows: int, seconds: float) -> None:
         """Let pieces grow while they are quick, and shrink when they are slow; what was tuned has another cost."""
@@ -204,10 +211,10 @@ class Job:
         X, y = self.encoder(block.X[start:]), block.y[start:]
         before = deepcopy(self.model) if self._tuning_due else None
         try:
-            with self._stopper.at_once() if self._tuning_due else nullcontext():
+            with self._stopper.at_once() if self._tuning_due or not self.learn else nullcontext():
                 said = advance(self.model, X, y, learn=self.learn)
         except Stopped:  # within a tuning: the row was not learned
-            self.model = before
+            self.model = before or self.model
             raise
         except BrokeDown as error:
             self._emit(block, start, error.said, counts=True)
@@ -363,6 +370,11 @@ class Job:
         if self.surprises is not None and stream["surprises"] is not None:
             self.surprises = Surprises.restored(stream["surprises"])
         self._left = stream["commands"]
+
+
+def up_to(due: int) -> tuple[int, bool]:
+    """Return the rows before the one behind which a tuning is due, or that one alone, and whether it is."""
+    return (due, False) if due else (1, True)
 
 
 def _ahead(source: Source) -> Generator[tuple[Block, dict[str, int]], None, None]:

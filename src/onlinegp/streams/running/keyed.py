@@ -29,7 +29,7 @@ from onlinegp.streams.errors import BadRow, BrokeDown, Stopped, short
 from onlinegp.streams.numbers import number
 from onlinegp.streams.reading.source import Block
 from onlinegp.streams.running.advance import Said, stretches
-from onlinegp.streams.running.job import Job
+from onlinegp.streams.running.job import Job, up_to
 
 WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
 
@@ -139,15 +139,15 @@ class KeyedJob(Job):
     def _piece_rows(self, block: Block, done: int) -> tuple[int, bool]:
         if self.settings.get("compact"):  # which rounds after each call: pieces must not depend on the clock
             return len(block) - done, False
-        rows = min(self._piece, len(block) - done)
+        rows = self._whole_stretch(block, done)
         if self.fleet is None or not innermost(self.fleet.model).tunes_itself:
             return rows, False
         keys = self._column(block, self.by)[done : done + rows]
         left = self.fleet.until_tuning(keys)
         for i, key in enumerate(keys):
-            left[key] -= 1
+            left[key] -= not np.isnan(block.y[done + i])
             if left[key] <= 0:
-                return (i, False) if i else (1, True)
+                return up_to(i)
         return rows, False
 
     def _work(self, block: Block) -> None:
