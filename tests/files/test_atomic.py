@@ -128,6 +128,33 @@ def test_links_and_folders_in_place_of_its_files_are_refused(tmp_path, name):
         Checkpoints(folder)
 
 
+@pytest.mark.skipif(os.open not in os.supports_dir_fd, reason="no paths relative to a folder here")
+@pytest.mark.parametrize("name", ["checkpoint.ogp", "checkpoint-previous.ogp", "safe"])
+def test_links_that_appear_later_are_not_followed(tmp_path, name):
+    """A link in the place of a file, or of the folder itself, between two checkpoints."""
+    (tmp_path / "elsewhere").mkdir()
+    for precious in ("precious", "elsewhere/checkpoint.ogp", "elsewhere/checkpoint-previous.ogp"):
+        (tmp_path / precious).write_bytes(b"precious")
+    folder = tmp_path / "safe"
+    checkpoints = Checkpoints(folder)
+    checkpoints.write(b"one")
+    if name == "safe":
+        folder.rename(tmp_path / "moved")
+        folder.symlink_to("elsewhere")
+        folder = tmp_path / "moved"
+    else:
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to("../precious")
+    checkpoints.write(b"two")
+    checkpoints.write(b"three")
+    checkpoints.close()
+    for precious in ("precious", "elsewhere/checkpoint.ogp", "elsewhere/checkpoint-previous.ogp"):
+        assert (tmp_path / precious).read_bytes() == b"precious"
+    assert (folder / "checkpoint.ogp").read_bytes() == b"three"
+    assert (folder / "checkpoint-previous.ogp").read_bytes() == b"two"
+    assert not (folder / "checkpoint-previous.ogp").is_symlink()
+
+
 def test_a_lock_of_another_program_is_refused(tmp_path):
     (tmp_path / "checkpoint.lock").write_bytes(b"4711")
     with pytest.raises(CheckpointError, match="has 4 bytes"):

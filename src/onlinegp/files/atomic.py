@@ -84,16 +84,14 @@ class Replacement:
         if known is not None:
             os.chmod(self.part, known)
 
-    def complete(self, *, previous: str | Path | None = None) -> None:
-        """Let it take the old one's place; with `previous`, the old one is kept under that name."""
+    def complete(self) -> None:
+        """Let it take the old one's place."""
         self.file.flush()
         if self.part is None:
             self.file.close()
             return
         os.fsync(self.file.fileno())
         self.file.close()
-        if previous is not None and self.path.exists():
-            os.replace(self.path, previous)
         os.replace(self.part, self.path)
         _sync_folder(self.path.parent)
 
@@ -105,7 +103,7 @@ class Replacement:
             self.part.unlink(missing_ok=True)
 
 
-def write_atomically(path: str | Path, chunks: Iterable[bytes], *, previous: str | Path | None = None) -> None:
+def write_atomically(path: str | Path, chunks: Iterable[bytes]) -> None:
     """Put these bytes at a path: beside it first, then renamed, so that a crash leaves the old file or the new one.
 
     Parameters
@@ -114,18 +112,84 @@ def write_atomically(path: str | Path, chunks: Iterable[bytes], *, previous: str
         A link is followed; the permissions of an old file are kept.
     chunks : iterable of bytes
         Written one after the other.
-    previous : str or Path, optional
-        Where to leave what was at `path`.
     """
     new = Replacement(path)
     try:
         new.file.writelines(chunks)
-        new.complete(previous=previous)
+        new.complete()
     except BaseException as error:
         new.discard()
         if isinstance(error, OSError) and error.errno is not None:
             raise OSError(error.errno, f"cannot write {path}: {error.strerror}") from error
         raise
+
+
+class Folder:
+    """A folder that is opened once, with files that are reached by their names in it, and never through links.
+
+    Links that appear in it while it is open, or another folder in its place, lead nowhere.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        relative = os.open in os.supports_dir_fd and hasattr(os, "O_DIRECTORY")
+        self._handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY) if relative else None
+
+    def open(self, name: str, flags: int) -> int:
+        """Return the descriptor of a file that is no link."""
+        flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+        return os.open(self._at(name), flags, 0o666, dir_fd=self._handle)
+
+    def read(self, name: str) -> bytes:
+        with open(self.open(name, os.O_RDONLY), "rb") as file:
+            return file.read()
+
+    def mode(self, name: str) -> int | None:
+        """Return kind and permissions of what has that name, a link included; None if there is nothing."""
+        try:
+            return os.stat(self._at(name), dir_fd=self._handle, follow_symlinks=False).st_mode
+        except FileNotFoundError:
+            return None
+
+    def names(self) -> list[str]:
+        return os.listdir(self.path if self._handle is None else self._handle)
+
+    def remove(self, name: str) -> None:
+        os.unlink(self._at(name), dir_fd=self._handle)
+
+    def write(self, name: str, data: bytes, *, previous: str) -> None:
+        """Put these bytes at a name, as `write_atomically` does; a file that was there is kept as `previous`."""
+        part, known = _part_name(name), self.mode(name)
+        is_file = known is not None and stat.S_ISREG(known)
+        try:
+            with open(self.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+                if known is not None and is_file and hasattr(os, "fchmod"):
+                    os.fchmod(file.fileno(), known & 0o777)
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            if is_file:
+                self._rename(name, previous)
+            self._rename(part, name)
+            if self._handle is not None:
+                os.fsync(self._handle)
+        except BaseException as error:
+            with suppress(OSError):
+                self.remove(part)
+            if isinstance(error, OSError):
+                raise OSError(error.errno, f"cannot write {self.path / name}: {error.strerror}") from error
+            raise
+
+    def close(self) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def _rename(self, old: str, new: str) -> None:
+        os.replace(self._at(old), self._at(new), src_dir_fd=self._handle, dst_dir_fd=self._handle)
+
+    def _at(self, name: str) -> str:
+        return str(self.path / name) if self._handle is None else name
 
 
 def _part_name(name: str) -> str:

@@ -10,10 +10,11 @@ off and made again.
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from onlinegp.files.atomic import PART, check_folder, write_atomically
+from onlinegp.files.atomic import PART, Folder, check_folder
 from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.saving import to_bytes, with_extra
@@ -69,26 +70,35 @@ class Checkpoints:
     """The folder of a run's checkpoints: the latest and the one before it."""
 
     def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
-        check_folder(self.folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        for path in own_files(self.folder):
-            if path.is_symlink() or (path.exists() and not path.is_file()):
-                raise CheckpointError(f"{path} is no plain file, so it is not of a run. Use another folder.")
-        self._lock = _locked(self.folder / LOCK)
-        for path in _unfinished(self.folder):
-            path.unlink()
+        check_folder(folder)
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        self._folder = Folder(folder)
+        try:
+            for name in (LATEST, PREVIOUS, LOCK, *DATABASES):
+                mode = self._folder.mode(name)
+                if mode is not None and not stat.S_ISREG(mode):
+                    path = self._folder.path / name
+                    raise CheckpointError(f"{path} is no plain file, so it is not of a run. Use another folder.")
+            self._lock = _locked(self._folder)
+        except BaseException:
+            self._folder.close()
+            raise
+        for name in self._folder.names():
+            part = PART.fullmatch(name)
+            if part is not None and part[1] == LATEST and stat.S_ISREG(self._folder.mode(name) or 0):
+                self._folder.remove(name)
 
     def write(self, data: bytes) -> None:
-        write_atomically(self.folder / LATEST, [data], previous=self.folder / PREVIOUS)
+        self._folder.write(LATEST, data, previous=PREVIOUS)
 
     def close(self) -> None:
         """Let others use the folder."""
+        self._folder.close()
         if self._lock is not None:
             self._lock.close()
 
     def exist(self) -> bool:
-        return any((self.folder / name).exists() for name in (LATEST, PREVIOUS))
+        return any(self._folder.mode(name) is not None for name in (LATEST, PREVIOUS))
 
     def read(self) -> tuple[OnlineRegressor, dict[str, Any], list[str]] | None:
         """Return model and stream of the newest good checkpoint, with what was wrong with newer ones; None if none is.
@@ -100,11 +110,11 @@ class Checkpoints:
         """
         wrong: list[str] = []
         for name in (LATEST, PREVIOUS):
-            path = self.folder / name
-            if not path.exists():
+            path = self._folder.path / name
+            if self._folder.mode(name) is None:
                 continue
             try:
-                model, stream = unpack(path.read_bytes())
+                model, stream = unpack(self._folder.read(name))
                 if "position" not in stream:
                     raise ModelFileError("it is a model, but no checkpoint of a run.")
             except ModelFileError as error:
@@ -112,17 +122,20 @@ class Checkpoints:
             else:
                 return model, stream, wrong
         if wrong:
-            raise CheckpointError(f"no checkpoint can be used. {' '.join(wrong)} Empty {self.folder} to start anew.")
+            raise CheckpointError(
+                f"no checkpoint can be used. {' '.join(wrong)} Empty {self._folder.path} to start anew."
+            )
         return None
 
 
-def _locked(path: Path) -> BinaryIO | None:
+def _locked(folder: Folder) -> BinaryIO | None:
     """Hold the folder for this process by its lock, an empty file; a killed process lets go by itself."""
     try:
         import fcntl
     except ImportError:  # no such locks here
         return None
-    lock = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "rb")
+    path = folder.path / LOCK
+    lock = os.fdopen(folder.open(LOCK, os.O_RDWR | os.O_CREAT), "rb")
     if size := os.fstat(lock.fileno()).st_size:
         raise CheckpointError(
             f"{path} has {size} bytes, but the lock of a run is empty: it is another program's. Use another folder."

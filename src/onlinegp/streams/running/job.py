@@ -170,7 +170,7 @@ class Job:
         return up_to(int(due[0])) if len(due) else (rows, False)
 
     def _whole_stretch(self, block: Block, done: int) -> int:
-        """Return the rows of a piece, at most: rows without a target are predicted together, as their last bits show."""
+        """Return the rows of a piece; those without a target are predicted together, which their last bits show."""
         left = np.isnan(block.y[done:]) if self.learn else np.ones(len(block) - done, dtype=bool)
         rows = min(self._piece, len(left))
         return rows + int(np.argmin(np.append(left[rows:], False))) if rows and left[rows - 1] else rows
