@@ -258,7 +258,7 @@ def test_interrupted_while_waiting_for_input(tmp_path):
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=30) == 130
     process.communicate()
-    onlinegp(*args, "--resume", stdin="x,y\n1,2\n2,3\n3,4\n")  # a pipe is read again from its beginning
+    onlinegp(*args, "--resume", "check", stdin="x,y\n1,2\n2,3\n3,4\n")  # a pipe is read again from its beginning
     assert (tmp_path / "out.csv").read_bytes().count(b"\n") == 4
 
 

@@ -73,7 +73,7 @@ def test_a_last_line_without_its_end_is_a_row_unless_the_file_may_grow(tmp_path)
 @pytest.mark.slow
 def test_the_end_of_a_pipe_is_final(tmp_path):
     """Its last line is learned as it is; sent again with a longer one, it is another input."""
-    args = ["run", "-", *FIXED, *RESUMED]
+    args = ["run", "-", *FIXED, *RESUMED, "check"]
     onlinegp(*args, stdin="x,y\n1,2\n3,0.39", cwd=tmp_path)
     assert len(rows_of(tmp_path / "out.csv")) == 2
     before = (tmp_path / "out.csv").read_bytes()
@@ -82,6 +82,39 @@ def test_the_end_of_a_pipe_is_final(tmp_path):
     for end in ("", "\r\n5,6", "\r\n5,6\n7,8\n"):
         onlinegp(*args, stdin="x,y\n1,2\n3,0.39" + end, cwd=tmp_path)
     assert [row["y"] for row in rows_of(tmp_path / "out.csv")] == ["2", "0.39", "6", "8"]
+
+
+@pytest.mark.parametrize("more", [[], ["--by", "k", "--order", "t", "--target", "y", "--features", "x"]])
+def test_a_pipe_goes_on_with_the_next_row(tmp_path, more):
+    """After a reboot nobody has the rows that were sent: two pipes give the rows of one, model and output included."""
+    table = [f"{i % 2},{i},{x},{y}" for i, (x, y) in enumerate(line.split(",") for line in lines(60)[1:])]
+    head = ["k,t,x,y"]
+    (tmp_path / "data.csv").write_text("\n".join(head + table) + "\n")
+    plain = [*FIXED, *(more or ["--features", "x,t"])]
+    inside("run", "data.csv", *plain, "--out", "whole.csv", cwd=tmp_path)
+    args = ["run", "-", *plain, *RESUMED]
+    onlinegp(*args, stdin="\n".join(head + table[:35]) + "\n", cwd=tmp_path)
+    told = onlinegp(*args, stdin="\n".join(head + table[35:50]) + "\n", cwd=tmp_path).stderr.decode()
+    assert "resuming at row 35 with the next row of standard input" in told
+    onlinegp(*args, stdin="\n".join(head + table[50:]) + "\n", cwd=tmp_path)
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+
+def test_another_file_goes_on_on_request(tmp_path):
+    """Rotated: refused, and with `next` the first row of the new file follows the last of the old one."""
+    text, args = lines(60), ["run", "data.csv", *FIXED, *RESUMED]
+    for name, rows in (("whole.csv", text[1:]), ("data.csv", text[1:40])):
+        (tmp_path / name).write_text("\n".join([text[0], *rows]) + "\n")
+    inside("run", "whole.csv", *FIXED, "--out", "expected.csv", cwd=tmp_path)
+    inside(*args, cwd=tmp_path)
+    (tmp_path / "data.csv").write_text("\n".join([text[0], *text[40:50]]) + "\n")
+    assert b"--resume next" in inside(*args, code=4, cwd=tmp_path).stderr
+    told = inside(*args, "next", cwd=tmp_path).stderr.decode()
+    assert "resuming at row 39 with the first row of data.csv, which is another input than before" in told
+    with open(tmp_path / "data.csv", "a") as file:
+        file.write("\n".join(text[50:]) + "\n")
+    assert b"resuming at row 49\n" in inside(*args, "next", cwd=tmp_path).stderr  # the same file, which grew
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "expected.csv").read_bytes()
 
 
 @pytest.mark.parametrize("kind", ["csv", "pipe", "parquet", *map(slow, ("csv.gz", "jsonl"))])
@@ -111,7 +144,7 @@ def run(folder, kind, text, code):
     """Run it, or run it again."""
     options = ["--model", "qklms(radius=100.0, step=0.001)", "--kernel", "rbf(1.0)", "--tune", "0", *RESUMED]
     if kind == "pipe":
-        done = onlinegp("run", "-", *options, stdin="\n".join(text) + "\n", code=code, cwd=folder)
+        done = onlinegp("run", "-", *options, "check", stdin="\n".join(text) + "\n", code=code, cwd=folder)
     else:
         write(folder, kind, text)
         done = inside("run", f"data.{kind}", *options, code=code, cwd=folder)

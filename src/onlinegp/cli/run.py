@@ -65,9 +65,11 @@ Every row of the input gives one row of output: its key columns, the target, the
 included), lower, upper and log_density of the prediction made before the target was learned. Rows used for tuning are
 predicted by the mean of those before them and are not scored. A missing target is predicted and not learned.
 
-After a crash, repeat the command with --resume: the output becomes what an uninterrupted run gives. A pipe must then
-be sent again from its beginning; what was done is skipped. With --checkpoint, a last line of a file that has no end yet
-is left unread, as it may still become longer.
+After a crash, repeat the command with --resume: the output becomes what an uninterrupted run gives. A file is read
+again up to its place, and refused if it is another one; --resume next goes on with the first row of that. A pipe goes
+on with the next row that comes, after its header; with --resume check it must be sent again from its beginning, and
+what was done is checked and skipped. With --checkpoint, a last line of a file that has no end yet is left unread, as it
+may still become longer.
 
 With --flag P there are z, tail and flag besides: how far out the target is in standard deviations, its two-sided tail
 probability, and what the row is flagged for: surprise (tail is below P), or above, below, wide, narrow (an alarm of the
@@ -117,7 +119,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     safety.add_argument(
         "--every", default="10000", metavar="N", help="with --checkpoint: so many rows, or '30 s', apart (10000)"
     )
-    safety.add_argument("--resume", action="store_true", help="go on from the checkpoint, if there is one")
+    safety.add_argument(
+        "--resume",
+        nargs="?",
+        const="place",
+        choices=("place", "next", "check"),
+        help="go on from the checkpoint, if there is one: a file at its place, a pipe with the next row (place); "
+        "next: another file with its first row; check: a pipe that is sent again",
+    )
 
 
 def main(args: argparse.Namespace) -> int:
@@ -179,8 +188,7 @@ def set_up(args: argparse.Namespace, talk: Talk) -> Job:
         check_resumable(args.out, format)
     elif args.resume and args.by is None:
         raise CheckpointError("--resume needs --checkpoint DIR, the folder of the first run.")
-    source = opened(args, rows=every.rows or ROWS)
-    source.skip_bad = args.on_bad_row == "skip"
+    source = _opened(args)
     checkpoints = None if args.checkpoint is None else Checkpoints(args.checkpoint)
     if args.by is not None:
         store = open_store(args)  # which belongs to this run from now on
@@ -191,6 +199,12 @@ def set_up(args: argparse.Namespace, talk: Talk) -> Job:
                 store.close()
             raise
     return _job(args, source, checkpoints, every, talk)
+
+
+def _opened(args: argparse.Namespace) -> Source:
+    source = opened(args, rows=Every(*parse_every(args.every)).rows or ROWS)
+    source.skip_bad = args.on_bad_row == "skip"
+    return source
 
 
 def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | None, every: Every, talk: Talk) -> Job:
@@ -204,8 +218,8 @@ def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | No
         )
     settings = _settings(args, columns, past)
     saved = _saved(args, checkpoints, settings, talk)
-    if saved:
-        source.seek(saved[1]["position"])  # before the output is cut: it refuses another input
+    if saved:  # before the output is cut: it refuses another input
+        source = _at_place(args, source, saved[1], talk)
     job = Job(
         source=source,
         sink=NoSink(),
@@ -252,8 +266,7 @@ def _keyed_job(
     place = stream if args.resume and "position" in stream else {}
     if place:
         same_settings(place["settings"], settings)
-        source.seek(place["position"])
-        talk(f"resuming at row {place['rows']}")
+        source = _at_place(args, source, place, talk)
     elif model is not None:
         go_on(args, encoder, stream)
     job = KeyedJob(
@@ -352,8 +365,27 @@ def _saved(args: argparse.Namespace, checkpoints: Checkpoints | None, settings: 
     for reason in wrong:
         say(f"onlinegp: refused {reason} Using the one before it.")
     same_settings(stream["settings"], settings)
-    talk(f"resuming at row {stream['rows']}")
     return model, stream
+
+
+def _at_place(args: argparse.Namespace, source: Source, stream: dict[str, Any], talk: Talk) -> Source:
+    """Return the source at the place of a checkpoint, or at the next row if it cannot or need not go there."""
+    where = f"resuming at row {stream['rows']}"
+    if source.live and args.resume != "check":
+        talk(f"{where} with the next row of {source.path}; what comes is not compared with what was done")
+        return source
+    try:
+        source.seek(stream["position"])
+    except CheckpointError:
+        if args.resume != "next":
+            raise
+        source.close()
+        fresh = _opened(args)
+        fresh.select(source.columns)
+        talk(f"{where} with the first row of {source.path}, which is another input than before")
+        return fresh
+    talk(where)
+    return source
 
 
 def _output(args: argparse.Namespace) -> str | None:

@@ -64,7 +64,7 @@ def other_input(path: str, why: str) -> CheckpointError:
     """Return the error of a checkpoint that was made from another input than the one at hand."""
     return CheckpointError(
         f"{path} is not the input that the checkpoint belongs to: {why}. "
-        f"Restore it, or start anew with an empty checkpoint folder."
+        f"Restore it, go on with it by --resume next, or start again with an empty checkpoint folder."
     )
 
 
