@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-FRACTION = re.compile(r":\d\d[.,](\d+)")  # of a second, of which Python keeps six digits
+FRACTION = re.compile(r"[.,](\d+)")  # of a second, of which Python keeps six digits
+DIGITS = 9  # of a fraction, in a place
+MONTH = re.compile(r"\d{4}-\d{2}")
+TIME_OF_DAY = re.compile(r"\d\d:\d\d.*")
+LIKE_A_TIME = re.compile(
+    r"(?=.*\d)([0-9TtZzW:./,+\-\s]+|.*\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*)", re.IGNORECASE
+)
 
 
 def checked_places(order: Sequence[Any]) -> list[Any]:
@@ -45,14 +51,24 @@ def newer(last: dict[Any, Any], keys: Sequence[Hashable], places: Sequence[Any])
     return found
 
 
-def instant(text: str) -> str:
-    """Return a time with an offset as one of UTC, whose texts are in the order of time; any other text as it is."""
+def instant(text: str, format: str | None = None) -> str | None:
+    """Return a time, by ISO 8601 or by `format`, as a text of UTC: such texts are in the order of time.
+
+    Without an offset a time is UTC. A text that is like no time is returned as it is; None for one that is like a time,
+    and is not understood or has parts of a nanosecond: its text would not be in the order of time.
+    """
+    text = text.strip(" \t")
     try:
-        moment = datetime.fromisoformat(text.strip(" \t"))
-        if moment.tzinfo is None:
-            return text
-        seconds = moment.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat()
+        if format is not None:
+            moment = datetime.strptime(text, format)
+        elif TIME_OF_DAY.fullmatch(text):
+            moment = datetime.combine(date.min, time.fromisoformat(text))
+        else:
+            moment = datetime.fromisoformat(f"{text}-01" if MONTH.fullmatch(text) else text)
+        moment = moment if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
-        return text
-    fraction = FRACTION.search(text)
-    return f"{seconds}.{fraction[1] if fraction else '':0<9}Z"
+        return None if not text or format is not None or LIKE_A_TIME.fullmatch(text) else text
+    written = FRACTION.search(text) if format is None else None
+    fraction = (written[1] if written else f"{moment.microsecond:06d}").rstrip("0")
+    seconds = moment.replace(microsecond=0, tzinfo=None).isoformat()
+    return f"{seconds}.{fraction:0<{DIGITS}}Z" if len(fraction) <= DIGITS else None

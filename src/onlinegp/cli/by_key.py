@@ -17,7 +17,7 @@ from onlinegp.fleet import Fleet
 from onlinegp.homes import TYPES
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.stores import stored_place
-from onlinegp.streams.errors import CheckpointError, listed
+from onlinegp.streams.errors import BadData, CheckpointError, listed
 from onlinegp.streams.reading.source import Columns, Source, stored_columns
 from onlinegp.streams.running.checkpoint import DATABASE
 from onlinegp.streams.running.encoding import Encoder
@@ -111,7 +111,12 @@ def columns_by_key(
     asked = {*apart, *(parse_columns(args.features) or ()), *(parse_columns(args.keys) or ())}
     if args.target is None:
         numbers = [name for name in source.names if source.numeric[name] and name not in asked]
-        args.target = numbers[-1] if numbers else None
+        if not numbers:
+            raise BadData(
+                f"{source.path} has no column of numbers to predict beside {listed(apart)}. "
+                f"Its columns: {listed(source.names)}."
+            )
+        args.target = numbers[-1]
     encoder, lags = chosen_columns(args, source, apart=apart)
     features = encoder.columns.features
     if args.features is None:

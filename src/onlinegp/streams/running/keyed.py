@@ -31,7 +31,7 @@ from onlinegp.streams.reading.source import Block
 from onlinegp.streams.running.advance import Said, stretches
 from onlinegp.streams.running.job import Job, up_to
 
-WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
+WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
 class LateRow(BadRow):
@@ -47,7 +47,10 @@ class LateRow(BadRow):
 class PlacelessRow(LateRow):
     """A row that has no place in the order of its key."""
 
-    remedy = "Correct the row, leave such rows out with --on-bad-row skip, or leave --order out"
+    remedy = (
+        "Correct the row, name the form of times with --date-format, leave such rows out with --on-bad-row skip, or "
+        "leave --order out"
+    )
 
 
 class KeylessRow(LateRow):
@@ -181,6 +184,7 @@ class KeyedJob(Job):
         if self.order is None:
             return wrong
         known = [i for i, place in enumerate(places) if place is not None and i not in keyless]
+        numeric_order = self.source.numeric[str(self.order)]
         some, theirs = [keys[i] for i in known], [places[i] for i in known]
         fresh = newer(self._last, some, theirs) if self.fleet is None else self.fleet.newer(some, theirs)
         found: dict[int, tuple[type[LateRow], str]] = {
@@ -188,7 +192,7 @@ class KeyedJob(Job):
             for i, new in zip(known, fresh, strict=True)
             if not new
         }
-        kind = "numbers" if self.source.numeric[str(self.order)] else "texts"
+        kind = "numbers of 64 bits" if numeric_order else "texts, or of times by ISO 8601 to the nanosecond"
         found |= {i: (PlacelessRow, f"has no place in an order of {kind}") for i, p in enumerate(places) if p is None}
         values = self._column(block, self.order)
         return wrong | {
@@ -211,7 +215,10 @@ class KeyedJob(Job):
         """Return the place of each row in the order of its key: numbers, or texts; None where there is none."""
         numeric = self.source.numeric[str(self.order)]
         read = partial(number, decimal=self.source.decimal)
-        return [_number(value, read) if numeric else _moment(value) for value in self._column(block, self.order)]
+        format = self.source.columns.date_format
+        return [
+            _number(value, read) if numeric else _moment(value, format) for value in self._column(block, self.order)
+        ]
 
     def _column(self, block: Block, name: str | None) -> list[Any]:
         """Return a column that is copied."""
@@ -344,25 +351,25 @@ def _text(value: Any) -> str:
 
 
 def _number(value: Any, read: Callable[[str], float]) -> float | None:
-    """Return a number, whole ones to the last digit if they have 64 bits; None if it is none."""
+    """Return a number, whole ones to the last digit; None if it is none, or a whole one that has more than 64 bits."""
     if isinstance(value, str):
         text = value.strip(" \t")
         try:
             value = int(text) if WHOLE.fullmatch(text) else read(text)
         except ValueError:
             return None
-    if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
-        return value
-    try:
-        return float(value) if isinstance(value, int | float | Decimal) and isfinite(value) else None
-    except OverflowError:  # a whole number of hundreds of digits
-        return None
+    if isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value():
+        value = int(value)
+    if isinstance(value, int):
+        return value if -(1 << 63) <= value < 1 << 63 else None
+    return float(value) if isinstance(value, float | Decimal) and isfinite(value) else None
 
 
-def _moment(value: Any) -> str | None:
-    """Return a text, that of a time in UTC if it has an offset; None if it is none."""
-    text = value if isinstance(value, str) else value.isoformat() if isinstance(value, date | time) else ""
-    return instant(text) or None
+def _moment(value: Any, format: str | None) -> str | None:
+    """Return a text, that of a time in UTC if it is one; None if it is none."""
+    if isinstance(value, str):
+        return instant(value, format)
+    return instant(value.isoformat()) if isinstance(value, date | time) else None
 
 
 def _some(block: Block, which: NDArray[np.bool_]) -> Block:
