@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -128,6 +129,29 @@ def test_what_was_killed_is_still_to_be_done():
     assert runner.unfinished() == [str(i) for i in range(6)]
     runner.finish()
     assert (runner.done, runner.failed) == (0, 0)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="processes are looked up in /proc")
+def test_commands_end_with_a_run_that_is_killed(tmp_path):
+    """And so does what they have started."""
+    write_table(tmp_path / "data.csv", 20_000, range(300, 20_000, 700))
+    child = (
+        "import os, subprocess, sys, time; p = subprocess.Popen(['sleep', '60']); "
+        "open(f'{os.getpid()}.part', 'w').write(f'{os.getpid()} {p.pid}'); "
+        "os.rename(f'{os.getpid()}.part', f'{os.getpid()}.pids'); p.wait()"
+    )
+    flags = ["--flag", "0.001", "--on-flag", words(sys.executable, "-c", child)]
+    nowhere = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)  # the commands inherit them
+    process = started("run", "data.csv", *MODEL, *flags, "--out", "out.csv", cwd=tmp_path, **nowhere)
+    wait_for(lambda: len(list(tmp_path.glob("*.pids"))) >= 2)
+    process.kill()
+    process.wait()
+    started_by_it = [int(pid) for file in tmp_path.glob("*.pids") for pid in file.read_text().split()]
+    try:
+        wait_for(lambda: not any(map(alive, started_by_it)), 10.0)
+    finally:
+        for pid in filter(alive, started_by_it):
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, slow(signal.SIGTERM)])

@@ -7,14 +7,52 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import count
 from threading import BoundedSemaphore, Lock
 
 AT_ONCE = 4  # commands that run side by side
 WAITING = 1000  # rows whose command has not ended; the stream waits before there are more
 SECONDS = 10.0  # that a command may take
+
+
+WATCHER = """
+import os, signal, sys
+running = set()
+for line in sys.stdin:
+    (running.add if line[0] == "+" else running.discard)(int(line[1:]))
+for group in running:
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except OSError:
+        pass
+"""  # a program that is told what runs, and ends it when nobody is there to tell any more
+
+
+class Watcher:
+    """A process that ends the commands which run, with all that they have started, if this process is killed."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def tell(self, sign: str, group: int) -> None:
+        """Tell it that a group of processes runs (+) or has ended (-)."""
+        if not hasattr(os, "killpg"):
+            return
+        if self._process is None:
+            program = [sys.executable, "-I", "-S", "-c", WATCHER]
+            self._process = subprocess.Popen(program, stdin=subprocess.PIPE, bufsize=0, start_new_session=True)
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.write(f"{sign}{group}\n".encode())
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.communicate()
+            self._process = None
 
 
 class Commands:
@@ -31,6 +69,7 @@ class Commands:
         self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="on-flag")
         self._unfinished: dict[int, str] = {}
         self._running: dict[int, subprocess.Popen[bytes]] = {}
+        self._watcher = Watcher()
         self._killed = False
 
     def start(self, row: str) -> None:
@@ -53,6 +92,7 @@ class Commands:
     def finish(self) -> None:
         """Wait for all commands; after a call of `kill` there is none."""
         self._pool.shutdown(wait=True)
+        self._watcher.close()
 
     def kill(self) -> None:
         """End the commands that run, and start no other."""
@@ -61,6 +101,7 @@ class Commands:
             for process in self._running.values():
                 _end(process)
         self._pool.shutdown(wait=True, cancel_futures=True)
+        self._watcher.close()
 
     def _work(self, number: int, row: str) -> None:
         try:
@@ -68,7 +109,8 @@ class Commands:
         except OSError as error:
             wrong = str(error.strerror)
         with self._lock:
-            self._running.pop(number, None)
+            if (process := self._running.pop(number, None)) is not None:
+                self._watcher.tell("-", process.pid)
             if self._killed:
                 return
             del self._unfinished[number]
@@ -88,6 +130,7 @@ class Commands:
                 self.args, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
             )
             self._running[number] = process
+            self._watcher.tell("+", process.pid)
         try:
             process.communicate(row.encode() + b"\n", timeout=SECONDS)
         except subprocess.TimeoutExpired:
