@@ -67,8 +67,9 @@ def test_every_command_knows_it(tmp_path):
 
 @pytest.mark.parametrize(
     ("head", "mark"),
-    [("a,b", ","), ("a;b", ";"), ("a\tb", "\t"), ("T, C;p, Pa;x", ";"), ('"a;b;c",d', ","), ("1 2", " "), ("a b", ",")],
-)
+    [("a,b", ","), ("a;b", ";"), ("a\tb", "\t"), ("T, C;p, Pa;x", ";"), ('"a;b;c",d', ","), ("1 2", " "), ("a b", ","),
+     ('x,"a;b;c;d"', ","), ('a;"b, ""c"", d, e";f', ";"), ('a,it"s;b;c', ";")],  # quotes within a field are letters
+)  # fmt: skip
 def test_delimiters_are_found_in_the_first_line(tmp_path, head, mark):
     (tmp_path / "data.csv").write_text(f"{head}\n")
     source = open_source(str(tmp_path / "data.csv"))

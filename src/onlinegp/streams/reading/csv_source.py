@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -14,13 +15,14 @@ from onlinegp.streams.errors import BadData, BadRow, short
 from onlinegp.streams.numbers import MISSING, arrow, is_number, number
 from onlinegp.streams.reading.kinds import cells, is_missing
 from onlinegp.streams.reading.lines import BOM, Lines, Part
-from onlinegp.streams.reading.quoting import SPAN, Quoting
+from onlinegp.streams.reading.quoting import QUOTED, SPAN, Quoting
 from onlinegp.streams.reading.rows import RowCollector
 from onlinegp.streams.reading.source import PROBE, Block, Columns, infinite_or_missing
 from onlinegp.streams.reading.text_source import TextSource
 
 SMALL = 32  # rows below which Python is quicker than a call of pyarrow's reader
 OTHER = {".": ",", ",": "."}  # decimal marks
+QUOTED_FIELD = re.compile(rf"(?<![^\t;,]){QUOTED}")
 COMMA = {".": "point", ",": "comma"}
 NAMED = {"tab": "\t", "space": " "}
 ASCII = '\r\n",;\t |0123456789+-.eE'  # what every encoding must write as ASCII does, for lines to be found
@@ -241,7 +243,8 @@ def detected(head: str, decimal: str) -> str:
             if mark != point and _all_numbers(Quoting(mark).fields(head), point):
                 return mark
     marks = [mark for mark in marks if mark != " "] or [";" if decimal == "," else ","]
-    return max(marks, key=lambda mark: len(Quoting(mark).fields(head)))
+    bare = QUOTED_FIELD.sub('""', head)  # what is within quotes separates nothing, whichever mark it is
+    return max(marks, key=bare.count)
 
 
 def _first(rows: Iterator[tuple[bytes, int, bool]]) -> list[tuple[bytes, int, bool]]:
