@@ -115,5 +115,9 @@ def test_empty_and_devices(tmp_path):
     (tmp_path / "empty.csv").write_bytes(b"")
     for path in (tmp_path / "empty.csv", "/dev/null"):
         assert b"is empty" in inside("run", path, *FIXED, code=3).stderr
+    (tmp_path / "zeros.csv").write_bytes(b"\0" * 3_000_000)
+    for sent in ({"stdin": b"\0" * 3_000_000}, {}):
+        source = "-" if sent else tmp_path / "zeros.csv"
+        assert b"line 1: holds zero bytes" in onlinegp("run", source, *FIXED, code=3, **sent).stderr
     assert b"is a folder" in inside("run", tmp_path, *FIXED, code=1).stderr
     assert b"is longer than 16 MiB" in onlinegp("run", "/dev/zero", *FIXED, code=3).stderr

@@ -69,6 +69,8 @@ class TextSource(Source):
             raise BadData(f"{self.path}, line 1: has no end yet, and may become longer. Wait, or add a line end.")
         if first.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise BadData(f"{self.path} is encoded in UTF-16. Convert it to UTF-8, such as with iconv.")
+        if b"\0" in first:
+            raise BadData(f"{self.path}, line 1: holds zero bytes, so it is no text. Check that this is a table.")
         if b"\r" in first:
             raise BadData(
                 f"{self.path}, line 1: ends in a carriage return alone, as on old Macs. "
