@@ -251,6 +251,20 @@ def test_categories_and_dates_make_predictions_better(tmp_path):
     assert errors[1] < 0.5 * errors[0]
 
 
+def test_with_lags_numbers_are_inputs_only_by_name(tmp_path):
+    """As the guide says: text and dates are inputs whenever their options say so."""
+    lines = [f"2024-01-{i + 1:02d},{'ab'[i % 2]},{i},{i % 5}" for i in range(28)]
+    (tmp_path / "d.csv").write_text("\n".join(["day,kind,x,y", *lines]) + "\n")
+    args = ["run", tmp_path / "d.csv", *FIXED, "--tune", "0", "--lags", "2", "--out", tmp_path / "o.csv"]
+    for more, features in (
+        ([], ""),
+        (["--dates", "calendar"], "day and "),
+        (["--dates", "calendar", "--categories", "onehot"], "day, kind and "),
+        (["--dates", "calendar", "--features", "x"], "x and "),
+    ):
+        assert f"target: y, predicted from {features}its last 2 values\n" in inside(*args, *more).stderr.decode()
+
+
 @pytest.mark.parametrize("model", [[], ["--lags", "2"], FIXED, ["--tune", "0", *FIXED]])
 def test_the_size_of_blocks_and_pipes_change_nothing(tmp_path, model):
     path = write(tmp_path / "a.csv", rows())
