@@ -93,7 +93,7 @@ class Trace:
             return {"rows": 0, "scored": 0}
         lower, upper = self.interval(LEVEL)
 
-        def mean(values: Array) -> float:
+        def mean(values: NDArray[Any]) -> float:
             return float(np.mean(values[self.scored])) if self.scored.any() else np.nan
 
         return {

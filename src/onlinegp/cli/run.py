@@ -36,8 +36,8 @@ from onlinegp.cli.options import EXIT_CODES, add_source, checked_level, opened, 
 from onlinegp.cli.parsing import parse_every
 from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
-from onlinegp.progress import ShareBar
 from onlinegp.files.store import Store
+from onlinegp.progress import ShareBar
 from onlinegp.streams.errors import CheckpointError, Stopped, listed
 from onlinegp.streams.reading.source import ROWS, Columns, Source
 from onlinegp.streams.running.checkpoint import Checkpoints, own_files
