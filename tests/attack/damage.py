@@ -140,10 +140,11 @@ def forge(path: Path, rng: np.random.Generator) -> None:
                     db.execute(f"UPDATE about SET value = {ask} WHERE name = ?", (*values, name))
                 elif kind == 1:
                     column = str(rng.choice(["key", "last", "state", "number"]))
-                    where = "number = (SELECT number FROM models ORDER BY random() LIMIT 1)"
+                    where = f"number = (SELECT number FROM models LIMIT 1 OFFSET {rng.integers(5)})"
                     db.execute(f"UPDATE models SET {column} = {ask} WHERE {where}", values)
                 elif kind == 2:
-                    db.execute("UPDATE models SET state = (SELECT state FROM models ORDER BY random() LIMIT 1)")
+                    one = f"SELECT state FROM models LIMIT 1 OFFSET {rng.integers(5)}"
+                    db.execute(f"UPDATE models SET state = ({one})")
                 else:
                     db.execute("PRAGMA writable_schema = ON")
                     db.execute(SCHEMAS[rng.integers(len(SCHEMAS))])

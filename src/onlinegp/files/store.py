@@ -237,9 +237,7 @@ class Store:
         if os.getpid() != self._process:
             raise ValueError(f"the store {self.path} was opened before this process was forked. Open it here alone.")
         if self._lost:
-            raise OSError(
-                f"{self.path} is as its last commit left it: what came after is lost ({self._lost}). {again}."
-            )
+            raise OSError(f"{self.path} is as its last commit left it: later changes are lost ({self._lost}). {again}.")
 
     @contextmanager
     def _told(self, *, change: bool = False) -> Iterator[sqlite3.Connection]:
