@@ -75,7 +75,7 @@ def _command(argv: list[str]) -> int:
             module.add_arguments(command)
             command.set_defaults(main=module.main, paths=getattr(module, "PATHS", None))
     try:
-        args = parser.parse_args(argv)
+        args = parser.parse_args(_with_negative_codes(argv))
     except SystemExit:
         sys.stdout.flush()  # the help, which may have lost its reader too
         raise
@@ -83,6 +83,14 @@ def _command(argv: list[str]) -> int:
     if args.paths is not None:
         args.paths.check(args)
     return args.main(args)
+
+
+def _with_negative_codes(argv: list[str]) -> list[str]:
+    """Return the arguments with `--na-values -9999,NA` in one: argparse would take -9999,NA for an option."""
+    if "--na-values" not in argv[:-1]:
+        return argv
+    i = argv.index("--na-values")
+    return [*argv[:i], f"--na-values={argv[i + 1]}", *argv[i + 2 :]]
 
 
 def _told(error: Exception) -> str:

@@ -18,6 +18,7 @@ from onlinegp.cli.learning import (
     tune_first,
 )
 from onlinegp.cli.options import CSV, EXIT_CODES, add_source, checked_level, opened, say, typed
+from onlinegp.cli.parsing import parse_columns
 from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
 from onlinegp.models.base import OnlineRegressor
@@ -29,6 +30,7 @@ from onlinegp.streams.running.checkpoint import read_model
 from onlinegp.streams.running.encoding import Encoder
 from onlinegp.streams.running.forecasting import COLUMNS, LastValues, by_direct_models, by_paths, future_features
 from onlinegp.streams.running.job import Job
+from onlinegp.streams.running.plausible import CodeWatch
 from onlinegp.streams.running.prepare import FARTHEST
 from onlinegp.streams.writing.sinks import open_sink, output_format
 
@@ -182,7 +184,9 @@ def _learned(args: argparse.Namespace, last: LastValues, talk: Talk) -> tuple[Jo
     _refuse_needless_future(args, encoder.columns)
     if model is not None:
         _tell_if_unchecked(model, args, talk)
-    job = Job(source, last, encoder, level=args.level, model=model, watch=Progress(quiet=args.quiet))
+    job = Job(
+        source, last, encoder, level=args.level, model=model, codes=CodeWatch(talk), watch=Progress(quiet=args.quiet)
+    )
     try:
         if model is None:
             tune_first(args, job, past, talk, steps=0 if args.direct else args.steps)
@@ -211,7 +215,12 @@ def _future_source(args: argparse.Namespace) -> Source | None:
     if args.future is None:
         return None
     return open_source(
-        args.future, format=args.format, delimiter=args.delimiter, encoding=args.encoding, decimal=args.decimal
+        args.future,
+        format=args.format,
+        delimiter=args.delimiter,
+        encoding=args.encoding,
+        decimal=args.decimal,
+        na_values=parse_columns(args.na_values) or (),
     )
 
 

@@ -67,6 +67,9 @@ def add_source(parser: argparse.ArgumentParser, *, optional: bool = False) -> No
     columns.add_argument("--dates", choices=CHOICES["dates"], default="ignore", help="date columns as inputs (ignore)")
     columns.add_argument("--date-format", metavar="F", help="how dates are written, such as %%d.%%m.%%Y (ISO 8601)")
     columns.add_argument(
+        "--na-values", metavar="A,B", help="numbers and texts that mean missing, such as -9999,n/a (NA, NaN, null, ...)"
+    )
+    columns.add_argument(
         "--missing", choices=CHOICES["missing"], default="stop", help="replace missing features by their mean (stop)"
     )
 
@@ -161,6 +164,7 @@ def source_of(args: argparse.Namespace, *, rows: int = ROWS) -> Source:
         delimiter=args.delimiter,
         encoding=args.encoding,
         decimal=args.decimal,
+        na_values=parse_columns(getattr(args, "na_values", None)) or (),
         rows=max(1, min(rows, ROWS)),
         resumable=getattr(args, "checkpoint", None) is not None,
     )

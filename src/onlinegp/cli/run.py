@@ -45,6 +45,7 @@ from onlinegp.streams.running.commands import Commands
 from onlinegp.streams.running.flags import Flags, Surprises
 from onlinegp.streams.running.job import Every, Job, Rejects, check_resumable, same_settings
 from onlinegp.streams.running.keyed import KeyedJob
+from onlinegp.streams.running.plausible import CodeWatch
 from onlinegp.streams.running.score import Curves
 from onlinegp.streams.running.summary import summary, summary_lines
 from onlinegp.streams.running.warm_up import WarmUp
@@ -235,6 +236,8 @@ def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | No
         surprises=None if args.flag is None and args.report is None else Surprises(),
         commands=None if args.on_flag is None else Commands(args.on_flag, say),
         ahead=args.ahead,
+        screen=args.flag is not None and args.robust is None,
+        codes=CodeWatch(talk),
         watch=Progress(quiet=args.quiet),
     )
     if saved:
@@ -278,6 +281,7 @@ def _keyed_job(
         checkpoints=checkpoints,
         every=every,
         settings=settings | {"made": made_with(settings, stream)},
+        codes=CodeWatch(talk),
         watch=Progress(quiet=args.quiet),
         by=args.by,
         order=args.order,
@@ -402,6 +406,10 @@ def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
     figures = summary(job)
     for line in summary_lines(figures):
         talk(line)
+    if odd := job.range.count if args.by is None else 0:
+        many = f"{odd} targets are" if odd > 1 else "1 target is"
+        what = "flagged and not learned" if job.screen else "learned: add --flag 0.001, --robust or --na-values"
+        talk(f"{many} far beyond all those before, and {what}")
     if job.source.unfinished:
         say(f"onlinegp: the last line of {job.source.path} has no end yet and was left unread: resume when it has one.")
     if _output(args) is None:

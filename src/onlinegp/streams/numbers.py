@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -47,6 +47,24 @@ def number(text: str, decimal: str = ".") -> float:
             return np.inf
         raise ValueError(text)
     return float(text.replace(",", "."))
+
+
+def with_codes(read: Callable[[Any], float], codes: Sequence[str]) -> Callable[[Any], float]:
+    """Return a reader of numbers to which these texts, and numbers of these values, are missing."""
+    if not codes:
+        return read
+    texts, values = set(codes), code_values(codes)
+
+    def coded(field: Any) -> float:
+        value = np.nan if isinstance(field, str) and field.strip(" \t") in texts else read(field)
+        return np.nan if value in values else value
+
+    return coded
+
+
+def code_values(codes: Sequence[str]) -> list[float]:
+    """Return the numbers among codes: -9999.0 is missing too, if -9999 is."""
+    return [number(code) for code in codes if code not in MISSING and is_number(code)]
 
 
 def not_a_number(field: Any) -> str:

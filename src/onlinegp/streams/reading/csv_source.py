@@ -33,9 +33,17 @@ class CsvSource(TextSource):
 
     empty_is_missing = True
 
-    def __init__(self, lines: Lines, *, delimiter: str = "auto", encoding: str = "utf-8", decimal: str = ".") -> None:
+    def __init__(
+        self,
+        lines: Lines,
+        *,
+        delimiter: str = "auto",
+        encoding: str = "utf-8",
+        decimal: str = ".",
+        na_values: tuple[str, ...] = (),
+    ) -> None:
         super().__init__(lines)
-        self._encoding, self.decimal = _checked_encoding(encoding), decimal
+        self._encoding, self.decimal, self.na_values = _checked_encoding(encoding), decimal, na_values
         first = self._first_line()
         head = self._decoded(first)
         mark = detected(head, decimal) if delimiter == "auto" else NAMED.get(delimiter, delimiter)
@@ -67,7 +75,7 @@ class CsvSource(TextSource):
         self._convert_options = arrow_csv.ConvertOptions(
             column_types=types,
             include_columns=[*columns.numbers, *texts],
-            null_values=list(MISSING),
+            null_values=[*MISSING, *columns.na_values],
             strings_can_be_null=False,
             decimal_point=self.decimal,
         )
@@ -120,9 +128,10 @@ class CsvSource(TextSource):
             y[:] = table[columns.target].to_numpy()
             if np.count_nonzero(np.isnan(y)) != table[columns.target].null_count:  # another spelling of NaN
                 return None
+            y = columns.without_codes(y)
         if columns.plain:
             for j, name in enumerate(columns.features):
-                X[:, j] = table[name].to_numpy()
+                X[:, j] = columns.without_codes(table[name].to_numpy())
             if infinite_or_missing(X, y):
                 return None
         elif not self._cells(table, X) or infinite_or_missing(X[:, :0], y):
@@ -144,6 +153,9 @@ class CsvSource(TextSource):
                     np.count_nonzero(np.isnan(values)) != (missing if optional else 0)
                     or (np.abs(values) >= LARGEST).any()
                 ):
+                    return False
+                values = self.columns.without_codes(values)
+                if not optional and np.isnan(values).any():
                     return False
                 X[:, j] = values.tolist()
         return True
@@ -224,9 +236,10 @@ class CsvSource(TextSource):
             zip(self.names, zip(*rows, strict=True) if rows else [()] * len(self.names), strict=True)
         )
         self.samples = columns
-        numeric = {name: _mostly(values, self.decimal) for name, values in columns.items()}
+        present = {n: [v for v in values if not is_missing(v, self.na_values)] for n, values in columns.items()}
+        numeric = {name: _mostly(values, self.decimal) for name, values in present.items()}
         other = OTHER[self.decimal]
-        odd = [name for name, yes in numeric.items() if not yes and _mostly(columns[name], other)]
+        odd = [name for name, yes in numeric.items() if not yes and _mostly(present[name], other)]
         if odd:
             self.notes.append(
                 f"the column {short(odd[0])!r} holds numbers with a decimal {COMMA[other]}, "
@@ -251,10 +264,9 @@ def _first(rows: Iterator[tuple[bytes, int, bool]]) -> list[tuple[bytes, int, bo
     return [row for row, _ in zip(rows, range(PROBE), strict=False)]
 
 
-def _mostly(values: tuple[str, ...], decimal: str) -> bool:
-    """Whether most of the values that are not missing are numbers, or all are missing."""
-    present = [value for value in values if not is_missing(value)]
-    return sum(is_number(value, decimal) for value in present) * 2 > len(present) or not present
+def _mostly(present: list[str], decimal: str) -> bool:
+    """Whether at least half of the values that are not missing are numbers: one text among two is a bad row."""
+    return sum(is_number(value, decimal) for value in present) * 2 >= len(present)
 
 
 def _all_numbers(fields: list[str], decimal: str) -> bool:

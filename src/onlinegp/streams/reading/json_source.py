@@ -18,8 +18,9 @@ from onlinegp.streams.reading.text_source import TextSource
 class JsonSource(TextSource):
     """The columns are the fields of the first object."""
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: Lines, *, na_values: tuple[str, ...] = ()) -> None:
         super().__init__(lines)
+        self.na_values = na_values
         self._first_line()
         head = lines.peek(1 if lines.pipe else PROBE).split(b"\n")[:PROBE]
         rows = [row for row in map(_object, head) if row is not None]
@@ -27,7 +28,7 @@ class JsonSource(TextSource):
             raise BadData(f"{self.path}, line 1: is not a JSON object. JSON lines hold one object per line.")
         self.names = list(rows[0])
         self.samples = {name: [row.get(name) for row in rows] for name in self.names}
-        self.numeric = {name: _mostly(values) for name, values in self.samples.items()}
+        self.numeric = {name: _mostly(values, na_values) for name, values in self.samples.items()}
 
     def parse(self, part: Part) -> Block:
         rows = RowCollector(self.columns, _number, skip_bad=self.skip_bad)
@@ -68,8 +69,8 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _mostly(values: Sequence[Any]) -> bool:
-    """Whether most of the values that are not null are numbers, or all are null."""
-    present = [value for value in values if value is not None]
+def _mostly(values: Sequence[Any], codes: Sequence[str]) -> bool:
+    """Whether most of the values that are not missing are numbers, or all are missing."""
+    present = [value for value in values if value is not None and value not in codes]
     numbers = [isinstance(value, (int, float)) and not isinstance(value, bool) for value in present]
     return sum(numbers) * 2 > len(present) or not present

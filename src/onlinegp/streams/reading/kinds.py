@@ -27,13 +27,15 @@ def number_reader(read: Callable[[Any], float], judge: Callable[[float], str | N
     return cell
 
 
-def feature_reader(kind: str, read: Callable[[Any], float], *, optional: bool, format: str | None) -> Reader:
-    """Return the reader for a feature of a kind; with `optional` it may be missing."""
+def feature_reader(
+    kind: str, read: Callable[[Any], float], *, optional: bool, format: str | None, codes: Sequence[str] = ()
+) -> Reader:
+    """Return the reader for a feature of a kind; with `optional` it may be missing. To `codes` see `is_missing`."""
     if kind == "number":
         return number_reader(read, outsized if optional else complaint)
 
     def cell(field: Any) -> tuple[Any, str | None]:
-        if is_missing(field):
+        if is_missing(field, codes):
             return None, None if optional else complaint(np.nan)
         try:
             return (moment(field, format) if kind == "date" else label(field)), None
@@ -43,8 +45,9 @@ def feature_reader(kind: str, read: Callable[[Any], float], *, optional: bool, f
     return cell
 
 
-def is_missing(field: Any) -> bool:
-    return field is None or (isinstance(field, str) and field.strip(" \t") in MISSING)
+def is_missing(field: Any, codes: Sequence[str] = ()) -> bool:
+    """Whether a field is missing; `codes` are other texts that say so."""
+    return field is None or (isinstance(field, str) and field.strip(" \t") in (*MISSING, *codes))
 
 
 def label(field: Any) -> str:

@@ -22,7 +22,7 @@ from onlinegp.streams.reading.source import PROBE, Block, Columns, Source, infin
 class ParquetSource(Source):
     """Columns of numbers are read as float64; every other one passes through with its own type."""
 
-    def __init__(self, path: str, *, rows: int, resumable: bool = False) -> None:
+    def __init__(self, path: str, *, rows: int, resumable: bool = False, na_values: tuple[str, ...] = ()) -> None:
         pa = need_arrow("reading Parquet")
         from pyarrow import parquet
 
@@ -31,6 +31,7 @@ class ParquetSource(Source):
                 raise ValueError(f"{path} is not a file, and Parquet needs one: its index is at the end.")
             raise FileNotFoundError(f"there is no file {path}. Check the name.")
         self.path, self._rows, self._row, self.notes = path, rows, 0, []
+        self.na_values = na_values
         self._checksum = file_checksum(path) if resumable else 0
         with self._errors():
             self._file = parquet.ParquetFile(path)
@@ -103,8 +104,10 @@ class ParquetSource(Source):
             return self._careful_block(batch, before)
         X = np.empty((len(batch), len(columns.features)))
         for j, name in enumerate(columns.features):
-            X[:, j] = _floats(batch.column(name))
-        y = np.full(len(batch), np.nan) if columns.target is None else _floats(batch.column(columns.target))
+            X[:, j] = columns.without_codes(_floats(batch.column(name)))
+        y = np.full(len(batch), np.nan)
+        if columns.target is not None:
+            y = columns.without_codes(_floats(batch.column(columns.target)))
         block = Block(X, y, [_text(batch.column(name)) for name in columns.keys])
         return self._without_bad_rows(block, batch, before) if infinite_or_missing(X, y) else block
 

@@ -18,7 +18,7 @@ class RowCollector:
 
     def __init__(self, columns: Columns, read: Callable[[Any], float], *, skip_bad: bool) -> None:
         self.columns, self.skip_bad = columns, skip_bad
-        self.features, self.target = columns.readers(read), number_reader(read, outsized)
+        self.features, self.target = columns.readers(read), number_reader(columns.reader(read), outsized)
         self.X: list[list[Any]] = []
         self.y: list[float] = []
         self.keys: list[list[Any]] = [[] for _ in columns.keys]

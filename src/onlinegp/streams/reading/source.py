@@ -12,7 +12,8 @@ import numpy as np
 from onlinegp.checks import LARGEST, Array
 from onlinegp.columns.plan import Rules
 from onlinegp.streams.errors import BadData, BadRow, listed, short
-from onlinegp.streams.reading.kinds import Reader, feature_reader, kind_of
+from onlinegp.streams.numbers import code_values, with_codes
+from onlinegp.streams.reading.kinds import Reader, feature_reader, is_missing, kind_of
 
 ROWS = 4096  # in a block
 PROBE = 100  # rows that tell text from numbers
@@ -50,7 +51,8 @@ class Columns:
     """Which columns are what. A target of None is missing in every row.
 
     `kinds` are number, category or date, one for each feature; none at all if all features are numbers. Unless
-    `missing` is "impute", a row without one of its features is bad.
+    `missing` is "impute", a row without one of its features is bad. `na_values` are texts and numbers that mean
+    missing.
     """
 
     target: str | None
@@ -59,6 +61,7 @@ class Columns:
     kinds: tuple[str, ...] = ()
     missing: str = "stop"
     date_format: str | None = None
+    na_values: tuple[str, ...] = ()
 
     @property
     def plain(self) -> bool:
@@ -86,8 +89,18 @@ class Columns:
 
     def readers(self, read: Callable[[Any], float]) -> list[tuple[str, Reader]]:
         """Return how to read each feature; `read` reads a number."""
-        optional, kinds = self.missing == "impute", zip(self.features, self.kinds_of_features, strict=True)
-        return [(name, feature_reader(kind, read, optional=optional, format=self.date_format)) for name, kind in kinds]
+        how: Any = {"optional": self.missing == "impute", "format": self.date_format, "codes": self.na_values}
+        kinds = zip(self.features, self.kinds_of_features, strict=True)
+        return [(name, feature_reader(kind, self.reader(read), **how)) for name, kind in kinds]
+
+    def reader(self, read: Callable[[Any], float]) -> Callable[[Any], float]:
+        """Return how to read a number, if `read` does it where nothing else means missing."""
+        return with_codes(read, self.na_values)
+
+    def without_codes(self, values: Array) -> Array:
+        """Return numbers with NaN in the place of those that mean missing."""
+        codes = code_values(self.na_values)
+        return np.where(np.isin(values, codes), np.nan, values) if codes else values
 
 
 class Source(ABC):
@@ -109,6 +122,7 @@ class Source(ABC):
     behind = 0  # rows after the place that `seek` went to which are done, too
     decimal = "."  # the mark of numbers that are text
     empty_is_missing = False  # whether an empty text stands for a value that is not there
+    na_values: tuple[str, ...] = ()  # texts and numbers that mean missing
 
     def select(self, columns: Columns) -> None:
         self.columns = columns
@@ -117,7 +131,8 @@ class Source(ABC):
         """Return what a column holds by its first rows: number, date or category; nothing if it is none of them."""
         if self.numeric[name] and date_format is None:
             return "number"
-        return kind_of(self.samples[name], date_format, numeric=self.numeric[name])
+        present = [value for value in self.samples[name] if not is_missing(value, self.na_values)]
+        return kind_of(present, date_format, numeric=self.numeric[name])
 
     def type_of(self, name: str) -> type | None:
         """Return the type of the values of a column by its first rows, None if they hold none."""
@@ -188,6 +203,7 @@ def open_source(
     delimiter: str = "auto",
     encoding: str = "utf-8",
     decimal: str = ".",
+    na_values: tuple[str, ...] = (),
     rows: int = ROWS,
     resumable: bool = False,
 ) -> Source:
@@ -201,17 +217,17 @@ def open_source(
     if format == "parquet" or (format == "auto" and plain.endswith((".parquet", ".pq"))):
         from onlinegp.streams.reading.parquet_source import ParquetSource
 
-        return ParquetSource(path, rows=rows, resumable=resumable)
+        return ParquetSource(path, rows=rows, resumable=resumable, na_values=na_values)
     lines = Lines(path, rows=rows, resumable=resumable)
     if lines.peek(1).startswith(BOM):
         lines.skip(len(BOM))
     if format == "jsonl" or (format == "auto" and lines.peek(1).lstrip()[:1] == b"{"):
         from onlinegp.streams.reading.json_source import JsonSource
 
-        return JsonSource(lines)
+        return JsonSource(lines, na_values=na_values)
     from onlinegp.streams.reading.csv_source import CsvSource
 
-    return CsvSource(lines, delimiter=delimiter, encoding=encoding, decimal=decimal)
+    return CsvSource(lines, delimiter=delimiter, encoding=encoding, decimal=decimal, na_values=na_values)
 
 
 def choose_columns(
@@ -252,7 +268,8 @@ def choose_columns(
     _refuse_unread(source, features, kinds, rules)
     used = tuple(kinds[name] if kinds[name] and rules.uses(kinds[name]) else "number" for name in features)
     plain = all(kind == "number" for kind in used)
-    return Columns(target, features, keys, () if plain else used, rules.missing, rules.date_format)
+    kinds_used = () if plain else used
+    return Columns(target, features, keys, kinds_used, rules.missing, rules.date_format, source.na_values)
 
 
 def _refuse_unknown(source: Source, target: str | None, features: tuple[str, ...], keys: tuple[str, ...]) -> None:
@@ -294,7 +311,8 @@ def stored_columns(stream: dict[str, Any]) -> Columns:
     """Return the columns that a saved stream was about, as it had them."""
     stored = stream["columns"]
     features, keys, kinds = (tuple(stored[name]) for name in ("features", "keys", "kinds"))
-    return Columns(stored["target"], features, keys, kinds, stored["missing"], stored["date_format"])
+    codes = tuple(stored.get("na_values", ()))
+    return Columns(stored["target"], features, keys, kinds, stored["missing"], stored["date_format"], codes)
 
 
 def infinite_or_missing(X: Array, y: Array) -> bool:

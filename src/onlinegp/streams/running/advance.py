@@ -40,8 +40,10 @@ class Said:
         return len(self.size)
 
 
-def advance(model: OnlineRegressor, X: Array, y: Array, *, learn: bool = True) -> Said:
-    """Predict the rows X (n, features), then learn those whose y is not NaN, if `learn`.
+def advance(
+    model: OnlineRegressor, X: Array, y: Array, *, learn: bool = True, apart: NDArray[np.bool_] | None = None
+) -> Said:
+    """Predict the rows X (n, features), then learn those whose y is not NaN, if `learn`; rows `apart` by themselves.
 
     Raises
     ------
@@ -49,7 +51,7 @@ def advance(model: OnlineRegressor, X: Array, y: Array, *, learn: bool = True) -
         If the model does, with what it said of the rows before that.
     """
     said: list[Said] = []
-    for part, missing in stretches(np.isnan(y)):
+    for part, missing in stretches(np.isnan(y), apart):
         rows = X[part] if X.shape[1] else None
         try:
             with np.errstate(all="ignore"):  # what comes of it is judged by the model
@@ -76,8 +78,9 @@ def size_of(model: OnlineRegressor | None) -> int:
     return 0 if model is None or not model.__sklearn_is_fitted__() else model.size_
 
 
-def stretches(missing: Array) -> list[tuple[slice, bool]]:
-    """Return the stretches of rows with and without a target, in order."""
-    cuts = np.flatnonzero(np.diff(missing)) + 1
+def stretches(missing: NDArray[np.bool_], apart: NDArray[np.bool_] | None = None) -> list[tuple[slice, bool]]:
+    """Return the stretches of rows with and without a target, in order; each of those `apart` is one."""
+    alone = False if apart is None else apart[1:] | apart[:-1]
+    cuts = np.flatnonzero(np.diff(missing) | alone) + 1
     edges = [0, *cuts.tolist(), len(missing)]
     return [(slice(a, b), bool(missing[a])) for a, b in pairwise(edges) if b > a]

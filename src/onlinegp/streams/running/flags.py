@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlinegp.cusum import KINDS, Cusum
+from onlinegp.streams.running.plausible import PlausibleRange
 from onlinegp.streams.running.score import Rows
 
-REASONS = ("surprise", *KINDS)
+REASONS = ("surprise", *KINDS, "implausible")
 MOST = 10  # rows that are kept as the most surprising
 KEPT = ("y", "mean", "std", "lower", "upper", "z", "tail")  # of each of them
 
@@ -23,6 +25,7 @@ class Flags:
     def __init__(self, rate: float) -> None:
         self.rate = rate
         self.cusum = Cusum(rate)
+        self.range = PlausibleRange()
         self.counts = dict.fromkeys(REASONS, 0)
 
     @property
@@ -30,23 +33,35 @@ class Flags:
         """The number of flags so far; a row may have several."""
         return sum(self.counts.values())
 
-    def add(self, rows: Rows) -> list[str | None]:
-        """Take rows, and return what each is flagged for: reasons with blanks between them, or None."""
+    def add(self, rows: Rows, odd: NDArray[np.bool_]) -> list[str | None]:
+        """Take rows, and return what each is flagged for: reasons with blanks between them, or None.
+
+        Those that are `odd` have a target that is not plausible.
+        """
         flags: list[str | None] = [None] * len(rows.y)
         found = [(int(i), "surprise") for i in np.flatnonzero((rows.tail < self.rate) & rows.scored)]
         found += self.cusum.add(np.where(rows.scored, rows.z, np.nan).tolist())
+        found += [(int(i), "implausible") for i in np.flatnonzero(odd)]
         for i, reason in found:
             flags[i] = reason if flags[i] is None else f"{flags[i]} {reason}"
             self.counts[reason] += 1
         return flags
 
     def state(self) -> dict[str, Any]:
-        return {"rate": self.rate, "counts": dict(self.counts), "sums": list(self.cusum.sums)}
+        return {
+            "rate": self.rate,
+            "counts": dict(self.counts),
+            "sums": list(self.cusum.sums),
+            "range": self.range.state(),
+        }
 
     @classmethod
     def restored(cls, state: dict[str, Any]) -> Flags:
         flags = cls(state["rate"])
-        flags.counts, flags.cusum.sums = dict(state["counts"]), list(state["sums"])
+        flags.counts |= state["counts"]
+        flags.cusum.sums = list(state["sums"])
+        if "range" in state:
+            flags.range = PlausibleRange.restored(state["range"])
         return flags
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from onlinegp.checks import Array
 from onlinegp.files.atomic import is_special
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost
@@ -27,6 +28,7 @@ from onlinegp.streams.running.checkpoint import Checkpoints, pack
 from onlinegp.streams.running.commands import Commands
 from onlinegp.streams.running.encoding import Encoder
 from onlinegp.streams.running.flags import Flags, Surprises
+from onlinegp.streams.running.plausible import CodeWatch, PlausibleRange
 from onlinegp.streams.running.score import Curves, Rows, Score
 from onlinegp.streams.running.stopping import Stopper
 from onlinegp.streams.running.warm_up import WarmUp
@@ -105,6 +107,8 @@ class Job:
     surprises: Surprises | None = None
     commands: Commands | None = None  # to run for each row that is flagged
     ahead: bool = False
+    screen: bool = False  # whether targets that are not plausible are not learned
+    codes: CodeWatch = field(default_factory=CodeWatch)
     watch: Callable[[Job], None] = lambda job: None  # called after each block
 
     def __post_init__(self) -> None:
@@ -116,6 +120,7 @@ class Job:
         self._stopper = Stopper()
         self._piece, self._tuning_due = FIRST_PIECE, False
         self._written: list[tuple[Rows, list[Any], bool]] = []  # rows, keys, whether for tuning; not collected yet
+        self._range, self._odd = PlausibleRange(), np.zeros(0, dtype=bool)
         self._left: list[str] = []  # rows whose command had not ended when the checkpoint was made
 
     def run(self) -> None:
@@ -142,6 +147,7 @@ class Job:
     def _take(self, block: Block, position: dict[str, int]) -> None:
         """Work on a block in pieces that take about PIECE seconds each, so that a signal waits for one of them only."""
         done, start = 0, self.position
+        self._look_for_codes(block)
         while True:
             rows, self._tuning_due = self._piece_rows(block, done)
             began = monotonic()
@@ -158,6 +164,13 @@ class Job:
         if self.every.due(self.rows - self.saved_rows, monotonic() - self._saved_at):
             self.save_checkpoint()
         self.watch(self)
+
+    def _look_for_codes(self, block: Block) -> None:
+        columns = self.source.columns
+        numbers = [j for j, kind in enumerate(columns.kinds_of_features) if kind == "number"]
+        values = [block.X[:, j].astype(np.float64) for j in numbers]
+        target = [] if columns.target is None else [block.y]
+        self.codes.look(columns.numbers, [*values, *target])
 
     def _piece_rows(self, block: Block, done: int) -> tuple[int, bool]:
         """Return how many rows to work on next, and whether a tuning is due: then it is the one row before that."""
@@ -193,9 +206,10 @@ class Job:
             raise BadData(block.error.message(self.source.path))
 
     def _rows(self, block: Block) -> None:
-        start = 0
+        start, self._odd = 0, self.range.add(block.y)
+        y = np.where(self._odd, np.nan, block.y) if self.screen else block.y  # to learn from
         if self.warm_up is not None and self.model is None:
-            said = self.warm_up.advance(block.X, block.y)
+            said = self.warm_up.advance(block.X, y)
             start = len(said)
             try:
                 if self.warm_up.done:
@@ -203,16 +217,21 @@ class Job:
             finally:
                 self._emit(block, 0, said, counts=False)
         if start < len(block):
-            self._predict(block, start)
+            self._predict(block, start, y[start:])
 
-    def _predict(self, block: Block, start: int) -> None:
+    @property
+    def range(self) -> PlausibleRange:
+        """What is plausible, which goes on with the flags."""
+        return self._range if self.flags is None else self.flags.range
+
+    def _predict(self, block: Block, start: int, y: Array) -> None:
         """Predict and learn the rows of a block from `start` on; if the model breaks down, write those before that."""
         assert self.model is not None
-        X, y = self.encoder(block.X[start:]), block.y[start:]
+        X, apart = self.encoder(block.X[start:]), self._odd[start:] if self.screen else None
         before = deepcopy(self.model) if self._tuning_due else None
         try:
             with self._stopper.at_once() if self._tuning_due or not self.learn else nullcontext():
-                said = advance(self.model, X, y, learn=self.learn)
+                said = advance(self.model, X, y, learn=self.learn, apart=apart)
         except Stopped:  # within a tuning: the row was not learned
             self.model = before or self.model
             raise
@@ -229,7 +248,7 @@ class Job:
         keys = [key[part] for key in block.keys]
         columns: list[Any] = [rows.y, rows.mean, rows.std, rows.lower, rows.upper, rows.density]
         if self.flags is not None:
-            columns += [rows.z, rows.tail, self.flags.add(rows)]
+            columns += [rows.z, rows.tail, self.flags.add(rows, self._odd[part])]
         if self.ahead:
             said_next = self._next()
             columns += [said_next.mean, said_next.std, *said_next.interval(self.level)]
@@ -407,7 +426,8 @@ def check_resumable(sink_path: str | None, format: str) -> None:
 def same_settings(stored: dict[str, Any], given: dict[str, Any]) -> None:
     """Refuse to resume a run with other settings."""
     for name, value in given.items():
-        if stored.get(name) != value:
+        new = name not in stored and not value  # an option that there was not, and that is not used
+        if stored.get(name) != value and not new:
             option = "--" + name.replace("_", "-")
             raise CheckpointError(
                 f"the checkpoint was made with {option} {stored.get(name)!r}, not {value!r}. "

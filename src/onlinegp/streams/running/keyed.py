@@ -253,12 +253,12 @@ class KeyedJob(Job):
         if self.order is not None and self._early:
             self.fleet.newer([key for key, _ in self._early], [place for _, place in self._early])
 
-    def _predict(self, block: Block, start: int) -> None:
+    def _predict(self, block: Block, start: int, y: Array) -> None:
         if self.fleet is None:
             self._employ()
         X = self.encoder(block.X[start:])
         with self._cut_off() if self._tuning_due else nullcontext():
-            said = self._said(self._column(block, self.by)[start:], X, block.y[start:])
+            said = self._said(self._column(block, self.by)[start:], X, y)
         self._emit(block, start, said, counts=True)
 
     @contextmanager

@@ -18,6 +18,7 @@ from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.streams.running.commands import WAITING
 from onlinegp.streams.running.flags import KEPT, MOST, REASONS
+from onlinegp.streams.running.plausible import IN_A_ROW
 from onlinegp.streams.running.prepare import FARTHEST
 from onlinegp.streams.running.score import BINS, BUCKETS, HIGH, LEVELS, LOW, SUMS, TAIL, TAILED
 from onlinegp.streams.running.weights import MEMBERS, POINTS
@@ -71,7 +72,9 @@ def _position(position: dict[str, Any]) -> None:
 
 def _columns(columns: dict[str, Any]) -> int:
     """Check which columns are what, and return how many inputs they make."""
-    _only(columns, ("target", "features", "keys", "kinds", "missing", "date_format", "learned"), "columns")
+    codes = ["na_values"] if "na_values" in columns else []  # later than the first files
+    _only(columns, ("target", "features", "keys", "kinds", "missing", "date_format", "learned", *codes), "columns")
+    _need(all(isinstance(code, str) for name in codes for code in _list(columns, name)), "na_values", "texts")
     target = [] if columns["target"] is None else [columns["target"]]
     for names in (_list(columns, "features") + target, _list(columns, "keys")):
         _need(all(isinstance(name, str) for name in names), "columns", "made of names")
@@ -124,15 +127,28 @@ def _curves(curves: dict[str, Any]) -> None:
 
 
 def _flags(flags: dict[str, Any]) -> None:
-    _only(flags, ("rate", "counts", "sums"), "flags")
+    _only(flags, ("rate", "counts", "sums", *(["range"] if "range" in flags else [])), "flags")
+    if "range" in flags:  # later than the first files
+        _range(_object(flags, "range"))
     _need(0.0 < _number(flags, "rate") <= 1.0, "rate", "between 0 and 1")
     counts, sums = _object(flags, "counts"), _list(flags, "sums")
-    _only(counts, REASONS, "counts")
+    _only(counts, REASONS if "range" in flags else REASONS[:-1], "counts")
     for name in counts:
         _whole(counts, name)
     _need(len(sums) == len(KINDS), "sums", f"of {len(KINDS)} numbers")
     for value in sums:
         _need(_number({"sums": value}, "sums") >= 0.0, "sums", "at least zero")
+
+
+def _range(found: dict[str, Any]) -> None:
+    _only(found, ("n", "count", "low", "high", "odd"), "range")
+    for name in ("n", "count"):
+        _whole(found, name)
+    _need(_number(found, "low") <= _number(found, "high"), "low", "at most high")
+    odd = _list(found, "odd")
+    _need(len(odd) <= IN_A_ROW + 1, "odd", f"at most {IN_A_ROW + 1} numbers")
+    for value in odd:
+        _number({"odd": value}, "odd")
 
 
 def _weights(weights: dict[str, Any]) -> None:
