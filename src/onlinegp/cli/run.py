@@ -73,8 +73,9 @@ what was done is checked and skipped. With --checkpoint, a last line of a file t
 may still become longer.
 
 With --flag P there are z, tail and flag besides: how far out the target is in standard deviations, its two-sided tail
-probability, and what the row is flagged for: surprise (tail is below P), or above, below, wide, narrow (an alarm of the
-cumulative sums: the target runs above or below its predictions, the errors are larger or smaller than predicted).
+probability, and what the row is flagged for: surprise (tail is below P), above, below, wide or narrow (an alarm of the
+cumulative sums: the target runs above or below its predictions, the errors are larger or smaller than predicted), or
+implausible (the target is far beyond all those before; it is not learned, or bounded by --robust).
 
 {EXIT_CODES}  5    with --flag-exit: done, and something was flagged
 """

@@ -33,7 +33,7 @@ class Flags:
         """The number of flags so far; a row may have several."""
         return sum(self.counts.values())
 
-    def add(self, rows: Rows, odd: NDArray[np.bool_]) -> list[str | None]:
+    def add(self, rows: Rows, odd: NDArray[np.bool_] | None = None) -> list[str | None]:
         """Take rows, and return what each is flagged for: reasons with blanks between them, or None.
 
         Those that are `odd` have a target that is not plausible.
@@ -41,7 +41,7 @@ class Flags:
         flags: list[str | None] = [None] * len(rows.y)
         found = [(int(i), "surprise") for i in np.flatnonzero((rows.tail < self.rate) & rows.scored)]
         found += self.cusum.add(np.where(rows.scored, rows.z, np.nan).tolist())
-        found += [(int(i), "implausible") for i in np.flatnonzero(odd)]
+        found += [(int(i), "implausible") for i in ([] if odd is None else np.flatnonzero(odd))]
         for i, reason in found:
             flags[i] = reason if flags[i] is None else f"{flags[i]} {reason}"
             self.counts[reason] += 1
