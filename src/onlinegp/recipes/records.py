@@ -50,8 +50,8 @@ def about_state(data: bytes) -> dict[str, Any]:
 
 
 def has_learned(data: bytes) -> bool:
-    """Return whether what `pack_state` wrote has learned a row."""
-    return _head(data)[1]["seen"] > 0
+    """Return whether what `pack_state` wrote, and whose checksum is known to be right, has learned a row."""
+    return _HEAD.unpack_from(data)[7] > 0  # seen
 
 
 def unpack_state(data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
