@@ -18,7 +18,7 @@ def on_terminal() -> bool:
 
 
 def bar(total: int | None, title: str = "", *, show: bool | None = None, **looks: Any) -> Any:
-    """Return a bar of tqdm, with `update`, `set_postfix_str` and `close`.
+    """Return a bar of tqdm, with `update`, `set_postfix_str`, `clear` and `close`.
 
     Parameters
     ----------
@@ -53,6 +53,9 @@ class Hidden:
         pass
 
     def set_postfix_str(self, text: str) -> None:
+        pass
+
+    def clear(self) -> None:
         pass
 
     def close(self) -> None:

@@ -110,19 +110,24 @@ def compare(
     jobs, soft = min(jobs, len(entrants)), monotonic() + RUNS * (until - monotonic())
     good: dict[str, Any] = {}
     with bar(1 + 2 * len(entrants), bar_format="{l_bar}{bar}| {elapsed}{postfix}") as steps:
+
+        def tell(text: str) -> None:
+            steps.clear()  # a line of its own
+            say(text)
+
         try:
             with worker_pool(jobs) as pool:
                 started = [pool.submit(first_block, contest) for _ in range(jobs)]
-                say("maximum likelihood for kernel and noise, where the search begins")
+                tell("maximum likelihood for kernel and noise, where the search begins")
                 steps.set_postfix_str("maximum likelihood")
-                found = likely_within(LIKELIHOOD * (until - monotonic()), contest, given or {}, say, steps)
+                found = likely_within(LIKELIHOOD * (until - monotonic()), contest, given or {}, tell, steps)
                 wait(started, max(0.0, min(until - monotonic(), TIMEOUT_MAX)))
                 turns = _Turns(pool, jobs, until, good, steps)
                 search_end = monotonic() + SEARCH * (until - monotonic())
-                say(f"tuning {len(entrants)} models, {jobs} at a time")
+                tell(f"tuning {len(entrants)} models, {jobs} at a time")
                 turns.take({one.name: partial(tune, contest, one, found) for one in entrants}, search_end)
                 tuned = sorted((one for one in good.values() if isinstance(one, Tuned)), key=lambda one: one.seconds)
-                say(f"running {len(tuned)} models, the cheapest first")
+                tell(f"running {len(tuned)} models, the cheapest first")
                 turns.take({one.entrant.name: partial(put_through, contest, one) for one in tuned}, soft)
         except TimeoutError:  # a process did not look at the clock in time; it has been ended
             pass
