@@ -25,6 +25,11 @@ class Learner(Protocol):
     features, outputs : int
     size : the number of centers, or of whatever grows with the data; zero if nothing does
     seen : the number of rows learned
+    atomic : bool, optional
+        Whether a call that is interrupted stops between two rows, as those of compiled learners do. Calls of others are
+        taken back: see `onlinegp.models.undo`.
+    together : int, optional
+        How many of the next rows to learn in one call, if there are as many
     """
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import onlinegp as ogp
 from marks import slow
 from onlinegp.auto.learner import watched
+from onlinegp.auto.members import Parts
 from onlinegp.kernels import RBF
 
 SMALL = {"rows": 60, "earliest": 20, "budget": 30}
@@ -186,3 +188,40 @@ def test_members_that_were_not_asked_for_never_come_in():
     assert list(ogp.Auto(**SMALL, members=["local"]).fit(X, y).weights_) == ["local"]
     assert list(ogp.Auto(**SMALL, members=["local"], kernel=RBF(1.0) + RBF(0.1)).fit(X, y).weights_) == ["local"]
     assert list(ogp.Auto(**SMALL, members=["local-other"], kernel=RBF(1.0)).fit(X, y).weights_) == ["local"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, ValueError])
+@pytest.mark.parametrize("call", ["fit", "run", "learn"])
+def test_a_tuning_that_fails_stays_due(call, error, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2.0, 2.0, (60, 1))
+    y = np.sin(2.0 * X[:, 0]) + 0.1 * rng.standard_normal(60)
+    model = ogp.Auto(rows=40, earliest=20, members=("krlst", "linear"), kernel=RBF(0.7), budget=10)
+    whole = copy.deepcopy(model).fit(X, y)
+    learner = model.start(1, 1)  # alone, too, as in a fleet
+    compose, calls = Parts.compose, []
+
+    def fail(self, *rows):
+        calls.append(len(rows[0]))
+        if len(calls) == 1:
+            raise error
+        return compose(self, *rows)
+
+    monkeypatch.setattr(Parts, "compose", fail)
+    learn = {
+        "fit": lambda: model.fit(X, y),
+        "run": lambda: model.run(X, y),
+        "learn": lambda: learner.learn(X, y[:, None]),
+    }
+    with pytest.raises(error):
+        learn[call]()
+    if call == "learn":
+        learner.learn(X[learner.seen :], y[learner.seen :, None])
+        assert learner.chosen is not None
+        return
+    assert model.n_samples_seen_ == 0
+    assert model.chosen_ is None
+    model.partial_fit(X, y)
+    assert repr(model.chosen_) == repr(whole.chosen_)
+    np.testing.assert_array_equal(model.predict(X, return_std=True), whole.predict(X, return_std=True))
+    assert calls[1:] == [40]  # only the last tuning counts where all rows are at hand

@@ -59,6 +59,11 @@ class AutoLearner:
     def size(self) -> int:
         return 0 if self.inner is None else self.inner.size
 
+    @property
+    def together(self) -> int:
+        """The rows to the last tuning: of those that are learned in one call, only the latest tuning counts."""
+        return max(0, self.rows - self._counted())
+
     def weights(self) -> dict[str, float]:
         """Return the weights of the members now, by name; empty before there are some."""
         if self.inner is None:
@@ -147,15 +152,20 @@ class AutoLearner:
         if self._final():
             self.seen += len(X)
             return
-        self._X = np.concatenate([self._X, X])[-self.rows :]
-        self._Y = np.concatenate([self._Y, Y])[-self.rows :]
-        self.seen += len(X)
-        if self._counted() not in self.due:
-            return
-        if not moments(self._Y)[2].any():
-            self.constant = self.seen
-        elif tune:
-            self._tune()
+        before = self._X, self._Y, self.seen
+        try:
+            self._X = np.concatenate([self._X, X])[-self.rows :]
+            self._Y = np.concatenate([self._Y, Y])[-self.rows :]
+            self.seen += len(X)
+            if self._counted() not in self.due:
+                return
+            if not moments(self._Y)[2].any():
+                self.constant = self.seen
+            elif tune:
+                self._tune()
+        except BaseException:  # the tuning stays due
+            self._X, self._Y, self.seen = before
+            raise
 
     def _next_but_one(self) -> float:
         """Return the number of rows at the tuning after the next one, infinity if there is none."""

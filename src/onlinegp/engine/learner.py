@@ -30,6 +30,7 @@ class RecipeLearner:
         self.learn_one = self._engine.learn_one  # without a detour
 
     engine = property(attrgetter("_engine.name"), doc="The name of the engine that runs.")
+    atomic = property(lambda self: self.engine == "native", doc="Whether an exception finds no row half learned.")
     size = property(attrgetter("_engine.size"), doc="The number of centers.")
     seen = property(attrgetter("_engine.seen"), doc="The number of samples learned.")
     state = property(attrgetter("_engine.state"), doc="The state as it is now.")

@@ -20,6 +20,7 @@ from onlinegp.locks import ModelLock
 from onlinegp.models.estimator import Estimator
 from onlinegp.models.health import BreakdownError, Health
 from onlinegp.models.moves import Move
+from onlinegp.models.undo import Undo, undoable
 from onlinegp.predictions import Predictions
 from onlinegp.progress import bar, on_terminal
 from onlinegp.trace import Trace
@@ -76,6 +77,8 @@ class OnlineRegressor(Estimator):
     tunes_itself: ClassVar[bool] = False
     tuned_by: ClassVar[Literal["density", "error"]] = "density"
 
+    n_features_in_: int
+    _learned_with: dict[str, Any]
     _lock_of_its_own: Any
     _learner: Learner | None = None
     _health: Health = Health()
@@ -133,9 +136,13 @@ class OnlineRegressor(Estimator):
         with self._lock:
             learner, X, Y = self._ready(X, y)
             before = learner.seen
-            for part in _blocks(len(X), self, None):
-                learner.learn(X[part], Y[part])
-            self._health.after_learning(self, learner, X, Y, before)
+            try:
+                for part in _blocks(len(X), self, None):
+                    learner.learn(X[part], Y[part])
+                self._health.after_learning(self, learner, X, Y, before)
+            except BaseException:
+                self._health.after_failing(Y[: learner.seen - before])
+                raise
         return self
 
     def learn_one(self, x: ArrayLike, y: ArrayLike) -> Self:
@@ -160,7 +167,11 @@ class OnlineRegressor(Estimator):
         with self._lock:
             learner, X, Y = self._ready(X, y)
             before = learner.seen
-            parts = [learner.run(X[part], Y[part]) for part in _blocks(len(X), self, progress)]
+            try:
+                parts = [learner.run(X[part], Y[part]) for part in _blocks(len(X), self, progress)]
+            except BaseException:
+                self._health.after_failing(Y[: learner.seen - before])
+                raise
             predictions = Predictions.joined([said for said, _ in parts])
             size, scored = np.concatenate([size for _, size in parts]), before + np.arange(len(X)) >= self.delay
             trace = Trace(predictions, Y.copy(), size, scored, origin)
@@ -311,13 +322,9 @@ class OnlineRegressor(Estimator):
 
     def restore(self, contents: Contents) -> Self:
         """Continue from what `dump` returned, bit for bit; refuse what does not fit with a ValueError."""
-        features, outputs = contents["features"], contents["outputs"]
+        names = np.array(contents["names"], dtype=object) if contents["names"] else None
         with self._lock:
-            learner = self.start(features, outputs)
-            learner.load(contents["learned"])
-            names = contents["names"]
-            self._adopt(learner, bool(contents["single"]), np.array(names, dtype=object) if names else None)
-            self._health.largest = float(contents["largest"])
+            self._adopt(contents["features"], contents["outputs"], bool(contents["single"]), names, contents)
         return self
 
     # Inside
@@ -360,19 +367,24 @@ class OnlineRegressor(Estimator):
             raise AttributeError(
                 f"this {type(self).__name__} has not learned anything yet. Call fit, partial_fit or learn_one first."
             )
-        return self._learner
+        return self._learner.learner if isinstance(self._learner, Undo) else self._learner
 
     def _begin(self, features: int, y: Array, names: Any) -> None:
         """Begin a stream: from here on the parameters are fixed."""
-        self._adopt(self.start(features, 1 if y.ndim == 1 else y.shape[1]), y.ndim == 1, names)
+        self._adopt(features, 1 if y.ndim == 1 else y.shape[1], y.ndim == 1, names)
 
-    def _adopt(self, learner: Learner, single: bool, names: Any) -> None:
-        self._learned_with = self.unfitted().get_params(deep=False)  # whatever is set on a model inside later
-        self._health = Health()
-        self._single = single
-        self.n_features_in_ = learner.features
-        self._remember(names)
-        self._learner = learner
+    def _adopt(self, features: int, outputs: int, single: bool, names: Any, contents: Contents | None = None) -> None:
+        """Start a learner, which continues from contents if there are some, and let go of the old one, all at once."""
+        learner, health, learned = self.start(features, outputs), Health(), None
+        if contents is not None:
+            learned, health.largest = contents["learned"], float(contents["largest"])
+            learner.load(learned)
+        twin = self.unfitted()  # whatever is set on a model inside later
+        learner = undoable(learner, lambda: twin.start(features, outputs), learned)
+        own = {name: value for name, value in vars(self).items() if name != "feature_names_in_"}
+        own |= {} if names is None else {"feature_names_in_": names}
+        own |= {"_learner": learner, "_health": health, "_single": single, "n_features_in_": features}
+        self.__dict__ = own | {"_learned_with": twin.get_params(deep=False)}
 
     def _ready(self, X: ArrayLike, y: ArrayLike) -> tuple[Learner, Array, Array]:
         """Return the learner and the checked rows, X (n, d) and Y (n, p); start a stream if there is none."""

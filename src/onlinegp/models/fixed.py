@@ -49,6 +49,8 @@ def readable(learner: Learner) -> Learner:
 class CompiledLearner(RowLearner, Generic[Twin]):
     """A compiled rule, with the contents of its readable twin: what one of them stored, the other can load."""
 
+    atomic = True
+
     def __init__(self, make: Callable[[], Twin]) -> None:
         twin = make()
         self._make, self.features, self.outputs = make, twin.features, twin.outputs

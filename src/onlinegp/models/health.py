@@ -77,6 +77,10 @@ class Health:
         if learner.seen // EVERY > before // EVERY:
             self.before_saving(model, learner)
 
+    def after_failing(self, Y: Array) -> None:
+        """Take account of the rows that were learned before a call failed or was interrupted."""
+        self.largest = max(self.largest, float(np.abs(Y).max(initial=0.0)))
+
     def after_learning_one(self, model: OnlineRegressor, learner: Learner, X: Array, Y: Array) -> None:
         """Check a row that its learner took at once and did not find ordinary; it knows no |y| of other rows."""
         self.largest = max(self.largest, float(np.abs(Y).max()))

@@ -74,6 +74,10 @@ class OuterLearner(ABC):
     def until_tuning(self) -> float:
         return getattr(self.inner, "until_tuning", np.inf)
 
+    @property
+    def together(self) -> int:
+        return getattr(self.inner, "together", 0)
+
     def begin_series(self) -> None:
         self.inner.begin_series()
 

@@ -160,6 +160,10 @@ class LaggedLearner(OuterLearner):
         self._past = np.empty((0, self.outputs))  # the last of them, oldest first
         self._waiting = np.empty((0, self.width)), np.empty((0, self.outputs))
 
+    @property
+    def together(self) -> int:
+        return super().together + self.memory if super().together else 0
+
     def learn(self, X: Array, Y: Array) -> None:
         early, inputs = self._inputs(X, Y)
         if len(inputs):

@@ -7,6 +7,7 @@ from typing import Any, Self, TypeVar
 
 from onlinegp.learner import Contents
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.undo import Undo
 
 ENGINE = "engine"  # whatever runs them, the sums are the same
 
@@ -53,7 +54,10 @@ class AdditiveRegressor(OnlineRegressor):
             )
         learned: Contents = theirs["learned"]
         with self._lock:
-            mine.add(learned, sign)
+            if isinstance(self._learner, Undo):
+                self._learner.change("add", learned, sign)
+            else:
+                mine.add(learned, sign)
         return self
 
 

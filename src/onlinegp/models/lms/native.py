@@ -31,6 +31,7 @@ class NativeStepLearner(RowLearner):
         self._twin, self.features, self.outputs = twin, twin.features, twin.outputs
         self._fs = [part for part in twin.parts.values() if isinstance(part, Expansion)]
         self.errors = next((part for part in twin.parts.values() if isinstance(part, ErrorScale)), None)
+        self.atomic = self.errors is None
         self._core = _native.StepFilter(_packed(self._fs, kind, rule), self.features, self.outputs)
 
     size = property(attrgetter("_core.size"), doc="The number of centers.")

@@ -21,6 +21,8 @@ from onlinegp.predictions import Gaussian
 class NativeLocalLearner:
     """The rows of late, and the exact GP on those that are nearest to a question."""
 
+    atomic = True
+
     def __init__(self, prior: LocalPrior, features: int, outputs: int) -> None:
         self.prior, self.features, self.outputs = prior, features, outputs
         self._core = _native.Local(_packed(prior, features), features, outputs)

@@ -1,0 +1,156 @@
+"""All or nothing: a call that fails or is interrupted leaves every layer of a learner with the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from operator import attrgetter
+from threading import RLock
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from onlinegp.checks import Array
+from onlinegp.learner import Contents, Learner, Sizes
+from onlinegp.predictions import Predictions
+
+ROWS = 1024  # at least, from one dump to the next
+FIRST = 1024  # rows of the first piece of a call
+SHORT, LONG = 0.02, 0.1  # seconds: pieces grow if they take less, shrink if they take more; dumps are LONG apart
+RARE = 10.0  # calls take this many times as long as the dumps between them
+
+
+def undoable(learner: Learner, start: Callable[[], Learner], contents: Contents | None) -> Learner:
+    """Return a learner whose calls change all of its layers or none.
+
+    It is as `start` returns it, or has just loaded `contents`, which stay as they are.
+    """
+    return learner if getattr(learner, "atomic", False) else Undo(learner, start, contents)
+
+
+class Undo:
+    """A learner, a dump of it and the calls since.
+
+    After an exception, Ctrl-C included, a new learner takes its place: it loads the dump and repeats these calls. If
+    that is interrupted, too, the next use of the learner does it. Calls with many rows are cut into pieces, and only
+    the last piece is taken back. A compiled learner is `atomic` and needs none of this: it stops between two rows.
+    """
+
+    def __init__(self, learner: Learner, start: Callable[[], Learner], contents: Contents | None) -> None:
+        self.features, self.outputs = learner.features, learner.outputs
+        self._learner, self._start, self._lock = learner, start, RLock()
+        self._failed = False
+        self._pieces = {"learn": FIRST, "run": FIRST}  # rows
+        self._begin(contents)
+
+    def _begin(self, contents: Contents | None, dumping: float = 0.0) -> None:
+        self._rows, self._seconds, self._dumping = 0, 0.0, dumping  # of the calls since, and of the dump
+        self._kept: tuple[Contents | None, list[tuple[Any, ...]]] = contents, []
+
+    @property
+    def learner(self) -> Learner:
+        """The learner, as it was before the call that failed, if one did."""
+        if self._failed:
+            with self._lock:
+                self._restore()
+        return self._learner
+
+    size = property(attrgetter("learner.size"), doc="The number of centers, or of whatever grows with the data.")
+    seen = property(attrgetter("learner.seen"), doc="The number of rows learned.")
+
+    def _restore(self) -> None:
+        if self._failed:  # else another thread did it
+            contents, calls = self._kept
+            learner = self._start()
+            if contents is not None:
+                learner.load(contents)
+            for name, *arguments in calls:
+                getattr(learner, name)(*arguments)
+            self._learner, self._failed = learner, False
+
+    def change(self, name: str, *arguments: Any) -> Any:
+        """Return what a method of the learner returns that changes it; if it raises, nothing has changed."""
+        learner, began = self.learner, perf_counter()
+        try:
+            answer = getattr(learner, name)(*arguments)
+            if name == "learn_one":
+                if answer is None:  # it did nothing
+                    return None
+                name, arguments = "learn", tuple(np.array(one, dtype=np.float64, ndmin=2) for one in arguments)
+            self._seconds += perf_counter() - began
+            self._rows += len(arguments[0]) if arguments else 1
+            due = self._rows >= max(ROWS, learner.size // 4) or self._seconds > max(LONG, RARE * self._dumping)
+            if not (due and self._keep()):
+                self._kept[1].append((name, *map(_copied, arguments)))
+            return answer
+        except BaseException:
+            self._failed = True
+            _ = self.learner
+            raise
+
+    def _keep(self) -> bool:
+        """Dump the learner as it is now, unless it has broken down, which its predictions show."""
+        began = perf_counter()
+        try:
+            self._begin(self._learner.dump(), perf_counter() - began)
+        except ValueError:
+            return False
+        return True
+
+    def learn(self, X: Array, Y: Array) -> None:
+        if len(X) == 1:
+            self.change("learn", X, Y)
+        else:
+            for part in self._cut("learn", len(X)):
+                self.change("learn", X[part], Y[part])
+
+    def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
+        parts = [self.change("run", X[part], Y[part]) for part in self._cut("run", len(X))]
+        if len(parts) == 1:
+            return parts[0]
+        return Predictions.joined([said for said, _ in parts]), np.concatenate([size for _, size in parts])
+
+    def _cut(self, name: str, rows: int) -> Iterator[slice]:
+        """Yield pieces of so many rows, each of a time that is soon done again."""
+        start = 0
+        while start < rows:
+            piece, began = self._pieces[name], perf_counter()
+            part = slice(start, min(rows, start + max(piece, getattr(self.learner, "together", 0))))
+            yield part
+            start, took = part.stop, perf_counter() - began
+            if took > LONG:
+                self._pieces[name] = max(1, piece // 2)
+            elif took < SHORT and part.stop - part.start >= piece:
+                self._pieces[name] = 2 * piece
+
+    def learn_one(self, x: object, y: object) -> bool | None:
+        return self.change("learn_one", x, y)
+
+    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
+        return self.change("skip", X, Y)
+
+    def begin_series(self) -> None:
+        self.change("begin_series")
+
+    def predict(self, X: Array) -> Predictions:
+        return self.learner.predict(X)
+
+    def predict_one(self, x: object) -> tuple[float, float] | None:
+        return self.learner.predict_one(x)
+
+    def dump(self) -> Contents:
+        return self.learner.dump()
+
+    def dump_compact(self) -> Contents:
+        return self.learner.dump_compact()
+
+    def load(self, contents: Contents) -> None:
+        learner = self._start()
+        learner.load(contents)
+        self._learner, self._failed = learner, False
+        self._begin(contents)
+
+
+def _copied(argument: Any) -> Any:
+    """Return an array of rows that nobody else can change."""
+    return argument.copy() if isinstance(argument, np.ndarray) else argument
