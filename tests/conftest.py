@@ -1,3 +1,4 @@
+import signal
 import sys
 from functools import cache
 from pathlib import Path
@@ -7,6 +8,9 @@ import pytest
 HERE = Path(__file__).parent
 for folder in (HERE, HERE / "cli", HERE / "streams"):  # so that every test finds `models`, `shell` and `outcomes`
     sys.path.insert(0, str(folder))
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # under nohup or in a background job; child processes inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
