@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
-from models import MODELS, stream
-from onlinegp.files.container import ModelFileError
+from models import EVERY, MODELS, stream
+from onlinegp.files.container import ModelFileError, pack, unpack
 from onlinegp.keyed import restored, step
 
 ODD = [0, 1, -1, 2, 3, 255, 2**31, 2**32 + 1, 2**53, 2**61, 2**62, 2**63 - 1, -(2**63)]
@@ -83,3 +83,48 @@ def test_a_forged_state_is_no_model_either():
     data[16:24] = np.int64(10**9).tobytes()  # features
     with pytest.raises(ModelFileError, match="impossible sizes"):
         restored(model, bytes(data[:8]) + zlib.crc32(data[12:]).to_bytes(4, "little") + bytes(data[12:]))
+
+
+def learned(**values):
+    return lambda header, arrays: (header["learned"].update(values), arrays)[1]
+
+
+def number(name, value):
+    return lambda header, arrays: (header["learned"]["learned"].update({name: value}), arrays)[1]
+
+
+def array(name, change):
+    return lambda header, arrays: arrays | {name: change(arrays[name].copy())}
+
+
+def length_scale(header, arrays):
+    header["model"]["params"]["kernel"]["kernel"][0]["length_scale"] = [1.0]
+    return arrays
+
+
+def filled(value):
+    def change(values):
+        values.reshape(-1)[-1] = value
+        return values
+
+    return change
+
+
+FORGED = [
+    *((name, learned(features=0)) for name in ("RFFKLMS", "RandomFeatureGP", "RFFKLMS-python")),
+    *((name, learned(features=n)) for name in ("RFFKLMS-python", "RandomFeatureGP-python") for n in (1, 3)),
+    *((name, length_scale) for name in ("RFFKLMS", "RandomFeatureGP")),
+    *(("PHYPASS", array("chosen.places", filled(value))) for value in (2**62, -2, 10_000)),
+]
+
+
+@pytest.mark.parametrize("number", range(len(FORGED)))
+@pytest.mark.parametrize("engine", ["auto", "python"])
+def test_a_file_that_could_not_be_used_is_refused(number, engine):
+    """It would open, and raise an error without a name when it is used."""
+    name, change = FORGED[number]
+    good = EVERY[name].unfitted().set_params(engine=engine).fit(*stream(40)).to_bytes()
+    header, arrays = unpack(good)
+    arrays = change(header, arrays)
+    with pytest.raises(ModelFileError, match=r"places|at least one column|length_scale"):
+        ogp.from_bytes(pack(header, arrays))

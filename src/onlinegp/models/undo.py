@@ -79,8 +79,8 @@ class Undo:
                 name, arguments = "learn", tuple(np.array(one, dtype=np.float64, ndmin=2) for one in arguments)
             self._seconds += perf_counter() - began
             self._rows += len(arguments[0]) if arguments else 1
-            due = self._rows >= max(ROWS, learner.size // 4) or self._seconds > max(LONG, RARE * self._dumping)
-            if not (due and self._keep()):
+            many = self._rows >= ROWS and self._rows >= learner.size // 4
+            if not ((many or self._seconds > max(LONG, RARE * self._dumping)) and self._keep()):
                 self._kept[1].append((name, *map(_copied, arguments)))
             return answer
         except BaseException:

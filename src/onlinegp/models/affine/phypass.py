@@ -136,6 +136,12 @@ class PHYPASSLearner(CoherentLearner):
             self._project()
         self.errors.add(e, y, self.seen)
 
+    def load(self, contents: Contents) -> None:
+        super().load(contents)
+        places = self.chosen.places
+        if not np.all((places >= -1) & (places < self.f.size)):
+            raise ValueError(f"places must be those of the {self.f.size} centers, or -1 for none, got {places!r}.")
+
     def opened(self, room: int, capacity: int) -> tuple[Any, dict[str, Any]]:
         _, arrays = super().opened(room, capacity)
         others, own = self.chosen.opened(room)

@@ -32,6 +32,13 @@ def parts_of(kernel: Kernel) -> tuple[float, Kernel]:
     return variance, shape
 
 
+def check_width(kernel: Kernel, features: int) -> None:
+    """Raise an error if one of these kernels cannot take inputs of this width."""
+    if features < 1:
+        raise ValueError("X must have at least one column for a random basis, got none.")
+    per_dimension(features, length_scale=kernel.length_scale)  # type: ignore[attr-defined]
+
+
 def frequencies(kernel: Kernel, d: int, count: int, rng: np.random.Generator) -> Array:
     """Return W (count, d) for one of these kernels: orthogonal in blocks of d."""
     W = np.concatenate([_block(d, min(d, count - i), rng) for i in range(0, count, max(d, 1))])

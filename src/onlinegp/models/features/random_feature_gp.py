@@ -9,7 +9,7 @@ import numpy as np
 
 from onlinegp.checks import count, positive, seed_of
 from onlinegp.kernels import Kernel, kernel_or_default
-from onlinegp.models.features.basis import frequencies, parts_of
+from onlinegp.models.features.basis import check_width, frequencies, parts_of
 from onlinegp.models.features.learner import FeatureLearner
 from onlinegp.models.linear.additive import AdditiveRegressor
 from onlinegp.models.linear.information import rotations
@@ -85,6 +85,7 @@ class RandomFeatureGP(AdditiveRegressor):
     def start(self, features: int, outputs: int) -> FeatureLearner:
         self.check()
         variance, shape = parts_of(kernel_or_default(self.kernel))
+        check_width(shape, features)
         pairs, seed = int(self.pairs), int(self.seed)
         return FeatureLearner(
             lambda: frequencies(shape, features, pairs, np.random.default_rng(seed)),

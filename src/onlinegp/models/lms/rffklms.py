@@ -11,8 +11,9 @@ import numpy as np
 
 from onlinegp.checks import Array, count, positive, seed_of
 from onlinegp.kernels import Kernel, kernel_or_default
+from onlinegp.kernels.spec import columns
 from onlinegp.learner import Learner
-from onlinegp.models.features.basis import frequencies, parts_of
+from onlinegp.models.features.basis import check_width, frequencies, parts_of
 from onlinegp.models.fixed import Arrays, CompiledRule, fixed_learner
 from onlinegp.models.lms.base import StepSized
 from onlinegp.models.recipe import parameters
@@ -168,13 +169,15 @@ class RFFKLMS(StepSized):
     )
 
     def check(self) -> None:
-        self.start(1, 1)
+        self.start(columns(kernel_or_default(self.kernel)), 1)
 
     def multiplications(self, size: float, features: int) -> float:
         return self.basis * (features + 2) + 2
 
     def start(self, features: int, outputs: int) -> Learner:
-        make = partial(RFFKLMSLearner, kernel_or_default(self.kernel), features, outputs, **self.rule())
+        kernel, rule = kernel_or_default(self.kernel), self.rule()
+        check_width(parts_of(kernel)[1], features)
+        make = partial(RFFKLMSLearner, kernel, features, outputs, **rule)
         return fixed_learner(self.engine, make)
 
     def rule(self) -> dict[str, Any]:
