@@ -100,7 +100,7 @@ def interrupted(call: Callable[[], Any], after: float) -> bool:
 
 
 class Events:
-    """Counts calls and returns of functions, Python's and compiled ones, made by the package in this thread.
+    """Counts calls and returns of functions of the package, and returns of compiled ones, in this thread.
 
     At these moments signals are heard. At the event number `at` an exception is raised.
     """
@@ -109,7 +109,7 @@ class Events:
         self.count, self.at = 0, at
 
     def __call__(self, frame: Any, event: str, argument: Any) -> None:
-        if frame.f_code.co_filename.startswith(SOURCES):
+        if event != "c_call" and frame.f_code.co_filename.startswith(SOURCES):  # Python hears none before such a call
             self.count += 1
             if self.count == self.at:
                 raise Injected(f"{frame.f_code.co_qualname}, {event}")
