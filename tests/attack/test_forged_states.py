@@ -89,10 +89,6 @@ def learned(**values):
     return lambda header, arrays: (header["learned"].update(values), arrays)[1]
 
 
-def number(name, value):
-    return lambda header, arrays: (header["learned"]["learned"].update({name: value}), arrays)[1]
-
-
 def array(name, change):
     return lambda header, arrays: arrays | {name: change(arrays[name].copy())}
 
@@ -127,4 +123,19 @@ def test_a_file_that_could_not_be_used_is_refused(number, engine):
     header, arrays = unpack(good)
     arrays = change(header, arrays)
     with pytest.raises(ModelFileError, match=r"places|at least one column|length_scale"):
+        ogp.from_bytes(pack(header, arrays))
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "value"),
+    [
+        *(("Forecaster", "steps", value) for value in (2**31, 2**62, 2**64, 10**300)),
+        *(("PHYPASS", parameter, value) for parameter in ("window", "selected") for value in (10**6, 2**53, 2**63)),
+        *(("RandomFeatureGP", "engine", value) for value in ("x", None, 1.0)),
+    ],
+)
+def test_a_file_without_rows_that_could_not_learn_is_refused(name, parameter, value):
+    header, arrays = unpack(EVERY[name].to_bytes())
+    header["model"]["params"][parameter] = value
+    with pytest.raises(ModelFileError, match=f"{parameter}.* must be"):
         ogp.from_bytes(pack(header, arrays))

@@ -23,6 +23,7 @@ Engine: TypeAlias = "PythonEngine | NativeEngine"
 Native = TypeVar("Native")
 Python = TypeVar("Python")
 
+ENGINES = ("auto", "native", "python")
 _warned = False
 
 
@@ -77,7 +78,7 @@ def by_engine(name: str, native: Callable[[], Native], python: Callable[[], Pyth
 
 def compiled(name: str) -> bool:
     """Return whether the engine of that name is the compiled one; warn once if "auto" would like it to be."""
-    choice(("auto", "native", "python"), engine=name)
+    choice(ENGINES, engine=name)
     if name == "python" or available():
         return name != "python"
     if name == "native":

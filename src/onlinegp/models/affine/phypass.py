@@ -18,6 +18,7 @@ from onlinegp.models.expansion import Expansion, centers
 from onlinegp.models.recipe import parameters
 from onlinegp.recipes.multiplications import kernel_row, solution
 
+MOST = 10_000  # centers that the rows of a window are projected onto
 LONGEST = 1e4  # L: where rows contradict each other their sum is next to nothing, and L times it would be endless
 DEPENDENT = 1e-12  # of k(c, c): what is left of a center that others express, but for rounding
 
@@ -249,9 +250,14 @@ class PHYPASS(CoherentRegressor):
         return self.looking(size, features) + 3 * size + 1 + chosen + step
 
     def rule(self) -> dict[str, Any]:
+        window, selected = count(window=self.window), count(selected=self.selected)
+        if window * selected > MOST:
+            raise ValueError(
+                f"window x selected must be at most {MOST}, got {window} x {selected}: memory grows with its square."
+            )
         return {
-            "window": count(window=self.window),
-            "selected": count(selected=self.selected),
+            "window": window,
+            "selected": selected,
             "step": positive(step=self.step),
             "coherence": fraction(coherence=self.coherence),
             "width": non_negative("Use 0.0 to correct every error.", width=self.width),

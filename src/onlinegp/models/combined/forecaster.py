@@ -12,7 +12,7 @@ from onlinegp.engine.tracking import fading_scales
 from onlinegp.learner import Contents, Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.calibrated import FadingScale, squared
-from onlinegp.models.combined.lagged import Lagged, LaggedLearner, UnboundedError, stored_length
+from onlinegp.models.combined.lagged import WIDEST, Lagged, LaggedLearner, UnboundedError, stored_length
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.predictions.samples import Samples
@@ -91,7 +91,9 @@ class Forecaster(Lagged):
         """Return steps and rows before the first forecast."""
         count("A forecast goes on from past values: 10 is a usual choice.", lags=self.lags)
         at_once = self.after == 0 and type(self.after) is int
-        return count(steps=self.steps), 0 if at_once else count("Use 0 to begin at once.", after=self.after)
+        if count(steps=self.steps) > WIDEST:
+            raise ValueError(f"steps must be at most {WIDEST}, got {self.steps}. 20 is a usual choice.")
+        return self.steps, 0 if at_once else count("Use 0 to begin at once.", after=self.after)
 
     @property
     def factors_(self) -> Array:

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from onlinegp.checks import count, positive, seed_of
+from onlinegp.checks import choice, count, positive, seed_of
+from onlinegp.engine import ENGINES
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.models.features.basis import check_width, frequencies, parts_of
 from onlinegp.models.features.learner import FeatureLearner
@@ -78,6 +79,7 @@ class RandomFeatureGP(AdditiveRegressor):
         if count("200 is a usual choice.", pairs=self.pairs) > MOST_PAIRS:
             raise ValueError(f"pairs must be at most {MOST_PAIRS}, got {self.pairs}: memory grows with their square.")
         seed_of(seed=self.seed)
+        choice(ENGINES, engine=self.engine)
 
     def multiplications(self, size: float, features: int) -> float:
         return self.pairs * (features + 2) + rotations(2 * self.pairs, forgets=False)
