@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -39,26 +38,3 @@ def test_the_suite_hears_control_c_where_its_parent_ignores_it(tmp_path):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
     )
     assert done.returncode == 0, done.stdout[-2000:]
-
-
-@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
-def test_spark_is_installed_by_its_own_target_only(tmp_path):
-    java = tmp_path / "java"
-    java.write_text("#!/bin/sh\necho 'openjdk version \"21.0.1\"' >&2\n")
-    java.chmod(0o755)
-    environment = os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
-
-    def commands(target: str) -> str:
-        return subprocess.run(
-            ["make", "--dry-run", "--always-make", target],
-            cwd=ROOT,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-
-    for target in ("test", "test-slow", "attack", "lint"):
-        assert "spark]" not in commands(target)
-    assert "'.[test,spark]'" in commands("test-spark")
-    assert "'.[test,spark]'" in commands("check")
