@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from shell import FIXED, inside, rows_of, write_csv
 
+from onlinegp.auto.members import MEMBERS
 from onlinegp.streams.running.advance import Said
 from onlinegp.streams.running.flags import MOST, Surprises
 from onlinegp.streams.running.score import Curves, Rows
@@ -74,7 +75,7 @@ def test_the_most_surprising_row_is_the_planted_one(folder):
 
 def test_members_and_their_weights(folder):
     weights = data_of(folder / "auto.html")["weights"]
-    assert weights["members"] == ["local", "local-linear", "local-other", "krlst", "linear"]
+    assert weights["members"] == list(MEMBERS)
     assert np.sum(weights["series"], axis=0) == pytest.approx(1.0, abs=1e-4)
     assert weights["row"][0] == 101
     assert weights["end"][-1] == 400

@@ -139,7 +139,7 @@ class PlainKLMS(StepLearner):
 
     def correct(self, x, y, e, seen):
         self.f.append(x, 0.5 * e)
-        self.errors.add(e)
+        self.errors.add(e, y, self.seen)
 
 
 @pytest.mark.parametrize("outputs", [1, 3])
@@ -167,17 +167,18 @@ def test_the_scale_of_errors_is_their_faded_root_mean_square():
     E = rng.normal(size=(400, 2)) * [1.0, 30.0]
     scale = ErrorScale(2, first=2.0)
     np.testing.assert_array_equal(scale.std, [2.0, 2.0])
-    for e in E:
-        scale.add(e)
+    for i, e in enumerate(E):
+        scale.add(e, np.zeros(2), i)  # of a y that never changes, so that no error is raised to its resolution
     weights = 0.99 ** np.arange(400, -1, -1)
     squares = np.vstack([[4.0, 4.0], E**2])
     np.testing.assert_allclose(scale.std**2, weights @ squares / weights.sum(), rtol=1e-12)
     again = ErrorScale(2, first=2.0)
-    before = again.along(E)
+    before = again.along(E, np.zeros(E.shape), 0)
     np.testing.assert_allclose(again.std, scale.std, rtol=1e-13)
     np.testing.assert_array_equal(before[0], [2.0, 2.0])
     np.testing.assert_allclose(before[1] ** 2, (0.99 * 4.0 + E[0] ** 2) / 1.99, rtol=1e-13)
-    assert (again.along(np.zeros((200_000, 2))) > 0).all()
+    zeros = np.zeros((200_000, 2))
+    assert (again.along(zeros, zeros, 400) > 0).all()
 
 
 @pytest.mark.parametrize("spoil", [{"squares": np.array([-1.0])}, {"count": 0.5}, {"count": 1e9}, {"squares": None}])

@@ -105,7 +105,8 @@ class ConformalLearner(SpreadLearner):
     def _block(self, said: Predictions, Y: Array) -> tuple[Array, Array, Array]:
         """Return errors, and where intervals begin and end; each (n, p), from the mean."""
         lower, upper = said.interval(self.level)
-        return Y - said.mean, lower - said.mean, upper - said.mean
+        with np.errstate(invalid="ignore"):  # of a model that has broken down
+            return Y - said.mean, lower - said.mean, upper - said.mean
 
     def _one(self, said: Predictions, Y: Array) -> tuple[Array, Array, Array]:
         """Return the same for one row as signs only: whether y is inside is known from one CDF, without quantiles.
@@ -113,7 +114,8 @@ class ConformalLearner(SpreadLearner):
         y is between mean + s (lower - mean) and mean + s (upper - mean) where |cdf(mean + (y - mean) / s) - 1/2| is at
         most level / 2.
         """
-        p = said.cdf(said.mean + (Y - said.mean) / np.exp(self.log_scale))
+        with np.errstate(invalid="ignore"):
+            p = said.cdf(said.mean + (Y - said.mean) / np.exp(self.log_scale))
         E = np.where(np.abs(p - 0.5) > 0.5 * self.level, np.inf, 0.0)
         return E, -np.ones(E.shape), np.ones(E.shape)
 
