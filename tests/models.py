@@ -73,6 +73,12 @@ LOCAL = {
     "LocalGP": ogp.LocalGP(Matern32(0.7) + 0.1 * Linear(), noise=0.01, neighbors=20),
     "LocalGP-store": ogp.LocalGP(RBF([0.7, 0.9]), noise=0.01, neighbors=15, store=50, forgetting=0.99),
     "LocalGP-python": ogp.LocalGP(RBF(0.7), noise=0.01, neighbors=15, store=50, forgetting=0.99, engine="python"),
+    "ResidualGP": ogp.ResidualGP(Matern32(0.7) + 0.1 * Linear(), noise=0.01, neighbors=20, refits=2),
+    "ResidualGP-store": ogp.ResidualGP(RBF([0.7, 0.9]), noise=0.01, neighbors=15, store=50, forgetting=0.99),
+    "ResidualGP-linear": ogp.ResidualGP(RBF(0.7), noise=0.01, neighbors=15, store=50, refits=0, linear=True),
+    "ResidualGP-python": ogp.ResidualGP(
+        RBF(0.7), noise=0.01, neighbors=15, store=50, forgetting=0.99, linear=True, engine="python"
+    ),
 }
 
 AFFINE = {

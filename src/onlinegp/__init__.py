@@ -49,6 +49,7 @@ from onlinegp.models import (
     Persistence,
     ProbLMS,
     RandomFeatureGP,
+    ResidualGP,
 )
 from onlinegp.models.combined import Calibrated, Conformal, Forecaster, HeavyTailed, Lagged, Mixture, Robust, Scaled
 from onlinegp.models.health import BreakdownError
@@ -126,6 +127,7 @@ __all__ = [
     "QKLMS",
     "QKLMSFB",
     "RandomFeatureGP",
+    "ResidualGP",
     "RFFKLMS",
     "Robust",
     "run",

@@ -24,6 +24,7 @@ from onlinegp.models.lms.qklms import QKLMS
 from onlinegp.models.lms.qklms_fb import QKLMSFB
 from onlinegp.models.lms.rffklms import RFFKLMS
 from onlinegp.models.local.local_gp import LocalGP
+from onlinegp.models.local.residual_gp import ResidualGP
 from onlinegp.models.rls.exkrls import EXKRLS
 from onlinegp.models.rls.fbkrls import FBKRLS
 from onlinegp.models.rls.krls import KRLS
@@ -63,6 +64,7 @@ __all__ = [
     "QKLMS",
     "QKLMSFB",
     "RandomFeatureGP",
+    "ResidualGP",
     "RFFKLMS",
     "SWKRLS",
 ]

@@ -7,7 +7,7 @@ from onlinegp.models.base import OnlineRegressor
 FAMILIES = {
     "onlinegp.auto": "The model to begin with",
     "onlinegp.models.rls": "Gaussian processes with a tracked posterior",
-    "onlinegp.models.local": "Gaussian process on the nearest rows",
+    "onlinegp.models.local": "Gaussian processes on the nearest rows",
     "onlinegp.models.features": "Models on a fixed random basis",
     "onlinegp.models.lms": "Kernel least mean squares",
     "onlinegp.models.affine": "Kernel affine projections",

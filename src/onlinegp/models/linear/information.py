@@ -88,19 +88,19 @@ class LinearLearner(RowLearner):
     def run(self, X: Array, Y: Array) -> tuple[Gaussian, Sizes]:
         mean, v = np.empty(Y.shape), np.empty(len(Y))
         for i, (x, y) in enumerate(zip(with_constant(X, self.intercept), Y, strict=True)):
-            mean[i], v[i] = self._predict(x)
-            self._learn(x, y)
+            mean[i], v[i] = self.predict_row(x)
+            self.learn_row(x, y)
         return self._gaussian(mean, v), np.zeros(len(Y), dtype=np.int64)
 
     def predict(self, X: Array) -> Gaussian:
         mean, v = np.empty((len(X), self.outputs)), np.empty(len(X))
         for i, x in enumerate(with_constant(X, self.intercept)):
-            mean[i], v[i] = self._predict(x)
+            mean[i], v[i] = self.predict_row(x)
         return self._gaussian(mean, v)
 
     # One row, x (m,) and y (p,)
 
-    def _predict(self, x: Array) -> tuple[Array, float]:
+    def predict_row(self, x: Array) -> tuple[Array, float]:
         """Return u'z and u'u with u = R^-T x."""
         mean, v, x = np.zeros(self.outputs), 0.0, x.copy()
         for i, row in enumerate(self.R):
@@ -110,7 +110,7 @@ class LinearLearner(RowLearner):
             mean += u * self.z[i]
         return mean, v
 
-    def _learn(self, x: Array, y: Array) -> None:
+    def learn_row(self, x: Array, y: Array) -> None:
         if self.keep < 1.0:
             self.R *= self.keep
             self.z *= self.keep

@@ -68,7 +68,8 @@ class LocalLearner(RowLearner):
     def predict(self, X: Array) -> Gaussian:
         mean, std = np.empty((len(X), self.outputs)), np.empty((len(X), self.outputs))
         for i in range(len(X)):
-            mean[i], variance = self._answer(X[i : i + 1], self.neighbors(X[i : i + 1]))
+            near = self.neighbors(X[i : i + 1])
+            mean[i], variance = self._answer(X[i : i + 1], near, self._Y.used[near])
             std[i] = np.sqrt(variance)
         return Gaussian(mean, std)
 
@@ -88,16 +89,16 @@ class LocalLearner(RowLearner):
     def _ages(self) -> Array:
         return np.arange(self.size, 0, -1, dtype=np.float64)
 
-    def _answer(self, x: Array, near: NDArray[np.int64]) -> tuple[Array, float]:
-        """Return the mean of y (p,) and its variance at x (1, d), given these rows.
+    def _answer(self, x: Array, near: NDArray[np.int64], V: Array) -> tuple[Array, float]:
+        """Return w'V (q,) at x (1, d) for values V (m, q) of these rows, and the variance of y, with w = A^-1 k.
 
-        With A = K + noise I = L L', t = L^-1 k and Z = L^-1 Y: mean = t' Z, variance = k(x, x) - t' t + noise.
+        With A = K + noise I = L L', t = L^-1 k and Z = L^-1 V: w'V = t' Z, variance = k(x, x) - t' t + noise.
         """
         ages = np.append(self._ages()[near], 0.0)
         K = self.prior.kernel(np.vstack([self._X.used[near], x]))
         K *= np.exp(-0.5 * self.prior.fade * np.abs(ages[:, None] - ages))
         A = K[:-1, :-1] + self.prior.noise * np.eye(len(near))
-        T = whitened(A, np.column_stack([K[:-1, -1], self._Y.used[near]]))
+        T = whitened(A, np.column_stack([K[:-1, -1], V]))
         t, Z = T[:, 0], T[:, 1:]
         return t @ Z, max(K[-1, -1] - t @ t, 0.0) + self.prior.noise
 
@@ -105,6 +106,7 @@ class LocalLearner(RowLearner):
         return {"X": self._X.used.copy(), "Y": self._Y.used.copy(), "seen": self.seen}
 
     def load(self, contents: Contents) -> None:
+        stored_names(contents, ("X", "Y", "seen"), "LocalGP")
         X, Y, seen = checked(contents, self.prior, self.features, self.outputs)
         self._clear()
         self.learn(X, Y)
@@ -129,7 +131,6 @@ def whitened(A: Array, R: Array) -> Array:
 
 def checked(contents: Contents, prior: LocalPrior, features: int, outputs: int) -> tuple[Array, Array, int]:
     """Return the stored rows and how many were seen, if they are what such a learner writes."""
-    stored_names(contents, ("X", "Y", "seen"), "LocalGP")
     seen = stored_number("seen", contents["seen"], int)
     if seen > MOST_ROWS:
         raise ValueError(

@@ -8,7 +8,7 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinegp.checks import Array
+from onlinegp.checks import Array, stored_names
 from onlinegp.engine import _native, thread_count
 from onlinegp.engine.learner import gaussian
 from onlinegp.engine.native import pack_kernel
@@ -64,6 +64,7 @@ class NativeLocalLearner:
         return self.dump()
 
     def load(self, contents: Contents) -> None:
+        stored_names(contents, ("X", "Y", "seen"), "LocalGP")
         self._core.load(*checked(contents, self.prior, self.features, self.outputs))
 
 

@@ -1,0 +1,229 @@
+"""The GP on current residuals, readable: the definition that the compiled learner follows.
+
+Exact GP regression has the weights (K + noise I)^-1 y over all rows. For any other weights alpha let r be their
+residual. What they miss is a GP on r, of which the nearest rows N tell most:
+
+    r = y - (K + noise I) alpha             kept for every stored row
+    mean(x) = k'alpha + w'r_N               w = (K_N + noise I)^-1 k_N
+    var(x)  = k(x, x) - k_N'w + noise       of y; never below the exact one
+
+    learn:  B = the new row, and the `refits` rows of N with the largest |r|
+            alpha_B += delta,  r -= (K + noise I)[:, B] delta,   delta = (K_B + noise I)^-1 r_B
+
+An update is an exact step of block coordinate descent on 1/2 a'(K + noise I)a - y'a, which never rises. The mean is
+exact for any alpha if N holds all rows, and for any N if r = 0. K is that of `learner`: it fades with forgetting.
+
+A linear part, y = h'b + f(x) with h = [x, 1], is learned by least squares from the errors of the rest, whose
+coefficients are g = h - H_N'w and whose variance is var(x); it adds g'b to the mean, and the weights learn r - H b.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinegp.checks import Array, stored_array, stored_names, stored_number
+from onlinegp.learner import Contents, Sizes, inside, nested
+from onlinegp.models.linear.information import LinearLearner
+from onlinegp.models.local.learner import LocalLearner, LocalPrior, Rows, checked, whitened
+from onlinegp.predictions import Gaussian
+from onlinegp.recipes.update import TINIEST
+
+LINE = "line"  # the name of the linear part in contents
+
+
+@dataclass(frozen=True)
+class ResidualPrior(LocalPrior):
+    """What a learner of residuals is told.
+
+    Attributes
+    ----------
+    refits : the number of neighbors whose weights are solved for with that of a new row
+    learn_power : whether the scale of the variance is learned from the errors
+    linear : whether there is a linear part
+    """
+
+    refits: int = 1
+    learn_power: bool = True
+    linear: bool = False
+
+    def line(self, features: int, outputs: int) -> LinearLearner:
+        """Return the linear part before any row: its weights have the variance one, as has each row that it learns."""
+        return LinearLearner(features, outputs, noise=1.0, prior=1.0, forgetting=self.forgetting, intercept=True)
+
+
+class Answer(NamedTuple):
+    """What is said of a row x, before it is scaled by the power.
+
+    Attributes
+    ----------
+    near : the places of its neighbors
+    rest, local : (p,), the mean k'alpha + w'r_N, and that of LocalGP, w'y_N; both without the linear part
+    variance : that of y without the linear part
+    g : (d + 1,), the coefficients of the linear part
+    line, doubt : (p,), its mean g'b; its variance
+    """
+
+    near: NDArray[np.int64]
+    rest: Array
+    local: Array
+    variance: float
+    g: Array
+    line: Array
+    doubt: float
+
+
+class ResidualLearner(LocalLearner):
+    """The rows of late with their weights and residuals, the power of the variance, and the linear part."""
+
+    prior: ResidualPrior
+
+    def _clear(self) -> None:
+        super()._clear()
+        self._alpha, self._r = Rows(self.outputs), Rows(self.outputs)
+        self.power, self.evidence = 1.0, 1.0
+        self._line = self.prior.line(self.features, self.outputs)
+
+    @property
+    def alpha(self) -> Array:
+        """The weights, (n, p), of the stored rows, the oldest first."""
+        return self._alpha.used
+
+    @property
+    def residuals(self) -> Array:
+        """r = y - (K + noise I) alpha, (n, p), as it is kept."""
+        return self._r.used
+
+    def learn(self, X: Array, Y: Array) -> None:
+        self.run_both(X, Y)
+
+    def run(self, X: Array, Y: Array) -> tuple[Gaussian, Sizes]:
+        own, _, size = self.run_both(X, Y)
+        return own, size
+
+    def run_both(self, X: Array, Y: Array) -> tuple[Gaussian, Gaussian, Sizes]:
+        """Predict each row, then learn it; return its own predictions, those of LocalGP, and the sizes."""
+        said, size = [], np.empty(len(X), dtype=np.int64)
+        for i in range(len(X)):
+            answer = self._ask(X[i : i + 1])
+            said.append(self._both(answer))
+            self._learn_row(X[i : i + 1], Y[i], answer)
+            size[i] = self.size
+        return *_gaussians(said, self.outputs), size
+
+    def predict(self, X: Array) -> Gaussian:
+        return self.predict_both(X)[0]
+
+    def predict_both(self, X: Array) -> tuple[Gaussian, Gaussian]:
+        """Return its own predictions, and those of LocalGP from the same solution: w'y_N, with the same linear part."""
+        return _gaussians([self._both(self._ask(X[i : i + 1])) for i in range(len(X))], self.outputs)
+
+    # One row, x (1, d) and y (p,)
+
+    def _ask(self, x: Array) -> Answer:
+        k, near = self._covariances(x, np.array([self.seen]))[0], self.neighbors(x)
+        p, h = self.outputs, np.append(x[0], 1.0)
+        sums, variance = self._answer(x, near, np.hstack([self._Y.used[near], self.residuals[near], self._H(near)]))
+        g, line, doubt = h - sums[2 * p :], np.zeros(p), 0.0
+        if self.prior.linear:
+            line, doubt = self._line.predict_row(g)
+        return Answer(near, k @ self.alpha + sums[p : 2 * p], sums[:p], variance, g, line, doubt)
+
+    def _both(self, answer: Answer) -> tuple[Array, Array, float, float]:
+        """Return both means, and the variances of y that go with them."""
+        variance = answer.variance + answer.doubt
+        return answer.rest + answer.line, answer.local + answer.line, self.power * variance, variance
+
+    def _learn_row(self, x: Array, y: Array, answer: Answer) -> None:
+        e, forgetting = y - answer.rest, self.prior.forgetting
+        if self.prior.learn_power:
+            self.evidence = forgetting * self.evidence + 1.0
+            ratio = float(((e - answer.line) ** 2).mean()) / (answer.variance + answer.doubt)
+            self.power = max(self.power + (ratio - self.power) / self.evidence, TINIEST)
+        if self.prior.linear:
+            std = np.sqrt(answer.variance)
+            self._line.learn_row(answer.g / std, e / std)
+        near = answer.near
+        if self.size == self.prior.store:
+            self._remove_oldest()
+            near = near[near > 0] - 1
+        for rows in (self._alpha, self._r):
+            rows.append(np.zeros((1, self.outputs)), self.prior.store)
+        super().learn(x, y[None, :])
+        self._refit(near)
+
+    def _refit(self, near: NDArray[np.int64]) -> None:
+        """Solve for the weights of the newest row and of the neighbors that fit worst."""
+        b = self._line.w if self.prior.linear else np.zeros((self.features + 1, self.outputs))
+        misfit = ((self.residuals[near] - self._H(near) @ b) ** 2).sum(axis=1)
+        worst = near[np.argsort(-misfit, kind="stable")[: self.prior.refits]]
+        B = np.append(self.size - 1, worst)
+        K = self._covariances(self._X.used[B], self._times()[B])
+        self.residuals[B] = self._Y.used[B] - K @ self.alpha - self.prior.noise * self.alpha[B]
+        delta = solved(K[:, B] + self.prior.noise * np.eye(len(B)), self.residuals[B] - self._H(B) @ b)
+        self.alpha[B] += delta
+        self.residuals[:] -= K.T @ delta
+        self.residuals[B] -= self.prior.noise * delta
+
+    def _remove_oldest(self) -> None:
+        """Take the weight of the oldest row out of the residuals, r += K[:, i] alpha_i; the row itself leaves later."""
+        k = self._covariances(self._X.used[:1], self._times()[:1])
+        self.residuals[:] += k.T @ self.alpha[:1]
+
+    def _covariances(self, X: Array, times: Array) -> Array:
+        """Return k(x, z) a^|t - u| of rows x of these times t, (m,), and all stored rows z, (m, n)."""
+        fade = np.exp(-0.5 * self.prior.fade * np.abs(times[:, None] - self._times()))
+        return np.asarray(self.prior.kernel(X, self._X.used) * fade, dtype=np.float64)
+
+    def _times(self) -> Array:
+        return self.seen - self._ages()
+
+    def _H(self, rows: NDArray[np.int64]) -> Array:
+        return np.hstack([self._X.used[rows], np.ones((len(rows), 1))])
+
+    def dump(self) -> Contents:
+        own = {"alpha": self.alpha.copy(), "r": self.residuals.copy(), "power": self.power, "evidence": self.evidence}
+        line = nested(LINE, self._line.dump()) if self.prior.linear else {}
+        return super().dump() | own | line
+
+    def load(self, contents: Contents) -> None:
+        X, Y, seen, alpha, r, power, evidence, line = checked_residuals(
+            contents, self.prior, self.features, self.outputs
+        )
+        self._clear()
+        super().learn(X, Y)
+        self._alpha.append(alpha, None)
+        self._r.append(r, None)
+        self.seen, self.power, self.evidence, self._line = seen, power, evidence, line
+
+
+def solved(A: Array, R: Array) -> Array:
+    """Return A^-1 R for A (m, m) and R (m, p); a row that those before it make redundant gets zero."""
+    T = whitened(A, np.hstack([R, np.eye(len(A))]))  # L^-1 R, L^-1
+    return T[:, R.shape[1] :].T @ T[:, : R.shape[1]]
+
+
+def checked_residuals(
+    contents: Contents, prior: ResidualPrior, features: int, outputs: int
+) -> tuple[Array, Array, int, Array, Array, float, float, LinearLearner]:
+    """Return the rows, how many were seen, weights, residuals, power, evidence and the linear part, if they fit."""
+    own = {name: value for name, value in contents.items() if not name.startswith(f"{LINE}.")}
+    stored_names(own, ("X", "Y", "seen", "alpha", "r", "power", "evidence"), "ResidualGP")
+    X, Y, seen = checked(contents, prior, features, outputs)
+    alpha, r = (stored_array(name, contents[name], Y.shape) for name in ("alpha", "r"))
+    power, evidence = (stored_number(name, contents[name], float) for name in ("power", "evidence"))
+    if not (power > 0.0 and evidence >= 1.0):
+        raise ValueError(f"power must be positive and evidence at least 1, got {power} and {evidence}.")
+    line = prior.line(features, outputs)
+    if prior.linear or len(own) < len(contents):
+        line.load(inside(LINE, contents))
+    return X, Y, seen, alpha, r, power, evidence, line
+
+
+def _gaussians(said: list[tuple[Array, Array, float, float]], outputs: int) -> tuple[Gaussian, Gaussian]:
+    own, local, own_variance, local_variance = (np.array(column) for column in zip(*said, strict=True))
+    std = [np.repeat(np.sqrt(variance)[:, None], outputs, axis=1) for variance in (own_variance, local_variance)]
+    return Gaussian(own, std[0]), Gaussian(local, std[1])

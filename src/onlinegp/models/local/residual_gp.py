@@ -1,0 +1,139 @@
+"""Gaussian process on current residuals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar
+
+from onlinegp.checks import Array, choice, count, fraction, positive
+from onlinegp.kernels import Kernel, kernel_or_default
+from onlinegp.kernels.spec import columns
+from onlinegp.learner import Learner
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.local.local_gp import STORE
+from onlinegp.models.local.residual import ResidualLearner, ResidualPrior
+from onlinegp.models.moves import FORGETTING, Move
+from onlinegp.models.recipe import parameters
+
+
+@parameters
+class ResidualGP(OnlineRegressor):
+    """GP on current residuals: KLMS's weights over all rows, corrected near each question by a small exact GP.
+
+        r = y - (K + noise I) alpha
+        mean = k'alpha + w'r_N,   w = (K_N + noise I)^-1 k_N,   N the nearest rows
+
+    Learning a row solves for its weight, together with those of the `refits` neighbors that fit worst. This is an exact
+    step of block coordinate descent on the GP's own objective, so it cannot diverge. O(n d + k^3) per row with n the
+    rows kept and k the neighbors. It is KLMS without neighbors, LocalGP without weights, and the exact GP if all rows
+    are neighbors.
+
+    Use it for smooth functions of several inputs with little noise, where neighbors alone miss much of what the data
+    tell and the exact GP is too slow. Where the kernel does not fit the data it follows the exact GP, and
+    :class:`LocalGP` can be better: mix both with :class:`Mixture`, which then runs both for the price of one. Not for
+    data that must not be kept.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        The covariance function; ``RBF()`` if None.
+    noise : float
+        The variance of the noise in y.
+    neighbors : int
+        The number of rows whose residuals correct a prediction; zero for none.
+    refits : int
+        The number of neighbors whose weights are solved for again with each new row. Each costs one more pass over the
+        rows; one is a good value.
+    store : int, optional
+        The number of rows that are kept, the latest; all if None. What an older row taught leaves with it.
+    forgetting : float
+        A factor lambda in (0, 1], one for none: rows that are n apart in time have the covariance k(x, z)
+        lambda^(n / 2), as for :class:`LocalGP`. The learned power and the linear part forget by the same factor.
+    power : {"learned", "fixed"}
+        Whether the scale of the variance is learned from the errors. The variance given the neighbors is never below
+        that of the exact GP, and often well above.
+    linear : bool
+        Whether a linear function of the inputs is learned as well, by least squares over all rows. Its weights have the
+        prior variance one: standardize the data, with :class:`~onlinegp.Scaled`.
+    engine : {"auto", "native", "python"}
+        See :class:`~onlinegp.models.recipe.RecipeRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(-2, 2, (1000, 4))
+    >>> y = np.sin(X[:, 0] + X[:, 1]) * X[:, 2]
+    >>> local = ogp.run(ogp.LocalGP(ogp.kernels.RBF(2.0), noise=1e-3), X, y)
+    >>> residual = ogp.run(ogp.ResidualGP(ogp.kernels.RBF(2.0), noise=1e-3), X, y)
+    >>> bool(residual.mse < 0.7 * local.mse)
+    True
+    """
+
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    noise: float = 1e-2
+    neighbors: int = 64
+    refits: int = 1
+    store: int | None = None
+    forgetting: float = 1.0
+    power: str = "learned"
+    linear: bool = False
+    engine: str = "auto"
+
+    cost: ClassVar[str] = "O(n d + k^3) per sample with n the rows kept and k the neighbors, O(n d) memory"
+    equation: ClassVar[str] = "mean = k' alpha + k_N' (K_N + noise I)^-1 r_N with r = y - (K + noise I) alpha"
+    memory: ClassVar[str] = "O(n d), grows, or O(N d) with store=N"
+    variance: ClassVar[str] = "that of the k nearest rows, never below the exact one; its scale is learned from errors"
+    bounded: ClassVar[bool] = False
+    bounded_by: ClassVar[str] = "store"
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {"forgetting": FORGETTING}
+    citation: ClassVar[str] = (
+        'Coordinate descent: Wu, Wenger, Jones, Pleiss and Gardner, "Large-scale Gaussian processes via alternating '
+        'projection", AISTATS 2024; nearest rows: Vecchia, "Estimation and model identification for continuous spatial '
+        'processes", J. Royal Statistical Society B, 1988. Residuals of current weights, corrected by neighbors: here.'
+    )
+
+    @classmethod
+    def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
+        """The tuned kernel and noise, and a store that bounds the cost."""
+        return super().suggested(kernel, noise, **({"store": STORE} | wishes))
+
+    def check(self) -> None:
+        self.start(columns(kernel_or_default(self.kernel)), 1)
+
+    def start(self, features: int, outputs: int) -> Learner:
+        prior = self._prior()
+        choice(("auto", "native", "python"), engine=self.engine)
+        return ResidualLearner(prior, features, outputs)
+
+    @property
+    def alpha_(self) -> Array:
+        """The weights of the stored rows, the oldest first, (n,) or (n, outputs)."""
+        alpha = self._residual_learner.alpha
+        return alpha[:, 0].copy() if self._single else alpha.copy()
+
+    @property
+    def residuals_(self) -> Array:
+        """What the weights leave of y at the stored rows, y - (K + noise I) alpha, (n,) or (n, outputs)."""
+        r = self._residual_learner.residuals
+        return r[:, 0].copy() if self._single else r.copy()
+
+    @property
+    def _residual_learner(self) -> Any:
+        return self._working
+
+    def _prior(self) -> ResidualPrior:
+        if not isinstance(self.linear, bool):
+            raise TypeError(f"linear must be True or False, got {self.linear!r}.")
+        return ResidualPrior(
+            kernel_or_default(self.kernel),
+            positive("Use a small one such as 1e-6 for data without noise.", noise=self.noise),
+            count("64 is a good start, and 0 makes it KLMS.", 0, neighbors=self.neighbors),
+            None if self.store is None else count("Use store=None to keep all rows.", store=self.store),
+            fraction("Use 1.0 to forget nothing.", forgetting=self.forgetting),
+            count("1 is a good start.", 0, refits=self.refits),
+            choice(("learned", "fixed"), power=self.power) == "learned",
+            self.linear,
+        )
