@@ -57,6 +57,7 @@ struct Arrays {
 struct Steps {
     double *mean = nullptr, *variance = nullptr;  // (n, p), (n,): predicted before learning
     int64_t *size = nullptr, *slot = nullptr, *admitted = nullptr, *left = nullptr;
+    double *local_mean = nullptr, *local_variance = nullptr;  // of a model that predicts with neighbors alone as well
 };
 
 // Whatever learns rows and predicts them
@@ -88,6 +89,11 @@ struct LocalPrior {
     double noise = 0, fade = 0;
     int64_t neighbors = 1, store = INT64_MAX;
     std::vector<double> rates, frequencies, radii;  // (d,) or none; (d,) for each of the periodic parts
+    // onlinegp.models.local.residual.ResidualPrior
+    int64_t refits = 0;
+    bool learn_power = false, linear = false;
+    double forgetting = 1;
+    std::vector<double> renewal;  // (d + 1,), of the linear part
 };
 
 // The exact GP on the nearest rows
@@ -96,6 +102,21 @@ class Local : public Learner {
     virtual void nearest(int64_t n, const double* X, int64_t* rows) const = 0;  // their numbers, the nearest first
     virtual void save(double* X, double* Y) const = 0;                          // (size, d) and (size, p), the oldest first
     virtual void load(int64_t n, int64_t seen, const double* X, const double* Y) = 0;
+};
+
+// What the GP on current residuals keeps beside its rows: alpha, r (size, p), the oldest first; R (d + 1, d + 1), z (d + 1, p)
+struct ResidualArrays {
+    double *alpha = nullptr, *r = nullptr, *R = nullptr, *z = nullptr;
+    double power = 1, evidence = 1;
+};
+
+// The GP on current residuals
+class Residual : public Local {
+  public:
+    virtual void save_weights(ResidualArrays& out) const = 0;
+    virtual void load_weights(const ResidualArrays& in) = 0;  // after `load`
+    // What `steps` has room for: both means and both variances, before learning
+    virtual void predict_both(int64_t n, const double* X, const Steps& steps, Stop& stop) const = 0;
 };
 
 // The centers of a kernel expansion, whose weights are somebody else's
@@ -248,6 +269,7 @@ struct InstructionSet {
     const char* name;
     Model* (*make)(const Recipe& recipe, int d, int p, bool single);  // the recipe must outlive the model
     Local* (*make_local)(const LocalPrior& prior, int d, int p);      // so must the prior
+    Residual* (*make_residual)(const LocalPrior& prior, int d, int p);
     Centers* (*make_centers)(const Recipe& recipe, int d);            // of the recipe, only the kernel counts
     StepModel* (*make_steps)(const StepRule& rule, int d, int p);     // which must outlive it
     FixedModel* (*make_fixed)(const FixedRule& rule, int d, int p);   // so must this one

@@ -29,8 +29,7 @@ static nb::object predict_one(LearnerEngine& engine, nb::handle x) {
     return nb::make_tuple(mean, variance);
 }
 
-// Learn rows in order. What ends it early, a signal or a lack of memory, leaves the rows before it learned.
-static void learn_rows(LearnerEngine& engine, const Matrix& X, const Matrix& Y, const Steps& steps) {
+void onlinegp::learn_rows(LearnerEngine& engine, const Matrix& X, const Matrix& Y, const Steps& steps) {
     const Held held(engine.lock, Use::Change);
     const int64_t n = int64_t(X.shape(0)), before = engine.learner().seen();
     Signals signals;
@@ -64,7 +63,8 @@ static nb::object run(LearnerEngine& engine, Matrix X, Matrix Y, bool decisions)
     Doubles mean = fresh<double>({n, size_t(engine.p)}), variance = fresh<double>({n});
     Integers size = fresh<int64_t>({n}), slot = fresh<int64_t>({wanted}), admitted = fresh<int64_t>({wanted}),
              left = fresh<int64_t>({wanted});
-    Steps steps{mean.data(), variance.data(), size.data(), nullptr, nullptr, nullptr};
+    Steps steps;
+    steps.mean = mean.data(), steps.variance = variance.data(), steps.size = size.data();
     if (decisions) steps.slot = slot.data(), steps.admitted = admitted.data(), steps.left = left.data();
     learn_rows(engine, X, Y, steps);
     if (decisions) return nb::make_tuple(mean, variance, size, slot, admitted, left);

@@ -100,6 +100,13 @@ class LearnerEngine {
     // Until `interrupted`, which only the calling thread asks
     template <class Interrupted>
     void predict(int64_t n, const double* X, double* mean, double* variance, int threads, const Interrupted& interrupted) {
+        in_parts(n, threads, interrupted, [&](int64_t begin, int64_t end, Stop& asked) {
+            learner_->predict(end - begin, X + begin * d, mean + begin * p, variance + begin, asked);
+        });
+    }
+    // Predict rows by `work(begin, end, stop)`, on several threads
+    template <class Interrupted, class Work>
+    void in_parts(int64_t n, int threads, const Interrupted& interrupted, const Work& work) {
         learner_->flush();
         const int64_t useful = n * learner_->work_per_row() / PAIRS_A_THREAD + 1;
         const auto here = std::this_thread::get_id();
@@ -110,7 +117,7 @@ class LearnerEngine {
         };
         const auto part = [&](int64_t begin, int64_t end) {
             StopIf asked(ask);
-            learner_->predict(end - begin, X + begin * d, mean + begin * p, variance + begin, asked);
+            work(begin, end, asked);
         };
         in_parallel(n, int(useful < threads ? useful : threads), part, ask);
     }
@@ -163,6 +170,15 @@ class LocalEngine : private MadeOf<LocalPrior>, public LearnerEngine {
         model().learn(1, x, y, {}, never);
         return ordinary(y);
     }
+};
+
+// The GP on current residuals
+class ResidualEngine : private MadeOf<LocalPrior>, public LearnerEngine {
+  public:
+    ResidualEngine(const InstructionSet& set, const LocalPrior& prior, int d, int p)
+        : MadeOf{prior}, LearnerEngine(d, p, set.make_residual(parts, d, p)) {}
+    Residual& model() { return static_cast<Residual&>(learner()); }
+    int64_t neighbors() const { return parts.neighbors; }
 };
 
 // A least mean squares algorithm that is no recipe

@@ -18,7 +18,8 @@ static Model* make(const Recipe& recipe, int d, int p, bool single) {
     return new Filter<double>(recipe, d, p);
 }
 
-Local* make_local(const LocalPrior& prior, int d, int p);  // in local.cpp
+Local* make_local(const LocalPrior& prior, int d, int p);        // in local.cpp
+Residual* make_residual(const LocalPrior& prior, int d, int p);  // in local.cpp
 
 StepModel* make_steps(const StepRule& rule, int d, int p);  // in steps.cpp
 
@@ -52,8 +53,8 @@ static void sin_pi_each(int64_t n, const double* x, double* y) {
 }
 
 extern const InstructionSet table;
-const InstructionSet table{NAME(ONLINEGP_ISA), make,        make_local,    make_centers,   make_steps,
-                           make_fixed,         make_many,   exp2_minus_each, sin_pi_each,  fading_scales,
-                           fading_weights,     tracked_stretch, affine_run, gaussians_run};
+const InstructionSet table{NAME(ONLINEGP_ISA), make,           make_local,        make_residual, make_centers,
+                           make_steps,         make_fixed,     make_many,         exp2_minus_each, sin_pi_each,
+                           fading_scales,      fading_weights, tracked_stretch, affine_run,    gaussians_run};
 
 }  // namespace onlinegp::ONLINEGP_ISA

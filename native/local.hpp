@@ -7,40 +7,53 @@ namespace onlinegp::ONLINEGP_ISA {
 // Room for one question at a time: its neighbors, and the matrix
 //
 //     [ A  ]         [ L    ]
-//     [ k' ]   ->    [ t'   ]      A = K + noise I = L L',  t = L^-1 k,  Z = L^-1 Y
-//     [ Y' ]         [ Z'   ]
+//     [ k' ]   ->    [ t'   ]      A = K + noise I = L L',  t = L^-1 k,  Z = L^-1 V
+//     [ V' ]         [ Z'   ]
 //
 // by columns, in groups of R rows: [group][column][R]. Elimination of the columns of A turns all rows at once.
 class Question {
   public:
-    Question(const LocalPrior& prior, const Kernel<double>& kernel, const Store& store, int d, int p)
-        : prior_(prior), kernel_(kernel), store_(store), d_(d), p_(p), nearest_(prior.neighbors),
-          place_(size_t(store.width())) {}
+    // q values V of each neighbor
+    Question(const LocalPrior& prior, const Kernel<double>& kernel, const Store& store, int d, int q)
+        : prior_(prior), kernel_(kernel), store_(store), d_(d), q_(q), nearest_(prior.neighbors),
+          place_(size_t(store.width())), values_(size_t(q)) {}
 
-    void answer(const double* x, double* mean, double* variance) {
-        search(x);
-        if (m_) gather(x), fill(), eliminate();
+    // Find the neighbors of x, and return their number. All blocks of rows are shown to `each`.
+    template <class Each> int64_t search(const double* x, const Each& each) {
+        store_.place(x, place_.data());
+        store_.scan(place_.data(), nearest_, each);
+        return m_ = nearest_.sort();
+    }
+    int64_t search(const double* x) {
+        return search(x, [](int64_t, const Vec<double>*) ALWAYS {});
+    }
+    // Then sums (q,) = w'V, and the variance of y, with w = A^-1 k; `values(slot, v)` writes the values of a row
+    template <class Values> void answer(const double* x, const Values& values, double* sums, double* variance) {
+        if (m_) gather(x), fill(values), eliminate();
         double t2 = 0;
-        for (int o = 0; o < p_; o++) mean[o] = 0;
+        std::fill(sums, sums + q_, 0.0);
         for (int64_t j = 0; j < m_; j++) {
             const double t = at(m_, j);
             t2 += t * t;
-            for (int o = 0; o < p_; o++) mean[o] += t * at(m_ + 1 + o, j);
+            for (int o = 0; o < q_; o++) sums[o] += t * at(m_ + 1 + o, j);
         }
         const double v = diagonal(kernel_, x) - t2;
         *variance = (v < 0 ? 0 : v) + prior_.noise;  // NaN stays
     }
-    // The neighbors of x: their number, and which they are
-    int64_t search(const double* x) {
-        store_.place(x, place_.data());
-        store_.scan(place_.data(), nearest_);
-        return m_ = nearest_.sort();
-    }
+    int64_t neighbors() const { return m_; }
     const Near& operator[](int64_t i) const { return nearest_[i]; }
+    // The numbers of the neighbors of each of n rows
+    void number(int64_t n, const double* X, int64_t* rows) {
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t m = search(X + i * d_);
+            for (int64_t j = 0; j < m; j++) *rows++ = nearest_[j].born;
+        }
+    }
+
+    static constexpr double REDUNDANT = 1e-12;  // as in Python
 
   private:
     static constexpr int R = 2 * W<double>, PANEL = 4;
-    static constexpr double REDUNDANT = 1e-12;  // as in Python
 
     double* group(int64_t g, int64_t j) { return matrix_.data() + (g * columns_ + j) * R; }
     double& at(int64_t i, int64_t j) { return group(i / R, j)[i % R]; }
@@ -48,10 +61,10 @@ class Question {
     // The inputs in tiles, that of the question behind those of the neighbors; the outputs
     void gather(const double* x) {
         columns_ = (m_ + PANEL - 1) / PANEL * PANEL;
-        groups_ = (m_ + PANEL + p_ + R - 1) / R;
+        groups_ = (m_ + PANEL + q_ + R - 1) / R;
         if (columns_ > room_) {
             room_ = 2 * columns_;
-            const int64_t rows = ((room_ + PANEL + p_ + R - 1) / R) * R;
+            const int64_t rows = ((room_ + PANEL + q_ + R - 1) / R) * R;
             matrix_.resize(size_t(rows * room_)), points_.resize(size_t(rows * d_));
             rows_.resize(size_t(rows * d_)), times_.resize(size_t(rows)), own_.resize(size_t(room_));
         }
@@ -66,15 +79,15 @@ class Question {
         times_[size_t(m_)] = double(store_.seen());
     }
 
-    void fill() {
+    template <class Values> void fill(const Values& values) {
         visit(kernel_, [&](auto shape) {
             for (int64_t j = 0; j < m_; j += 2) columns(shape, j);
             return 0;
         });
         for (int64_t j = 0; j < m_; j++) {
-            const double* y = store_.y(nearest_[j].slot);
+            values(nearest_[j].slot, values_.data());
             own_[size_t(j)] = at(j, j) = diagonal(kernel_, rows_.data() + j * d_) + prior_.noise;
-            for (int o = 0; o < p_; o++) at(m_ + 1 + o, j) = y[o];
+            for (int o = 0; o < q_; o++) at(m_ + 1 + o, j) = values_[size_t(o)];
         }
         for (int64_t j = m_; j < columns_; j++) {  // to fill the last panel: nothing
             own_[size_t(j)] = INFINITY;
@@ -154,10 +167,10 @@ class Question {
     const LocalPrior& prior_;
     const Kernel<double>& kernel_;
     const Store& store_;
-    const int d_, p_;
+    const int d_, q_;
     Nearest nearest_;
     int64_t m_ = 0, columns_ = 0, groups_ = 0, room_ = 0;
-    Buffer<double> place_, matrix_, points_, rows_, times_, own_;
+    Buffer<double> place_, values_, matrix_, points_, rows_, times_, own_;
 };
 
 class LocalModel final : public Local {
@@ -175,35 +188,33 @@ class LocalModel final : public Local {
     int64_t learn(int64_t n, const double* X, const double* Y, const Steps& steps, Stop& stop) override {
         for (int64_t i = 0; i < n; i++) {
             if (stop.asked(steps.mean ? work_per_row() : 1)) return i;
-            if (steps.mean) question_.answer(X + i * d_, steps.mean + i * p_, steps.variance + i);
+            if (steps.mean) ask(question_, X + i * d_, steps.mean + i * p_, steps.variance + i);
             store_.push(X + i * d_, Y + i * p_);
             if (steps.size) steps.size[i] = store_.size();
         }
         return n;
     }
-    void predict_next(const double* x, double* mean, double* variance) override { question_.answer(x, mean, variance); }
+    void predict_next(const double* x, double* mean, double* variance) override { ask(question_, x, mean, variance); }
     void flush() override {}
     void predict(int64_t n, const double* X, double* mean, double* variance, Stop& stop) const override {
         Question question(prior_, kernel_, store_, d_, p_);
         for (int64_t i = 0; i < n && !stop.asked(work_per_row()); i++)
-            question.answer(X + i * d_, mean + i * p_, variance + i);
+            ask(question, X + i * d_, mean + i * p_, variance + i);
     }
     void nearest(int64_t n, const double* X, int64_t* rows) const override {
         Question question(prior_, kernel_, store_, d_, p_);
-        for (int64_t i = 0; i < n; i++) {
-            const int64_t m = question.search(X + i * d_);
-            for (int64_t j = 0; j < m; j++) *rows++ = question[j].born;
-        }
+        question.number(n, X, rows);
     }
-    void save(double* X, double* Y) const override {
-        for (int64_t i = 0, slot = store_.oldest(); i < store_.size(); i++, slot = (slot + 1) % store_.size()) {
-            X = std::copy(store_.x(slot), store_.x(slot) + d_, X);
-            Y = std::copy(store_.y(slot), store_.y(slot) + p_, Y);
-        }
-    }
+    void save(double* X, double* Y) const override { store_.save(X, Y); }
     void load(int64_t n, int64_t seen, const double* X, const double* Y) override { store_.restore(n, seen, X, Y); }
 
   private:
+    void ask(Question& question, const double* x, double* mean, double* variance) const {
+        const auto values = [&](int64_t slot, double* y) ALWAYS { std::copy(store_.y(slot), store_.y(slot) + p_, y); };
+        question.search(x);
+        question.answer(x, values, mean, variance);
+    }
+
     const LocalPrior& prior_;
     const int d_, p_;
     const Kernel<double> kernel_;

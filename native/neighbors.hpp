@@ -26,7 +26,7 @@ class Nearest {
             room_ = 2 * 4 * wanted_;  // so that a store that grows seldom asks for more
             list_.resize(size_t(room_)), least_.resize(size_t(room_ + W<double>));
         }
-        count_ = 0, limit_ = INFINITY;
+        count_ = 0, limit_ = wanted_ ? INFINITY : -INFINITY;
     }
     double limit() const { return limit_; }
     INLINE void add(const Near& one) {
@@ -45,7 +45,7 @@ class Nearest {
     double* ranks() { return ranks_.data(); }
     void begin_with(int64_t n) {
         const int64_t lists = (4 * wanted_ + W<double> - 1) / W<double> * W<double>;
-        if (n <= lists) return;
+        if (n <= lists || !wanted_) return;
         double* least = least_.data();
         std::copy(ranks(), ranks() + lists, least);
         for (int64_t i = lists; i < n; i += lists)
@@ -69,12 +69,15 @@ class Nearest {
     double limit_ = INFINITY;
 };
 
-// The rows, in slots: X (slots, d), Y (slots, p), and where they are for the distance in tiles [tile][w][W]. A full store
-// writes over its oldest row.
+// The rows, in slots: X (slots, d), Y (slots, p), and where they are for the distance in tiles [tile][w][W]; where they are
+// wanted, X in tiles too. Row t is in slot t, or in slot t mod the number of slots of a full store, which writes over its
+// oldest row.
 class Store {
   public:
-    Store(const LocalPrior& prior, int d, int p)
-        : prior_(prior), d_(d), p_(p),
+    static constexpr int TILES = 4, BLOCK = TILES * W<double>;  // rows that are looked at together
+
+    Store(const LocalPrior& prior, int d, int p, bool with_points = false)
+        : prior_(prior), d_(d), p_(p), points_width_(with_points ? d : 0),
           w_(int(prior.rates.size() + 2 * prior.frequencies.size())) {}
 
     int64_t size() const { return size_; }
@@ -82,24 +85,33 @@ class Store {
     int width() const { return w_; }
     const double* x(int64_t slot) const { return X_.data() + slot * d_; }
     const double* y(int64_t slot) const { return Y_.data() + slot * p_; }
-    int64_t oldest() const { return size_ < prior_.store ? 0 : (newest_ + 1) % size_; }  // its slot
+    double born(int64_t slot) const { return born_[size_t(slot)]; }
+    const double* births() const { return born_.data(); }
+    const double* places() const { return tiles_.data(); }
+    const double* points() const { return points_.data(); }
+    int64_t room() const { return room_; }
+    bool full() const { return size_ == prior_.store; }
+    int64_t oldest() const { return full() ? (newest_ + 1) % size_ : 0; }  // its slot
 
     void push(const double* x, const double* y) {
-        if (size_ < prior_.store) reserve(size_ + 1);
-        const int64_t slot = size_ < prior_.store ? size_ : oldest();
-        std::copy(x, x + d_, X_.data() + slot * d_);
-        std::copy(y, y + p_, Y_.data() + slot * p_);
-        place(x, place_.data());
-        set_center(tiles_.data(), w_, slot, place_.data());
-        born_[size_t(slot)] = double(seen_);
-        newest_ = slot, seen_++;
-        if (size_ < prior_.store) size_++;
+        if (!full()) reserve(size_ + 1);
+        put(full() ? oldest() : size_, x, y);
+        if (!full()) size_++;
     }
     // Continue as after so many rows, of which these are the last
     void restore(int64_t n, int64_t seen, const double* X, const double* Y) {
         reserve(n ? n : 1);
-        size_ = 0, newest_ = -1, seen_ = seen - n;
-        for (int64_t i = 0; i < n; i++) push(X + i * d_, Y + i * p_);
+        size_ = n, newest_ = -1, seen_ = seen - n;
+        for (int64_t i = 0; i < n; i++) put(seen_ % n, X + i * d_, Y + i * p_);
+    }
+    void save(double* X, double* Y) const {  // the oldest first
+        each_slot([&](int64_t slot) {
+            X = std::copy(x(slot), x(slot) + d_, X);
+            Y = std::copy(y(slot), y(slot) + p_, Y);
+        });
+    }
+    template <class Body> void each_slot(const Body& body) const {  // the oldest first
+        for (int64_t i = 0, slot = oldest(); i < size_; i++, slot = (slot + 1) % size_) body(slot);
     }
 
     // u (w,), where x is: onlinegp.models.local.distance
@@ -114,25 +126,55 @@ class Store {
             for (int j = 0; j < d_; j++) *u++ = radius[j] * std::sin(frequency[j] * x[j]);
         }
     }
-    // Show all rows that may be near the place u to `nearest`, the newest first: they are often the nearest
-    void scan(const double* u, Nearest& nearest) const {
+    // Show all rows that may be near the place u to `nearest`, the newest first: they are often the nearest. Each block and
+    // its squared distances are shown to `each` as well.
+    template <class Each> void scan(const double* u, Nearest& nearest, const Each& each) const {
         nearest.clear(size_);
         if (!size_) return;
-        if (prior_.fade > 0) scan_blocks<true>(u, nearest);
-        else scan_blocks<false>(u, nearest);
+        if (prior_.fade > 0) scan_blocks<true>(u, nearest, each);
+        else scan_blocks<false>(u, nearest, each);
+    }
+    // Room for at least so many rows, twice as much as before. What fails leaves everything as it is.
+    void reserve(int64_t rows) {
+        if (rows <= room_) return;
+        const int64_t room = room_for(rows);
+        Buffer<double> X(size_t(room * d_)), Y(size_t(room * p_)), tiles(size_t(room * w_)), born{size_t(room)};
+        Buffer<double> points(size_t(room * points_width_));
+        if (room_) {
+            std::copy(X_.data(), X_.data() + room_ * d_, X.data());
+            std::copy(Y_.data(), Y_.data() + room_ * p_, Y.data());
+            std::copy(tiles_.data(), tiles_.data() + room_ * w_, tiles.data());
+            std::copy(points_.data(), points_.data() + room_ * points_width_, points.data());
+            std::copy(born_.data(), born_.data() + room_, born.data());
+        }
+        X_.swap(X), Y_.swap(Y), tiles_.swap(tiles), points_.swap(points), born_.swap(born);
+        room_ = room;
+    }
+    int64_t room_for(int64_t rows) const {  // whole blocks
+        int64_t room = rows < 2 * room_ ? 2 * room_ : rows;
+        if (room > prior_.store) room = prior_.store;
+        return (room + BLOCK - 1) / BLOCK * BLOCK;
     }
 
   private:
     static constexpr double LONGEST = 1e150;
-    static constexpr int TILES = 4, BLOCK = TILES * W<double>;  // rows that are looked at together
 
-    template <bool Fades> void scan_blocks(const double* u, Nearest& nearest) const {
+    void put(int64_t slot, const double* x, const double* y) {
+        std::copy(x, x + d_, X_.data() + slot * d_);
+        std::copy(y, y + p_, Y_.data() + slot * p_);
+        place(x, place_.data());
+        set_center(tiles_.data(), w_, slot, place_.data());
+        if (points_width_) set_center(points_.data(), d_, slot, x);
+        born_[size_t(slot)] = double(seen_);
+        newest_ = slot, seen_++;
+    }
+    template <bool Fades, class Each> void scan_blocks(const double* u, Nearest& nearest, const Each& each) const {
         const int64_t blocks = (size_ + BLOCK - 1) / BLOCK, first = newest_ / BLOCK;
         const int64_t twice = blocks < Nearest::CHUNK / BLOCK ? blocks : Nearest::CHUNK / BLOCK;
         const auto block = [&](int64_t i) { return i <= first ? first - i : blocks + first - i; };
         Vec<double> rank[TILES];
         for (int64_t i = 0; i < twice; i++) {
-            ranks<Fades>(block(i), u, rank);
+            ranks<Fades>(block(i), u, rank, each);
             EACH(n, TILES) store(nearest.ranks() + i * BLOCK + n * W<double>, rank[n]);
         }
         nearest.begin_with(twice * BLOCK);
@@ -141,13 +183,15 @@ class Store {
             show(block(i), rank, nearest);
         }
         for (int64_t i = twice; i < blocks; i++) {
-            ranks<Fades>(block(i), u, rank);
+            ranks<Fades>(block(i), u, rank, each);
             show(block(i), rank, nearest);
         }
     }
     // r2 + fade age of the rows of a block, infinite where there are none
-    template <bool Fades> INLINE void ranks(int64_t block, const double* u, Vec<double>* rank) const {
+    template <bool Fades, class Each>
+    INLINE void ranks(int64_t block, const double* u, Vec<double>* rank, const Each& each) const {
         euclidean<TILES>(tiles_.data() + block * BLOCK * w_, w_, u, rank);
+        each(block, rank);
         if constexpr (Fades)
             EACH(n, TILES) {
                 const Vec<double> born = load(born_.data() + block * BLOCK + n * W<double>);
@@ -158,36 +202,21 @@ class Store {
     }
     INLINE void show(int64_t block, const Vec<double>* rank, Nearest& nearest) const {
         const Vec<double> least = smaller(smaller(rank[0], rank[1]), smaller(rank[2], rank[3]));
-        if (any_at_most(least, nearest.limit())) show_each(block * BLOCK, rank, nearest);
+        if (lanes_at_most(least, nearest.limit())) show_each(block * BLOCK, rank, nearest);
     }
     void show_each(int64_t slot, const Vec<double>* rank, Nearest& nearest) const {
-        for (int n = 0; n < TILES; n++)
-            for (int i = 0; i < W<double>; i++, slot++)
-                if (rank[n][i] <= nearest.limit() && slot < size_)
-                    nearest.add({rank[n][i], int64_t(born_[size_t(slot)]), slot});
-    }
-
-    // Room for at least so many rows, twice as much as before. What fails leaves everything as it is.
-    void reserve(int64_t rows) {
-        if (rows <= room_) return;
-        int64_t room = rows < 2 * room_ ? 2 * room_ : rows;
-        if (room > prior_.store) room = prior_.store;
-        room = (room + BLOCK - 1) / BLOCK * BLOCK;
-        Buffer<double> X(size_t(room * d_)), Y(size_t(room * p_)), tiles(size_t(room * w_)), born{size_t(room)};
-        if (room_) {
-            std::copy(X_.data(), X_.data() + room_ * d_, X.data());
-            std::copy(Y_.data(), Y_.data() + room_ * p_, Y.data());
-            std::copy(tiles_.data(), tiles_.data() + room_ * w_, tiles.data());
-            std::copy(born_.data(), born_.data() + room_, born.data());
-        }
-        X_.swap(X), Y_.swap(Y), tiles_.swap(tiles), born_.swap(born);
-        room_ = room;
+        for (int n = 0; n < TILES; n++, slot += W<double>)
+            for (unsigned near = lanes_at_most(rank[n], nearest.limit()); near; near &= near - 1) {
+                const int i = __builtin_ctz(near);
+                if (rank[n][i] <= nearest.limit() && slot + i < size_)
+                    nearest.add({rank[n][i], int64_t(born_[size_t(slot + i)]), slot + i});
+            }
     }
 
     const LocalPrior& prior_;
-    const int d_, p_, w_;
+    const int d_, p_, points_width_, w_;
     int64_t size_ = 0, seen_ = 0, newest_ = -1, room_ = 0;
-    Buffer<double> X_, Y_, tiles_, born_, place_{size_t(w_)};
+    Buffer<double> X_, Y_, tiles_, points_, born_, place_{size_t(w_)};
 };
 
 }  // namespace onlinegp::ONLINEGP_ISA

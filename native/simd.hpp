@@ -152,16 +152,16 @@ template <class T, int B = ONLINEGP_BYTES> INLINE void add_sums(T* out, Vec<T, B
     out[0] += sum<T, B>(a), out[1] += sum<T, B>(b), out[2] += sum<T, B>(c), out[3] += sum<T, B>(d);
 }
 
-// Whether any lane is at most this
-INLINE bool any_at_most(Vec<double> a, double limit) {
+// The lanes that are at most this, a bit for each
+INLINE unsigned lanes_at_most(Vec<double> a, double limit) {
 #if ONLINEGP_BYTES == 64 && defined(__AVX512F__)
-    return _mm512_cmp_pd_mask((__m512d)a, _mm512_set1_pd(limit), _CMP_LE_OQ) != 0;
+    return _mm512_cmp_pd_mask((__m512d)a, _mm512_set1_pd(limit), _CMP_LE_OQ);
 #elif ONLINEGP_BYTES == 32 && defined(__AVX__)
-    return _mm256_movemask_pd(_mm256_cmp_pd((__m256d)a, _mm256_set1_pd(limit), _CMP_LE_OQ)) != 0;
+    return unsigned(_mm256_movemask_pd(_mm256_cmp_pd((__m256d)a, _mm256_set1_pd(limit), _CMP_LE_OQ)));
 #else
-    bool any = false;
-    for (int i = 0; i < W<double>; i++) any |= a[i] <= limit;
-    return any;
+    unsigned bits = 0;
+    for (int i = 0; i < W<double>; i++) bits |= unsigned(a[i] <= limit) << i;
+    return bits;
 #endif
 }
 

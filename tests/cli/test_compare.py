@@ -117,8 +117,8 @@ def test_a_run_stops_when_its_time_or_memory_is_used_up(data, monkeypatch):
         cut = put_through(contest, tuned_klms(), 8)
     assert cut.stopped == "time"
     assert 0 < cut.figures["scored"] < 1900
-    monkeypatch.setattr(comparison, "MEMORY", 1)
-    monkeypatch.setattr(comparison, "resident", lambda: 2)
+    monkeypatch.setattr(comparison, "MEMORY", 8)
+    monkeypatch.setattr(comparison, "resident", count().__next__)
     assert put_through(contest, tuned_klms(), monotonic() + 1000.0).stopped == "memory"
     nothing = put_through(contest_of(data, LOOK), tuned_klms(), monotonic())
     assert "before any row to score" in nothing.wrong

@@ -21,7 +21,8 @@ from onlinegp.kernels import (
     RationalQuadratic,
 )
 from onlinegp.models.local.learner import LocalLearner, LocalPrior, whitened
-from onlinegp.models.local.native import NativeLocalLearner
+from onlinegp.models.local.native import NativeLocalLearner, NativeResidualLearner
+from onlinegp.models.local.residual import ResidualLearner, ResidualPrior
 
 KERNELS: dict[str, Kernel] = {
     "RBF": RBF(0.9),
@@ -214,3 +215,47 @@ def test_a_model_changes_engines_through_its_contents():
     again.load(readable.dump())
     np.testing.assert_array_equal(again.predict(X).mean, compiled.predict(X).mean)
     assert_same(readable.predict(X[:20]), compiled.predict(X[:20]))
+
+
+RESIDUAL = SETTINGS | {
+    "no neighbors": {"neighbors": 0, "refits": 0},
+    "no refits": {"refits": 0, "learn_power": False},
+    "refits": {"refits": 3, "store": 33, "forgetting": 0.9},
+    "many refits": {"refits": 40, "store": 60},
+    "linear": {"linear": True, "refits": 2},
+    "linear, forgets": {"linear": True, "store": 33, "forgetting": 0.95},
+}
+
+
+@pytest.mark.parametrize("settings", RESIDUAL)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_same_weights_on_residuals(kernel, settings):
+    options = {"noise": 0.01, "neighbors": 21, "store": None, "forgetting": 1.0, **RESIDUAL[settings]}
+    prior = ResidualPrior(KERNELS[kernel], **options)
+    readable, compiled = ResidualLearner(prior, FEATURES, 2), NativeResidualLearner(prior, FEATURES, 2)
+    X, Y = rows(160, outputs=2)
+    found, expected = compiled.run_both(X, Y), readable.run_both(X, Y)
+    for mine, its in zip(found[:2], expected[:2], strict=True):
+        assert_same(mine, its, rtol=1e-7)
+    np.testing.assert_array_equal(found[2], expected[2])
+    scale = np.abs(readable.alpha).max()
+    np.testing.assert_allclose(compiled.alpha, readable.alpha, atol=1e-7 * scale)
+    np.testing.assert_allclose(compiled.residuals, readable.residuals, atol=1e-7)
+    asked = np.vstack([rows(20, seed=1)[0], X[:10]])
+    for mine, its in zip(compiled.predict_both(asked), readable.predict_both(asked), strict=True):
+        assert_same(mine, its, rtol=1e-7)
+    assert compiled.dump().keys() == readable.dump().keys()
+    readable.load(compiled.dump())  # each takes what the other wrote
+    assert_same(compiled.predict(asked), readable.predict(asked), rtol=1e-7)
+
+
+def test_residuals_in_blocks_are_those_of_single_rows_bit_for_bit():
+    prior = ResidualPrior(RBF(0.9), 0.01, 21, 50, 0.99, refits=2, linear=True)
+    X, Y = rows(200)
+    block, single = NativeResidualLearner(prior, FEATURES, 1), NativeResidualLearner(prior, FEATURES, 1)
+    said, _ = block.run(X, Y)
+    one_by_one = [single.run(X[i : i + 1], Y[i : i + 1])[0] for i in range(len(X))]
+    np.testing.assert_array_equal(said.mean, np.vstack([one.mean for one in one_by_one]))
+    np.testing.assert_array_equal(said.std, np.vstack([one.std for one in one_by_one]))
+    for threads in (1, 3):
+        np.testing.assert_array_equal(block.predict(X, threads).mean, single.predict(X, 1).mean)

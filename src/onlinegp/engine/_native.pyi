@@ -75,6 +75,11 @@ class LocalPrior:
     rates: Sequence[float]
     frequencies: Sequence[float]
     radii: Sequence[float]
+    refits: int
+    learn_power: bool
+    linear: bool
+    forgetting: float
+    renewal: Sequence[float]
 
 class Learner:
     @property
@@ -99,6 +104,25 @@ class Local(Learner):
     def nearest(self, X: Doubles) -> Integers: ...
     def save(self) -> tuple[Doubles, Doubles, int]: ...
     def load(self, X: Doubles, Y: Doubles, seen: int) -> None: ...
+
+class Residual(Learner):
+    def __init__(self, prior: LocalPrior, features: int, outputs: int) -> None: ...
+    def nearest(self, X: Doubles) -> Integers: ...
+    def save(self) -> tuple[Doubles, Doubles, int, Doubles, Doubles, float, float, Doubles, Doubles]: ...
+    def load(
+        self,
+        X: Doubles,
+        Y: Doubles,
+        seen: int,
+        alpha: Doubles,
+        r: Doubles,
+        power: float,
+        evidence: float,
+        R: Doubles,
+        z: Doubles,
+    ) -> None: ...
+    def run_both(self, X: Doubles, Y: Doubles) -> tuple[Doubles, Doubles, Doubles, Doubles, Integers]: ...
+    def predict_both(self, X: Doubles, threads: int) -> tuple[Doubles, Doubles, Doubles, Doubles]: ...
 
 StepKind: Any
 

@@ -61,8 +61,11 @@ class LocalLearner(RowLearner):
         return len(self._X.used)
 
     def learn(self, X: Array, Y: Array) -> None:
+        self._append(X, Y, self.prior.store)
+
+    def _append(self, X: Array, Y: Array, most: int | None) -> None:
         for rows, new in ((self._X, X), (self._Y, Y), (self._U, self._distance.places(X))):
-            rows.append(new, self.prior.store)
+            rows.append(new, most)
         self.seen += len(X)
 
     def predict(self, X: Array) -> Gaussian:
@@ -163,3 +166,6 @@ class Rows:
         self._end += len(rows)
         if most is not None:
             self._begin = max(self._begin, self._end - most)
+
+    def remove_first(self) -> None:
+        self._begin += 1

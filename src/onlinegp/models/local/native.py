@@ -1,9 +1,10 @@
-"""The exact GP on the nearest rows, compiled: `LocalLearner` says what it must give."""
+"""The GPs on the nearest rows, compiled: `LocalLearner` and `ResidualLearner` say what they must give."""
 
 from __future__ import annotations
 
 from math import sqrt
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,10 @@ from onlinegp.checks import Array, stored_names
 from onlinegp.engine import _native, thread_count
 from onlinegp.engine.learner import gaussian
 from onlinegp.engine.native import pack_kernel
-from onlinegp.learner import Contents, Sizes
+from onlinegp.learner import Contents, Sizes, nested
 from onlinegp.models.local.distance import Distance
 from onlinegp.models.local.learner import MOST_ROWS, LocalPrior, checked
+from onlinegp.models.local.residual import LINE, ResidualPrior, checked_residuals
 from onlinegp.predictions import Gaussian
 
 
@@ -25,8 +27,11 @@ class NativeLocalLearner:
 
     def __init__(self, prior: LocalPrior, features: int, outputs: int) -> None:
         self.prior, self.features, self.outputs = prior, features, outputs
-        self._core = _native.Local(_packed(prior, features), features, outputs)
+        self._core = self._start()
         self.learn_one = self._core.learn_one  # without a detour
+
+    def _start(self) -> Any:
+        return _native.Local(_packed(self.prior, self.features), self.features, self.outputs)
 
     size = property(attrgetter("_core.size"), doc="The number of rows that are kept.")
     seen = property(attrgetter("_core.seen"), doc="The number of rows learned.")
@@ -66,6 +71,50 @@ class NativeLocalLearner:
     def load(self, contents: Contents) -> None:
         stored_names(contents, ("X", "Y", "seen"), "LocalGP")
         self._core.load(*checked(contents, self.prior, self.features, self.outputs))
+
+
+class NativeResidualLearner(NativeLocalLearner):
+    """The rows of late with their weights and residuals, the power of the variance, and the linear part."""
+
+    prior: ResidualPrior
+
+    def _start(self) -> Any:
+        prior, core = self.prior, _packed(self.prior, self.features)
+        core.refits, core.forgetting = min(prior.refits, MOST_ROWS), prior.forgetting
+        core.learn_power, core.linear = prior.learn_power, prior.linear
+        core.renewal = prior.line(self.features, self.outputs).renewal.tolist()
+        return _native.Residual(core, self.features, self.outputs)
+
+    @property
+    def alpha(self) -> Array:
+        """The weights, (n, p), of the stored rows, the oldest first."""
+        return self._core.save()[3]
+
+    @property
+    def residuals(self) -> Array:
+        """r = y - (K + noise I) alpha, (n, p), as it is kept."""
+        return self._core.save()[4]
+
+    def run_both(self, X: Array, Y: Array) -> tuple[Gaussian, Gaussian, Sizes]:
+        """Predict each row, then learn it; return its own predictions, those of LocalGP, and the sizes."""
+        *both, size = self._core.run_both(np.ascontiguousarray(X), np.ascontiguousarray(Y))
+        return gaussian(*both[:2]), gaussian(*both[2:]), size
+
+    def predict_both(self, X: Array) -> tuple[Gaussian, Gaussian]:
+        """Return its own predictions, and those of LocalGP from the same solution: w'y_N, with the same linear part."""
+        both = self._core.predict_both(np.ascontiguousarray(X), thread_count())
+        return gaussian(*both[:2]), gaussian(*both[2:])
+
+    def dump(self) -> Contents:
+        X, Y, seen, alpha, r, power, evidence, R, z = self._core.save()
+        own = {"X": X, "Y": Y, "seen": seen, "alpha": alpha, "r": r, "power": power, "evidence": evidence}
+        return own | (nested(LINE, {"R": R, "z": z, "seen": seen}) if self.prior.linear else {})
+
+    def load(self, contents: Contents) -> None:
+        X, Y, seen, alpha, r, power, evidence, line = checked_residuals(
+            contents, self.prior, self.features, self.outputs
+        )
+        self._core.load(X, Y, seen, alpha, r, power, evidence, line.R, line.z)
 
 
 def _packed(prior: LocalPrior, features: int) -> _native.LocalPrior:

@@ -32,6 +32,9 @@ from onlinegp.models.local.learner import LocalLearner, LocalPrior, Rows, checke
 from onlinegp.predictions import Gaussian
 from onlinegp.recipes.update import TINIEST
 
+NOTHING = (
+    1e-16  # of the squared error of a new row: which of several smaller residuals is the largest, rounding decides
+)
 LINE = "line"  # the name of the linear part in contents
 
 
@@ -50,6 +53,11 @@ class ResidualPrior(LocalPrior):
     learn_power: bool = True
     linear: bool = False
 
+    @property
+    def local(self) -> LocalPrior:
+        """What LocalGP is told that finds the same neighbors and solves the same."""
+        return LocalPrior(self.kernel, self.noise, self.neighbors, self.store, self.forgetting)
+
     def line(self, features: int, outputs: int) -> LinearLearner:
         """Return the linear part before any row: its weights have the variance one, as has each row that it learns."""
         return LinearLearner(features, outputs, noise=1.0, prior=1.0, forgetting=self.forgetting, intercept=True)
@@ -61,13 +69,14 @@ class Answer(NamedTuple):
     Attributes
     ----------
     near : the places of its neighbors
-    rest, local : (p,), the mean k'alpha + w'r_N, and that of LocalGP, w'y_N; both without the linear part
+    alone, rest, local : (p,), k'alpha; the mean k'alpha + w'r_N; that of LocalGP, w'y_N; all without the linear part
     variance : that of y without the linear part
     g : (d + 1,), the coefficients of the linear part
     line, doubt : (p,), its mean g'b; its variance
     """
 
     near: NDArray[np.int64]
+    alone: Array
     rest: Array
     local: Array
     variance: float
@@ -125,12 +134,15 @@ class ResidualLearner(LocalLearner):
 
     def _ask(self, x: Array) -> Answer:
         k, near = self._covariances(x, np.array([self.seen]))[0], self.neighbors(x)
-        p, h = self.outputs, np.append(x[0], 1.0)
-        sums, variance = self._answer(x, near, np.hstack([self._Y.used[near], self.residuals[near], self._H(near)]))
+        p, h = self.outputs, _H(x)[0]
+        sums, variance = self._answer(
+            x, near, np.hstack([self._Y.used[near], self.residuals[near], _H(self._X.used[near])])
+        )
         g, line, doubt = h - sums[2 * p :], np.zeros(p), 0.0
         if self.prior.linear:
             line, doubt = self._line.predict_row(g)
-        return Answer(near, k @ self.alpha + sums[p : 2 * p], sums[:p], variance, g, line, doubt)
+        alone = k @ self.alpha
+        return Answer(near, alone, alone + sums[p : 2 * p], sums[:p], variance, g, line, doubt)
 
     def _both(self, answer: Answer) -> tuple[Array, Array, float, float]:
         """Return both means, and the variances of y that go with them."""
@@ -146,32 +158,48 @@ class ResidualLearner(LocalLearner):
         if self.prior.linear:
             std = np.sqrt(answer.variance)
             self._line.learn_row(answer.g / std, e / std)
-        near = answer.near
-        if self.size == self.prior.store:
-            self._remove_oldest()
-            near = near[near > 0] - 1
+        worst = self._worst(answer.near, y - answer.alone - self._line_at(x)[0])
         for rows in (self._alpha, self._r):
-            rows.append(np.zeros((1, self.outputs)), self.prior.store)
-        super().learn(x, y[None, :])
-        self._refit(near)
+            rows.append(np.zeros((1, self.outputs)), None)
+        self._append(x, y[None, :], None)
+        self._refit(worst)
+        if self.prior.store is not None and self.size > self.prior.store:
+            self._remove_oldest()
 
-    def _refit(self, near: NDArray[np.int64]) -> None:
+    def _worst(self, near: NDArray[np.int64], e: Array) -> NDArray[np.int64]:
+        """Return the neighbors with the largest residuals, without a row that is about to leave; e is the new row's."""
+        if self.size == self.prior.store:
+            near = near[near > 0]
+        misfit = (self._unexplained(near) ** 2).sum(axis=1)
+        misfit[misfit <= NOTHING * (e**2).sum()] = 0.0
+        with np.errstate(over="ignore"):
+            rounded = misfit.astype(np.float32)  # so that copies are equal, and the nearer comes first
+        return near[np.argsort(-rounded, kind="stable")[: self.prior.refits]]
+
+    def _unexplained(self, rows: NDArray[np.int64]) -> Array:
+        """Return what the weights and the linear part leave of y at these rows, r - H b."""
+        return self.residuals[rows] - self._line_at(self._X.used[rows])
+
+    def _line_at(self, X: Array) -> Array:
+        """Return the linear part at rows X, H b, (m, p)."""
+        return _H(X) @ self._line.w if self.prior.linear else np.zeros((len(X), self.outputs))
+
+    def _refit(self, worst: NDArray[np.int64]) -> None:
         """Solve for the weights of the newest row and of the neighbors that fit worst."""
-        b = self._line.w if self.prior.linear else np.zeros((self.features + 1, self.outputs))
-        misfit = ((self.residuals[near] - self._H(near) @ b) ** 2).sum(axis=1)
-        worst = near[np.argsort(-misfit, kind="stable")[: self.prior.refits]]
         B = np.append(self.size - 1, worst)
         K = self._covariances(self._X.used[B], self._times()[B])
         self.residuals[B] = self._Y.used[B] - K @ self.alpha - self.prior.noise * self.alpha[B]
-        delta = solved(K[:, B] + self.prior.noise * np.eye(len(B)), self.residuals[B] - self._H(B) @ b)
+        delta = solved(K[:, B] + self.prior.noise * np.eye(len(B)), self._unexplained(B))
         self.alpha[B] += delta
         self.residuals[:] -= K.T @ delta
         self.residuals[B] -= self.prior.noise * delta
 
     def _remove_oldest(self) -> None:
-        """Take the weight of the oldest row out of the residuals, r += K[:, i] alpha_i; the row itself leaves later."""
+        """Remove the oldest row and what it taught: r += K[:, i] alpha_i."""
         k = self._covariances(self._X.used[:1], self._times()[:1])
         self.residuals[:] += k.T @ self.alpha[:1]
+        for rows in (self._X, self._Y, self._U, self._alpha, self._r):
+            rows.remove_first()
 
     def _covariances(self, X: Array, times: Array) -> Array:
         """Return k(x, z) a^|t - u| of rows x of these times t, (m,), and all stored rows z, (m, n)."""
@@ -180,9 +208,6 @@ class ResidualLearner(LocalLearner):
 
     def _times(self) -> Array:
         return self.seen - self._ages()
-
-    def _H(self, rows: NDArray[np.int64]) -> Array:
-        return np.hstack([self._X.used[rows], np.ones((len(rows), 1))])
 
     def dump(self) -> Contents:
         own = {"alpha": self.alpha.copy(), "r": self.residuals.copy(), "power": self.power, "evidence": self.evidence}
@@ -194,7 +219,7 @@ class ResidualLearner(LocalLearner):
             contents, self.prior, self.features, self.outputs
         )
         self._clear()
-        super().learn(X, Y)
+        self._append(X, Y, None)
         self._alpha.append(alpha, None)
         self._r.append(r, None)
         self.seen, self.power, self.evidence, self._line = seen, power, evidence, line
@@ -218,9 +243,17 @@ def checked_residuals(
     if not (power > 0.0 and evidence >= 1.0):
         raise ValueError(f"power must be positive and evidence at least 1, got {power} and {evidence}.")
     line = prior.line(features, outputs)
-    if prior.linear or len(own) < len(contents):
+    if not prior.linear and len(own) < len(contents):
+        raise ValueError("ResidualGP has no linear part here, and the contents have one. Use linear=True.")
+    if prior.linear:
         line.load(inside(LINE, contents))
+        if line.seen != seen:
+            raise ValueError(f"the linear part must have seen {seen} rows as the rest, got {line.seen}.")
     return X, Y, seen, alpha, r, power, evidence, line
+
+
+def _H(X: Array) -> Array:
+    return np.hstack([X, np.ones((len(X), 1))])
 
 
 def _gaussians(said: list[tuple[Array, Array, float, float]], outputs: int) -> tuple[Gaussian, Gaussian]:

@@ -7,14 +7,17 @@ from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 from onlinegp.checks import Array, choice, count, fraction, positive
+from onlinegp.engine import by_engine
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.kernels.spec import columns
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.linear.information import rotations
 from onlinegp.models.local.local_gp import STORE
 from onlinegp.models.local.residual import ResidualLearner, ResidualPrior
 from onlinegp.models.moves import FORGETTING, Move
 from onlinegp.models.recipe import parameters
+from onlinegp.recipes.multiplications import kernel_row, solution
 
 
 @parameters
@@ -105,8 +108,23 @@ class ResidualGP(OnlineRegressor):
 
     def start(self, features: int, outputs: int) -> Learner:
         prior = self._prior()
-        choice(("auto", "native", "python"), engine=self.engine)
-        return ResidualLearner(prior, features, outputs)
+
+        def native() -> Learner:
+            from onlinegp.models.local.native import NativeResidualLearner
+
+            return NativeResidualLearner(prior, features, outputs)
+
+        return by_engine(self.engine, native, lambda: ResidualLearner(prior, features, outputs))
+
+    def multiplications(self, size: float, features: int) -> float:
+        """Return those of a kernel row for the new row, each refit and a row that leaves, and of k neighbors."""
+        n, k = size, min(self.neighbors, size)
+        block, leaves = 1 + min(self.refits, k), int(self.store is not None and n >= self.store)
+        rows = (block + leaves) * kernel_row(n, features) + features * n + (2 * block + leaves) * n
+        values = 3 + (features + 1 if self.linear else 0)  # k, y, r, and the inputs for a linear part
+        neighbors = kernel_row(k * (k + 1) / 2, features) + (k**3 - k) / 6 + values * k * (k + 1) / 2
+        line = rotations(features + 1, forgets=self.forgetting < 1.0) if self.linear else 0.0
+        return rows + neighbors + solution(block) + line
 
     @property
     def alpha_(self) -> Array:
