@@ -114,6 +114,7 @@ WRAPPED = {
     "Conformal-HeavyTailed": ogp.Conformal(ogp.HeavyTailed(LINEAR["LinearRLS"])),
     "Mixture": ogp.Mixture([MODELS["KRLST"], LINEAR["LinearRLS"], MODELS["KNLMS"]]),
     "Mixture-named": ogp.Mixture([("gp", MODELS["OnlineGP-budget"]), ("line", LINEAR["LinearRLS-python"])], fade=1.0),
+    "Mixture-shared": ogp.Mixture([LOCAL["LocalGP-store"], ogp.HeavyTailed(LOCAL["ResidualGP-store"])], gate=1.0),
     "Scaled-Mixture": ogp.Scaled(
         ogp.Mixture([ogp.HeavyTailed(MODELS["KRLST"]), ogp.Calibrated(LINEAR["LinearRLS"])], weights=(0.0, -3.0)),
         rows=40,

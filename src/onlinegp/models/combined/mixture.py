@@ -14,7 +14,8 @@ from onlinegp.engine.tracking import LEAST, fading_means, fading_weights, keep_o
 from onlinegp.learner import Contents, Learner, Sizes, inside, nested
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import ROWS
-from onlinegp.models.combined.together import FEW, in_blocks, run_together
+from onlinegp.models.combined.shared import predict_member, run_member, share_rows
+from onlinegp.models.combined.together import FEW, in_blocks, together
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import MixtureOf, Predictions
 
@@ -38,6 +39,8 @@ class Mixture(OnlineRegressor):
 
     Members see the same rows and learn as each would alone, on several threads. The sum of their costs is paid; use it
     where no model is known to be the best, or where the best one changes. Not for members that say nearly the same.
+    A :class:`ResidualGP` and a :class:`LocalGP` of the same kernel and parameters share their rows and their solution:
+    both cost what the first costs alone.
 
     Parameters
     ----------
@@ -177,6 +180,12 @@ class MixtureLearner:
 
     def __init__(self, members: dict[str, Learner], fade: float, log_weights: Array, gate: float = 0.0) -> None:
         self.members, self.fade, self.log_weights, self.seen = members, fade, log_weights, 0
+        self._shared = share_rows(members)
+        self._running = {
+            name: [one for one, source in self._shared.items() if source == name]
+            for name in members
+            if name not in self._shared
+        }  # and who shares their rows
         self.gate, self._keep = gate, keep_of(HALF_LIFE)
         self._total, self._count = np.zeros(len(members)), np.zeros(len(members))  # of log std
         first = next(iter(members.values()))
@@ -202,7 +211,12 @@ class MixtureLearner:
         return Predictions.joined([said for said, _ in blocks]), np.concatenate([size for _, size in blocks])
 
     def _run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
-        ran = run_together(list(self.members.values()), X, Y)
+        by_name: dict[str, tuple[Predictions, Sizes]] = {}
+        for part in together(
+            lambda name: run_member(self.members, name, self._running[name], X, Y), [*self._running], len(X)
+        ):
+            by_name |= part
+        ran = [by_name[name] for name in self.members]
         said = tuple(predictions for predictions, _ in ran)
         densities = np.stack([one.log_density(Y).sum(axis=1) for one in said], axis=1)
         weights = fading_weights(densities, self.fade, self.log_weights)
@@ -213,7 +227,10 @@ class MixtureLearner:
         return self._mixed(weights, said), np.max([size for _, size in ran], axis=0)
 
     def predict(self, X: Array) -> Predictions:
-        return self._now(tuple(member.predict(X) for member in self.members.values()))
+        by_name: dict[str, Predictions] = {}
+        for name, sharing in self._running.items():
+            by_name |= predict_member(self.members, name, sharing, X)
+        return self._now(tuple(by_name[name] for name in self.members))
 
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
         return self._now(tuple(member.skip(X, Y) for member in self.members.values()))
@@ -264,8 +281,8 @@ class MixtureLearner:
         if not (np.all(count >= 0.0) and np.all(np.abs(total) <= LEAST_SURE * (count + 1e-9))):
             raise ValueError(f"total and count must be a sum of logarithms and its weight, got {total!r}, {count!r}.")
         self.seen = stored_number("seen", own["seen"], int)
-        for name, member in self.members.items():
-            member.load(inside(name, contents))
+        for name in (*self._running, *self._shared):  # rows that are shared, after those whose they are
+            self.members[name].load(inside(name, contents))
         self.log_weights, self._total, self._count = log_weights, total.copy(), count.copy()
 
 

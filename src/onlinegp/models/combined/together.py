@@ -9,10 +9,7 @@ from functools import partial
 from time import perf_counter
 from typing import TypeVar
 
-from onlinegp.checks import Array
 from onlinegp.engine import thread_count
-from onlinegp.learner import Learner, Sizes
-from onlinegp.predictions import Predictions
 
 BLOCK = 250  # rows between the first two looks at signals
 SHORT, LONG = 0.02, 0.1  # seconds between two looks
@@ -21,13 +18,13 @@ FEW = 50  # rows, below which starting threads costs more than it gives
 T = TypeVar("T")
 
 
-def run_together(learners: Sequence[Learner], X: Array, Y: Array) -> list[tuple[Predictions, Sizes]]:
-    """Let each learner run the rows; compiled ones release the interpreter's lock."""
-    threads = min(len(learners), thread_count())
-    if len(X) < FEW or threads == 1:
-        return [learner.run(X, Y) for learner in learners]
+def together(work: Callable[[str], T], names: Sequence[str], rows: int) -> list[T]:
+    """Return what `work` returns for each name, on several threads; compiled learners do not hold Python's lock."""
+    threads = min(len(names), thread_count())
+    if rows < FEW or threads == 1:
+        return [work(name) for name in names]
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(lambda learner: learner.run(X, Y), learners))
+        return list(pool.map(work, names))
 
 
 def in_blocks(work: Callable[[slice], T], rows: int) -> list[T]:

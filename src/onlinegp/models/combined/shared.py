@@ -1,0 +1,123 @@
+"""Members of a mixture that need one store of rows: a ResidualGP and a LocalGP with the same kernel and parameters.
+
+A ResidualGP solves what a LocalGP solves, and gives both means (`run_both`). So the LocalGP beside it is not run: its
+place is taken by `SharedRows`, and its wrappers, such as `HeavyTailed`, follow the other's second prediction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from onlinegp.checks import Array
+from onlinegp.learner import Contents, Learner, RowLearner, Sizes
+from onlinegp.models.combined.base import OuterLearner, SpreadLearner, innermost_learner
+from onlinegp.models.local.learner import LocalLearner, LocalPrior
+from onlinegp.models.local.residual import ResidualPrior
+from onlinegp.predictions import Predictions
+
+Change = Callable[[SpreadLearner, Predictions], Predictions]
+Ran = dict[str, tuple[Predictions, Sizes]]
+
+
+class SharedRows(RowLearner):
+    """A LocalGP whose rows are those of a ResidualGP, `source`."""
+
+    def __init__(self, source: Any) -> None:
+        self.source, self.features, self.outputs = source, source.features, source.outputs
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return self.source.size
+
+    @property
+    def seen(self) -> int:  # type: ignore[override]
+        return self.source.seen
+
+    def learn(self, X: Array, Y: Array) -> None:
+        raise TypeError("SharedRows learns with its source.")
+
+    def predict(self, X: Array) -> Predictions:
+        return self.source.predict_both(X)[1]
+
+    def dump(self) -> Contents:
+        contents = self.source.dump()
+        return {name: contents[name] for name in ("X", "Y", "seen")}
+
+    def load(self, contents: Contents) -> None:
+        """Check that these are the rows of the source, which has loaded its own."""
+        own = self.dump()
+        if contents.keys() != own.keys() or not all(np.array_equal(contents[name], own[name]) for name in own):
+            raise ValueError("LocalGP must hold the rows of the ResidualGP beside it, got others.")
+
+
+def share_rows(members: dict[str, Learner]) -> dict[str, str]:
+    """Let each LocalGP use the rows of a ResidualGP that would keep the same; return which uses whose, by name."""
+    shared = {}
+    for name, member in members.items():
+        for other, candidate in members.items():
+            if _keeps_the_same(member, candidate):
+                members[name] = _with_rows(member, SharedRows(innermost_learner(candidate)))
+                shared[name] = other
+                break
+    return shared
+
+
+def run_member(members: Mapping[str, Learner], name: str, sharing: list[str], X: Array, Y: Array) -> Ran:
+    """Let a member run the rows; return what it and those that share its rows predicted, by name."""
+    if not sharing:
+        return {name: members[name].run(X, Y)}
+    source: Any = innermost_learner(members[name])
+    before = source.seen
+    own, local, size = source.run_both(X, Y)
+
+    def change(outer: SpreadLearner, said: Predictions) -> Predictions:
+        return outer.along(said, Y, before)
+
+    return {one: (changed(members[one], own if one == name else local, change), size) for one in (name, *sharing)}
+
+
+def predict_member(members: Mapping[str, Learner], name: str, sharing: list[str], X: Array) -> dict[str, Predictions]:
+    """Return what a member and those that share its rows predict, by name."""
+    if not sharing:
+        return {name: members[name].predict(X)}
+    source: Any = innermost_learner(members[name])
+    own, local = source.predict_both(X)
+
+    def change(outer: SpreadLearner, said: Predictions) -> Predictions:
+        return outer.now(said)
+
+    return {one: changed(members[one], own if one == name else local, change) for one in (name, *sharing)}
+
+
+def changed(learner: Learner, said: Predictions, change: Change) -> Predictions:
+    """Return what a learner makes of the predictions of its innermost one."""
+    if not isinstance(learner, SpreadLearner):
+        return said
+    return change(learner, changed(learner.inner, said, change))
+
+
+def _keeps_the_same(member: Learner, candidate: Learner) -> bool:
+    """Whether a LocalGP, and a ResidualGP of the same engine, are wrapped in what changes predictions alone."""
+    local, residual = innermost_learner(member), innermost_learner(candidate)
+    prior, other = getattr(local, "prior", None), getattr(residual, "prior", None)
+    if type(prior) is not LocalPrior or type(other) is not ResidualPrior or other.linear or prior != other.local:
+        return False
+    same_engine = isinstance(local, LocalLearner) == isinstance(residual, LocalLearner)
+    return same_engine and _only_spreads(member) and _only_spreads(candidate)
+
+
+def _only_spreads(learner: Learner) -> bool:
+    while isinstance(learner, SpreadLearner):
+        learner = learner.inner
+    return not isinstance(learner, OuterLearner)
+
+
+def _with_rows(learner: Learner, rows: SharedRows) -> Learner:
+    """Return a learner with other rows inside."""
+    if not isinstance(learner, SpreadLearner):
+        return rows
+    learner.inner = _with_rows(learner.inner, rows)
+    return learner
