@@ -60,6 +60,11 @@ def local(X: np.ndarray, y: np.ndarray) -> ogp.OnlineRegressor:
     return ogp.LocalGP(best.kernel, noise=best.noise)
 
 
+def residual(X: np.ndarray, y: np.ndarray) -> ogp.OnlineRegressor:
+    best = tuned(X, y)
+    return ogp.ResidualGP(best.kernel, noise=best.noise)
+
+
 def tuned(X: np.ndarray, y: np.ndarray) -> Hyperparameters:
     return likely_kernels(X[:TUNED], y[:TUNED], families=(MATERN, SMOOTH))[0]
 
@@ -158,7 +163,7 @@ def main() -> None:
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--models", default="")
     args = parser.parse_args()
-    models = {"auto": auto, "krlst": krlst, "local": local, "linear": linear} | competitors()
+    models = {"auto": auto, "krlst": krlst, "local": local, "residual": residual, "linear": linear} | competitors()
     chosen = [name for name in args.models.split(",") if name] or list(models)
     print(f"{'set':<10} {'model':<14} {'nMSE':>9} {'NLPD':>8} {'covers':>7} {'us/row':>8} {'tuning':>8}")
     for name in args.sets.split(","):

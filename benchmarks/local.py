@@ -1,4 +1,8 @@
-"""The GP on the nearest rows: 5,000 and 100,000 of them kept, beside NumPy and beside the limit; on two threads too."""
+"""The GPs on the nearest rows, beside NumPy and beside the limit.
+
+`LocalGP` predicts with 5,000 and 100,000 rows kept, on one thread and on two. `ResidualGP` predicts and learns one row
+at a time, with 1,000 to 100,000 rows.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,15 @@ from onlinegp.kernels import RBF
 D, NEIGHBORS, NOISE = 8, 64, 1e-2
 STORES = {5_000: 40, 100_000: 8}  # rows kept, and rows asked for in one call
 TARGETS_US = {5_000: 20.0, 100_000: 300.0}  # on AVX-512
+RESIDUAL = {
+    (1_000, 1): None,
+    (5_000, 0): None,
+    (5_000, 1): 30.0,
+    (10_000, 1): None,
+    (50_000, 1): 180.0,
+    (100_000, 1): None,
+}
+CALLS = 40  # rows that are learned, one a call
 
 
 def numpy_twin(X: np.ndarray, y: np.ndarray, questions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -40,10 +53,51 @@ def limit_seconds(rows: int, threads: int) -> float:
     """The scan (a difference, a product and a sum a value, or its bytes), the kernel matrix, the Cholesky factor."""
     values = rows * D
     arithmetic = 3.0 * values / limits.lanes() / limits.mixed_rate()
-    memory = 8.0 * values / limits.bandwidth(8 * values, threads=threads)
+    memory = 8.0 * values / limits.bandwidth(8 * values, threads=threads) if rows else 0.0
     matrix = limits.row_seconds(NEIGHBORS**2 / 2, D)
     factor = NEIGHBORS**3 / 6 / limits.lanes() / limits.fma_rate()
     return max(arithmetic / threads, memory) + (matrix + factor) / threads
+
+
+def residual_limit_seconds(rows: int, refits: int) -> float:
+    """The same with the exponential of each row, and for each refit a kernel row, a dot product and a subtraction.
+
+    The bytes are those of the coordinates, once for the prediction and once for all refits.
+    """
+    row = (3 * D + limits.EXP + 2) * rows / limits.lanes() / limits.mixed_rate()
+    refit = limits.row_seconds(rows, D, passes=2)
+    memory = 8.0 * rows * D / limits.bandwidth(8 * rows * D, threads=1)
+    neighbors = limit_seconds(0, 1)
+    return max(row, memory) + (max(refits * refit, memory) if refits else 0.0) + neighbors
+
+
+def residual(repeats: int) -> list[dict]:
+    """Return the rows of the table for ResidualGP: one call for each row, which is predicted and learned."""
+    return [_residual_row(rows, refits, target, repeats) for (rows, refits), target in RESIDUAL.items()]
+
+
+def _residual_row(rows: int, refits: int, target: float | None, repeats: int) -> dict:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((rows + CALLS, D))
+    Y = (np.sin(X[:, 0]) + 0.1 * rng.standard_normal(len(X)))[:, None]
+    made = ogp.ResidualGP(RBF(2.0), noise=NOISE, neighbors=0, refits=0, power="fixed").start(D, 1)
+    made.learn(X[:rows], Y[:rows])
+    learner = ogp.ResidualGP(RBF(2.0), noise=NOISE, neighbors=NEIGHBORS, refits=refits).start(D, 1)
+    best: dict[str, float] = {}
+    for _ in range(2 * repeats):
+        learner.load(made.dump())
+        for i in range(rows, rows + CALLS):
+            _keep(best, "onlinegp", X[:1], lambda i=i: learner.run(X[i : i + 1], Y[i : i + 1]))
+    limit = residual_limit_seconds(rows, refits)
+    return {
+        "case": f"ResidualGP, {rows} rows, {refits} refit{'s' * (refits != 1)}, one at a time",
+        "centers": float(NEIGHBORS),
+        "us": {"onlinegp": 1e6 * best["onlinegp"], "limit": 1e6 * limit},
+        "bound": "arithmetic" if rows < 50_000 else "memory",
+        "share of limit": limit / best["onlinegp"],
+        "target [us]": target,
+        "targets": (None, None, None),
+    }
 
 
 def local(repeats: int) -> list[dict]:

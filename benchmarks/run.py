@@ -18,7 +18,7 @@ from fleet import fleet
 from interrupts import interrupts, lines
 
 import onlinegp as ogp
-from local import local
+from local import local, residual
 
 
 class Least:
@@ -168,6 +168,8 @@ def main() -> None:
         results += fleet(args.repeats)
     if args.only in "LocalGP":
         results += local(args.repeats)
+    if args.only in "ResidualGP":
+        results += residual(args.repeats)
     print(table(results))
     for r in results:
         if r.get("speed-up", 1.0) != 1.0:

@@ -135,6 +135,7 @@ def streams(folder: Path) -> Iterator[str]:
             "Auto": accuracy.auto,
             "KRLST": accuracy.krlst,
             "LocalGP": accuracy.local,
+            "ResidualGP": accuracy.residual,
             "LinearRLS": accuracy.linear,
         }
         error, nlpd, inside, _ = accuracy.scored(build[model], *accuracy.standard(folder, stream))
