@@ -344,6 +344,7 @@ class ResidualModel final : public Residual {
             alpha(o)[slot] = delta_[size_t(o)];
             r(o)[slot] = new_r_[size_t(o)];
         }
+        if (leaves >= 0) refit_around(left_x_.data());
     }
     // The neighbors with the largest residuals, without a row that is about to leave
     void choose_refits(int64_t leaves) {
@@ -389,10 +390,7 @@ class ResidualModel final : public Residual {
             A_[size_t(i * m)] = k[slot];
             for (int64_t j = 1; j <= i; j++) A_[size_t(i * m + j)] = row[refits_[size_t(j - 1)].slot];
             A_[size_t(i * m + i)] += noise;
-            for (int64_t o = 0; o < p_; o++) {  // afresh, so that roundings do not add up
-                r(o)[slot] = store_.y(slot)[o] - dot(row, alpha(o), n) - noise * alpha(o)[slot];
-                delta_[size_t(i * p_ + o)] = r(o)[slot] - line(store_.x(slot), o);
-            }
+            refresh(slot, row, delta_.data() + i * p_);
         }
         solve_block(m, p_, A_.data(), delta_.data(), scale_.data());
         for (int64_t o = 0; o < p_; o++) {
@@ -402,19 +400,47 @@ class ResidualModel final : public Residual {
                 const int64_t slot = refits_[size_t(i - 1)].slot;
                 const double delta = delta_[size_t(i * p_ + o)];
                 new_r_[size_t(o)] -= delta * k[slot];
-                subtract(n, delta, points_[size_t(i - 1)].k, r(o));
-                r(o)[slot] -= noise * delta;
-                alpha(o)[slot] += delta;
+                change(n, o, slot, points_[size_t(i - 1)].k, delta);
             }
         }
     }
     // Take out what a row taught, whose covariances are the last: r += K[:, i] alpha_i
     void remove(int64_t slot) {
+        std::copy(store_.x(slot), store_.x(slot) + d_, left_x_.data());
         for (int64_t o = 0; o < p_; o++) {
             const double weight = alpha(o)[slot];
             subtract(store_.size(), -weight, points_.back().k, r(o));
             new_r_[size_t(o)] += weight * next_.k[size_t(slot)];
         }
+    }
+
+    // Solve for the weights of the rows nearest to one that left: they take over what it taught
+    void refit_around(const double* x) {
+        const int64_t n = store_.size(), m = std::min(prior_.refits + 1, next_.question.search(x));
+        refits_.clear();
+        for (int64_t i = 0; i < m; i++) refits_.push_back(next_.question[i]);
+        fill_rows(-1);
+        for (int64_t i = 0; i < m; i++) {
+            for (int64_t j = 0; j <= i; j++) A_[size_t(i * m + j)] = points_[size_t(i)].k[refits_[size_t(j)].slot];
+            A_[size_t(i * m + i)] += prior_.noise;
+            refresh(refits_[size_t(i)].slot, points_[size_t(i)].k, delta_.data() + i * p_);
+        }
+        solve_block(m, p_, A_.data(), delta_.data(), scale_.data());
+        for (int64_t o = 0; o < p_; o++)
+            for (int64_t i = 0; i < m; i++) change(n, o, refits_[size_t(i)].slot, points_[size_t(i)].k, delta_[size_t(i * p_ + o)]);
+    }
+    // The residual of a row from scratch, so that roundings do not add up; error (p,) is what the linear part leaves of it
+    void refresh(int64_t slot, const double* row, double* error) {
+        for (int64_t o = 0; o < p_; o++) {
+            r(o)[slot] = store_.y(slot)[o] - dot(row, alpha(o), store_.size()) - prior_.noise * alpha(o)[slot];
+            error[o] = r(o)[slot] - line(store_.x(slot), o);
+        }
+    }
+    // Change the weight of a row, and the residuals with it
+    void change(int64_t n, int64_t o, int64_t slot, const double* row, double delta) {
+        subtract(n, delta, row, r(o));
+        r(o)[slot] -= prior_.noise * delta;
+        alpha(o)[slot] += delta;
     }
 
     double* alpha(int64_t o) { return alpha_.data() + o * room_; }
@@ -456,7 +482,7 @@ class ResidualModel final : public Residual {
     int64_t room_ = 0, block_ = 0, row_ = 0;
     Buffer<double> alpha_, r_;  // (p, room)
     Asked next_;
-    Buffer<double> error_{size_t(p_)}, new_r_{size_t(p_)};
+    Buffer<double> error_{size_t(p_)}, new_r_{size_t(p_)}, left_x_{size_t(d_)};
     std::vector<Near> refits_;                // the rows to refit
     std::vector<Covariances::Point> points_;  // these, and the row that leaves; their covariances are in rows_
     Buffer<double> rows_, places_, A_, delta_, scale_;

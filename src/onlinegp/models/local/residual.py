@@ -13,6 +13,10 @@ residual. What they miss is a GP on r, of which the nearest rows N tell most:
 An update is an exact step of block coordinate descent on 1/2 a'(K + noise I)a - y'a, which never rises. The mean is
 exact for any alpha if N holds all rows, and for any N if r = 0. K is that of `learner`: it fades with forgetting.
 
+A row i that leaves a full store takes its weight along, r += K[:, i] alpha_i. The weights of the `refits` + 1 rows
+nearest to it are then solved for, so that they take over what it taught: without that, weights that balanced each other
+would be left alone, and grow with every row that leaves.
+
 A linear part, y = h'b + f(x) with h = [x, 1], is learned by least squares from the errors of the rest, whose
 coefficients are g = h - H_N'w and whose variance is var(x); it adds g'b to the mean, and the weights learn r - H b.
 """
@@ -162,9 +166,11 @@ class ResidualLearner(LocalLearner):
         for rows in (self._alpha, self._r):
             rows.append(np.zeros((1, self.outputs)), None)
         self._append(x, y[None, :], None)
-        self._refit(worst)
+        self._refit(np.append(self.size - 1, worst))
         if self.prior.store is not None and self.size > self.prior.store:
+            left = self._X.used[:1].copy()
             self._remove_oldest()
+            self._refit(self.neighbors(left)[: self.prior.refits + 1])
 
     def _worst(self, near: NDArray[np.int64], e: Array) -> NDArray[np.int64]:
         """Return the neighbors with the largest residuals, without a row that is about to leave; e is the new row's."""
@@ -184,9 +190,8 @@ class ResidualLearner(LocalLearner):
         """Return the linear part at rows X, H b, (m, p)."""
         return _H(X) @ self._line.w if self.prior.linear else np.zeros((len(X), self.outputs))
 
-    def _refit(self, worst: NDArray[np.int64]) -> None:
-        """Solve for the weights of the newest row and of the neighbors that fit worst."""
-        B = np.append(self.size - 1, worst)
+    def _refit(self, B: NDArray[np.int64]) -> None:
+        """Solve for the weights of these rows, with the others as they are."""
         K = self._covariances(self._X.used[B], self._times()[B])
         self.residuals[B] = self._Y.used[B] - K @ self.alpha - self.prior.noise * self.alpha[B]
         delta = solved(K[:, B] + self.prior.noise * np.eye(len(B)), self._unexplained(B))
