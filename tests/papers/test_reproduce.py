@@ -18,7 +18,7 @@ from onlinegp.cli import main
 from onlinegp.kernels import RBF
 from onlinegp.papers.common import decimals, run_jobs
 from onlinegp.papers.reproduction import label, reproduce, write
-from onlinegp.papers.vanvaerenbergh2016relationship import beta, fig1, fig2, fig3
+from onlinegp.papers.vanvaerenbergh2016relationship import beta, fig1, fig2, fig3, residual
 from onlinegp.papers.vanvaerenbergh2016relationship.algorithms import growing, tracker
 from onlinegp.papers.vanvaerenbergh2016relationship.arm import Arm
 from onlinegp.papers.vanvaerenbergh2016relationship.channel import Channel, identification
@@ -180,6 +180,50 @@ def test_figure_2_on_kin40k(kin40k, expected):
 def test_the_expected_numbers_of_figure_2_bear_the_statements_out(expected):
     for where in ("KIN40K", "robot arm"):
         check_statements(expected[where]["fig2"], list(script.AT))
+
+
+# The GP on current residuals
+
+
+def check_residual(curves, within):
+    end = {name: values[-1] for name, values in curves.items()}
+    assert end["ResidualGP, 1 refit"] < end["ResidualGP, 0 refits"] < end["LocalGP"] < end["KLMS"]
+    assert abs(end["ResidualGP, 1 refit"] - end["exact GP"]) < within
+
+
+@pytest.mark.parametrize("where", ["KIN40K", "robot arm"])
+def test_residual_reduced(where, expected, request):
+    result = script.reduced_residual(request.getfixturevalue("kin40k") if where == "KIN40K" else None)
+    curves = script.curves_at(result, (100, *script.AT))
+    check_residual(curves, within=1.0)
+    compare(curves, expected[where]["residual, reduced"])
+    assert residual.claims(result)[3].holds  # the cost
+    titles = [ax.get_title(loc="left") for ax in residual.draw(result).axes]
+    assert ("stand-in for KIN40K" in titles[0]) == (where == "robot arm")
+    assert {"Test error [dB], mean of the runs", "Multiplications per row"} == residual.tables(result).keys()
+
+
+def test_the_exact_curve_is_that_of_gp_regression(arm):
+    data = arm.split(80, 30, seed=0, repeat=0)
+    X, y, X_test, y_test = data
+    curve = residual.exact_curve(arm.kernel, arm.noise, data, 40)["exact GP"]
+    for n, error in zip((40, 80), curve, strict=True):
+        mean = ogp.GPRegression(arm.kernel, noise=arm.noise).fit(X[:n], y[:n]).predict(X_test)
+        assert error == pytest.approx(((mean - y_test) ** 2).mean() / y_test.var(), rel=1e-8)
+
+
+@pytest.mark.slow
+def test_residual_on_kin40k(kin40k, expected):
+    result = reproduce(("residual",), kin40k=kin40k)["experiments"]["residual"]
+    assert all(claim["holds"] for claim in result["claims"])
+    compare(script.summary("residual", result), expected["KIN40K"]["residual"])
+
+
+def test_the_expected_numbers_of_residual_bear_the_statements_out(expected):
+    for where in ("KIN40K", "robot arm"):
+        check_residual(expected[where]["residual"], within=1.0)
+    end = {name: values[-1] for name, values in expected["KIN40K"]["residual"].items()}
+    assert end["ResidualGP, 1 refit"] <= min(end["KRLS-T"] - 4.0, end["KLMS"] - 6.0)
 
 
 # Figure 3

@@ -165,7 +165,7 @@ def test_everything_is_listed(capsys):
 
 
 def test_names_stand_for_experiments():
-    assert named(None) == named("vanvaerenbergh2016relationship") == ("fig1", "fig2", "fig3", "beta")
+    assert named(None) == named("vanvaerenbergh2016relationship") == ("fig1", "fig2", "fig3", "beta", "residual")
     assert named("richard2009online") == ("richard2009online/fig1", "richard2009online/fig2")
     assert named("richard2009online/fig2") == ("richard2009online/fig2",)
     assert named("vanvaerenbergh2016relationship/fig1") == ("fig1",)

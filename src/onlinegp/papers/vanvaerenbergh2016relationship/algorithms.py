@@ -8,6 +8,7 @@ import numpy as np
 
 from onlinegp.kernels import Kernel
 from onlinegp.models import KLMS, KNLMS, KRLST, BetaKLMS
+from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.recipe import RecipeRegressor
 
 EPSILON = 1e-2  # regularizes the normalization of KNLMS
@@ -22,7 +23,7 @@ NOTE = (
 )
 
 
-def described(models: Mapping[str, RecipeRegressor]) -> dict[str, str]:
+def described(models: Mapping[str, OnlineRegressor]) -> dict[str, str]:
     """Return every parameter of every model, defaults included."""
     texts = {}
     for name, model in models.items():

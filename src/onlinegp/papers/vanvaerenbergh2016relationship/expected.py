@@ -13,12 +13,13 @@ from typing import Any
 
 from onlinegp.papers.common import run_jobs
 from onlinegp.papers.reproduction import reproduce
-from onlinegp.papers.vanvaerenbergh2016relationship import EXPERIMENTS, ON_THE_ARM, fig2
+from onlinegp.papers.vanvaerenbergh2016relationship import EXPERIMENTS, ON_THE_ARM, fig2, residual
 from onlinegp.papers.vanvaerenbergh2016relationship.arm import Arm
 
 FILE = Path(__file__).with_name("expected.json")
 AT = (500, 1000, 2000, 3000, 5000)  # samples of figure 2
 REDUCED = fig2.Settings(repeats=1, train=1000, test=1000, budget=200)
+REDUCED_RESIDUAL = residual.Settings(repeats=1, train=1000, test=500, budget=200, every=100)
 REDUCED_TUNING = 500
 
 
@@ -33,7 +34,7 @@ def summary(name: str, result: dict[str, Any]) -> Any:
     if name == "fig1":
         panel = result["panels"][-1]
         return {model: panel[model]["std"][::40] for model in ("GP", "beta = 0", "beta = 1")}
-    if name == "fig2":
+    if name in ("fig2", "residual"):
         return curves_at(result)
     if name == "fig3":
         return {"levels": result["levels"], "first run": {k: runs[0][9::20] for k, runs in result["points"].items()}}
@@ -55,6 +56,12 @@ def reduced(kin40k: Path | None) -> dict[str, list[float]]:
     return curves_at(fig2.gather(REDUCED, arm, parts), (100, *AT))
 
 
+def reduced_residual(kin40k: Path | None) -> dict[str, Any]:
+    """Return the results of a comparison of ResidualGP that takes seconds."""
+    arm = Arm.load(kin40k, tune=REDUCED_TUNING)
+    return residual.gather(REDUCED_RESIDUAL, arm, run_jobs(residual.plan(REDUCED_RESIDUAL, arm)))
+
+
 def main(kin40k: Path) -> None:
     expected: dict[str, Any] = {}
     for where, path, names in (("KIN40K", kin40k, EXPERIMENTS), ("robot arm", None, ON_THE_ARM)):
@@ -62,6 +69,7 @@ def main(kin40k: Path) -> None:
             place = expected.setdefault(where, {}) if name in ON_THE_ARM else expected
             place[name] = summary(name, result)
         expected[where]["fig2, reduced"] = reduced(path)
+        expected[where]["residual, reduced"] = curves_at(reduced_residual(path), (100, *AT))
     text = json.dumps(expected, indent=1)
     text = re.sub(r"\[[^][{}]*\]", lambda numbers: " ".join(numbers[0].split()), text)  # a list is one line
     FILE.write_text(text + "\n", encoding="ascii")
