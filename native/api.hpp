@@ -281,8 +281,8 @@ struct InstructionSet {
                           double* sum, double* count, double* out);
     void (*fading_weights)(int64_t n, int64_t m, const double* densities, double fade, double cut, double least,
                            double* log_weights, double* out);
-    void (*tracked_stretch)(int64_t n, int64_t p, const double* E, const double* below, const double* above,
-                            const StretchRule& rule, const StretchState& state, double* out);
+    void (*tracked_stretch)(int64_t n, int64_t p, const double* missed, const StretchRule& rule,
+                            const StretchState& state, double* out);
     // affine.hpp; it returns the new count of errors
     double (*affine_run)(const AffineRule& rule, const AffineArrays& arrays, int64_t rows, const double* X, const double* Y,
                          double* mean, double* std, int64_t* size);

@@ -31,16 +31,15 @@ static void fading_weights(In densities, double fade, double cut, double least, 
     instructions().fading_weights(n, m, densities.data(), fade, cut, least, log_weights.data(), out.data());
 }
 
-static void tracked_stretch(In E, In below, In above, In constants, Out log_scale, Out rows, Out more, Out fewer, Out out) {
-    const auto [n, p] = rows_of(E, out);
-    need(rows_of(below, out) == rows_of(E, out) && rows_of(above, out) == rows_of(E, out), "ends must go with errors.");
+static void tracked_stretch(In missed, In constants, Out log_scale, Out rows, Out more, Out fewer, Out out) {
+    const auto [n, p] = rows_of(missed, out);
     for (const Out* one : {&log_scale, &rows, &more, &fewer})
         need(int64_t(one->size()) == p, "the state must have an entry for each output.");
     need(constants.size() == 11, "there must be eleven constants.");
     const double* c = constants.data();
     const StretchRule rule{c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], c[9], c[10]};
     const StretchState state{log_scale.data(), rows.data(), more.data(), fewer.data()};
-    instructions().tracked_stretch(n, p, E.data(), below.data(), above.data(), rule, state, out.data());
+    instructions().tracked_stretch(n, p, missed.data(), rule, state, out.data());
 }
 
 // Arrays are taken as they are: what is written to a copy would be lost

@@ -42,23 +42,22 @@ static void fading_weights(int64_t n, int64_t m, const double* densities, double
     }
 }
 
-// E, below, above, out: (n, p)
-static void tracked_stretch(int64_t n, int64_t p, const double* E, const double* below, const double* above,
-                            const StretchRule& rule, const StretchState& state, double* out) {
-    for (int64_t i = 0; i < n; i++, E += p, below += p, above += p, out += p)
+// missed, out: (n, p); missed holds ones and zeros
+static void tracked_stretch(int64_t n, int64_t p, const double* missed, const StretchRule& rule,
+                            const StretchState& state, double* out) {
+    for (int64_t i = 0; i < n; i++, missed += p, out += p)
         for (int64_t j = 0; j < p; j++) {
-            const double s = std::exp(state.log_scale[j]);
-            out[j] = s;
-            const bool missed = E[j] < s * below[j] || E[j] > s * above[j];
+            const bool miss = missed[j] != 0;
             double& more = state.more[j];
             double& fewer = state.fewer[j];
             double& rows = state.rows[j];
-            more = std::min(std::max(more + (missed ? rule.more_at_miss : rule.more_at_hit), 0.0), rule.alarm);
-            fewer = std::min(std::max(fewer + (missed ? rule.fewer_at_miss : rule.fewer_at_hit), 0.0), rule.alarm);
+            out[j] = std::exp(state.log_scale[j]);
+            more = std::min(std::max(more + (miss ? rule.more_at_miss : rule.more_at_hit), 0.0), rule.alarm);
+            fewer = std::min(std::max(fewer + (miss ? rule.fewer_at_miss : rule.fewer_at_hit), 0.0), rule.alarm);
             const bool off = more >= rule.alarm || fewer >= rule.alarm;
             rows = off ? 0.0 : std::min(rows + 1, rule.most);
             const double gain = off ? rule.step : 1 / (rule.slope * (rule.confirmed + rows));
-            const double moved = state.log_scale[j] + gain * ((missed ? 1.0 : 0.0) - rule.outside);
+            const double moved = state.log_scale[j] + gain * (missed[j] - rule.outside);
             state.log_scale[j] = std::min(std::max(moved, -rule.widest), rule.widest);
         }
 }

@@ -120,7 +120,9 @@ WRAPPED = {
         rows=40,
     ),
     "Auto": ogp.Auto(rows=30, earliest=15, members=("local", "krlst", "linear"), kernel=RBF(0.7), budget=20),
-    "Auto-tuned": ogp.Auto(rows=20, members=("local-linear", "local-other", "linear"), store=40, neighbors=10),
+    "Auto-tuned": ogp.Auto(
+        rows=20, members=("residual", "local", "local-linear", "residual-other", "linear"), store=40, neighbors=10
+    ),
     "Lagged-Auto": ogp.Lagged(ogp.Auto(rows=20, members=("linear",)), lags=2),
     "Calibrated-Mixture": ogp.Calibrated(ogp.Mixture([ogp.Mixture([MODELS["KLMS"]]), ogp.Robust(MODELS["FBKRLS"])])),
 }

@@ -107,7 +107,7 @@ def test_a_kernel_that_is_given_is_used():
     kernel = RBF((0.7, 0.9))
     model = ogp.Auto(**SMALL, kernel=kernel, forgetting=0.999).fit(X, y)
     members = dict(model.chosen_.model.model.named())
-    assert set(members) == {"local", "krlst", "linear", "krlst-recent", "local-recent"}
+    assert set(members) == {"residual", "local", "krlst", "linear", "krlst-recent", "local-recent"}
     assert members["local"].model.kernel == kernel
     assert members["krlst"].model.forgetting == 0.999
 
@@ -185,9 +185,10 @@ def test_members_that_were_not_asked_for_never_come_in():
     """Also where the one that was asked for is much less likely than another."""
     X, _ = raw(80)
     y = 5.0 + 0.1 * X[:, 0] + 1e-3 * np.random.default_rng(0).normal(size=80)
-    assert list(ogp.Auto(**SMALL, members=["local"]).fit(X, y).weights_) == ["local"]
+    for one in ("local", "residual"):
+        assert list(ogp.Auto(**SMALL, members=[one]).fit(X, y).weights_) == [one]
     assert list(ogp.Auto(**SMALL, members=["local"], kernel=RBF(1.0) + RBF(0.1)).fit(X, y).weights_) == ["local"]
-    assert list(ogp.Auto(**SMALL, members=["local-other"], kernel=RBF(1.0)).fit(X, y).weights_) == ["local"]
+    assert list(ogp.Auto(**SMALL, members=["residual-other"], kernel=RBF(1.0)).fit(X, y).weights_) == ["local"]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, ValueError])

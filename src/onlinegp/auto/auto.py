@@ -24,10 +24,11 @@ class Auto(OnlineRegressor):
     until `rows`. From then on nothing is tuned, and no row is kept but for the members' own use. A tuning takes
     seconds for a thousand rows; a row then takes some hundred microseconds.
 
-    What it found is a mixture of up to seven models, weighted by how well each has predicted recently and by how sure
-    it is of the row: a GP on the nearest rows (:class:`LocalGP`) with the likeliest stationary kernel, one with a
-    linear part in it, one with a smoother or rougher kernel, a GP on few centers (:class:`KRLST`), linear regression
-    (:class:`LinearRLS`), and two with short memories that follow a change: a KRLST that forgets and a GP on the last
+    What it found is a mixture of up to eight models, weighted by how well each has predicted recently and by how sure
+    it is of the row: a GP on current residuals (:class:`ResidualGP`) with the likeliest stationary kernel, and beside
+    it, from the same rows, a GP on the nearest rows (:class:`LocalGP`); a local GP with a linear part in its kernel; a
+    residual GP with a smoother or rougher kernel; a GP on few centers (:class:`KRLST`); linear regression
+    (:class:`LinearRLS`); and two with short memories that follow a change: a KRLST that forgets and a GP on the last
     150 rows. Each has the tails that its errors show (:class:`HeavyTailed`).
 
     Not for a microsecond per sample, nor where the same arithmetic must be done for each row: take one of its members.
@@ -39,8 +40,9 @@ class Auto(OnlineRegressor):
     earliest : int
         The number of rows after which it tunes first, at most `rows`.
     members : sequence of str
-        Some of "local", "local-linear", "local-other", "krlst", "linear", "krlst-recent" and "local-recent".
-        What may be mixed. Of the first two one is left out if its kernel is much less likely than the other's.
+        What may be mixed: some of "residual", "local", "local-linear", "residual-other", "krlst", "linear",
+        "krlst-recent" and "local-recent". "local-linear" is left out if its kernel is much less likely than that of
+        the first two, and these if theirs is.
     kernel : Kernel, optional
         For inputs and target in standard units: it is used as it is, and only noise and forgetting are tuned.
     noise : float, optional
@@ -48,9 +50,9 @@ class Auto(OnlineRegressor):
     forgetting : float, optional
         Likewise, the factor of :class:`KRLST` and :class:`LocalGP`.
     neighbors : int
-        From how many rows a local GP answers a question.
+        From how many rows a local or residual GP answers a question.
     store : int, optional
-        How many of the latest rows the local GPs keep; all if None.
+        How many of the latest rows the local and residual GPs keep; all if None.
     budget : int
         The number of centers of the KRLST.
 
@@ -84,7 +86,7 @@ class Auto(OnlineRegressor):
     budget: int = 300
 
     cost: ClassVar[str] = "O(n d + k^3) per sample with n the rows kept and k the neighbors: some 300 us"
-    equation: ClassVar[str] = "p(y) = sum_j w_j p_j(y) over up to seven tuned members"
+    equation: ClassVar[str] = "p(y) = sum_j w_j p_j(y) over up to eight tuned members"
     memory: ClassVar[str] = "O(N d) with N the rows kept for the local GPs (store), O(M^2) for the KRLST"
     variance: ClassVar[str] = (
         "that of a mixture of members with the tails that their errors show; near what it promises on the "

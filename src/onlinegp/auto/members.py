@@ -22,12 +22,21 @@ from onlinegp.batch.tuning import (
 )
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel, Sum
-from onlinegp.models import KRLST, LinearRLS, LocalGP, OnlineRegressor
+from onlinegp.models import KRLST, LinearRLS, LocalGP, OnlineRegressor, ResidualGP
 from onlinegp.models.combined import Conformal, HeavyTailed, Mixture, Scaled
 from onlinegp.models.combined.moments import Scale, moments
 from onlinegp.processes import single_threaded_blas
 
-MEMBERS = ("local", "local-linear", "local-other", "krlst", "linear", "krlst-recent", "local-recent")
+MEMBERS = (
+    "residual",
+    "local",
+    "local-linear",
+    "residual-other",
+    "krlst",
+    "linear",
+    "krlst-recent",
+    "local-recent",
+)
 SHAPES = (MATERN, SMOOTH, ROUGH)
 FEW, SOME = 300, 500  # rows, which tell the shape of the kernel; for one of another shape
 WORSE = 30.0  # nats: with or without a linear part, a kernel so much less likely on the tuning rows is left out
@@ -67,15 +76,18 @@ class Parts:
 
     def _models(self, Z: Array, T: Array, progress: Progress) -> dict[str, OnlineRegressor]:
         """Return the members by name, in the order in which they are asked for."""
-        local = self._tuned(Z, T, lambda share: progress(0.9 * share))
-        best = max(local.values(), key=lambda one: one.log_likelihood)
-        wanted = {name: one for name, one in local.items() if name in self.members}
+        tuned = self._tuned(Z, T, lambda share: progress(0.9 * share))
+        best = max(tuned.values(), key=lambda one: one.log_likelihood)
+        asked = {"local" if name == "residual" else name for name in self.members}  # these two have one kernel
+        wanted = {name: one for name, one in tuned.items() if name in asked}
         least = max((one.log_likelihood for one in wanted.values()), default=0.0) - WORSE
         models: dict[str, OnlineRegressor] = {
-            n: self._local(one) for n, one in wanted.items() if one.log_likelihood > least
+            name: self._local(one) for name, one in wanted.items() if one.log_likelihood > least
         }
-        if "local-other" in self.members and self.kernel is None:
-            models["local-other"] = self._local(self._other(best, Z, T))
+        if "local" in models:
+            models["residual"] = self._residual(tuned["local"])  # which shares rows and solve with "local"
+        if "residual-other" in self.members and self.kernel is None:
+            models["residual-other"] = self._residual(self._other(best, Z, T))
         if "krlst" in self.members:
             models["krlst"] = self._krlst(best)
         if "linear" in self.members:
@@ -118,6 +130,11 @@ class Parts:
 
     def _local(self, one: Hyperparameters) -> LocalGP:
         return LocalGP(
+            one.kernel, noise=one.noise, neighbors=self.neighbors, store=self.store, forgetting=one.forgetting
+        )
+
+    def _residual(self, one: Hyperparameters) -> ResidualGP:
+        return ResidualGP(
             one.kernel, noise=one.noise, neighbors=self.neighbors, store=self.store, forgetting=one.forgetting
         )
 

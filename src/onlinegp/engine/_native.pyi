@@ -262,9 +262,7 @@ def fading_weights(
     densities: Doubles, fade: float, cut: float, least: float, log_weights: Doubles, out: Doubles
 ) -> None: ...
 def tracked_stretch(
-    E: Doubles,
-    below: Doubles,
-    above: Doubles,
+    missed: Doubles,
     constants: Doubles,
     log_scale: Doubles,
     rows: Doubles,

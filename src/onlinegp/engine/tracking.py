@@ -145,9 +145,7 @@ def _evidence(outside: float, odds: float) -> tuple[float, float]:
 
 
 def tracked_stretch(
-    E: Array,
-    below: Array,
-    above: Array,
+    missed: Array,
     rule: StretchRule,
     log_scale: Array,
     rows: Array,
@@ -156,14 +154,14 @@ def tracked_stretch(
     *,
     native: bool = True,
 ) -> Array:
-    """Return the stretch s, (n, p), of intervals that end at mean + s below and mean + s above, for errors E.
+    """Return the stretch s, (n, p), of the interval at each row, given which rows were missed: ones and zeros, (n, p).
 
     ::
 
-        miss  = E < s below or E > s above,      log s <- log s + g (miss - outside)
+        log s <- log s + g (missed - outside)
         g     = 1 / (slope (400 + rows)),        rows <- min(rows + 1, 2000)
         more  = max(0, more + log p1 / p0),      p1 with three times the odds of a miss;  fewer: a third of them
-        where more or fewer is above 6:          g = step,  rows <- 0
+        where more or fewer reaches 6:           g = step,  rows <- 0
 
     With g the stretch is a mean over the rows so far, which starts as if 400 rows had confirmed s = 1: on a stream that
     stays as it is, intervals settle. Page's sums `more` and `fewer` notice when coverage is off, and the stretch then
@@ -172,24 +170,21 @@ def tracked_stretch(
     the logarithm of the scale; decreasing steps as in Angelopoulos, Barber and Bates, "Online conformal prediction with
     decaying step sizes", ICML, 2024.
     """
-    out = np.empty(E.shape)
+    out = np.empty(missed.shape)
     if native and (twin := _compiled()):
         constants = np.array([rule.outside, rule.step, rule.slope, *rule.more, *rule.fewer, *LIMITS])
-        blocks = [np.ascontiguousarray(one) for one in (E, below, above)]
-        twin.tracked_stretch(*blocks, constants, log_scale, rows, more, fewer, out)
+        twin.tracked_stretch(np.ascontiguousarray(missed), constants, log_scale, rows, more, fewer, out)
         return out
     confirmed, most, alarm, widest = LIMITS
-    for i in range(len(E)):
-        for j in range(E.shape[1]):
-            s = exp(log_scale[j])
-            out[i, j] = s
-            missed = bool(E[i, j] < s * below[i, j] or E[i, j] > s * above[i, j])
-            more[j] = min(max(more[j] + rule.more[not missed], 0.0), alarm)
-            fewer[j] = min(max(fewer[j] + rule.fewer[not missed], 0.0), alarm)
+    for i, row in enumerate(missed.tolist()):
+        for j, miss in enumerate(row):
+            out[i, j] = exp(log_scale[j])
+            more[j] = min(max(more[j] + rule.more[not miss], 0.0), alarm)
+            fewer[j] = min(max(fewer[j] + rule.fewer[not miss], 0.0), alarm)
             off = more[j] >= alarm or fewer[j] >= alarm
             rows[j] = 0.0 if off else min(rows[j] + 1.0, most)
             gain = rule.step if off else 1.0 / (rule.slope * (confirmed + rows[j]))
-            moved = log_scale[j] + gain * ((1.0 if missed else 0.0) - rule.outside)
+            moved = log_scale[j] + gain * (miss - rule.outside)
             log_scale[j] = min(max(moved, -widest), widest)
     return out
 

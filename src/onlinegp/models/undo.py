@@ -15,7 +15,7 @@ from onlinegp.learner import Contents, Learner, Sizes
 from onlinegp.predictions import Predictions
 
 ROWS = 1024  # at least, from one dump to the next
-FIRST = 1024  # rows of the first piece of a call
+FIRST, LEAST = 1024, 32  # rows of the first piece of a call, and of any: shorter ones take as long as these
 SHORT, LONG = 0.02, 0.1  # seconds: pieces grow if they take less, shrink if they take more; dumps are LONG apart
 RARE = 10.0  # calls take this many times as long as the dumps between them
 
@@ -119,7 +119,7 @@ class Undo:
             yield part
             start, took = part.stop, perf_counter() - began
             if took > LONG:
-                self._pieces[name] = max(1, piece // 2)
+                self._pieces[name] = max(LEAST, piece // 2)
             elif took < SHORT and part.stop - part.start >= piece:
                 self._pieces[name] = 2 * piece
 

@@ -95,29 +95,34 @@ class ConformalLearner(SpreadLearner):
         self.log_scale, self.rows, self.more, self.fewer = np.zeros((4, inner.outputs))
 
     def along(self, said: Predictions, Y: Array, before: int) -> Predictions:
-        E, below, above = self._one(said, Y) if len(Y) == 1 else self._block(said, Y)
-        state = self.log_scale, self.rows, self.more, self.fewer
-        return stretched(said, tracked_stretch(E, below, above, self.rule, *state))
+        """Return stretched predictions: misses tell the stretch, and the stretch tells the misses.
+
+        With the misses so far known, the stretch of the next row is, and so is whether it is missed. Each turn of the
+        loop gets at least one more row right; most blocks take a few, a row one or two.
+        """
+        missed = np.zeros(Y.shape)
+        while True:
+            state = [array.copy() for array in (self.log_scale, self.rows, self.more, self.fewer)]
+            scale = tracked_stretch(missed, self.rule, *state)
+            found = self._missed(said, Y, scale)
+            if np.array_equal(found, missed):
+                break
+            missed = found
+        self.log_scale, self.rows, self.more, self.fewer = state
+        return stretched(said, scale)
 
     def now(self, said: Predictions) -> Predictions:
         return stretched(said, np.exp(self.log_scale))
 
-    def _block(self, said: Predictions, Y: Array) -> tuple[Array, Array, Array]:
-        """Return errors, and where intervals begin and end; each (n, p), from the mean."""
-        lower, upper = said.interval(self.level)
-        with np.errstate(invalid="ignore"):  # of a model that has broken down
-            return Y - said.mean, lower - said.mean, upper - said.mean
-
-    def _one(self, said: Predictions, Y: Array) -> tuple[Array, Array, Array]:
-        """Return the same for one row as signs only: whether y is inside is known from one CDF, without quantiles.
+    def _missed(self, said: Predictions, Y: Array, scale: Array) -> Array:
+        """Return ones where y is outside of the stretched interval, zeros elsewhere.
 
         y is between mean + s (lower - mean) and mean + s (upper - mean) where |cdf(mean + (y - mean) / s) - 1/2| is at
-        most level / 2.
+        most level / 2: one CDF instead of two quantiles.
         """
-        with np.errstate(invalid="ignore"):
-            p = said.cdf(said.mean + (Y - said.mean) / np.exp(self.log_scale))
-        E = np.where(np.abs(p - 0.5) > 0.5 * self.level, np.inf, 0.0)
-        return E, -np.ones(E.shape), np.ones(E.shape)
+        with np.errstate(invalid="ignore"):  # of a model that has broken down
+            p = said.cdf(said.mean + (Y - said.mean) / scale)
+        return (np.abs(p - 0.5) > 0.5 * self.level).astype(np.float64)
 
     def dump(self) -> Contents:
         return self._dump({name: getattr(self, name).copy() for name in STATE})
