@@ -236,15 +236,23 @@ class OnlineRegressor(Estimator):
         mean : array of shape (n,), or (n, outputs) if the model was trained on such a y
         std : array of the same shape, only if `return_std`
         """
-        said = self.predict_distribution(X)
-        return (said.mean, said.std) if return_std else said.mean
+        predictions = self._predictions(X)
+        which = (slice(None), 0) if self._single else slice(None)
+        return (predictions.mean[which], predictions.std[which]) if return_std else predictions.mean[which]
 
     def predict_distribution(self, X: ArrayLike) -> Predictions:
         """Return the predictive distributions of y at the rows of X: mean, std, intervals, quantiles, densities."""
+        predictions = self._predictions(X)
+        return predictions.output(0) if self._single else predictions
+
+    def _predictions(self, X: ArrayLike) -> Predictions:
+        """Return the predictions of all outputs, (n, outputs)."""
         X = self._check_X(X)
         with self._lock:
             learner = self.start(X.shape[1], 1) if self._learner is None else self._learner
-            return self._said(learner.predict(X))
+            predictions = learner.predict(X)
+            self._health.after_predicting(self, predictions)
+            return predictions
 
     def _said(self, predictions: Predictions) -> Predictions:
         self._health.after_predicting(self, predictions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import lgamma, log, pi
+from math import inf, lgamma, log, pi, sqrt
 from statistics import NormalDist
 
 import numpy as np
@@ -90,7 +90,9 @@ class StudentT(Predictions):
 
     @cached_property
     def std(self) -> Array:  # type: ignore[override]
-        nu = np.asarray(self.degrees, dtype=np.float64)
+        if not isinstance(self.degrees, np.ndarray):
+            return self.scale * _student_std(float(self.degrees))
+        nu = self.degrees.astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.scale * np.where(nu > 2.0, np.sqrt(nu / (nu - 2.0)), np.inf)
 
@@ -122,6 +124,11 @@ class StudentT(Predictions):
 
     def _standardized(self, y: ArrayLike) -> Array:
         return (self._values(y) - self.mean) / self.scale
+
+
+def _student_std(nu: float) -> float:
+    """Return the standard deviation of Student's t of scale one."""
+    return sqrt(nu / (nu - 2.0)) if nu > 2.0 else inf
 
 
 def student_constant(degrees: Array | float) -> Array | float:

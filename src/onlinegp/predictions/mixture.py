@@ -95,8 +95,15 @@ class MixtureOf(Predictions):
 
     def _sum(self, values: Sequence[Array]) -> Array:
         """Return the weighted sum of the members' values; one of no weight does not count, whatever it says."""
-        terms = [np.where((w := self.weights[..., k]) == 0.0, 0.0, w * value) for k, value in enumerate(values)]
+        terms = [self.weights[..., k] * value for k, value in enumerate(values)]
+        if not self._all_count:
+            terms = [np.where(self.weights[..., k] == 0.0, 0.0, term) for k, term in enumerate(terms)]
         return sum(terms[1:], terms[0])
+
+    @cached_property
+    def _all_count(self) -> bool:
+        """Whether every member has a weight in every row."""
+        return bool(self.weights.all())
 
     def _at(self, which: Any) -> MixtureOf:
         """Return some of the distributions, in a row."""

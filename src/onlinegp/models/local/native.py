@@ -114,7 +114,8 @@ class NativeResidualLearner(NativeLocalLearner):
         X, Y, seen, alpha, r, power, evidence, line = checked_residuals(
             contents, self.prior, self.features, self.outputs
         )
-        self._core.load(X, Y, seen, alpha, r, power, evidence, line.R, line.z)
+        alpha, r, R, z = (one.copy() for one in (alpha, r, line.R, line.z))  # they may be read-only
+        self._core.load(X, Y, seen, alpha, r, power, evidence, R, z)
 
 
 def _packed(prior: LocalPrior, features: int) -> _native.LocalPrior:
