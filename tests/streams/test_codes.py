@@ -46,7 +46,7 @@ def test_codes_are_missing_targets(tmp_path, code, few):
 def test_codes_are_missing_features(tmp_path, few):
     path = write(tmp_path / "d.csv", table(20 if few else 400, [9], "-9999.0", "x"))
     args = ["run", path, *FIXED, "--na-values", "-9999", "--out", tmp_path / "o.csv"]
-    assert b"line 11, column 'x': '-9999.0' the value is missing" in inside(*args, code=3).stderr
+    assert b"line 11, column 'x': '-9999.0' means that the value is missing" in inside(*args, code=3).stderr
     inside(*args, "--missing", "impute", "--save", tmp_path / "m.ogp")
     said = rows_of(inside("predict", tmp_path / "m.ogp", path).stdout)  # the file knows the codes
     assert abs(float(said[9]["mean"]) - 20.0) < 6.0

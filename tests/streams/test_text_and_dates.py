@@ -222,7 +222,7 @@ def test_digits_are_dates_if_a_format_says_so(tmp_path):
 def test_missing_features_stop_unless_they_are_imputed(tmp_path):
     path = write(tmp_path / "a.csv", rows())
     told = inside("run", path, *TUNED, *ALL[:4], code=3).stderr.decode()
-    assert "line 7, column 'x': '' the value is missing" in told
+    assert "line 7, column 'x': '' means that the value is missing" in told
     assert "--missing impute" in told
     inside("run", path, *TUNED, *ALL, "--out", tmp_path / "o.csv")
     assert len(rows_of(tmp_path / "o.csv")) == 150

@@ -88,7 +88,7 @@ def is_number(field: str, decimal: str = ".") -> bool:
 def complaint(value: float) -> str | None:
     """Return what is wrong with a feature's value, or None."""
     if np.isnan(value):
-        return "the value is missing. A model that is made with --missing impute goes on with its mean"
+        return "means that the value is missing. Make the model with --missing impute to use the mean instead"
     return outsized(value)
 
 
