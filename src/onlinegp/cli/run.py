@@ -410,6 +410,8 @@ def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
     if odd := job.range.count if args.by is None else 0:
         many = f"{odd} targets are" if odd > 1 else "1 target is"
         what = "flagged and not learned" if job.screen else "learned: add --flag 0.001, --robust or --na-values"
+        if args.robust is not None:
+            what = f"learned as errors of at most {args.robust:g} standard deviations (--robust)"
         talk(f"{many} far beyond all those before, and {what}")
     if job.source.unfinished:
         say(f"onlinegp: the last line of {job.source.path} has no end yet and was left unread: resume when it has one.")
