@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import html
 import json
+import re
 import shutil
 import subprocess
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +82,14 @@ def test_members_and_their_weights(folder):
     assert weights["row"][0] == 101
     assert weights["end"][-1] == 400
     assert data_of(folder / "fixed.html")["weights"]["row"] == []
+
+
+def test_each_member_has_a_color_of_its_own():
+    folder = Path(str(files("onlinegp.streams.writing.report")))
+    shades = re.search(r"shades = (\[.*?\]);", (folder / "page.js").read_text()).group(1)
+    light = (folder / "page.css").read_text().partition("@media")[0]
+    colors = [re.search(rf"--{name}: (#\w+);", light).group(1) for name in json.loads(shades)]
+    assert len(set(colors)) == len(colors) >= len(MEMBERS)
 
 
 def test_the_baselines_are_those_of_the_output(folder):
