@@ -66,7 +66,7 @@ def readme() -> Iterator[str]:
     lower, upper = names["model"].predict_interval(x, level=0.95)
     told = [float(share) / 100.0 for share in re.findall(r"contains about (\d+)% of new rows", text)]
     yield from compare("README, the band", told, [float(np.mean((lower <= y) & (y <= upper)))], [SHARE])
-    centers = int(re.search(r"`KRLST` with (\d+) centers microseconds", text).group(1))  # type: ignore[union-attr]
+    centers = int(re.search(r"`KRLST` with (\d+) centers predicts", text).group(1))  # type: ignore[union-attr]
     X = rng.normal(size=(5000, 8))
     model = ogp.KRLST(ogp.kernels.RBF(2.0), budget=centers).fit(X, X[:, 0])
     began = process_time()
