@@ -198,16 +198,21 @@ def test_wrong_options_are_refused_before_any_work(data, args, said):
     assert said in inside("compare", data, *args, code=1).stderr
 
 
+def test_no_model_that_can_be_ranked_is_an_error(data):
+    models = ["--models", "lms(step=50)", "--jobs", "1"]
+    assert b"onlinegp: all models failed. Use a larger" in inside("compare", data, *QUICK, *models, code=1).stderr
+
+
 # Many runs
 
 
-def test_many_runs_that_no_model_came_through_fail_and_say_why(tmp_path, data):
+def test_many_runs_that_no_model_finished_fail_and_say_why(tmp_path, data):
     table, drawn = tmp_path / "table.json", tmp_path / "curves.svg"
     models = ["--models", "lms(step=50)", "--runs", "3", "--jobs", "1", "--effort", "300"]
     done = inside("compare", data, *QUICK, *models, "--json", table, "--out", drawn, code=1)
     assert b"broke down in 3 of 3 runs" in done.stdout
     assert b"Lower the step" in b" ".join(done.stdout.split())
-    assert b"no model came through all runs" in done.stderr
+    assert b"no model finished all runs" in done.stderr
     assert not drawn.exists()
     assert json.loads(table.read_text("utf-8"))[0]["why"].startswith("Scaled(model=LMS(step=50")
 

@@ -126,7 +126,7 @@ def main(args: argparse.Namespace) -> int:
         if result.wrong:
             print(f"{result.name}: {printable(result.wrong)}")
     if not ranking.all:
-        raise ValueError("no model came through. Use a larger --noise, another --kernel, or a longer --time.")
+        raise ValueError("all models failed. Use a larger --noise, another --kernel, or a longer --time.")
     print(f"\n{recommended(ranking)}")
     if args.json:
         write_atomically(args.json, [json.dumps(ranking.plain(), indent=2).encode() + b"\n"])

@@ -42,7 +42,7 @@ def compare_over_runs(args: argparse.Namespace, taking_part: list[Entrant]) -> i
     if args.json:
         write_atomically(args.json, [json.dumps(list(map(numbers_of, found.figures())), indent=2).encode() + b"\n"])
     if not found.ranked:
-        raise ValueError("no model came through all runs. Lower the step, use a larger --noise, or other --models.")
+        raise ValueError("no model finished all runs. Lower the step, use a larger --noise, or other --models.")
     if args.out:
         from matplotlib.figure import Figure
 
