@@ -218,3 +218,25 @@ def test_the_largest_target_is_that_of_the_rows_learned():
     seen = model.n_samples_seen_
     assert 1 < seen < 60
     assert model.dump()["largest"] == np.abs(y[:seen]).max()
+
+
+def test_pieces_stay_long_enough_to_pay_for_a_call(monkeypatch):
+    """A call whose fixed cost is large, as on a busy machine, is not made for ever fewer rows."""
+    now = [0.0]
+
+    class Slow:
+        features, outputs, size, seen, rows = 1, 1, 0, 0, ()
+
+        def learn(self, X, Y):
+            now[0] += 0.6  # seconds, however many rows there are
+            self.rows = (*self.rows, len(X))
+
+        def dump(self):
+            return {}
+
+    monkeypatch.setattr(undo, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(undo, "FIRST", 1024)
+    slow = Slow()
+    undo.Undo(slow, Slow, None).learn(np.zeros((4000, 1)), np.zeros((4000, 1)))
+    assert sum(slow.rows) == 4000
+    assert min(slow.rows[:-1]) == undo.FEWEST  # the last is what was left

@@ -15,8 +15,10 @@ from onlinegp.learner import Contents, Learner, Sizes
 from onlinegp.predictions import Predictions
 
 ROWS = 1024  # at least, from one dump to the next
-FIRST, LEAST = 1024, 32  # rows of the first piece of a call, and of any: shorter ones take as long as these
-SHORT, LONG = 0.02, 0.1  # seconds: pieces grow if they take less, shrink if they take more; dumps are LONG apart
+FIRST = 1024  # rows of the first piece of a call
+LONG = 0.1  # seconds between dumps
+QUICK, SLOW = 0.05, 0.2  # seconds: pieces grow if they take less, shrink if they take more
+FEWEST = 32  # rows of a piece: a call has a cost of its own, which fewer would pay more often
 RARE = 10.0  # calls take this many times as long as the dumps between them
 
 
@@ -118,9 +120,9 @@ class Undo:
             part = slice(start, min(rows, start + max(piece, getattr(self.learner, "together", 0))))
             yield part
             start, took = part.stop, perf_counter() - began
-            if took > LONG:
-                self._pieces[name] = max(LEAST, piece // 2)
-            elif took < SHORT and part.stop - part.start >= piece:
+            if took > SLOW:
+                self._pieces[name] = max(min(piece, FEWEST), piece // 2)
+            elif took < QUICK and part.stop - part.start >= piece:
                 self._pieces[name] = 2 * piece
 
     def learn_one(self, x: object, y: object) -> bool | None:

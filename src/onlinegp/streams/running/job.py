@@ -35,8 +35,8 @@ from onlinegp.streams.running.warm_up import WarmUp
 from onlinegp.streams.running.weights import Weights
 from onlinegp.streams.writing.sinks import ADDED, FLAGGED, Appended, ParquetSink, Sink, json_line
 
-PIECE = 0.1  # seconds of work between two looks at signals
-FIRST_PIECE = 8  # rows, before it is known how long one takes
+PIECE = 0.5  # seconds of work between two looks at signals
+FIRST_PIECE = 32  # rows, before it is known how long one takes; never fewer, as a piece has a cost of its own
 FLAG = 1 + len(ADDED) + FLAGGED.index("flag")  # its place behind the keys
 
 
@@ -195,7 +195,7 @@ class Job:
         elif seconds < PIECE / 2.0:
             self._piece = max(self._piece, 2 * rows)
         elif seconds > PIECE:
-            self._piece = max(1, rows // 2)
+            self._piece = max(FIRST_PIECE, rows // 2)
 
     def _work(self, block: Block) -> None:
         """Predict, write and learn some rows."""
