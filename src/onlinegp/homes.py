@@ -143,6 +143,7 @@ class Stored:
         self._about: Contents = {}
         self._slots: OrderedDict[Key, int] = OrderedDict()  # of the keys in memory, the one used last at the end
         self._free: list[int] = []
+        self._made = 0  # members; a slot that an interruption loses is never used again
         self._changed: set[Key] = set()
         self._new: set[Key] = set()  # in memory, and not in the store yet
         self._last: dict[Key, Last] = {}
@@ -217,10 +218,10 @@ class Stored:
         assert members is not None
         free, room = len(self._free), self.keep - len(slots) - len(self._free)
         self._leave([next_key for next_key, _ in zip(slots, range(len(absent) - free - room), strict=False)])
-        grown = len(slots) + len(self._free)
-        more = max(0, len(absent) - len(self._free))
-        members.grow(grown + more)
-        self._free += range(grown, grown + more)
+        more = range(self._made, self._made + max(0, len(absent) - len(self._free)))
+        members.grow(more.stop)
+        self._made = more.stop
+        self._free += more
         places = dict(zip(absent, self._free[len(self._free) - len(absent) :], strict=True))
         found = self.store.get(absent)
         old = [key for key in absent if key in found]

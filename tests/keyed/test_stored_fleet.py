@@ -56,6 +56,33 @@ def test_memory_and_store_agree_to_the_last_bit(tmp_path, keep, engine):
     stored.close()
 
 
+@pytest.mark.parametrize("call", ["pop", "append"])
+@pytest.mark.parametrize("place", range(3))
+def test_no_two_keys_share_a_model_after_an_interruption(tmp_path, call, place):
+    """Wherever Ctrl-C comes while keys leave memory, each key goes on with its own model."""
+    keys, X, y = [f"key{i % 9}" for i in range(90)], *events(90, 9)[1:]
+    memory, count = ogp.Fleet(MODEL).learn(keys[:80], X[:80], y[:80]), -1
+    with ogp.Fleet(MODEL, store=tmp_path / "fleet.db", keep=5) as stored:
+        stored.learn(keys[:80], X[:80], y[:80])
+
+        def interrupt(frame, event, argument):
+            nonlocal count
+            if frame.f_code.co_name == "_leave" and event == "c_return" and argument.__name__ == call:
+                count += 1
+                if count == place:
+                    raise KeyboardInterrupt
+
+        sys.setprofile(interrupt)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                stored.predict(keys, X)  # which changes nothing
+        finally:
+            sys.setprofile(None)
+        for fleet in (memory, stored):
+            fleet.learn(keys[80:], X[80:], y[80:])
+        assert states(stored) == states(memory)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("compact", [False, True])
 def test_two_thousand_keys(tmp_path, compact):
