@@ -31,6 +31,24 @@ def test_an_exception_at_any_moment(name, engine):
     transactions.by_events(name, engine, 1, seed=sum(map(ord, name)))  # which checks what it leaves
 
 
+@pytest.mark.parametrize("name", [name for name in EVERY if "Auto" not in name])
+def test_an_exception_in_a_fleet(name):
+    """Each key has learned the first of its rows, as many as it counts, and nothing else."""
+    X, y = stream(90)
+    rng, model = np.random.default_rng(sum(map(ord, name))), fresh(name, transactions.ENGINES[0])
+    keys = rng.choice(["a", "b", "c"], len(X)).tolist()
+    first = ogp.Fleet(model).learn(keys[:50], X[:50], y[:50])
+    for call in ("learn", "run"):
+        fleet, events = copy.deepcopy(first), Events()
+        events.during(lambda call=call: getattr(copy.deepcopy(first), call)(keys[50:], X[50:], y[50:]))
+        Events(int(rng.integers(1, events.count + 1))).during(
+            lambda call=call, fleet=fleet: getattr(fleet, call)(keys[50:], X[50:], y[50:])
+        )
+        for key in fleet:
+            rows = np.flatnonzero(np.array(keys) == key)[: fleet[key].n_samples_seen_]
+            assert_equal(contents(fleet[key]), contents(copy.deepcopy(model).partial_fit(X[rows], y[rows])))
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer that sends signals")
 @pytest.mark.parametrize("name", [name for name in EVERY if "Auto" not in name])
 def test_a_signal_at_any_moment(name):

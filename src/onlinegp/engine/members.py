@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinegp.checks import Array
-from onlinegp.engine import by_engine
-from onlinegp.engine.learner import RecipeLearner, gaussian
+from onlinegp.engine.learner import gaussian
 from onlinegp.engine.records import packed, unpacked
 from onlinegp.files.container import ModelFileError, as_model_file_error
 from onlinegp.learner import Contents, Learner
@@ -209,15 +208,6 @@ class NativeMembers:
     def load(self, member: int, contents: Contents) -> None:
         self._core.load(member, checked(contents, self._buffers, self.recipe.budget))
         self._begun[member] = contents["seen"] > 0
-
-
-def recipe_members(engine: str, recipe: Recipe, features: int, outputs: int, dtype: str) -> Members:
-    """Return members of a recipe, on the engine that one learner of it would run on."""
-    return by_engine(
-        engine,
-        lambda: NativeMembers(recipe, features, outputs, dtype),
-        lambda: LearnerMembers(lambda: RecipeLearner(engine, recipe, features, outputs, dtype)),
-    )
 
 
 def known_before(members: Members, which: Which, delay: int) -> NDArray[np.bool_]:

@@ -20,7 +20,7 @@ from onlinegp.locks import ModelLock
 from onlinegp.models.estimator import Estimator
 from onlinegp.models.health import BreakdownError, Health
 from onlinegp.models.moves import Move
-from onlinegp.models.undo import Undo, undoable
+from onlinegp.models.undo import FLEET_ROWS, Undo, undoable
 from onlinegp.predictions import Predictions
 from onlinegp.progress import bar, on_terminal
 from onlinegp.trace import Trace
@@ -93,7 +93,11 @@ class OnlineRegressor(Estimator):
 
     def start_many(self, features: int, outputs: int) -> Members:
         """Return the learners of a fleet, none of which has seen anything."""
-        return LearnerMembers(lambda: self.start(features, outputs))
+
+        def start() -> Learner:
+            return self.start(features, outputs)
+
+        return LearnerMembers(lambda: undoable(start(), start, None, FLEET_ROWS))
 
     @classmethod
     def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:

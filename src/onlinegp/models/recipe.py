@@ -9,8 +9,9 @@ from inspect import Parameter, signature
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from onlinegp.checks import Array, count
+from onlinegp.engine import by_engine
 from onlinegp.engine.learner import RecipeLearner
-from onlinegp.engine.members import Members, recipe_members
+from onlinegp.engine.members import Members, NativeMembers
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.kernels.spec import columns
 from onlinegp.models.base import OnlineRegressor
@@ -118,7 +119,11 @@ class RecipeRegressor(OnlineRegressor):
         return RecipeLearner(self.engine, self.recipe(), features, outputs, self.dtype)
 
     def start_many(self, features: int, outputs: int) -> Members:
-        return recipe_members(self.engine, self.recipe(), features, outputs, self.dtype)
+        return by_engine(
+            self.engine,
+            lambda: NativeMembers(self.recipe(), features, outputs, self.dtype),
+            lambda: super(RecipeRegressor, self).start_many(features, outputs),
+        )
 
     def multiplications(self, size: float, features: int) -> float | None:
         return multiplications(self.recipe(), size, features)

@@ -15,6 +15,7 @@ from onlinegp.learner import Contents, Learner, Sizes
 from onlinegp.predictions import Predictions
 
 ROWS = 1024  # at least, from one dump to the next
+FLEET_ROWS = 64  # the same in a fleet, which keeps such rows for each of its keys
 FIRST = 1024  # rows of the first piece of a call
 LONG = 0.1  # seconds between dumps
 QUICK, SLOW = 0.05, 0.2  # seconds: pieces grow if they take less, shrink if they take more
@@ -22,12 +23,15 @@ FEWEST = 32  # rows of a piece: a call has a cost of its own, which fewer would 
 RARE = 10.0  # calls take this many times as long as the dumps between them
 
 
-def undoable(learner: Learner, start: Callable[[], Learner], contents: Contents | None) -> Learner:
+def undoable(
+    learner: Learner, start: Callable[[], Learner], contents: Contents | None, rows: int | None = None
+) -> Learner:
     """Return a learner whose calls change all of its layers or none.
 
-    It is as `start` returns it, or has just loaded `contents`, which stay as they are.
+    It is as `start` returns it, or has just loaded `contents`, which stay as they are. `rows` are at least between two
+    dumps, ROWS by default.
     """
-    return learner if getattr(learner, "atomic", False) else Undo(learner, start, contents)
+    return learner if getattr(learner, "atomic", False) else Undo(learner, start, contents, rows or ROWS)
 
 
 class Undo:
@@ -38,10 +42,10 @@ class Undo:
     the last piece is taken back. A compiled learner is `atomic` and needs none of this: it stops between two rows.
     """
 
-    def __init__(self, learner: Learner, start: Callable[[], Learner], contents: Contents | None) -> None:
+    def __init__(self, learner: Learner, start: Callable[[], Learner], contents: Contents | None, apart: int) -> None:
         self.features, self.outputs = learner.features, learner.outputs
         self._learner, self._start, self._lock = learner, start, RLock()
-        self._failed = False
+        self._failed, self._apart = False, apart
         self._pieces = {"learn": FIRST, "run": FIRST}  # rows
         self._begin(contents)
 
@@ -59,6 +63,11 @@ class Undo:
 
     size = property(attrgetter("learner.size"), doc="The number of centers, or of whatever grows with the data.")
     seen = property(attrgetter("learner.seen"), doc="The number of rows learned.")
+
+    @property
+    def until_tuning(self) -> float:
+        """How many more rows it learns up to its next tuning; infinity if it has none."""
+        return getattr(self.learner, "until_tuning", np.inf)
 
     def _restore(self) -> None:
         if self._failed:  # else another thread did it
@@ -81,7 +90,7 @@ class Undo:
                 name, arguments = "learn", tuple(np.array(one, dtype=np.float64, ndmin=2) for one in arguments)
             self._seconds += perf_counter() - began
             self._rows += len(arguments[0]) if arguments else 1
-            many = self._rows >= ROWS and self._rows >= learner.size // 4
+            many = self._rows >= self._apart and self._rows >= learner.size // 4
             if not ((many or self._seconds > max(LONG, RARE * self._dumping)) and self._keep()):
                 self._kept[1].append((name, *map(_copied, arguments)))
             return answer
