@@ -10,13 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FRACTION = re.compile(r"[.,](\d+)")  # of a second, of which Python keeps six digits
+FRACTION = re.compile(r"[.,](\d+)")  # of which Python keeps six digits
+OF_SECONDS = re.compile(r"(.*[^\d:+-])?(\d\d:\d\d:\d\d|\d{6})[.,]\d+([+-][\d:]*|Z)?")  # Python takes any for such
 DIGITS = 9  # of a fraction, in a place
 MONTH = re.compile(r"\d{4}-\d{2}")
 TIME_OF_DAY = re.compile(r"\d\d:\d\d.*")
 LIKE_A_TIME = re.compile(
-    r"(?=.*\d)([0-9TtZzW:./,+\-\s]+|.*\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*)", re.IGNORECASE
+    r"(?=.*\d)([0-9TtZzW:./,+\-\s]+|.*\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*"
+    r"|.*\d:\d\d.*|.*\d\s*[ap]\.?m\b.*)",
+    re.IGNORECASE,
 )
+UTC_NAME = re.compile(r"\s*(UTC|GMT)$")  # for an offset of zero
 
 
 def checked_places(order: Sequence[Any]) -> list[Any]:
@@ -55,9 +59,11 @@ def instant(text: str, format: str | None = None) -> str | None:
     """Return a time, by ISO 8601 or by `format`, as a text of UTC: such texts are in the order of time.
 
     Without an offset a time is UTC. A text that is like no time is returned as it is; None for one that is like a time,
-    and is not understood or has parts of a nanosecond: its text would not be in the order of time.
+    and is not understood or has parts of a nanosecond or of a minute: its text would not be in the order of time.
     """
     text = text.strip(" \t")
+    if format is None and re.search(r"\d:\d\d", text):
+        text = UTC_NAME.sub("+00:00", text)
     try:
         if format is not None:
             moment = datetime.strptime(text, format)
@@ -69,6 +75,8 @@ def instant(text: str, format: str | None = None) -> str | None:
     except (ValueError, OverflowError):
         return None if not text or format is not None or LIKE_A_TIME.fullmatch(text) else text
     written = FRACTION.search(text) if format is None else None
+    if written and not OF_SECONDS.fullmatch(text):  # of an hour, a minute or an offset
+        return None
     fraction = (written[1] if written else f"{moment.microsecond:06d}").rstrip("0")
     seconds = moment.replace(microsecond=0, tzinfo=None).isoformat()
     return f"{seconds}.{fraction:0<{DIGITS}}Z" if len(fraction) <= DIGITS else None

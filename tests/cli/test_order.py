@@ -23,6 +23,7 @@ ORDERED = {
     "several forms": ["2024-01-01", "20240101T01", "2024-01-01 02:00", "2024-01-01T03:00:00+00:00", "2024-01-01T05+01"],
     "months": [f"{1949 + i // 12}-{i % 12 + 1:02d}" for i in range(30)],
     "hours of a day": [f"10:00:0{i // 2}{'.5' if i % 2 else ''}" for i in range(18)],
+    "UTC by name": [f"2024-01-01 {9 + i % 2:02d}:00:0{i}{'+01:00' if i % 2 else ' UTC'}" for i in range(9)],
     "words": [f"a{i:03d}" for i in range(30)],
 }
 
@@ -60,7 +61,23 @@ def test_a_decimal_comma(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "place", ["2024-01-01T00:00:00.1234567891Z", "01.02.2024", "2/1/2024", "5 Feb 2024", "2024-02-30", "10:61", ""]
+    "place",
+    [
+        "2024-01-01T00:00:00.1234567891Z",
+        "01.02.2024",
+        "2/1/2024",
+        "5 Feb 2024",
+        "2024-02-30",
+        "10:61",
+        "",
+        "2024-02-01 01:00:00 PM",
+        "1/2/2024 5 pm",
+        "2024-02-01T12.5",
+        "2024-02-01 12:30.5",
+        "20240201T1230.5",
+        "2024-02-01T12:00:00.5+00:00:00.25",
+        "2024-02-01 12:00:00 CET",
+    ],
 )
 def test_a_time_that_is_not_understood_has_no_place(tmp_path, place):
     """Its text would be compared letter by letter, which is not the order of time."""
