@@ -100,6 +100,21 @@ def test_a_pipe_goes_on_with_the_next_row(tmp_path, more):
     assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
 
+@pytest.mark.parametrize("more", [[], ["--by", "x", "--lags", "1"]])
+def test_a_file_of_another_name_goes_on_on_request(tmp_path, more):
+    text = lines(60)
+    for name, rows in (("whole.csv", text[1:]), ("monday.csv", text[1:40]), ("tuesday.csv", text[40:])):
+        (tmp_path / name).write_text("\n".join([text[0], *rows]) + "\n")
+    fixed = [*FIXED, "--target", "y", *more]
+    inside("run", "whole.csv", *fixed, "--out", "expected.csv", cwd=tmp_path)
+    inside("run", "monday.csv", *fixed, *RESUMED, cwd=tmp_path)
+    told = inside("run", "tuesday.csv", *fixed, *RESUMED, code=4, cwd=tmp_path).stderr.decode()
+    assert "made with SOURCE 'monday.csv', not 'tuesday.csv'" in told
+    assert "--resume next" in told
+    inside("run", "tuesday.csv", *fixed, *RESUMED, "next", cwd=tmp_path)
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "expected.csv").read_bytes()
+
+
 def test_another_file_goes_on_on_request(tmp_path):
     """Rotated: refused, and with `next` the first row of the new file follows the last of the old one."""
     text, args = lines(60), ["run", "data.csv", *FIXED, *RESUMED]

@@ -269,7 +269,7 @@ def _keyed_job(
     model, stream = saved_place(args, store) or (None, {})
     place = stream if args.resume and "position" in stream else {}
     if place:
-        same_settings(place["settings"], settings)
+        same_settings(place["settings"], settings, any_source=args.resume == "next")
         source = _at_place(args, source, place, talk)
     elif model is not None:
         go_on(args, encoder, stream)
@@ -369,7 +369,7 @@ def _saved(args: argparse.Namespace, checkpoints: Checkpoints | None, settings: 
     model, stream, wrong = found
     for reason in wrong:
         say(f"onlinegp: refused {reason} Using the one before it.")
-    same_settings(stream["settings"], settings)
+    same_settings(stream["settings"], settings, any_source=args.resume == "next")
     return model, stream
 
 

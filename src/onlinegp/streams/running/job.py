@@ -423,15 +423,17 @@ def check_resumable(sink_path: str | None, format: str) -> None:
         ParquetSink.sync(None)  # type: ignore[arg-type]
 
 
-def same_settings(stored: dict[str, Any], given: dict[str, Any]) -> None:
-    """Refuse to resume a run with other settings."""
+def same_settings(stored: dict[str, Any], given: dict[str, Any], *, any_source: bool = False) -> None:
+    """Refuse to resume a run with other settings; the name of the source may be another if `any_source`."""
     for name, value in given.items():
         new = name not in stored and not value  # an option that there was not, and that is not used
-        if stored.get(name) != value and not new:
-            option = "--" + name.replace("_", "-")
+        if stored.get(name) != value and not new and not (any_source and name == "source"):
+            option = "SOURCE" if name == "source" else "--" + name.replace("_", "-")
+            remedy = "Resume with the options of the first run"
+            remedy += ", go on with another file by --resume next" if name == "source" else ""
             raise CheckpointError(
                 f"the checkpoint was made with {option} {stored.get(name)!r}, not {value!r}. "
-                f"Resume with the options of the first run, or start anew with an empty checkpoint folder."
+                f"{remedy}, or start from scratch with an empty checkpoint folder."
             )
 
 
