@@ -35,7 +35,7 @@ from onlinegp.streams.running.warm_up import WarmUp
 from onlinegp.streams.running.weights import Weights
 from onlinegp.streams.writing.sinks import ADDED, FLAGGED, Appended, ParquetSink, Sink, json_line
 
-PIECE = 0.5  # seconds of work between two looks at signals
+PIECE = 0.2  # seconds of work between two looks at signals
 FIRST_PIECE = 32  # rows, before it is known how long one takes; never fewer, as a piece has a cost of its own
 FLAG = 1 + len(ADDED) + FLAGGED.index("flag")  # its place behind the keys
 
