@@ -14,31 +14,45 @@ struct Near {
 };
 
 // Finds the nearest few of the rows that it is shown. It has a limit, and a row beyond that need not be shown: now and then
-// the far ones are thrown away, which lowers it.
+// the far ones are thrown away, which lowers it. Ranks are random, so nothing here branches on how two of them compare.
 class Nearest {
   public:
     static constexpr int64_t CHUNK = 4096;  // ranks that are looked at twice, to begin with a low limit
+    static constexpr int BLOCK = 4 * W<double>;  // rows that are added together, at most
 
     explicit Nearest(int64_t wanted) : most_(wanted), ranks_(size_t(CHUNK)) {}
     void clear(int64_t rows) {  // before it is shown so many
         wanted_ = most_ < rows ? most_ : rows;
         if (4 * wanted_ > room_) {
             room_ = 2 * 4 * wanted_;  // so that a store that grows seldom asks for more
-            list_.resize(size_t(room_)), least_.resize(size_t(room_ + W<double>));
+            rank_.resize(size_t(room_ + BLOCK + W<double>));
+            born_.resize(size_t(room_ + BLOCK + W<double>));
+            slot_.resize(size_t(room_ + BLOCK));
+            sorted_.resize(size_t(room_ + BLOCK));
+            least_.resize(size_t(room_ + W<double>));
         }
-        count_ = 0, limit_ = wanted_ ? INFINITY : -INFINITY;
+        count_ = 0;
+        limit_ = wanted_ ? INFINITY : -INFINITY;
     }
     double limit() const { return limit_; }
-    INLINE void add(const Near& one) {
-        list_[size_t(count_++)] = one;
-        if (count_ == 4 * wanted_) shrink();
+    // Add those rows of a block that have a bit in `which`
+    INLINE void add(unsigned which, int64_t first_slot, const double* ranks, const double* births) {
+        for (; which; which &= which - 1) {
+            const int i = __builtin_ctz(which);
+            rank_[size_t(count_)] = ranks[i];
+            born_[size_t(count_)] = births[i];
+            slot_[size_t(count_)] = first_slot + i;
+            count_++;
+        }
+        if (count_ > 4 * wanted_) shrink();
     }
     int64_t sort() {  // returns how many there are
-        if (count_ > wanted_) shrink();
-        std::sort(list_.data(), list_.data() + count_);
+        if (count_ > wanted_) drop_far();
+        if (count_) order();
+        if (count_ > wanted_) count_ = wanted_;
         return count_;
     }
-    const Near& operator[](int64_t i) const { return list_[size_t(i)]; }
+    const Near& operator[](int64_t i) const { return sorted_[size_t(i)]; }
 
     // Lower the limit to what at least `wanted` of the n ranks do not exceed: dealt out to some lists, each of those many
     // has one of at most the wanted-th smallest of their least ones
@@ -47,23 +61,88 @@ class Nearest {
         const int64_t lists = (4 * wanted_ + W<double> - 1) / W<double> * W<double>;
         if (n <= lists || !wanted_) return;
         double* least = least_.data();
-        std::copy(ranks(), ranks() + lists, least);
-        for (int64_t i = lists; i < n; i += lists)
-            for (int64_t j = 0; j < lists && i + j < n; j += W<double>)
-                store(least + j, smaller(load(least + j), load(ranks() + i + j)));
-        std::nth_element(least, least + wanted_ - 1, least + lists);
-        limit_ = least[wanted_ - 1];
+        for (int64_t j = 0; j < lists; j += W<double>) {
+            Vec<double> smallest = load(ranks() + j);
+            for (int64_t i = lists + j; i < n; i += lists) smallest = smaller(smallest, load(ranks() + i));
+            store(least + j, smallest);
+        }
+        limit_ = bound(least, lists);
     }
 
   private:
-    void shrink() {
-        Near* last = list_.data() + wanted_ - 1;
-        std::nth_element(list_.data(), last, list_.data() + count_);
-        count_ = wanted_, limit_ = last->rank;
+    // What at least `wanted` of n values do not exceed, and few more. Values of at least zero are in the order of their bits,
+    // which are bisected.
+    double bound(const double* values, int64_t n) const {
+        const int64_t enough = wanted_ + wanted_ / 8;
+        Vec<double> least = load(values), most = least;
+        for (int64_t i = W<double>; i < n; i += W<double>) {
+            least = smaller(least, load(values + i));
+            most = larger(most, load(values + i));
+        }
+        int64_t low = bits(-largest_lane<double>(-least)) - 1, high = bits(largest_lane<double>(most));
+        while (high - low > 1) {
+            const int64_t middle = low + (high - low) / 2, count = at_most(number(middle), values, n);
+            if (count < wanted_) low = middle;
+            else high = middle;
+            if (count >= wanted_ && count <= enough) break;
+        }
+        return number(high);
     }
+    static int64_t bits(double x) { return load_anywhere<int64_t>(&x); }
+    static double number(int64_t x) { return load_anywhere<double>(&x); }
+    static int64_t at_most(double limit, const double* values, int64_t n) {
+        Int<double> count{};
+        for (int64_t i = 0; i < n; i += W<double>) count -= load(values + i) <= splat<double>(limit);
+        int64_t total = 0;
+        EACH(i, W<double>) total += count[i];
+        return total;
+    }
+    void end_with_infinity() {  // up to a whole vector
+        for (int64_t i = count_; i < count_ + W<double>; i++) rank_[size_t(i)] = INFINITY;
+    }
+    void drop_far() {
+        end_with_infinity();
+        limit_ = bound(rank_.data(), count_);
+        int64_t kept = 0;
+        for (int64_t i = 0; i < count_; i++) {
+            rank_[size_t(kept)] = rank_[size_t(i)];
+            born_[size_t(kept)] = born_[size_t(i)];
+            slot_[size_t(kept)] = slot_[size_t(i)];
+            kept += rank_[size_t(i)] <= limit_;
+        }
+        count_ = kept;
+    }
+    void shrink() {
+        drop_far();
+        if (count_ <= 2 * wanted_) return;
+        for (int64_t i = 0; i < count_; i++) sorted_[size_t(i)] = one(i);
+        std::nth_element(sorted_.data(), sorted_.data() + wanted_, sorted_.data() + count_);  // the newest of equals
+        count_ = wanted_;
+        for (int64_t i = 0; i < count_; i++) {
+            rank_[size_t(i)] = sorted_[size_t(i)].rank;
+            born_[size_t(i)] = double(sorted_[size_t(i)].born);
+            slot_[size_t(i)] = sorted_[size_t(i)].slot;
+        }
+    }
+    // Put each in its place: the number of those that are as near, less itself. Two equal ones would have the same place.
+    void order() {
+        end_with_infinity();
+        int64_t places = 0;
+        for (int64_t i = 0; i < count_; i++) {
+            const int64_t place = at_most(rank_[size_t(i)], rank_.data(), count_) - 1;
+            if (place < count_) sorted_[size_t(place)] = one(i);
+            places += place;
+        }
+        if (places == count_ * (count_ - 1) / 2) return;
+        for (int64_t i = 0; i < count_; i++) sorted_[size_t(i)] = one(i);
+        std::sort(sorted_.data(), sorted_.data() + count_);
+    }
+    Near one(int64_t i) const { return {rank_[size_t(i)], int64_t(born_[size_t(i)]), slot_[size_t(i)]}; }
 
     const int64_t most_;
-    Buffer<Near> list_;
+    Buffer<double> rank_, born_;
+    Buffer<int64_t> slot_;
+    Buffer<Near> sorted_;
     Buffer<double> ranks_, least_;
     int64_t wanted_ = 0, room_ = 0, count_ = 0;
     double limit_ = INFINITY;
@@ -74,7 +153,7 @@ class Nearest {
 // oldest row.
 class Store {
   public:
-    static constexpr int TILES = 4, BLOCK = TILES * W<double>;  // rows that are looked at together
+    static constexpr int TILES = 4, BLOCK = Nearest::BLOCK;  // rows that are looked at together
 
     Store(const LocalPrior& prior, int d, int p, bool with_points = false)
         : prior_(prior), d_(d), p_(p), points_width_(with_points ? d : 0),
@@ -205,12 +284,14 @@ class Store {
         if (lanes_at_most(least, nearest.limit())) show_each(block * BLOCK, rank, nearest);
     }
     void show_each(int64_t slot, const Vec<double>* rank, Nearest& nearest) const {
-        for (int n = 0; n < TILES; n++, slot += W<double>)
-            for (unsigned near = lanes_at_most(rank[n], nearest.limit()); near; near &= near - 1) {
-                const int i = __builtin_ctz(near);
-                if (rank[n][i] <= nearest.limit() && slot + i < size_)
-                    nearest.add({rank[n][i], int64_t(born_[size_t(slot + i)]), slot + i});
-            }
+        alignas(ALIGNMENT) double ranks[BLOCK];
+        unsigned near = 0;
+        EACH(n, TILES) {
+            near |= lanes_at_most(rank[n], nearest.limit()) << (n * W<double>);
+            store(ranks + n * W<double>, rank[n]);
+        }
+        if (size_ - slot < BLOCK) near &= (1u << (size_ - slot)) - 1;
+        nearest.add(near, slot, ranks, born_.data() + slot);
     }
 
     const LocalPrior& prior_;

@@ -133,6 +133,17 @@ def test_all_rows_are_equally_far():
     np.testing.assert_array_equal(near, readable.neighbors(np.zeros((1, 1))))
 
 
+@pytest.mark.parametrize("neighbors", [1, 7, 64, 300])
+@pytest.mark.parametrize("store", [None, 5003])
+def test_many_rows_are_equally_far(neighbors, store):
+    """On a grid: of the last ones that are taken, there are more than are wanted."""
+    readable, compiled = pair(RBF(1.0), neighbors=neighbors, features=2, store=store)
+    X = np.random.default_rng(0).integers(0, 9, (7000, 2)).astype(np.float64)
+    for learner in (readable, compiled):
+        learner.learn(X, X[:, :1])
+    assert_same_neighbors(readable, compiled, np.array([[0.0, 0.0], [4.0, 4.0], [2.5, 6.5], [3.1, 20.0]]))
+
+
 @pytest.mark.parametrize("noise", [1e-14, 1e-9])
 def test_both_leave_out_the_same_neighbors(noise):
     """Copies in exact arithmetic: 1e-14 is below what a neighbor must add, 1e-9 is not."""
