@@ -29,7 +29,11 @@ class Question {
     }
     // Then sums (q,) = w'V, and the variance of y, with w = A^-1 k; `values(slot, v)` writes the values of a row
     template <class Values> void answer(const double* x, const Values& values, double* sums, double* variance) {
-        if (m_) gather(x), fill(values), eliminate();
+        if (m_) {
+            gather(x);
+            fill(values);
+            eliminate();
+        }
         double t2 = 0;
         std::fill(sums, sums + q_, 0.0);
         for (int64_t j = 0; j < m_; j++) {
@@ -65,8 +69,12 @@ class Question {
         if (columns_ > room_) {
             room_ = 2 * columns_;
             const int64_t rows = ((room_ + PANEL + q_ + R - 1) / R) * R;
-            matrix_.resize(size_t(rows * room_)), points_.resize(size_t(rows * d_));
-            rows_.resize(size_t(rows * d_)), times_.resize(size_t(rows)), own_.resize(size_t(room_));
+            matrix_.resize(size_t(rows * room_));
+            points_.resize(size_t(rows * d_));
+            rows_.resize(size_t(rows * d_));
+            times_.resize(size_t(rows));
+            own_.resize(size_t(rows));
+            k_.resize(size_t(rows));
         }
         for (int64_t i = 0; i < m_; i++) {
             const double* neighbor = store_.x(nearest_[i].slot);
@@ -81,12 +89,19 @@ class Question {
 
     template <class Values> void fill(const Values& values) {
         visit(kernel_, [&](auto shape) {
-            for (int64_t j = 0; j < m_; j += 2) columns(shape, j);
+            for (int64_t g = 0; g * R < m_; g++) {
+                const int64_t end = std::min((g + 1) * R, m_);
+                for (int64_t j = 0; j < end; j += PANEL) covariances<PANEL>(shape, g, j, group(g, j));
+                covariances<1>(shape, g, m_, k_.data() + g * R);
+            }
             return 0;
         });
+        for (int64_t g = (m_ + R - 1) / R; g < groups_; g++)  // whose rows are not all used
+            std::fill(group(g, 0), group(g, columns_), 0.0);
         for (int64_t j = 0; j < m_; j++) {
             values(nearest_[j].slot, values_.data());
             own_[size_t(j)] = at(j, j) = diagonal(kernel_, rows_.data() + j * d_) + prior_.noise;
+            at(m_, j) = k_[size_t(j)];
             for (int o = 0; o < q_; o++) at(m_ + 1 + o, j) = values_[size_t(o)];
         }
         for (int64_t j = m_; j < columns_; j++) {  // to fill the last panel: nothing
@@ -94,22 +109,22 @@ class Question {
             for (int64_t g = j / R; g < groups_; g++) std::fill(group(g, j), group(g, j) + R, 0.0);
         }
     }
-    // k(x_i, x_j) a^|t_i - t_j| of columns j and j + 1, from the group of row j on
-    template <class Shape> INLINE void columns(const Shape& shape, int64_t j) {
-        const double rate = 0.5 * prior_.fade * LOG2E;
-        for (int64_t g = j / R; g <= m_ / R; g++) {
-            Vec<double> k[4], f[4];
-            shape.template evaluate<2, 2>(points_.data() + g * R * d_, rows_.data() + j * d_, k);
-            if (prior_.fade > 0) {
-                EACH(n, 4) {
-                    const Vec<double> times = load(times_.data() + g * R + n / 2 * W<double>);
-                    f[n] = magnitude<double>(times - times_[size_t(j + n % 2)]) * rate;
-                }
-                EACH(n, 2) exp2_minus<2>(f + 2 * n);
-                EACH(n, 4) k[n] *= f[n];
+    // k(x_i, x_j) a^|t_i - t_j| of the rows of group g and so many columns from j on, to [column][R]
+    template <int Columns, class Shape> INLINE void covariances(const Shape& shape, int64_t g, int64_t j, double* to) const {
+        constexpr int N = 2 * Columns;
+        Vec<double> k[N];
+        shape.template evaluate<2, Columns>(points_.data() + g * R * d_, rows_.data() + j * d_, k);
+        if (prior_.fade > 0) {
+            const double rate = 0.5 * prior_.fade * LOG2E;
+            Vec<double> f[N];
+            EACH(n, N) {
+                const Vec<double> times = load(times_.data() + g * R + n / Columns * W<double>);
+                f[n] = magnitude<double>(times - times_[size_t(j + n % Columns)]) * rate;
             }
-            EACH(n, 4) store(group(g, j + n % 2) + n / 2 * W<double>, k[n]);
+            EACH(n, Columns) exp2_minus<2>(f + 2 * n);
+            EACH(n, N) k[n] *= f[n];
         }
+        EACH(n, N) store(to + n % Columns * R + n / Columns * W<double>, k[n]);
     }
 
     // Four columns at a time: what those before them take off, then among themselves
@@ -126,7 +141,7 @@ class Question {
         }
     }
     struct Panel {
-        double scale[PANEL], L[PANEL][PANEL];
+        double scale[PANEL], L[PANEL][PANEL];  // one over the root of each pivot; ones on the diagonal
     };
     // c = A_gj - sum_{i < j} L_gi L_ji'
     INLINE void subtract(int64_t g, int64_t j, Vec<double> (*c)[PANEL]) {
@@ -136,32 +151,35 @@ class Question {
             const Vec<double> l0 = -load(l), l1 = -load(l + W<double>);
             EACH(n, PANEL) {
                 const Vec<double> s = splat<double>(a[n]);
-                c[0][n] = fma(l0, s, c[0][n]), c[1][n] = fma(l1, s, c[1][n]);
+                c[0][n] = fma(l0, s, c[0][n]);
+                c[1][n] = fma(l1, s, c[1][n]);
             }
         }
     }
-    // The Cholesky factor of the block on the diagonal; a pivot that is nothing takes its row out
+    // The block on the diagonal = L diag(pivots) L', so that a pivot waits for one division; the roots come after them. A pivot
+    // that is nothing takes its row out.
     INLINE void factor(int64_t j, const Vec<double> (*c)[PANEL], Panel& panel) const {
         double D[PANEL][PANEL];
         EACH(n, PANEL) EACH(r, PANEL) {
             const int row = int(j % R) + r;
             D[r][n] = c[row / W<double>][n][row % W<double>];
         }
+        double pivots[PANEL];
         EACH(n, PANEL) {
-            const double pivot = D[n][n];
-            panel.scale[n] = pivot > REDUNDANT * own_[size_t(j + n)] ? 1.0 / std::sqrt(pivot) : 0.0;
+            pivots[n] = D[n][n] > REDUNDANT * own_[size_t(j + n)] ? D[n][n] : INFINITY;
+            const double inverse = 1.0 / pivots[n];
             for (int r = n + 1; r < PANEL; r++) {
-                panel.L[r][n] = D[r][n] * panel.scale[n];
-                for (int i = n + 1; i <= r; i++) D[r][i] -= panel.L[r][n] * panel.L[i][n];
+                panel.L[r][n] = D[r][n] * inverse;
+                for (int i = n + 1; i <= r; i++) D[r][i] -= panel.L[r][n] * D[i][n];
             }
         }
+        EACH(n, PANEL) panel.scale[n] = 1.0 / std::sqrt(pivots[n]);
     }
     // The four columns of L, from what is left of A
     static INLINE void finish(const Panel& panel, Vec<double> (*c)[PANEL]) {
-        EACH(n, PANEL) {
-            EACH(h, 2) c[h][n] *= panel.scale[n];
+        EACH(n, PANEL)
             for (int r = n + 1; r < PANEL; r++) EACH(h, 2) c[h][r] = fma(-c[h][n], splat<double>(panel.L[r][n]), c[h][r]);
-        }
+        EACH(n, PANEL) EACH(h, 2) c[h][n] *= panel.scale[n];
     }
 
     const LocalPrior& prior_;
@@ -170,7 +188,7 @@ class Question {
     const int d_, q_;
     Nearest nearest_;
     int64_t m_ = 0, columns_ = 0, groups_ = 0, room_ = 0;
-    Buffer<double> place_, values_, matrix_, points_, rows_, times_, own_;
+    Buffer<double> place_, values_, matrix_, points_, rows_, times_, own_, k_;
 };
 
 class LocalModel final : public Local {
