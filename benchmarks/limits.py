@@ -36,6 +36,7 @@ def _library() -> ctypes.CDLL:
     return library
 
 
+@cache
 def fma_rate() -> float:
     """Vector fused multiply-adds a second."""
     return max(_library().fma_rate(ctypes.c_int64(2_000_000)) for _ in range(5))
