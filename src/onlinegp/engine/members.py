@@ -193,7 +193,7 @@ class NativeMembers:
         try:
             return self._core.pack(which, single, compact)
         except ValueError as error:
-            raise ModelFileError(f"{error} The model has broken down. Start anew.") from None
+            raise ModelFileError(f"{error} The model has broken down. Start from scratch.") from None
 
     def unpack(self, which: Which, states: list[bytes], single: bool) -> None:
         try:

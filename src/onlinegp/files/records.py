@@ -33,7 +33,9 @@ def pack_record(contents: dict[str, Any]) -> bytes:
     for name, value in contents.items():
         if isinstance(value, np.ndarray):
             if value.dtype.kind == "f" and not np.isfinite(value).all():
-                raise ModelFileError(f"{name} holds a value that is not finite: the model has broken down. Start anew.")
+                raise ModelFileError(
+                    f"{name} holds a value that is not finite: the model has broken down. Start from scratch."
+                )
             if value.dtype.str not in TYPES:
                 raise ModelFileError(f"{name} cannot be stored: arrays of {value.dtype} are not known.")
             layout.append((name, value.dtype.str, value.shape))
@@ -44,7 +46,7 @@ def pack_record(contents: dict[str, Any]) -> bytes:
     try:
         text = json.dumps(header, allow_nan=False, separators=(",", ":")).encode()
     except ValueError:
-        raise ModelFileError("a number is not finite: the model has broken down. Start anew.") from None
+        raise ModelFileError("a number is not finite: the model has broken down. Start from scratch.") from None
     text += b" " * (-len(text) % 8)  # so that the arrays lie where a processor likes them
     body = b"".join([text, *pieces])
     return _START.pack(MAGIC, zlib.crc32(body), len(text)) + body

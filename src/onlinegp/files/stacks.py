@@ -76,5 +76,7 @@ def _split(name: str, arrays: Arrays, count: int) -> Iterator[np.ndarray]:
 
 def _finite(name: str, values: np.ndarray) -> np.ndarray:
     if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise ModelFileError(f"{name} holds a value that is not finite: a model has broken down. Start it anew.")
+        raise ModelFileError(
+            f"{name} holds a value that is not finite: a model has broken down. Start it from scratch."
+        )
     return values

@@ -71,7 +71,7 @@ class OnlineRegressor(Estimator):
     bounded: ClassVar[bool] = True
     bounded_by: ClassVar[str] = ""
     citation: ClassVar[str] = ""
-    remedy: ClassVar[str] = "Use more noise or a smoother kernel, scale the data, and start anew with fit."
+    remedy: ClassVar[str] = "Use more noise or a smoother kernel, scale the data, and start again with fit."
     std_from_errors: ClassVar[bool] = False
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {}
     tunes_itself: ClassVar[bool] = False
@@ -407,7 +407,7 @@ class OnlineRegressor(Estimator):
         outputs = self._learner.outputs
         if (y.ndim == 1) != self._single or (y.ndim == 2 and y.shape[1] != outputs):
             expected = "(n,)" if self._single else f"(n, {outputs})"
-            raise ValueError(f"y must have shape {expected} as before, got {y.shape}. Use fit to start anew.")
+            raise ValueError(f"y must have shape {expected} as before, got {y.shape}. Use fit to start again.")
         return self._learner, X, y.reshape(len(y), outputs)
 
 

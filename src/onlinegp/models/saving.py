@@ -83,7 +83,9 @@ def split(contents: Contents) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     arrays = {name: value for name, value in learned.items() if isinstance(value, np.ndarray)}
     for name, array in arrays.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise ModelFileError(f"{name} holds a value that is not finite: the model has broken down. Start anew.")
+            raise ModelFileError(
+                f"{name} holds a value that is not finite: the model has broken down. Start from scratch."
+            )
     numbers = {name: _plain(name, value) for name, value in learned.items() if name not in arrays}
     return {**contents, "learned": numbers}, arrays
 
@@ -120,5 +122,5 @@ def only(header: dict[str, Any], *names: str) -> None:
 def _plain(name: str, value: Any) -> Any:
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and not np.isfinite(value):
-        raise ModelFileError(f"{name} is not finite: the model has broken down. Start anew.")
+        raise ModelFileError(f"{name} is not finite: the model has broken down. Start from scratch.")
     return value

@@ -36,7 +36,9 @@ def pack_state(features: int, outputs: int, single: bool, contents: dict[str, An
     names = [name for name in ARRAYS if name in contents]
     for name, value in contents.items():
         if not np.isfinite(value).all():
-            raise ModelFileError(f"{name} holds a value that is not finite: the model has broken down. Start anew.")
+            raise ModelFileError(
+                f"{name} holds a value that is not finite: the model has broken down. Start from scratch."
+            )
     bits = sum(1 << ARRAYS.index(name) for name in names)
     numbers = [contents[name] for name in NUMBERS]
     head = _HEAD.pack(MAGIC, 0, bits, features, outputs, single, *numbers)[_AFTER_CHECKSUM:]

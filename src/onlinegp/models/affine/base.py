@@ -33,7 +33,7 @@ class AffineRegressor(ExpansionRegressor):
         What runs it: the compiled loop, the readable one, or the best that is there.
     """
 
-    remedy: ClassVar[str] = "Lower the step, and start anew with fit."
+    remedy: ClassVar[str] = "Lower the step, and start again with fit."
     std_from_errors: ClassVar[bool] = True
 
     window: int

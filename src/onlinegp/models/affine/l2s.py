@@ -285,7 +285,7 @@ class L2S(OnlineRegressor):
     equation: ClassVar[str] = "w_s <- w_s + step e G^-1 k_s / (epsilon + k_s' G^-1 k_s)"
     memory: ClassVar[str] = "O(M d) with M the budget"
     variance: ClassVar[str] = NO_VARIANCE
-    remedy: ClassVar[str] = "Lower the step, and start anew with fit."
+    remedy: ClassVar[str] = "Lower the step, and start again with fit."
     std_from_errors: ClassVar[bool] = True
     tuned_by: ClassVar[Literal["density", "error"]] = "error"
     citation: ClassVar[str] = (

@@ -52,7 +52,7 @@ class LMS(IsotropicRegressor):
 
     tuned_by: ClassVar[Literal["density", "error"]] = "error"
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {"step": STEPS}
-    remedy: ClassVar[str] = "Lower the step (LMS is stable below 2 / x'x), scale the inputs, and start anew with fit."
+    remedy: ClassVar[str] = "Lower the step (LMS is stable below 2 / x'x), scale the inputs, and start again with fit."
     cost: ClassVar[str] = "O(d) per sample with d features"
     equation: ClassVar[str] = "w <- w + step e x"
     memory: ClassVar[str] = "O(d)"
@@ -109,7 +109,7 @@ class NLMS(IsotropicRegressor):
 
     tuned_by: ClassVar[Literal["density", "error"]] = "error"
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {"step": STEPS}
-    remedy: ClassVar[str] = "Lower the step (NLMS is stable below 2), and start anew with fit."
+    remedy: ClassVar[str] = "Lower the step (NLMS is stable below 2), and start again with fit."
     cost: ClassVar[str] = "O(d) per sample with d features"
     equation: ClassVar[str] = "w <- w + step e x / (epsilon + x'x)"
     memory: ClassVar[str] = "O(d)"

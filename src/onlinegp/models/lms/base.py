@@ -22,7 +22,7 @@ from onlinegp.models.steps import StepLearner
 class StepSized(OnlineRegressor):
     """What the models with a step declare: how they are tuned, and what to do if they break down."""
 
-    remedy: ClassVar[str] = "Lower the step (KLMS is stable below 2 / k(x, x)), and start anew with fit."
+    remedy: ClassVar[str] = "Lower the step (KLMS is stable below 2 / k(x, x)), and start again with fit."
     tuned_by: ClassVar[Literal["density", "error"]] = "error"
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {  # what a model does not have is left out
         "radius": tuple(map(Times, (0.25, 0.5, 2.0, 4.0))),

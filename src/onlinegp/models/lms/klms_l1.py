@@ -142,7 +142,7 @@ class KLMSCSL1(ExpansionRegressor):
         "penalty": tuple(map(Times, (0.01, 0.1, 10.0))),
     }
     remedy: ClassVar[str] = (
-        "Lower the step (it is stable below 2 / |k|^2, k the kernel row) or the coherence, and start anew with fit."
+        "Lower the step (it is stable below 2 / |k|^2, k the kernel row) or the coherence, and start again with fit."
     )
     std_from_errors: ClassVar[bool] = True
     cost: ClassVar[str] = "O(m) per sample; m is bounded by the coherence on a bounded input domain"

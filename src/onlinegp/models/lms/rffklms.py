@@ -159,7 +159,7 @@ class RFFKLMS(StepSized):
     engine: str = "auto"
 
     step_implies_noise: ClassVar[bool] = True
-    remedy: ClassVar[str] = "Lower the step (it is stable below 1 / k(x, x)), and start anew with fit."
+    remedy: ClassVar[str] = "Lower the step (it is stable below 1 / k(x, x)), and start again with fit."
     cost: ClassVar[str] = "O(D d) per sample with D cosines"
     equation: ClassVar[str] = "w <- w + step e z(x), z(x) = sqrt(2 / D) cos(W x + b)"
     memory: ClassVar[str] = "O(D d)"
