@@ -387,7 +387,7 @@ def test_a_signal_does_not_wait_for_the_tunings_of_keys(keys_that_tune, moment, 
         if moment == "tuning":
             send_on_call(patch, Parts, "compose", 3)
         else:
-            send_on_call(patch, Fleet, "run", 9, after=True)
+            send_on_call(patch, Fleet, "run", 5, after=True)
         assert b"terminated after" in inside(*resumed, code=143, cwd=keys_that_tune).stderr
     done = len(rows_of(keys_that_tune / "out.csv"))
     assert 40 < done < 140  # of a block of 140 rows

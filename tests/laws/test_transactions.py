@@ -255,6 +255,6 @@ def test_pieces_stay_long_enough_to_pay_for_a_call(monkeypatch):
     monkeypatch.setattr(undo, "perf_counter", lambda: now[0])
     monkeypatch.setattr(undo, "FIRST", 1024)
     slow = Slow()
-    undo.Undo(slow, Slow, None).learn(np.zeros((4000, 1)), np.zeros((4000, 1)))
+    undo.Undo(slow, Slow, None, 1024).learn(np.zeros((4000, 1)), np.zeros((4000, 1)))
     assert sum(slow.rows) == 4000
     assert min(slow.rows[:-1]) == undo.FEWEST  # the last is what was left

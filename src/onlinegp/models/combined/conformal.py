@@ -120,7 +120,7 @@ class ConformalLearner(SpreadLearner):
         y is between mean + s (lower - mean) and mean + s (upper - mean) where |cdf(mean + (y - mean) / s) - 1/2| is at
         most level / 2: one CDF instead of two quantiles.
         """
-        with np.errstate(invalid="ignore"):  # of a model that has broken down
+        with np.errstate(over="ignore", invalid="ignore"):  # of a model that has broken down
             p = said.cdf(said.mean + (Y - said.mean) / scale)
         return (np.abs(p - 0.5) > 0.5 * self.level).astype(np.float64)
 
