@@ -330,7 +330,7 @@ const decibel = v => known(v) && v > 0 ? (20 * Math.log10(v)).toFixed(2).replace
 table("baselines", ["prediction", "RMSE", "MSE [dB]"], [[data.model, b.model], ["persistence: the target before", b.persistence],
   ["mean of the target", b.mean]].map(([name, v]) => [name, short(v), decibel(v)]), 1);
 
-const w = data.weights, shades = ["mean", "data", "good", "other", "ink", "soft", "gold", "sky"];
+const w = data.weights, shades = ["mean", "data", "good", "other", "ink", "soft", "gold", "brown"];
 find("weights-part").hidden = !w.row.length;
 if (w.row.length) charts.weights = new Chart("weights", { x: w.row.map((row, i) => (row + w.end[i]) / 2), limits: [0, 1],
   series: w.series, domain: everything, legend: w.members.map((name, k) => [shades[k % shades.length], name]),
