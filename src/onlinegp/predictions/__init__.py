@@ -8,5 +8,6 @@ from onlinegp.predictions.base import Predictions
 from onlinegp.predictions.kinds import Gaussian, StudentT
 from onlinegp.predictions.mixture import MixtureOf
 from onlinegp.predictions.samples import Samples
+from onlinegp.predictions.scale_mixture import ScaleMixture
 
-__all__ = ["Gaussian", "MixtureOf", "Predictions", "Samples", "StudentT"]
+__all__ = ["Gaussian", "MixtureOf", "Predictions", "Samples", "ScaleMixture", "StudentT"]

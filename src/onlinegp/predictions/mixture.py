@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -33,28 +33,41 @@ class MixtureOf(Predictions):
 
     @cached_property
     def mean(self) -> Array:  # type: ignore[override]
-        return self._sum([member.mean for member in self.members])
+        return self._sum(self._asked(lambda member, _: member.mean))
 
     @cached_property
     def std(self) -> Array:  # type: ignore[override]
         # var = sum of w (var_k + (mean_k - mean)^2)
-        return np.sqrt(self._sum([member.std**2 + (member.mean - self.mean) ** 2 for member in self.members]))
+        means, stds = self._asked(lambda member, _: member.mean), self._asked(lambda member, _: member.std)
+        return np.sqrt(self._sum([std**2 + (mean - self.mean) ** 2 for mean, std in zip(means, stds, strict=True)]))
+
+    def log_densities(self, y: ArrayLike) -> Array:
+        """Return the log density that each member gives to y, of the shape of the weights."""
+        return np.stack(self._asked(lambda member, y: member.log_density(y), y), axis=-1)
 
     def log_density(self, y: ArrayLike) -> Array:
-        # log sum exp(log w_k + log p_k), with the largest term taken out
-        with np.errstate(divide="ignore", invalid="ignore"):
-            log_w = np.log(self.weights)
-            terms = [log_w[..., k] + member.log_density(y) for k, member in enumerate(self.members)]
-            terms = [np.where(self.weights[..., k] > 0.0, term, -np.inf) for k, term in enumerate(terms)]
-            largest = np.maximum.reduce(terms)
-            rest = np.where(np.isinf(largest), 0.0, largest)  # of a point mass: its density is infinite, or none
-            return rest + np.log(sum(np.exp(term - rest) for term in terms))
+        return log_of_sum(self.weights, self.log_densities(y))
 
     def cdf(self, y: ArrayLike) -> Array:
-        return self._sum([member.cdf(y) for member in self.members])
+        return self._sum(self._asked(lambda member, y: member.cdf(y), y))
 
     def survival(self, y: ArrayLike) -> Array:
-        return self._sum([member.survival(y) for member in self.members])
+        return self._sum(self._asked(lambda member, y: member.survival(y), y))
+
+    def _asked(self, ask: Callable[[Predictions, Any], Array], y: ArrayLike | None = None) -> list[Array]:
+        """Return what each member answers; those of one kind are asked at once, one after the other as rows."""
+        if self._in_a_row is None:
+            return [ask(member, y) for member in self.members]
+        shape = self.members[0].mean.shape
+        if y is not None:
+            y = np.broadcast_to(self._values(y), (len(self.members), *shape)).reshape(-1, *shape[1:])
+        return list(ask(self._in_a_row, y).reshape(len(self.members), *shape))
+
+    @cached_property
+    def _in_a_row(self) -> Predictions | None:
+        """The members one after the other, if they are of one kind."""
+        kinds = {(member.kind(), str(getattr(member, "degrees", ""))) for member in self.members}
+        return Predictions.joined(self.members) if len(kinds) == 1 else None
 
     def quantile(self, p: float) -> Array:
         """Return the value that y exceeds with probability 1 - p: between the members' quantiles, by Newton's steps.
@@ -62,7 +75,7 @@ class MixtureOf(Predictions):
         A step that leaves the bracket, or follows one that did not halve the error, is replaced by bisection.
         """
         p = probability(p=p)
-        quantiles = [member.quantile(p) for member in self.members]
+        quantiles = self._asked(lambda member, _: member.quantile(p))
         counts = [self.weights[..., k] > 0.0 for k in range(len(quantiles))]
         low = np.minimum.reduce([np.where(c, q, np.inf) for c, q in zip(counts, quantiles, strict=True)])
         high = np.maximum.reduce([np.where(c, q, -np.inf) for c, q in zip(counts, quantiles, strict=True)])
@@ -108,6 +121,15 @@ class MixtureOf(Predictions):
     def _at(self, which: Any) -> MixtureOf:
         """Return some of the distributions, in a row."""
         return self._each(lambda array: array[which])
+
+
+def log_of_sum(weights: Array, log_densities: Array) -> Array:
+    """Return log sum_k w_k p_k over the last axis, from the logs of p; the largest term is taken out."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(weights > 0.0, np.log(weights) + log_densities, -np.inf)
+        largest = terms.max(axis=-1)
+        rest = np.where(np.isinf(largest), 0.0, largest)  # of a point mass: its density is infinite, or none
+        return rest + np.log(np.exp(terms - rest[..., None]).sum(axis=-1))
 
 
 def of_several_kinds(parts: Sequence[Predictions]) -> MixtureOf:

@@ -12,6 +12,7 @@ from onlinegp.checks import Array, probability
 from onlinegp.predictions.base import Predictions
 from onlinegp.predictions.kinds import HALF_LOG_2PI, Gaussian, StudentT
 from onlinegp.predictions.mixture import MixtureOf
+from onlinegp.predictions.scale_mixture import ScaleMixture
 
 THINNEST = 1e-100  # width of a density whose samples are all the same
 HALVINGS = 60  # of an interval, until only rounding is left
@@ -85,7 +86,7 @@ def draw(predictions: Predictions, rng: np.random.Generator) -> Array:
         return mean + predictions.std * rng.standard_normal(mean.shape)
     if type(predictions) is StudentT:
         return mean + predictions.scale * rng.standard_t(predictions.degrees, mean.shape)
-    if type(predictions) is MixtureOf:
+    if isinstance(predictions, MixtureOf | ScaleMixture):
         p = rng.random(mean.shape)
         which = (np.cumsum(predictions.weights, axis=-1)[..., :-1] <= p[..., None]).sum(axis=-1)
         values = np.stack([draw(member, rng) for member in predictions.members], axis=-1)

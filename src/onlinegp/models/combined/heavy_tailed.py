@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import OuterRegressor, SpreadLearner, stretched
 from onlinegp.models.combined.calibrated import FadingScale, squared
 from onlinegp.models.recipe import parameters
-from onlinegp.predictions import MixtureOf, Predictions, StudentT
+from onlinegp.predictions import Gaussian, MixtureOf, Predictions, ScaleMixture, StudentT
 
 
 @parameters
@@ -107,24 +107,32 @@ class HeavyTailedLearner(SpreadLearner):
 
     def along(self, said: Predictions, Y: Array, before: int) -> Predictions:
         Z2 = squared(said, Y)
-        members = self._members(said, [np.sqrt(scale.along(Z2)) for scale in self.scales])
-        densities = np.stack([member.log_density(Y) for member in members], axis=-1)
+        even = np.full((len(Y), self.outputs, len(self.scales)), 1.0 / len(self.scales))
+        mixed = self._mixed(said, even, np.stack([scale.along(Z2) for scale in self.scales], axis=-1))
+        densities = mixed.log_densities(Y)
         weights = np.empty(densities.shape)
         for j in range(self.outputs):
             weights[:, j] = fading_weights(densities[:, j], self.fade, self.log_weights[j])
-        return MixtureOf(weights, members)
+        return replace(mixed, weights=weights)
 
     def now(self, said: Predictions) -> Predictions:
-        members = self._members(said, [np.sqrt(scale.now()) for scale in self.scales])
-        return MixtureOf(np.tile(self.weights(), (len(said), 1, 1)), members)
+        squares = np.stack([scale.now() for scale in self.scales], axis=-1)
+        return self._mixed(said, np.tile(self.weights(), (len(said), 1, 1)), squares)
 
     def weights(self) -> Array:
         """Return the weights of the components now, (outputs, components)."""
         return np.array([shares_of(own) for own in self.log_weights])
 
-    def _members(self, said: Predictions, scales: list[Array]) -> tuple[Predictions, ...]:
-        students = zip(scales[1:], self.degrees, strict=True)
-        return stretched(said, scales[0]), *(StudentT(said.mean, s * said.std, nu) for s, nu in students)
+    def _mixed(self, said: Predictions, weights: Array, squares: Array) -> ScaleMixture | MixtureOf:
+        """Return what the model inside says, stretched, beside t distributions; squared scales (..., components)."""
+        factors = np.sqrt(squares)
+        if type(said) is Gaussian:
+            return ScaleMixture(weights, said.mean, factors * said.std[..., None], self.degrees)
+        students = enumerate(self.degrees, start=1)
+        normal = stretched(said, factors[..., 0])
+        return MixtureOf(
+            weights, (normal, *(StudentT(said.mean, factors[..., k] * said.std, nu) for k, nu in students))
+        )
 
     def dump(self) -> Contents:
         own = {"log_weights": self.log_weights.copy()}
