@@ -117,6 +117,9 @@ class Residual : public Local {
     virtual void load_weights(const ResidualArrays& in) = 0;  // after `load`
     // What `steps` has room for: both means and both variances, before learning
     virtual void predict_both(int64_t n, const double* X, const Steps& steps, Stop& stop) const = 0;
+    // `predict_next` with both means (p,) and both variances; learning the same x next does not solve again
+    virtual void predict_next_both(const double* x, double* mean, double* variance, double* local_mean,
+                                   double* local_variance) = 0;
 };
 
 // The centers of a kernel expansion, whose weights are somebody else's

@@ -80,6 +80,17 @@ static nb::tuple run_both(ResidualEngine& engine, Matrix X, Matrix Y) {
     return nb::make_tuple(both.mean, both.variance, both.local_mean, both.local_variance, size);
 }
 
+// Of one row, (1, d), that may be learned next
+static nb::tuple predict_next_both(ResidualEngine& engine, Matrix x) {
+    check_width(engine, x);
+    if (x.shape(0) != 1) throw nb::value_error("x must be one row.");
+    Both both(engine, 1);
+    const Held held(engine.lock, Use::Change);
+    engine.model().predict_next_both(x.data(), both.mean.data(), both.variance.data(), both.local_mean.data(),
+                                     both.local_variance.data());
+    return nb::make_tuple(both.mean, both.variance, both.local_mean, both.local_variance);
+}
+
 static nb::tuple predict_both(ResidualEngine& engine, Matrix X, int threads) {
     check_width(engine, X);
     Both both(engine, X.shape(0));
@@ -120,7 +131,7 @@ void bind_local(nb::module_& m) {
             new (self) ResidualEngine(instructions(), prior, d, p);
         }, "prior"_a, "features"_a, "outputs"_a)
         .def("nearest", nearest<ResidualEngine>).def("save", save_residual).def("load", load_residual)
-        .def("run_both", run_both).def("predict_both", predict_both);
+        .def("run_both", run_both).def("predict_both", predict_both).def("predict_next_both", predict_next_both);
 }
 
 }  // namespace onlinegp

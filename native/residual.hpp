@@ -177,22 +177,25 @@ class ResidualModel final : public Residual {
         const bool answers = steps.mean || prior_.learn_power || prior_.linear;
         for (int64_t i = 0; i < n; i++, X += d_, Y += p_) {
             if (stop.asked((2 + prior_.refits) * work_per_row())) return i;
-            reserve(store_.size() + 1);  // what fails leaves everything as it is
-            search(next_, X);
-            if (answers) answer(next_, X);
+            see(X, answers);
             write(next_, steps, i);
+            next_seen_ = false;
             learn_row(X, Y);
             if (steps.size) steps.size[i] = store_.size();
         }
         return n;
     }
     void predict_next(const double* x, double* mean, double* variance) override {
-        next_.reserve(room_);
-        search(next_, x);
-        answer(next_, x);
+        predict_next_both(x, mean, variance, nullptr, nullptr);
+    }
+    void predict_next_both(const double* x, double* mean, double* variance, double* local_mean,
+                           double* local_variance) override {
+        see(x, true);
         Steps steps;
         steps.mean = mean;
         steps.variance = variance;
+        steps.local_mean = local_mean;
+        steps.local_variance = local_variance;
         write(next_, steps, 0);
     }
     void flush() override {}
@@ -218,6 +221,7 @@ class ResidualModel final : public Residual {
 
     void save(double* X, double* Y) const override { store_.save(X, Y); }
     void load(int64_t n, int64_t seen, const double* X, const double* Y) override {
+        next_seen_ = false;
         reserve(n ? n : 1);
         store_.restore(n, seen, X, Y);
     }
@@ -273,6 +277,18 @@ class ResidualModel final : public Residual {
         double variance = 0, doubt = 0;  // of y without the linear part, and of that
     };
 
+    // Have in next_ what there is to say of x, if it is not there from the call before
+    void see(const double* x, bool answers) {
+        const size_t bytes = size_t(d_) * sizeof(double);
+        if (next_seen_ && std::memcmp(x, next_x_.data(), bytes) == 0) return;
+        next_seen_ = false;
+        reserve(store_.size() + 1);  // what fails leaves everything as it is
+        search(next_, x);
+        if (!answers) return;
+        answer(next_, x);
+        std::memcpy(next_x_.data(), x, bytes);
+        next_seen_ = true;
+    }
     int values() const { return 2 * p_ + (prior_.linear ? d_ + 1 : 0); }
 
     // The neighbors of x, its covariances with all rows, and k'alpha
@@ -482,6 +498,8 @@ class ResidualModel final : public Residual {
     int64_t room_ = 0, block_ = 0, row_ = 0;
     Buffer<double> alpha_, r_;  // (p, room)
     Asked next_;
+    bool next_seen_ = false;  // whether next_ tells of next_x_, with the rows as they are
+    Buffer<double> next_x_{size_t(d_)};
     Buffer<double> error_{size_t(p_)}, new_r_{size_t(p_)}, left_x_{size_t(d_)};
     std::vector<Near> refits_;                // the rows to refit
     std::vector<Covariances::Point> points_;  // these, and the row that leaves; their covariances are in rows_

@@ -270,3 +270,29 @@ def test_residuals_in_blocks_are_those_of_single_rows_bit_for_bit():
     np.testing.assert_array_equal(said.std, np.vstack([one.std for one in one_by_one]))
     for threads in (1, 3):
         np.testing.assert_array_equal(block.predict(X, threads).mean, single.predict(X, 1).mean)
+
+
+@pytest.mark.parametrize("settings", RESIDUAL)
+@pytest.mark.parametrize("kernel", ["RBF-ARD", "product"])
+def test_a_row_that_is_predicted_and_then_learned_gives_the_bits_of_a_run(kernel, settings):
+    """A prediction is kept for the row that is learned next, and for that row alone."""
+    options = {"noise": 0.01, "neighbors": 21, "store": None, "forgetting": 1.0, **RESIDUAL[settings]}
+    prior = ResidualPrior(KERNELS[kernel], **options)
+    run, single = NativeResidualLearner(prior, FEATURES, 2), NativeResidualLearner(prior, FEATURES, 2)
+    X, Y = rows(160, outputs=2)
+    own, local, _ = run.run_both(X, Y)
+    for i in range(len(X)):
+        mean, variance, local_mean, local_variance = single._core.predict_next_both(X[i : i + 1])
+        np.testing.assert_array_equal(mean[0], own.mean[i])
+        np.testing.assert_array_equal(np.sqrt(variance), own.std[i, :1])
+        np.testing.assert_array_equal(local_mean[0], local.mean[i])
+        np.testing.assert_array_equal(np.sqrt(local_variance), local.std[i, :1])
+        if i % 5 == 1:
+            single._core.predict_next_both(X[i - 1 : i])  # another row than the one that is learned
+        if i % 7 == 3:
+            single.load(single.dump())
+        single.learn(X[i : i + 1], Y[i : i + 1])
+    for name, value in run.dump().items():
+        np.testing.assert_array_equal(single.dump()[name], value)
+    with pytest.raises(ValueError, match="one row"):
+        single._core.predict_next_both(X)
