@@ -71,6 +71,7 @@ class Learner {
     virtual int64_t learn(int64_t n, const double* X, const double* Y, const Steps& steps, Stop& stop) = 0;
     virtual void predict_next(const double* x, double* mean, double* variance) = 0;  // one sample, which may be learned next
     virtual void flush() = 0;                                                 // finish what waits, before `predict`
+    virtual void reserve(int64_t) {}                                          // allocate what learning so many rows takes
     virtual void predict(int64_t n, const double* X, double* mean, double* variance, Stop& stop) const = 0;  // by several threads
 };
 
@@ -258,16 +259,6 @@ class Models {
                       const Steps& steps, Stop& stop) = 0;
 };
 
-// How the stretch of intervals follows hits and misses: see tracked_stretch in onlinegp.engine.tracking
-struct StretchRule {
-    double outside, step, slope;
-    double more_at_miss, more_at_hit, fewer_at_miss, fewer_at_hit;
-    double confirmed, most, alarm, widest;
-};
-struct StretchState {
-    double *log_scale, *rows, *more, *fewer;  // (p,) each
-};
-
 struct InstructionSet {
     const char* name;
     Model* (*make)(const Recipe& recipe, int d, int p, bool single);  // the recipe must outlive the model
@@ -279,13 +270,6 @@ struct InstructionSet {
     Models* (*make_many)(const Recipe& recipe, int d, int p, bool single);
     void (*exp2_minus)(int64_t n, const double* x, double* y);
     void (*sin_pi)(int64_t n, const double* x, double* y);
-    // tracking.hpp
-    void (*fading_scales)(int64_t n, int64_t p, const double* Z2, double degrees, double keep, double far, double tiny,
-                          double* sum, double* count, double* out);
-    void (*fading_weights)(int64_t n, int64_t m, const double* densities, double fade, double cut, double least,
-                           double* log_weights, double* out);
-    void (*tracked_stretch)(int64_t n, int64_t p, const double* missed, const StretchRule& rule,
-                            const StretchState& state, double* out);
     // affine.hpp; it returns the new count of errors
     double (*affine_run)(const AffineRule& rule, const AffineArrays& arrays, int64_t rows, const double* X, const double* Y,
                          double* mean, double* std, int64_t* size);

@@ -50,5 +50,6 @@ void bind_centers(nb::module_& m);                   // in bindings_centers.cpp
 void bind_steps(nb::module_& m);                      // in bindings_steps.cpp
 void bind_fixed(nb::module_& m);                      // in bindings_fixed.cpp
 void bind_affine(nb::module_& m);                     // in bindings_affine.cpp
+void bind_tree(nb::module_& m);                       // in bindings_tree.cpp
 
 }  // namespace onlinegp

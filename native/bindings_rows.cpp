@@ -1,5 +1,6 @@
 // The part of the Python module that works along rows on arrays of Python's own, in place.
 #include "arrays.hpp"
+#include "tracking.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -19,16 +20,24 @@ template <class A, class B> static std::pair<int64_t, int64_t> rows_of(const A& 
     return {int64_t(in.shape(0)), int64_t(in.shape(1))};
 }
 
-static void fading_scales(In Z2, double degrees, double keep, double far, double tiny, Out sum, Out count, Out out) {
+static void fading_scales(In Z2, double degrees, double keep, double far, double tiny, Out total, Out count, Out out) {
     const auto [n, p] = rows_of(Z2, out);
-    need(int64_t(sum.size()) == p && int64_t(count.size()) == p, "sum and count must have an entry for each output.");
-    instructions().fading_scales(n, p, Z2.data(), degrees, keep, far, tiny, sum.data(), count.data(), out.data());
+    need(int64_t(total.size()) == p && int64_t(count.size()) == p, "total and count must have an entry for each output.");
+    const FadingScaleRule rule{degrees, keep, far, tiny};
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < p; j++) {
+            out.data()[i * p + j] = total.data()[j] / count.data()[j];
+            update_scale(rule, Z2.data()[i * p + j], total.data()[j], count.data()[j]);
+        }
 }
 
 static void fading_weights(In densities, double fade, double cut, double least, Out log_weights, Out out) {
     const auto [n, m] = rows_of(densities, out);
     need(int64_t(log_weights.size()) == m, "there must be a weight for each member.");
-    instructions().fading_weights(n, m, densities.data(), fade, cut, least, log_weights.data(), out.data());
+    for (int64_t i = 0; i < n; i++) {
+        shares(m, log_weights.data(), out.data() + i * m);
+        update_weights({fade, cut, least}, m, densities.data() + i * m, log_weights.data());
+    }
 }
 
 static void tracked_stretch(In missed, In constants, Out log_scale, Out rows, Out more, Out fewer, Out out) {
@@ -38,8 +47,12 @@ static void tracked_stretch(In missed, In constants, Out log_scale, Out rows, Ou
     need(constants.size() == 11, "there must be eleven constants.");
     const double* c = constants.data();
     const StretchRule rule{c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], c[9], c[10]};
-    const StretchState state{log_scale.data(), rows.data(), more.data(), fewer.data()};
-    instructions().tracked_stretch(n, p, missed.data(), rule, state, out.data());
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < p; j++) {
+            out.data()[i * p + j] = std::exp(log_scale.data()[j]);
+            update_stretch(rule, missed.data()[i * p + j] != 0, log_scale.data()[j], rows.data()[j], more.data()[j],
+                           fewer.data()[j]);
+        }
 }
 
 // Arrays are taken as they are: what is written to a copy would be lost

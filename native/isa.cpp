@@ -6,7 +6,6 @@
 #include "fleet.hpp"
 #include "linear.hpp"
 #include "model.hpp"
-#include "tracking.hpp"
 
 #define NAME_OF(isa) #isa
 #define NAME(isa) NAME_OF(isa)
@@ -53,8 +52,7 @@ static void sin_pi_each(int64_t n, const double* x, double* y) {
 }
 
 extern const InstructionSet table;
-const InstructionSet table{NAME(ONLINEGP_ISA), make,           make_local,        make_residual, make_centers,
-                           make_steps,         make_fixed,     make_many,         exp2_minus_each, sin_pi_each,
-                           fading_scales,      fading_weights, tracked_stretch, affine_run,    gaussians_run};
+const InstructionSet table{NAME(ONLINEGP_ISA), make,      make_local,      make_residual, make_centers, make_steps,
+                           make_fixed,         make_many, exp2_minus_each, sin_pi_each,   affine_run,   gaussians_run};
 
 }  // namespace onlinegp::ONLINEGP_ISA

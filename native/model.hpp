@@ -56,6 +56,13 @@ template <class T> class Filter final : public Model {
 
     void flush() override { onlinegp::ONLINEGP_ISA::flush(state_, prediction_); }
 
+    void reserve(int64_t rows) override {
+        const int64_t budget = recipe_.pruning.budget;
+        const int64_t most = state_.size + rows;
+        state_.reserve(budget && budget + 1 < most ? budget + 1 : most);
+        prediction_.reserve(state_.capacity);
+    }
+
     void predict(int64_t n, const double* X, double* mean, double* variance, Stop& stop) const override {
         auto& state = const_cast<State<T>&>(state_);  // a product with nothing pending leaves it as it is
         onlinegp::ONLINEGP_ISA::predict(recipe_, kernel_, state, n, X, mean, variance, stop);

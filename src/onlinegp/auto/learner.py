@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from onlinegp.auto.members import Parts, Progress
 from onlinegp.checks import Array, stored_array, stored_names, stored_number
+from onlinegp.engine.compiled import compiled, readable
 from onlinegp.files.container import pack, unpack
 from onlinegp.learner import Contents, Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
@@ -47,7 +48,7 @@ class AutoLearner:
     def __init__(self, parts: Parts, features: int, outputs: int, rows: int, earliest: int) -> None:
         self.features, self.outputs, self.rows = features, outputs, rows
         self.due = sorted({rows, *(earliest * 2**k for k in range(rows.bit_length()) if earliest * 2**k < rows)})
-        self.seen = 0
+        self._seen, self._done, self._at = 0, False, 0  # rows; whether nothing is tuned any more, and inner.seen then
         self.constant = 0  # rows that are not counted: the target did not vary in them
         self.chosen: Scaled | None = None
         self.inner: Learner | None = None
@@ -60,6 +61,15 @@ class AutoLearner:
         return 0 if self.inner is None else self.inner.size
 
     @property
+    def seen(self) -> int:
+        return self._seen + (self.inner.seen - self._at if self._done and self.inner is not None else 0)
+
+    @property
+    def atomic(self) -> bool:
+        """Whether the next call is one of what was composed, and is learned by all layers or by none."""
+        return self._done and getattr(self.inner, "atomic", False)
+
+    @property
     def together(self) -> int:
         """The rows to the last tuning: of those that are learned in one call, only the latest tuning counts."""
         return max(0, self.rows - self._counted())
@@ -68,7 +78,7 @@ class AutoLearner:
         """Return the weights of the members now, by name; empty before there are some."""
         if self.inner is None:
             return {}
-        mixture = innermost_learner(self.inner)
+        mixture = innermost_learner(readable(self.inner))
         assert isinstance(mixture, MixtureLearner)
         return dict(zip(mixture.members, mixture.weights().tolist(), strict=True))
 
@@ -118,10 +128,10 @@ class AutoLearner:
             self.inner.begin_series()
 
     def learn_one(self, x: object, y: object) -> bool | None:
-        return None
+        return self.inner.learn_one(x, y) if self._done and self.inner is not None else None
 
     def predict_one(self, x: object) -> tuple[float, float] | None:
-        return None
+        return None if self.inner is None else self.inner.predict_one(x)
 
     # Rows that go together
 
@@ -129,7 +139,7 @@ class AutoLearner:
         return self.seen - self.constant
 
     def _final(self) -> bool:
-        return self._counted() >= self.rows
+        return self._done or self._counted() >= self.rows
 
     def _together(self, n: int) -> int:
         """Return for how many of n rows nothing changes, up to a tuning behind the last of them; at least one."""
@@ -149,22 +159,21 @@ class AutoLearner:
 
     def _take(self, X: Array, Y: Array, *, tune: bool = True) -> None:
         """Count rows that were learned, keep them while they are needed, and tune if that is due."""
-        if self._final():
-            self.seen += len(X)
+        if self._done:
             return
-        before = self._X, self._Y, self.seen
+        before = self._X, self._Y, self._seen
         try:
             self._X = np.concatenate([self._X, X])[-self.rows :]
             self._Y = np.concatenate([self._Y, Y])[-self.rows :]
-            self.seen += len(X)
+            self._seen += len(X)
             if self._counted() not in self.due:
                 return
             if not moments(self._Y)[2].any():
-                self.constant = self.seen
+                self.constant = self._seen
             elif tune:
                 self._tune()
         except BaseException:  # the tuning stays due
-            self._X, self._Y, self.seen = before
+            self._X, self._Y, self._seen = before
             raise
 
     def _next_but_one(self) -> float:
@@ -174,7 +183,7 @@ class AutoLearner:
 
     def _tune(self) -> None:
         chosen = self._parts.compose(self._X, self._Y, _TUNING.get() or ShareBar())
-        inner = chosen.start(self.features, self.outputs)
+        inner = compiled(chosen.start(self.features, self.outputs))
         said, _ = inner.run(self._X, self._Y)
         half = slice(len(self._Y) // 2, None)
         variance = np.var(self._Y[half], axis=0)
@@ -183,6 +192,7 @@ class AutoLearner:
         self.chosen, self.inner = chosen, inner
         if self._final():
             self._X, self._Y = self._X[:0], self._Y[:0]
+            self._at, self._done = inner.seen, True
 
     # Files
 
@@ -203,9 +213,10 @@ class AutoLearner:
     def load(self, contents: Contents) -> None:
         own = contents
         stored_names(own, ("seen", "constant", "unexplained", "x", "y", "chosen", "learned"), "Auto")
-        self.seen, self.constant = (stored_number(name, own[name], int) for name in ("seen", "constant"))
-        if self.constant > self.seen:
-            raise ValueError(f"constant must be at most seen, {self.seen}, got {self.constant}.")
+        self._done, self.inner = False, None
+        self._seen, self.constant = (stored_number(name, own[name], int) for name in ("seen", "constant"))
+        if self.constant > self._seen:
+            raise ValueError(f"constant must be at most seen, {self._seen}, got {self.constant}.")
         self.unexplained = stored_number("unexplained", own["unexplained"], float)
         kept = 0 if self._final() else min(self.seen, self.rows)
         self._X = stored_array("x", own["x"], (kept, self.features)).copy()
@@ -222,9 +233,10 @@ class AutoLearner:
         chosen = rebuild(json.loads(text))
         if type(chosen) is not Scaled or type(innermost(chosen)) is not Mixture:
             raise ValueError(f"what was chosen must be a scaled mixture, got {type(chosen).__name__}.")
-        inner = chosen.start(self.features, self.outputs)
+        inner = compiled(chosen.start(self.features, self.outputs))
         inner.load(contents)
         self.chosen, self.inner = chosen, inner
+        self._done, self._at = self._final(), inner.seen
 
 
 def _packed(contents: Contents) -> NDArray[np.uint8]:

@@ -9,6 +9,8 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.engine import make_engine
+from onlinegp.engine.plan import Plan
+from onlinegp.engine.python import PythonEngine
 from onlinegp.learner import Contents, Sizes
 from onlinegp.predictions import Gaussian
 from onlinegp.recipes.compact import compacted, expanded, is_compact
@@ -58,6 +60,11 @@ class RecipeLearner:
     def predict_one(self, x: object) -> tuple[float, float] | None:
         quick = self._engine.predict_one(x)
         return None if quick is None else (quick[0], sqrt(quick[1]))
+
+    def plan(self) -> Plan | None:
+        """Return what a compiled tree of learners makes of it; None on the readable engine."""
+        engine = self._engine
+        return None if isinstance(engine, PythonEngine) else Plan("leaf", self, model=lambda: engine.core)
 
     def dump(self) -> Contents:
         return self._engine.dump()

@@ -58,6 +58,7 @@ class NativeEngine:
         self.learn_one = self._core.learn_one
         self.predict_one = self._core.predict_one
 
+    core = property(attrgetter("_core"), doc="The compiled model.")
     size = property(attrgetter("_core.size"), doc="The number of centers.")
     seen = property(attrgetter("_core.seen"), doc="The number of samples learned.")
 

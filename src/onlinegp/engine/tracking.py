@@ -75,7 +75,7 @@ def fading_weights(densities: Array, fade: float, log_weights: Array, *, native:
     one there is none, and the weights are those of Bayes' rule.
     """
     out = np.empty(densities.shape)
-    cut = MEMORY / (1.0 - fade) if fade < 1.0 else np.inf
+    cut = weights_rule(fade)["cut"]
     if native and (twin := _compiled()):
         twin.fading_weights(np.ascontiguousarray(densities), fade, cut, LEAST, log_weights, out)
         return out
@@ -93,6 +93,11 @@ def fading_weights(densities: Array, fade: float, log_weights: Array, *, native:
         w = [max(one - largest, LEAST) for one in w]
     log_weights[:] = w
     return out
+
+
+def weights_rule(fade: float) -> dict[str, float]:
+    """Return the constants of `fading_weights`."""
+    return {"fade": fade, "cut": MEMORY / (1.0 - fade) if fade < 1.0 else np.inf, "least": LEAST}
 
 
 def fading_means(V: Array, keep: float, total: Array, count: Array) -> Array:
@@ -137,6 +142,11 @@ class StretchRule:
         outside, z = 1.0 - level, NormalDist().inv_cdf(0.5 * (1.0 + level))
         return cls(outside, step, 2.0 * z * NormalDist().pdf(z), _evidence(outside, ODDS), _evidence(outside, 1 / ODDS))
 
+    @property
+    def constants(self) -> Array:
+        """All numbers of the rule, as its compiled twin takes them."""
+        return np.array([self.outside, self.step, self.slope, *self.more, *self.fewer, *LIMITS])
+
 
 def _evidence(outside: float, odds: float) -> tuple[float, float]:
     """Return log p1 / p0 of a miss and of a hit, where p1 has `odds` times the odds of p0 = outside."""
@@ -172,7 +182,7 @@ def tracked_stretch(
     """
     out = np.empty(missed.shape)
     if native and (twin := _compiled()):
-        constants = np.array([rule.outside, rule.step, rule.slope, *rule.more, *rule.fewer, *LIMITS])
+        constants = rule.constants
         twin.tracked_stretch(np.ascontiguousarray(missed), constants, log_scale, rows, more, fewer, out)
         return out
     confirmed, most, alarm, widest = LIMITS

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from onlinegp import frames
 from onlinegp.checks import Array, check_x
+from onlinegp.engine.compiled import compiled, readable
 from onlinegp.engine.members import LearnerMembers, Members
 from onlinegp.kernels import Kernel
 from onlinegp.learner import Contents, Learner
@@ -379,7 +380,7 @@ class OnlineRegressor(Estimator):
             raise AttributeError(
                 f"this {type(self).__name__} has not learned anything yet. Call fit, partial_fit or learn_one first."
             )
-        return self._learner.learner if isinstance(self._learner, Undo) else self._learner
+        return readable(self._learner.learner if isinstance(self._learner, Undo) else self._learner)
 
     def _begin(self, features: int, y: Array, names: Any) -> None:
         """Begin a stream: from here on the parameters are fixed."""
@@ -392,7 +393,7 @@ class OnlineRegressor(Estimator):
             learned, health.largest = contents["learned"], float(contents["largest"])
             learner.load(learned)
         twin = self.unfitted()  # whatever is set on a model inside later
-        learner = undoable(learner, lambda: twin.start(features, outputs), learned)
+        learner = undoable(compiled(learner), lambda: compiled(twin.start(features, outputs)), learned)
         own = {name: value for name, value in vars(self).items() if name != "feature_names_in_"}
         own |= {} if names is None else {"feature_names_in_": names}
         own |= {"_learner": learner, "_health": health, "_single": single, "n_features_in_": features}

@@ -11,6 +11,7 @@ import numpy as np
 from onlinegp.checks import Array
 from onlinegp.engine import compiled, thread_count
 from onlinegp.engine.learner import gaussian
+from onlinegp.engine.plan import Plan
 from onlinegp.learner import Contents, Learner, RowLearner, Sizes
 from onlinegp.predictions import Gaussian
 
@@ -83,6 +84,9 @@ class CompiledLearner(RowLearner, Generic[Twin]):
     def predict_one(self, x: object) -> tuple[float, float] | None:
         quick = None if self._core is None else self._core.predict_one(x)
         return None if quick is None else (quick[0], sqrt(quick[1]))
+
+    def plan(self) -> Plan:
+        return Plan("leaf", self, model=self._working)
 
     def dump(self) -> Contents:
         return self.readable().dump()

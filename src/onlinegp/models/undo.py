@@ -51,7 +51,7 @@ class Undo:
 
     def _begin(self, contents: Contents | None, dumping: float = 0.0) -> None:
         self._rows, self._seconds, self._dumping = 0, 0.0, dumping  # of the calls since, and of the dump
-        self._kept: tuple[Contents | None, list[tuple[Any, ...]]] = contents, []
+        self._kept: tuple[Contents | None, list[tuple[Any, ...]]] | None = contents, []
 
     @property
     def learner(self) -> Learner:
@@ -71,6 +71,7 @@ class Undo:
 
     def _restore(self) -> None:
         if self._failed:  # else another thread did it
+            assert self._kept is not None
             contents, calls = self._kept
             learner = self._start()
             if contents is not None:
@@ -81,7 +82,12 @@ class Undo:
 
     def change(self, name: str, *arguments: Any) -> Any:
         """Return what a method of the learner returns that changes it; if it raises, nothing has changed."""
-        learner, began = self.learner, perf_counter()
+        learner = self.learner
+        if getattr(learner, "atomic", False):
+            return self._call(learner, name, arguments)
+        if self._kept is None:  # until now there was nothing to take back
+            self._begin(learner.dump())
+        began = perf_counter()
         try:
             answer = getattr(learner, name)(*arguments)
             if name == "learn_one":
@@ -92,12 +98,23 @@ class Undo:
             self._rows += len(arguments[0]) if arguments else 1
             many = self._rows >= self._apart and self._rows >= learner.size // 4
             if not ((many or self._seconds > max(LONG, RARE * self._dumping)) and self._keep()):
+                assert self._kept is not None
                 self._kept[1].append((name, *map(_copied, arguments)))
             return answer
         except BaseException:
             self._failed = True
             _ = self.learner
             raise
+
+    def _call(self, learner: Learner, name: str, arguments: tuple[Any, ...]) -> Any:
+        """Return what a method returns that changes all layers or none by itself."""
+        self._kept = None
+        vars(self).pop("learn_one", None)
+        vars(self).pop("predict_one", None)
+        answer = getattr(learner, name)(*arguments)
+        if name in ("learn", "learn_one", "run"):
+            self.learn_one, self.predict_one = learner.learn_one, learner.predict_one  # without a detour
+        return answer
 
     def _keep(self) -> bool:
         """Dump the learner as it is now, unless it has broken down, which its predictions show."""
@@ -158,6 +175,8 @@ class Undo:
     def load(self, contents: Contents) -> None:
         learner = self._start()
         learner.load(contents)
+        vars(self).pop("learn_one", None)
+        vars(self).pop("predict_one", None)
         self._learner, self._failed = learner, False
         self._begin(contents)
 

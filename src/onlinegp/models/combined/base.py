@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from onlinegp.checks import Array, stored_names
+from onlinegp.engine.compiled import readable
 from onlinegp.learner import Contents, Learner, Sizes, inside, nested
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.predictions import Gaussian, Predictions
@@ -65,6 +67,14 @@ class OuterLearner(ABC):
     inner: Learner
     features: int
     outputs: int
+
+    def holds(self) -> list[Learner]:
+        """Return the learners inside."""
+        return [self.inner]
+
+    def hold(self, change: Callable[[Learner], Learner]) -> None:
+        """Replace the learner inside by what `change` returns for it."""
+        self.inner = change(self.inner)
 
     @property
     def size(self) -> int:
@@ -181,6 +191,7 @@ def working(model: OnlineRegressor) -> Learner:
 
 def innermost_learner(learner: Learner) -> Learner:
     """Return what is inside a learner that holds another one, at the end; the learner itself if it does not."""
+    learner = readable(learner)
     while isinstance(learner, OuterLearner):
-        learner = learner.inner
+        learner = readable(learner.inner)
     return learner

@@ -8,10 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from onlinegp.checks import Array, positive, stored_array
-from onlinegp.engine.tracking import fading_scales, keep_of
+from onlinegp.engine.plan import Plan, around
+from onlinegp.engine.tracking import FAR, TINY, fading_scales, keep_of
 from onlinegp.learner import Contents, Learner
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.base import OuterRegressor, SpreadLearner, stretched
+from onlinegp.models.combined.base import NAME, OuterRegressor, SpreadLearner, stretched
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
 
@@ -85,6 +86,10 @@ class FadingScale:
         """Learn squared residuals (n, p); return the scales before each, (n, p)."""
         return fading_scales(Z2, self.degrees, self.keep, self.total, self.count)
 
+    def rule(self) -> dict[str, float]:
+        """Return the constants of its compiled twin."""
+        return {"keep": self.keep, "far": FAR, "tiny": TINY}
+
     def dump(self) -> Contents:
         return {"total": self.total.copy(), "count": self.count.copy()}
 
@@ -107,6 +112,9 @@ class CalibratedLearner(SpreadLearner):
 
     def now(self, said: Predictions) -> Predictions:
         return stretched(said, np.sqrt(self.scale.now()))
+
+    def plan(self) -> Plan | None:
+        return around("calibrated", self, self.scale.rule(), {"total": self.scale.total, "count": self.scale.count}, {NAME: self.inner})
 
     def dump(self) -> Contents:
         return self._dump(self.scale.dump())

@@ -8,10 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from onlinegp.checks import Array, positive, probability, stored_array
+from onlinegp.engine.plan import Plan, around
 from onlinegp.engine.tracking import ALARM, MOST_ROWS, WIDEST, StretchRule, tracked_stretch
 from onlinegp.learner import Contents, Learner
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.base import OuterRegressor, SpreadLearner, stretched
+from onlinegp.models.combined.base import NAME, OuterRegressor, SpreadLearner, stretched
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
 from onlinegp.predictions.base import WIDE
@@ -123,6 +124,10 @@ class ConformalLearner(SpreadLearner):
         with np.errstate(over="ignore", invalid="ignore"):  # of a model that has broken down
             p = said.cdf(said.mean + (Y - said.mean) / scale)
         return (np.abs(p - 0.5) > 0.5 * self.level).astype(np.float64)
+
+    def plan(self) -> Plan | None:
+        fields = {name: getattr(self, name) for name in STATE}
+        return around("conformal", self, {"level": self.level, "rule": self.rule.constants}, fields, {NAME: self.inner})
 
     def dump(self) -> Contents:
         return self._dump({name: getattr(self, name).copy() for name in STATE})

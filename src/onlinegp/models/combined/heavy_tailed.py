@@ -9,10 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from onlinegp.checks import Array, fraction, positive, stored_array
-from onlinegp.engine.tracking import fading_weights, keep_of, shares_of, stored_log_weights
+from onlinegp.engine.plan import Plan, around
+from onlinegp.engine.tracking import fading_weights, keep_of, shares_of, stored_log_weights, weights_rule
 from onlinegp.learner import Contents, Learner
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.base import OuterRegressor, SpreadLearner, stretched
+from onlinegp.models.combined.base import NAME, OuterRegressor, SpreadLearner, stretched
 from onlinegp.models.combined.calibrated import FadingScale, squared
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Gaussian, MixtureOf, Predictions, ScaleMixture, StudentT
@@ -133,6 +134,11 @@ class HeavyTailedLearner(SpreadLearner):
         return MixtureOf(
             weights, (normal, *(StudentT(said.mean, factors[..., k] * said.std, nu) for k, nu in students))
         )
+
+    def plan(self) -> Plan | None:
+        numbers = {"degrees": self.degrees, **self.scales[0].rule(), **weights_rule(self.fade)}
+        fields = {name: [getattr(scale, name) for scale in self.scales] for name in ("total", "count")}
+        return around("heavy tailed", self, numbers, {**fields, "log_weights": self.log_weights}, {NAME: self.inner})
 
     def dump(self) -> Contents:
         own = {"log_weights": self.log_weights.copy()}

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp.checks import LARGEST, Array, count, stored_array, stored_number
+from onlinegp.engine.plan import Plan, around
 from onlinegp.lags import windows
 from onlinegp.learner import Contents, Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.base import OuterLearner, OuterRegressor, is_gaussian, learn_single, single
+from onlinegp.models.combined.base import NAME, OuterLearner, OuterRegressor, is_gaussian, learn_single, single
 from onlinegp.models.combined.moments import like_so_far
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Gaussian, Predictions
@@ -249,6 +250,15 @@ class LaggedLearner(OuterLearner):
     def begin_series(self) -> None:
         self._past = self._past[:0]
         self.inner.begin_series()
+
+    def plan(self) -> Plan | None:
+        if self.horizon > 1:
+            return None
+        return around("lagged", self, {"lags": float(self.lags)}, {"past": self._past}, {NAME: self.inner})
+
+    def steady_after(self, Y: Array | None) -> int:
+        """Return after how many rows all lags are known and a row was learned; zero if that is so."""
+        return 0 if not self.lags else max(self.memory - len(self._past), 0 if self.inner.seen else 1)
 
     def dump(self) -> Contents:
         inputs, targets = self._waiting

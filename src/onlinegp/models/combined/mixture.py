@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
@@ -10,7 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp.checks import Array, fraction, non_negative, stored_array, stored_names, stored_number
-from onlinegp.engine.tracking import LEAST, fading_means, fading_weights, keep_of, shares_of, stored_log_weights
+from onlinegp.engine import thread_count
+from onlinegp.engine.plan import Plan, around
+from onlinegp.engine.tracking import (
+    LEAST,
+    fading_means,
+    fading_weights,
+    keep_of,
+    shares_of,
+    stored_log_weights,
+    weights_rule,
+)
 from onlinegp.learner import Contents, Learner, Sizes, inside, nested
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import ROWS
@@ -249,6 +259,21 @@ class MixtureLearner:
 
     def _mixed(self, weights: Array, said: tuple[Predictions, ...]) -> Predictions:
         return MixtureOf(np.repeat(weights[:, None, :], self.outputs, axis=1), said)
+
+    def holds(self) -> list[Learner]:
+        """Return the learners inside."""
+        return list(self.members.values())
+
+    def hold(self, change: Callable[[Learner], Learner]) -> None:
+        """Replace members by what `change` returns for them, but for those that share rows."""
+        for name, sharing in self._running.items():
+            if not sharing:
+                self.members[name] = change(self.members[name])
+
+    def plan(self) -> Plan | None:
+        numbers = weights_rule(self.fade) | {"gate": self.gate, "usual_keep": self._keep, "largest": LEAST_SURE}
+        fields = {"log_weights": self.log_weights, "total": self._total, "count": self._count}
+        return around("mixture", self, {**numbers, "threads": float(thread_count())}, fields, self.members)
 
     def begin_series(self) -> None:
         for member in self.members.values():

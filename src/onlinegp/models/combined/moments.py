@@ -11,6 +11,7 @@ from onlinegp.checks import LARGEST, Array
 from onlinegp.predictions import Predictions
 
 CONSTANT = 1e-12  # a column whose deviation is a smaller share of its largest magnitude is constant up to rounding
+LIMIT = 0.5 * LARGEST  # of a magnitude in standard units
 TINY = 1e-140  # deviations below this are taken for none: dividing by them would overflow
 
 
@@ -39,8 +40,8 @@ class Scale:
         """Return the columns in units of the scale, of a magnitude that the model inside can square."""
         Z = X - self.center
         Z /= self.scale
-        np.minimum(Z, 0.5 * LARGEST, out=Z)  # np.clip takes five times as long for one row
-        return np.maximum(Z, -0.5 * LARGEST, out=Z)
+        np.minimum(Z, LIMIT, out=Z)  # np.clip takes five times as long for one row
+        return np.maximum(Z, -LIMIT, out=Z)
 
 
 def moments(values: Array) -> tuple[Array, Array, NDArray[np.bool_]]:

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from onlinegp.checks import LARGEST, Array, positive
+from onlinegp.engine.plan import Plan, around
 from onlinegp.learner import Contents, Learner, Sizes, run_by_row
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.base import OuterLearner, OuterRegressor, is_gaussian, learn_single, single
+from onlinegp.models.combined.base import NAME, OuterLearner, OuterRegressor, is_gaussian, learn_single, single
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Gaussian, Predictions
 
@@ -106,6 +107,9 @@ class RobustLearner(OuterLearner):
 
     def predict_one(self, x: object) -> tuple[float, float] | None:
         return self.inner.predict_one(x)
+
+    def plan(self) -> Plan | None:
+        return around("robust", self, {"bound": self.bound}, {}, {NAME: self.inner})
 
     def dump(self) -> Contents:
         return self._dump({})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -9,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp.checks import LARGEST, Array, count, stored_array, stored_number
-from onlinegp.learner import Contents, Sizes
+from onlinegp.engine.plan import Plan, around
+from onlinegp.learner import Contents, Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.base import OuterLearner, OuterRegressor
-from onlinegp.models.combined.moments import CONSTANT, TINY, Scale, like_so_far, moments, own_size
+from onlinegp.models.combined.base import NAME, OuterLearner, OuterRegressor
+from onlinegp.models.combined.moments import CONSTANT, LIMIT, TINY, Scale, like_so_far, moments, own_size
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
 
@@ -127,6 +129,11 @@ class ScaledLearner(OuterLearner):
         self._x, self._y = x or Scale.none(features), y or Scale.none(outputs)
         self._varies = np.full(outputs, self._y_given)  # outputs whose scale is known
         self._kept: list[tuple[Array, Array]] = []
+        self._change: Callable[[Learner], Learner] = lambda learner: learner
+
+    def hold(self, change: Callable[[Learner], Learner]) -> None:
+        self._change = change  # also of the learners that take its place
+        super().hold(change)
 
     def learn(self, X: Array, Y: Array) -> None:
         if self._final():
@@ -169,6 +176,23 @@ class ScaledLearner(OuterLearner):
         if self.outputs != 1 or not isinstance(x, np.ndarray) or x.shape != (self.features,) or x.dtype != np.float64:
             return None
         return self._x(x) if np.abs(x).max(initial=0.0) < LARGEST else None
+
+    def plan(self) -> Plan | None:
+        numbers: dict[str, Any] = {"limit": LIMIT}
+        for name, units in (("x", self._x), ("y", self._y)):
+            numbers |= {f"{name}_center": units.center, f"{name}_scale": units.scale}
+        return around("scaled", self, numbers, {}, {NAME: self.inner})
+
+    def steady_after(self, Y: Array | None) -> int:
+        """Return after how many rows the scales may be final, of which the next targets are Y; zero if they are."""
+        if self._final():
+            return 0
+        if not self._fixed():
+            return self.rows - self.seen
+        if Y is None:
+            return 1
+        new = self._deviates(Y).any(axis=1)
+        return 1 + int(new.argmax()) if new.any() else len(Y)
 
     def dump(self) -> Contents:
         X, Y = self._rows_kept()
@@ -259,7 +283,7 @@ class ScaledLearner(OuterLearner):
             center, std, self._varies = moments(Y)
             self._y = Scale(center, np.where(self._varies, std, own_size(center)))
         if self.seen >= min(FEW, self.rows):
-            self.inner = self._start()
+            self.inner = self._change(self._start())
             self.inner.learn(self._x(X), self._y(Y))
         self._kept = [] if self._fixed() else [(X, Y)]
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import Array
+from onlinegp.engine.plan import Plan, plan_of
 from onlinegp.learner import Contents, Learner, RowLearner, Sizes
 from onlinegp.models.combined.base import OuterLearner, SpreadLearner, innermost_learner
 from onlinegp.models.local.learner import LocalLearner, LocalPrior
@@ -41,6 +42,10 @@ class SharedRows(RowLearner):
 
     def predict(self, X: Array) -> Predictions:
         return self.source.predict_both(X)[1]
+
+    def plan(self) -> Plan | None:
+        source = plan_of(self.source)
+        return None if source is None else Plan("shared rows", self, model=source.model)
 
     def dump(self) -> Contents:
         contents = self.source.dump()

@@ -11,6 +11,7 @@ import numpy as np
 from onlinegp.checks import Array
 from onlinegp.engine import by_engine
 from onlinegp.engine.learner import gaussian
+from onlinegp.engine.plan import Plan
 from onlinegp.learner import Contents, Learner, RowLearner, Sizes
 from onlinegp.models.expansion import Expansion
 from onlinegp.models.steps import ErrorScale, StepLearner, Values
@@ -67,6 +68,9 @@ class NativeStepLearner(RowLearner):
         if quick is None or self.errors is None:
             return None if quick is None else (quick[0], sqrt(quick[1]))
         return quick[0], float(self.errors.std[0])
+
+    def plan(self) -> Plan | None:
+        return None if self.errors is not None else Plan("leaf", self, model=lambda: self._core)
 
     def dump(self) -> Contents:
         return self.readable().dump()

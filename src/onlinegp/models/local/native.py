@@ -13,6 +13,7 @@ from onlinegp.checks import Array, stored_names
 from onlinegp.engine import _native, thread_count
 from onlinegp.engine.learner import gaussian
 from onlinegp.engine.native import pack_kernel
+from onlinegp.engine.plan import Plan
 from onlinegp.learner import Contents, Sizes, nested
 from onlinegp.models.local.distance import Distance
 from onlinegp.models.local.learner import MOST_ROWS, LocalPrior, checked
@@ -56,6 +57,9 @@ class NativeLocalLearner:
     def predict_one(self, x: object) -> tuple[float, float] | None:
         quick = self._core.predict_one(x)
         return None if quick is None else (quick[0], sqrt(quick[1]))
+
+    def plan(self) -> Plan:
+        return Plan("leaf", self, model=lambda: self._core)
 
     def neighbors(self, x: Array) -> NDArray[np.int64]:
         """Return the places in the store of the rows nearest to x (1, d), the nearest first; of equals the newest."""

@@ -1,0 +1,189 @@
+// The Python module: trees of learners, made from plans.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include "arrays.hpp"
+#include "make.hpp"
+#include "sample.hpp"
+#include "tree_engine.hpp"
+
+using namespace nanobind::literals;
+
+namespace onlinegp {
+
+static Plan plan_of(nb::handle from) {
+    Plan plan;
+    plan.kind = nb::cast<std::string>(from.attr("kind"));
+    for (auto [name, values] : nb::cast<nb::dict>(from.attr("constants")))
+        plan.constants[nb::cast<std::string>(name)] = nb::cast<Vector>(values);
+    for (auto [name, one] : nb::cast<nb::dict>(from.attr("inside")))
+        plan.inside.emplace_back(nb::cast<std::string>(name), plan_of(one));
+    if (nb::handle core = from.attr("core"); !core.is_none()) plan.core = &nb::cast<LearnerEngine&>(core);
+    return plan;
+}
+
+// The locks of a tree and of its leaves, for a long call
+class HeldTree {
+  public:
+    HeldTree(TreeEngine& tree, Use use) {
+        for (Lock* lock : tree.locks()) held_.push_back(std::make_unique<Held>(*lock, use));
+    }
+
+  private:
+    std::vector<std::unique_ptr<Held>> held_;
+};
+
+// The same for a short one, if they are all free
+class QuickTree {
+  public:
+    explicit QuickTree(TreeEngine& tree) {
+        for (Lock* lock : tree.locks()) {
+            guards_.emplace_back(*lock, std::try_to_lock);
+            free_ = free_ && guards_.back().owns_lock();
+        }
+    }
+    bool free() const { return free_; }
+
+  private:
+    std::vector<std::unique_lock<Lock>> guards_;
+    bool free_ = true;
+};
+
+static nb::object learn_one(TreeEngine& tree, nb::handle x, nb::handle y) {
+    const Sample sample(x.ptr(), tree.d), target(y.ptr(), tree.p, tree.p == 1);
+    if (!sample.data() || !target.data() || !tree.at_once()) return nb::none();
+    const QuickTree quick(tree);
+    if (!quick.free()) return nb::none();
+    return nb::bool_(tree.learn_one(sample.data(), target.data()));
+}
+
+static nb::object predict_one(TreeEngine& tree, nb::handle x) {
+    const Sample sample(x.ptr(), tree.d);
+    if (tree.p != 1 || !sample.data() || !tree.at_once()) return nb::none();
+    const QuickTree quick(tree);
+    if (!quick.free()) return nb::none();
+    const Moments moments = tree.predict_one(sample.data());
+    return nb::make_tuple(moments.mean, moments.std);
+}
+
+// Work without the interpreter's lock, until a signal comes
+template <class Work> static void released(TreeEngine& tree, Use use, int64_t rows, const Work& work) {
+    const HeldTree held(tree, use);
+    const int64_t before = tree.rows();
+    Signals signals;
+    bool memory = true;
+    {
+        nb::gil_scoped_release release;
+        try {
+            work([&] { return signals.came(); });
+        } catch (const std::bad_alloc&) {
+            memory = false;
+        }
+    }
+    signals.raise();
+    if (memory) return;
+    PyErr_Format(PyExc_MemoryError,
+                 "there is no memory for more: %lld of %lld rows were learned, and the model is as they left it. "
+                 "Save it, and go on with a budget, a store or a dictionary that admits fewer.",
+                 static_cast<long long>(tree.rows() - before), static_cast<long long>(rows));
+    throw nb::python_error();
+}
+
+// Arrays for the predictions of n rows
+struct Rows {
+    Rows(TreeEngine& tree, size_t n, bool with_sizes)
+        : shape{n, size_t(tree.p), size_t(tree.root().kinds.count())}, weights(fresh<double>(shape)), means(fresh<double>(shape)),
+          scales(fresh<double>(shape)), stretch(fresh<double>({n, size_t(tree.p)})), sizes(fresh<int64_t>({with_sizes ? n : 0})) {}
+    Output output() {
+        return {weights.data(), means.data(), scales.data(), stretch.data(), sizes.size() ? sizes.data() : nullptr};
+    }
+    const std::vector<size_t> shape;
+    Doubles weights, means, scales, stretch;
+    Integers sizes;
+};
+
+static void learn(TreeEngine& tree, Matrix X, Matrix Y) {
+    check_rows(tree, X, Y);
+    released(tree, Use::Change, int64_t(X.shape(0)), [&](const Stopped& stopped) {
+        tree.learn(int64_t(X.shape(0)), X.data(), Y.data(), stopped);
+    });
+}
+
+static nb::tuple run(TreeEngine& tree, Matrix X, Matrix Y) {
+    check_rows(tree, X, Y);
+    Rows rows(tree, X.shape(0), true);
+    const Output out = rows.output();
+    released(tree, Use::Change, int64_t(X.shape(0)), [&](const Stopped& stopped) {
+        tree.run(int64_t(X.shape(0)), X.data(), Y.data(), out, stopped);
+    });
+    return nb::make_tuple(rows.weights, rows.means, rows.scales, rows.stretch, rows.sizes);
+}
+
+static nb::tuple predict(TreeEngine& tree, Matrix X, int threads) {
+    check_width(tree, X);
+    Rows rows(tree, X.shape(0), false);
+    const Output out = rows.output();
+    released(tree, Use::Read, int64_t(X.shape(0)), [&](const Stopped& stopped) {
+        tree.predict(int64_t(X.shape(0)), X.data(), out, threads < 1 ? 1 : threads, stopped);
+    });
+    return nb::make_tuple(rows.weights, rows.means, rows.scales, rows.stretch);
+}
+
+// Visits the fields with their paths, "model.total"
+template <class Take> class Paths final : public Visitor {
+  public:
+    explicit Paths(const Take& take) : take_(take) {}
+    void array(const std::string& name, Vector& values) override { take_(path_ + name, values); }
+    void node(const std::string& name, Node& inside) override {
+        const std::string outer = path_;
+        if (!name.empty()) path_ += name + ".";
+        inside.fields(*this);
+        path_ = outer;
+    }
+
+  private:
+    const Take take_;
+    std::string path_;
+};
+
+static nb::dict save(TreeEngine& tree) {
+    const HeldTree held(tree, Use::Read);
+    nb::dict out;
+    Paths paths([&](const std::string& path, Vector& values) {
+        Doubles copy = fresh<double>({values.size()});
+        std::copy(values.begin(), values.end(), copy.data());
+        out[path.c_str()] = copy;
+    });
+    tree.fields(paths);
+    return out;
+}
+
+static void load(TreeEngine& tree, nb::dict in) {
+    using Array = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+    const HeldTree held(tree, Use::Change);
+    Paths paths([&](const std::string& path, Vector& values) {
+        const Array array = nb::cast<Array>(in[path.c_str()]);
+        if (array.size() != values.size()) throw nb::value_error((path + " has the wrong size.").c_str());
+        std::copy(array.data(), array.data() + array.size(), values.begin());
+    });
+    tree.fields(paths);
+}
+
+void bind_tree(nb::module_& m) {
+    nb::class_<TreeEngine>(m, "Tree")
+        .def("__init__", [](TreeEngine* self, nb::handle plan) {
+            Made made = make(plan_of(plan));
+            new (self) TreeEngine(std::move(made.root), made.leaves);
+        }, "plan"_a)
+        .def_prop_ro("rows", &TreeEngine::rows)
+        .def_prop_ro("degrees", [](TreeEngine& tree) { return tree.root().kinds.degrees; })
+        .def_prop_ro("size", [](TreeEngine& tree) { return tree.root().size(); })
+        .def("learn_one", learn_one, "x"_a.none(), "y"_a.none())
+        .def("predict_one", predict_one, "x"_a.none())
+        .def("learn", learn, "X"_a, "Y"_a)
+        .def("run", run, "X"_a, "Y"_a)
+        .def("predict", predict, "X"_a, "threads"_a)
+        .def("save", save)
+        .def("load", load);
+}
+
+}  // namespace onlinegp

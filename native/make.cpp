@@ -1,0 +1,94 @@
+// The kinds of learners that contain learners, by name.
+#include "make.hpp"
+#include <stdexcept>
+#include "wrappers/calibrated.hpp"
+#include "wrappers/conformal.hpp"
+#include "wrappers/heavy_tailed.hpp"
+#include "wrappers/lagged.hpp"
+#include "wrappers/mixture.hpp"
+#include "wrappers/robust.hpp"
+#include "wrappers/scaled.hpp"
+#include "wrappers/shared_rows.hpp"
+
+namespace onlinegp {
+
+static FadingScaleRule scale_rule(const Plan& plan) {
+    return {0, plan.number("keep"), plan.number("far"), plan.number("tiny")};
+}
+static FadingWeightsRule weights_rule(const Plan& plan) {
+    return {plan.number("fade"), plan.number("cut"), plan.number("least")};
+}
+static GateRule gate_rule(const Plan& plan) {
+    return {plan.number("gate"), plan.number("usual_keep"), plan.number("largest")};
+}
+static Units units(const Plan& plan, const char* center, const char* scale) {
+    return {plan.vector(center), plan.vector(scale), plan.number("limit")};
+}
+static StretchRule stretch_rule(const Plan& plan) {
+    const Vector& c = plan.vector("rule");
+    return {c.at(0), c.at(1), c.at(2), c.at(3), c.at(4), c.at(5), c.at(6), c.at(7), c.at(8), c.at(9), c.at(10)};
+}
+
+class Maker {
+  public:
+    Owned node(const Plan& plan) {
+        const std::string& kind = plan.kind;
+        if (kind == "leaf") return leaf(*plan.core);
+        if (kind == "shared rows") return shared_rows(*plan.core);
+        const int d = int(plan.number("features"));
+        std::vector<Owned> inside;
+        std::vector<std::string> names;
+        for (const auto& [name, one] : plan.inside) {
+            names.push_back(name);
+            inside.push_back(node(one));
+        }
+        if (kind == "mixture")
+            return std::make_unique<Mixture>(d, std::move(inside), std::move(names), weights_rule(plan), gate_rule(plan),
+                                             int(plan.number("threads")));
+        Owned one = std::move(inside.at(0));
+        if (kind == "scaled")
+            return std::make_unique<Scaled>(d, std::move(one), units(plan, "x_center", "x_scale"), units(plan, "y_center", "y_scale"));
+        if (kind == "lagged") return std::make_unique<Lagged>(d, std::move(one), int(plan.number("lags")));
+        if (kind == "robust") return std::make_unique<Robust>(d, std::move(one), plan.number("bound"));
+        if (kind == "calibrated") return std::make_unique<Calibrated>(d, std::move(one), scale_rule(plan));
+        if (kind == "heavy tailed")
+            return std::make_unique<HeavyTailed>(d, std::move(one), plan.vector("degrees"), scale_rule(plan), weights_rule(plan));
+        if (kind == "conformal")
+            return std::make_unique<Conformal>(d, std::move(one), plan.number("level"), stretch_rule(plan));
+        throw std::invalid_argument("there is no compiled learner of kind " + kind);
+    }
+    // Once the whole tree is there, those that share rows find their source
+    std::vector<LearnerEngine*> connected() {
+        for (auto& [node, source] : sharing_) node->use(*residual_.at(source));
+        return leaves_;
+    }
+
+  private:
+    Owned leaf(LearnerEngine& engine) {
+        leaves_.push_back(&engine);
+        if (auto* residual = dynamic_cast<Residual*>(&engine.learner())) {
+            auto node = std::make_unique<ResidualLeaf>(*residual, engine.d, engine.p);
+            residual_[&engine] = node.get();
+            return node;
+        }
+        const bool only_stores = dynamic_cast<Local*>(&engine.learner()) != nullptr;
+        return std::make_unique<Leaf>(engine.learner(), engine.d, engine.p, only_stores);
+    }
+    Owned shared_rows(const LearnerEngine& source) {
+        auto node = std::make_unique<SharedRows>(source.d, source.p);
+        sharing_.emplace_back(node.get(), &source);
+        return node;
+    }
+
+    std::vector<LearnerEngine*> leaves_;
+    std::map<const LearnerEngine*, const ResidualLeaf*> residual_;
+    std::vector<std::pair<SharedRows*, const LearnerEngine*>> sharing_;
+};
+
+Made make(const Plan& plan) {
+    Maker maker;
+    Owned root = maker.node(plan);
+    return {std::move(root), maker.connected()};
+}
+
+}  // namespace onlinegp

@@ -1,0 +1,130 @@
+// Predictions of rows: mixtures of normal and Student's t components, the twin of onlinegp.predictions.components.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+#include "student.hpp"
+
+namespace onlinegp {
+
+using Vector = std::vector<double>;
+
+// The components of one output of one row, (K,) each
+struct Components {
+    double *weight, *mean, *scale;
+};
+
+struct Moments {
+    double mean, std;
+};
+
+// What K components have in common in all rows: their degrees of freedom, and what follows from them
+class Kinds {
+  public:
+    explicit Kinds(Vector degrees) : degrees(std::move(degrees)) {
+        for (const double nu : this->degrees) {
+            variance_.push_back(variance_of(nu));
+            at_center_.push_back(log_density_at_center(nu));
+        }
+    }
+    const Vector degrees;
+
+    int64_t count() const { return int64_t(degrees.size()); }
+
+    Moments moments(const Components& row) const {
+        if (count() == 1) return {row.mean[0], std::isinf(degrees[0]) ? row.scale[0] : row.scale[0] * std::sqrt(variance_[0])};
+        double mean = 0, square = 0;
+        for (int64_t k = 0; k < count(); k++) mean += row.weight[k] * row.mean[k];
+        // between the means of the components: rounding does not move one that they have in common
+        double low = INFINITY, high = -INFINITY;
+        for (int64_t k = 0; k < count(); k++) {
+            low = std::fmin(low, row.mean[k]);
+            high = std::fmax(high, row.mean[k]);
+        }
+        mean = mean < low ? low : mean > high ? high : mean;
+        for (int64_t k = 0; k < count(); k++) {
+            const double away = row.mean[k] - mean;
+            square += row.weight[k] * (row.scale[k] * row.scale[k] * variance_[k] + away * away);
+        }
+        return {mean, std::sqrt(square)};
+    }
+
+    // log p_k(y)
+    double log_density_of(const Components& row, int64_t k, double y) const {
+        const double away = y - row.mean[k];
+        const double r = away == 0 ? 0 : away / row.scale[k];
+        const double r2 = r * r;
+        if (std::isinf(r2)) return -INFINITY;
+        const double nu = degrees[size_t(k)];
+        const double fall = std::isinf(nu) ? 0.5 * r2 : 0.5 * (nu + 1) * std::log1p(r2 / nu);
+        return at_center_[size_t(k)] - fall - std::log(row.scale[k]);
+    }
+
+    // log sum_k w_k p_k(y), with the largest term taken out; of a point mass it is infinite
+    double log_density(const Components& row, double y) const {
+        if (count() == 1) return log_density_of(row, 0, y);
+        double largest = -INFINITY, sum = 0;
+        for (int64_t k = 0; k < count(); k++) {
+            if (row.weight[k] <= 0) continue;
+            const double term = std::log(row.weight[k]) + log_density_of(row, k, y);
+            if (std::isnan(term)) return term;
+            if (term == -INFINITY) continue;
+            if (term <= largest) {
+                sum += term == largest ? 1 : std::exp(term - largest);
+            } else {
+                sum = sum * std::exp(largest - term) + 1;
+                largest = term;
+            }
+        }
+        return sum > 0 ? largest + std::log(sum) : -INFINITY;
+    }
+
+    double cdf(const Components& row, double y) const {
+        double sum = 0;
+        for (int64_t k = 0; k < count(); k++) {
+            if (row.weight[k] <= 0) continue;
+            const double away = y - row.mean[k];
+            sum += row.weight[k] * cdf_of(away == 0 ? 0 : away / row.scale[k], degrees[size_t(k)]);
+        }
+        return sum;
+    }
+
+  private:
+    Vector variance_, at_center_;  // for scale one
+};
+
+// The predictions of n rows and p outputs. The stretch of a row only widens its intervals: see onlinegp.Conformal.
+class Predictions {
+  public:
+    Predictions(const Kinds& kinds, int p) : kinds(kinds), p_(p) { resize(1); }
+    const Kinds& kinds;
+
+    void resize(int64_t n) {  // grows only
+        const size_t values = size_t(n) * size_t(p_);
+        const size_t wanted = values * size_t(kinds.count());
+        if (values <= stretch_.size()) return;
+        weight_.resize(wanted);
+        mean_.resize(wanted);
+        scale_.resize(wanted);
+        stretch_.resize(values, 1.0);
+    }
+    Components operator()(int64_t i, int64_t o) {
+        const size_t at = size_t(i * p_ + o) * size_t(kinds.count());
+        return {weight_.data() + at, mean_.data() + at, scale_.data() + at};
+    }
+    double& stretch(int64_t i, int64_t o) { return stretch_[size_t(i * p_ + o)]; }
+    Moments moments(int64_t i, int64_t o) { return kinds.moments((*this)(i, o)); }
+    double log_density(int64_t i, int64_t o, double y) { return kinds.log_density((*this)(i, o), y); }
+
+    const Vector& weights() const { return weight_; }
+    const Vector& means() const { return mean_; }
+    const Vector& scales() const { return scale_; }
+    const Vector& stretches() const { return stretch_; }
+
+  private:
+    const int p_;
+    Vector weight_, mean_, scale_, stretch_;
+};
+
+}  // namespace onlinegp

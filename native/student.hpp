@@ -1,0 +1,77 @@
+// Normal and Student's t distributions of location zero and scale one: density, distribution function, quantile.
+#pragma once
+#include <cmath>
+#include <limits>
+
+namespace onlinegp {
+
+constexpr double NORMAL = std::numeric_limits<double>::infinity();  // degrees of freedom of a normal distribution
+
+// The log density at zero
+inline double log_density_at_center(double degrees) {
+    constexpr double PI = 3.141592653589793;
+    if (std::isinf(degrees)) return -0.5 * std::log(2 * PI);
+    return std::lgamma(0.5 * (degrees + 1)) - std::lgamma(0.5 * degrees) - 0.5 * std::log(PI * degrees);
+}
+
+// The variance
+inline double variance_of(double degrees) { return std::isinf(degrees) ? 1 : degrees / (degrees - 2); }
+
+// The continued fraction of the incomplete beta function (Abramowitz and Stegun, 26.5.8), by Lentz's method. It needs
+// few terms for x < (a + 1) / (a + b + 2).
+inline double beta_fraction(double a, double b, double x) {
+    constexpr double LEAST = 1e-300, ENOUGH = 1e-16;
+    double c = 1;
+    double d = 1 / (1 - (a + b) * x / (a + 1));
+    double product = d;
+    for (int m = 1; m < 1000; m++) {
+        const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+        const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+        for (const double term : {even, odd}) {
+            d = 1 + term * d;
+            c = 1 + term / c;
+            d = 1 / (std::fabs(d) < LEAST ? LEAST : d);
+            c = std::fabs(c) < LEAST ? LEAST : c;
+            product *= d * c;
+        }
+        if (std::fabs(d * c - 1) < ENOUGH) break;
+    }
+    return product;
+}
+
+// The probability beyond |t| on one side: half of I_x(degrees / 2, 1 / 2) with x = degrees / (degrees + t^2)
+inline double student_tail(double t, double degrees) {
+    const double a = 0.5 * degrees;
+    const double x = degrees / (degrees + t * t);
+    const double y = t * t / (degrees + t * t);  // 1 - x, without loss of digits
+    if (y == 0) return 0.5;
+    if (x == 0) return 0;
+    const double log_beta = std::lgamma(a) + std::lgamma(0.5) - std::lgamma(a + 0.5);
+    const double front = std::exp(a * std::log(x) + 0.5 * std::log(y) - log_beta);
+    if (x < (a + 1) / (a + 2.5)) return 0.5 * front * beta_fraction(a, 0.5, x) / a;
+    return 0.5 - front * beta_fraction(0.5, a, y);
+}
+
+// P(t' <= t)
+inline double cdf_of(double t, double degrees) {
+    if (std::isinf(degrees)) return 0.5 * std::erfc(-t * 0.7071067811865476);
+    if (std::isnan(t)) return t;
+    const double tail = student_tail(t, degrees);
+    return t < 0 ? tail : 1 - tail;
+}
+
+// The t that is exceeded with probability 1 - p, for p in (0, 1): by bisection, to the last digit. Find it once.
+inline double quantile_of(double p, double degrees) {
+    if (p > 0.5) return -quantile_of(1 - p, degrees);
+    double low = -1;
+    while (cdf_of(low, degrees) > p && low > -1e300) low *= 2;
+    double high = 0;
+    for (int i = 0; i < 200 && high - low > 0; i++) {
+        const double middle = 0.5 * (low + high);
+        if (middle == low || middle == high) break;
+        (cdf_of(middle, degrees) > p ? high : low) = middle;
+    }
+    return 0.5 * (low + high);
+}
+
+}  // namespace onlinegp

@@ -1,0 +1,214 @@
+// Learners that contain learners. Each has a readable twin in onlinegp.models.combined, which is its definition.
+#pragma once
+#include <memory>
+#include <string>
+#include "api.hpp"
+#include "predictions.hpp"
+
+namespace onlinegp {
+
+class Node;
+using Owned = std::unique_ptr<Node>;
+
+// What a call needs for a moment, by the number of a node in its tree. Threads that predict have one each.
+class Workspace {
+  public:
+    explicit Workspace(Node& root);
+    struct Slot {
+        explicit Slot(const Node& node);
+        Predictions predictions;
+        Vector inputs, targets;       // of the node inside, where they are not those of the row
+        std::vector<int64_t> sizes;   // after each row of a block
+    };
+    std::vector<Slot> slots;
+};
+
+// What the next row needs beside the constants, by name: the arrays that files hold
+class Visitor {
+  public:
+    virtual ~Visitor() = default;
+    virtual void array(const std::string& name, Vector& values) = 0;
+    virtual void node(const std::string& name, Node& inside) = 0;
+};
+
+// Rows are learned by all nodes of a tree or by none: calls are whole chunks, and nothing in a chunk can fail once
+// `reserve` has returned.
+class Node {
+  public:
+    Node(int d, int p, Vector degrees) : d(d), p(p), kinds(std::move(degrees)) {}
+    Node(const Node&) = delete;
+    Node& operator=(const Node&) = delete;
+    virtual ~Node() = default;
+
+    const int d, p;
+    const Kinds kinds;
+    int number = 0;
+
+    // One row: predict it, then learn the row just predicted. Predictions are in row 0 of its slot.
+    virtual void predict_next(const double* x, Workspace& w) = 0;
+    virtual void learn_next(const double* x, const double* y, Workspace& w) = 0;
+    // A block: predict each row, then learn it
+    virtual void run(int64_t n, const double* X, const double* Y, Workspace& w) = 0;
+    virtual void learn(int64_t n, const double* X, const double* Y, Workspace& w) { run(n, X, Y, w); }
+    // Predict rows, learning nothing; by several threads at once, after `flush`
+    virtual void predict(int64_t n, const double* X, Workspace& w) const = 0;
+    virtual void flush() = 0;
+    virtual void reserve(int64_t rows) = 0;
+    virtual int64_t size() const = 0;
+    virtual int64_t work() const = 0;  // of a row, about, in kernel evaluations
+    virtual bool shares_rows() const { return false; }  // with a node that must run before it
+    virtual bool only_stores() const { return false; }  // `learn` needs no prediction and only keeps the row
+    virtual void fields(Visitor& visit) = 0;
+
+    Workspace::Slot& slot(Workspace& w) const { return w.slots[size_t(number)]; }
+    Predictions& predicted(Workspace& w) const { return slot(w).predictions; }
+};
+
+inline Vector joined(Vector a, const Vector& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+}
+
+// A node around another one. It writes what it changes of a prediction and what it learns from y; both loops are here,
+// so that rows one by one give the bits of a block.
+class Outer : public Node {
+  public:
+    Outer(int d, Owned one, const Vector& more)
+        : Node(d, one->p, joined(one->kinds.degrees, more)), inner(std::move(one)) {}
+
+    void predict_next(const double* x, Workspace& w) override {
+        inner->predict_next(x, w);
+        change(0, w);
+    }
+    void learn_next(const double* x, const double* y, Workspace& w) override {
+        update(0, y, w);
+        inner->learn_next(x, y, w);
+    }
+    void run(int64_t n, const double* X, const double* Y, Workspace& w) override {
+        inner->run(n, X, Y, w);
+        predicted(w).resize(n);
+        slot(w).sizes = inner->slot(w).sizes;
+        for (int64_t i = 0; i < n; i++) {
+            change(i, w);
+            update(i, Y + i * p, w);
+        }
+    }
+    void predict(int64_t n, const double* X, Workspace& w) const override {
+        inner->predict(n, X, w);
+        predicted(w).resize(n);
+        for (int64_t i = 0; i < n; i++) change(i, w);
+    }
+    void flush() override { inner->flush(); }
+    void reserve(int64_t rows) override { inner->reserve(rows); }
+    int64_t size() const override { return inner->size(); }
+    int64_t work() const override { return inner->work(); }
+    bool shares_rows() const override { return inner->shares_rows(); }
+
+  protected:
+    virtual void change(int64_t i, Workspace& w) const = 0;                   // row i of the node inside -> own row i
+    virtual void update(int64_t i, const double* y, Workspace& w) = 0;        // own fields, from row i and its y
+
+    // Row `from` of the node inside becomes own row `to`, as it is
+    void copy_row(int64_t from, int64_t to, Workspace& w) const {
+        Predictions &in = inner->predicted(w), &out = predicted(w);
+        const int64_t K = kinds.count();
+        for (int o = 0; o < p; o++) {
+            const Components source = in(from, o), copy = out(to, o);
+            std::copy(source.weight, source.weight + K, copy.weight);
+            std::copy(source.mean, source.mean + K, copy.mean);
+            std::copy(source.scale, source.scale + K, copy.scale);
+            out.stretch(to, o) = in.stretch(from, o);
+        }
+    }
+
+    const Owned inner;
+};
+
+// A compiled model, whose predictions are normal
+class Leaf : public Node {
+  public:
+    Leaf(Learner& learner, int d, int p, bool only_stores = false)
+        : Node(d, p, {NORMAL}), learner_(learner), only_stores_(only_stores) {}
+    bool only_stores() const override { return only_stores_; }
+
+    void predict_next(const double* x, Workspace& w) override {
+        double variance = 0;
+        Vector& mean = slot(w).targets;
+        mean.resize(size_t(p));
+        learner_.predict_next(x, mean.data(), &variance);
+        fill(0, mean.data(), variance, predicted(w));
+    }
+    void learn_next(const double* x, const double* y, Workspace&) override {
+        Stop never;
+        learner_.learn(1, x, y, {}, never);
+    }
+    void run(int64_t n, const double* X, const double* Y, Workspace& w) override {
+        Workspace::Slot& own = slot(w);
+        Steps steps = room(n, own);
+        own.sizes.resize(size_t(n));
+        steps.size = own.sizes.data();
+        Stop never;
+        learner_.learn(n, X, Y, steps, never);
+        fill_all(n, steps, own.predictions);
+    }
+    void learn(int64_t n, const double* X, const double* Y, Workspace&) override {
+        Stop never;
+        learner_.learn(n, X, Y, {}, never);
+    }
+    void predict(int64_t n, const double* X, Workspace& w) const override {
+        Workspace::Slot& own = slot(w);
+        const Steps steps = room(n, own);
+        Stop never;
+        learner_.predict(n, X, steps.mean, steps.variance, never);
+        fill_all(n, steps, own.predictions);
+    }
+    void flush() override { learner_.flush(); }
+    void reserve(int64_t rows) override { learner_.reserve(rows); }
+    int64_t size() const override { return learner_.size(); }
+    int64_t work() const override { return learner_.work_per_row(); }
+    void fields(Visitor&) override {}  // which its own adapter saves
+
+  protected:
+    // Means (n, p) and variances (n,) of a block, in the slot
+    Steps room(int64_t n, Workspace::Slot& own) const {
+        own.predictions.resize(n);
+        own.targets.resize(size_t(n * (p + 1)));
+        Steps steps;
+        steps.mean = own.targets.data();
+        steps.variance = own.targets.data() + n * p;
+        return steps;
+    }
+    void fill_all(int64_t n, const Steps& steps, Predictions& out) const {
+        for (int64_t i = 0; i < n; i++) fill(i, steps.mean + i * p, steps.variance[i], out);
+    }
+    void fill(int64_t i, const double* mean, double variance, Predictions& out) const {
+        const double std = std::sqrt(variance);
+        for (int o = 0; o < p; o++) {
+            const Components row = out(i, o);
+            row.weight[0] = 1;
+            row.mean[0] = mean[o];
+            row.scale[0] = std;
+        }
+    }
+
+    Learner& learner_;
+    const bool only_stores_;
+};
+
+inline Workspace::Slot::Slot(const Node& node) : predictions(node.kinds, node.p) {}
+
+inline Workspace::Workspace(Node& root) {
+    struct Number final : Visitor {
+        explicit Number(Workspace& w) : w(w) {}
+        void array(const std::string&, Vector&) override {}
+        void node(const std::string&, Node& one) override {
+            if (one.number != int(w.slots.size())) one.number = int(w.slots.size());  // else threads may share the tree
+            w.slots.emplace_back(one);
+            one.fields(*this);
+        }
+        Workspace& w;
+    };
+    Number(*this).node("", root);
+}
+
+}  // namespace onlinegp

@@ -1,0 +1,51 @@
+// Variances times the fading mean of z^2: the twin of CalibratedLearner in onlinegp.models.combined.calibrated.
+#pragma once
+#include "../tracking.hpp"
+#include "../tree.hpp"
+
+namespace onlinegp {
+
+// The components of a mixture stretched around its mean: mean + factor (y - mean)
+inline void stretch_around(const Kinds& kinds, const Components& in, double mean, double factor, const Components& out) {
+    for (int64_t k = 0; k < kinds.count(); k++) {
+        out.weight[k] = in.weight[k];
+        out.mean[k] = kinds.count() == 1 ? in.mean[k] : mean - factor * mean + factor * in.mean[k];
+        out.scale[k] = factor * in.scale[k];
+    }
+}
+
+// z^2 of a row, zero where the mean is y, whatever the standard deviation
+inline double squared(const Moments& predicted, double y) {
+    const double z = (y - predicted.mean) / predicted.std;
+    return predicted.mean == y ? 0 : z * z;
+}
+
+class Calibrated final : public Outer {
+  public:
+    Calibrated(int d, Owned inside, const FadingScaleRule& rule)
+        : Outer(d, std::move(inside), {}), rule_(rule), total_(size_t(p)), count_(size_t(p)) {}
+    void fields(Visitor& visit) override {
+        visit.array("total", total_);
+        visit.array("count", count_);
+        visit.node("model", *inner);
+    }
+
+  private:
+    void change(int64_t i, Workspace& w) const override {
+        Predictions& in = inner->predicted(w);
+        for (int o = 0; o < p; o++) {
+            const double factor = std::sqrt(total_[size_t(o)] / count_[size_t(o)]);
+            stretch_around(kinds, in(i, o), in.moments(i, o).mean, factor, predicted(w)(i, o));
+            predicted(w).stretch(i, o) = in.stretch(i, o);
+        }
+    }
+    void update(int64_t i, const double* y, Workspace& w) override {
+        for (int o = 0; o < p; o++)
+            update_scale(rule_, squared(inner->predicted(w).moments(i, o), y[o]), total_[size_t(o)], count_[size_t(o)]);
+    }
+
+    const FadingScaleRule rule_;
+    Vector total_, count_;
+};
+
+}  // namespace onlinegp

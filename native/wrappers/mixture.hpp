@@ -1,0 +1,170 @@
+// Members mixed by what they predicted: the twin of MixtureLearner in onlinegp.models.combined.mixture.
+#pragma once
+#include <atomic>
+#include <thread>
+#include "../tracking.hpp"
+#include "../tree.hpp"
+
+namespace onlinegp {
+
+// How sure members are compared with how sure they usually are
+struct GateRule {
+    double power, keep, largest;  // of the gate; of the usual log std per row; of log std
+};
+
+class Mixture final : public Node {
+  public:
+    Mixture(int d, std::vector<Owned> all, std::vector<std::string> names, const FadingWeightsRule& rule, const GateRule& gate,
+            int threads)
+        : Node(d, all[0]->p, degrees_of(all)), members_(std::move(all)), names_(std::move(names)), rule_(rule), gate_(gate),
+          threads_(threads), log_weights_(members_.size()), total_(members_.size()), count_(members_.size()),
+          densities_(members_.size()) {
+        for (const Owned& one : members_) (one->shares_rows() ? later_ : first_).push_back(one.get());
+    }
+    // total, count: of how sure each member usually is
+    void fields(Visitor& visit) override {
+        visit.array("log_weights", log_weights_);
+        visit.array("total", total_);
+        visit.array("count", count_);
+        for (size_t j = 0; j < members_.size(); j++) visit.node(names_[j], *members_[j]);
+    }
+
+    void predict_next(const double* x, Workspace& w) override {
+        for (Node* one : first_) one->predict_next(x, w);
+        for (Node* one : later_) one->predict_next(x, w);
+        mix(0, w);
+    }
+    void learn_next(const double* x, const double* y, Workspace& w) override {
+        update(0, y, w);
+        for (Node* one : later_) one->learn_next(x, y, w);
+        for (Node* one : first_) one->learn_next(x, y, w);
+    }
+    void run(int64_t n, const double* X, const double* Y, Workspace& w) override {
+        each_first(n, [&](Node& one) { one.run(n, X, Y, w); });
+        for (Node* one : later_) one->run(n, X, Y, w);
+        predicted(w).resize(n);
+        std::vector<int64_t>& sizes = slot(w).sizes;
+        sizes.assign(size_t(n), 0);
+        for (int64_t i = 0; i < n; i++) {
+            for (const Owned& one : members_) sizes[size_t(i)] = std::max(sizes[size_t(i)], one->slot(w).sizes[size_t(i)]);
+            mix(i, w);
+            update(i, Y + i * p, w);
+        }
+    }
+    void predict(int64_t n, const double* X, Workspace& w) const override {
+        for (const Node* one : first_) one->predict(n, X, w);
+        for (const Node* one : later_) one->predict(n, X, w);
+        predicted(w).resize(n);
+        for (int64_t i = 0; i < n; i++) mix(i, w);
+    }
+    void flush() override {
+        for (const Owned& one : members_) one->flush();
+    }
+    void reserve(int64_t rows) override {
+        for (const Owned& one : members_) one->reserve(rows);
+    }
+    int64_t size() const override {
+        int64_t largest = 0;
+        for (const Owned& one : members_) largest = std::max(largest, one->size());
+        return largest;
+    }
+    int64_t work() const override {
+        int64_t sum = 0;
+        for (const Owned& one : members_) sum += one->work();
+        return sum;
+    }
+
+  private:
+    static Vector degrees_of(const std::vector<Owned>& all) {
+        Vector out;
+        for (const Owned& one : all) out = joined(out, one->kinds.degrees);
+        return out;
+    }
+
+    // Members do not depend on each other: on several threads, where that pays
+    template <class Work> void each_first(int64_t rows, const Work& work_on) {
+        constexpr int64_t WORK_PER_THREAD = 200000;  // kernel evaluations
+        const int64_t useful = std::min(int64_t(first_.size()), rows * work() / WORK_PER_THREAD + 1);
+        std::atomic<size_t> next{0};
+        const auto some = [&] {
+            for (size_t j = next++; j < first_.size(); j = next++) work_on(*first_[j]);
+        };
+        std::vector<std::thread> others;
+        for (int64_t j = 1; j < std::min<int64_t>(useful, threads_); j++) {
+            try {
+                others.emplace_back(some);
+            } catch (const std::exception&) {  // no more threads to be had
+                break;
+            }
+        }
+        some();
+        for (std::thread& one : others) one.join();
+    }
+
+    // log std of a member, the mean over its outputs, within bounds
+    double log_std(const Node& member, int64_t i, Workspace& w) const {
+        double sum = 0;
+        for (int o = 0; o < p; o++) sum += std::log(member.predicted(w).moments(i, o).std);
+        const double mean = sum / p;
+        return std::isnan(mean) ? gate_.largest : std::min(std::max(mean, -gate_.largest), gate_.largest);
+    }
+
+    void mix(int64_t i, Workspace& w) const {
+        const size_t m = members_.size();
+        Vector& weights = slot(w).targets;
+        weights.resize(2 * m);
+        shares(int64_t(m), log_weights_.data(), weights.data());
+        if (gate_.power > 0 && count_[0] > 0) gate(i, weights.data(), weights.data() + m, w);
+        for (int o = 0; o < p; o++) {
+            Components out = predicted(w)(i, o);
+            for (size_t j = 0; j < m; j++) {
+                const Components in = members_[j]->predicted(w)(i, o);
+                const int64_t K = members_[j]->kinds.count();
+                for (int64_t k = 0; k < K; k++) {
+                    out.weight[k] = weights[j] * in.weight[k];
+                    out.mean[k] = in.mean[k];
+                    out.scale[k] = in.scale[k];
+                }
+                out = {out.weight + K, out.mean + K, out.scale + K};
+            }
+            predicted(w).stretch(i, o) = 1;
+        }
+    }
+
+    // Weights times (usual std / std)^power, normalized; `doubt` has room for m numbers
+    void gate(int64_t i, double* weights, double* doubt, Workspace& w) const {
+        double least = INFINITY, sum = 0;
+        for (size_t j = 0; j < members_.size(); j++) {
+            doubt[j] = gate_.power * (log_std(*members_[j], i, w) - total_[j] / count_[j]);
+            least = std::min(least, doubt[j]);
+        }
+        for (size_t j = 0; j < members_.size(); j++) {
+            weights[j] *= std::exp(std::max(least - doubt[j], -gate_.largest));
+            sum += weights[j];
+        }
+        for (size_t j = 0; j < members_.size(); j++) weights[j] /= sum;
+    }
+
+    void update(int64_t i, const double* y, Workspace& w) {
+        for (size_t j = 0; j < members_.size(); j++) {
+            densities_[j] = 0;
+            for (int o = 0; o < p; o++) densities_[j] += members_[j]->predicted(w).log_density(i, o, y[o]);
+        }
+        update_weights(rule_, int64_t(members_.size()), densities_.data(), log_weights_.data());
+        if (!(gate_.power > 0)) return;
+        for (size_t j = 0; j < members_.size(); j++) {
+            total_[j] = gate_.keep * total_[j] + log_std(*members_[j], i, w);
+            count_[j] = gate_.keep * count_[j] + 1;
+        }
+    }
+
+    const std::vector<Owned> members_;
+    const std::vector<std::string> names_;
+    std::vector<Node*> first_, later_;  // those that share the rows of another one come later
+    const FadingWeightsRule rule_;
+    const GateRule gate_;
+    const int threads_;
+    Vector log_weights_, total_, count_, densities_;
+};
+
+}  // namespace onlinegp

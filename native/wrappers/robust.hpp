@@ -1,0 +1,45 @@
+// Targets clipped to some predicted standard deviations: the twin of RobustLearner in onlinegp.models.combined.robust.
+#pragma once
+#include "../tree.hpp"
+
+namespace onlinegp {
+
+// What is learned of a row depends on its prediction, so that a block goes row by row. Predictions are those of the node
+// inside.
+class Robust final : public Outer {
+  public:
+    Robust(int d, Owned inside, double bound) : Outer(d, std::move(inside), {}), bound_(bound) {}
+
+    void learn_next(const double* x, const double* y, Workspace& w) override { inner->learn_next(x, believed(0, y, w), w); }
+    void run(int64_t n, const double* X, const double* Y, Workspace& w) override {
+        predicted(w).resize(n);
+        slot(w).sizes.resize(size_t(n));
+        for (int64_t i = 0; i < n; i++) {
+            inner->predict_next(X + i * d, w);
+            copy_row(0, i, w);
+            inner->learn_next(X + i * d, believed(i, Y + i * p, w), w);
+            slot(w).sizes[size_t(i)] = inner->size();
+        }
+    }
+    void fields(Visitor& visit) override { visit.node("model", *inner); }
+
+  private:
+    void change(int64_t i, Workspace& w) const override { copy_row(i, i, w); }
+    void update(int64_t, const double*, Workspace&) override {}
+
+    // mean + clip(y - mean, -bound std, bound std)
+    const double* believed(int64_t i, const double* y, Workspace& w) const {
+        Vector& target = slot(w).targets;
+        target.resize(size_t(p));
+        for (int o = 0; o < p; o++) {
+            const Moments predicted_now = predicted(w).moments(i, o);
+            const double most = bound_ * predicted_now.std;
+            target[size_t(o)] = predicted_now.mean + std::min(std::max(y[o] - predicted_now.mean, -most), most);
+        }
+        return target.data();
+    }
+
+    const double bound_;
+};
+
+}  // namespace onlinegp

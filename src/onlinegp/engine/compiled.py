@@ -1,0 +1,185 @@
+"""Trees of learners, compiled: the adapter between a readable tree and its twin, which works on the same leaves."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from onlinegp.checks import Array
+from onlinegp.engine import thread_count
+from onlinegp.engine.plan import Plan, plan_of
+from onlinegp.learner import Contents, Learner, Sizes
+from onlinegp.predictions import Components, Gaussian, Predictions
+
+
+def compiled(learner: Learner) -> Learner:
+    """Return a learner around others with a compiled twin; if it has none, with compiled ones inside."""
+    if getattr(learner, "holds", None) is None:  # it is a leaf
+        return learner
+    if plan_of(learner) is not None:
+        return Compiled(learner)
+    learner.hold(compiled)  # type: ignore[attr-defined]
+    return learner
+
+
+def readable(learner: Learner) -> Any:
+    """Return the readable learner of a compiled one, up to date; any other learner as it is."""
+    return learner.readable if isinstance(learner, Compiled) else learner
+
+
+class Compiled:
+    """A readable tree of learners and its compiled twin.
+
+    The twin runs while the readable learners have nothing rare to do: they find scales from the first rows and collect
+    the first lags themselves. When they do is decided by the rows alone, so that results do not depend on how rows are
+    split into calls.
+
+    Attributes
+    ----------
+    atomic : whether the next call is learned by all layers or by none, as those of the compiled twin are
+    """
+
+    def __init__(self, learner: Learner) -> None:
+        self._learner, self.features, self.outputs = learner, learner.features, learner.outputs
+        self._begin()
+
+    def _begin(self) -> None:
+        """Go on from the readable learners. The twin is made when it is needed: it may take memory."""
+        vars(self).pop("learn_one", None)
+        vars(self).pop("predict_one", None)
+        self._core: Any = None
+        self.atomic = not any(steady_after(one, None) for one in nodes(self._learner))
+
+    def _working(self) -> Any:
+        """Return the compiled twin, which goes on from the readable learners."""
+        if self._core is None:
+            from onlinegp.engine import _native
+
+            plan = plan_of(self._learner)
+            assert plan is not None
+            core = _native.Tree(plan)
+            arrays = [(f"{path}{name}", own) for path, one in plan.walk() for name, own in one.fields.items()]
+            core.load({path: np.concatenate([array.ravel() for array in own]) for path, own in arrays})
+            self._plan, self._arrays, self._before = plan, arrays, self._learner.seen
+            self._counting = [(one.learner, one.learner.seen) for _, one in plan.walk() if "seen" in vars(one.learner)]
+            self._degrees = tuple(core.degrees)
+            self._stretches = any(one.kind == "conformal" for _, one in plan.walk())
+            self._core = core
+            self.learn_one, self.predict_one = core.learn_one, core.predict_one  # without a detour
+        return self._core
+
+    @property
+    def readable(self) -> Any:
+        """The readable learners, with all that was learned."""
+        core = self._core
+        if core is not None:
+            saved = core.save()
+            for path, arrays in self._arrays:
+                ends = np.cumsum([array.size for array in arrays])[:-1]
+                for array, values in zip(arrays, np.split(saved[path], ends), strict=True):
+                    array[...] = values.reshape(array.shape)
+            for learner, before in self._counting:
+                learner.seen = before + core.rows
+        return self._learner
+
+    @property
+    def size(self) -> int:
+        core = self._core
+        return self._learner.size if core is None else core.size
+
+    @property
+    def seen(self) -> int:
+        core = self._core
+        return self._learner.seen if core is None else self._before + core.rows
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("until_tuning", "together"):  # of what is inside
+            return getattr(self._learner, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def learn(self, X: Array, Y: Array) -> None:
+        done = 0
+        while not self.atomic and done < len(X):
+            part = slice(done, done + self._next(Y[done:]))
+            self._learner.learn(X[part], Y[part])
+            self._begin()
+            done = part.stop
+        if done < len(X):
+            self._working().learn(_rows(X[done:]), _rows(Y[done:]))
+
+    def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
+        done, parts, sizes = 0, [], []
+        while not self.atomic and done < len(X):
+            part = slice(done, done + self._next(Y[done:]))
+            predictions, size = self._learner.run(X[part], Y[part])
+            self._begin()
+            parts.append(predictions)
+            sizes.append(size)
+            done = part.stop
+        if done < len(X) or not parts:
+            *arrays, size = self._working().run(_rows(X[done:]), _rows(Y[done:]))
+            parts.append(self._predictions(*arrays))
+            sizes.append(size)
+        return (parts[0], sizes[0]) if len(parts) == 1 else (Predictions.joined(parts), np.concatenate(sizes))
+
+    def predict(self, X: Array) -> Predictions:
+        if not self.atomic:
+            return self._learner.predict(X)
+        return self._predictions(*self._working().predict(_rows(X), thread_count()))
+
+    def learn_one(self, x: object, y: object) -> bool | None:
+        return self._working().learn_one(x, y) if self.atomic else None
+
+    def predict_one(self, x: object) -> tuple[float, float] | None:
+        return self._working().predict_one(x) if self.atomic else None
+
+    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
+        predictions = self.readable.skip(X, Y)
+        self._begin()
+        return predictions
+
+    def begin_series(self) -> None:
+        self.readable.begin_series()
+        self._begin()
+
+    def dump(self) -> Contents:
+        return self.readable.dump()
+
+    def dump_compact(self) -> Contents:
+        return self.readable.dump_compact()
+
+    def load(self, contents: Contents) -> None:
+        self.readable.load(contents)
+        self._begin()
+
+    def _next(self, Y: Array) -> int:
+        """Return after how many of the rows the compiled twin may be able to go on; at least one."""
+        inside = [steady_after(one, None) for one in nodes(self._learner)[1:]]
+        waiting = [after for after in (steady_after(self._learner, Y), *inside) if after]
+        return max(1, min(len(Y), *waiting))
+
+    def _predictions(self, weights: Array, means: Array, scales: Array, stretch: Array) -> Predictions:
+        if self._degrees == (inf,) and not self._stretches:
+            return Gaussian(means[..., 0], scales[..., 0])
+        return Components(weights, means, scales, self._degrees, stretch if self._stretches else 1.0)
+
+
+def nodes(learner: Any) -> list[Any]:
+    """Return a readable learner and all that are inside."""
+    inside = getattr(learner, "holds", None)
+    return [learner, *(node for one in inside() for node in nodes(one))] if inside is not None else [learner]
+
+
+def steady_after(learner: Any, Y: Array | None) -> int:
+    """Return after how many rows a learner may have nothing rare to do; zero if it has nothing now.
+
+    Y are the next targets, None if they are not known.
+    """
+    after = getattr(learner, "steady_after", None)
+    return 0 if after is None else after(Y)
+
+
+def _rows(X: Array) -> Array:
+    return np.ascontiguousarray(X, dtype=np.float64)

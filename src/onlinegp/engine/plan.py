@@ -1,0 +1,74 @@
+"""How a tree of learners is compiled: each learner says what it is made of, and its compiled twin is made from that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from onlinegp.checks import Array
+
+Constant = float | tuple[float, ...] | Array
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A learner as its compiled twin is made from it.
+
+    Attributes
+    ----------
+    kind : the name of the compiled class, as in native/make.cpp
+    learner : the readable learner
+    numbers : numbers and vectors by name
+    fields : what the next row needs, by name: the arrays of the readable learner themselves, which are filled in place
+    inside : the plans of the learners inside, by name
+    model : returns the compiled model of a leaf, or that whose rows are shared
+    """
+
+    kind: str
+    learner: Any
+    numbers: Mapping[str, Constant] = field(default_factory=dict)
+    fields: Mapping[str, list[Array]] = field(default_factory=dict)
+    inside: Mapping[str, Plan] = field(default_factory=dict)
+    model: Callable[[], Any] | None = None
+
+    @property
+    def core(self) -> Any:
+        """The compiled model of a leaf."""
+        return None if self.model is None else self.model()
+
+    @property
+    def constants(self) -> dict[str, list[float]]:
+        """The numbers and vectors as lists, with the number of features."""
+        named = {"features": float(self.learner.features), **self.numbers} if self.model is None else self.numbers
+        return {name: np.atleast_1d(np.asarray(value, dtype=np.float64)).tolist() for name, value in named.items()}
+
+    def walk(self, path: str = "") -> Iterator[tuple[str, Plan]]:
+        """Yield this plan and those inside, with their paths, such as "model."."""
+        yield path, self
+        for name, plan in self.inside.items():
+            yield from plan.walk(f"{path}{name}.")
+
+
+def plan_of(learner: Any) -> Plan | None:
+    """Return the plan of a learner, None if it or a learner inside has no compiled twin."""
+    plan = getattr(learner, "plan", None)
+    return None if plan is None else plan()
+
+
+def around(
+    kind: str,
+    learner: Any,
+    numbers: Mapping[str, Constant],
+    fields: Mapping[str, Array | list[Array]],
+    inside: Mapping[str, Any],
+) -> Plan | None:
+    """Return the plan of a learner around others, None if one of them has none."""
+    plans = {name: plan_of(one) for name, one in inside.items()}
+    if any(plan is None for plan in plans.values()):
+        return None
+    known = {name: plan for name, plan in plans.items() if plan is not None}
+    arrays = {name: one if isinstance(one, list) else [one] for name, one in fields.items()}
+    return Plan(kind, learner, numbers, arrays, known)
