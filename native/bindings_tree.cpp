@@ -89,8 +89,8 @@ template <class Work> static void released(TreeEngine& tree, Use use, int64_t ro
 }
 
 // Arrays for the predictions of n rows
-struct Rows {
-    Rows(TreeEngine& tree, size_t n, bool with_sizes)
+struct PredictedRows {
+    PredictedRows(TreeEngine& tree, size_t n, bool with_sizes)
         : shape{n, size_t(tree.p), size_t(tree.root().kinds.count())}, weights(fresh<double>(shape)), means(fresh<double>(shape)),
           scales(fresh<double>(shape)), stretch(fresh<double>({n, size_t(tree.p)})), sizes(fresh<int64_t>({with_sizes ? n : 0})) {}
     Output output() {
@@ -110,7 +110,7 @@ static void learn(TreeEngine& tree, Matrix X, Matrix Y) {
 
 static nb::tuple run(TreeEngine& tree, Matrix X, Matrix Y) {
     check_rows(tree, X, Y);
-    Rows rows(tree, X.shape(0), true);
+    PredictedRows rows(tree, X.shape(0), true);
     const Output out = rows.output();
     released(tree, Use::Change, int64_t(X.shape(0)), [&](const Stopped& stopped) {
         tree.run(int64_t(X.shape(0)), X.data(), Y.data(), out, stopped);
@@ -120,7 +120,7 @@ static nb::tuple run(TreeEngine& tree, Matrix X, Matrix Y) {
 
 static nb::tuple predict(TreeEngine& tree, Matrix X, int threads) {
     check_width(tree, X);
-    Rows rows(tree, X.shape(0), false);
+    PredictedRows rows(tree, X.shape(0), false);
     const Output out = rows.output();
     released(tree, Use::Read, int64_t(X.shape(0)), [&](const Stopped& stopped) {
         tree.predict(int64_t(X.shape(0)), X.data(), out, threads < 1 ? 1 : threads, stopped);

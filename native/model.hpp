@@ -59,7 +59,10 @@ template <class T> class Filter final : public Model {
     void reserve(int64_t rows) override {
         const int64_t budget = recipe_.pruning.budget;
         const int64_t most = state_.size + rows;
-        state_.reserve(budget && budget + 1 < most ? budget + 1 : most);
+        const int64_t wanted = budget && budget + 1 < most ? budget + 1 : most;
+        if (wanted <= state_.capacity) return;
+        flush();  // what waits is in vectors that are replaced
+        state_.reserve(wanted);
         prediction_.reserve(state_.capacity);
     }
 

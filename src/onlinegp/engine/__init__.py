@@ -64,7 +64,7 @@ def make_engine(name: str, recipe: Recipe, state: State, dtype: str = "float64")
 
 def by_engine(name: str, native: Callable[[], Native], python: Callable[[], Python]) -> Native | Python:
     """Return what the engine of that name makes; for "auto" the compiled one, if it was built and knows every part."""
-    if not compiled(name):
+    if not is_native(name):
         return python()
     from onlinegp.engine.native import UnsupportedError
 
@@ -76,7 +76,7 @@ def by_engine(name: str, native: Callable[[], Native], python: Callable[[], Pyth
     return python()
 
 
-def compiled(name: str) -> bool:
+def is_native(name: str) -> bool:
     """Return whether the engine of that name is the compiled one; warn once if "auto" would like it to be."""
     choice(ENGINES, engine=name)
     if name == "python" or available():

@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.engine import compiled, thread_count
+from onlinegp.engine import is_native, thread_count
 from onlinegp.engine.learner import gaussian
 from onlinegp.engine.plan import Plan
 from onlinegp.learner import Contents, Learner, RowLearner, Sizes
@@ -39,7 +39,7 @@ Twin = TypeVar("Twin", bound=Readable)
 
 def fixed_learner(engine: str, make: Callable[[], Readable]) -> Learner:
     """Return the readable learner that `make` returns, or its compiled twin, by the engine's name."""
-    return CompiledLearner(make) if compiled(engine) else make()
+    return CompiledLearner(make) if is_native(engine) else make()
 
 
 def readable(learner: Learner) -> Learner:

@@ -19,7 +19,7 @@ from onlinegp.checks import (
     stored_names,
     stored_rows,
 )
-from onlinegp.engine import compiled
+from onlinegp.engine import is_native
 from onlinegp.kernels import Kernel
 from onlinegp.learner import Contents, Sizes
 from onlinegp.models.affine.base import NO_VARIANCE, BlockLearner
@@ -323,7 +323,7 @@ class L2S(OnlineRegressor):
         }
         atoms = Atoms(features, outputs, self._variances(features), count(budget=self.budget))
         learner = L2SLearner(atoms, **rule)
-        if compiled(self.engine):
+        if is_native(self.engine):
             learner.rule = rule | {"most": atoms.most, "shrinkage": SHRINKAGE}
         return learner
 

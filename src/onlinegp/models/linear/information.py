@@ -22,7 +22,7 @@ from functools import cached_property
 import numpy as np
 
 from onlinegp.checks import Array, stored_array, stored_names, stored_number
-from onlinegp.engine import compiled
+from onlinegp.engine import is_native
 from onlinegp.learner import Contents, RowLearner, Sizes
 from onlinegp.models.fixed import Arrays, CompiledLearner, CompiledRule
 from onlinegp.models.linear.base import with_constant
@@ -219,4 +219,4 @@ class CompiledLinearLearner(CompiledLearner[LinearLearner]):
 
 def linear_learner(engine: str, make: Callable[[], LinearLearner]) -> LinearLearner | CompiledLinearLearner:
     """Return the readable learner that `make` returns, or its compiled twin, by the engine's name."""
-    return CompiledLinearLearner(make) if compiled(engine) else make()
+    return CompiledLinearLearner(make) if is_native(engine) else make()
