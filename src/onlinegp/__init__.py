@@ -55,7 +55,7 @@ from onlinegp.models.combined import Calibrated, Conformal, Forecaster, HeavyTai
 from onlinegp.models.health import BreakdownError
 from onlinegp.models.saving import from_bytes, load
 from onlinegp.parallel import fit_parallel
-from onlinegp.predictions import Gaussian, MixtureOf, Predictions, StudentT
+from onlinegp.predictions import Components, Gaussian, MixtureOf, Predictions, StudentT
 from onlinegp.predictions.samples import Samples
 from onlinegp.recipes import dictionaries, forgetting, pruning
 from onlinegp.trace import Trace
@@ -74,6 +74,7 @@ __all__ = [
     "Columns",
     "compare",
     "Comparison",
+    "Components",
     "Conformal",
     "datasets",
     "dictionaries",

@@ -70,11 +70,11 @@ def test_a_small_tail_has_all_its_digits_on_both_sides(z, sign):
     normal, student = Gaussian(np.ones(1), np.full(1, 2.0)), StudentT(np.ones(1), np.full(1, 2.0), 4.0)
     nested = MixtureOf(np.array([[0.25, 0.75]]), (normal, MixtureOf(np.array([[0.5, 0.5]]), (normal, normal))))
     for kind in (normal, nested):
-        assert kind.tail([1.0 + 2.0 * sign * z])[0] == pytest.approx(2.0 * normal_tail(z), rel=1e-12)
-        assert kind.z([1.0 + 2.0 * sign * z])[0] == pytest.approx(sign * z, rel=1e-12)
+        assert kind.tail([1.0 + 2.0 * sign * z])[0] == pytest.approx(2.0 * normal_tail(z), rel=1e-12, abs=0.0)
+        assert kind.z([1.0 + 2.0 * sign * z])[0] == pytest.approx(sign * z, rel=1e-12, abs=0.0)
     mixed = MixtureOf(np.array([[0.25, 0.75]]), (normal, student))
-    assert mixed.tail([1.0 + 2.0 * t])[0] == pytest.approx(1.5 * student_tail(abs(t)), rel=1e-12)
-    assert student.tail([1.0 + 2.0 * t])[0] == pytest.approx(2.0 * student_tail(abs(t)), rel=1e-12)
+    assert mixed.tail([1.0 + 2.0 * t])[0] == pytest.approx(1.5 * student_tail(abs(t)), rel=1e-12, abs=0.0)
+    assert student.tail([1.0 + 2.0 * t])[0] == pytest.approx(2.0 * student_tail(abs(t)), rel=1e-12, abs=0.0)
 
 
 @pytest.mark.parametrize("degrees", [1.0, 4.0, 4.5, 60.0, np.full(6, 3.0)])

@@ -54,3 +54,19 @@ def test_a_model_that_is_no_mixture_has_none(mixture):
     said = advance(model, y[:50, None], y[:50])
     weights.add(Rows.of(y[:50], said, level=0.95, counts=True), 0, model)
     assert weights.state() == Weights().state()
+
+
+def test_the_components_of_a_member_count_together(mixture):
+    """`HeavyTailed` predicts four components, a plain model one."""
+    _, y, _ = mixture
+    X = np.random.default_rng(1).uniform(-3, 3, (60, 1))
+    members = [("heavy", ogp.HeavyTailed(ogp.KRLST(budget=5))), ("line", ogp.LinearRLS()), ("last", ogp.Persistence())]
+    model = ogp.Scaled(ogp.Mixture(members), x_center=0.0, x_scale=1.0, y_center=0.0, y_scale=1.0)
+    said = advance(model, X, y[:60])
+    assert said.predictions.weights.shape == (60, 6)
+    weights = Weights()
+    weights.add(Rows.of(y[:60], said, level=0.95, counts=True), 0, model)
+    assert weights.members == ["heavy", "line", "last"]
+    own = said.predictions.weights
+    expected = np.column_stack([own[:, :4].sum(axis=1), own[:, 4], own[:, 5]])
+    np.testing.assert_allclose(weights.sums, expected, rtol=1e-14)

@@ -13,6 +13,9 @@ from numpy.typing import ArrayLike
 from onlinegp.checks import Array, probability
 
 SMALLEST = 1e-300  # probability of which a normal quantile is asked
+MOST_STEPS = 200  # of an iteration: more than it takes between any two doubles of like magnitude
+SMALL = 1e-3  # probabilities below this are known to the last digits, the others to those of one
+EPS = float(np.finfo(np.float64).eps)
 WIDE = "Use 0.99 or 0.999 for a wide interval."
 
 
@@ -72,11 +75,16 @@ class Predictions(ABC):
     def _values(self, y: ArrayLike) -> Array:
         """Return y, a number or an array of the shape of the mean: (n, 1) against (n,) would broadcast to (n, n)."""
         y = np.asarray(y, dtype=np.float64)
-        if y.ndim and y.shape != self.mean.shape:
+        if y.ndim and y.shape != self.shape:
             raise ValueError(
-                f"y must be a number or have the shape of the predictions, {self.mean.shape}, got {y.shape}. Reshape y."
+                f"y must be a number or have the shape of the predictions, {self.shape}, got {y.shape}. Reshape y."
             )
         return y
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the mean, (n,) or (n, outputs)."""
+        return self.mean.shape
 
     def __len__(self) -> int:
         return len(self.mean)
@@ -96,9 +104,9 @@ class Predictions(ABC):
         if len(parts) == 1:
             return parts[0]
         if len({part.kind() for part in parts}) > 1:
-            from onlinegp.predictions.mixture import of_several_kinds
+            from onlinegp.predictions.mixture import joined_kinds
 
-            return of_several_kinds(parts)
+            return joined_kinds(parts)
         first = parts[0]
         names = [field.name for field in fields(first)]  # type: ignore[arg-type]
         values = {name: _joined([getattr(part, name) for part in parts], parts) for name in names}
@@ -111,6 +119,34 @@ class Predictions(ABC):
     def _each(self, change: Callable[[Array], Array]) -> Self:
         changed = {field.name: _changed(getattr(self, field.name), change) for field in fields(self)}  # type: ignore[arg-type]
         return replace(self, **changed)  # type: ignore[type-var]
+
+
+def quantile_between(predictions: Predictions, p: float, y: Array, low: Array, high: Array) -> Array:
+    """Return the values with the cdf p, each between low and high, by Newton's steps from y.
+
+    A step that leaves the bracket, or follows one that did not halve the error, is replaced by bisection.
+    """
+    y = np.clip(y, low, high)
+    active = low < high  # NaN is not
+    part, x, low, high = predictions.rows(active), y[active], low[active], high[active]
+    before = np.full(x.shape, np.inf)
+    for _ in range(MOST_STEPS):
+        if not len(x):
+            break
+        excess = part.cdf(x) - p
+        low, high = np.where(excess < 0.0, x, low), np.where(excess < 0.0, high, x)
+        with np.errstate(all="ignore"):
+            new = x - excess / np.exp(part.log_density(x))
+        bad = ~((new > low) & (new < high)) | (np.abs(excess) > 0.5 * before)
+        new = np.where(bad, 0.5 * (low + high), new)
+        going = np.abs(excess) > 2.0 * EPS * (4.0 * p if p < SMALL else 1.0)
+        new = np.where(going, new, x)
+        going &= (np.abs(new - x) > 4.0 * EPS * np.abs(x)) & (high - low > 4.0 * EPS * np.abs(x))
+        y[active] = new
+        active[active] = going
+        part = part if going.all() else part.rows(going)
+        x, low, high, before = new[going], low[going], high[going], np.abs(excess[going])
+    return y
 
 
 def _changed(value: Any, change: Callable[[Array], Array]) -> Any:

@@ -15,6 +15,7 @@ from onlinegp.predictions.base import Predictions
 
 WHOLE = frozenset(map(float, range(1, 31)))  # degrees of freedom with a short sum for the probability
 FAR = 20.0  # log of t / sqrt(nu), from which on 1 + t^2 / nu is t^2 / nu to the last digit
+FARTHEST = 1e150  # a t that can be squared; the probability beyond it is none but for the smallest degrees
 HALF_LOG_2PI = 0.5 * log(2.0 * pi)
 
 
@@ -33,19 +34,13 @@ class Gaussian(Predictions):
         return density if np.all(self.std) else np.where(np.isinf(r), -np.inf, density)
 
     def cdf(self, y: ArrayLike) -> Array:
-        from scipy.special import ndtr
-
-        return ndtr(self._standardized(y))
+        return normal_cdf(self._standardized(y))
 
     def survival(self, y: ArrayLike) -> Array:
-        from scipy.special import ndtr
-
-        return ndtr(-self._standardized(y))
+        return normal_cdf(-self._standardized(y))
 
     def tail(self, y: ArrayLike) -> Array:
-        from scipy.special import ndtr
-
-        return 2.0 * ndtr(-np.abs(self._standardized(y)))
+        return 2.0 * normal_cdf(-np.abs(self._standardized(y)))
 
     def z(self, y: ArrayLike) -> Array:
         return self._standardized(y)
@@ -63,6 +58,13 @@ class Gaussian(Predictions):
             return e / self.std
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(e == 0.0, 0.0, e / self.std)
+
+
+def normal_cdf(z: Array) -> Array:
+    """Return P(N(0, 1) <= z)."""
+    from scipy.special import ndtr
+
+    return ndtr(z)
 
 
 @lru_cache(maxsize=64)
@@ -91,7 +93,7 @@ class StudentT(Predictions):
     @cached_property
     def std(self) -> Array:  # type: ignore[override]
         if not isinstance(self.degrees, np.ndarray):
-            return self.scale * _student_std(float(self.degrees))
+            return self.scale * student_std(float(self.degrees))
         nu = self.degrees.astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.scale * np.where(nu > 2.0, np.sqrt(nu / (nu - 2.0)), np.inf)
@@ -103,21 +105,13 @@ class StudentT(Predictions):
         return student_constant(nu) - np.log(self.scale) - 0.5 * (nu + 1.0) * np.log1p(r * r / nu)
 
     def cdf(self, y: ArrayLike) -> Array:
-        return self._below(self._standardized(y))
+        return student_cdf(self.degrees, self._standardized(y))
 
     def survival(self, y: ArrayLike) -> Array:
-        return self._below(-self._standardized(y))
-
-    def _below(self, t: Array) -> Array:
-        """Return P(T <= t), which is P(T >= -t)."""
-        if isinstance(self.degrees, np.ndarray) or self.degrees not in WHOLE:
-            from scipy.special import stdtr
-
-            return stdtr(self.degrees, t)
-        return _student_cdf(int(self.degrees), t)
+        return student_cdf(self.degrees, -self._standardized(y))
 
     def quantile(self, p: float) -> Array:
-        return self.mean + _student_quantile(self.degrees, probability(p=p)) * self.scale
+        return self.mean + student_quantile(self.degrees, probability(p=p)) * self.scale
 
     def affine(self, center: Array | float, scale: Array | float) -> StudentT:
         return StudentT(center + scale * self.mean, scale * self.scale, self.degrees)
@@ -126,7 +120,7 @@ class StudentT(Predictions):
         return (self._values(y) - self.mean) / self.scale
 
 
-def _student_std(nu: float) -> float:
+def student_std(nu: float) -> float:
     """Return the standard deviation of Student's t of scale one."""
     return sqrt(nu / (nu - 2.0)) if nu > 2.0 else inf
 
@@ -140,7 +134,7 @@ def student_constant(degrees: Array | float) -> Array | float:
     return lgamma(0.5 * (degrees + 1.0)) - lgamma(0.5 * degrees) - 0.5 * log(pi * degrees)
 
 
-def _student_quantile(degrees: Array | float, p: float) -> Array | float:
+def student_quantile(degrees: Array | float, p: float) -> Array | float:
     """Return t with P(T <= t) = p; a quantile of one number of degrees is found once."""
     if not isinstance(degrees, np.ndarray):
         return _one_student_quantile(float(degrees), p)
@@ -148,7 +142,16 @@ def _student_quantile(degrees: Array | float, p: float) -> Array | float:
     return np.array([_one_student_quantile(nu, p) for nu in kinds.tolist()])[which].reshape(degrees.shape)
 
 
-def _student_cdf(nu: int, t: Array) -> Array:
+def student_cdf(degrees: Array | float, t: Array) -> Array:
+    """Return P(T <= t), which is P(T >= -t)."""
+    if isinstance(degrees, np.ndarray) or degrees not in WHOLE:
+        from scipy.special import stdtr
+
+        return stdtr(degrees, t)
+    return _whole_student_cdf(int(degrees), t)
+
+
+def _whole_student_cdf(nu: int, t: Array) -> Array:
     """Return P(T <= t) for a whole number of degrees, by a finite sum where it keeps its digits.
 
     With theta = arctan(t / sqrt(nu)), for even nu,   1/2 + sin(theta) / 2 (1 + 1/2 cos^2 + (1 3)/(2 4) cos^4 + ...),
@@ -157,13 +160,14 @@ def _student_cdf(nu: int, t: Array) -> Array:
     """
     from scipy.special import stdtr
 
-    c2 = 1.0 / (1.0 + t * t / nu)
+    near = np.minimum(np.maximum(t, -FARTHEST), FARTHEST)
+    c2 = 1.0 / (1.0 + near * near / nu)
     total = np.zeros_like(t)
     for j in range((nu - 1) // 2 if nu % 2 else nu // 2, 0, -1):  # as Horner's rule has it, the last term first
         k = 2 * j if nu % 2 else 2 * j - 1
         total = 1.0 + total * (c2 * (k / (k + 1.0)))
-    sine = t * np.sqrt(c2 / nu)
-    odd = (np.arctan(t / np.sqrt(nu)) + sine * np.sqrt(c2) * total) / pi if nu % 2 else None
+    sine = near * np.sqrt(c2 / nu)
+    odd = (np.arctan(near / np.sqrt(nu)) + sine * np.sqrt(c2) * total) / pi if nu % 2 else None
     p = 0.5 + (0.5 * sine * total if odd is None else odd)
     small = p < 1e-3  # where half of it was subtracted
     if np.any(small):

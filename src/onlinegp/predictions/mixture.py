@@ -1,26 +1,28 @@
-"""Mixtures of distributions of any kind, mixtures included."""
+"""Mixtures of distributions of any kind."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp.checks import Array, probability
-from onlinegp.predictions.base import Predictions
-
-MOST_STEPS = 200  # more than it takes between any two doubles of like magnitude
-SMALL = 1e-3  # probabilities below this are known to the last digits, the others to those of one
-EPS = float(np.finfo(np.float64).eps)
+from onlinegp.predictions.base import Predictions, quantile_between
+from onlinegp.predictions.components import Components, log_of_sum
+from onlinegp.predictions.kinds import Gaussian, StudentT
 
 
 @dataclass(frozen=True, eq=False)
 class MixtureOf(Predictions):
     """Mixtures: y comes from member k with probability weights[..., k].
+
+    Members may be distributions of any kind, also your own. Mixtures of normal and t distributions are predicted as
+    :class:`Components`, which are faster.
 
     Attributes
     ----------
@@ -31,74 +33,39 @@ class MixtureOf(Predictions):
     weights: Array
     members: tuple[Predictions, ...]
 
+    def __post_init__(self) -> None:
+        # a mixture has one density and quantiles to it: the stretch of a member's intervals becomes part of both
+        object.__setattr__(self, "members", tuple(map(_with_stretched_density, self.members)))
+
     @cached_property
     def mean(self) -> Array:  # type: ignore[override]
-        return self._sum(self._asked(lambda member, _: member.mean))
+        return self._sum([member.mean for member in self.members])
 
     @cached_property
     def std(self) -> Array:  # type: ignore[override]
         # var = sum of w (var_k + (mean_k - mean)^2)
-        means, stds = self._asked(lambda member, _: member.mean), self._asked(lambda member, _: member.std)
-        return np.sqrt(self._sum([std**2 + (mean - self.mean) ** 2 for mean, std in zip(means, stds, strict=True)]))
+        return np.sqrt(self._sum([member.std**2 + (member.mean - self.mean) ** 2 for member in self.members]))
 
     def log_densities(self, y: ArrayLike) -> Array:
         """Return the log density that each member gives to y, of the shape of the weights."""
-        return np.stack(self._asked(lambda member, y: member.log_density(y), y), axis=-1)
+        return np.stack([member.log_density(y) for member in self.members], axis=-1)
 
     def log_density(self, y: ArrayLike) -> Array:
         return log_of_sum(self.weights, self.log_densities(y))
 
     def cdf(self, y: ArrayLike) -> Array:
-        return self._sum(self._asked(lambda member, y: member.cdf(y), y))
+        return self._sum([member.cdf(y) for member in self.members])
 
     def survival(self, y: ArrayLike) -> Array:
-        return self._sum(self._asked(lambda member, y: member.survival(y), y))
-
-    def _asked(self, ask: Callable[[Predictions, Any], Array], y: ArrayLike | None = None) -> list[Array]:
-        """Return what each member answers; those of one kind are asked at once, one after the other as rows."""
-        if self._in_a_row is None:
-            return [ask(member, y) for member in self.members]
-        shape = self.members[0].mean.shape
-        if y is not None:
-            y = np.broadcast_to(self._values(y), (len(self.members), *shape)).reshape(-1, *shape[1:])
-        return list(ask(self._in_a_row, y).reshape(len(self.members), *shape))
-
-    @cached_property
-    def _in_a_row(self) -> Predictions | None:
-        """The members one after the other, if they are of one kind."""
-        kinds = {(member.kind(), str(getattr(member, "degrees", ""))) for member in self.members}
-        return Predictions.joined(self.members) if len(kinds) == 1 else None
+        return self._sum([member.survival(y) for member in self.members])
 
     def quantile(self, p: float) -> Array:
-        """Return the value that y exceeds with probability 1 - p: between the members' quantiles, by Newton's steps.
-
-        A step that leaves the bracket, or follows one that did not halve the error, is replaced by bisection.
-        """
+        """Return the value that y exceeds with probability 1 - p: between the members' quantiles, by iteration."""
         p = probability(p=p)
-        quantiles = self._asked(lambda member, _: member.quantile(p))
-        counts = [self.weights[..., k] > 0.0 for k in range(len(quantiles))]
-        low = np.minimum.reduce([np.where(c, q, np.inf) for c, q in zip(counts, quantiles, strict=True)])
-        high = np.maximum.reduce([np.where(c, q, -np.inf) for c, q in zip(counts, quantiles, strict=True)])
-        y = np.clip(self._sum(quantiles), low, high)
-        active = low < high  # NaN is not
-        part, x, low, high = self._at(active), y[active], low[active], high[active]
-        before = np.full(x.shape, np.inf)
-        for _ in range(MOST_STEPS):
-            if not len(x):
-                break
-            excess = part.cdf(x) - p
-            low, high = np.where(excess < 0.0, x, low), np.where(excess < 0.0, high, x)
-            with np.errstate(all="ignore"):
-                new = x - excess / np.exp(part.log_density(x))
-            bad = ~((new > low) & (new < high)) | (np.abs(excess) > 0.5 * before)
-            new = np.where(bad, 0.5 * (low + high), new)
-            going = np.abs(excess) > 2.0 * EPS * (4.0 * p if p < SMALL else 1.0)
-            new = np.where(going, new, x)
-            going &= (np.abs(new - x) > 4.0 * EPS * np.abs(x)) & (high - low > 4.0 * EPS * np.abs(x))
-            y[active] = new
-            active[active] = going
-            part, x, low, high, before = part._at(going), new[going], low[going], high[going], np.abs(excess[going])
-        return y
+        quantiles = np.stack([member.quantile(p) for member in self.members], axis=-1)
+        counts = self.weights > 0.0
+        low, high = np.where(counts, quantiles, inf).min(axis=-1), np.where(counts, quantiles, -inf).max(axis=-1)
+        return quantile_between(self, p, self._sum(np.moveaxis(quantiles, -1, 0)), low, high)
 
     def affine(self, center: Array | float, scale: Array | float) -> MixtureOf:
         return MixtureOf(self.weights, tuple(member.affine(center, scale) for member in self.members))
@@ -106,37 +73,61 @@ class MixtureOf(Predictions):
     def kind(self) -> Any:
         return type(self), tuple(member.kind() for member in self.members)
 
-    def _sum(self, values: Sequence[Array]) -> Array:
-        """Return the weighted sum of the members' values; one of no weight does not count, whatever it says."""
-        terms = [self.weights[..., k] * value for k, value in enumerate(values)]
-        if not self._all_count:
-            terms = [np.where(self.weights[..., k] == 0.0, 0.0, term) for k, term in enumerate(terms)]
+    def _sum(self, values: Sequence[Array] | Array) -> Array:
+        """Return the weighted sum of the members' values; one of no weight does not count, whatever its value."""
+        terms = [np.where(self.weights[..., k] == 0.0, 0.0, self.weights[..., k] * v) for k, v in enumerate(values)]
         return sum(terms[1:], terms[0])
 
-    @cached_property
-    def _all_count(self) -> bool:
-        """Whether every member has a weight in every row."""
-        return bool(self.weights.all())
 
-    def _at(self, which: Any) -> MixtureOf:
-        """Return some of the distributions, in a row."""
-        return self._each(lambda array: array[which])
+def mix(weights: Array, members: Sequence[Predictions]) -> Components | MixtureOf:
+    """Return the mixtures of predictions of the same rows, as components if each member consists of such.
+
+    The components of a member have the member's weight times their own, and the stretch is the weighted mean of those
+    of the members.
+    """
+    parts = [as_components(member) for member in members]
+    flat = [part for part in parts if part is not None]
+    if len(flat) < len(parts):
+        return MixtureOf(weights, tuple(members))
+    stretch: Array | float = 1.0
+    if not all(part.plain for part in flat):
+        stretch = sum((weights[..., k] * part.stretch for k, part in enumerate(flat)), np.zeros(weights.shape[:-1]))
+    return Components(
+        np.concatenate([weights[..., k, None] * part.weights for k, part in enumerate(flat)], axis=-1),
+        np.concatenate([part.means for part in flat], axis=-1),
+        np.concatenate([part.scales for part in flat], axis=-1),
+        tuple(nu for part in flat for nu in part.degrees),
+        stretch,
+    )
 
 
-def log_of_sum(weights: Array, log_densities: Array) -> Array:
-    """Return log sum_k w_k p_k over the last axis, from the logs of p; the largest term is taken out."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.where(weights > 0.0, np.log(weights) + log_densities, -np.inf)
-        largest = terms.max(axis=-1)
-        rest = np.where(np.isinf(largest), 0.0, largest)  # of a point mass: its density is infinite, or none
-        return rest + np.log(np.exp(terms - rest[..., None]).sum(axis=-1))
+def as_components(predictions: Predictions) -> Components | None:
+    """Return the same distributions as components; None for a kind that does not consist of normal and t ones."""
+    if type(predictions) is Components:
+        return predictions
+    if type(predictions) is MixtureOf:
+        flat = mix(predictions.weights, predictions.members)
+        return flat if isinstance(flat, Components) else None
+    if type(predictions) is Gaussian:
+        scale, nu = predictions.std, inf
+    elif type(predictions) is StudentT and not isinstance(predictions.degrees, np.ndarray) and predictions.degrees > 2:
+        scale, nu = predictions.scale, float(predictions.degrees)
+    else:
+        return None
+    mean = predictions.mean[..., None]
+    return Components(np.ones(mean.shape), mean, scale[..., None], (nu,))
 
 
-def of_several_kinds(parts: Sequence[Predictions]) -> MixtureOf:
+def joined_kinds(parts: Sequence[Predictions]) -> Predictions:
     """Return predictions of different kinds one after the other: all the weight is on the kind of the row."""
+    flat = [as_components(part) for part in parts]
+    if all(part is not None for part in flat):
+        parts = [part for part in flat if part is not None]
     kinds: dict[Any, list[int]] = {}
     for i, part in enumerate(parts):
         kinds.setdefault(part.kind(), []).append(i)
+    if len(kinds) == 1:
+        return Predictions.joined(parts)
     rows = np.split(np.arange(sum(map(len, parts))), np.cumsum([len(part) for part in parts])[:-1])
     first = parts[0].mean
     weights = np.zeros((sum(map(len, parts)), *first.shape[1:], len(kinds)))
@@ -147,4 +138,11 @@ def of_several_kinds(parts: Sequence[Predictions]) -> MixtureOf:
         where[mine] = np.arange(len(mine))
         weights[mine, ..., k] = 1.0
         members.append(Predictions.joined([parts[i] for i in own]).rows(where))
-    return MixtureOf(weights, tuple(members))
+    return mix(weights, members)
+
+
+def _with_stretched_density(member: Predictions) -> Predictions:
+    """Return the distributions of which the quantiles are those of a member."""
+    if not isinstance(member, Components) or member.plain:
+        return member
+    return replace(member, stretch=1.0).affine(member.mean - member.stretch * member.mean, member.stretch)

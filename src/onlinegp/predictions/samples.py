@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from onlinegp.checks import Array, probability
 from onlinegp.predictions.base import Predictions
+from onlinegp.predictions.components import Components
 from onlinegp.predictions.kinds import HALF_LOG_2PI, Gaussian, StudentT
 from onlinegp.predictions.mixture import MixtureOf
-from onlinegp.predictions.scale_mixture import ScaleMixture
 
 THINNEST = 1e-100  # width of a density whose samples are all the same
 HALVINGS = 60  # of an interval, until only rounding is left
@@ -78,19 +78,20 @@ class Samples(Predictions):
 def draw(predictions: Predictions, rng: np.random.Generator) -> Array:
     """Return one value of each distribution, independent of the others: of the shape of the mean.
 
-    Of a mixture, a member is drawn first, by the weights. Of a kind that is not known here the cdf is inverted, by
-    halving an interval that holds the value.
+    Of a mixture, a member is drawn first, by the weights; a stretch of intervals stretches the values. Of a kind that
+    is not known here the cdf is inverted, by halving an interval that holds the value.
     """
     mean = predictions.mean
     if type(predictions) is Gaussian:
         return mean + predictions.std * rng.standard_normal(mean.shape)
     if type(predictions) is StudentT:
         return mean + predictions.scale * rng.standard_t(predictions.degrees, mean.shape)
-    if isinstance(predictions, MixtureOf | ScaleMixture):
+    if isinstance(predictions, MixtureOf | Components):
         p = rng.random(mean.shape)
         which = (np.cumsum(predictions.weights, axis=-1)[..., :-1] <= p[..., None]).sum(axis=-1)
         values = np.stack([draw(member, rng) for member in predictions.members], axis=-1)
-        return np.take_along_axis(values, which[..., None], axis=-1)[..., 0]
+        y = np.take_along_axis(values, which[..., None], axis=-1)[..., 0]
+        return predictions.stretched(y) if isinstance(predictions, Components) else y
     return _inverted(predictions, rng.random(mean.shape))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from onlinegp.checks import Array, stored_names
 from onlinegp.engine.compiled import readable
 from onlinegp.learner import Contents, Learner, Sizes, inside, nested
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.predictions import Gaussian, Predictions
+from onlinegp.predictions import Components, Gaussian, Predictions
 
 ROWS = 10_000  # of which predictions are held in memory where nobody asks for them
 NAME = "model"  # of what is inside, in parameters and contents
@@ -151,9 +152,11 @@ class SpreadLearner(OuterLearner):
 
 
 def stretched(said: Predictions, factor: Array) -> Predictions:
-    """Return the distributions of mean + factor (y - mean)."""
+    """Return the distributions of mean + factor (y - mean); a stretch of intervals goes, as the factor replaces it."""
     if type(said) is Gaussian:
         return Gaussian(said.mean, factor * said.std)
+    if isinstance(said, Components):
+        said = replace(said, stretch=1.0)
     return said.affine(said.mean - factor * said.mean, factor)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, replace
+from math import inf
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +17,9 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import NAME, OuterRegressor, SpreadLearner, stretched
 from onlinegp.models.combined.calibrated import FadingScale, squared
 from onlinegp.models.recipe import parameters
-from onlinegp.predictions import Gaussian, MixtureOf, Predictions, ScaleMixture, StudentT
+from onlinegp.predictions import Components, Gaussian, MixtureOf, Predictions, StudentT
+from onlinegp.predictions.components import log_of_sum
+from onlinegp.predictions.mixture import as_components
 
 
 @parameters
@@ -108,13 +111,17 @@ class HeavyTailedLearner(SpreadLearner):
 
     def along(self, said: Predictions, Y: Array, before: int) -> Predictions:
         Z2 = squared(said, Y)
-        even = np.full((len(Y), self.outputs, len(self.scales)), 1.0 / len(self.scales))
-        mixed = self._mixed(said, even, np.stack([scale.along(Z2) for scale in self.scales], axis=-1))
-        densities = mixed.log_densities(Y)
+        squares = np.stack([scale.along(Z2) for scale in self.scales], axis=-1)
+        parts = self._mixed(said, np.ones(squares.shape), squares)
+        inside = parts.weights.shape[-1] - len(self.degrees)  # components of the model inside
+        densities = parts.log_densities(Y)
+        if inside > 1:
+            together = log_of_sum(parts.weights[..., :inside], densities[..., :inside])
+            densities = np.concatenate([together[..., None], densities[..., inside:]], axis=-1)
         weights = np.empty(densities.shape)
         for j in range(self.outputs):
             weights[:, j] = fading_weights(densities[:, j], self.fade, self.log_weights[j])
-        return replace(mixed, weights=weights)
+        return replace(parts, weights=_shared(weights, parts.weights[..., :inside]))
 
     def now(self, said: Predictions) -> Predictions:
         squares = np.stack([scale.now() for scale in self.scales], axis=-1)
@@ -124,15 +131,23 @@ class HeavyTailedLearner(SpreadLearner):
         """Return the weights of the components now, (outputs, components)."""
         return np.array([shares_of(own) for own in self.log_weights])
 
-    def _mixed(self, said: Predictions, weights: Array, squares: Array) -> ScaleMixture | MixtureOf:
+    def _mixed(self, said: Predictions, weights: Array, squares: Array) -> Components | MixtureOf:
         """Return what the model inside says, stretched, beside t distributions; squared scales (..., components)."""
         factors = np.sqrt(squares)
         if type(said) is Gaussian:
-            return ScaleMixture(weights, said.mean, factors * said.std[..., None], self.degrees)
-        students = enumerate(self.degrees, start=1)
-        normal = stretched(said, factors[..., 0])
-        return MixtureOf(
-            weights, (normal, *(StudentT(said.mean, factors[..., k] * said.std, nu) for k, nu in students))
+            means = np.repeat(said.mean[..., None], len(self.scales), axis=-1)
+            return Components(weights, means, factors * said.std[..., None], (inf, *self.degrees))
+        first, students = stretched(said, factors[..., 0]), factors[..., 1:] * said.std[..., None]
+        inner = as_components(first)
+        if inner is None:
+            heavy = (StudentT(said.mean, students[..., k], nu) for k, nu in enumerate(self.degrees))
+            return MixtureOf(weights, (first, *heavy))
+        means = np.repeat(said.mean[..., None], len(self.degrees), axis=-1)
+        return Components(
+            _shared(weights, inner.weights),
+            np.concatenate([inner.means, means], axis=-1),
+            np.concatenate([inner.scales, students], axis=-1),
+            inner.degrees + self.degrees,
         )
 
     def plan(self) -> Plan | None:
@@ -153,3 +168,10 @@ class HeavyTailedLearner(SpreadLearner):
         for k, scale in enumerate(self.scales):
             scale.load(total[k], count[k])
         self.log_weights = stored_log_weights(own["log_weights"], self.log_weights.shape)
+
+
+def _shared(weights: Array, inner: Array) -> Array:
+    """Return the weights of all components: the first of `weights` is shared by those of the model inside."""
+    if inner.shape[-1] == 1:
+        return weights
+    return np.concatenate([weights[..., :1] * inner, weights[..., 1:]], axis=-1)

@@ -27,7 +27,8 @@ from onlinegp.models.combined.base import ROWS
 from onlinegp.models.combined.shared import predict_member, run_member, share_rows
 from onlinegp.models.combined.together import FEW, in_blocks, together
 from onlinegp.models.recipe import parameters
-from onlinegp.predictions import MixtureOf, Predictions
+from onlinegp.predictions import Components, Predictions
+from onlinegp.predictions.mixture import mix
 
 HALF_LIFE = 100.0  # rows, of how sure a member usually is
 LEAST_SURE = 300.0  # the log of the largest standard deviation that is told from others
@@ -198,6 +199,7 @@ class MixtureLearner:
         }  # and who shares their rows
         self.gate, self._keep = gate, keep_of(HALF_LIFE)
         self._total, self._count = np.zeros(len(members)), np.zeros(len(members))  # of log std
+        self._sizes: list[int] = []  # components of each member's predictions
         first = next(iter(members.values()))
         self.features, self.outputs = first.features, first.outputs
 
@@ -209,6 +211,13 @@ class MixtureLearner:
     def weights(self) -> Array:
         """Return the weights that the next row is predicted with, (members,)."""
         return shares_of(self.log_weights)
+
+    def weights_of(self, said: Predictions) -> Array | None:
+        """Return the weights of the members, (..., members), in predictions of this mixture; None if they are not."""
+        weights = getattr(said, "weights", None)
+        if weights is None or weights.shape[-1] != sum(self._sizes):
+            return None
+        return np.add.reduceat(weights, np.cumsum([0, *self._sizes[:-1]]), axis=-1)
 
     def learn(self, X: Array, Y: Array) -> None:
         for i in range(0, len(X), ROWS):
@@ -258,7 +267,10 @@ class MixtureLearner:
         return weights / weights.sum(axis=1, keepdims=True)
 
     def _mixed(self, weights: Array, said: tuple[Predictions, ...]) -> Predictions:
-        return MixtureOf(np.repeat(weights[:, None, :], self.outputs, axis=1), said)
+        mixed = mix(np.repeat(weights[:, None, :], self.outputs, axis=1), said)
+        flat = isinstance(mixed, Components)
+        self._sizes = [len(one.degrees) if flat and isinstance(one, Components) else 1 for one in said]
+        return mixed
 
     def holds(self) -> list[Learner]:
         """Return the learners inside."""

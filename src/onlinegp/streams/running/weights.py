@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from onlinegp.auto.learner import AutoLearner
 from onlinegp.checks import Array
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.base import working
+from onlinegp.models.combined.base import innermost_learner, working
 from onlinegp.models.combined.mixture import MixtureLearner
-from onlinegp.predictions import MixtureOf
 from onlinegp.streams.running.score import Rows
 
 POINTS = 300  # twice as far apart whenever there are twice as many
@@ -31,13 +30,14 @@ class Weights:
 
     def add(self, rows: Rows, before: int, model: OnlineRegressor | None) -> None:
         """Take rows that the model predicted; there were `before` rows."""
-        said = rows.predictions
-        if model is None or not len(said) or not isinstance(said, MixtureOf):
+        n, mixture = len(rows.y), None if model is None else _mixture(model)
+        weights = None if mixture is None or not n else mixture.weights_of(rows.predictions)
+        if mixture is None or weights is None:  # rows that were joined may be of several kinds
             return
-        self.members = self.members or member_names(model)
-        if said.weights.shape[1:] != (len(self.members),):  # a mixture of another kind: rows that were joined
+        self.members = self.members or list(mixture.members)
+        if len(self.members) != weights.shape[1]:
             return
-        self._append((before + np.arange(len(said))) // self.stride, np.ones(len(said), dtype=np.int64), said.weights)
+        self._append((before + np.arange(n)) // self.stride, np.ones(n, dtype=np.int64), weights)
         while len(self.places) >= 2 * POINTS:
             self.stride *= 2
             places, counts, sums = np.array(self.places) // 2, np.array(self.counts), np.array(self.sums)
@@ -64,9 +64,9 @@ class Weights:
         return weights
 
 
-def member_names(model: OnlineRegressor) -> list[str]:
-    """Return the names of a mixture's members; empty for another model, and before there are some."""
+def _mixture(model: OnlineRegressor) -> MixtureLearner | None:
+    """Return the mixture that the model is, or that `Auto` chose."""
     learner = working(model)
     if isinstance(learner, AutoLearner):
-        return list(learner.weights())
-    return list(learner.members) if isinstance(learner, MixtureLearner) else []
+        learner = learner if learner.inner is None else innermost_learner(learner.inner)
+    return learner if isinstance(learner, MixtureLearner) else None

@@ -1,0 +1,223 @@
+"""Mixtures of normal and Student's t distributions, as arrays: what the models of the library predict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from math import inf, isinf
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onlinegp.checks import Array, probability
+from onlinegp.predictions.base import Predictions, quantile_between
+from onlinegp.predictions.kinds import (
+    HALF_LOG_2PI,
+    Gaussian,
+    StudentT,
+    normal_cdf,
+    normal_quantile,
+    student_cdf,
+    student_constant,
+    student_quantile,
+    student_std,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Components(Predictions):
+    """Mixtures of K components: y comes from component k with probability weights[..., k].
+
+    A component is a normal distribution or Student's t, with a mean and a scale. It may have a weight of zero, and
+    does not count then. Where its scale is zero, all its probability is at its mean.
+
+    The stretch widens intervals without a change of the density: quantiles are mean + stretch (q - mean), where q is
+    the quantile of the mixture. So are `interval`, `tail` and `z`, which tell where y is in the intervals; mean, std,
+    log_density, cdf and survival are those of the mixture itself.
+
+    Attributes
+    ----------
+    weights : (n, K) or (n, outputs, K), which sum to one
+    means, scales : of the same shape
+    degrees : K degrees of freedom, each more than two; infinity for a normal component
+    stretch : a positive number, (n,) or (n, outputs)
+    """
+
+    weights: Array
+    means: Array
+    scales: Array
+    degrees: tuple[float, ...]
+    stretch: Array | float = 1.0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.means.shape[:-1]
+
+    @cached_property
+    def mean(self) -> Array:  # type: ignore[override]
+        if len(self.degrees) == 1:
+            return self.means[..., 0]
+        # a mean lies between the components': rounding does not move one that they have in common
+        mean = np.maximum(self._sum(self.means), np.fmin.reduce(self.means, axis=-1))
+        return np.minimum(mean, np.fmax.reduce(self.means, axis=-1))
+
+    @cached_property
+    def std(self) -> Array:  # type: ignore[override]
+        # var = sum of w (s^2 nu / (nu - 2) + (mean_k - mean)^2)
+        factor = constants(self.degrees).std
+        if len(self.degrees) == 1:
+            return self.scales[..., 0] * factor[0]
+        with np.errstate(invalid="ignore"):
+            return np.sqrt(self._sum((self.scales * factor) ** 2 + (self.means - self.mean[..., None]) ** 2))
+
+    @cached_property
+    def members(self) -> tuple[Predictions, ...]:
+        """The components, each as a distribution of its own."""
+        parts = ((self.means[..., k], self.scales[..., k], nu) for k, nu in enumerate(self.degrees))
+        return tuple(Gaussian(mean, scale) if isinf(nu) else StudentT(mean, scale, nu) for mean, scale, nu in parts)
+
+    def log_densities(self, y: ArrayLike) -> Array:
+        """Return the log density that each component gives to y, of the shape of the weights."""
+        # constant - log(s) - r^2 / 2, or for Student's t  constant - log(s) - (nu + 1) / 2 log(1 + r^2 / nu)
+        own = constants(self.degrees)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            r = self._standardized(y)
+            r2 = r * r
+            density = own.center - np.log(self.scales)
+            if own.students is None:
+                density -= 0.5 * r2
+            else:
+                tail = own.half * np.log1p(r2 / own.nu)
+                density -= tail if own.students.all() else np.where(own.students, tail, 0.5 * r2)
+        return density if self._spread else np.where(np.isinf(r), -inf, density)
+
+    def log_density(self, y: ArrayLike) -> Array:
+        densities = self.log_densities(y)
+        return densities[..., 0] if len(self.degrees) == 1 else log_of_sum(self.weights, densities)
+
+    def cdf(self, y: ArrayLike) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return self._below(self._standardized(y))
+
+    def survival(self, y: ArrayLike) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return self._below(-self._standardized(y))
+
+    def tail(self, y: ArrayLike) -> Array:
+        return super().tail(self.unstretched(self._values(y)))
+
+    def z(self, y: ArrayLike) -> Array:
+        return super().z(self.unstretched(self._values(y)))
+
+    def quantile(self, p: float) -> Array:
+        """Return the value that y exceeds with probability 1 - p: between the components' quantiles, by iteration."""
+        p = probability(p=p)
+        quantiles = self.means + self.scales * component_quantiles(self.degrees, p)
+        if len(self.degrees) == 1:
+            y = quantiles[..., 0]
+        else:
+            counts = self.weights > 0.0
+            low = np.where(counts, quantiles, inf).min(axis=-1)
+            high = np.where(counts, quantiles, -inf).max(axis=-1)
+            y = quantile_between(self, p, self._sum(quantiles), low, high)
+        return self.stretched(y)
+
+    def stretched(self, y: Array) -> Array:
+        """Return mean + stretch (y - mean), which is in the stretched intervals what y is in the others."""
+        return y if self.plain else self.mean + self.stretch * (y - self.mean)
+
+    def unstretched(self, y: Array) -> Array:
+        """Return mean + (y - mean) / stretch, of which the cdf says where y is in the stretched intervals."""
+        return y if self.plain else self.mean + (y - self.mean) / self.stretch
+
+    def affine(self, center: Array | float, scale: Array | float) -> Components:
+        center, scale = np.asarray(center)[..., None], np.asarray(scale)[..., None]
+        means = center + scale * self.means
+        return Components(self.weights, means, scale * self.scales, self.degrees, self.stretch)
+
+    def kind(self) -> Any:
+        return type(self), self.degrees
+
+    def __len__(self) -> int:
+        return len(self.means)
+
+    def _standardized(self, y: ArrayLike) -> Array:
+        """Return (y - mean) / scale of each component; no error is zero, even where the scale is."""
+        e = self._values(y)[..., None] - self.means
+        return e / self.scales if self._spread else np.where(e == 0.0, 0.0, e / self.scales)
+
+    def _below(self, r: Array) -> Array:
+        """Return the probability of a value below r, which is given for each component."""
+        groups = constants(self.degrees).groups
+        if len(groups) == 1:
+            p = cdf(self.degrees[0], r)
+        else:
+            p = np.empty(r.shape)
+            for nu, columns in groups:
+                p[..., columns] = cdf(nu, r[..., columns])
+        return p[..., 0] if len(self.degrees) == 1 else self._sum(p)
+
+    def _sum(self, values: Array) -> Array:
+        """Return the weighted sum over the components; one of no weight does not count, whatever its value."""
+        terms = self.weights * values
+        return (terms if self._all_count else np.where(self.weights == 0.0, 0.0, terms)).sum(axis=-1)
+
+    @cached_property
+    def _all_count(self) -> bool:
+        """Whether every component has a weight in every row."""
+        return bool(self.weights.all())
+
+    @cached_property
+    def _spread(self) -> bool:
+        """Whether no scale is zero."""
+        return bool(self.scales.all())
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing is stretched."""
+        return isinstance(self.stretch, float) and self.stretch == 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Constants:
+    """What densities and probabilities need of degrees of freedom, by component."""
+
+    center: Array  # (K,) log densities at the center, for a scale of one
+    std: Array  # (K,) standard deviations, for a scale of one
+    students: NDArray[np.bool_] | None  # (K,) which are Student's t; None if none is
+    nu: Array  # (K,) their degrees; one elsewhere
+    half: Array  # (K,) (nu + 1) / 2
+    groups: list[tuple[float, Any]] = field(default_factory=list)  # degrees, and the components that have them
+
+
+@lru_cache(maxsize=256)
+def constants(degrees: tuple[float, ...]) -> Constants:
+    """Return the constants of components, found once."""
+    nu = np.array(degrees)
+    students = np.isfinite(nu)
+    center = np.array([-HALF_LOG_2PI if isinf(one) else student_constant(one) for one in degrees])
+    std = np.array([1.0 if isinf(one) else student_std(one) for one in degrees])
+    finite = np.where(students, nu, 1.0)
+    groups = [(one, np.flatnonzero(nu == one)) for one in dict.fromkeys(degrees)]
+    return Constants(center, std, students if students.any() else None, finite, 0.5 * (finite + 1.0), groups)
+
+
+@lru_cache(maxsize=256)
+def component_quantiles(degrees: tuple[float, ...], p: float) -> Array:
+    """Return the quantiles of components of mean zero and scale one, (K,)."""
+    return np.array([normal_quantile(p) if isinf(nu) else student_quantile(nu, p) for nu in degrees])
+
+
+def cdf(nu: float, r: Array) -> Array:
+    """Return the probability of a value below r."""
+    return normal_cdf(r) if isinf(nu) else student_cdf(nu, r)
+
+
+def log_of_sum(weights: Array, log_densities: Array) -> Array:
+    """Return log sum_k w_k p_k over the last axis, from the logs of p; the largest term is taken out."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(weights > 0.0, np.log(weights) + log_densities, -inf)
+        largest = terms.max(axis=-1)
+        rest = np.where(np.isinf(largest), 0.0, largest)  # of a point mass: its density is infinite, or none
+        return rest + np.log(np.exp(terms - rest[..., None]).sum(axis=-1))
