@@ -1,5 +1,7 @@
 // The part of the Python module that works along rows on arrays of Python's own, in place.
+#include <nanobind/stl/vector.h>
 #include "arrays.hpp"
+#include "mixtures.hpp"
 #include "tracking.hpp"
 
 namespace nb = nanobind;
@@ -55,6 +57,32 @@ static void tracked_stretch(In missed, In constants, Out log_scale, Out rows, Ou
         }
 }
 
+// Mixtures of components: weights, means, scales (..., K), of which the other dimensions are rows
+
+static Mixtures mixtures(const In& weights, const In& means, const In& scales, const Vector& degrees) {
+    const size_t K = degrees.size(), values = weights.size();
+    need(K > 0 && means.size() == values && scales.size() == values && values % K == 0, "components must have one shape.");
+    return {int64_t(values / K), weights.data(), means.data(), scales.data()};
+}
+
+static void mixture_moments(In weights, In means, In scales, const Vector& degrees, Out mean, Out std) {
+    const Mixtures of = mixtures(weights, means, scales, degrees);
+    need(int64_t(mean.size()) == of.n && int64_t(std.size()) == of.n, "there must be a mean and a std for each row.");
+    moments(kinds_of(degrees), of, mean.data(), std.data());
+}
+
+static void mixture_log_density(In weights, In means, In scales, const Vector& degrees, In y, Out out) {
+    const Mixtures of = mixtures(weights, means, scales, degrees);
+    need(int64_t(y.size()) == of.n && int64_t(out.size()) == of.n, "there must be a y for each row.");
+    log_density(kinds_of(degrees), of, y.data(), out.data());
+}
+
+static void mixture_quantile(In weights, In means, In scales, const Vector& degrees, double p, In quantiles, Out out) {
+    const Mixtures of = mixtures(weights, means, scales, degrees);
+    need(quantiles.size() == degrees.size() && int64_t(out.size()) == of.n, "there must be a quantile for each component.");
+    quantile(kinds_of(degrees), of, p, quantiles.data(), out.data());
+}
+
 // Arrays are taken as they are: what is written to a copy would be lost
 template <size_t... I, class F> static void define(nb::module_& m, const char* name, F* function, std::index_sequence<I...>) {
     m.def(name, function, ((void)I, nb::arg().noconvert())...);
@@ -67,4 +95,7 @@ void onlinegp::bind_rows(nb::module_& m) {
     define(m, "fading_scales", fading_scales);
     define(m, "fading_weights", fading_weights);
     define(m, "tracked_stretch", tracked_stretch);
+    define(m, "mixture_moments", mixture_moments);
+    define(m, "mixture_log_density", mixture_log_density);
+    define(m, "mixture_quantile", mixture_quantile);
 }

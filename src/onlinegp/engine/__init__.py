@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import platform
 import warnings
@@ -13,6 +12,7 @@ import numpy as np
 
 from onlinegp.checks import choice
 from onlinegp.engine.python import PythonEngine
+from onlinegp.native import available
 from onlinegp.recipes.state import State
 from onlinegp.recipes.update import Recipe
 
@@ -25,11 +25,6 @@ Python = TypeVar("Python")
 
 ENGINES = ("auto", "native", "python")
 _warned = False
-
-
-def available() -> bool:
-    """Return whether the compiled engine was built."""
-    return importlib.util.find_spec("onlinegp.engine._native") is not None
 
 
 def info() -> dict[str, str]:

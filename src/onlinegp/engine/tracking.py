@@ -8,7 +8,6 @@ known before each row.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from math import exp, log
 from statistics import NormalDist
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import Array, stored_array
-from onlinegp.engine import available
+from onlinegp.native import native as compiled_module
 
 FAR = 100.0  # z^2 / scale of a row counts up to this: an outlier widens what follows by a factor, not without bound
 TINY = 1e-12  # the least z^2 that counts, and one over the most: a scale is never zero
@@ -52,7 +51,7 @@ def fading_scales(
     `tiny` to 1 / tiny in any case.
     """
     out = np.empty(Z2.shape)
-    if native and (twin := _compiled()):
+    if native and (twin := compiled_module()):
         twin.fading_scales(np.ascontiguousarray(Z2), degrees, keep, far, tiny, total, count, out)
         return out
     for i, row in enumerate(Z2.tolist()):
@@ -76,7 +75,7 @@ def fading_weights(densities: Array, fade: float, log_weights: Array, *, native:
     """
     out = np.empty(densities.shape)
     cut = weights_rule(fade)["cut"]
-    if native and (twin := _compiled()):
+    if native and (twin := compiled_module()):
         twin.fading_weights(np.ascontiguousarray(densities), fade, cut, LEAST, log_weights, out)
         return out
     w = log_weights.tolist()
@@ -181,7 +180,7 @@ def tracked_stretch(
     decaying step sizes", ICML, 2024.
     """
     out = np.empty(missed.shape)
-    if native and (twin := _compiled()):
+    if native and (twin := compiled_module()):
         constants = rule.constants
         twin.tracked_stretch(np.ascontiguousarray(missed), constants, log_scale, rows, more, fewer, out)
         return out
@@ -197,16 +196,6 @@ def tracked_stretch(
             moved = log_scale[j] + gain * (miss - rule.outside)
             log_scale[j] = min(max(moved, -widest), widest)
     return out
-
-
-@cache
-def _compiled() -> Any:
-    """Return the compiled module, or None."""
-    if not available():
-        return None
-    from onlinegp.engine import _native
-
-    return _native
 
 
 def keep_of(half_life: float) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onlinegp.checks import Array, probability
+from onlinegp.native import native
 from onlinegp.predictions.base import Predictions, quantile_between
 from onlinegp.predictions.kinds import (
     HALF_LOG_2PI,
@@ -56,20 +57,40 @@ class Components(Predictions):
 
     @cached_property
     def mean(self) -> Array:  # type: ignore[override]
+        return self._moments[0]
+
+    @cached_property
+    def std(self) -> Array:  # type: ignore[override]
+        return self._moments[1]
+
+    @cached_property
+    def _moments(self) -> tuple[Array, Array]:
+        """Mean and standard deviation; the compiled twin gives the bits that compiled models predict one row with."""
         if len(self.degrees) == 1:
-            return self.means[..., 0]
+            return self.means[..., 0], self.scales[..., 0] * constants(self.degrees).std[0]
+        if (twin := native()) is None:
+            mean = self._mean()
+            return mean, self._std(mean)
+        mean, std = np.empty(self.shape), np.empty(self.shape)
+        twin.mixture_moments(*self._arrays, mean, std)
+        return mean, std
+
+    @cached_property
+    def _arrays(self) -> tuple[Array, Array, Array, tuple[float, ...]]:
+        """The components as their compiled twins take them."""
+        contiguous = np.ascontiguousarray
+        return contiguous(self.weights), contiguous(self.means), contiguous(self.scales), self.degrees
+
+    def _mean(self) -> Array:
         # a mean lies between the components': rounding does not move one that they have in common
         mean = np.maximum(self._sum(self.means), np.fmin.reduce(self.means, axis=-1))
         return np.minimum(mean, np.fmax.reduce(self.means, axis=-1))
 
-    @cached_property
-    def std(self) -> Array:  # type: ignore[override]
+    def _std(self, mean: Array) -> Array:
         # var = sum of w (s^2 nu / (nu - 2) + (mean_k - mean)^2)
         factor = constants(self.degrees).std
-        if len(self.degrees) == 1:
-            return self.scales[..., 0] * factor[0]
         with np.errstate(invalid="ignore"):
-            return np.sqrt(self._sum((self.scales * factor) ** 2 + (self.means - self.mean[..., None]) ** 2))
+            return np.sqrt(self._sum((self.scales * factor) ** 2 + (self.means - mean[..., None]) ** 2))
 
     @cached_property
     def members(self) -> tuple[Predictions, ...]:
@@ -93,8 +114,13 @@ class Components(Predictions):
         return density if self._spread else np.where(np.isinf(r), -inf, density)
 
     def log_density(self, y: ArrayLike) -> Array:
-        densities = self.log_densities(y)
-        return densities[..., 0] if len(self.degrees) == 1 else log_of_sum(self.weights, densities)
+        if len(self.degrees) == 1:
+            return self.log_densities(y)[..., 0]
+        if (twin := native()) is None:
+            return log_of_sum(self.weights, self.log_densities(y))
+        values, out = np.ascontiguousarray(np.broadcast_to(self._values(y), self.shape)), np.empty(self.shape)
+        twin.mixture_log_density(*self._arrays, values, out)
+        return out
 
     def cdf(self, y: ArrayLike) -> Array:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -116,6 +142,9 @@ class Components(Predictions):
         quantiles = self.means + self.scales * component_quantiles(self.degrees, p)
         if len(self.degrees) == 1:
             y = quantiles[..., 0]
+        elif (twin := native()) is not None:
+            y = np.empty(self.shape)
+            twin.mixture_quantile(*self._arrays, p, component_quantiles(self.degrees, p), y)
         else:
             counts = self.weights > 0.0
             low = np.where(counts, quantiles, inf).min(axis=-1)
