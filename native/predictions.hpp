@@ -35,7 +35,8 @@ class Kinds {
     Moments moments(const Components& row) const {
         if (count() == 1) return {row.mean[0], std::isinf(degrees[0]) ? row.scale[0] : row.scale[0] * std::sqrt(variance_[0])};
         double mean = 0, square = 0;
-        for (int64_t k = 0; k < count(); k++) mean += row.weight[k] * row.mean[k];
+        for (int64_t k = 0; k < count(); k++)
+            if (row.weight[k] > 0) mean += row.weight[k] * row.mean[k];
         // between the means of the components: rounding does not move one that they have in common
         double low = INFINITY, high = -INFINITY;
         for (int64_t k = 0; k < count(); k++) {
@@ -44,6 +45,7 @@ class Kinds {
         }
         mean = mean < low ? low : mean > high ? high : mean;
         for (int64_t k = 0; k < count(); k++) {
+            if (!(row.weight[k] > 0)) continue;
             const double away = row.mean[k] - mean;
             square += row.weight[k] * (row.scale[k] * row.scale[k] * variance_[k] + away * away);
         }

@@ -65,7 +65,9 @@ def around(
     fields: Mapping[str, Array | list[Array]],
     inside: Mapping[str, Any],
 ) -> Plan | None:
-    """Return the plan of a learner around others, None if one of them has none."""
+    """Return the plan of a learner around others; None if one of them has none, or if its class is derived."""
+    if "plan" not in vars(type(learner)):
+        return None
     plans = {name: plan_of(one) for name, one in inside.items()}
     if any(plan is None for plan in plans.values()):
         return None

@@ -96,7 +96,7 @@ class OnlineRegressor(Estimator):
         """Return the learners of a fleet, none of which has seen anything."""
 
         def start() -> Learner:
-            return self.start(features, outputs)
+            return compiled(self.start(features, outputs))
 
         return LearnerMembers(lambda: undoable(start(), start, None, FLEET_ROWS))
 
@@ -163,7 +163,8 @@ class OnlineRegressor(Estimator):
         if sound is None or learner is None:
             return self.partial_fit(row, target if np.ndim(y) == 0 else target[None, :])
         with self._lock:
-            self._health.after_learning_one(self, learner, row, target[None, :])
+            inputs = self._check_X(row)
+            self._health.after_learning_one(self, learner, inputs, target[None, :])
         return self
 
     def run(self, X: ArrayLike, y: ArrayLike, *, progress: bool | None = None) -> Trace:
