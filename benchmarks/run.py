@@ -13,6 +13,7 @@ from time import perf_counter
 
 import limits
 import numpy as np
+import trees
 from cases import CASES, Case
 from fleet import fleet
 from interrupts import interrupts, lines
@@ -170,11 +171,15 @@ def main() -> None:
         results += local(args.repeats)
     if args.only in "ResidualGP":
         results += residual(args.repeats)
-    print(table(results))
+    if results:
+        print(table(results))
     for r in results:
         if r.get("speed-up", 1.0) != 1.0:
             print(f"\n{r['case']}: {r['speed-up']:.2f} times one thread; memory alone {r['speed-up of memory']:.2f}.")
     report = {"machine": machine, "engine": ogp.engine.info(), "results": results}
+    if args.only in "trees":
+        report["trees"] = trees.trees(args.repeats)
+        print("\n" + trees.lines(report["trees"]))
     if args.only in "interrupts":
         report["interrupts"] = interrupts(args.repeats)
         print("\n" + lines(report["interrupts"]))
@@ -184,8 +189,11 @@ def main() -> None:
         report["peers"] = peers()
     args.out.mkdir(parents=True, exist_ok=True)
     (args.out / "bench.json").write_text(json.dumps(report, indent=1))
-    picture(results, args.out / "bench.png")
-    print(f"\nMicroseconds a sample; least of {args.repeats} interleaved repeats. {args.out / 'bench.json'}, bench.png")
+    written = str(args.out / "bench.json")
+    if results:
+        picture(results, args.out / "bench.png")
+        written += ", bench.png"
+    print(f"\nMicroseconds a sample; least of {args.repeats} interleaved repeats. {written}")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import baselines
 import cases
 import limits
+import trees
 
 import local
 
@@ -56,3 +57,27 @@ def test_limits_take_a_mean_number_of_centers(monkeypatch):
     monkeypatch.setattr(limits, "bandwidth", lambda size, threads: float(np.zeros(size).nbytes))
     monkeypatch.setattr(limits, "row_seconds", lambda m, d, passes=1: 1e-6)
     assert all(case.limit(99.5) > 0 for case in cases.CASES)
+
+
+def test_trees_are_measured_beside_their_parts():
+    size = trees.Size(warm=30, samples=5, block=10, stored=30, keys=3)
+    found = trees.trees(1, size)
+    cases = [row["case"] for row in found]
+    assert {"KRLST(100)", "HeavyTailed(KRLST(100))", "Mixture(KRLST(100), LinearRLS)", "RandomFeatureGP"} <= set(cases)
+    assert all(row["one"] > 0.0 and row["block"] > 0.0 for row in found)
+    us = {row["case"]: row for row in found}
+    mixture = us["Mixture(KRLST(100), LinearRLS)"]
+    for way in ("one", "block"):
+        assert mixture[f"parts of {way}"] == us["KRLST(100)"][way] + us["LinearRLS"][way]
+    shown = trees.lines(found).splitlines()
+    assert [line[:44].rstrip() for line in shown[1:]] == cases
+    line = shown[1 + cases.index("Mixture(KRLST(100), LinearRLS)")]
+    assert f"{mixture['one'] / mixture['parts of one']:.0%}" in line
+
+
+def test_members_of_auto_that_share_rows_count_once():
+    X, y = trees.stream(60, 0)
+    auto = ogp.Auto(rows=30, members=("residual", "local", "linear"), kernel=RBF(2.0)).fit(X, y)
+    assert [type(model).__name__ for model in trees.members(auto, X, y)] == ["ResidualGP", "LinearRLS"]
+    alone = ogp.Auto(rows=30, members=("local", "linear"), kernel=RBF(2.0)).fit(X, y)
+    assert len(trees.members(alone, X, y)) == len(alone.weights_)
