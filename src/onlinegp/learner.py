@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 from onlinegp.predictions import Predictions
+from onlinegp.state import Contents, WithFields
 
-Contents = dict[str, Any]  # arrays, whole numbers, numbers and strings by name: what files and copies hold
 Sizes = NDArray[np.int64]
 
 
@@ -83,8 +83,8 @@ class Learner(Protocol):
         ...
 
 
-class RowLearner(ABC):
-    """A learner that is told how to `learn`, `predict`, `dump` and `load`; the rest follows, row by row."""
+class RowLearner(WithFields, ABC):
+    """A learner that declares its `fields`, and says how to `learn` and `predict`; the rest follows, row by row."""
 
     features: int
     outputs: int
@@ -97,22 +97,13 @@ class RowLearner(ABC):
     @abstractmethod
     def predict(self, X: Array) -> Predictions: ...
 
-    @abstractmethod
-    def dump(self) -> Contents: ...
-
-    @abstractmethod
-    def load(self, contents: Contents) -> None: ...
-
-    def dump_compact(self) -> Contents:
-        return self.dump()
-
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
         return run_by_row(self, X, Y)
 
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
         return self.predict(X)
 
-    def begin_series(self) -> None:  # noqa: B027
+    def begin_series(self) -> None:
         pass
 
     def learn_one(self, x: object, y: object) -> bool | None:

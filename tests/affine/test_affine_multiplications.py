@@ -74,7 +74,7 @@ def recent(learner, x, y):
         place = row % learner.budget if learner.budget else row
         a[place] = a[place] + z
     KZ = [dot(row, Z) for row in K]
-    norm2 = Number(learner.norms["squares"][0]) if hasattr(learner, "norms") else None
+    norm2 = Number(learner.norms[0]) if hasattr(learner, "norms") else None
     if norm2 is not None:
         norm2 = sum((z * (f * 2.0 + kz) for z, f, kz in zip(Z, F, KZ, strict=True)), norm2)
     F = [f + kz for f, kz in zip(F, KZ, strict=True)]

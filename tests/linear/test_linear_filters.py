@@ -212,10 +212,10 @@ def test_bad_parameters_are_named(model, message):
     [
         (ogp.Kalman(), "U", lambda U: np.tril(U) + 0.1, "upper triangle"),
         (ogp.Kalman(), "U", lambda U: -U, "upper triangle"),
-        (ogp.ProbLMS(), "v", lambda v: -v, "v must not be negative"),
+        (ogp.ProbLMS(), "v", lambda v: -v, "v must be at least 0, got -"),
         (ogp.LMS(), "w", lambda w: w[:-1], "w must be float64 of shape"),
         (ogp.Persistence(), "changes.last", lambda y: y + np.nan, "not finite"),
-        (ogp.Persistence(), "changes.resolution", lambda finest: -finest, "resolution must not be negative"),
+        (ogp.Persistence(), "changes.resolution", lambda finest: -finest, "resolution must be at least 0, got -"),
     ],
 )
 def test_forged_contents_are_refused(model, name, spoil, message):

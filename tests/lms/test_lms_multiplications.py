@@ -83,7 +83,7 @@ def penalized(learner, x, y):
 
 
 def mixed(learner, x, y):
-    rows, v = [kernel_row(f.centers, x) for f in learner.fs], learner.gates["v"][:, 0]
+    rows, v = [kernel_row(f.centers, x) for f in learner.fs], learner.gates[:, 0]
     f = [dot(k, parts(one)[1]) for one, k in zip(learner.fs, rows, strict=True)]
     psi = numbers(np.exp(v) / np.exp(v).sum())  # from the row before
     mean = dot(psi, f)

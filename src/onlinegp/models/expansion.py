@@ -10,11 +10,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from onlinegp.checks import Array, stored_array, stored_names, stored_rows
+from onlinegp.checks import Array
 from onlinegp.engine import by_engine
 from onlinegp.kernels import Kernel
 from onlinegp.learner import Contents
 from onlinegp.models.steps import StepLearner
+from onlinegp.state import Fields, Values, WithFields, array, integer, learner, points
 
 FIRST_CAPACITY = 16
 BLOCK = 1 << 18  # kernel values at a time, to bound the memory of a block of rows and the time until Ctrl-C is heard
@@ -105,7 +106,7 @@ def centers(engine: str, kernel: Kernel, features: int) -> Centers:
     return by_engine(engine, native, lambda: Points(kernel, features))
 
 
-class Expansion:
+class Expansion(WithFields):
     """Centers with weights (m, outputs), and with other numbers of each center, by name.
 
     Room doubles, so that a new center costs O(d). What is returned as a view is valid until the centers change.
@@ -120,6 +121,8 @@ class Expansion:
     most : int, optional
         The number of centers that there may be in stored contents.
     """
+
+    lengths = {"m": "most"}
 
     def __init__(
         self,
@@ -244,33 +247,36 @@ class Expansion:
 
     # What is stored
 
+    @property
+    def fields(self) -> Fields:
+        own = {"centers": points("m"), "weights": array("m", "outputs")}
+        return own | {name: array("m") for name in self.also}
+
     def dump(self) -> Contents:
         stored = {"centers": self.centers, "weights": self.weights.copy(order="C")}
         return stored | {name: self.numbers(name).copy() for name in self.also}
 
-    def load(self, contents: Contents) -> None:
-        """Continue from what `dump` returned, bit for bit; refuse what does not fit with a ValueError."""
-        stored_names(contents, ("centers", "weights", *self.also), "the expansion")
-        m = stored_rows(contents["centers"])
-        if self.most is not None and m > self.most:
-            raise ValueError(f"there must be at most {self.most} stored centers, got {m}.")
-        C = np.ascontiguousarray(stored_array("centers", contents["centers"], (m, self.features)))
-        weights = stored_array("weights", contents["weights"], (m, self.outputs))
-        also = [stored_array(name, contents[name], (m,)) for name in self.also]
+    def assign(self, values: Values) -> None:
+        C = np.ascontiguousarray(values["centers"])
         self._start()
-        self._reserve(m)
+        self._reserve(len(C))
         for x in C:
             self._points.append(x)
-        self.size = m
-        self._numbers[:, :m] = np.vstack([weights.T, *also])
+        self.size = len(C)
+        self._numbers[:, : len(C)] = np.vstack([values["weights"].T, *(values[name] for name in self.also)])
 
 
 class ExpansionLearner(StepLearner):
     """A learner whose mean is an expansion, the part `f`."""
 
+    fields: Fields = {"seen": integer(), "f": learner()}
+
     def __init__(self, f: Expansion) -> None:
         self.f, self.features, self.outputs = f, f.features, f.outputs
-        self.parts = {"f": f}
+
+    @property
+    def fs(self) -> list[Expansion]:
+        return [self.f]
 
     @property
     def size(self) -> int:  # type: ignore[override]

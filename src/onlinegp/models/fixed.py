@@ -14,6 +14,7 @@ from onlinegp.engine.learner import gaussian
 from onlinegp.engine.plan import Plan
 from onlinegp.learner import Contents, Learner, RowLearner, Sizes
 from onlinegp.predictions import Gaussian
+from onlinegp.state import Values
 
 Arrays = dict[str, Array]
 CompiledRule = tuple[str, dict[str, float], Array | None]  # its name, its constants, a table of more of them
@@ -32,6 +33,9 @@ class Readable(Learner, Protocol):
 
     def take(self, arrays: Arrays, seen: int) -> None:
         """Go on from arrays of the twin, and its number of rows."""
+
+    def assign(self, values: Values) -> None:
+        """Take the values of all fields."""
 
 
 Twin = TypeVar("Twin", bound=Readable)
@@ -53,9 +57,9 @@ class CompiledLearner(RowLearner, Generic[Twin]):
     atomic = True
 
     def __init__(self, make: Callable[[], Twin]) -> None:
-        twin = make()
-        self._make, self.features, self.outputs = make, twin.features, twin.outputs
-        self._use(twin)
+        self.reference = make()
+        self._make, self.features, self.outputs = make, self.reference.features, self.reference.outputs
+        self._use(make())
 
     def _use(self, twin: Twin) -> None:
         # The core is made when it is needed: a file that only says that it has many features takes no memory. Whoever
@@ -91,9 +95,9 @@ class CompiledLearner(RowLearner, Generic[Twin]):
     def dump(self) -> Contents:
         return self.readable().dump()
 
-    def load(self, contents: Contents) -> None:
+    def assign(self, values: Values) -> None:
         twin = self._make()
-        twin.load(contents)
+        twin.assign(values)
         self._use(twin)
 
     def readable(self) -> Twin:

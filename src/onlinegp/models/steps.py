@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from onlinegp.checks import Array, stored_array, stored_names, stored_number
+from onlinegp.checks import Array
 from onlinegp.engine.tracking import fading_scales
-from onlinegp.learner import Contents, RowLearner, Sizes, inside, nested
+from onlinegp.learner import RowLearner, Sizes
 from onlinegp.predictions import Gaussian
 from onlinegp.recipes.state import MOST_SEEN
+from onlinegp.state import WithFields, array, number
 
 REMEMBERED = 100.0  # rows, about: the errors that the standard deviation is that of
 LEAST = 1e-300  # of a mean square: a standard deviation is never zero
@@ -19,23 +20,8 @@ SPACING = 2.0**-50  # a share of y: what differs by less is rounding
 SHARE_OF_A_CHANGE = 0.1  # its square is one of the rows that are remembered
 
 
-class Part(Protocol):
-    """Something that a learner holds and that can be written down."""
-
-    def dump(self) -> Contents: ...
-    def load(self, contents: Contents) -> None: ...
-
-
 class StepLearner(RowLearner):
-    """A learner that says how to `look` and how to `correct`; the loops over rows are here.
-
-    Attributes
-    ----------
-    parts : dict from str to Part
-        All that it keeps from one row to the next, beside the number of rows.
-    """
-
-    parts: dict[str, Part]
+    """A learner that says how to `look` and how to `correct`; the loops over rows are here."""
 
     @abstractmethod
     def look(self, x: Array) -> tuple[Array, Array | float, Any]:
@@ -72,42 +58,8 @@ class StepLearner(RowLearner):
                 mean[i], std[i], _ = self.look(x)
         return Gaussian(mean, std)
 
-    def dump(self) -> Contents:
-        stored: Contents = {"seen": self.seen}
-        for name, part in self.parts.items():
-            stored |= nested(name, part.dump())
-        return stored
 
-    def load(self, contents: Contents) -> None:
-        stored = {name: inside(name, contents) for name in self.parts}
-        known = [f"{name}.{key}" for name, held in stored.items() for key in held]
-        stored_names(contents, ("seen", *known), type(self).__name__)
-        seen = stored_number("seen", contents["seen"], int)
-        for name, part in self.parts.items():
-            part.load(stored[name])
-        self.seen = seen
-
-
-class Values:
-    """Arrays that keep their shapes, by name: a part that is no more than its numbers. They are changed in place."""
-
-    def __init__(self, **arrays: Array) -> None:
-        self._arrays = arrays
-
-    def __getitem__(self, name: str) -> Array:
-        return self._arrays[name]
-
-    def dump(self) -> Contents:
-        return {name: array.copy() for name, array in self._arrays.items()}
-
-    def load(self, contents: Contents) -> None:
-        stored_names(contents, self._arrays, "the values")
-        stored = {name: stored_array(name, contents[name], array.shape) for name, array in self._arrays.items()}
-        for name, array in stored.items():
-            self._arrays[name][...] = array
-
-
-class ErrorScale:
+class ErrorScale(WithFields):
     """The root mean square of the errors so far, those of about the last hundred rows more than the others.
 
         std = sqrt(squares / count),   squares <- keep squares + max(|e|, floor)^2,   count <- keep count + 1
@@ -119,12 +71,23 @@ class ErrorScale:
     rows, about as many as are remembered, had changed by that. And no y is known better than to its last bits.
     """
 
+    fields = {
+        "squares": array("outputs", least=LEAST),
+        "last": array("outputs"),
+        "resolution": array("outputs", least=0.0),  # zero: no y has changed yet
+        "count": number(least=1.0, most=REMEMBERED + 1.0),
+    }
+
     def __init__(self, outputs: int, first: float = 1.0) -> None:
-        self.keep = 1.0 - 1.0 / REMEMBERED
-        self.numbers, self.count = np.zeros((3, outputs)), 1.0  # for the compiled loops
-        self.squares, self.last, self.resolution = self.numbers  # a resolution of zero: no y has changed yet
-        self.squares[:] = first * first
+        self.outputs, self.keep, self.count = outputs, 1.0 - 1.0 / REMEMBERED, 1.0
+        self.squares, self.last, self.resolution = np.full(outputs, first * first), np.zeros(outputs), np.zeros(outputs)
+        self._keep_together()
         self.std = np.full(outputs, first)
+
+    def _keep_together(self) -> None:
+        """Let the arrays be rows of one, for the compiled loops."""
+        self.numbers = np.array([self.squares, self.last, self.resolution])
+        self.squares, self.last, self.resolution = self.numbers
 
     def add(self, e: Array, y: Array, seen: int) -> None:
         """Learn the errors e (outputs,) of a row y (outputs,); `seen` rows came before it."""
@@ -158,18 +121,6 @@ class ErrorScale:
         self.last[:], self.resolution[:] = Y[-1], finest[-1]
         return np.maximum(SHARE_OF_A_CHANGE * finest, spacing)
 
-    def dump(self) -> Contents:
-        arrays = {"squares": self.squares, "last": self.last, "resolution": self.resolution}
-        return {name: array.copy() for name, array in arrays.items()} | {"count": self.count}
-
-    def load(self, contents: Contents) -> None:
-        names = ("squares", "last", "resolution")
-        stored_names(contents, (*names, "count"), "the scale of errors")
-        squares, last, resolution = (stored_array(name, contents[name], self.squares.shape) for name in names)
-        count = stored_number("count", contents["count"], float)
-        if (squares < LEAST).any() or not 1.0 <= count < REMEMBERED + 1.0:
-            raise ValueError(f"squares must be positive, and count at least 1 and about 100 at most, got {count}.")
-        if (resolution < 0.0).any():
-            raise ValueError("resolution must not be negative.")
-        self.squares[:], self.last[:], self.resolution[:] = squares, last, resolution
-        self.counted(count)
+    def rebuild(self) -> None:
+        self._keep_together()
+        self.counted(self.count)

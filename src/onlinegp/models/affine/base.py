@@ -16,6 +16,7 @@ from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.steps import ErrorScale, StepLearner
 from onlinegp.predictions import Gaussian
 from onlinegp.recipes.multiplications import ERRORS, kernel_row
+from onlinegp.state import Fields, learner
 
 BLOCK = 256  # rows of a compiled call, between which Ctrl-C is heard
 Kind = IntEnum("Kind", ["KAP", "LKAPA", "NLKAPA", "KAPSM", "PHYPASS"], start=0)  # as in native/api.hpp
@@ -86,11 +87,13 @@ class BlockLearner(StepLearner):
 class WindowLearner(ExpansionLearner, BlockLearner):
     """A kernel expansion that corrects the rows of a window; its standard deviation is that of its errors of late."""
 
+    fields: Fields = {**ExpansionLearner.fields, "errors": learner(), "window": learner()}
+
     window: Window
 
     def __init__(self, f: Expansion) -> None:
         super().__init__(f)
-        self.parts["errors"] = self.errors = ErrorScale(f.outputs)
+        self.errors = ErrorScale(f.outputs)
 
     def look(self, x: Array) -> tuple[Array, Array, Any]:
         k, mean = self.f.at(x)

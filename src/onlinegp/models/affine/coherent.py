@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from onlinegp.checks import Array
-from onlinegp.learner import Contents
 from onlinegp.models.affine.base import AffineRegressor, WindowLearner
 from onlinegp.models.affine.window import KernelRows
 from onlinegp.models.expansion import Expansion
 from onlinegp.models.lms.coherence import largest_coherence
+from onlinegp.state import Values
 
 
 class CoherentLearner(WindowLearner):
@@ -24,7 +24,6 @@ class CoherentLearner(WindowLearner):
         super().__init__(f)
         self.window = KernelRows(engine, f.kernel, self.features, self.outputs, window)
         self.coherence = coherence
-        self.parts["window"] = self.window
 
     def novel(self, k: Array, kxx: float) -> bool:
         """Return whether x, with kernel row k, becomes a center. One whose k(x, x) is zero has nothing to give."""
@@ -41,12 +40,13 @@ class CoherentLearner(WindowLearner):
         super()._run(*block)
         self.window.centers = self.f.size
 
-    def load(self, contents: Contents) -> None:
-        super().load(contents)
-        if self.window.count != self.seen or self.window.centers != self.f.size:
+    def check(self, values: Values) -> None:
+        count, columns = values["window"]["count"], values["window"]["H"].shape[1]
+        seen, size = values["seen"], len(values["f"]["centers"])
+        if count != seen or columns != size:
             raise ValueError(
-                f"the window has {self.window.count} rows and {self.window.centers} centers, "
-                f"and the model {self.seen} and {self.f.size}: they must be the same."
+                f"the window has {count} rows and {columns} centers, "
+                f"and the model {seen} and {size}: they must be the same."
             )
 
 

@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from onlinegp.checks import Array, count, fraction, positive, stored_array, stored_names, stored_rows
+from onlinegp.checks import Array, count, fraction, positive
 from onlinegp.kernels import Kernel
-from onlinegp.learner import Contents
 from onlinegp.models.affine.base import NO_VARIANCE, WindowLearner
 from onlinegp.models.affine.coherent import CoherentLearner, CoherentRegressor
 from onlinegp.models.affine.window import enlarged, solve_positive
 from onlinegp.models.expansion import Expansion
 from onlinegp.models.recipe import parameters
 from onlinegp.recipes.multiplications import solution
+from onlinegp.state import Values, WithFields, array, learner
 
 
 class KAPLearner(CoherentLearner):
@@ -25,13 +25,14 @@ class KAPLearner(CoherentLearner):
     which a correction alpha + H' Z adds G Z.
     """
 
+    fields = {**CoherentLearner.fields, "gram": learner()}
+
     def __init__(
         self, f: Expansion, *, window: int, step: float, coherence: float, epsilon: float, engine: str
     ) -> None:
         super().__init__(f, window, coherence, engine)
         self.step, self.epsilon = step, epsilon
         self.gram = Gram()
-        self.parts["gram"] = self.gram
 
     def correct(self, x: Array, y: Array, e: Array, seen: Any) -> None:
         (k, mean), window, kxx = seen, self.window, self.f.diagonal(x)
@@ -55,14 +56,18 @@ class KAPLearner(CoherentLearner):
         super()._run(*block)
         self.gram.size = self.window.size
 
-    def load(self, contents: Contents) -> None:
-        super().load(contents)
-        if len(self.gram.G) != self.window.size:
-            raise ValueError(f"G must have {self.window.size} rows, as the window, got {len(self.gram.G)}.")
+    def check(self, values: Values) -> None:
+        super().check(values)
+        size, rows = len(values["window"]["Y"]), len(values["gram"]["G"])
+        if rows != size:
+            raise ValueError(f"G must have {size} rows, as the window, got {rows}.")
 
 
-class Gram:
+class Gram(WithFields):
     """G = H H', (n, n), kept up as rows of H are replaced and columns added."""
+
+    fields = {"G": array("n", "n")}
+    lengths = {"n": None}
 
     def __init__(self) -> None:
         self.size, self._room = 0, np.zeros((0, 0))
@@ -70,6 +75,10 @@ class Gram:
     @property
     def G(self) -> Array:
         return self._room[: self.size, : self.size]
+
+    @G.setter
+    def G(self, G: Array) -> None:
+        self._room, self.size = G, len(G)
 
     def replace(self, r: int, H: Array) -> None:
         """Row r of H (n, m) is new."""
@@ -87,15 +96,6 @@ class Gram:
         if len(self._room) != room:
             self._room = enlarged(self._room, min(room, len(self._room)), room, room)
         return self._room
-
-    def dump(self) -> Contents:
-        return {"G": self.G.copy()}
-
-    def load(self, contents: Contents) -> None:
-        stored_names(contents, ("G",), "the Gram matrix")
-        n = stored_rows(contents["G"])
-        self._room = stored_array("G", contents["G"], (n, n)).copy()
-        self.size = n
 
 
 @parameters

@@ -16,8 +16,8 @@ from onlinegp.models.affine.recent import RecentLearner, RecentRegressor
 from onlinegp.models.expansion import Expansion
 from onlinegp.models.moves import Move, Value
 from onlinegp.models.recipe import parameters
-from onlinegp.models.steps import Values
 from onlinegp.recipes.multiplications import kernel_row
+from onlinegp.state import array
 
 Loss = IntEnum("Loss", ["squared", "absolute", "huber"], start=0)  # as in native/api.hpp
 
@@ -30,16 +30,17 @@ class KAPSMLearner(RecentLearner):
     w^2 k(c, c), with f as it is without it.
     """
 
+    fields = {**RecentLearner.fields, "norms.squares": array("outputs", attribute="norms")}
+
     def __init__(
         self, f: Expansion, *, window: int, step: float, loss: Loss, bend: float, radius: float, engine: str
     ) -> None:
         super().__init__(f, window=window, keep=1.0, engine=engine)
         self.step, self.loss, self.bend, self.radius = step, loss, bend, radius
-        self.norms = Values(squares=np.zeros(self.outputs))
-        self.parts["norms"] = self.norms
+        self.norms = np.zeros(self.outputs)  # |f|^2
 
     def opened(self, room: int, capacity: int) -> tuple[Any, dict[str, Any]]:
-        return None, {"norms": self.norms["squares"]}
+        return None, {"norms": self.norms}
 
     def correction(self, E: Array) -> Array:
         kxx = self.window.K.diagonal()[:, None]
@@ -57,7 +58,7 @@ class KAPSMLearner(RecentLearner):
         return np.where(np.abs(E) <= self.bend, 0.5 * E, E - 0.5 * self.bend * np.sign(E))
 
     def _corrected(self, Z: Array, KZ: Array) -> Array | None:
-        squares = self.norms["squares"]
+        squares = self.norms
         squares += (Z * (2.0 * self.window.F + KZ)).sum(axis=0)
         np.maximum(squares, 0.0, out=squares)
         if not (squares > self.radius**2).any():
@@ -68,7 +69,7 @@ class KAPSMLearner(RecentLearner):
 
     def _removed(self, center: Array, weight: Array) -> None:
         _, f = self.f.at(center)
-        squares = self.norms["squares"]
+        squares = self.norms
         squares -= weight * (2.0 * f + weight * self.f.diagonal(center))
         if self.budget is not None and self.window.count % self.budget == 0:  # anew, before rounding adds up
             weights = self.f.weights

@@ -9,19 +9,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinegp.checks import (
-    Array,
-    count,
-    fraction,
-    non_negative,
-    positive,
-    stored_array,
-    stored_names,
-    stored_rows,
-)
+from onlinegp.checks import Array, count, fraction, non_negative, positive
 from onlinegp.engine import is_native
 from onlinegp.kernels import Kernel
-from onlinegp.learner import Contents, Sizes
+from onlinegp.learner import Sizes
 from onlinegp.models.affine.base import NO_VARIANCE, BlockLearner
 from onlinegp.models.affine.window import most_of
 from onlinegp.models.base import OnlineRegressor
@@ -30,12 +21,13 @@ from onlinegp.models.moves import Each, Move, Times, typical_length_scale
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import ErrorScale
 from onlinegp.recipes.multiplications import ERRORS, solution
+from onlinegp.state import Contents, Values, WithFields, array, integer, learner, points
 
 FIRST_CAPACITY = 16
 SHRINKAGE = 1e-3  # of the inner products toward the identity
 
 
-class Atoms:
+class Atoms(WithFields):
     """Normalized Gaussians g(x) = (2 pi s)^(-d/2) exp(-|x - c|^2 / (2 s)), each with a center, a variance and weights.
 
     Their inner product in L2 is a Gaussian too, of the sum of the variances: <g_1, g_2> = g_(s1 + s2)(c1 - c2). What
@@ -43,6 +35,9 @@ class Atoms:
     height and rate, g = height exp(-rate |x - c|^2), one over their norm, and heights and rates of their coherence
     with a Gaussian of each of the variances that there are.
     """
+
+    fields = {"C": points("m"), "weights": array("m", "outputs"), "variance": array("m")}
+    lengths = {"m": "most"}
 
     def __init__(self, features: int, outputs: int, variances: Array, most: int) -> None:
         self.features, self.outputs, self.variances, self.most = features, outputs, variances, most
@@ -131,20 +126,13 @@ class Atoms:
         for i, variance in enumerate(self.variance):
             self._facts[:, i] = self._columns[float(variance)]
 
-    def dump(self) -> Contents:
-        return {"C": self.C.copy(), "weights": self.weights.copy(), "variance": self.variance.copy()}
-
-    def load(self, contents: Contents) -> None:
-        stored_names(contents, ("C", "weights", "variance"), "the Gaussians")
-        m = stored_rows(contents["C"])
-        if m > self.most:
-            raise ValueError(f"there must be at most {self.most} stored Gaussians, got {m}.")
-        stored_array("C", contents["C"], (m, self.features))
-        stored_array("weights", contents["weights"], (m, self.outputs))
-        if not np.isin(stored_array("variance", contents["variance"], (m,)), self.variances).all():
+    def check(self, values: Values) -> None:
+        if not np.isin(values["variance"], self.variances).all():
             raise ValueError("variance must hold squares of the length scales.")
-        self._start(max(FIRST_CAPACITY, m))
-        self._fill(contents)
+
+    def assign(self, values: Values) -> None:
+        self._start(max(FIRST_CAPACITY, len(values["C"])))
+        self._fill(values)
 
 
 class L2SLearner(BlockLearner):
@@ -155,6 +143,8 @@ class L2SLearner(BlockLearner):
     A sample becomes a Gaussian of the first of the widths that is not coherent with those that are there; of any but
     the first only if e^2 > novelty f(x)^2 too.
     """
+
+    fields = {"seen": integer(), "atoms": learner(), "errors": learner()}
 
     def __init__(
         self,
@@ -171,7 +161,6 @@ class L2SLearner(BlockLearner):
         self.features, self.outputs = atoms.features, atoms.outputs
         self.step, self.coherence, self.epsilon = step, coherence, epsilon
         self.selected, self.novelty, self.width = selected, novelty, width
-        self.parts = {"atoms": atoms, "errors": self.errors}
 
     @property
     def size(self) -> int:  # type: ignore[override]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinegp.checks import Array, count, fraction, non_negative, positive, stored_array, stored_names, stored_rows
+from onlinegp.checks import Array, count, fraction, non_negative, positive
 from onlinegp.kernels import Kernel
 from onlinegp.learner import Contents
 from onlinegp.models.affine.base import NO_VARIANCE, WindowLearner
@@ -17,13 +17,14 @@ from onlinegp.models.affine.window import enlarged, most_of
 from onlinegp.models.expansion import Expansion, centers
 from onlinegp.models.recipe import parameters
 from onlinegp.recipes.multiplications import kernel_row, solution
+from onlinegp.state import Values, WithFields, array, integers, learner, points
 
 MOST = 10_000  # centers that the rows of a window are projected onto
 LONGEST = 1e4  # L: where rows contradict each other their sum is next to nothing, and L times it would be endless
 DEPENDENT = 1e-12  # of k(c, c): what is left of a center that others express, but for rounding
 
 
-class Chosen:
+class Chosen(WithFields):
     """The centers that each row of the window is projected onto, s of them for each of n rows.
 
     Attributes
@@ -33,6 +34,15 @@ class Chosen:
         centers and y_i their part of the kernel row; and y_i . a_i
     K : (n s, n s), the kernel matrix of all chosen ones, row after row; what stands for missing ones says nothing
     """
+
+    fields = {
+        "places": integers("n", "most", least=-1),
+        "a": array("n", "most"),
+        "d": array("n"),
+        "K": array("all", "all"),
+        "C": points("all"),
+    }
+    lengths = {"n": None, "all": None}
 
     def __init__(self, engine: str, kernel: Kernel, features: int, most: int) -> None:
         self.most, self.features = most, features
@@ -78,16 +88,14 @@ class Chosen:
         K, C = np.where(there & there.T, self.K, 0.0), np.where(there, self._points.save(), 0.0)
         return {"places": self.places.copy(), "a": self.a.copy(), "d": self.d.copy(), "K": K, "C": C}
 
-    def load(self, contents: Contents) -> None:
-        stored_names(contents, ("places", "a", "d", "K", "C"), "the chosen centers")
-        n = stored_rows(contents["places"])
-        places = stored_array("places", contents["places"], (n, self.most), np.int64)
-        a, d = stored_array("a", contents["a"], places.shape), stored_array("d", contents["d"], (n,))
-        K = stored_array("K", contents["K"], (places.size, places.size))
-        C = np.ascontiguousarray(stored_array("C", contents["C"], (places.size, self.features)))
-        self._start(n)
-        self.places[...], self.a[...], self.d[...], self.K[...] = places, a, d, K
-        for c in C:
+    def check(self, values: Values) -> None:
+        if len(values["C"]) != values["places"].size:
+            raise ValueError(f"there must be {values['places'].size} chosen centers, got {len(values['C'])}.")
+
+    def assign(self, values: Values) -> None:
+        self._start(0)
+        self.places, self.a, self.d, self.K = (values[name].copy() for name in ("places", "a", "d", "K"))
+        for c in np.ascontiguousarray(values["C"]):
             self._points.append(c)
 
 
@@ -118,13 +126,14 @@ class PHYPASSLearner(CoherentLearner):
     which is nothing if all errors are.
     """
 
+    fields = {**CoherentLearner.fields, "chosen": learner()}
+
     def __init__(
         self, f: Expansion, *, window: int, step: float, coherence: float, selected: int, width: float, engine: str
     ) -> None:
         super().__init__(f, window, coherence, engine)
         self.step, self.width = step, width
         self.chosen = Chosen(engine, f.kernel, self.features, selected)
-        self.parts["chosen"] = self.chosen
 
     def correct(self, x: Array, y: Array, e: Array, seen: Any) -> None:
         (k, mean), kxx = seen, self.f.diagonal(x)
@@ -137,11 +146,11 @@ class PHYPASSLearner(CoherentLearner):
             self._project()
         self.errors.add(e, y, self.seen)
 
-    def load(self, contents: Contents) -> None:
-        super().load(contents)
-        places = self.chosen.places
-        if not np.all((places >= -1) & (places < self.f.size)):
-            raise ValueError(f"places must be those of the {self.f.size} centers, or -1 for none, got {places!r}.")
+    def check(self, values: Values) -> None:
+        super().check(values)
+        places, size = values["chosen"]["places"], len(values["f"]["centers"])
+        if not np.all(places < size):
+            raise ValueError(f"places must be those of the {size} centers, or -1 for none, got {places!r}.")
 
     def opened(self, room: int, capacity: int) -> tuple[Any, dict[str, Any]]:
         _, arrays = super().opened(room, capacity)

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinegp.checks import Array, count
-from onlinegp.learner import Contents
 from onlinegp.models.affine.base import AffineRegressor, WindowLearner
 from onlinegp.models.affine.window import Window
 from onlinegp.models.expansion import Expansion
 from onlinegp.recipes.multiplications import kernel_row
+from onlinegp.state import Values
 
 
 class RecentLearner(WindowLearner):
@@ -29,7 +29,6 @@ class RecentLearner(WindowLearner):
         super().__init__(f)
         self.budget, self.keep = f.most, keep
         self.window = Window(engine, f.kernel, self.features, self.outputs, window)
-        self.parts["window"] = self.window
 
     @abstractmethod
     def correction(self, E: Array) -> Array:
@@ -79,13 +78,13 @@ class RecentLearner(WindowLearner):
         row = window.count - 1 - (window.count - 1 - np.arange(window.size)) % window.length
         return row if self.budget is None else row % self.budget
 
-    def load(self, contents: Contents) -> None:
-        super().load(contents)
-        centers = self.seen if self.budget is None else min(self.seen, self.budget)
-        if self.window.count != self.seen or self.f.size != centers:
+    def check(self, values: Values) -> None:
+        seen, count, size = values["seen"], values["window"]["count"], len(values["f"]["centers"])
+        centers = seen if self.budget is None else min(seen, self.budget)
+        if count != seen or size != centers:
             raise ValueError(
-                f"after {self.seen} rows there must be {centers} centers and a window of as many rows, "
-                f"got {self.f.size} and {self.window.count}."
+                f"after {seen} rows there must be {centers} centers and a window of as many rows, "
+                f"got {size} and {count}."
             )
 
 

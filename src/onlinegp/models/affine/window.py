@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinegp.checks import Array, stored_array, stored_names, stored_number
+from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
 from onlinegp.learner import Contents
 from onlinegp.models.expansion import centers
+from onlinegp.state import Fields, Values, WithFields, array, integer, points
 
 FIRST_CAPACITY = 8
 
 
-class Window:
+class Window(WithFields):
     """The last `length` rows (x, y), in slots of which the newest takes that of the oldest.
 
     Attributes
@@ -27,7 +29,14 @@ class Window:
     F : (n, p), what the model says of them now; the learner keeps it up
     """
 
-    names: tuple[str, ...] = ("X", "K", "Y", "F", "count")
+    fields: Fields = {
+        "X": points("n"),
+        "K": array("n", "n"),
+        "Y": array("n", "outputs"),
+        "F": array("n", "outputs"),
+        "count": integer(),
+    }
+    lengths: Mapping[str, str | None] = {"n": "length"}
 
     def __init__(self, engine: str, kernel: Kernel, features: int, outputs: int, length: int) -> None:
         self.length, self.features, self.outputs = length, features, outputs
@@ -100,25 +109,27 @@ class Window:
         about = {"X": self._points.save(), "K": self.K.copy(), "Y": self.Y.copy(), "F": self.F.copy()}
         return about | {"count": self.count}
 
-    def load(self, contents: Contents) -> None:
-        stored_names(contents, self.names, "the window")
-        count = stored_number("count", contents["count"], int)
-        n = min(count, self.length)
-        X = np.ascontiguousarray(stored_array("X", contents["X"], (n, self.features)))
-        K = stored_array("K", contents["K"], (n, n))
-        Y, F = (stored_array(name, contents[name], (n, self.outputs)) for name in ("Y", "F"))
+    def check(self, values: Values) -> None:
+        n, expected = len(values["X"]), min(values["count"], self.length)
+        if n != expected:
+            raise ValueError(f"the window must have {expected} rows after {values['count']}, got {n}.")
+
+    def assign(self, values: Values) -> None:
+        X = np.ascontiguousarray(values["X"])
+        n = len(X)
         self._start()
         self._reserve(n)
         for x in X:
             self._points.append(x)
-        self.count, self.size = count, n
-        self._K[:n, :n], self._Y[:n], self._F[:n] = K, Y, F
+        self.count, self.size = values["count"], n
+        self._K[:n, :n], self._Y[:n], self._F[:n] = values["K"], values["Y"], values["F"]
 
 
 class KernelRows(Window):
     """A window that keeps the kernel rows of its rows: H = k(X, C), (n, m), for centers C that are never removed."""
 
-    names = (*Window.names, "H")
+    fields = {**Window.fields, "H": array("n", "m")}
+    lengths = {**Window.lengths, "m": None}
 
     def _start(self) -> None:
         super()._start()
@@ -153,12 +164,9 @@ class KernelRows(Window):
     def dump(self) -> Contents:
         return super().dump() | {"H": self.H.copy()}
 
-    def load(self, contents: Contents) -> None:
-        super().load(contents)
-        H = contents["H"]
-        m = H.shape[1] if isinstance(H, np.ndarray) and H.ndim == 2 else 0
-        self._H = stored_array("H", H, (self.size, m)).copy()
-        self.centers = m
+    def assign(self, values: Values) -> None:
+        super().assign(values)
+        self._H, self.centers = values["H"].copy(), values["H"].shape[1]
 
 
 def enlarged(array: Array, rows: int, height: int, width: int) -> Array:

@@ -17,11 +17,12 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from onlinegp.checks import Array, stored_array, stored_names
+from onlinegp.checks import Array
 from onlinegp.learner import Contents, RowLearner, Sizes
 from onlinegp.models.features.basis import basis
 from onlinegp.models.linear.information import MOST_LOST, ROUNDING, TOO_LITTLE_LEFT, LinearLearner, linear_learner
 from onlinegp.predictions import Gaussian
+from onlinegp.state import array, learner
 
 WORTH = 10.0  # rows that the noise given is worth
 ROWS = 512  # at a time, to bound the memory of their basis
@@ -29,6 +30,8 @@ ROWS = 512  # at a time, to bound the memory of their basis
 
 class FeatureLearner(RowLearner):
     """Frequencies W (D, d), a linear learner of 2 D weights at unit noise, and the sum of squared errors, (p,)."""
+
+    fields = {"linear": learner(prefix=""), "squares": array("outputs", least=0.0)}
 
     def __init__(
         self,
@@ -95,17 +98,6 @@ class FeatureLearner(RowLearner):
             self.linear.load(before)
             raise ValueError(TOO_LITTLE_LEFT)
         self.squares = squares
-
-    def dump(self) -> Contents:
-        return self.linear.dump() | {"squares": self.squares.copy()}
-
-    def load(self, contents: Contents) -> None:
-        stored_names(contents, ("R", "z", "seen", "squares"), "RandomFeatureGP")
-        squares = stored_array("squares", contents["squares"], (self.outputs,))
-        if (squares < 0.0).any():
-            raise ValueError("squares must not be negative.")
-        self.linear.load({name: contents[name] for name in ("R", "z", "seen")})
-        self.squares = squares.copy()
 
 
 def _blocks(n: int) -> list[slice]:

@@ -67,3 +67,11 @@ class LinearRegressor(OnlineRegressor):
 def with_constant(X: Array, intercept: bool) -> Array:
     """Return X, with a column of ones at its end if there is an intercept."""
     return np.column_stack([X, np.ones(len(X))]) if intercept else X
+
+
+def check_upper(name: str, R: Array, *, singular: bool = True) -> None:
+    """Refuse a stored matrix that is no upper triangle with a positive diagonal, or, if singular, one with zeros."""
+    diagonal = np.diag(R)
+    if np.any(diagonal < 0.0) or (not singular and not diagonal.all()) or not np.array_equal(R, np.triu(R)):
+        what = "a diagonal of zero or more" if singular else "a positive diagonal"
+        raise ValueError(f"{name} must be an upper triangle with {what}.")

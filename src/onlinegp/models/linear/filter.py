@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from onlinegp.checks import Array, stored_array, stored_names, stored_number
-from onlinegp.learner import Contents, RowLearner, Sizes
+from onlinegp.checks import Array
+from onlinegp.learner import RowLearner, Sizes
 from onlinegp.models.fixed import Arrays, CompiledRule
 from onlinegp.models.linear.base import with_constant
 from onlinegp.predictions import Gaussian
@@ -17,7 +17,7 @@ from onlinegp.predictions import Gaussian
 class FilterLearner(RowLearner):
     """Weights w (m, p), with m features and the intercept as one more. A subclass has what is known of them."""
 
-    belief: str  # what it is called where it is stored
+    belief: str  # the field that holds it
 
     def __init__(self, features: int, outputs: int, *, intercept: bool) -> None:
         self.features, self.outputs, self.weights = features, outputs, features + intercept
@@ -62,16 +62,3 @@ class FilterLearner(RowLearner):
     def take(self, arrays: Arrays, seen: int) -> None:
         self.w, self.seen = arrays["w"], seen
         setattr(self, self.belief, arrays[self.belief])
-
-    def dump(self) -> Contents:
-        return {name: array.copy() for name, array in self.arrays().items()} | {"seen": self.seen}
-
-    def load(self, contents: Contents) -> None:
-        stored_names(contents, ("w", self.belief, "seen"), "the filter")
-        w = stored_array("w", contents["w"], (self.weights, self.outputs))
-        belief = self.stored_belief(contents[self.belief])
-        self.take({"w": w.copy(), self.belief: belief.copy()}, stored_number("seen", contents["seen"], int))
-
-    @abstractmethod
-    def stored_belief(self, value: Array) -> Array:
-        """Return what is stored of the belief, or refuse it with a ValueError."""

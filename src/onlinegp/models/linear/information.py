@@ -21,12 +21,13 @@ from functools import cached_property
 
 import numpy as np
 
-from onlinegp.checks import Array, stored_array, stored_names, stored_number
+from onlinegp.checks import Array
 from onlinegp.engine import is_native
 from onlinegp.learner import Contents, RowLearner, Sizes
 from onlinegp.models.fixed import Arrays, CompiledLearner, CompiledRule
-from onlinegp.models.linear.base import with_constant
+from onlinegp.models.linear.base import check_upper, with_constant
 from onlinegp.predictions import Gaussian
+from onlinegp.state import Values, array, integer
 
 ROUNDING = 1e-15  # the relative error of a column of R after n rows is below sqrt(n) of this
 MOST_LOST = 1e-6  # the relative error of what remains after rows were taken back
@@ -48,6 +49,8 @@ def rotations(m: int, *, forgets: bool) -> float:
 
 class LinearLearner(RowLearner):
     """R (m, m) and z (m, p), with m features and the intercept as one more."""
+
+    fields = {"R": array("weights", "weights"), "z": array("weights", "outputs"), "seen": integer()}
 
     def __init__(
         self,
@@ -195,16 +198,8 @@ class LinearLearner(RowLearner):
     def take(self, arrays: Arrays, seen: int) -> None:
         self.R, self.z, self.seen = arrays["R"], arrays["z"], seen
 
-    def dump(self) -> Contents:
-        return {"R": self.R.copy(), "z": self.z.copy(), "seen": self.seen}
-
-    def load(self, contents: Contents) -> None:
-        stored_names(contents, ("R", "z", "seen"), "LinearRLS")
-        R = stored_array("R", contents["R"], (self.weights, self.weights))
-        if not (np.all(np.diag(R) > 0.0) and np.array_equal(R, np.triu(R))):
-            raise ValueError("R must be an upper triangle with a positive diagonal.")
-        z = stored_array("z", contents["z"], (self.weights, self.outputs))
-        self.take({"R": R.copy(), "z": z.copy()}, stored_number("seen", contents["seen"], int))
+    def check(self, values: Values) -> None:
+        check_upper("R", values["R"], singular=False)
 
 
 class CompiledLinearLearner(CompiledLearner[LinearLearner]):

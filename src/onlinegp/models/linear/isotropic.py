@@ -18,11 +18,12 @@ from functools import partial
 
 import numpy as np
 
-from onlinegp.checks import Array, stored_array
+from onlinegp.checks import Array
 from onlinegp.learner import Learner
 from onlinegp.models.fixed import CompiledRule, fixed_learner
 from onlinegp.models.linear.base import LinearRegressor
 from onlinegp.models.linear.filter import FilterLearner
+from onlinegp.state import array, integer
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class IsotropicLearner(FilterLearner):
     """w (m, p), and its variance v (1,)."""
 
     belief = "v"
+    fields = {"w": array("weights", "outputs"), "v": array(1, least=0.0), "seen": integer()}
 
     def __init__(self, features: int, outputs: int, *, rule: Rule, intercept: bool) -> None:
         super().__init__(features, outputs, intercept=intercept)
@@ -67,12 +69,6 @@ class IsotropicLearner(FilterLearner):
 
     def _drifted(self) -> float:
         return float(self.rule.keep**2 * self.v[0] + self.rule.drift)
-
-    def stored_belief(self, value: Array) -> Array:
-        v = stored_array("v", value, (1,))
-        if v[0] < 0.0:
-            raise ValueError("v must not be negative.")
-        return v
 
 
 class IsotropicRegressor(LinearRegressor):

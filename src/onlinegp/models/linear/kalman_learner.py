@@ -16,15 +16,18 @@ from functools import cached_property
 
 import numpy as np
 
-from onlinegp.checks import Array, stored_array
+from onlinegp.checks import Array
 from onlinegp.models.fixed import CompiledRule
+from onlinegp.models.linear.base import check_upper
 from onlinegp.models.linear.filter import FilterLearner
+from onlinegp.state import Values, array, integer
 
 
 class KalmanLearner(FilterLearner):
     """w (m, p), and the triangle U (m, m) of its covariance."""
 
     belief = "U"
+    fields = {"w": array("weights", "outputs"), "U": array("weights", "weights"), "seen": integer()}
 
     def __init__(
         self, features: int, outputs: int, *, noise: float, drift: float, prior: float, intercept: bool
@@ -68,8 +71,5 @@ class KalmanLearner(FilterLearner):
             root = h
         return t / root, float(root**2)
 
-    def stored_belief(self, value: Array) -> Array:
-        U = stored_array("U", value, (self.weights, self.weights))
-        if not (np.all(np.diag(U) >= 0.0) and np.array_equal(U, np.triu(U))):
-            raise ValueError("U must be an upper triangle without negative numbers on its diagonal.")
-        return U
+    def check(self, values: Values) -> None:
+        check_upper("U", values["U"])

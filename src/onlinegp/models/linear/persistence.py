@@ -15,6 +15,7 @@ from onlinegp.models.fixed import Arrays, CompiledLearner, CompiledRule
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import ErrorScale, StepLearner
 from onlinegp.recipes.multiplications import ERRORS
+from onlinegp.state import integer, learner
 
 
 @parameters
@@ -54,10 +55,11 @@ class Persistence(OnlineRegressor):
 class PersistenceLearner(StepLearner):
     """The last y, zero before there is one, and the scale of its changes."""
 
+    fields = {"seen": integer(), "changes": learner()}
+
     def __init__(self, features: int, outputs: int) -> None:
         self.features, self.outputs = features, outputs
         self.changes = ErrorScale(outputs)
-        self.parts = {"changes": self.changes}
 
     def look(self, x: Array) -> tuple[Array, Array | float, Any]:
         return self.changes.last, self.changes.std, None

@@ -17,10 +17,13 @@ from onlinegp.models.moves import Move, Times
 from onlinegp.models.recipe import parameters
 from onlinegp.models.steps import ErrorScale, StepLearner
 from onlinegp.recipes.multiplications import ERRORS, kernel_row
+from onlinegp.state import learner
 
 
 class L1Learner(ExpansionLearner):
     """Forward: alpha <- alpha + step e k. Backward: |alpha_i| <- max(|alpha_i| - penalty, 0), and zeros leave."""
+
+    fields = {**ExpansionLearner.fields, "errors": learner()}
 
     def __init__(
         self,
@@ -34,7 +37,7 @@ class L1Learner(ExpansionLearner):
     ) -> None:
         super().__init__(Expansion("python", kernel, features, outputs, also=("kcc",)))
         self.step, self.coherence, self.penalty = step, coherence, penalty
-        self.parts["errors"] = self.errors = ErrorScale(outputs)
+        self.errors = ErrorScale(outputs)
 
     def look(self, x: Array) -> tuple[Array, Array, tuple[Array, float]]:
         k, mean = self.f.at(x)

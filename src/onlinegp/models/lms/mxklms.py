@@ -14,8 +14,9 @@ from onlinegp.kernels import Kernel
 from onlinegp.models.lms.several import SeveralLearner, SeveralRegressor
 from onlinegp.models.moves import Move, Times
 from onlinegp.models.recipe import parameters
-from onlinegp.models.steps import StepLearner, Values
+from onlinegp.models.steps import StepLearner
 from onlinegp.recipes.multiplications import kernel_row
+from onlinegp.state import Fields, array
 
 LOWEST = -700.0  # of v below its largest: the share is 1e-304 there
 
@@ -44,16 +45,19 @@ class MXKLMSLearner(SeveralLearner):
     ) -> None:
         super().__init__(kernels, features, outputs)
         self.step, self.mixing_step = step, mixing_step
-        self.gates = Values(v=np.zeros((len(self.fs), outputs)))
-        self.parts["gates"] = self.gates
+        self.gates = np.zeros((len(self.fs), outputs))  # v
+
+    @property
+    def fields(self) -> Fields:
+        return {**super().fields, "gates.v": array("kernels", "outputs", attribute="gates")}
 
     def look(self, x: Array) -> tuple[Array, float, Array]:
-        psi, parts = shares(self.gates["v"]), np.array([f.at(x)[1] for f in self.fs])
+        psi, parts = shares(self.gates), np.array([f.at(x)[1] for f in self.fs])
         prior = max(f.diagonal(x) for f in self.fs)  # at least that of sum_q psi_q^2 k_q
         return (psi * parts).sum(axis=0), sqrt(max(1.0 / self.step, prior)), parts
 
     def correct(self, x: Array, y: Array, e: Array, seen: Array) -> None:
-        v = self.gates["v"]
+        v = self.gates
         v -= self.mixing_step * self.gradient(v, seen, y)
         v -= v.max(axis=0)
         np.maximum(v, LOWEST, out=v)
@@ -146,5 +150,5 @@ class MXKLMS(SeveralRegressor):
         """The shares of the kernels, (Q,) or (Q, outputs)."""
         learner = self._readable
         assert isinstance(learner, MXKLMSLearner)
-        psi = shares(learner.gates["v"])
+        psi = shares(learner.gates)
         return psi[:, 0] if self._single else psi

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 from operator import attrgetter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,8 +14,9 @@ from onlinegp.engine.learner import gaussian
 from onlinegp.engine.plan import Plan
 from onlinegp.learner import Contents, Learner, RowLearner, Sizes
 from onlinegp.models.expansion import Expansion
-from onlinegp.models.steps import ErrorScale, StepLearner, Values
+from onlinegp.models.steps import ErrorScale, StepLearner
 from onlinegp.predictions import Gaussian
+from onlinegp.state import Values
 
 
 def step_learner(engine: str, readable: StepLearner, kind: str, rule: dict[str, Any]) -> Learner:
@@ -29,9 +30,10 @@ class NativeStepLearner(RowLearner):
     def __init__(self, twin: StepLearner, kind: str, rule: dict[str, Any]) -> None:
         from onlinegp.engine import _native
 
-        self._twin, self.features, self.outputs = twin, twin.features, twin.outputs
-        self._fs = [part for part in twin.parts.values() if isinstance(part, Expansion)]
-        self.errors = next((part for part in twin.parts.values() if isinstance(part, ErrorScale)), None)
+        self.reference: Any = twin
+        self.features, self.outputs = twin.features, twin.outputs
+        self._fs: list[Expansion] = cast(Any, twin).fs
+        self.errors: ErrorScale | None = getattr(twin, "errors", None)
         self.atomic = self.errors is None
         self._core = _native.StepFilter(_packed(self._fs, kind, rule), self.features, self.outputs)
 
@@ -75,11 +77,12 @@ class NativeStepLearner(RowLearner):
     def dump(self) -> Contents:
         return self.readable().dump()
 
-    def load(self, contents: Contents) -> None:
-        self._twin.load(contents)
-        fs = self._fs
-        values = [f.weights.T for f in fs] + [f.numbers(name)[None, :] for f in fs for name in f.also]
-        self._core.load(fs[0].centers, np.vstack(values), self._gates().copy(), self._twin.seen)
+    def assign(self, values: Values) -> None:
+        twin, fs = self.reference, self._fs
+        twin.assign(values)
+        numbers = [f.weights.T for f in fs] + [f.numbers(name)[None, :] for f in fs for name in f.also]
+        gates = getattr(twin, "gates", np.zeros((len(fs), self.outputs)))  # of a mixture of kernels
+        self._core.load(fs[0].centers, np.vstack(numbers), gates.copy(), twin.seen)
 
     def readable(self) -> StepLearner:
         """Return the readable twin with all that was learned."""
@@ -88,17 +91,10 @@ class NativeStepLearner(RowLearner):
         numbers_in_order = iter(numbers)
         for f, own in zip(self._fs, np.split(weights, len(self._fs)), strict=True):
             also = {name: next(numbers_in_order) for name in f.also}
-            f.load({"centers": C, "weights": np.ascontiguousarray(own.T), **also})
-        self._gates()[...] = gates
-        self._twin.seen = self.seen
-        return self._twin
-
-    def _gates(self) -> Array:
-        """The gates of a mixture, (kernels, outputs), to be changed in place; zeros for others."""
-        for part in self._twin.parts.values():
-            if isinstance(part, Values):
-                return part["v"]
-        return np.zeros((len(self._fs), self.outputs))
+            f.assign({"centers": C, "weights": np.ascontiguousarray(own.T), **also})
+        twin = self.reference
+        twin.gates, twin.seen = gates, self.seen
+        return twin
 
 
 def _packed(fs: list[Expansion], kind: str, rule: dict[str, Any]) -> Any:

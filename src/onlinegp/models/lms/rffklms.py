@@ -17,7 +17,8 @@ from onlinegp.models.features.basis import check_width, frequencies, parts_of
 from onlinegp.models.fixed import Arrays, CompiledRule, fixed_learner
 from onlinegp.models.lms.base import StepSized
 from onlinegp.models.recipe import parameters
-from onlinegp.models.steps import StepLearner, Values
+from onlinegp.models.steps import StepLearner
+from onlinegp.state import array, integer
 
 MOST_FEATURES = 1_000_000
 LANES = 8  # the compiled twin takes cosines in groups of as many
@@ -28,6 +29,8 @@ class RFFKLMSLearner(StepLearner):
 
     The weights that are kept are those of cos(W x + b): sqrt(2 variance / D) times those of z.
     """
+
+    fields = {"seen": integer(), "w.w": array("basis", "outputs", attribute="w")}
 
     def __init__(
         self,
@@ -53,12 +56,8 @@ class RFFKLMSLearner(StepLearner):
         return self.draw()
 
     @cached_property
-    def w(self) -> Values:
-        return Values(w=np.zeros((self.basis, self.outputs)))
-
-    @property
-    def parts(self) -> dict[str, Values]:  # type: ignore[override]
-        return {"w": self.w}
+    def w(self) -> Array:
+        return np.zeros((self.basis, self.outputs))
 
     def draw(self) -> tuple[Array, Array]:
         """Draw the frequencies and phases, with a generator of their own."""
@@ -79,11 +78,10 @@ class RFFKLMSLearner(StepLearner):
 
     def look(self, x: Array) -> tuple[Array, float, Array]:
         c = self.cosines(x)
-        return c @ self.w["w"], sqrt(self.variance_of_y), c
+        return c @ self.w, sqrt(self.variance_of_y), c
 
     def correct(self, x: Array, y: Array, e: Array, seen: Array) -> None:
-        w = self.w["w"]
-        w += np.multiply.outer(seen, self.step * self.share * e)
+        self.w += np.multiply.outer(seen, self.step * self.share * e)
 
     # Its compiled twin, which takes cosines in whole groups: the rest of the last one is zero
 
@@ -92,11 +90,11 @@ class RFFKLMSLearner(StepLearner):
 
     def arrays(self) -> Arrays:
         rows = np.zeros((self.outputs, _padded(self.basis)))
-        rows[:, : self.basis] = self.w["w"].T
+        rows[:, : self.basis] = self.w.T
         return {"w": rows}
 
     def take(self, arrays: Arrays, seen: int) -> None:
-        self.w["w"][...] = arrays["w"][:, : self.basis].T
+        self.w = np.ascontiguousarray(arrays["w"][:, : self.basis].T)
         self.seen = seen
 
     def _turns(self) -> Array:

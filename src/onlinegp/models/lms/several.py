@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+
 from onlinegp.checks import Array
 from onlinegp.kernels import RBF, Kernel, kernel_or_default
 from onlinegp.kernels.spec import columns
@@ -12,6 +14,7 @@ from onlinegp.models.expansion import Expansion
 from onlinegp.models.lms.base import StepRegressor, StepSized
 from onlinegp.models.moves import Each, LengthScales, Move
 from onlinegp.models.steps import StepLearner
+from onlinegp.state import Fields, Values, integer, learner
 
 LENGTH_SCALES = (0.5, 1.0, 1.5, 2.0)
 FACTORS = (0.5, 1.0, 2.0)  # of the length scales of a tuned kernel
@@ -23,16 +26,21 @@ class SeveralLearner(StepLearner):
     def __init__(self, kernels: Sequence[Kernel], features: int, outputs: int, also: tuple[str, ...] = ()) -> None:
         self.features, self.outputs = features, outputs
         self.fs = [Expansion("python", kernel, features, outputs, also=also) for kernel in kernels]
-        self.parts = {f"f{i}": f for i, f in enumerate(self.fs)}
+        self.kernels = len(kernels)
+
+    @property
+    def fields(self) -> Fields:
+        return {"seen": integer()} | {f"f{i}": learner() for i in range(self.kernels)}
+
+    def children(self) -> dict[str, Any]:
+        return {f"f{i}": f for i, f in enumerate(self.fs)}
 
     @property
     def size(self) -> int:  # type: ignore[override]
         return self.fs[0].size
 
-    def load(self, contents: dict[str, Any]) -> None:
-        super().load(contents)
-        first = self.fs[0].centers.tobytes()
-        if any(f.centers.tobytes() != first for f in self.fs):
+    def check(self, values: Values) -> None:
+        if any(not np.array_equal(values[name]["centers"], values["f0"]["centers"]) for name in self.children()):
             raise ValueError("all kernels must have the same stored centers.")
 
 

@@ -1,0 +1,185 @@
+"""Contents of learners: all that was learned, by name. Dumped, checked and loaded as the fields of a learner say.
+
+Loading is all or nothing: everything is checked, that of the learners inside, too, before anything changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from onlinegp.state.fields import Field, Fields
+
+Contents = dict[str, Any]  # arrays, whole numbers, numbers and strings by name: what files and copies hold
+Values = dict[str, Any]  # the same by field, with those of a learner inside as a dictionary of their own
+
+
+class WithFields:
+    """A learner, or a part of one, that declares its fields. What else is to be said of them are two hooks.
+
+    Attributes
+    ----------
+    fields : the fields by name, in the order in which they are stored
+    compact_fields : those of a compact dump, if it has others
+    lengths : by name, the free lengths in shapes, and the attribute that bounds each of them; None for no bound
+    """
+
+    lengths: Mapping[str, str | None] = {}
+
+    @property
+    def fields(self) -> Fields:
+        return {}
+
+    @property
+    def compact_fields(self) -> Fields | None:
+        return None
+
+    def check(self, values: Values) -> None:
+        """Raise a ValueError if the values of fields contradict each other."""
+
+    def rebuild(self) -> None:
+        """Compute what follows from the fields, which were just loaded."""
+
+    def children(self) -> Mapping[str, Any]:
+        """Return the learners inside and the parts that have fields, by the names of their fields."""
+        names = [name for name, field in self.fields.items() if field.kind == "learner"]
+        return {name: _attribute(self, name, self.fields[name]) for name in names}
+
+    def dump(self) -> Contents:
+        return dump_contents(self)
+
+    def dump_compact(self) -> Contents:
+        return dump_contents(self, compact=True) if self.children() else self.dump()
+
+    def load(self, contents: Contents) -> None:
+        load_contents(self, contents)
+
+    def assign(self, values: Values) -> None:
+        """Take values that fit; those who keep them elsewhere than in attributes have their own."""
+        for name, child in self.children().items():
+            _assign(child, values[name])
+        for name, field in self.fields.items():
+            if field.kind != "learner":
+                *path, last = (field.attribute or name).split(".")
+                holder = attrgetter(".".join(path))(self) if path else self
+                setattr(holder, last, np.array(values[name], order="C") if field.is_array else values[name])
+        self.rebuild()
+
+
+def dump_contents(learner: WithFields, *, compact: bool = False) -> Contents:
+    """Return copies of all fields of a learner, by name."""
+    contents: Contents = {}
+    children = learner.children()
+    for name, field in _fields(learner).items():
+        if field.kind != "learner":
+            value = _attribute(learner, name, field)
+            contents[name] = np.array(value, order="C") if field.is_array else value
+            continue
+        inside, prefix = children[name], _prefix(name, field)
+        own = inside.dump_compact() if compact else inside.dump()
+        contents |= {prefix + key: value for key, value in own.items()}
+    return contents
+
+
+def load_contents(learner: Any, contents: Contents) -> None:
+    """Let a learner continue from what it dumped, bit for bit; refuse what does not fit with a ValueError."""
+    _assign(learner, check_contents(learner, contents))
+
+
+def check_contents(learner: Any, contents: Contents, path: str = "") -> Values:
+    """Return the values of a learner's fields, or raise a ValueError that names what does not fit.
+
+    A compiled learner has a readable twin, `reference`, by whose fields it goes. A learner without fields, such as one
+    of a user who wrote `dump` and `load`, is asked when it loads. `path` comes before names in messages.
+    """
+    owner = getattr(learner, "reference", learner)
+    if not getattr(owner, "fields", None):
+        return contents
+    compact = owner.compact_fields
+    fields = compact if compact is not None and contents.keys() == compact.keys() else _fields(owner)
+    own, inside = _split(fields, contents, path, type(owner).__name__)
+    values, sizes = {}, _Sizes(owner)
+    for name in sorted(own, key=lambda name: fields[name].kind != "integer"):  # which shapes may be made of
+        field = fields[name]
+        shape = sizes.shape(path + name, field, own[name])
+        values[name] = field.checked(path + name, own[name], shape, sizes.bound(field.least), sizes.bound(field.most))
+        if field.kind == "integer":
+            sizes.known[name] = values[name]
+    children = owner.children() if inside else {}
+    for name, contents_inside in inside.items():
+        below = path + _prefix(name, fields[name])
+        values[name] = check_contents(children[name], contents_inside, below)
+    owner.check(values)
+    return values
+
+
+def _assign(learner: Any, values: Values) -> None:
+    if getattr(getattr(learner, "reference", learner), "fields", None):
+        learner.assign(values)
+    else:
+        learner.load(values)
+
+
+def _fields(learner: WithFields) -> Fields:
+    if not learner.fields:
+        raise TypeError(f"{type(learner).__name__} must declare its fields, or have dump and load of its own.")
+    return learner.fields
+
+
+def _attribute(learner: WithFields, name: str, field: Field) -> Any:
+    return attrgetter(field.attribute or name)(learner)
+
+
+def _prefix(name: str, field: Field) -> str:
+    return f"{name}." if field.prefix is None else field.prefix
+
+
+def _split(fields: Fields, contents: Contents, path: str, owner: str) -> tuple[Contents, dict[str, Contents]]:
+    """Return the contents of the fields, and those of each learner inside; refuse other names, and missing ones."""
+    own = {name: contents[name] for name, field in fields.items() if name in contents and field.kind != "learner"}
+    inside: dict[str, Contents] = {name: {} for name, field in fields.items() if field.kind == "learner"}
+    for key, value in contents.items():
+        if key in own:
+            continue
+        child = next((name for name in inside if key.startswith(_prefix(name, fields[name]))), None)
+        if child is None:
+            raise ValueError(f"{owner} has the unknown entry {path + key!r}. It should have: {', '.join(fields)}.")
+        inside[child][key.removeprefix(_prefix(child, fields[child]))] = value
+    for name in fields:
+        if name not in own and name not in inside:
+            raise ValueError(f"{owner} lacks {path + name!r}. It has: {', '.join(sorted(contents))}.")
+    return own, inside
+
+
+class _Sizes:
+    """Names in shapes and bounds: integer fields as they are stored, free lengths, or attributes of the learner."""
+
+    def __init__(self, learner: WithFields) -> None:
+        self._learner = learner
+        self.known: dict[str, int] = {}  # integer fields, and free lengths once an array has shown them
+
+    def bound(self, bound: Any) -> Any:
+        return getattr(self._learner, bound) if isinstance(bound, str) else bound
+
+    def shape(self, name: str, field: Field, value: Any) -> tuple[int, ...]:
+        """Return the shape that a value must have."""
+        found = value.shape if isinstance(value, np.ndarray) and value.ndim == len(field.shape) else (0, 0, 0, 0)
+        shape = tuple(
+            size if isinstance(size, int) else self._size(name, size, found[axis])
+            for axis, size in enumerate(field.shape)
+        )
+        return (shape[0] * (shape[0] + 1) // 2,) if field.kind == "triangle" else shape
+
+    def _size(self, name: str, size: str, found: int) -> int:
+        if size in self.known:
+            return self.known[size]
+        if size not in self._learner.lengths:
+            return int(getattr(self._learner, size))
+        most = self.bound(self._learner.lengths[size])
+        if most is not None and found > most:
+            raise ValueError(f"{name} must have a length of at most {most}, got {found}.")
+        self.known[size] = found
+        return found

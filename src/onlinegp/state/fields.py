@@ -1,0 +1,135 @@
+"""Fields of learners: the kind, the shape and the range of a value that is stored.
+
+A shape is given by names::
+
+    fields = {"seen": integer(), "weights": array("size", "outputs"), "variance": array("outputs", least=0.0)}
+
+A name in a shape is that of an integer field, of a free length (`WithFields.lengths`), or else of an attribute of the
+learner, such as `features`. A bound of a range is a number or the name of an attribute, where None is no bound.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+LARGEST_COUNT = 2**63 - 1  # as many as an int64 counts
+
+Size = int | str
+Bound = float | str | None
+
+
+@dataclass(frozen=True)
+class Field:
+    """What is known of a stored value; made by the functions below.
+
+    Attributes
+    ----------
+    attribute : where the learner keeps it, "scale.total" for instance; its name if empty
+    prefix : for a learner, what its own names start with; its name and a dot if None
+    """
+
+    kind: str
+    shape: tuple[Size, ...] = ()
+    dtype: Any = np.float64
+    least: Bound = None
+    most: Bound = None
+    positive: bool = False
+    attribute: str = ""
+    prefix: str | None = None
+
+    @property
+    def is_array(self) -> bool:
+        return self.kind not in ("integer", "number", "text", "learner")
+
+    def checked(self, name: str, value: Any, shape: tuple[int, ...], least: float | None, most: float | None) -> Any:
+        """Return a stored value, arrays of this shape, or raise a ValueError that names it."""
+        if self.kind == "text":
+            if not isinstance(value, str):
+                raise ValueError(f"{name} must be a text, got {reprlib.repr(value)}.")
+            return value
+        if not self.is_array:
+            return self._number(name, value, least, most)
+        if not isinstance(value, np.ndarray) or value.shape != shape or value.dtype != self.dtype:
+            found = f"{value.dtype} of shape {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
+            raise ValueError(f"{name} must be {np.dtype(self.dtype)} of shape {shape}, got {found}.")
+        if value.dtype.kind == "f" and not np.isfinite(value).all():
+            raise ValueError(f"{name} holds a value that is not finite.")
+        if value.size and (least is not None or most is not None or self.positive):
+            for one in (value.min(), value.max()):
+                self._in_range(name, one.item(), least, most)
+        return value
+
+    def _number(self, name: str, value: Any, least: float | None, most: float | None) -> Any:
+        whole = self.kind == "integer"
+        allowed = int if whole else (int, float)
+        if isinstance(value, bool) or not isinstance(value, allowed) or (not whole and not np.isfinite(value)):
+            what = "a whole number" if whole else "a finite number"
+            raise ValueError(f"{name} must be {what}, got {reprlib.repr(value)}.")
+        self._in_range(name, value, least, most)
+        return value if whole else float(value)
+
+    def _in_range(self, name: str, value: float, least: float | None, most: float | None) -> None:
+        if self.positive and not value > 0:
+            raise ValueError(f"{name} must be positive, got {value!r}.")
+        if least is not None and value < least:
+            raise ValueError(f"{name} must be at least {least:g}, got {value!r}.")
+        if most is not None and value > most:
+            raise ValueError(f"{name} must be at most {most!r}, got {value!r}.")
+
+
+Fields = Mapping[str, Field]
+
+
+def integer(*, least: Bound = 0, most: Bound = LARGEST_COUNT, attribute: str = "") -> Field:
+    """A whole number."""
+    return Field("integer", least=least, most=most, attribute=attribute)
+
+
+def number(*, least: Bound = 0.0, most: Bound = None, positive: bool = False, attribute: str = "") -> Field:
+    """A finite number."""
+    return Field("number", least=least, most=most, positive=positive, attribute=attribute)
+
+
+def array(*shape: Size, least: Bound = None, most: Bound = None, positive: bool = False, attribute: str = "") -> Field:
+    """An array of finite numbers."""
+    return Field("array", shape, least=least, most=most, positive=positive, attribute=attribute)
+
+
+def points(count: Size, *, attribute: str = "") -> Field:
+    """Inputs, (count, features)."""
+    return Field("points", (count, "features"), attribute=attribute)
+
+
+def integers(*shape: Size, least: Bound = None, most: Bound = None, attribute: str = "") -> Field:
+    """An array of whole numbers."""
+    return Field("integers", shape, np.int64, least=least, most=most, attribute=attribute)
+
+
+def flags(*shape: Size, attribute: str = "") -> Field:
+    """An array of true and false."""
+    return Field("flags", shape, np.bool_, attribute=attribute)
+
+
+def triangle(size: Size, *, dtype: Any = np.float64) -> Field:
+    """The lower triangle of a square matrix, row by row, in an array of one dimension."""
+    return Field("triangle", (size,), dtype)
+
+
+def data(length: Size, *, attribute: str = "") -> Field:
+    """Bytes, as an array."""
+    return Field("data", (length,), np.uint8, attribute=attribute)
+
+
+def text(*, attribute: str = "") -> Field:
+    """A string."""
+    return Field("text", attribute=attribute)
+
+
+def learner(*, attribute: str = "", prefix: str | None = None) -> Field:
+    """A learner within this one, or a part that has fields of its own."""
+    return Field("learner", attribute=attribute, prefix=prefix)

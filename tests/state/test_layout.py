@@ -1,0 +1,59 @@
+"""What is stored of each model: names, types and shapes. A change of it makes old files useless."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from models import AFFINE, EVERY, FEATURES, LINEAR, LOCAL, MODELS, STEPS, stream
+
+RECORDED = dict(
+    line.split(": ", 1)
+    for line in (Path(__file__).parent.parent / "fixtures" / "contents.txt").read_text().splitlines()
+    if not line.startswith("#")
+)
+
+
+def layout(contents):
+    """Return names, types and shapes in one line; the length of bytes, which hold texts of numbers, is left out."""
+    entries = []
+    for name, value in contents.items():
+        if isinstance(value, np.ndarray):
+            shape = "" if value.dtype == np.uint8 else "x".join(map(str, value.shape))
+            entries.append(f"{name} {value.dtype.str[1:]}[{shape}]")
+        else:
+            entries.append(f"{name} {type(value).__name__}")
+    return ", ".join(sorted(entries))  # the engines have orders of their own
+
+
+def learned(name):
+    return EVERY[name].unfitted().fit(*stream(120)).learner
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_contents_are_laid_out_as_recorded(name):
+    learner = learned(name)
+    assert layout(learner.dump()) == RECORDED[name]
+    assert layout(learner.dump_compact()) == RECORDED.get(f"{name} compact", RECORDED[name])
+
+
+@pytest.mark.parametrize("name", MODELS | STEPS | LINEAR | FEATURES | LOCAL | AFFINE)
+def test_loading_is_all_or_nothing(name):
+    """Each entry in turn is spoiled, wherever it is in a model made of models: nothing of the others is taken."""
+    X, y = stream(120)
+    learner, other = learned(name), EVERY[name].unfitted().fit(X[:60], y[:60]).learner
+    before, contents = other.dump(), learner.dump()
+    for entry, value in contents.items():
+        spoiled = "text" if not isinstance(value, np.ndarray) else value[..., None]
+        with pytest.raises(ValueError, match=r"must|was|does not"):
+            other.load(contents | {entry: spoiled})
+        after = other.dump()
+        assert list(after) == list(before)
+        for one in before:
+            np.testing.assert_array_equal(after[one], before[one], err_msg=f"{entry} spoiled, {one} changed")
+    other.load(contents)
+    after = other.dump()
+    for one in contents:
+        np.testing.assert_array_equal(after[one], contents[one])
