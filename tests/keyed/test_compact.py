@@ -177,7 +177,7 @@ def test_forged_compact_states_are_refused(engine):
         ({"R": nothing}, "fit the state of"),
         ({"size": 11}, "exceed|fit the state of"),
         ({"L": np.zeros(55)}, "other arrays|unknown entry|lacks"),
-        ({"seen": -1}, "below zero|at least zero"),
+        ({"seen": -1}, "below zero|at least 0"),
     ]:
         with pytest.raises(ModelFileError, match=message):
             step(model, pack_state(**about, contents=learned | changes), X, y)

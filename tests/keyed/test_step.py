@@ -99,8 +99,8 @@ FORGED = {
     "smaller": (lambda about, learned: learned.update(size=3), "fit the state of 3"),
     "larger": (lambda about, learned: learned.update(size=2**61), "exceed|fit the state of"),
     "negative": (lambda about, learned: learned.update(size=-1), "impossible sizes|-1 centers"),
-    "seen": (lambda about, learned: learned.update(seen=-1), "below zero|at least zero"),
-    "scale": (lambda about, learned: learned.update(scale=-0.5), "below zero|at least zero"),
+    "seen": (lambda about, learned: learned.update(seen=-1), "below zero|at least 0"),
+    "scale": (lambda about, learned: learned.update(scale=-0.5), "below zero|at least 0"),
     "rowsum": (lambda about, learned: learned.update(rowsum=np.zeros(10)), "rowsum|other arrays"),
 }
 

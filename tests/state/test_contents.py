@@ -104,10 +104,16 @@ def test_what_was_dumped_is_loaded_and_owned():
 REFUSED = {
     "size": [
         (-1, "size must be at least 0, got -1"),
-        (5, "size must be at most 4, got 5"),
+        (5, "size must be at most the budget, 4, got 5"),
         (1, "C must be float64 of"),
     ],
-    "share": [(2.0, "at most 1.0"), (np.nan, "share must be a finite number"), ("x", "finite number"), (True, "True")],
+    "share": [
+        (2.0, "at most 1.0"),
+        (np.nan, "share must be a finite number"),
+        ("x", "finite number"),
+        (10**400, "finite"),
+        (True, "True"),
+    ],
     "C": [(np.zeros((2, 3)), r"C must be float64 of shape \(2, 2\), got float64 of shape \(2, 3\)")],
     "L": [(np.zeros(4), r"L must be float64 of shape \(3,\)"), (np.full(3, np.inf), "L holds a value that is not")],
     "known": [(np.zeros(3), r"known must be bool of shape \(3,\), got float64")],

@@ -13,18 +13,20 @@ from onlinegp.engine.plan import Plan
 from onlinegp.engine.python import PythonEngine
 from onlinegp.learner import Contents, Sizes
 from onlinegp.predictions import Gaussian
-from onlinegp.recipes.compact import compacted, expanded, is_compact
-from onlinegp.recipes.contents import load_state
+from onlinegp.recipes.compact import StateFields, compacted
+from onlinegp.recipes.contents import filled
 from onlinegp.recipes.state import State
 from onlinegp.recipes.update import Recipe
+from onlinegp.state import Values, WithFields
 
 
-class RecipeLearner:
+class RecipeLearner(WithFields):
     """A recipe and what it has learned, run by the engine of a name."""
 
     def __init__(self, engine: str, recipe: Recipe, features: int, outputs: int, dtype: str = "float64") -> None:
         self.recipe, self.features, self.outputs = recipe, features, outputs
         self._name, self._dtype = engine, dtype
+        self.reference = StateFields(recipe, features, outputs)
         self._use(recipe.start(features, outputs))
 
     def _use(self, state: State) -> None:
@@ -72,10 +74,8 @@ class RecipeLearner:
     def dump_compact(self) -> Contents:
         return compacted(self.recipe, self.dump())
 
-    def load(self, contents: Contents) -> None:
-        if is_compact(contents):
-            contents = expanded(self.recipe, self.features, self.outputs, contents)
-        self._use(load_state(self.recipe, self.features, self.outputs, contents))
+    def assign(self, values: Values) -> None:
+        self._use(filled(self.recipe, self.features, self.outputs, values))
 
 
 def gaussian(mean: Array, variance: Array) -> Gaussian:

@@ -14,9 +14,10 @@ from onlinegp.engine.records import packed, unpacked
 from onlinegp.files.container import ModelFileError, as_model_file_error
 from onlinegp.learner import Contents, Learner
 from onlinegp.predictions import Predictions
-from onlinegp.recipes.contents import checked
+from onlinegp.recipes.compact import StateFields
 from onlinegp.recipes.records import has_learned
 from onlinegp.recipes.update import Recipe
+from onlinegp.state import check_contents
 
 Which = NDArray[np.int64]
 
@@ -158,7 +159,7 @@ class NativeMembers:
         from onlinegp.engine.native import packed as packed_recipe
 
         self.recipe, self.features, self.outputs = recipe, features, outputs
-        self._buffers = recipe.start(features, outputs).arrays()
+        self._fields = StateFields(recipe, features, outputs)
         self._core = _native.Members(packed_recipe(recipe, features), features, outputs, is_single(recipe, dtype))
         self._core.grow(1)
         self._nothing = self._core.save(0)
@@ -206,7 +207,7 @@ class NativeMembers:
         return self._core.save(member)
 
     def load(self, member: int, contents: Contents) -> None:
-        self._core.load(member, checked(contents, self._buffers, self.recipe.budget))
+        self._core.load(member, check_contents(self._fields, contents))
         self._begun[member] = contents["seen"] > 0
 
 

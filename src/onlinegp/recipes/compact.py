@@ -10,24 +10,44 @@ scale or the noise.
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from onlinegp.checks import Array, stored_array, stored_names, stored_number
+from onlinegp.checks import Array
 from onlinegp.recipes.belief import solve
 from onlinegp.recipes.beliefs import LEAST_DOUBT, SMALLEST_NOVELTY, Exact
-from onlinegp.recipes.contents import NUMBERS, dump_state
+from onlinegp.recipes.contents import FIELDS, NUMBERS, dump_state
+from onlinegp.recipes.state import TRACKED
 from onlinegp.recipes.update import Recipe
+from onlinegp.state import Fields, Values, WithFields, check_contents, triangle
 
 FACTOR = "R"
 KEPT = ("centers", "alpha", "born")
 
 
-def is_compact(contents: dict[str, Any]) -> bool:
-    """Whether these are contents that `compacted` made smaller."""
-    return "centers" in contents and "kcc" not in contents
+class StateFields(WithFields):
+    """The fields of the state of a recipe, in full and compact: the compact ones are expanded when they are checked."""
+
+    def __init__(self, recipe: Recipe, features: int, outputs: int) -> None:
+        self.recipe, self.features, self.outputs, self.budget = recipe, features, outputs, recipe.budget
+
+    @cached_property
+    def fields(self) -> Fields:  # type: ignore[override]
+        return {name: FIELDS[name] for name in FIELDS if name not in TRACKED or name in self.recipe.tracks}
+
+    @cached_property
+    def compact_fields(self) -> Fields | None:  # type: ignore[override]
+        factor = {FACTOR: triangle("size", dtype=np.float32)} if "S" in self.recipe.tracks else {}
+        return {name: FIELDS[name] for name in (*NUMBERS, *KEPT)} | factor if has_compact(self.recipe) else None
+
+    def check(self, values: Values) -> None:
+        if "kcc" not in values:  # compact: what is made again is checked, too, and takes its place
+            full = check_contents(self, expanded(self.recipe, self.features, self.outputs, values))
+            values.clear()
+            values.update(full)
 
 
 def has_compact(recipe: Recipe) -> bool:
@@ -65,24 +85,16 @@ def factor(S: Array) -> Array:
 
 
 def expanded(recipe: Recipe, features: int, outputs: int, contents: dict[str, Any]) -> dict[str, Any]:
-    """Return the contents of a state that the compact form stands for; refuse what does not fit with a ValueError."""
-    tracks = recipe.tracks
-    stored_names(contents, {*NUMBERS, *KEPT, *([FACTOR] if "S" in tracks else [])}, "the state")
-    found = {name: stored_number(name, contents[name], kind) for name, kind in NUMBERS.items()}
-    m = found["size"]
-    if not has_compact(recipe) or (recipe.budget is not None and m > recipe.budget):
-        raise ValueError(f"{m} centers exceed the budget of {recipe.budget}, or the state is of another model.")
-    stored_array("centers", contents["centers"], (m, features))
+    """Return the contents of a state that the compact form stands for, which fits."""
+    m = contents["size"]
     state = recipe.start(features, outputs)
     state.reserve(m, recipe.budget)
-    for name, value in found.items():
-        setattr(state, name, value)
-    state.C[:] = contents["centers"]
-    state.a[:] = stored_array("alpha", contents["alpha"], (m, outputs))
-    state.born[:m] = stored_array("born", contents["born"], (m,), np.int64)
-    if "S" in tracks:
+    for name in NUMBERS:
+        setattr(state, name, contents[name])
+    state.C[:], state.a[:], state.born[:m] = (contents[name] for name in KEPT)
+    if "S" in recipe.tracks:
         R = np.zeros((m, m))
-        R[np.tri(m, dtype=bool)] = stored_array(FACTOR, contents[FACTOR], (m * (m + 1) // 2,), np.float32)
+        R[np.tri(m, dtype=bool)] = contents[FACTOR]
         state.square("S")[:] = R @ R.T
     L = state.square("L")
     for i, x in enumerate(state.C.copy()):

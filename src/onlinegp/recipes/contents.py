@@ -10,10 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.checks import stored_array, stored_names, stored_number
 from onlinegp.recipes.state import KINDS, MATRICES, State
 from onlinegp.recipes.update import Recipe
+from onlinegp.state import array, integer, integers, number, points, triangle
 
+BY_KIND = {
+    "points": points("size"),
+    "outputs": array("size", "outputs"),
+    "vector": array("size"),
+    "counts": integers("size"),
+    "triangular": triangle("size"),
+    "symmetric": triangle("size"),
+    "integer": integer(),
+    "number": number(),
+}
+FIELDS = {name: BY_KIND[kind] for name, kind in KINDS.items()} | {"size": integer(most="budget")}
 NUMBERS = {name: int if kind == "integer" else float for name, kind in KINDS.items() if kind in ("integer", "number")}
 
 
@@ -21,12 +32,6 @@ def dump_state(state: State) -> dict[str, Any]:
     """Return what is in use of a state, by name."""
     numbers = {name: getattr(state, name) for name in NUMBERS}
     return numbers | {name: _used(state, name) for name in state.arrays()}
-
-
-def load_state(recipe: Recipe, features: int, outputs: int, contents: dict[str, Any]) -> State:
-    """Return the state with these contents; whatever does not fit is refused with a ValueError."""
-    buffers = recipe.start(features, outputs).arrays()
-    return filled(recipe, features, outputs, checked(contents, buffers, recipe.budget))
 
 
 def filled(recipe: Recipe, features: int, outputs: int, contents: dict[str, Any]) -> State:
@@ -39,19 +44,6 @@ def filled(recipe: Recipe, features: int, outputs: int, contents: dict[str, Any]
         value = contents[name]
         state.used(name)[...] = _square(name, value, state.size) if name in MATRICES else value
     return state
-
-
-def checked(contents: dict[str, Any], buffers: dict[str, np.ndarray], budget: int | None) -> dict[str, Any]:
-    """Return contents for a state with these buffers, its numbers as such; refuse what does not fit."""
-    stored_names(contents, NUMBERS.keys() | buffers.keys(), "the state")
-    found = {name: stored_number(name, contents[name], kind) for name, kind in NUMBERS.items()}
-    m = found["size"]
-    if budget is not None and m > budget:
-        raise ValueError(f"{m} centers exceed the budget of {budget}.")
-    for name, buffer in buffers.items():
-        wanted = (m * (m + 1) // 2,) if name in MATRICES else (m, *buffer.shape[1:])
-        stored_array(name, contents[name], wanted, buffer.dtype)
-    return found | {name: contents[name] for name in buffers}
 
 
 def _used(state: State, name: str) -> np.ndarray:

@@ -141,6 +141,7 @@ class State:
 
 
 KINDS: dict[str, str] = {f.name: f.metadata["kind"] for f in fields(State)}
+TRACKED = tuple(f.name for f in fields(State) if f.default is None)  # where the recipe tracks them
 MATRICES = tuple(name for name, kind in KINDS.items() if kind in ("triangular", "symmetric"))
 
 

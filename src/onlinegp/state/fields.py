@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 LARGEST_COUNT = 2**63 - 1  # as many as an int64 counts
+LARGEST_NUMBER = float(np.finfo(np.float64).max)
 
 Size = int | str
 Bound = float | str | None
@@ -67,7 +68,7 @@ class Field:
     def _number(self, name: str, value: Any, least: float | None, most: float | None) -> Any:
         whole = self.kind == "integer"
         allowed = int if whole else (int, float)
-        if isinstance(value, bool) or not isinstance(value, allowed) or (not whole and not np.isfinite(value)):
+        if isinstance(value, bool) or not isinstance(value, allowed) or not (whole or abs(value) <= LARGEST_NUMBER):
             what = "a whole number" if whole else "a finite number"
             raise ValueError(f"{name} must be {what}, got {reprlib.repr(value)}.")
         self._in_range(name, value, least, most)
@@ -75,11 +76,12 @@ class Field:
 
     def _in_range(self, name: str, value: float, least: float | None, most: float | None) -> None:
         if self.positive and not value > 0:
-            raise ValueError(f"{name} must be positive, got {value!r}.")
+            raise ValueError(f"{name} must be positive, got {reprlib.repr(value)}.")
         if least is not None and value < least:
-            raise ValueError(f"{name} must be at least {least:g}, got {value!r}.")
+            raise ValueError(f"{name} must be at least {least:g}, got {reprlib.repr(value)}.")
         if most is not None and value > most:
-            raise ValueError(f"{name} must be at most {most!r}, got {value!r}.")
+            known = f"the {self.most}, {most}" if isinstance(self.most, str) else repr(most)
+            raise ValueError(f"{name} must be at most {known}, got {reprlib.repr(value)}.")
 
 
 Fields = Mapping[str, Field]
