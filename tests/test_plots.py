@@ -81,6 +81,10 @@ def test_calibration(traces):
     (line,) = plots.calibration(y, named["KRLST"])
     level = line.get_xdata()[30]
     assert line.get_ydata()[30] == coverage(y, named["KRLST"].mean, named["KRLST"].std, level)
+    trace = ogp.run(ogp.Conformal(ogp.KRLST(noise=1e-3, budget=5)), np.zeros((len(y), 1)), y)
+    (line,) = plots.calibration(y, trace)  # of the intervals, which are not those of the density
+    lower, upper = trace.interval(level)
+    assert line.get_ydata()[30] == np.mean((lower <= y) & (y <= upper))
 
 
 def test_dictionary(traces):

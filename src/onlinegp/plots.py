@@ -162,7 +162,7 @@ def calibration(
     ax.plot([0, 1], [0, 1], color="0.6", lw=1, ls="--", zorder=1)
 
     def curve(trace: Trace) -> Array:
-        tail = np.abs(2.0 * trace.predictions.cdf(_along(y, trace)) - 1.0)  # inside the interval of a level if below it
+        tail = np.abs(2.0 * trace.predictions.pit(_along(y, trace)) - 1.0)  # inside the interval of a level if below it
         return np.array([np.mean(tail <= level) for level in levels])
 
     lines = _curves(ax, traces, curve, x=levels)

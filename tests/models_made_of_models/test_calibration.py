@@ -35,13 +35,56 @@ def loss(model, name):
 
 def uneven(trace):
     """Kolmogorov's distance of the probabilities of what came from the uniform distribution."""
-    return stats.kstest(trace.predictions.cdf(trace.y), "uniform").statistic
+    return stats.kstest(trace.predictions.pit(trace.y), "uniform").statistic
 
 
 def test_on_normal_data_they_cost_little():
     assert loss(ogp.Calibrated(line()), "normal") < 0.005  # in theory 0.0018: 1 / 4 of the variance of a mean of z^2
     assert loss(ogp.HeavyTailed(line()), "normal") < 0.01
-    assert loss(ogp.Conformal(line()), "normal") < 0.01
+
+
+@pytest.mark.parametrize("inside", [line(0.01), ogp.HeavyTailed(line(4.0)), ogp.Mixture([line(), line(0.1)])], ids=repr)
+def test_conformal_leaves_the_density_alone(inside):
+    y = NOISE["t3"][1][:3000]
+    plain, trace = ogp.run(inside, X[:3000], y), ogp.run(ogp.Conformal(inside, level=0.8), X[:3000], y)
+    np.testing.assert_array_equal(trace.mean, plain.mean)
+    np.testing.assert_array_equal(trace.std, plain.std)
+    np.testing.assert_array_equal(trace.log_density, plain.log_density)
+    np.testing.assert_array_equal(trace.predictions.cdf(y), plain.predictions.cdf(y))
+    assert coverage(trace, 0.8) == pytest.approx(0.8, abs=0.03)
+    assert np.abs(trace.predictions.stretch - 1.0).max() > 0.02
+
+
+def test_conformal_stretches_multiply():
+    """Around another one, and unchanged by units."""
+    y = NOISE["normal"][1][:600]
+    inner = ogp.run(ogp.Conformal(line(0.04)), X[:600], y).predictions
+    both = ogp.run(ogp.Conformal(ogp.Conformal(line(0.04)), level=0.5), X[:600], y)
+    lower, upper = both.interval(0.5)
+    assert np.mean((lower <= y) & (y <= upper)) == pytest.approx(0.5, abs=0.05)
+    more = both.predictions.stretch / inner.stretch  # of the outer one
+    missed = (y < lower) | (y > upper)
+    np.testing.assert_array_equal(np.diff(more) > 0.0, missed[:-1])
+    scaled = ogp.Scaled(ogp.Conformal(line(0.04)), x_center=0.0, x_scale=1.0, y_center=5.0, y_scale=10.0)
+    other = ogp.run(scaled, X[:600], 5.0 + 10.0 * y).predictions
+    np.testing.assert_allclose(other.stretch, inner.stretch, rtol=1e-13)
+    np.testing.assert_allclose(other.quantile(0.9), 5.0 + 10.0 * inner.quantile(0.9), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("wrapper", [ogp.Calibrated, ogp.HeavyTailed])
+def test_a_spread_that_is_learned_again_replaces_the_stretch(wrapper):
+    """Else intervals would be widened twice."""
+    y = NOISE["normal"][1][:3000]
+    trace = ogp.run(wrapper(ogp.Conformal(line(1e-4))), X[:3000], y)
+    alone = ogp.run(wrapper(line(1e-4)), X[:3000], y)
+    np.testing.assert_allclose(trace.interval(0.95), alone.interval(0.95), rtol=1e-12)
+
+
+def test_flags_are_raised_outside_of_the_intervals():
+    y = NOISE["t3"][1][:3000]
+    trace = ogp.run(ogp.Conformal(line(0.01), level=0.99), X[:3000], y)
+    lower, upper = trace.interval(0.99)
+    np.testing.assert_array_equal(trace.flags(0.01), (y < lower) | (upper < y))
 
 
 @pytest.mark.parametrize("name", ["t3", "t5"])

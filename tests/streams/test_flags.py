@@ -12,9 +12,9 @@ import onlinegp as ogp
 from onlinegp.kernels import RBF
 from onlinegp.metrics import drifts
 from onlinegp.predictions import Gaussian
-from onlinegp.streams.running.advance import Said
+from onlinegp.streams.running.advance import Said, advance
 from onlinegp.streams.running.flags import MOST, Flags, Surprises
-from onlinegp.streams.running.score import Rows
+from onlinegp.streams.running.score import LEVELS, Rows, Score
 
 NOISE = ["--model", "krlst", "--kernel", "rbf(1.0)", "--noise", "0.01", "--budget", "10", "--tune", "0"]
 
@@ -159,3 +159,14 @@ def test_an_exit_code_where_it_was_asked_for(tmp_path):
     inside(*args, "--flag-exit", code=5)
     write_line(tmp_path / "data.csv", 300)
     inside(*args, "--flag-exit", code=0)
+
+
+def test_coverage_by_level_is_that_of_the_intervals():
+    """Also where intervals are stretched and the density is not."""
+    y = np.random.default_rng(0).standard_normal(1000)
+    model = ogp.Conformal(ogp.LinearRLS(noise=0.01))
+    rows, score = Rows.of(y, advance(model, np.zeros((1000, 1)), y), level=0.9, counts=True), Score(0.9)
+    score.add(rows)
+    for level, within in zip(LEVELS, score.within, strict=True):
+        lower, upper = rows.predictions.interval(level)
+        assert within == np.count_nonzero(((lower <= y) & (y <= upper))[rows.scored])

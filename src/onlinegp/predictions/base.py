@@ -49,6 +49,10 @@ class Predictions(ABC):
     def survival(self, y: ArrayLike) -> Array:
         """Return the probability of a value of more than y, to all its digits: 1 - cdf rounds to 0 below 1e-16."""
 
+    def pit(self, y: ArrayLike) -> Array:
+        """Return the p of which y is the quantile: |2 p - 1| is the level of the central interval that ends at y."""
+        return self.cdf(y)
+
     def tail(self, y: ArrayLike) -> Array:
         """Return the two-sided tail probability of y: that of a value at least as far out, on either side."""
         return 2.0 * np.minimum(self.cdf(y), self.survival(y))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import inf, isinf
 from typing import Any
@@ -34,8 +34,8 @@ class Components(Predictions):
     does not count then. Where its scale is zero, all its probability is at its mean.
 
     The stretch widens intervals without a change of the density: quantiles are mean + stretch (q - mean), where q is
-    the quantile of the mixture. So are `interval`, `tail` and `z`, which tell where y is in the intervals; mean, std,
-    log_density, cdf and survival are those of the mixture itself.
+    the quantile of the mixture. `interval` follows, and so do `pit`, `tail` and `z`, which say where y is in the
+    intervals. mean, std, log_density, cdf and survival are those of the mixture itself.
 
     Attributes
     ----------
@@ -100,17 +100,19 @@ class Components(Predictions):
 
     def log_densities(self, y: ArrayLike) -> Array:
         """Return the log density that each component gives to y, of the shape of the weights."""
-        # constant - log(s) - r^2 / 2, or for Student's t  constant - log(s) - (nu + 1) / 2 log(1 + r^2 / nu)
+        # -r^2 / 2 - log(s) + center, and of Student's t  -(nu + 1) / 2 log(1 + r^2 / nu) - log(s) + center
         own = constants(self.degrees)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             r = self._standardized(y)
             r2 = r * r
-            density = own.center - np.log(self.scales)
-            if own.students is None:
-                density -= 0.5 * r2
+            if own.all_normal:
+                density = -0.5 * r2
             else:
-                tail = own.half * np.log1p(r2 / own.nu)
-                density -= tail if own.students.all() else np.where(own.students, tail, 0.5 * r2)
+                density = own.power * np.log1p(r2 / own.nu)
+                if own.normals is not None:
+                    density = np.where(own.normals, -0.5 * r2, density)
+            density -= np.log(self.scales)
+            density += own.center
         return density if self._spread else np.where(np.isinf(r), -inf, density)
 
     def log_density(self, y: ArrayLike) -> Array:
@@ -129,6 +131,9 @@ class Components(Predictions):
     def survival(self, y: ArrayLike) -> Array:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return self._below(-self._standardized(y))
+
+    def pit(self, y: ArrayLike) -> Array:
+        return self.cdf(self.unstretched(self._values(y)))
 
     def tail(self, y: ArrayLike) -> Array:
         return super().tail(self.unstretched(self._values(y)))
@@ -214,22 +219,24 @@ class Constants:
 
     center: Array  # (K,) log densities at the center, for a scale of one
     std: Array  # (K,) standard deviations, for a scale of one
-    students: NDArray[np.bool_] | None  # (K,) which are Student's t; None if none is
-    nu: Array  # (K,) their degrees; one elsewhere
-    half: Array  # (K,) (nu + 1) / 2
-    groups: list[tuple[float, Any]] = field(default_factory=list)  # degrees, and the components that have them
+    normals: NDArray[np.bool_] | None  # (K,) which are normal; None if none is
+    all_normal: bool
+    nu: Array  # (K,) degrees of freedom; one for a normal component
+    power: Array  # (K,) -(nu + 1) / 2
+    groups: list[tuple[float, NDArray[np.int64]]]  # degrees, and the components that have them
 
 
 @lru_cache(maxsize=256)
 def constants(degrees: tuple[float, ...]) -> Constants:
     """Return the constants of components, found once."""
     nu = np.array(degrees)
-    students = np.isfinite(nu)
+    normals = np.isinf(nu)
     center = np.array([-HALF_LOG_2PI if isinf(one) else student_constant(one) for one in degrees])
     std = np.array([1.0 if isinf(one) else student_std(one) for one in degrees])
-    finite = np.where(students, nu, 1.0)
     groups = [(one, np.flatnonzero(nu == one)) for one in dict.fromkeys(degrees)]
-    return Constants(center, std, students if students.any() else None, finite, 0.5 * (finite + 1.0), groups)
+    nu[normals] = 1.0
+    some = normals if normals.any() else None
+    return Constants(center, std, some, bool(normals.all()), nu, -0.5 * (nu + 1.0), groups)
 
 
 @lru_cache(maxsize=256)

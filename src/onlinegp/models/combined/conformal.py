@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +16,7 @@ from onlinegp.models.combined.base import NAME, OuterRegressor, SpreadLearner, s
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
 from onlinegp.predictions.base import WIDE
+from onlinegp.predictions.mixture import as_components
 
 STATE = {"log_scale": (-WIDEST, WIDEST), "rows": (0.0, MOST_ROWS), "more": (0.0, ALARM), "fewer": (0.0, ALARM)}
 
@@ -29,10 +30,11 @@ class Conformal(OuterRegressor):
     changes s less and less: the stretch settles, and starts as if 400 rows had confirmed a stretch of one. When
     coverage is off, at the start or after a change, each row moves log s by `step` until it is not. So the share of
     misses over many rows is near 1 - level, whatever the data do. At other levels the same stretch is used, without
-    such a promise. Predictions are the stretched distributions.
+    such a promise.
 
-    Use it for those who need the level and not the density: `Calibrated` and `HeavyTailed` give better densities.
-    Around :class:`HeavyTailed` it has less to do.
+    Only intervals and quantiles change: mean, standard deviation and density stay those of the model inside.
+    `Calibrated` and `HeavyTailed` correct the density: put `Conformal` around one of them. The other way round, they
+    learn the spread again, and the stretch is gone.
 
     Parameters
     ----------
@@ -63,7 +65,7 @@ class Conformal(OuterRegressor):
         "log s <- log s + g (level - 1[y inside]), s the stretch of the interval, g a decreasing gain"
     )
     memory: ClassVar[str] = "that of the model inside"
-    variance: ClassVar[str] = "the interval at one level contains y as often as it promises, whatever the data"
+    variance: ClassVar[str] = "that of the model inside; the interval at one level contains y as often as it promises"
     citation: ClassVar[str] = (
         'Angelopoulos, Candes and Tibshirani, "Conformal PID control for time series prediction", NeurIPS, 2023.'
     )
@@ -96,7 +98,7 @@ class ConformalLearner(SpreadLearner):
         self.log_scale, self.rows, self.more, self.fewer = np.zeros((4, inner.outputs))
 
     def along(self, said: Predictions, Y: Array, before: int) -> Predictions:
-        """Return stretched predictions: misses tell the stretch, and the stretch tells the misses.
+        """Return predictions with their stretch: misses tell the stretch, and the stretch tells the misses.
 
         With the misses so far known, the stretch of the next row is, and so is whether it is missed. Each turn of the
         loop gets at least one more row right; most blocks take a few, a row one or two.
@@ -110,10 +112,10 @@ class ConformalLearner(SpreadLearner):
                 break
             missed = found
         self.log_scale, self.rows, self.more, self.fewer = state
-        return stretched(said, scale)
+        return _widened(said, scale)
 
     def now(self, said: Predictions) -> Predictions:
-        return stretched(said, np.exp(self.log_scale))
+        return _widened(said, np.exp(self.log_scale))
 
     def _missed(self, said: Predictions, Y: Array, scale: Array) -> Array:
         """Return ones where y is outside of the stretched interval, zeros elsewhere.
@@ -121,6 +123,7 @@ class ConformalLearner(SpreadLearner):
         y is between mean + s (lower - mean) and mean + s (upper - mean) where |cdf(mean + (y - mean) / s) - 1/2| is at
         most level / 2: one CDF instead of two quantiles.
         """
+        scale = scale * getattr(said, "stretch", 1.0)
         with np.errstate(over="ignore", invalid="ignore"):  # of a model that has broken down
             p = said.cdf(said.mean + (Y - said.mean) / scale)
         return (np.abs(p - 0.5) > 0.5 * self.level).astype(np.float64)
@@ -139,3 +142,11 @@ class ConformalLearner(SpreadLearner):
             if not np.all((low <= arrays[name]) & (arrays[name] <= high)):
                 raise ValueError(f"{name} must be from {low} to {high}, got {arrays[name]!r}.")
         self.log_scale, self.rows, self.more, self.fewer = (array.copy() for array in arrays.values())
+
+
+def _widened(said: Predictions, factor: Array) -> Predictions:
+    """Return predictions with intervals that are stretched by a factor, and the density as it is if that can be."""
+    flat = as_components(said)
+    if flat is None:
+        return stretched(said, factor)
+    return replace(flat, stretch=flat.stretch * np.broadcast_to(factor, flat.shape))

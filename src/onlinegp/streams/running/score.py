@@ -34,7 +34,7 @@ class Rows:
     lower: Array
     upper: Array
     density: Array
-    pit: Array  # the probability that was given to a value of at most y
+    pit: Array  # the probability of which y is the predicted quantile
     size: NDArray[Any]
     scored: NDArray[np.bool_]
     predictions: Predictions
@@ -44,7 +44,7 @@ class Rows:
         """Ask the predictions for what is written and scored; NaN where either target or prediction is missing."""
         p = said.predictions
         scored = ~(np.isnan(y) | np.isnan(p.mean)) & said.known & counts
-        return cls(y, p.mean, p.std, *p.interval(level), p.log_density(y), p.cdf(y), said.size, scored, p)
+        return cls(y, p.mean, p.std, *p.interval(level), p.log_density(y), p.pit(y), said.size, scored, p)
 
     @classmethod
     def joined(cls, parts: Sequence[Rows]) -> Rows:
