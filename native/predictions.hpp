@@ -96,7 +96,8 @@ class Kinds {
     Vector variance_, at_center_;  // for scale one
 };
 
-// The predictions of n rows and p outputs. The stretch of a row only widens its intervals: see onlinegp.Conformal.
+// The predictions of n rows and p outputs. The stretch of a row only widens its intervals: see onlinegp.Conformal. It is
+// one, but for a Conformal and for what passes on its predictions.
 class Predictions {
   public:
     Predictions(const Kinds& kinds, int p) : kinds(kinds), p_(p) { resize(1); }

@@ -36,7 +36,6 @@ class Calibrated final : public Outer {
         for (int o = 0; o < p; o++) {
             const double factor = std::sqrt(total_[size_t(o)] / count_[size_t(o)]);
             stretch_around(kinds, in(i, o), in.moments(i, o).mean, factor, predicted(w)(i, o));
-            predicted(w).stretch(i, o) = in.stretch(i, o);
         }
     }
     void update(int64_t i, const double* y, Workspace& w) override {

@@ -41,7 +41,6 @@ class HeavyTailed final : public Outer {
                 row.mean[k] = moments.mean;
                 row.scale[k] = factor(part, o) * moments.std;
             }
-            out.stretch(i, o) = in.stretch(i, o);
         }
     }
     void update(int64_t i, const double* y, Workspace& w) override {

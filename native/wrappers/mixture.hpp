@@ -117,7 +117,9 @@ class Mixture final : public Node {
         if (gate_.power > 0 && count_[0] > 0) gate(i, weights.data(), weights.data() + m, w);
         for (int o = 0; o < p; o++) {
             Components out = predicted(w)(i, o);
+            double stretch = 0;
             for (size_t j = 0; j < m; j++) {
+                stretch += weights[j] * members_[j]->predicted(w).stretch(i, o);
                 const Components in = members_[j]->predicted(w)(i, o);
                 const int64_t K = members_[j]->kinds.count();
                 for (int64_t k = 0; k < K; k++) {
@@ -127,7 +129,7 @@ class Mixture final : public Node {
                 }
                 out = {out.weight + K, out.mean + K, out.scale + K};
             }
-            predicted(w).stretch(i, o) = 1;
+            predicted(w).stretch(i, o) = stretch;
         }
     }
 
