@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from agreement import deviation, observed
 
 import onlinegp as ogp
 from models import AFFINE, FEATURES, LINEAR, LOCAL, MODELS, STEPS, WRAPPED
@@ -29,7 +30,6 @@ from onlinegp.kernels import RBF, Matern32
 PATH = Path(__file__).parents[1] / "fixtures" / "recording.npz"
 N = 300
 ROWS = np.array([0, 1, 2, 6, *range(14, N, 15)])
-QUANTITIES = ("mean", "std", "log_density", "lower", "upper")
 ENGINES = ("native", "python") if available() else ("python",)
 TOLERANCE, ELSEWHERE = 1e-12, 1000.0  # where it was recorded; times as much with another instruction set or NumPy
 # Its kernels are where an optimizer stopped: the last bit of y moves what it predicts by 1e-9, that of others by 1e-14.
@@ -89,25 +89,17 @@ def made(name: str, engine: str) -> Any:
     return model.set_params(**{key: engine for key in model.get_params() if key.endswith("engine")})
 
 
-def observed(name: str, engine: str, change: float = 0.0) -> dict[str, np.ndarray]:
+def recordable(name: str, engine: str, change: float = 0.0) -> dict[str, np.ndarray]:
     """Return what is recorded of a model; with `change`, every y is multiplied by 1 + change or 1 - change."""
     X, y = stream(OUTPUTS.get(name, 1))
     if change:
         y = y * (1.0 + change * np.random.default_rng(0).choice([-1.0, 1.0], y.shape))
-    trace = ogp.run(made(name, engine), X, y)
-    lower, upper = trace.interval(0.95)
-    all_rows = {"mean": trace.mean, "std": trace.std, "log_density": trace.log_density, "lower": lower, "upper": upper}
-    if "Conformal" in name:
-        del all_rows["std"], all_rows["log_density"]
-    return {**{key: values[ROWS] for key, values in all_rows.items()}, "size": trace.size[ROWS]}
+    found = observed(made(name, engine), X, y)
+    return {key: found[key][ROWS] for key in ("size", *quantities(name))}
 
 
-def deviation(recorded: dict[str, np.ndarray], now: dict[str, np.ndarray]) -> float:
-    """Return the largest difference of any quantity, relative to the largest value of it; sizes have to be equal."""
-    if not np.array_equal(recorded["size"], now["size"]):
-        return np.inf
-    parts = [np.abs(now[key] - recorded[key]).max() / np.abs(recorded[key]).max() for key in recorded if key != "size"]
-    return float(max(parts))
+def quantities(name: str) -> tuple[str, ...]:
+    return ("mean", "lower", "upper") if "Conformal" in name else ("mean", "std", "log_density", "lower", "upper")
 
 
 # Files
@@ -121,14 +113,13 @@ def machine() -> str:
 
 def packed(name: str, engine: str) -> dict[str, np.ndarray]:
     """Return the arrays of a case as the file has them: one of numbers, one of sizes."""
-    found = observed(name, engine)
-    numbers = np.stack([found[key] for key in QUANTITIES if key in found])
+    found = recordable(name, engine)
+    numbers = np.stack([found[key] for key in quantities(name)])
     return {f"{name}/{engine}": numbers, f"{name}/{engine}/size": found["size"].astype(np.int16)}
 
 
 def recorded(file: Any, name: str, engine: str) -> dict[str, np.ndarray]:
-    keys = [key for key in QUANTITIES if "Conformal" not in name or key not in ("std", "log_density")]
-    numbers = dict(zip(keys, file[f"{name}/{engine}"], strict=True))
+    numbers = dict(zip(quantities(name), file[f"{name}/{engine}"], strict=True))
     return {**numbers, "size": file[f"{name}/{engine}/size"]}
 
 
@@ -155,8 +146,8 @@ def main() -> None:
     print(f"{'':<40} {'differs by':>12} {'one bit of y':>12}")
     with np.load(PATH) as file:
         for name, engine in cases():
-            now = observed(name, engine)
-            away, bit = deviation(recorded(file, name, engine), now), deviation(now, observed(name, engine, 2.0**-52))
+            now, nudged = recordable(name, engine), recordable(name, engine, change=2.0**-52)
+            away, bit = deviation(recorded(file, name, engine), now), deviation(now, nudged)
             print(f"{name + ', ' + engine:<40} {away:12.1e} {bit:12.1e}", flush=True)
 
 
