@@ -114,33 +114,39 @@ def test_pieces_with_a_copy_after_each_are_the_same_as_a_block(seeds, tmp_path):
 # Failures
 
 
-@contextmanager
-def failing_at_random(rng, model) -> Iterator[None]:
-    """Let a method of a layer of a model raise at one of its first calls."""
-    layer = rng.choice(np.array([*layers(model.learner), None], dtype=object)[:-1])
-    method = str(rng.choice([method for method in transactions.METHODS if hasattr(layer, method)]))
-    with failing(layer, method, int(rng.integers(1, 4)), after=bool(rng.random() < 0.5)):
-        yield
+def calls_within(model, learn) -> list[tuple[int, str, int]]:
+    """Learn, and return the calls that layers of a model got: number of the layer, method, number of the call."""
+    found: list[tuple[int, str]] = []
+
+    def noted(number: int, method: str, original):
+        return lambda *arguments: (found.append((number, method)), original(*arguments))[1]
+
+    for number, layer in enumerate(layers(model.learner)):
+        for method in filter(lambda method, layer=layer: hasattr(layer, method), transactions.METHODS):
+            setattr(layer, method, noted(number, method, getattr(layer, method)))
+    learn()
+    return [(number, method, found[: i + 1].count((number, method))) for i, (number, method) in enumerate(found)]
 
 
 def disturbed(rng, first, call, X, y) -> tuple[object, bool]:
     """Learn rows by a copy of a model, with a failure, an exception or a signal; return it, and whether one came."""
-    model, kind = copy.deepcopy(first), rng.choice(["layer", "layer", "event", "signal"])
-    learn = learn_rows(model, call, X, y)
-    if kind == "layer" or (kind == "signal" and not hasattr(signal, "setitimer")):
-        try:
-            with failing_at_random(rng, model):
+    model, rehearsal, kind = copy.deepcopy(first), copy.deepcopy(first), rng.choice(["layer", "event", "signal"])
+    learn, rehearse = learn_rows(model, call, X, y), learn_rows(rehearsal, call, X, y)
+    if kind == "layer" or not hasattr(signal, "setitimer"):
+        calls = calls_within(rehearsal, rehearse)
+        layer, method, number = calls[int(rng.integers(len(calls)))]
+        with failing(layers(model.learner)[layer], method, number, after=bool(rng.random() < 0.5)):
+            try:
                 learn()
-        except Injected:
-            return model, True
+            except Injected:
+                return model, True
         return model, False
-    again = learn_rows(copy.deepcopy(first), call, X, y)
     if kind == "event":
         events = Events()
-        events.during(again)
+        events.during(rehearse)
         return model, Events(int(rng.integers(1, events.count + 1))).during(learn)
     began = perf_counter()
-    again()
+    rehearse()
     return model, transactions.interrupted(learn, max(1e-6, rng.uniform(0.0, perf_counter() - began)))
 
 
@@ -160,4 +166,4 @@ def test_a_failing_call_leaves_all_layers_with_the_same_rows(seeds):
             if seen < len(X):
                 model.partial_fit(X[seen:], y[seen:])
                 assert assert_prefix(model, twin, X, y) == len(X)
-    assert came > len(seeds) // 4
+    assert came >= len(seeds) // 4  # of the signals, some come too late
