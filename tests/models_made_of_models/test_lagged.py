@@ -156,13 +156,13 @@ def test_bad_parameters_are_named(params, message):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"past": np.ones((9, 1))}, r"past must be float64 of shape \(4, 1\)"),
+        ({"past": np.ones((9, 1))}, "past must have a length of at most 4, got 9"),
         ({"past": np.ones((4, 2))}, r"past must be float64 of shape \(4, 1\)"),
         ({"past": 3.0}, "past must be"),
         ({"past": np.full((4, 1), np.inf)}, "past holds a value that is not finite"),
         ({"waiting_x": np.ones((2, 5))}, r"waiting_x must be float64 of shape \(2, 4\)"),
         ({"waiting_y": np.ones((9, 1))}, r"waiting_y must be float64 of shape \(2, 1\)"),
-        ({"waiting_y": np.ones((1, 1))}, r"waiting_x must be float64 of shape \(1, 4\)"),
+        ({"waiting_y": np.ones((1, 1))}, r"waiting_y must be float64 of shape \(2, 1\)"),
         ({"seen": 1.5}, "seen must be"),
         ({"more": 1}, "unknown entry 'more'"),
     ],

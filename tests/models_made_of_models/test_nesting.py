@@ -133,8 +133,8 @@ def a_model_of_models(header, depth):
         (lambda h: a_model_of_models(h, 200), "must be at most 100000|nested more than|does not describe|lacks"),
         (lambda h: h["model"]["params"].update(model={"model": {}}), "an object with a class"),
         (lambda h: h["model"]["params"].update(model=3), "model must be an estimator"),
-        (lambda h: h["learned"]["learned"].update({"model.nonsense": 1}), "unknown entry 'nonsense'"),
-        (lambda h: h["learned"]["learned"].pop("model.seen"), "lacks 'seen'"),
+        (lambda h: h["learned"]["learned"].update({"model.nonsense": 1}), r"unknown entry 'model\.nonsense'"),
+        (lambda h: h["learned"]["learned"].pop("model.seen"), r"lacks 'model\.seen'"),
     ],
 )
 def test_forged_files_are_refused_and_take_no_memory(change, message):

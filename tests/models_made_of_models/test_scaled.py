@@ -140,15 +140,15 @@ def test_bad_parameters_are_named(params, message):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"x_scale": np.array([0.0, 1.0])}, "x_scale must be positive"),
+        ({"x_scale": np.array([0.0, 1.0])}, "x_scale must be at least 1e-140"),
         ({"y_center": np.array([np.nan])}, "y_center holds a value that is not finite"),
         ({"y_scale": np.ones(2)}, r"y_scale must be float64 of shape \(1,\)"),
         ({"varies": np.ones(1)}, "varies must be bool"),
-        ({"x": np.ones((3, 2))}, r"x must be float64 of shape \(7, 2\)"),
+        ({"x": np.ones((3, 2))}, r"y must be float64 of shape \(3, 1\)"),
         ({"seen": -1}, "seen must be"),
-        ({"seen": 8}, r"x must be float64 of shape \(8, 2\)"),
+        ({"seen": 8}, "x must have 8 rows after 8 were learned, got 7"),
         ({"more": 1}, "unknown entry 'more'"),
-        ({"model.more": 1}, "unknown entry 'more'"),
+        ({"model.more": 1}, r"unknown entry 'model\.more'"),
     ],
 )
 def test_contents_that_do_not_fit_are_refused(wrong, message):

@@ -122,8 +122,8 @@ REFUSED = {
     "inner.total": [(np.zeros(3), r"inner.total must be positive, got 0.0"), (np.ones(2), "inner.total must be float")],
     "inner.rows": [(np.array([0, -1]), "inner.rows must be at least 0, got -1"), (np.zeros(2), "int64")],
     "rows": [(np.arange(4), "rows must have a length of at most 3, got 4")],
-    "other": [(1, "Inner has the unknown entry 'other'. It should have: total, rows")],  # the one without a prefix
-    "inner.other": [(1, "Inner has the unknown entry 'inner.other'")],
+    "other": [(1, "the state has the unknown entry 'other'. It should have: total, rows")],  # the one without a prefix
+    "inner.other": [(1, "the state has the unknown entry 'inner.other'")],
 }
 
 

@@ -60,8 +60,8 @@ class Compiled:
             plan = plan_of(self._learner)
             assert plan is not None
             core = _native.Tree(plan)
-            arrays = [(f"{path}{name}", own) for path, one in plan.walk() for name, own in one.fields.items()]
-            core.load({path: np.concatenate([array.ravel() for array in own]) for path, own in arrays})
+            arrays = [(f"{path}{name}", array) for path, one in plan.walk() for name, array in one.fields.items()]
+            core.load({path: array.ravel() for path, array in arrays})
             self._plan, self._arrays, self._before = plan, arrays, self._learner.seen
             self._counting = [(one.learner, one.learner.seen) for _, one in plan.walk() if "seen" in vars(one.learner)]
             self._degrees = tuple(core.degrees)
@@ -76,10 +76,8 @@ class Compiled:
         core = self._core
         if core is not None:
             saved = core.save()
-            for path, arrays in self._arrays:
-                ends = np.cumsum([array.size for array in arrays])[:-1]
-                for array, values in zip(arrays, np.split(saved[path], ends), strict=True):
-                    array[...] = values.reshape(array.shape)
+            for path, array in self._arrays:
+                array[...] = saved[path].reshape(array.shape)
             for learner, before in self._counting:
                 learner.seen = before + core.rows
         return self._learner

@@ -30,7 +30,7 @@ class Plan:
     kind: str
     learner: Any
     numbers: Mapping[str, Constant] = field(default_factory=dict)
-    fields: Mapping[str, list[Array]] = field(default_factory=dict)
+    fields: Mapping[str, Array] = field(default_factory=dict)
     inside: Mapping[str, Plan] = field(default_factory=dict)
     model: Callable[[], Any] | None = None
 
@@ -44,6 +44,12 @@ class Plan:
         """The numbers and vectors as lists, with the number of features."""
         named = {"features": float(self.learner.features), **self.numbers} if self.model is None else self.numbers
         return {name: np.atleast_1d(np.asarray(value, dtype=np.float64)).tolist() for name, value in named.items()}
+
+    @property
+    def components(self) -> int:
+        """How many components its predictions have."""
+        own = len(self.constants["degrees"]) if "degrees" in self.numbers else 0
+        return own + (sum(plan.components for plan in self.inside.values()) if self.inside else 1)
 
     def walk(self, path: str = "") -> Iterator[tuple[str, Plan]]:
         """Yield this plan and those inside, with their paths, such as "model."."""
@@ -62,7 +68,7 @@ def around(
     kind: str,
     learner: Any,
     numbers: Mapping[str, Constant],
-    fields: Mapping[str, Array | list[Array]],
+    fields: Mapping[str, Array],
     inside: Mapping[str, Any],
 ) -> Plan | None:
     """Return the plan of a learner around others; None if one of them has none, or if its class is derived."""
@@ -72,5 +78,4 @@ def around(
     if any(plan is None for plan in plans.values()):
         return None
     known = {name: plan for name, plan in plans.items() if plan is not None}
-    arrays = {name: one if isinstance(one, list) else [one] for name, one in fields.items()}
-    return Plan(kind, learner, numbers, arrays, known)
+    return Plan(kind, learner, numbers, fields, known)

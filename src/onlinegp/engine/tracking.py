@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.checks import Array, stored_array
+from onlinegp.checks import Array
 from onlinegp.native import native as compiled_module
 
 FAR = 100.0  # z^2 / scale of a row counts up to this: an outlier widens what follows by a factor, not without bound
@@ -119,11 +119,10 @@ def shares_of(log_weights: Array) -> Array:
     return fading_weights(np.zeros((1, len(log_weights))), 1.0, log_weights.copy())[0]
 
 
-def stored_log_weights(log_weights: Any, shape: tuple[int, ...]) -> Array:
-    """Return stored log weights, the largest of which must be zero, or refuse them."""
-    if not np.all(stored_array("log_weights", log_weights, shape).max(axis=-1) == 0.0):
+def check_log_weights(log_weights: Array) -> None:
+    """Refuse stored log weights the largest of which is not zero."""
+    if not np.all(log_weights.max(axis=-1) == 0.0):
         raise ValueError(f"the largest of log_weights must be 0, got {log_weights!r}.")
-    return log_weights.copy()
 
 
 @dataclass(frozen=True)

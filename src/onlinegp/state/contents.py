@@ -24,10 +24,10 @@ class WithFields:
     ----------
     fields : the fields by name, in the order in which they are stored
     compact_fields : those of a compact dump, if it has others
-    lengths : by name, the free lengths in shapes, and the attribute that bounds each of them; None for no bound
+    lengths : by name, the free lengths in shapes, and the bound of each: a number, the name of an attribute, or None
     """
 
-    lengths: Mapping[str, str | None] = {}
+    lengths: Mapping[str, int | str | None] = {}
 
     @property
     def fields(self) -> Fields:
@@ -100,7 +100,7 @@ def check_contents(learner: Any, contents: Contents, path: str = "") -> Values:
         return contents
     compact = owner.compact_fields
     fields = compact if compact is not None and contents.keys() == compact.keys() else _fields(owner)
-    own, inside = _split(fields, contents, path, type(owner).__name__)
+    own, inside = _split(fields, contents, path)
     values, sizes = {}, _Sizes(owner)
     for name in sorted(own, key=lambda name: fields[name].kind != "integer"):  # which shapes may be made of
         field = fields[name]
@@ -137,7 +137,7 @@ def _prefix(name: str, field: Field) -> str:
     return f"{name}." if field.prefix is None else field.prefix
 
 
-def _split(fields: Fields, contents: Contents, path: str, owner: str) -> tuple[Contents, dict[str, Contents]]:
+def _split(fields: Fields, contents: Contents, path: str) -> tuple[Contents, dict[str, Contents]]:
     """Return the contents of the fields, and those of each learner inside; refuse other names, and missing ones."""
     own = {name: contents[name] for name, field in fields.items() if name in contents and field.kind != "learner"}
     inside: dict[str, Contents] = {name: {} for name, field in fields.items() if field.kind == "learner"}
@@ -146,11 +146,11 @@ def _split(fields: Fields, contents: Contents, path: str, owner: str) -> tuple[C
             continue
         child = next((name for name in inside if key.startswith(_prefix(name, fields[name]))), None)
         if child is None:
-            raise ValueError(f"{owner} has the unknown entry {path + key!r}. It should have: {', '.join(fields)}.")
+            raise ValueError(f"the state has the unknown entry {path + key!r}. It should have: {', '.join(fields)}.")
         inside[child][key.removeprefix(_prefix(child, fields[child]))] = value
     for name in fields:
         if name not in own and name not in inside:
-            raise ValueError(f"{owner} lacks {path + name!r}. It has: {', '.join(sorted(contents))}.")
+            raise ValueError(f"the state lacks {path + name!r}. It has: {', '.join(sorted(contents))}.")
     return own, inside
 
 
@@ -177,7 +177,8 @@ class _Sizes:
         if size in self.known:
             return self.known[size]
         if size not in self._learner.lengths:
-            return int(getattr(self._learner, size))
+            own = getattr(self._learner, size)
+            return own if isinstance(own, int) else len(own)
         most = self.bound(self._learner.lengths[size])
         if most is not None and found > most:
             raise ValueError(f"{name} must have a length of at most {most}, got {found}.")

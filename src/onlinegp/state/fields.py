@@ -5,7 +5,8 @@ A shape is given by names::
     fields = {"seen": integer(), "weights": array("size", "outputs"), "variance": array("outputs", least=0.0)}
 
 A name in a shape is that of an integer field, of a free length (`WithFields.lengths`), or else of an attribute of the
-learner, such as `features`. A bound of a range is a number or the name of an attribute, where None is no bound.
+learner: a number such as `features`, or something that has a length. A bound of a range is a number or the name of an
+attribute, where None is no bound.
 """
 
 from __future__ import annotations

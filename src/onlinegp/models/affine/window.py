@@ -36,7 +36,7 @@ class Window(WithFields):
         "F": array("n", "outputs"),
         "count": integer(),
     }
-    lengths: Mapping[str, str | None] = {"n": "length"}
+    lengths: Mapping[str, int | str | None] = {"n": "length"}
 
     def __init__(self, engine: str, kernel: Kernel, features: int, outputs: int, length: int) -> None:
         self.length, self.features, self.outputs = length, features, outputs

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.checks import Array, stored_names
+from onlinegp.checks import Array
 from onlinegp.engine.compiled import readable
-from onlinegp.learner import Contents, Learner, Sizes, inside, nested
+from onlinegp.learner import Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.predictions import Components, Gaussian, Predictions
+from onlinegp.state import Fields, WithFields, learner
 
 ROWS = 10_000  # of which predictions are held in memory where nobody asks for them
-NAME = "model"  # of what is inside, in parameters and contents
+INSIDE: Fields = {"model": learner(attribute="inner")}  # the field of what is inside
 
 
 class OuterRegressor(OnlineRegressor):
@@ -62,7 +63,7 @@ class OuterRegressor(OnlineRegressor):
         raise TypeError(f"model must be an estimator of onlinegp, got {self.model!r}. {remedy}")
 
 
-class OuterLearner(ABC):
+class OuterLearner(WithFields, ABC):
     """A learner that holds another one, `inner`."""
 
     inner: Learner
@@ -97,24 +98,6 @@ class OuterLearner(ABC):
 
     def predict_one(self, x: object) -> tuple[float, float] | None:
         return None
-
-    @abstractmethod
-    def dump(self) -> Contents: ...
-
-    def dump_compact(self) -> Contents:
-        own = {name: value for name, value in self.dump().items() if not name.startswith(f"{NAME}.")}
-        return own | nested(NAME, self.inner.dump_compact())
-
-    def _dump(self, own: Contents) -> Contents:
-        """Return contents with those of the inner learner."""
-        return own | nested(NAME, self.inner.dump())
-
-    def _own(self, contents: Contents, names: tuple[str, ...]) -> Contents:
-        """Let the inner learner continue from its part of the contents; return the others, which have these names."""
-        own = {name: value for name, value in contents.items() if not name.startswith(f"{NAME}.")}
-        stored_names(own, names, type(self).__name__)
-        self.inner.load(inside(NAME, contents))
-        return own
 
 
 class SpreadLearner(OuterLearner):

@@ -7,14 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from onlinegp.checks import Array, positive, stored_array
+from onlinegp.checks import Array, positive
 from onlinegp.engine.plan import Plan, around
 from onlinegp.engine.tracking import FAR, TINY, fading_scales, keep_of
-from onlinegp.learner import Contents, Learner
+from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.base import NAME, OuterRegressor, SpreadLearner, stretched
+from onlinegp.models.combined.base import INSIDE, OuterRegressor, SpreadLearner, stretched
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
+from onlinegp.state import array
 
 START = 20.0  # rows that the first scale, one, counts for
 
@@ -90,18 +91,15 @@ class FadingScale:
         """Return the constants of its compiled twin."""
         return {"keep": self.keep, "far": FAR, "tiny": TINY}
 
-    def dump(self) -> Contents:
-        return {"total": self.total.copy(), "count": self.count.copy()}
-
-    def load(self, total: Array, count: Array) -> None:
-        for name, old, new in (("total", self.total, total), ("count", self.count, count)):
-            if not np.all(stored_array(name, new, old.shape) > 0.0):
-                raise ValueError(f"{name} must be positive, got {new!r}.")
-        self.total, self.count = total.copy(), count.copy()
-
 
 class CalibratedLearner(SpreadLearner):
     """The factors of the inner learner's variances."""
+
+    fields = {
+        "total": array("outputs", positive=True, attribute="scale.total"),
+        "count": array("outputs", positive=True, attribute="scale.count"),
+        **INSIDE,
+    }
 
     def __init__(self, inner: Learner, keep: float) -> None:
         super().__init__(inner)
@@ -114,13 +112,8 @@ class CalibratedLearner(SpreadLearner):
         return stretched(said, np.sqrt(self.scale.now()))
 
     def plan(self) -> Plan | None:
-        return around("calibrated", self, self.scale.rule(), {"total": self.scale.total, "count": self.scale.count}, {NAME: self.inner})
-
-    def dump(self) -> Contents:
-        return self._dump(self.scale.dump())
-
-    def load(self, contents: Contents) -> None:
-        self.scale.load(**self._own(contents, ("total", "count")))
+        fields = {"total": self.scale.total, "count": self.scale.count}
+        return around("calibrated", self, self.scale.rule(), fields, {"model": self.inner})
 
 
 def squared(said: Predictions, Y: Array) -> Array:

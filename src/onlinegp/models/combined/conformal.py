@@ -7,18 +7,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from onlinegp.checks import Array, positive, probability, stored_array
+from onlinegp.checks import Array, positive, probability
 from onlinegp.engine.plan import Plan, around
 from onlinegp.engine.tracking import ALARM, MOST_ROWS, WIDEST, StretchRule, tracked_stretch
-from onlinegp.learner import Contents, Learner
+from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.base import NAME, OuterRegressor, SpreadLearner, stretched
+from onlinegp.models.combined.base import INSIDE, OuterRegressor, SpreadLearner, stretched
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
 from onlinegp.predictions.base import WIDE
 from onlinegp.predictions.mixture import as_components
-
-STATE = {"log_scale": (-WIDEST, WIDEST), "rows": (0.0, MOST_ROWS), "more": (0.0, ALARM), "fewer": (0.0, ALARM)}
+from onlinegp.state import array
 
 
 @parameters
@@ -92,6 +91,14 @@ class ConformalLearner(SpreadLearner):
     more, fewer : evidence for more and for fewer misses than there should be, in nats
     """
 
+    fields = {
+        "log_scale": array("outputs", least=-WIDEST, most=WIDEST),
+        "rows": array("outputs", least=0.0, most=MOST_ROWS),
+        "more": array("outputs", least=0.0, most=ALARM),
+        "fewer": array("outputs", least=0.0, most=ALARM),
+        **INSIDE,
+    }
+
     def __init__(self, inner: Learner, level: float, step: float) -> None:
         super().__init__(inner)
         self.level, self.rule = level, StretchRule.at(level, step)
@@ -129,19 +136,9 @@ class ConformalLearner(SpreadLearner):
         return (np.abs(p - 0.5) > 0.5 * self.level).astype(np.float64)
 
     def plan(self) -> Plan | None:
-        fields = {name: getattr(self, name) for name in STATE}
-        return around("conformal", self, {"level": self.level, "rule": self.rule.constants}, fields, {NAME: self.inner})
-
-    def dump(self) -> Contents:
-        return self._dump({name: getattr(self, name).copy() for name in STATE})
-
-    def load(self, contents: Contents) -> None:
-        own = self._own(contents, tuple(STATE))
-        arrays = {name: stored_array(name, own[name], self.log_scale.shape) for name in STATE}
-        for name, (low, high) in STATE.items():
-            if not np.all((low <= arrays[name]) & (arrays[name] <= high)):
-                raise ValueError(f"{name} must be from {low} to {high}, got {arrays[name]!r}.")
-        self.log_scale, self.rows, self.more, self.fewer = (array.copy() for array in arrays.values())
+        numbers = {"level": self.level, "rule": self.rule.constants}
+        fields = {name: getattr(self, name) for name in ("log_scale", "rows", "more", "fewer")}
+        return around("conformal", self, numbers, fields, {"model": self.inner})
 
 
 def _widened(said: Predictions, factor: Array) -> Predictions:

@@ -7,15 +7,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from onlinegp.checks import Array, count, stored_array, stored_number
+from onlinegp.checks import Array, count
 from onlinegp.engine.tracking import fading_scales
-from onlinegp.learner import Contents, Learner, Sizes
+from onlinegp.learner import Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.calibrated import FadingScale, squared
-from onlinegp.models.combined.lagged import WIDEST, Lagged, LaggedLearner, UnboundedError, stored_length
+from onlinegp.models.combined.lagged import WIDEST, Lagged, LaggedLearner, UnboundedError
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.predictions.samples import Samples
+from onlinegp.state import Values, array, integer, integers
 
 PATHS = 20  # futures of a forecast that is checked
 OPEN = 5  # forecasts that wait for what comes at a time, at most
@@ -106,10 +107,21 @@ class Forecaster(Lagged):
 class ForecasterLearner(LaggedLearner):
     """A learner with lags, forecasts that wait for what comes, and the fading means of their squared errors by step."""
 
+    fields = {
+        **LaggedLearner.fields,
+        "total": array("entries", positive=True, attribute="scale.total"),
+        "count": array("entries", positive=True, attribute="scale.count"),
+        "due": integer(attribute="_due"),
+        "ages": integers("open", least=0, attribute="_ages"),
+        "mean": array("open", "steps", "outputs", attribute="_mean"),
+        "std": array("open", "steps", "outputs", least=0.0, attribute="_std"),
+    }
+    lengths = {**LaggedLearner.lengths, "open": OPEN}
+
     def __init__(self, inner: Learner, features: int, lags: int, horizon: int, steps: int, after: int) -> None:
         super().__init__(inner, features, lags, horizon)
-        self.steps = steps
-        self.scale = FadingScale(steps * self.outputs, KEEP)  # all outputs at the first step, then at the second, ...
+        self.steps, self.entries = steps, steps * self.outputs
+        self.scale = FadingScale(self.entries, KEEP)  # all outputs at the first step, then at the second, ...
         self._due = after  # rows after which the next forecast begins
         self._ages: Sizes = np.empty(0, dtype=np.int64)  # of the open forecasts: the steps that have come, oldest first
         self._mean, self._std = np.empty((2, 0, steps, self.outputs))
@@ -184,20 +196,7 @@ class ForecasterLearner(LaggedLearner):
         """Leave all open forecasts."""
         self._ages, self._mean, self._std = self._ages[:0], self._mean[:0], self._std[:0]
 
-    def dump(self) -> Contents:
-        own = {"due": self._due, "ages": self._ages.copy(), "mean": self._mean.copy(), "std": self._std.copy()}
-        return super().dump() | self.scale.dump() | own
-
-    def load(self, contents: Contents) -> None:
-        own: Contents = {name: contents.get(name) for name in ("total", "count", "due", "ages", "mean", "std")}
-        super().load({name: value for name, value in contents.items() if name not in own})
-        self.scale.load(own["total"], own["count"])
-        self._due = stored_number("due", own["due"], int)
-        ages = stored_array("ages", own["ages"], (stored_length(own["ages"], OPEN),), np.int64)
-        if not np.all((ages >= 0) & (ages < self.steps)) or not np.all(np.diff(ages) < 0):
+    def check(self, values: Values) -> None:
+        ages = values["ages"]
+        if not (np.all(ages < self.steps) and np.all(np.diff(ages) < 0)):
             raise ValueError(f"ages must decrease, from less than {self.steps} to 0 or more, got {ages!r}.")
-        shape = (len(ages), self.steps, self.outputs)
-        mean, std = (stored_array(name, own[name], shape) for name in ("mean", "std"))
-        if not np.all(std >= 0.0):
-            raise ValueError(f"std must be at least 0, got {std.min()}.")
-        self._ages, self._mean, self._std = ages.copy(), mean.copy(), std.copy()

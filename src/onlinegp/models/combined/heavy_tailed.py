@@ -9,17 +9,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from onlinegp.checks import Array, fraction, positive, stored_array
+from onlinegp.checks import Array, fraction, positive
 from onlinegp.engine.plan import Plan, around
-from onlinegp.engine.tracking import fading_weights, keep_of, shares_of, stored_log_weights, weights_rule
-from onlinegp.learner import Contents, Learner
+from onlinegp.engine.tracking import check_log_weights, fading_weights, keep_of, shares_of, weights_rule
+from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.base import NAME, OuterRegressor, SpreadLearner, stretched
+from onlinegp.models.combined.base import INSIDE, OuterRegressor, SpreadLearner, stretched
 from onlinegp.models.combined.calibrated import FadingScale, squared
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Components, Gaussian, MixtureOf, Predictions, StudentT
 from onlinegp.predictions.components import log_of_sum
 from onlinegp.predictions.mixture import as_components
+from onlinegp.state import Values, array
 
 
 @parameters
@@ -102,12 +103,21 @@ class HeavyTailed(OuterRegressor):
 class HeavyTailedLearner(SpreadLearner):
     """A scale for each component, and the log weights of the components, (outputs, components)."""
 
+    fields = {
+        "log_weights": array("outputs", "scales"),
+        "total": array("scales", "outputs", positive=True),
+        "count": array("scales", "outputs", positive=True),
+        **INSIDE,
+    }
+
     def __init__(self, inner: Learner, degrees: tuple[float, ...], keep: float, fade: float) -> None:
         super().__init__(inner)
         self.degrees, self.fade = degrees, fade
         unit = [FadingScale(inner.outputs, keep, first=(nu - 2.0) / nu, degrees=nu) for nu in degrees]  # variance one
         self.scales = [FadingScale(inner.outputs, keep), *unit]
+        self.total, self.count = (np.array([getattr(one, name) for one in self.scales]) for name in ("total", "count"))
         self.log_weights = np.zeros((inner.outputs, len(self.scales)))
+        self.rebuild()
 
     def along(self, said: Predictions, Y: Array, before: int) -> Predictions:
         Z2 = squared(said, Y)
@@ -152,22 +162,15 @@ class HeavyTailedLearner(SpreadLearner):
 
     def plan(self) -> Plan | None:
         numbers = {"degrees": self.degrees, **self.scales[0].rule(), **weights_rule(self.fade)}
-        fields = {name: [getattr(scale, name) for scale in self.scales] for name in ("total", "count")}
-        return around("heavy tailed", self, numbers, {**fields, "log_weights": self.log_weights}, {NAME: self.inner})
+        fields = {"total": self.total, "count": self.count, "log_weights": self.log_weights}
+        return around("heavy tailed", self, numbers, fields, {"model": self.inner})
 
-    def dump(self) -> Contents:
-        own = {"log_weights": self.log_weights.copy()}
-        for name in ("total", "count"):
-            own[name] = np.array([scale.dump()[name] for scale in self.scales])
-        return self._dump(own)
+    def check(self, values: Values) -> None:
+        check_log_weights(values["log_weights"])
 
-    def load(self, contents: Contents) -> None:
-        own = self._own(contents, ("log_weights", "total", "count"))
-        shape = len(self.scales), self.outputs
-        total, count = stored_array("total", own["total"], shape), stored_array("count", own["count"], shape)
-        for k, scale in enumerate(self.scales):
-            scale.load(total[k], count[k])
-        self.log_weights = stored_log_weights(own["log_weights"], self.log_weights.shape)
+    def rebuild(self) -> None:
+        for scale, total, count in zip(self.scales, self.total, self.count, strict=True):
+            scale.total, scale.count = total, count
 
 
 def _shared(weights: Array, inner: Array) -> Array:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlinegp.checks import LARGEST, Array, count, stored_array, stored_number
+from onlinegp.checks import LARGEST, Array, count
 from onlinegp.engine.plan import Plan, around
 from onlinegp.lags import windows
-from onlinegp.learner import Contents, Learner, Sizes
+from onlinegp.learner import Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.base import NAME, OuterLearner, OuterRegressor, is_gaussian, learn_single, single
+from onlinegp.models.combined.base import INSIDE, OuterLearner, OuterRegressor, is_gaussian, learn_single, single
 from onlinegp.models.combined.moments import like_so_far
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.predictions.samples import Samples, draw
+from onlinegp.state import Fields, array, integer
 
 WIDEST = 100_000  # inputs of the model inside
 
@@ -154,12 +156,22 @@ class UnboundedError(ValueError):
 class LaggedLearner(OuterLearner):
     """Holds the last values of y, and the rows that a longer horizon does not let the inner learner know yet."""
 
+    fields: Fields = {
+        "past": array("known", "outputs", attribute="_past"),
+        "waiting_x": array("waiting", "width", attribute="_waiting_x"),
+        "waiting_y": array("waiting", "outputs", attribute="_waiting_y"),
+        "seen": integer(),
+        **INSIDE,
+    }
+    lengths: Mapping[str, int | str | None] = {"known": "memory", "waiting": "delay"}
+
     def __init__(self, inner: Learner, features: int, lags: int, horizon: int) -> None:
         self.inner, self.features, self.lags, self.horizon, self.seen = inner, features, lags, horizon, 0
         self.width, self.outputs = inner.features, inner.outputs
         self.memory = lags + horizon - 1 if lags else 0  # values that the next row may need
         self._past = np.empty((0, self.outputs))  # the last of them, oldest first
-        self._waiting = np.empty((0, self.width)), np.empty((0, self.outputs))
+        self.delay = horizon - 1  # rows that wait, at most
+        self._waiting_x, self._waiting_y = np.empty((0, self.width)), np.empty((0, self.outputs))
 
     @property
     def together(self) -> int:
@@ -172,12 +184,12 @@ class LaggedLearner(OuterLearner):
             done = max(0, len(inputs) - self.horizon + 1)
             if done:
                 self.inner.learn(inputs[:done], targets[:done])
-            self._waiting = inputs[done:].copy(), targets[done:].copy()
+            self._waiting_x, self._waiting_y = inputs[done:].copy(), targets[done:].copy()
         self._move_on(Y)
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
         early, inputs = self._inputs(X, Y)
-        prior = early if self.inner.seen else early + self.horizon - len(self._waiting[0])  # until a row is learned
+        prior = early if self.inner.seen else early + self.horizon - len(self._waiting_x)  # until a row is learned
         said = self._by_prior(X, Y, min(prior, len(X)))
         size = np.full(len(X), self.inner.size, dtype=np.int64)
         if len(inputs):
@@ -189,7 +201,7 @@ class LaggedLearner(OuterLearner):
     def _run(self, inputs: Array, Y: Array) -> tuple[Predictions, Sizes]:
         if self.horizon == 1:
             return self.inner.run(inputs, Y)
-        first = len(self._waiting[0])
+        first = len(self._waiting_x)
         inputs, targets = self._with_waiting(inputs, Y)
         gaussian, done = is_gaussian(self.inner, inputs), 0
         said, size = [], np.empty(len(Y), dtype=np.int64)
@@ -203,7 +215,7 @@ class LaggedLearner(OuterLearner):
                 learn_single(self.inner, inputs[done], _plain(targets[done]))
                 done += 1
             size[i - first] = self.inner.size
-        self._waiting = inputs[done:].copy(), targets[done:].copy()
+        self._waiting_x, self._waiting_y = inputs[done:].copy(), targets[done:].copy()
         return Gaussian(mean, std) if gaussian else Predictions.joined(said), size
 
     def predict(self, X: Array) -> Predictions:
@@ -254,24 +266,11 @@ class LaggedLearner(OuterLearner):
     def plan(self) -> Plan | None:
         if self.horizon > 1:
             return None
-        return around("lagged", self, {"lags": float(self.lags)}, {"past": self._past}, {NAME: self.inner})
+        return around("lagged", self, {"lags": float(self.lags)}, {"past": self._past}, {"model": self.inner})
 
     def steady_after(self, Y: Array | None) -> int:
         """Return after how many rows all lags are known and a row was learned; zero if that is so."""
         return 0 if not self.lags else max(self.memory - len(self._past), 0 if self.inner.seen else 1)
-
-    def dump(self) -> Contents:
-        inputs, targets = self._waiting
-        own = {"past": self._past.copy(), "waiting_x": inputs.copy(), "waiting_y": targets.copy(), "seen": self.seen}
-        return self._dump(own)
-
-    def load(self, contents: Contents) -> None:
-        own = self._own(contents, ("past", "waiting_x", "waiting_y", "seen"))
-        self.seen = stored_number("seen", own["seen"], int)
-        self._past = stored_array("past", own["past"], (stored_length(own["past"], self.memory), self.outputs)).copy()
-        waiting = stored_length(own["waiting_y"], self.horizon - 1)
-        inputs = stored_array("waiting_x", own["waiting_x"], (waiting, self.width))
-        self._waiting = inputs.copy(), stored_array("waiting_y", own["waiting_y"], (waiting, self.outputs)).copy()
 
     # Inside
 
@@ -310,7 +309,7 @@ class LaggedLearner(OuterLearner):
     def _with_waiting(self, inputs: Array, Y: Array) -> tuple[Array, Array]:
         if self.horizon == 1:
             return inputs, Y
-        return np.concatenate([self._waiting[0], inputs]), np.concatenate([self._waiting[1], Y])
+        return np.concatenate([self._waiting_x, inputs]), np.concatenate([self._waiting_y, Y])
 
     def _move_on(self, Y: Array) -> None:
         self.seen += len(Y)
@@ -327,8 +326,3 @@ class LaggedLearner(OuterLearner):
 def _plain(y: Array) -> Any:
     """Return the value of one output as a number."""
     return y.item() if len(y) == 1 else y
-
-
-def stored_length(array: Any, most: int) -> int:
-    """Return the length of a stored array, or `most` for one that is longer, which then does not fit."""
-    return min(len(array), most) if isinstance(array, np.ndarray) and array.ndim else most

@@ -9,26 +9,27 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlinegp.checks import Array, fraction, non_negative, stored_array, stored_names, stored_number
+from onlinegp.checks import Array, fraction, non_negative
 from onlinegp.engine import thread_count
 from onlinegp.engine.plan import Plan, around
 from onlinegp.engine.tracking import (
     LEAST,
+    check_log_weights,
     fading_means,
     fading_weights,
     keep_of,
     shares_of,
-    stored_log_weights,
     weights_rule,
 )
-from onlinegp.learner import Contents, Learner, Sizes, inside, nested
+from onlinegp.learner import Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import ROWS
-from onlinegp.models.combined.shared import predict_member, run_member, share_rows
+from onlinegp.models.combined.shared import check_shared, predict_member, run_member, share_rows
 from onlinegp.models.combined.together import FEW, in_blocks, together
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Components, Predictions
 from onlinegp.predictions.mixture import mix
+from onlinegp.state import Fields, Values, WithFields, array, integer, learner
 
 HALF_LIFE = 100.0  # rows, of how sure a member usually is
 LEAST_SURE = 300.0  # the log of the largest standard deviation that is told from others
@@ -186,7 +187,7 @@ class Mixture(OnlineRegressor):
         return first.astype(np.float64) - first.max()
 
 
-class MixtureLearner:
+class MixtureLearner(WithFields):
     """Learners by name, their log weights, the largest of which is zero, and how sure they usually are."""
 
     def __init__(self, members: dict[str, Learner], fade: float, log_weights: Array, gate: float = 0.0) -> None:
@@ -285,7 +286,10 @@ class MixtureLearner:
     def plan(self) -> Plan | None:
         numbers = weights_rule(self.fade) | {"gate": self.gate, "usual_keep": self._keep, "largest": LEAST_SURE}
         fields = {"log_weights": self.log_weights, "total": self._total, "count": self._count}
-        return around("mixture", self, {**numbers, "threads": float(thread_count())}, fields, self.members)
+        plan = around("mixture", self, {**numbers, "threads": float(thread_count())}, fields, self.members)
+        if plan is not None:
+            self._sizes = [member.components for member in plan.inside.values()]
+        return plan
 
     def begin_series(self) -> None:
         for member in self.members.values():
@@ -297,30 +301,25 @@ class MixtureLearner:
     def predict_one(self, x: object) -> tuple[float, float] | None:
         return None
 
-    def dump(self) -> Contents:
-        return self._dump({name: member.dump() for name, member in self.members.items()})
+    @property
+    def fields(self) -> Fields:
+        return {
+            "log_weights": array("members"),
+            "seen": integer(),
+            "total": array("members", attribute="_total"),
+            "count": array("members", least=0.0, attribute="_count"),
+            **{name: learner() for name in self.members},
+        }
 
-    def dump_compact(self) -> Contents:
-        return self._dump({name: member.dump_compact() for name, member in self.members.items()})
+    def children(self) -> dict[str, Learner]:
+        return self.members
 
-    def _dump(self, members: dict[str, Contents]) -> Contents:
-        contents: Contents = {"log_weights": self.log_weights.copy(), "seen": self.seen}
-        contents |= {"total": self._total.copy(), "count": self._count.copy()}
-        for name, learned in members.items():
-            contents |= nested(name, learned)
-        return contents
-
-    def load(self, contents: Contents) -> None:
-        own = {name: value for name, value in contents.items() if name.partition(".")[0] not in self.members}
-        stored_names(own, ("log_weights", "seen", "total", "count"), "Mixture")
-        log_weights = stored_log_weights(own["log_weights"], (len(self.members),))
-        total, count = (stored_array(name, own[name], log_weights.shape) for name in ("total", "count"))
-        if not (np.all(count >= 0.0) and np.all(np.abs(total) <= LEAST_SURE * (count + 1e-9))):
+    def check(self, values: Values) -> None:
+        check_log_weights(values["log_weights"])
+        total, count = values["total"], values["count"]
+        if not np.all(np.abs(total) <= LEAST_SURE * (count + 1e-9)):
             raise ValueError(f"total and count must be a sum of logarithms and its weight, got {total!r}, {count!r}.")
-        self.seen = stored_number("seen", own["seen"], int)
-        for name in (*self._running, *self._shared):  # rows that are shared, after those whose they are
-            self.members[name].load(inside(name, contents))
-        self.log_weights, self._total, self._count = log_weights, total.copy(), count.copy()
+        check_shared(self._shared, values)
 
 
 def _log_std(said: tuple[Predictions, ...]) -> Array:

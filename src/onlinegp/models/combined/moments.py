@@ -15,7 +15,7 @@ LIMIT = 0.5 * LARGEST  # of a magnitude in standard units
 TINY = 1e-140  # deviations below this are taken for none: dividing by them would overflow
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Scale:
     """Columns in other units: (x - center) / scale, one center and one positive scale for each column."""
 

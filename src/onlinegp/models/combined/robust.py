@@ -9,9 +9,9 @@ import numpy as np
 
 from onlinegp.checks import LARGEST, Array, positive
 from onlinegp.engine.plan import Plan, around
-from onlinegp.learner import Contents, Learner, Sizes, run_by_row
+from onlinegp.learner import Learner, Sizes, run_by_row
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.base import NAME, OuterLearner, OuterRegressor, is_gaussian, learn_single, single
+from onlinegp.models.combined.base import INSIDE, OuterLearner, OuterRegressor, is_gaussian, learn_single, single
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Gaussian, Predictions
 
@@ -57,6 +57,8 @@ class Robust(OuterRegressor):
 
 class RobustLearner(OuterLearner):
     """Learns what its inner learner lets it believe of each row."""
+
+    fields = INSIDE
 
     def __init__(self, inner: Learner, bound: float) -> None:
         self.inner, self.bound = inner, bound
@@ -109,10 +111,5 @@ class RobustLearner(OuterLearner):
         return self.inner.predict_one(x)
 
     def plan(self) -> Plan | None:
-        return around("robust", self, {"bound": self.bound}, {}, {NAME: self.inner})
+        return around("robust", self, {"bound": self.bound}, {}, {"model": self.inner})
 
-    def dump(self) -> Contents:
-        return self._dump({})
-
-    def load(self, contents: Contents) -> None:
-        self._own(contents, ())

@@ -9,14 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlinegp.checks import LARGEST, Array, count, stored_array, stored_number
+from onlinegp.checks import LARGEST, Array, count
 from onlinegp.engine.plan import Plan, around
-from onlinegp.learner import Contents, Learner, Sizes
+from onlinegp.learner import Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.base import NAME, OuterLearner, OuterRegressor
+from onlinegp.models.combined.base import INSIDE, OuterLearner, OuterRegressor
 from onlinegp.models.combined.moments import CONSTANT, LIMIT, TINY, Scale, like_so_far, moments, own_size
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
+from onlinegp.state import Values, array, flags, integer, points
 
 FEW = 5  # rows before the first scale
 
@@ -119,6 +120,19 @@ def _given(name: str, center: Any, scale: Any, width: int, what: str) -> Scale |
 class ScaledLearner(OuterLearner):
     """Scales, an inner learner in their units, and the rows that they are found from."""
 
+    fields = {
+        "seen": integer(),
+        "varies": flags("outputs", attribute="_varies"),
+        "x": points("kept", attribute="_X"),
+        "y": array("kept", "outputs", attribute="_Y"),
+        "x_center": array("features", least=-LARGEST, most=LARGEST, attribute="_x.center"),
+        "x_scale": array("features", least=TINY, most=LARGEST, attribute="_x.scale"),
+        "y_center": array("outputs", least=-LARGEST, most=LARGEST, attribute="_y.center"),
+        "y_scale": array("outputs", least=TINY, most=LARGEST, attribute="_y.scale"),
+        **INSIDE,
+    }
+    lengths = {"kept": None}
+
     def __init__(
         self, model: OnlineRegressor, features: int, outputs: int, rows: int, x: Scale | None, y: Scale | None
     ) -> None:
@@ -128,7 +142,7 @@ class ScaledLearner(OuterLearner):
         self._x_given, self._y_given = x is not None, y is not None
         self._x, self._y = x or Scale.none(features), y or Scale.none(outputs)
         self._varies = np.full(outputs, self._y_given)  # outputs whose scale is known
-        self._kept: list[tuple[Array, Array]] = []
+        self._X, self._Y = np.empty((0, features)), np.empty((0, outputs))  # rows that are kept
         self._change: Callable[[Learner], Learner] = lambda learner: learner
 
     def hold(self, change: Callable[[Learner], Learner]) -> None:
@@ -181,7 +195,7 @@ class ScaledLearner(OuterLearner):
         numbers: dict[str, Any] = {"limit": LIMIT}
         for name, units in (("x", self._x), ("y", self._y)):
             numbers |= {f"{name}_center": units.center, f"{name}_scale": units.scale}
-        return around("scaled", self, numbers, {}, {NAME: self.inner})
+        return around("scaled", self, numbers, {}, {"model": self.inner})
 
     def steady_after(self, Y: Array | None) -> int:
         """Return after how many rows the scales may be final, of which the next targets are Y; zero if they are."""
@@ -194,28 +208,16 @@ class ScaledLearner(OuterLearner):
         new = self._deviates(Y).any(axis=1)
         return 1 + int(new.argmax()) if new.any() else len(Y)
 
-    def dump(self) -> Contents:
-        X, Y = self._rows_kept()
-        own = {"seen": self.seen, "varies": self._varies.copy(), "x": X.copy(), "y": Y.copy()}
-        for name, scale in (("x", self._x), ("y", self._y)):
-            own |= {f"{name}_center": scale.center.copy(), f"{name}_scale": scale.scale.copy()}
-        return self._dump(own)
-
-    def load(self, contents: Contents) -> None:
-        names = ("seen", "varies", "x", "y", "x_center", "x_scale", "y_center", "y_scale")
-        own = self._own(contents, names)
-        self.seen = stored_number("seen", own["seen"], int)
-        self._varies = stored_array("varies", own["varies"], (self.outputs,), np.bool_).copy()
-        self._x, self._y = _stored("x", own, self.features), _stored("y", own, self.outputs)
-        kept = 0 if self._fixed() else self.seen
-        X = stored_array("x", own["x"], (kept, self.features))
-        self._kept = [(X.copy(), stored_array("y", own["y"], (kept, self.outputs)).copy())]
+    def check(self, values: Values) -> None:
+        kept = 0 if self._fixed(values["seen"]) else values["seen"]
+        if len(values["x"]) != kept:
+            raise ValueError(f"x must have {kept} rows after {values['seen']} were learned, got {len(values['x'])}.")
 
     # Which rows share a scale
 
-    def _fixed(self) -> bool:
+    def _fixed(self, seen: int | None = None) -> bool:
         """Whether no row is kept any more."""
-        return self.seen >= self.rows or (self._x_given and self._y_given)
+        return (self.seen if seen is None else seen) >= self.rows or (self._x_given and self._y_given)
 
     def _final(self) -> bool:
         """Whether nothing about the scales can change any more."""
@@ -268,7 +270,7 @@ class ScaledLearner(OuterLearner):
         else:
             said, size = self.predict(X), np.zeros(len(X), dtype=np.int64)
         self.seen += len(X)
-        self._kept.append((X.copy(), Y.copy()))
+        self._X, self._Y = np.concatenate([self._X, X]), np.concatenate([self._Y, Y])
         if self.seen == due:
             self._find()
         size[-1] = self.inner.size
@@ -276,7 +278,7 @@ class ScaledLearner(OuterLearner):
 
     def _find(self) -> None:
         """Find the scales of the rows so far, and let the inner learner learn these anew."""
-        X, Y = self._rows_kept()
+        X, Y = self._X, self._Y
         if not self._x_given:
             self._x = Scale.of(X)
         if not self._y_given:
@@ -285,23 +287,11 @@ class ScaledLearner(OuterLearner):
         if self.seen >= min(FEW, self.rows):
             self.inner = self._change(self._start())
             self.inner.learn(self._x(X), self._y(Y))
-        self._kept = [] if self._fixed() else [(X, Y)]
+        if self._fixed():
+            self._X, self._Y = X[:0].copy(), Y[:0].copy()
 
     def _in_units(self, said: Predictions) -> Predictions:
         """Return predictions of the inner learner in the units of the data."""
         if self.inner.seen or self._y_given:
             return said.affine(self._y.center, self._y.scale)
-        return like_so_far(said, self._rows_kept()[1])
-
-    def _rows_kept(self) -> tuple[Array, Array]:
-        nothing = np.empty((0, self.features)), np.empty((0, self.outputs))
-        X, Y = zip(nothing, *self._kept, strict=True)
-        return np.concatenate(X), np.concatenate(Y)
-
-
-def _stored(name: str, contents: Contents, width: int) -> Scale:
-    center = stored_array(f"{name}_center", contents[f"{name}_center"], (width,))
-    scale = stored_array(f"{name}_scale", contents[f"{name}_scale"], (width,))
-    if not np.all((scale > TINY) & (scale < LARGEST) & (np.abs(center) < LARGEST)):
-        raise ValueError(f"{name}_scale must be positive and below 1e150, got {scale!r}.")
-    return Scale(center.copy(), scale.copy())
+        return like_so_far(said, self._Y)

@@ -13,11 +13,12 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.engine.plan import Plan, plan_of
-from onlinegp.learner import Contents, Learner, RowLearner, Sizes
+from onlinegp.learner import Learner, RowLearner, Sizes
 from onlinegp.models.combined.base import OuterLearner, SpreadLearner, innermost_learner
 from onlinegp.models.local.learner import LocalLearner, LocalPrior
 from onlinegp.models.local.residual import ResidualPrior
 from onlinegp.predictions import Predictions
+from onlinegp.state import Contents, Values, array, integer, points
 
 Change = Callable[[SpreadLearner, Predictions], Predictions]
 Ran = dict[str, tuple[Predictions, Sizes]]
@@ -25,6 +26,9 @@ Ran = dict[str, tuple[Predictions, Sizes]]
 
 class SharedRows(RowLearner):
     """A LocalGP whose rows are those of a ResidualGP, `source`."""
+
+    fields = {"X": points("kept"), "Y": array("kept", "outputs"), "seen": integer()}
+    lengths = {"kept": None}
 
     def __init__(self, source: Any) -> None:
         self.source, self.features, self.outputs = source, source.features, source.outputs
@@ -51,11 +55,8 @@ class SharedRows(RowLearner):
         contents = self.source.dump()
         return {name: contents[name] for name in ("X", "Y", "seen")}
 
-    def load(self, contents: Contents) -> None:
-        """Check that these are the rows of the source, which has loaded its own."""
-        own = self.dump()
-        if contents.keys() != own.keys() or not all(np.array_equal(contents[name], own[name]) for name in own):
-            raise ValueError("LocalGP must hold the rows of the ResidualGP beside it, got others.")
+    def assign(self, values: Values) -> None:
+        pass  # they are those of the source: see `check_shared`
 
 
 def share_rows(members: dict[str, Learner]) -> dict[str, str]:
@@ -68,6 +69,20 @@ def share_rows(members: dict[str, Learner]) -> dict[str, str]:
                 shared[name] = other
                 break
     return shared
+
+
+def check_shared(shared: Mapping[str, str], values: Values) -> None:
+    """Refuse stored values of members that share rows, where these are not the same."""
+    for name, source in shared.items():
+        mine, theirs = _inside(values[name]), _inside(values[source])
+        if not all(np.array_equal(mine[one], theirs[one]) for one in SharedRows.fields):
+            raise ValueError(f"{name} must hold the rows of {source}, with which it shares them, got others.")
+
+
+def _inside(values: Values) -> Values:
+    while "model" in values:
+        values = values["model"]
+    return values
 
 
 def run_member(members: Mapping[str, Learner], name: str, sharing: list[str], X: Array, Y: Array) -> Ran:

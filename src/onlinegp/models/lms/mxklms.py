@@ -49,7 +49,7 @@ class MXKLMSLearner(SeveralLearner):
 
     @property
     def fields(self) -> Fields:
-        return {**super().fields, "gates.v": array("kernels", "outputs", attribute="gates")}
+        return {**super().fields, "gates.v": array("fs", "outputs", attribute="gates")}
 
     def look(self, x: Array) -> tuple[Array, float, Array]:
         psi, parts = shares(self.gates), np.array([f.at(x)[1] for f in self.fs])

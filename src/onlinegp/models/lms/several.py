@@ -26,11 +26,10 @@ class SeveralLearner(StepLearner):
     def __init__(self, kernels: Sequence[Kernel], features: int, outputs: int, also: tuple[str, ...] = ()) -> None:
         self.features, self.outputs = features, outputs
         self.fs = [Expansion("python", kernel, features, outputs, also=also) for kernel in kernels]
-        self.kernels = len(kernels)
 
     @property
     def fields(self) -> Fields:
-        return {"seen": integer()} | {f"f{i}": learner() for i in range(self.kernels)}
+        return {"seen": integer()} | {f"f{i}": learner() for i in range(len(self.fs))}
 
     def children(self) -> dict[str, Any]:
         return {f"f{i}": f for i, f in enumerate(self.fs)}
