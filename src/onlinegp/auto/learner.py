@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinegp.auto.members import Parts, Progress
-from onlinegp.checks import Array, stored_array, stored_names, stored_number
+from onlinegp.checks import Array
 from onlinegp.engine.compiled import compiled, readable
 from onlinegp.files.container import pack, unpack
-from onlinegp.learner import Contents, Learner, Sizes
+from onlinegp.learner import Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined import Mixture, Scaled
 from onlinegp.models.combined.base import innermost, innermost_learner
@@ -24,6 +24,7 @@ from onlinegp.models.combined.moments import like_so_far, moments
 from onlinegp.models.description import describe, rebuild
 from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.progress import ShareBar
+from onlinegp.state import Contents, Values, WithFields, array, data, integer, number, points, text
 
 FEWEST, MOST = 5, 10_000  # rows to tune on
 _TUNING: ContextVar[Progress | None] = ContextVar("tuning", default=None)  # is told how far a tuning has come
@@ -39,11 +40,22 @@ def watched(progress: Progress) -> Iterator[None]:
         _TUNING.reset(token)
 
 
-class AutoLearner:
+class AutoLearner(WithFields):
     """The rows to tune on, as long as they are needed, and the learner that was composed from them, if there is one.
 
     As long as the target is constant there is nothing to tune on: where a tuning is due, rows are counted anew.
     """
+
+    fields = {
+        "seen": integer(),
+        "constant": integer(),
+        "unexplained": number(),
+        "x": points("kept", attribute="_X"),
+        "y": array("kept", "outputs", attribute="_Y"),
+        "chosen": text(attribute="_description"),
+        "learned": data("bytes", attribute="_learned"),
+    }
+    lengths = {"kept": None, "bytes": None}
 
     def __init__(self, parts: Parts, features: int, outputs: int, rows: int, earliest: int) -> None:
         self.features, self.outputs, self.rows = features, outputs, rows
@@ -196,47 +208,42 @@ class AutoLearner:
 
     # Files
 
-    def dump(self) -> Contents:
-        own: Contents = {
-            "seen": self.seen,
-            "constant": self.constant,
-            "unexplained": self.unexplained,
-            "x": self._X.copy(),
-            "y": self._Y.copy(),
-            "chosen": "" if self.chosen is None else json.dumps(describe(self.chosen)),
-        }
-        return own | {"learned": _packed({} if self.inner is None else self.inner.dump())}
+    @property
+    def _description(self) -> str:
+        return "" if self.chosen is None else json.dumps(describe(self.chosen))
 
-    def dump_compact(self) -> Contents:
-        return self.dump()
+    @property
+    def _learned(self) -> NDArray[np.uint8]:
+        return _packed({} if self.inner is None else self.inner.dump())
 
-    def load(self, contents: Contents) -> None:
-        own = contents
-        stored_names(own, ("seen", "constant", "unexplained", "x", "y", "chosen", "learned"), "Auto")
-        self._done, self.inner = False, None
-        self._seen, self.constant = (stored_number(name, own[name], int) for name in ("seen", "constant"))
-        if self.constant > self._seen:
-            raise ValueError(f"constant must be at most seen, {self._seen}, got {self.constant}.")
-        self.unexplained = stored_number("unexplained", own["unexplained"], float)
-        kept = 0 if self._final() else min(self.seen, self.rows)
-        self._X = stored_array("x", own["x"], (kept, self.features)).copy()
-        self._Y = stored_array("y", own["y"], (kept, self.outputs)).copy()
-        tuned = self._counted() >= self.due[0]
-        learned = _unpacked(own["learned"])
-        if not isinstance(own["chosen"], str) or not bool(own["chosen"]) == bool(learned) == tuned:
+    def check(self, values: Values) -> None:
+        seen, counted, kept = values["seen"], values["seen"] - values["constant"], len(values["x"])
+        if counted < 0:
+            raise ValueError(f"constant must be at most seen, {seen}, got {values['constant']}.")
+        expected = 0 if counted >= self.rows else min(seen, self.rows)
+        if kept != expected:
+            raise ValueError(f"x must have {expected} rows after {seen} were learned, got {kept}.")
+        contents = _unpacked(values["learned"])
+        if not bool(values["chosen"]) == bool(contents) == (counted >= self.due[0]):
             raise ValueError("what was chosen does not go with the number of rows.")
-        self.chosen, self.inner = None, None
-        if tuned:
-            self._continue(own["chosen"], learned)
+        values["inner"] = self._started(values["chosen"], contents) if contents else (None, None)
 
-    def _continue(self, text: str, contents: Contents) -> None:
+    def _started(self, text: str, contents: Contents) -> tuple[Scaled, Learner]:
+        """Return the model that a text describes, and a learner of it that has learned these contents."""
         chosen = rebuild(json.loads(text))
         if type(chosen) is not Scaled or type(innermost(chosen)) is not Mixture:
             raise ValueError(f"what was chosen must be a scaled mixture, got {type(chosen).__name__}.")
         inner = compiled(chosen.start(self.features, self.outputs))
         inner.load(contents)
-        self.chosen, self.inner = chosen, inner
-        self._done, self._at = self._final(), inner.seen
+        return chosen, inner
+
+    def assign(self, values: Values) -> None:
+        self._seen, self.constant, self.unexplained = (values[name] for name in ("seen", "constant", "unexplained"))
+        self._X, self._Y = values["x"].copy(), values["y"].copy()
+        self.chosen, self.inner = values["inner"]
+        self._done = False
+        if self._final() and self.inner is not None:
+            self._at, self._done = self.inner.seen, True
 
 
 def _packed(contents: Contents) -> NDArray[np.uint8]:
