@@ -9,7 +9,7 @@ name in the message is the name the caller wrote::
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -247,40 +247,3 @@ def _refuse_non_finite(array: Array, name: str) -> Array:
             f"below 1e150 in magnitude; drop, impute or rescale it."
         )
     return array
-
-
-# What was stored: contents of a learner that come back from a file, a copy or a fleet
-
-LARGEST_COUNT = 1 << 63  # as many as an int64 counts
-
-
-def stored_names(contents: dict[str, Any], expected: Iterable[str], owner: str = "the model") -> None:
-    """Refuse contents that lack a name or have one that is not expected."""
-    expected = set(expected)
-    if odd := sorted(expected ^ contents.keys()):
-        what = "lacks" if odd[0] in expected else "has the unknown entry"
-        raise ValueError(f"{owner} {what} {odd[0]!r}. It has: {', '.join(sorted(contents))}.")
-
-
-def stored_number(name: str, value: Any, kind: type) -> Any:
-    """Return a stored number as int or float, if it is finite and at least zero."""
-    allowed = int if kind is int else (int, float)
-    largest = LARGEST_COUNT if kind is int else np.inf
-    if isinstance(value, bool) or not isinstance(value, allowed) or not 0 <= value < largest:
-        raise ValueError(f"{name} must be a finite number of at least zero, got {value!r}.")
-    return kind(value)
-
-
-def stored_array(name: str, array: Any, shape: tuple[int, ...], dtype: Any = np.float64) -> Any:
-    """Return a stored array if it is finite and has this shape and type."""
-    if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != dtype:
-        found = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
-        raise ValueError(f"{name} must be {np.dtype(dtype)} of shape {shape}, got {found}.")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} holds a value that is not finite.")
-    return array
-
-
-def stored_rows(array: Any) -> int:
-    """Return how many rows a stored array has; zero for what is no array, which `stored_array` then refuses."""
-    return len(array) if isinstance(array, np.ndarray) and array.ndim else 0

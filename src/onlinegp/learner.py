@@ -122,14 +122,3 @@ def run_by_row(learner: Learner, X: Array, Y: Array) -> tuple[Predictions, Sizes
         learner.learn(X[row], Y[row])
         size[i] = learner.size
     return Predictions.joined(said), size
-
-
-def nested(name: str, contents: Contents) -> Contents:
-    """Return contents under a name, for a learner that holds another one."""
-    return {f"{name}.{key}": value for key, value in contents.items()}
-
-
-def inside(name: str, contents: Contents) -> Contents:
-    """Return what `nested` put under a name."""
-    start = f"{name}."
-    return {key.removeprefix(start): value for key, value in contents.items() if key.startswith(start)}

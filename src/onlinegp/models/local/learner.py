@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinegp.checks import Array, stored_array, stored_names, stored_number, stored_rows
+from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
-from onlinegp.learner import Contents, RowLearner
+from onlinegp.learner import RowLearner
 from onlinegp.models.local.distance import Distance, squared
 from onlinegp.predictions import Gaussian
+from onlinegp.state import Fields, Values, array, integer, points
 
 REDUNDANT = 1e-12  # of a neighbor's own variance: what those before it leave over when it adds nothing
 
@@ -43,8 +44,17 @@ class LocalPrior:
         return -float(np.log(self.forgetting))
 
 
+ROWS: Fields = {
+    "X": points("kept", attribute="_X.used"),
+    "Y": array("kept", "outputs", attribute="_Y.used"),
+    "seen": integer(most=MOST_ROWS),
+}
+
+
 class LocalLearner(RowLearner):
     """The rows of late, and the exact GP on those that are nearest to a question."""
+
+    lengths = {"kept": None}
 
     def __init__(self, prior: LocalPrior, features: int, outputs: int) -> None:
         self.prior, self.features, self.outputs = prior, features, outputs
@@ -105,15 +115,20 @@ class LocalLearner(RowLearner):
         t, Z = T[:, 0], T[:, 1:]
         return t @ Z, max(K[-1, -1] - t @ t, 0.0) + self.prior.noise
 
-    def dump(self) -> Contents:
-        return {"X": self._X.used.copy(), "Y": self._Y.used.copy(), "seen": self.seen}
+    @property
+    def fields(self) -> Fields:
+        return ROWS
 
-    def load(self, contents: Contents) -> None:
-        stored_names(contents, ("X", "Y", "seen"), "LocalGP")
-        X, Y, seen = checked(contents, self.prior, self.features, self.outputs)
+    def check(self, values: Values) -> None:
+        seen, n = values["seen"], len(values["Y"])
+        kept = seen if self.prior.store is None else min(seen, self.prior.store)
+        if n != kept:
+            raise ValueError(f"there must be {kept} stored rows after {seen} were learned, got {n}.")
+
+    def assign(self, values: Values) -> None:
         self._clear()
-        self.learn(X, Y)
-        self.seen = seen
+        self._append(values["X"], values["Y"], None)
+        self.seen = values["seen"]
 
 
 def whitened(A: Array, R: Array) -> Array:
@@ -130,20 +145,6 @@ def whitened(A: Array, R: Array) -> Array:
         A[j + 1 :, j + 1 :] -= np.multiply.outer(c, c)
         R[j + 1 :] -= np.multiply.outer(c, R[j])
     return R
-
-
-def checked(contents: Contents, prior: LocalPrior, features: int, outputs: int) -> tuple[Array, Array, int]:
-    """Return the stored rows and how many were seen, if they are what such a learner writes."""
-    seen = stored_number("seen", contents["seen"], int)
-    if seen > MOST_ROWS:
-        raise ValueError(
-            f"seen must be at most 2^53, beyond which rows are not told apart by their number, got {seen}."
-        )
-    n = stored_rows(contents["Y"])
-    kept = seen if prior.store is None else min(seen, prior.store)
-    if n != kept:
-        raise ValueError(f"there must be {kept} stored rows after {seen} were learned, got {n}.")
-    return stored_array("X", contents["X"], (n, features)), stored_array("Y", contents["Y"], (n, outputs)), seen
 
 
 class Rows:

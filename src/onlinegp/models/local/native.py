@@ -4,30 +4,33 @@ from __future__ import annotations
 
 from math import sqrt
 from operator import attrgetter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinegp.checks import Array, stored_names
+from onlinegp.checks import Array
 from onlinegp.engine import _native, thread_count
 from onlinegp.engine.learner import gaussian
 from onlinegp.engine.native import pack_kernel
 from onlinegp.engine.plan import Plan
-from onlinegp.learner import Contents, Sizes, nested
+from onlinegp.learner import Contents, Sizes
 from onlinegp.models.local.distance import Distance
-from onlinegp.models.local.learner import MOST_ROWS, LocalPrior, checked
-from onlinegp.models.local.residual import LINE, ResidualPrior, checked_residuals
+from onlinegp.models.local.learner import MOST_ROWS, LocalLearner, LocalPrior
+from onlinegp.models.local.residual import ResidualLearner, ResidualPrior
 from onlinegp.predictions import Gaussian
+from onlinegp.state import Values, WithFields
 
 
-class NativeLocalLearner:
+class NativeLocalLearner(WithFields):
     """The rows of late, and the exact GP on those that are nearest to a question."""
 
     atomic = True
 
     def __init__(self, prior: LocalPrior, features: int, outputs: int) -> None:
         self.prior, self.features, self.outputs = prior, features, outputs
+        readable = ResidualLearner if isinstance(prior, ResidualPrior) else LocalLearner
+        self.reference = cast(Any, readable)(prior, features, outputs)
         self._core = self._start()
         self.learn_one = self._core.learn_one  # without a detour
 
@@ -69,12 +72,8 @@ class NativeLocalLearner:
         X, Y, seen = self._core.save()
         return {"X": X, "Y": Y, "seen": seen}
 
-    def dump_compact(self) -> Contents:
-        return self.dump()
-
-    def load(self, contents: Contents) -> None:
-        stored_names(contents, ("X", "Y", "seen"), "LocalGP")
-        self._core.load(*checked(contents, self.prior, self.features, self.outputs))
+    def assign(self, values: Values) -> None:
+        self._core.load(values["X"], values["Y"], values["seen"])
 
 
 class NativeResidualLearner(NativeLocalLearner):
@@ -112,14 +111,15 @@ class NativeResidualLearner(NativeLocalLearner):
     def dump(self) -> Contents:
         X, Y, seen, alpha, r, power, evidence, R, z = self._core.save()
         own = {"X": X, "Y": Y, "seen": seen, "alpha": alpha, "r": r, "power": power, "evidence": evidence}
-        return own | (nested(LINE, {"R": R, "z": z, "seen": seen}) if self.prior.linear else {})
+        return own | ({"line.R": R, "line.z": z, "line.seen": seen} if self.prior.linear else {})
 
-    def load(self, contents: Contents) -> None:
-        X, Y, seen, alpha, r, power, evidence, line = checked_residuals(
-            contents, self.prior, self.features, self.outputs
-        )
-        alpha, r, R, z = (one.copy() for one in (alpha, r, line.R, line.z))  # they may be read-only
-        self._core.load(X, Y, seen, alpha, r, power, evidence, R, z)
+    def assign(self, values: Values) -> None:
+        line = self.prior.line(self.features, self.outputs)
+        if self.prior.linear:
+            line.assign(values["line"])
+        alpha, r, R, z = (one.copy() for one in (values["alpha"], values["r"], line.R, line.z))  # they may be read-only
+        own = (values[name] for name in ("X", "Y", "seen"))
+        self._core.load(*own, alpha, r, values["power"], values["evidence"], R, z)
 
 
 def _packed(prior: LocalPrior, features: int) -> _native.LocalPrior:

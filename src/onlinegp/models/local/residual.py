@@ -29,17 +29,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinegp.checks import Array, stored_array, stored_names, stored_number
-from onlinegp.learner import Contents, Sizes, inside, nested
+from onlinegp.checks import Array
+from onlinegp.learner import Sizes
 from onlinegp.models.linear.information import LinearLearner
-from onlinegp.models.local.learner import LocalLearner, LocalPrior, Rows, checked, whitened
+from onlinegp.models.local.learner import ROWS, LocalLearner, LocalPrior, Rows, whitened
 from onlinegp.predictions import Gaussian
 from onlinegp.recipes.update import TINIEST
+from onlinegp.state import Fields, Values, array, learner, number
 
 NOTHING = (
     1e-16  # of the squared error of a new row: which of several smaller residuals is the largest, rounding decides
 )
-LINE = "line"  # the name of the linear part in contents
 
 
 @dataclass(frozen=True)
@@ -214,47 +214,34 @@ class ResidualLearner(LocalLearner):
     def _times(self) -> Array:
         return self.seen - self._ages()
 
-    def dump(self) -> Contents:
-        own = {"alpha": self.alpha.copy(), "r": self.residuals.copy(), "power": self.power, "evidence": self.evidence}
-        line = nested(LINE, self._line.dump()) if self.prior.linear else {}
-        return super().dump() | own | line
+    @property
+    def fields(self) -> Fields:
+        own = {
+            "alpha": array("kept", "outputs"),
+            "r": array("kept", "outputs", attribute="residuals"),
+            "power": number(positive=True),
+            "evidence": number(least=1.0),
+        }
+        return {**ROWS, **own, **({"line": learner(attribute="_line")} if self.prior.linear else {})}
 
-    def load(self, contents: Contents) -> None:
-        X, Y, seen, alpha, r, power, evidence, line = checked_residuals(
-            contents, self.prior, self.features, self.outputs
-        )
-        self._clear()
-        self._append(X, Y, None)
-        self._alpha.append(alpha, None)
-        self._r.append(r, None)
-        self.seen, self.power, self.evidence, self._line = seen, power, evidence, line
+    def check(self, values: Values) -> None:
+        super().check(values)
+        if self.prior.linear and values["line"]["seen"] != values["seen"]:
+            raise ValueError(f"line.seen must be {values['seen']}, as seen, got {values['line']['seen']}.")
+
+    def assign(self, values: Values) -> None:
+        super().assign(values)
+        self._alpha.append(values["alpha"], None)
+        self._r.append(values["r"], None)
+        self.power, self.evidence = values["power"], values["evidence"]
+        if self.prior.linear:
+            self._line.assign(values["line"])
 
 
 def solved(A: Array, R: Array) -> Array:
     """Return A^-1 R for A (m, m) and R (m, p); a row that those before it make redundant gets zero."""
     T = whitened(A, np.hstack([R, np.eye(len(A))]))  # L^-1 R, L^-1
     return T[:, R.shape[1] :].T @ T[:, : R.shape[1]]
-
-
-def checked_residuals(
-    contents: Contents, prior: ResidualPrior, features: int, outputs: int
-) -> tuple[Array, Array, int, Array, Array, float, float, LinearLearner]:
-    """Return the rows, how many were seen, weights, residuals, power, evidence and the linear part, if they fit."""
-    own = {name: value for name, value in contents.items() if not name.startswith(f"{LINE}.")}
-    stored_names(own, ("X", "Y", "seen", "alpha", "r", "power", "evidence"), "ResidualGP")
-    X, Y, seen = checked(contents, prior, features, outputs)
-    alpha, r = (stored_array(name, contents[name], Y.shape) for name in ("alpha", "r"))
-    power, evidence = (stored_number(name, contents[name], float) for name in ("power", "evidence"))
-    if not (power > 0.0 and evidence >= 1.0):
-        raise ValueError(f"power must be positive and evidence at least 1, got {power} and {evidence}.")
-    line = prior.line(features, outputs)
-    if not prior.linear and len(own) < len(contents):
-        raise ValueError("ResidualGP has no linear part here, and the contents have one. Use linear=True.")
-    if prior.linear:
-        line.load(inside(LINE, contents))
-        if line.seen != seen:
-            raise ValueError(f"the linear part must have seen {seen} rows as the rest, got {line.seen}.")
-    return X, Y, seen, alpha, r, power, evidence, line
 
 
 def _H(X: Array) -> Array:
