@@ -5,7 +5,7 @@
 
 `test_recording.py` reproduces the recording. Make a new one only in a commit that changes predictions on purpose, or
 that adds models; run without `--write` first, and name in the commit's message each model that differs and why.
-Predictions of `Conformal` are recorded by their means and intervals, which are what it is about.
+Predictions of `Conformal`, and of `Auto`, which is one, are recorded by their means and intervals.
 
 Of 300 rows some of the first and every 15th are kept: mean, std, log density, size, and the ends of the 95% interval.
 """
@@ -99,7 +99,7 @@ def recordable(name: str, engine: str, change: float = 0.0) -> dict[str, np.ndar
 
 
 def quantities(name: str) -> tuple[str, ...]:
-    return ("mean", "lower", "upper") if "Conformal" in name else ("mean", "std", "log_density", "lower", "upper")
+    return ("mean", "lower", "upper") if "Conformal" in name or "Auto" in name else ("mean", "std", "log_density", "lower", "upper")
 
 
 # Files
