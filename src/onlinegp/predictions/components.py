@@ -251,9 +251,6 @@ def cdf(nu: float, r: Array) -> Array:
 
 
 def log_of_sum(weights: Array, log_densities: Array) -> Array:
-    """Return log sum_k w_k p_k over the last axis, from the logs of p; the largest term is taken out."""
+    """Return log sum_k w_k p_k over the last axis, from the logs of p, which may be too small or too large for p."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.where(weights > 0.0, np.log(weights) + log_densities, -inf)
-        largest = terms.max(axis=-1)
-        rest = np.where(np.isinf(largest), 0.0, largest)  # of a point mass: its density is infinite, or none
-        return rest + np.log(np.exp(terms - rest[..., None]).sum(axis=-1))
+        return np.logaddexp.reduce(np.where(weights > 0.0, np.log(weights) + log_densities, -inf), axis=-1)
