@@ -40,6 +40,7 @@ class Kinds {
         // between the means of the components: rounding does not move one that they have in common
         double low = INFINITY, high = -INFINITY;
         for (int64_t k = 0; k < count(); k++) {
+            if (!(row.weight[k] > 0)) continue;
             low = std::fmin(low, row.mean[k]);
             high = std::fmax(high, row.mean[k]);
         }

@@ -132,8 +132,8 @@ def disturbed(rng, first, call, X, y) -> tuple[object, bool]:
     """Learn rows by a copy of a model, with a failure, an exception or a signal; return it, and whether one came."""
     model, rehearsal, kind = copy.deepcopy(first), copy.deepcopy(first), rng.choice(["layer", "event", "signal"])
     learn, rehearse = learn_rows(model, call, X, y), learn_rows(rehearsal, call, X, y)
-    if kind == "layer" or not hasattr(signal, "setitimer"):
-        calls = calls_within(rehearsal, rehearse)
+    calls = calls_within(rehearsal, rehearse) if kind == "layer" or not hasattr(signal, "setitimer") else []
+    if calls:  # none where the whole tree is compiled
         layer, method, number = calls[int(rng.integers(len(calls)))]
         with failing(layers(model.learner)[layer], method, number, after=bool(rng.random() < 0.5)):
             try:
@@ -141,7 +141,7 @@ def disturbed(rng, first, call, X, y) -> tuple[object, bool]:
             except Injected:
                 return model, True
         return model, False
-    if kind == "event":
+    if kind in ("event", "layer"):
         events = Events()
         events.during(rehearse)
         return model, Events(int(rng.integers(1, events.count + 1))).during(learn)

@@ -12,6 +12,7 @@ from onlinegp.engine import thread_count
 from onlinegp.engine.plan import Plan, plan_of
 from onlinegp.learner import Contents, Learner, Sizes
 from onlinegp.predictions import Components, Gaussian, Predictions
+from onlinegp.state import Values
 
 
 def compiled(learner: Learner) -> Learner:
@@ -26,7 +27,7 @@ def compiled(learner: Learner) -> Learner:
 
 def readable(learner: Learner) -> Any:
     """Return the readable learner of a compiled one, up to date; any other learner as it is."""
-    return learner.readable if isinstance(learner, Compiled) else learner
+    return learner.reference if isinstance(learner, Compiled) else learner
 
 
 class Compiled:
@@ -71,7 +72,7 @@ class Compiled:
         return self._core
 
     @property
-    def readable(self) -> Any:
+    def reference(self) -> Any:
         """The readable learners, with all that was learned."""
         core = self._core
         if core is not None:
@@ -134,22 +135,26 @@ class Compiled:
         return self._working().predict_one(x) if self.atomic else None
 
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
-        predictions = self.readable.skip(X, Y)
+        predictions = self.reference.skip(X, Y)
         self._begin()
         return predictions
 
     def begin_series(self) -> None:
-        self.readable.begin_series()
+        self.reference.begin_series()
         self._begin()
 
     def dump(self) -> Contents:
-        return self.readable.dump()
+        return self.reference.dump()
 
     def dump_compact(self) -> Contents:
-        return self.readable.dump_compact()
+        return self.reference.dump_compact()
 
     def load(self, contents: Contents) -> None:
-        self.readable.load(contents)
+        self.reference.load(contents)
+        self._begin()
+
+    def assign(self, values: Values) -> None:
+        self.reference.assign(values)
         self._begin()
 
     def _next(self, Y: Array) -> int:

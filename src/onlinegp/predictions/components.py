@@ -83,8 +83,9 @@ class Components(Predictions):
 
     def _mean(self) -> Array:
         # a mean lies between the components': rounding does not move one that they have in common
-        mean = np.maximum(self._sum(self.means), np.fmin.reduce(self.means, axis=-1))
-        return np.minimum(mean, np.fmax.reduce(self.means, axis=-1))
+        counted = self.means if self._all_count else np.where(self.weights == 0.0, np.nan, self.means)
+        mean = np.maximum(self._sum(self.means), np.fmin.reduce(counted, axis=-1))
+        return np.minimum(mean, np.fmax.reduce(counted, axis=-1))
 
     def _std(self, mean: Array) -> Array:
         # var = sum of w (s^2 nu / (nu - 2) + (mean_k - mean)^2)
