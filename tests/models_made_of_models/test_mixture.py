@@ -199,3 +199,10 @@ def test_rows_that_several_members_keep_are_counted_once():
     assert model.size_ == 150
     assert "150 rows, 1 not scored" in repr(trace)
     assert repr(trace).endswith("150 centers)")
+
+
+@pytest.mark.parametrize("name", ["seen", "total", "count", "log_weights"])
+def test_a_member_may_have_the_name_of_what_a_mixture_stores(name):
+    X, y = stream(40)
+    model = ogp.Mixture([(name, ogp.LinearRLS()), ("other", ogp.KLMS())]).fit(X, y)
+    np.testing.assert_array_equal(ogp.from_bytes(model.to_bytes()).predict(X), model.predict(X))

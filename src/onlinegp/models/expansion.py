@@ -6,6 +6,7 @@ updates the weights in place.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -247,8 +248,8 @@ class Expansion(WithFields):
 
     # What is stored
 
-    @property
-    def fields(self) -> Fields:
+    @cached_property
+    def fields(self) -> Fields:  # type: ignore[override]
         own = {"centers": points("m"), "weights": array("m", "outputs")}
         return own | {name: array("m") for name in self.also}
 

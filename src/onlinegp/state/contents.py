@@ -65,7 +65,7 @@ class WithFields:
             if field.kind != "learner":
                 *path, last = (field.attribute or name).split(".")
                 holder = attrgetter(".".join(path))(self) if path else self
-                setattr(holder, last, np.array(values[name], order="C") if field.is_array else values[name])
+                setattr(holder, last, field.copied(values[name]))
         self.rebuild()
 
 
@@ -75,8 +75,7 @@ def dump_contents(learner: WithFields, *, compact: bool = False) -> Contents:
     children = learner.children()
     for name, field in _fields(learner).items():
         if field.kind != "learner":
-            value = _attribute(learner, name, field)
-            contents[name] = np.array(value, order="C") if field.is_array else value
+            contents[name] = field.copied(_attribute(learner, name, field))
             continue
         inside, prefix = children[name], _prefix(name, field)
         own = inside.dump_compact() if compact else inside.dump()
@@ -96,10 +95,11 @@ def check_contents(learner: Any, contents: Contents, path: str = "") -> Values:
     of a user who wrote `dump` and `load`, is asked when it loads. `path` comes before names in messages.
     """
     owner = getattr(learner, "reference", learner)
-    if not getattr(owner, "fields", None):
+    fields = getattr(owner, "fields", None)
+    if not fields:
         return contents
-    compact = owner.compact_fields
-    fields = compact if compact is not None and contents.keys() == compact.keys() else _fields(owner)
+    if owner.compact_fields is not None and contents.keys() == owner.compact_fields.keys():
+        fields = owner.compact_fields
     own, inside = _split(fields, contents, path)
     values, sizes = {}, _Sizes(owner)
     for name in sorted(own, key=lambda name: fields[name].kind != "integer"):  # which shapes may be made of
@@ -139,6 +139,8 @@ def _prefix(name: str, field: Field) -> str:
 
 def _split(fields: Fields, contents: Contents, path: str) -> tuple[Contents, dict[str, Contents]]:
     """Return the contents of the fields, and those of each learner inside; refuse other names, and missing ones."""
+    if not any(field.kind == "learner" for field in fields.values()) and contents.keys() == fields.keys():
+        return contents, {}
     own = {name: contents[name] for name, field in fields.items() if name in contents and field.kind != "learner"}
     inside: dict[str, Contents] = {name: {} for name, field in fields.items() if field.kind == "learner"}
     for key, value in contents.items():

@@ -48,6 +48,12 @@ class Field:
     def is_array(self) -> bool:
         return self.kind not in ("integer", "number", "text", "learner")
 
+    def copied(self, value: Any) -> Any:
+        """Return a value that belongs to whoever gets it: an array of its own, or a plain number."""
+        if self.is_array:
+            return np.array(value, order="C")
+        return value if self.kind == "text" else int(value) if self.kind == "integer" else float(value)
+
     def checked(self, name: str, value: Any, shape: tuple[int, ...], least: float | None, most: float | None) -> Any:
         """Return a stored value, arrays of this shape, or raise a ValueError that names it."""
         if self.kind == "text":

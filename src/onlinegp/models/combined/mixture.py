@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -301,18 +302,18 @@ class MixtureLearner(WithFields):
     def predict_one(self, x: object) -> tuple[float, float] | None:
         return None
 
-    @property
-    def fields(self) -> Fields:
+    @cached_property
+    def fields(self) -> Fields:  # type: ignore[override]
         return {
             "log_weights": array("members"),
             "seen": integer(),
             "total": array("members", attribute="_total"),
             "count": array("members", least=0.0, attribute="_count"),
-            **{name: learner() for name in self.members},
+            **{name: learner(prefix=name) for name in self.children()},
         }
 
     def children(self) -> dict[str, Learner]:
-        return self.members
+        return {f"{name}.": member for name, member in self.members.items()}  # one may be called "seen"
 
     def check(self, values: Values) -> None:
         check_log_weights(values["log_weights"])

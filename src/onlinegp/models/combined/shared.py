@@ -74,7 +74,7 @@ def share_rows(members: dict[str, Learner]) -> dict[str, str]:
 def check_shared(shared: Mapping[str, str], values: Values) -> None:
     """Refuse stored values of members that share rows, where these are not the same."""
     for name, source in shared.items():
-        mine, theirs = _inside(values[name]), _inside(values[source])
+        mine, theirs = _inside(values[f"{name}."]), _inside(values[f"{source}."])
         if not all(np.array_equal(mine[one], theirs[one]) for one in SharedRows.fields):
             raise ValueError(f"{name} must hold the rows of {source}, with which it shares them, got others.")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY
+from functools import cached_property
 from math import sqrt
 from typing import Any, ClassVar
 
@@ -47,8 +48,8 @@ class MXKLMSLearner(SeveralLearner):
         self.step, self.mixing_step = step, mixing_step
         self.gates = np.zeros((len(self.fs), outputs))  # v
 
-    @property
-    def fields(self) -> Fields:
+    @cached_property
+    def fields(self) -> Fields:  # type: ignore[override]
         return {**super().fields, "gates.v": array("fs", "outputs", attribute="gates")}
 
     def look(self, x: Array) -> tuple[Array, float, Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,8 +28,8 @@ class SeveralLearner(StepLearner):
         self.features, self.outputs = features, outputs
         self.fs = [Expansion("python", kernel, features, outputs, also=also) for kernel in kernels]
 
-    @property
-    def fields(self) -> Fields:
+    @cached_property
+    def fields(self) -> Fields:  # type: ignore[override]
         return {"seen": integer()} | {f"f{i}": learner() for i in range(len(self.fs))}
 
     def children(self) -> dict[str, Any]:

@@ -24,6 +24,7 @@ coefficients are g = h - H_N'w and whose variance is var(x); it adds g'b to the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -214,8 +215,8 @@ class ResidualLearner(LocalLearner):
     def _times(self) -> Array:
         return self.seen - self._ages()
 
-    @property
-    def fields(self) -> Fields:
+    @cached_property
+    def fields(self) -> Fields:  # type: ignore[override]
         own = {
             "alpha": array("kept", "outputs"),
             "r": array("kept", "outputs", attribute="residuals"),
