@@ -1,5 +1,6 @@
 // Bayesian linear regression in square-root information form. onlinegp.models.linear.information is the definition.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -77,6 +78,61 @@ class Information final : public Fixed {
         for (int64_t k = 0; k < p; k++) t[k] = precision * y[k];
         add_row(m, p, 0, R, z, work, t);
     }
+};
+
+// The linear part of a model, h'b with h = [x, 1], which learns the errors of the rest
+class Line {
+  public:
+    Line(double forgetting, const std::vector<double>& renewal, int d, int p)
+        : rule_(rule(forgetting, renewal)), m_(d + 1), p_(p), model_(rule_, d + 1, p), b_(size_t(m_ * p)) {
+        for (int64_t i = 0; i < m_; i++) R()[i * m_ + i] = 1;
+    }
+    void save(double* R_out, double* z_out) const {
+        std::copy(R(), R() + m_ * m_, R_out);
+        std::copy(z(), z() + m_ * p_, z_out);
+    }
+    void load(const double* R_in, const double* z_in, int64_t seen) {
+        std::copy(R_in, R_in + m_ * m_, R());
+        std::copy(z_in, z_in + m_ * p_, z());
+        model_.start_from(seen);
+    }
+    // The mean (p,) and the variance of g'b; g is used up
+    void predict(double* g, double* mean, double* variance) const { predict_row(m_, p_, R(), z(), g, mean, variance); }
+    // Learn that g'b was this much, with the variance one
+    void learn(const double* g, const double* target) {
+        Stop never;
+        model_.learn(1, g, target, {}, never);
+        for (int64_t i = m_ - 1; i >= 0; i--)  // b = R^-1 z
+            for (int64_t o = 0; o < p_; o++) {
+                double sum = z()[i * p_ + o];
+                for (int64_t j = i + 1; j < m_; j++) sum -= R()[i * m_ + j] * b_[size_t(j * p_ + o)];
+                b_[size_t(i * p_ + o)] = sum / R()[i * m_ + i];
+            }
+    }
+    double value(const double* x, int64_t o) const {
+        double sum = b_[size_t((m_ - 1) * p_ + o)];
+        for (int64_t j = 0; j < m_ - 1; j++) sum += x[j] * b_[size_t(j * p_ + o)];
+        return sum;
+    }
+
+  private:
+    static FixedRule rule(double forgetting, const std::vector<double>& renewal) {
+        FixedRule rule;
+        rule.kind = FixedKind::Information;
+        rule.noise = 1;
+        rule.forgetting = forgetting;
+        rule.table = renewal;
+        return rule;
+    }
+    double* R() { return model_.arrays[0].values.data(); }
+    double* z() { return model_.arrays[1].values.data(); }
+    const double* R() const { return model_.arrays[0].values.data(); }
+    const double* z() const { return model_.arrays[1].values.data(); }
+
+    const FixedRule rule_;
+    const int64_t m_, p_;
+    Information model_;
+    std::vector<double> b_;
 };
 
 }  // namespace onlinegp::ONLINEGP_ISA

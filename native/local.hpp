@@ -36,10 +36,12 @@ class Question {
         }
         double t2 = 0;
         std::fill(sums, sums + q_, 0.0);
-        for (int64_t j = 0; j < m_; j++) {
-            const double t = at(m_, j);
-            t2 += t * t;
-            for (int o = 0; o < q_; o++) sums[o] += t * at(m_ + 1 + o, j);
+        const int64_t end = m_ ? m_ + 1 + q_ : 0;
+        for (int64_t i = m_ / W<double> * W<double>; i < end; i += W<double>) {  // vectors that have rows of t' and Z'
+            Vec<double> products{};
+            for (int64_t j = 0; j < m_; j++) products = fma(load(&at(i, j)), splat<double>(at(m_, j)), products);
+            for (int64_t row = std::max(i, m_); row < std::min(i + W<double>, end); row++)
+                (row == m_ ? t2 : sums[row - m_ - 1]) = products[row - i];
         }
         const double v = diagonal(kernel_, x) - t2;
         *variance = (v < 0 ? 0 : v) + prior_.noise;  // NaN stays
@@ -50,7 +52,7 @@ class Question {
     void number(int64_t n, const double* X, int64_t* rows) {
         for (int64_t i = 0; i < n; i++) {
             const int64_t m = search(X + i * d_);
-            for (int64_t j = 0; j < m; j++) *rows++ = nearest_[j].born;
+            for (int64_t j = 0; j < m; j++) *rows++ = store_.seen() - 1 - nearest_[j].age;
         }
     }
 
@@ -65,7 +67,7 @@ class Question {
     // The inputs in tiles, that of the question behind those of the neighbors; the outputs
     void gather(const double* x) {
         columns_ = (m_ + PANEL - 1) / PANEL * PANEL;
-        groups_ = (m_ + PANEL + q_ + R - 1) / R;
+        groups_ = (m_ + 1 + q_ + R - 1) / R;
         if (columns_ > room_) {
             room_ = 2 * columns_;
             const int64_t rows = ((room_ + PANEL + q_ + R - 1) / R) * R;
@@ -76,15 +78,13 @@ class Question {
             own_.resize(size_t(rows));
             k_.resize(size_t(rows));
         }
-        for (int64_t i = 0; i < m_; i++) {
-            const double* neighbor = store_.x(nearest_[i].slot);
-            set_center(points_.data(), d_, i, neighbor);
-            std::copy(neighbor, neighbor + d_, rows_.data() + i * d_);
-            times_[size_t(i)] = double(nearest_[i].born);
+        for (int64_t i = 0; i < m_; i++) fetch(store_.x(nearest_[i].slot), d_);
+        for (int64_t i = 0; i <= m_; i++) {
+            const double* point = i < m_ ? store_.x(nearest_[i].slot) : x;
+            double *row = rows_.data() + i * d_, *tile = points_.data() + i / W<double> * W<double> * d_ + i % W<double>;
+            for (int j = 0; j < d_; j++) tile[j * W<double>] = row[j] = point[j];
+            times_[size_t(i)] = i < m_ ? -1.0 - double(nearest_[i].age) : 0.0;
         }
-        set_center(points_.data(), d_, m_, x);
-        std::copy(x, x + d_, rows_.data() + m_ * d_);
-        times_[size_t(m_)] = double(store_.seen());
     }
 
     template <class Values> void fill(const Values& values) {
@@ -127,41 +127,49 @@ class Question {
         EACH(n, N) store(to + n % Columns * R + n / Columns * W<double>, k[n]);
     }
 
-    // Four columns at a time: what those before them take off, then among themselves
+    // Four columns at a time: what those before them take off, then among themselves. Half of the first group may be above the
+    // diagonal, and half of the last one empty.
     void eliminate() {
+        const int64_t last = groups_ - 1;
+        const bool half_last = m_ + 1 + q_ - last * R <= W<double>;
         for (int64_t j = 0; j < columns_; j += PANEL) {
             Panel panel;
-            for (int64_t g = j / R; g < groups_; g++) {
-                Vec<double> c[2][PANEL];
-                subtract(g, j, c);
-                if (g == j / R) factor(j, c, panel);
-                finish(panel, c);
-                EACH(n, PANEL) EACH(h, 2) store(group(g, j + n) + h * W<double>, c[h][n]);
-            }
+            int64_t g = j / R;
+            if (j % R >= W<double>) eliminate<1>(g++, 1, j, panel);
+            for (; g < last + !half_last; g++) eliminate<2>(g, 0, j, panel);
+            if (g == last) eliminate<1>(last, 0, j, panel);
         }
     }
     struct Panel {
         double scale[PANEL], L[PANEL][PANEL];  // one over the root of each pivot; ones on the diagonal
     };
-    // c = A_gj - sum_{i < j} L_gi L_ji'
-    INLINE void subtract(int64_t g, int64_t j, Vec<double> (*c)[PANEL]) {
-        EACH(n, PANEL) EACH(h, 2) c[h][n] = load(group(g, j + n) + h * W<double>);
-        const double *l = group(g, 0), *a = group(j / R, 0) + j % R;
-        for (int64_t i = 0; i < j; i++, l += R, a += R) {
-            const Vec<double> l0 = -load(l), l1 = -load(l + W<double>);
-            EACH(n, PANEL) {
-                const Vec<double> s = splat<double>(a[n]);
-                c[0][n] = fma(l0, s, c[0][n]);
-                c[1][n] = fma(l1, s, c[1][n]);
-            }
+    // The columns from j on in group g: H vectors of it, from this one on
+    template <int H> INLINE void eliminate(int64_t g, int which, int64_t j, Panel& panel) {
+        Vec<double> c[2][PANEL];
+        subtract<H>(g, which, j, c);
+        if (g == j / R) factor(j, which, c, panel);
+        EACH(n, PANEL)
+            for (int r = n + 1; r < PANEL; r++) EACH(h, H) c[h][r] = fma(-c[h][n], splat<double>(panel.L[r][n]), c[h][r]);
+        EACH(n, PANEL) EACH(h, H) store(group(g, j + n) + (which + h) * W<double>, c[h][n] * panel.scale[n]);
+    }
+    // c = A_gj - sum_{i < j} L_gi L_ji', in eight sums either way: fewer would wait for each other
+    template <int H> INLINE void subtract(int64_t g, int which, int64_t j, Vec<double> (*c)[PANEL]) {
+        EACH(n, PANEL) EACH(h, 2) c[h][n] = Vec<double>{};
+        const double *l = group(g, 0) + which * W<double>, *a = group(j / R, 0) + j % R;
+        for (int64_t i = 0; i < j * R; i += 2 / H * R) {
+            Vec<double> rows[2];
+            EACH(h, 2) rows[h] = load(l + i + h * (H == 2 ? W<double> : R));
+            EACH(n, PANEL) EACH(h, 2) c[h][n] = fma(rows[h], splat<double>(a[i + n + (H == 2 ? 0 : h * R)]), c[h][n]);
         }
+        if constexpr (H == 1) EACH(n, PANEL) c[0][n] += c[1][n];
+        EACH(n, PANEL) EACH(h, H) c[h][n] = load(group(g, j + n) + (which + h) * W<double>) - c[h][n];
     }
     // The block on the diagonal = L diag(pivots) L', so that a pivot waits for one division; the roots come after them. A pivot
     // that is nothing takes its row out.
-    INLINE void factor(int64_t j, const Vec<double> (*c)[PANEL], Panel& panel) const {
+    INLINE void factor(int64_t j, int which, const Vec<double> (*c)[PANEL], Panel& panel) const {
         double D[PANEL][PANEL];
         EACH(n, PANEL) EACH(r, PANEL) {
-            const int row = int(j % R) + r;
+            const int row = int(j % R) + r - which * W<double>;
             D[r][n] = c[row / W<double>][n][row % W<double>];
         }
         double pivots[PANEL];
@@ -175,12 +183,6 @@ class Question {
         }
         EACH(n, PANEL) panel.scale[n] = 1.0 / std::sqrt(pivots[n]);
     }
-    // The four columns of L, from what is left of A
-    static INLINE void finish(const Panel& panel, Vec<double> (*c)[PANEL]) {
-        EACH(n, PANEL)
-            for (int r = n + 1; r < PANEL; r++) EACH(h, 2) c[h][r] = fma(-c[h][n], splat<double>(panel.L[r][n]), c[h][r]);
-        EACH(n, PANEL) EACH(h, 2) c[h][n] *= panel.scale[n];
-    }
 
     const LocalPrior& prior_;
     const Kernel<double>& kernel_;
@@ -191,18 +193,39 @@ class Question {
     Buffer<double> place_, values_, matrix_, points_, rows_, times_, own_, k_;
 };
 
-class LocalModel final : public Local {
+// What the models of neighbors share: a kernel and rows
+template <class Model> class OnRows : public Model {
   public:
-    LocalModel(const LocalPrior& prior, int d, int p)
-        : prior_(prior), d_(d), p_(p), kernel_(prior.recipe, d), store_(prior, d, p), question_(prior, kernel_, store_, d, p) {}
+    int64_t size() const final { return store_.size(); }
+    int64_t seen() const final { return store_.seen(); }
+    void flush() final {}
+    void nearest(int64_t n, const double* X, int64_t* rows) const final {
+        Question question(prior_, kernel_, store_, d_, 0);
+        question.number(n, X, rows);
+    }
+    void save(double* X, double* Y) const final { store_.save(X, Y); }
 
-    int64_t size() const override { return store_.size(); }
-    int64_t seen() const override { return store_.seen(); }
-    int64_t work_per_row() const override {
-        const int64_t n = store_.size(), m = prior_.neighbors < n ? prior_.neighbors : n;
-        return n / 4 + m * m * (m + 50) / 200 + 1;
+  protected:
+    // Rows are in tiles too, if the kernel needs that
+    OnRows(const LocalPrior& prior, int d, int p, bool (*needs_points)(const Kernel<double>&))
+        : prior_(prior), d_(d), p_(p), kernel_(prior.recipe, d), store_(prior, d, p, needs_points(kernel_)) {}
+    int64_t solve_work() const {
+        const int64_t m = std::min(prior_.neighbors, store_.size());
+        return m * m * (m + 50) / 200 + 1;
     }
 
+    const LocalPrior& prior_;
+    const int d_, p_;
+    const Kernel<double> kernel_;
+    Store store_;
+};
+
+class LocalModel final : public OnRows<Local> {
+  public:
+    LocalModel(const LocalPrior& prior, int d, int p)
+        : OnRows(prior, d, p, [](const Kernel<double>&) { return false; }), question_(prior, kernel_, store_, d, p) {}
+
+    int64_t work_per_row() const override { return store_.size() / 4 + solve_work(); }
     int64_t learn(int64_t n, const double* X, const double* Y, const Steps& steps, Stop& stop) override {
         for (int64_t i = 0; i < n; i++) {
             if (stop.asked(steps.mean ? work_per_row() : 1)) return i;
@@ -213,30 +236,21 @@ class LocalModel final : public Local {
         return n;
     }
     void predict_next(const double* x, double* mean, double* variance) override { ask(question_, x, mean, variance); }
-    void flush() override {}
     void predict(int64_t n, const double* X, double* mean, double* variance, Stop& stop) const override {
         Question question(prior_, kernel_, store_, d_, p_);
         for (int64_t i = 0; i < n && !stop.asked(work_per_row()); i++)
             ask(question, X + i * d_, mean + i * p_, variance + i);
     }
-    void nearest(int64_t n, const double* X, int64_t* rows) const override {
-        Question question(prior_, kernel_, store_, d_, p_);
-        question.number(n, X, rows);
-    }
-    void save(double* X, double* Y) const override { store_.save(X, Y); }
     void load(int64_t n, int64_t seen, const double* X, const double* Y) override { store_.restore(n, seen, X, Y); }
 
   private:
     void ask(Question& question, const double* x, double* mean, double* variance) const {
-        const auto values = [&](int64_t slot, double* y) ALWAYS { std::copy(store_.y(slot), store_.y(slot) + p_, y); };
         question.search(x);
-        question.answer(x, values, mean, variance);
+        question.answer(x, [&](int64_t slot, double* y) ALWAYS {
+            for (int o = 0; o < p_; o++) y[o] = store_.y(slot)[o];
+        }, mean, variance);
     }
 
-    const LocalPrior& prior_;
-    const int d_, p_;
-    const Kernel<double> kernel_;
-    Store store_;
     Question question_;
 };
 

@@ -9,42 +9,45 @@ namespace onlinegp::ONLINEGP_ISA {
 // A row as a neighbor: near is what has a small rank r2 + fade age, and of equals the newer one
 struct Near {
     double rank;
-    int64_t born, slot;
-    bool operator<(const Near& other) const { return rank < other.rank || (rank == other.rank && born > other.born); }
+    int64_t age, slot;  // the newest row has the age 0
+    bool operator<(const Near& other) const { return rank < other.rank || (rank == other.rank && age < other.age); }
 };
 
-// Finds the nearest few of the rows that it is shown. It has a limit, and a row beyond that need not be shown: now and then
-// the far ones are thrown away, which lowers it. Ranks are random, so nothing here branches on how two of them compare.
+// Finds the nearest few of the rows that it is shown, a chunk at a time. It has a limit, beyond which a row is not looked at:
+// now and then the far ones are thrown away, which lowers it. Ranks are random, so hardly anything here branches on how two
+// of them compare.
 class Nearest {
   public:
-    static constexpr int64_t CHUNK = 4096;  // ranks that are looked at twice, to begin with a low limit
-    static constexpr int BLOCK = 4 * W<double>;  // rows that are added together, at most
+    static constexpr int TILES = 4, BLOCK = TILES * W<double>;  // rows that are looked at together
+    static constexpr int64_t CHUNK = 4096 / BLOCK;              // blocks that are shown at a time
 
-    explicit Nearest(int64_t wanted) : most_(wanted), ranks_(size_t(CHUNK)) {}
-    void clear(int64_t rows) {  // before it is shown so many
+    explicit Nearest(int64_t wanted) : most_(wanted), ranks_(size_t(CHUNK * BLOCK)), near_(size_t(CHUNK + 1)) {}
+    void clear(int64_t rows, int64_t newest) {  // before it is shown so many, of which the newest is in this slot
+        rows_ = rows, newest_ = newest;
         wanted_ = most_ < rows ? most_ : rows;
         if (4 * wanted_ > room_) {
             room_ = 2 * 4 * wanted_;  // so that a store that grows seldom asks for more
             rank_.resize(size_t(room_ + BLOCK + W<double>));
-            born_.resize(size_t(room_ + BLOCK + W<double>));
             slot_.resize(size_t(room_ + BLOCK));
             sorted_.resize(size_t(room_ + BLOCK));
             least_.resize(size_t(room_ + W<double>));
         }
         count_ = 0;
-        limit_ = wanted_ ? INFINITY : -INFINITY;
+        limit_ = wanted_ ? LARGEST : -INFINITY;
     }
-    double limit() const { return limit_; }
-    // Add those rows of a block that have a bit in `which`
-    INLINE void add(unsigned which, int64_t first_slot, const double* ranks, const double* births) {
-        for (; which; which &= which - 1) {
-            const int i = __builtin_ctz(which);
-            rank_[size_t(count_)] = ranks[i];
-            born_[size_t(count_)] = births[i];
-            slot_[size_t(count_)] = first_slot + i;
-            count_++;
+    double* ranks() { return ranks_.data(); }  // of a chunk; infinite where there are no rows
+    // Look at the ranks of so many blocks, of which block i begins with the slot first_slot(i)
+    template <class FirstSlot> void add(int64_t blocks, const FirstSlot& first_slot) {
+        if (limit_ == LARGEST) begin_with(blocks * BLOCK);
+        int64_t near = 0;
+        for (int64_t i = 0; i < blocks; i++) {
+            const double* rank = ranks() + i * BLOCK;
+            const Vec<double> least = smaller(smaller(load(rank), load(rank + W<double>)),
+                                              smaller(load(rank + 2 * W<double>), load(rank + 3 * W<double>)));
+            near_[size_t(near)] = i;
+            near += lanes_at_most(least, limit_) != 0;
         }
-        if (count_ > 4 * wanted_) shrink();
+        for (int64_t n = 0; n < near; n++) add_block(ranks() + near_[size_t(n)] * BLOCK, first_slot(near_[size_t(n)]));
     }
     int64_t sort() {  // returns how many there are
         if (count_ > wanted_) drop_far();
@@ -54,9 +57,22 @@ class Nearest {
     }
     const Near& operator[](int64_t i) const { return sorted_[size_t(i)]; }
 
+  private:
+    static constexpr double LARGEST = 1.7976931348623157e308;  // no rank of a row is infinite
+
+    void add_block(const double* ranks, int64_t first_slot) {
+        EACH(n, TILES) {
+            for (unsigned near = lanes_at_most(load(ranks + n * W<double>), limit_); near; near &= near - 1) {
+                const int i = n * W<double> + __builtin_ctz(near);
+                rank_[size_t(count_)] = ranks[i];
+                slot_[size_t(count_)] = first_slot + i;
+                count_++;
+            }
+        }
+        if (count_ > 4 * wanted_) shrink();
+    }
     // Lower the limit to what at least `wanted` of the n ranks do not exceed: dealt out to some lists, each of those many
     // has one of at most the wanted-th smallest of their least ones
-    double* ranks() { return ranks_.data(); }
     void begin_with(int64_t n) {
         const int64_t lists = (4 * wanted_ + W<double> - 1) / W<double> * W<double>;
         if (n <= lists || !wanted_) return;
@@ -68,8 +84,6 @@ class Nearest {
         }
         limit_ = bound(least, lists);
     }
-
-  private:
     // What at least `wanted` of n values do not exceed, and few more. Values of at least zero are in the order of their bits,
     // which are bisected.
     double bound(const double* values, int64_t n) const {
@@ -91,14 +105,22 @@ class Nearest {
     static int64_t bits(double x) { return load_anywhere<int64_t>(&x); }
     static double number(int64_t x) { return load_anywhere<double>(&x); }
     static int64_t at_most(double limit, const double* values, int64_t n) {
-        Int<double> count{};
-        for (int64_t i = 0; i < n; i += W<double>) count -= load(values + i) <= splat<double>(limit);
-        int64_t total = 0;
-        EACH(i, W<double>) total += count[i];
-        return total;
+        int64_t count;
+        count_at_most<1>(&limit, values, n, &count);
+        return count;
     }
-    void end_with_infinity() {  // up to a whole vector
-        for (int64_t i = count_; i < count_ + W<double>; i++) rank_[size_t(i)] = INFINITY;
+    // How many of n values do not exceed each of N limits
+    template <int N> static INLINE void count_at_most(const double* limits, const double* values, int64_t n, int64_t* counts) {
+        Int<double> found[N] = {};
+        for (int64_t i = 0; i < n; i += W<double>)
+            EACH(k, N) found[k] -= load(values + i) <= splat<double>(limits[k]);
+        EACH(k, N) {
+            counts[k] = 0;
+            EACH(i, W<double>) counts[k] += found[k][i];
+        }
+    }
+    void end_with_infinity() {  // up to a whole vector, or four
+        for (int64_t i = count_; i < count_ + (W<double> < 4 ? 4 : W<double>); i++) rank_[size_t(i)] = INFINITY;
     }
     void drop_far() {
         end_with_infinity();
@@ -106,7 +128,6 @@ class Nearest {
         int64_t kept = 0;
         for (int64_t i = 0; i < count_; i++) {
             rank_[size_t(kept)] = rank_[size_t(i)];
-            born_[size_t(kept)] = born_[size_t(i)];
             slot_[size_t(kept)] = slot_[size_t(i)];
             kept += rank_[size_t(i)] <= limit_;
         }
@@ -120,7 +141,6 @@ class Nearest {
         count_ = wanted_;
         for (int64_t i = 0; i < count_; i++) {
             rank_[size_t(i)] = sorted_[size_t(i)].rank;
-            born_[size_t(i)] = double(sorted_[size_t(i)].born);
             slot_[size_t(i)] = sorted_[size_t(i)].slot;
         }
     }
@@ -128,24 +148,31 @@ class Nearest {
     void order() {
         end_with_infinity();
         int64_t places = 0;
-        for (int64_t i = 0; i < count_; i++) {
-            const int64_t place = at_most(rank_[size_t(i)], rank_.data(), count_) - 1;
-            if (place < count_) sorted_[size_t(place)] = one(i);
-            places += place;
+        for (int64_t i = 0; i < count_; i += 4) {
+            int64_t as_near[4];
+            count_at_most<4>(rank_.data() + i, rank_.data(), count_, as_near);
+            for (int64_t k = 0; k < 4 && i + k < count_; k++) {
+                sorted_[size_t(as_near[k] - 1)] = one(i + k);
+                places += as_near[k] - 1;
+            }
         }
         if (places == count_ * (count_ - 1) / 2) return;
         for (int64_t i = 0; i < count_; i++) sorted_[size_t(i)] = one(i);
         std::sort(sorted_.data(), sorted_.data() + count_);
     }
-    Near one(int64_t i) const { return {rank_[size_t(i)], int64_t(born_[size_t(i)]), slot_[size_t(i)]}; }
+    Near one(int64_t i) const {
+        const int64_t slot = slot_[size_t(i)], age = newest_ - slot;
+        return {rank_[size_t(i)], age < 0 ? age + rows_ : age, slot};
+    }
 
     const int64_t most_;
-    Buffer<double> rank_, born_;
+    Buffer<double> ranks_;
+    Buffer<int64_t> near_;  // the blocks of a chunk that have a near row
+    Buffer<double> rank_, least_;
     Buffer<int64_t> slot_;
     Buffer<Near> sorted_;
-    Buffer<double> ranks_, least_;
-    int64_t wanted_ = 0, room_ = 0, count_ = 0;
-    double limit_ = INFINITY;
+    int64_t rows_ = 0, newest_ = 0, wanted_ = 0, room_ = 0, count_ = 0;
+    double limit_ = LARGEST;
 };
 
 // The rows, in slots: X (slots, d), Y (slots, p), and where they are for the distance in tiles [tile][w][W]; where they are
@@ -153,7 +180,7 @@ class Nearest {
 // oldest row.
 class Store {
   public:
-    static constexpr int TILES = 4, BLOCK = Nearest::BLOCK;  // rows that are looked at together
+    static constexpr int TILES = Nearest::TILES, BLOCK = Nearest::BLOCK;
 
     Store(const LocalPrior& prior, int d, int p, bool with_points = false)
         : prior_(prior), d_(d), p_(p), points_width_(with_points ? d : 0),
@@ -205,11 +232,10 @@ class Store {
             for (int j = 0; j < d_; j++) *u++ = radius[j] * std::sin(frequency[j] * x[j]);
         }
     }
-    // Show all rows that may be near the place u to `nearest`, the newest first: they are often the nearest. Each block and
-    // its squared distances are shown to `each` as well.
+    // Show all rows to `nearest`, for the place u, the newest first: they are often the nearest. The squared distances of
+    // each block are shown to `each` as well, with its first slot.
     template <class Each> void scan(const double* u, Nearest& nearest, const Each& each) const {
-        nearest.clear(size_);
-        if (!size_) return;
+        nearest.clear(size_, newest_);
         if (prior_.fade > 0) scan_blocks<true>(u, nearest, each);
         else scan_blocks<false>(u, nearest, each);
     }
@@ -248,50 +274,32 @@ class Store {
         newest_ = slot, seen_++;
     }
     template <bool Fades, class Each> void scan_blocks(const double* u, Nearest& nearest, const Each& each) const {
-        const int64_t blocks = (size_ + BLOCK - 1) / BLOCK, first = newest_ / BLOCK;
-        const int64_t twice = blocks < Nearest::CHUNK / BLOCK ? blocks : Nearest::CHUNK / BLOCK;
-        const auto block = [&](int64_t i) { return i <= first ? first - i : blocks + first - i; };
-        Vec<double> rank[TILES];
-        for (int64_t i = 0; i < twice; i++) {
-            ranks<Fades>(block(i), u, rank, each);
-            EACH(n, TILES) store(nearest.ranks() + i * BLOCK + n * W<double>, rank[n]);
-        }
-        nearest.begin_with(twice * BLOCK);
-        for (int64_t i = 0; i < twice; i++) {
-            EACH(n, TILES) rank[n] = load(nearest.ranks() + i * BLOCK + n * W<double>);
-            show(block(i), rank, nearest);
-        }
-        for (int64_t i = twice; i < blocks; i++) {
-            ranks<Fades>(block(i), u, rank, each);
-            show(block(i), rank, nearest);
+        const int64_t blocks = (size_ + BLOCK - 1) / BLOCK, newest = newest_ / BLOCK;
+        for (int64_t begin = 0; begin < blocks; begin += Nearest::CHUNK) {
+            const int64_t count = std::min(Nearest::CHUNK, blocks - begin);
+            const auto first_slot = [&](int64_t i) {
+                const int64_t age = begin + i;
+                return (age <= newest ? newest - age : blocks + newest - age) * BLOCK;
+            };
+            for (int64_t i = 0; i < count; i++) ranks<Fades>(first_slot(i), u, nearest.ranks() + i * BLOCK, each);
+            nearest.add(count, first_slot);
         }
     }
     // r2 + fade age of the rows of a block, infinite where there are none
     template <bool Fades, class Each>
-    INLINE void ranks(int64_t block, const double* u, Vec<double>* rank, const Each& each) const {
-        euclidean<TILES>(tiles_.data() + block * BLOCK * w_, w_, u, rank);
-        each(block, rank);
-        if constexpr (Fades)
-            EACH(n, TILES) {
-                const Vec<double> born = load(born_.data() + block * BLOCK + n * W<double>);
-                rank[n] += (splat<double>(double(seen_)) - born) * prior_.fade;
-            }
-        const int64_t rows = size_ - block * BLOCK;
-        if (rows < BLOCK) EACH(n, TILES) rank[n] = infinite_beyond<double>(rank[n], rows - n * W<double>);
-    }
-    INLINE void show(int64_t block, const Vec<double>* rank, Nearest& nearest) const {
-        const Vec<double> least = smaller(smaller(rank[0], rank[1]), smaller(rank[2], rank[3]));
-        if (lanes_at_most(least, nearest.limit())) show_each(block * BLOCK, rank, nearest);
-    }
-    void show_each(int64_t slot, const Vec<double>* rank, Nearest& nearest) const {
-        alignas(ALIGNMENT) double ranks[BLOCK];
-        unsigned near = 0;
+    INLINE void ranks(int64_t slot, const double* u, double* to, const Each& each) const {
+        Vec<double> r2[TILES];
+        euclidean<TILES>(tiles_.data() + slot * w_, w_, u, r2);
         EACH(n, TILES) {
-            near |= lanes_at_most(rank[n], nearest.limit()) << (n * W<double>);
-            store(ranks + n * W<double>, rank[n]);
+            Vec<double> rank = r2[n];
+            if constexpr (Fades) {
+                const Vec<double> born = load(born_.data() + slot + n * W<double>);
+                rank += (splat<double>(double(seen_)) - born) * prior_.fade;
+            }
+            if (size_ - slot < BLOCK) rank = infinite_beyond<double>(rank, size_ - slot - n * W<double>);
+            store(to + n * W<double>, rank);
         }
-        if (size_ - slot < BLOCK) near &= (1u << (size_ - slot)) - 1;
-        nearest.add(near, slot, ranks, born_.data() + slot);
+        each(slot, r2);
     }
 
     const LocalPrior& prior_;

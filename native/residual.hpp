@@ -1,137 +1,10 @@
 // The GP on current residuals: onlinegp.models.local.residual, compiled.
 #pragma once
+#include "covariances.hpp"
 #include "linear.hpp"
 #include "local.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
-
-// The covariances k(x, z) a^|t - u| of points x of times t with all stored rows z of times u, a block of rows at a time
-class Covariances {
-  public:
-    Covariances(const LocalPrior& prior, const Kernel<double>& kernel, const Store& store)
-        : kernel_(kernel), store_(store), rate_(0.5 * prior.fade * LOG2E) {}
-
-    struct Point {
-        const double *place, *x;
-        double time;
-        double* k;  // (room,), zero where there are no rows
-    };
-    // Places have the length scales in them, so that a stationary kernel follows from squared distances alone
-    static bool needs_points(const Kernel<double>& kernel) { return !kernel.stationary_leaf(); }
-
-    // Call body(write), where write(block, r2, point) turns the squared distances of a block to a point into covariances
-    template <class Body> INLINE void with_writer(const Body& body) const {
-        if (!kernel_.stationary_leaf())
-            return body([&](int64_t block, Vec<double>* k, const Point& point) ALWAYS {
-                const double* tiles = store_.points() + block * Store::BLOCK * kernel_.d;
-                Composed<double>{kernel_}.template evaluate<Store::TILES, 1>(tiles, point.x, k);
-                write(block, k, point);
-            });
-        switch (kernel_.code[0].op) {
-            case Op::RBF: return with_stationary<Op::RBF>(body);
-            case Op::Matern12: return with_stationary<Op::Matern12>(body);
-            case Op::Matern32: return with_stationary<Op::Matern32>(body);
-            default: return with_stationary<Op::Matern52>(body);
-        }
-    }
-    // The covariances of several points, in one pass over the rows
-    void fill(const Point* points, int64_t count) const {
-        const int64_t blocks = (store_.size() + Store::BLOCK - 1) / Store::BLOCK;
-        const int w = store_.width();
-        with_writer([&](const auto& write) {
-            for (int64_t block = 0; block < blocks; block++)
-                for (int64_t i = 0; i < count; i++) {
-                    Vec<double> k[Store::TILES];
-                    const Pairs<double, Store::TILES, 1> pairs{store_.places() + block * Store::BLOCK * w, points[i].place, w};
-                    squared_distances<false>(kernel_.code[0], pairs, k);
-                    write(block, k, points[i]);
-                }
-        });
-    }
-
-  private:
-    template <Op op, class Body> INLINE void with_stationary(const Body& body) const {
-        body([&](int64_t block, Vec<double>* k, const Point& point) ALWAYS {
-            of<Store::TILES, op>(kernel_.code[0], 1.0, k);
-            if (kernel_.scaled()) EACH(n, Store::TILES) k[n] *= kernel_.code[1].a;
-            write(block, k, point);
-        });
-    }
-    INLINE void write(int64_t block, Vec<double>* k, const Point& point) const {
-        const int64_t first = block * Store::BLOCK, rows = store_.size() - first;
-        if (rate_ > 0) fade(store_.births() + first, point.time, k);
-        if (rows < Store::BLOCK)
-            EACH(n, Store::TILES) k[n] = keep<double>(k[n], first_lanes<double>(int(rows - n * W<double>)));
-        EACH(n, Store::TILES) store(point.k + first + n * W<double>, k[n]);
-    }
-    INLINE void fade(const double* births, double time, Vec<double>* k) const {
-        Vec<double> f[Store::TILES];
-        EACH(n, Store::TILES) f[n] = magnitude<double>(load(births + n * W<double>) - time) * rate_;
-        EACH(n, Store::TILES / 2) exp2_minus<2>(f + 2 * n);
-        EACH(n, Store::TILES) k[n] *= f[n];
-    }
-
-    const Kernel<double>& kernel_;
-    const Store& store_;
-    const double rate_;
-};
-
-// The linear part, h'b with h = [x, 1]: onlinegp.models.linear.information, with rows of variance one
-class Line {
-  public:
-    Line(const LocalPrior& prior, int d, int p)
-        : prior_(prior), m_(d + 1), p_(p), R_(size_t(m_ * m_)), z_(size_t(m_ * p)), b_(size_t(m_ * p)), row_(size_t(m_)),
-          target_(size_t(p)) {
-        for (int64_t i = 0; i < m_; i++) R_[size_t(i * m_ + i)] = 1;
-    }
-    int64_t weights() const { return m_; }
-    double* R() { return R_.data(); }
-    double* z() { return z_.data(); }
-    const double* R() const { return R_.data(); }
-    const double* z() const { return z_.data(); }
-
-    // The mean (p,) and the variance of g'b; g is used up
-    void predict(double* g, double* mean, double* variance) const { predict_row(m_, p_, R(), z(), g, mean, variance); }
-
-    // Learn that g'b was this much (p,), with this variance
-    void learn(const double* g, const double* target, double variance, int64_t seen) {
-        if (prior_.forgetting < 1) forget(seen);
-        const double precision = 1.0 / std::sqrt(variance);
-        for (int64_t i = 0; i < m_; i++) row_[size_t(i)] = g[i] * precision;
-        for (int64_t o = 0; o < p_; o++) target_[size_t(o)] = target[o] * precision;
-        add_row(m_, p_, 0, R(), z(), row_.data(), target_.data());
-    }
-    // b = R^-1 z, for `value`
-    void solve() {
-        for (int64_t i = m_ - 1; i >= 0; i--)
-            for (int64_t o = 0; o < p_; o++) {
-                double sum = z_[size_t(i * p_ + o)];
-                for (int64_t j = i + 1; j < m_; j++) sum -= R_[size_t(i * m_ + j)] * b_[size_t(j * p_ + o)];
-                b_[size_t(i * p_ + o)] = sum / R_[size_t(i * m_ + i)];
-            }
-    }
-    double value(const double* x, int64_t o) const {
-        double sum = b_[size_t((m_ - 1) * p_ + o)];
-        for (int64_t j = 0; j < m_ - 1; j++) sum += x[j] * b_[size_t(j * p_ + o)];
-        return sum;
-    }
-
-  private:
-    void forget(int64_t seen) {
-        const double keep = std::sqrt(prior_.forgetting);
-        const int64_t which = seen % m_;
-        for (int64_t j = 0; j < m_ * m_; j++) R_[size_t(j)] *= keep;
-        for (int64_t j = 0; j < m_ * p_; j++) z_[size_t(j)] *= keep;
-        std::fill(row_.data(), row_.data() + m_, 0.0);
-        std::fill(target_.data(), target_.data() + p_, 0.0);
-        row_[size_t(which)] = prior_.renewal[size_t(seen < m_ ? which : m_ - 1)];
-        add_row(m_, p_, which, R(), z(), row_.data(), target_.data());
-    }
-
-    const LocalPrior& prior_;
-    const int64_t m_, p_;
-    Buffer<double> R_, z_, b_, row_, target_;
-};
 
 // delta = A^-1 E for A (m, m) and E (m, p), both used up; a row that those before it make redundant gets zero
 static void solve_block(int64_t m, int64_t p, double* A, double* E, double* scale) {
@@ -154,24 +27,26 @@ static void solve_block(int64_t m, int64_t p, double* A, double* E, double* scal
         }
 }
 
-// from -= factor row, of n rows
-static void subtract(int64_t n, double factor, const double* row, double* from) {
-    const Vec<double> minus = splat<double>(-factor);
-    for (int64_t i = 0; i < n; i += W<double>) store(from + i, fma(minus, load(row + i), load(from + i)));
+// r -= sum_i delta_i k_i over n slots, in one pass
+static void subtract_rows(int64_t n, const std::vector<Covariances::Row>& rows, const double* delta, int64_t step, double* r) {
+    for (int64_t slot = 0; slot < n; slot += Store::BLOCK) {
+        Vec<double> left[Store::TILES];
+        EACH(t, Store::TILES) left[t] = load(r + slot + t * W<double>);
+        for (size_t i = 0; i < rows.size(); i++) {
+            const Vec<double> minus = splat<double>(-delta[int64_t(i) * step]);
+            EACH(t, Store::TILES) left[t] = fma(minus, load(rows[i].k + slot + t * W<double>), left[t]);
+        }
+        EACH(t, Store::TILES) store(r + slot + t * W<double>, left[t]);
+    }
 }
 
-class ResidualModel final : public Residual {
+class ResidualModel final : public OnRows<Residual> {
   public:
     ResidualModel(const LocalPrior& prior, int d, int p)
-        : prior_(prior), d_(d), p_(p), kernel_(prior.recipe, d), store_(prior, d, p, Covariances::needs_points(kernel_)),
-          covariances_(prior, kernel_, store_), line_(prior, d, p), next_(*this) {}
+        : OnRows(prior, d, p, Covariances::needs_points), covariances_(prior, kernel_, store_),
+          line_(prior.forgetting, prior.renewal, d, p), next_(*this) {}
 
-    int64_t size() const override { return store_.size(); }
-    int64_t seen() const override { return store_.seen(); }
-    int64_t work_per_row() const override {
-        const int64_t n = store_.size(), m = prior_.neighbors < n ? prior_.neighbors : n;
-        return n + m * m * (m + 50) / 200 + 1;
-    }
+    int64_t work_per_row() const override { return store_.size() + solve_work(); }
 
     int64_t learn(int64_t n, const double* X, const double* Y, const Steps& steps, Stop& stop) override {
         const bool answers = steps.mean || prior_.learn_power || prior_.linear;
@@ -198,7 +73,6 @@ class ResidualModel final : public Residual {
         steps.local_variance = local_variance;
         write(next_, steps, 0);
     }
-    void flush() override {}
     void predict(int64_t n, const double* X, double* mean, double* variance, Stop& stop) const override {
         Steps steps;
         steps.mean = mean;
@@ -207,48 +81,41 @@ class ResidualModel final : public Residual {
     }
     void predict_both(int64_t n, const double* X, const Steps& steps, Stop& stop) const override {
         Asked asked(*this);
-        asked.reserve(room_);
+        asked.k.resize(size_t(room_));
         for (int64_t i = 0; i < n && !stop.asked(work_per_row()); i++) {
             search(asked, X + i * d_);
             answer(asked, X + i * d_);
             write(asked, steps, i);
         }
     }
-    void nearest(int64_t n, const double* X, int64_t* rows) const override {
-        Question question(prior_, kernel_, store_, d_, values());
-        question.number(n, X, rows);
-    }
 
-    void save(double* X, double* Y) const override { store_.save(X, Y); }
     void load(int64_t n, int64_t seen, const double* X, const double* Y) override {
         next_seen_ = false;
         reserve(n ? n : 1);
         store_.restore(n, seen, X, Y);
     }
     void save_weights(ResidualArrays& out) const override {
-        double *alpha = out.alpha, *r = out.r;
+        double *alpha_out = out.alpha, *r_out = out.r;
         store_.each_slot([&](int64_t slot) {
             for (int64_t o = 0; o < p_; o++) {
-                *alpha++ = alpha_[size_t(o * room_ + slot)];
-                *r++ = r_[size_t(o * room_ + slot)];
+                *alpha_out++ = alpha(o)[slot];
+                *r_out++ = r(o)[slot];
             }
         });
-        std::copy(line_.R(), line_.R() + line_.weights() * line_.weights(), out.R);
-        std::copy(line_.z(), line_.z() + line_.weights() * p_, out.z);
+        line_.save(out.R, out.z);
         out.power = power_;
         out.evidence = evidence_;
     }
     void load_weights(const ResidualArrays& in) override {
-        const double *alpha = in.alpha, *r = in.r;
-        std::fill(alpha_.data(), alpha_.data() + p_ * room_, 0.0);
+        const double *alpha_in = in.alpha, *r_in = in.r;
+        std::fill(alpha(0), alpha(p_), 0.0);
         store_.each_slot([&](int64_t slot) {
             for (int64_t o = 0; o < p_; o++) {
-                alpha_[size_t(o * room_ + slot)] = *alpha++;
-                r_[size_t(o * room_ + slot)] = *r++;
+                alpha(o)[slot] = *alpha_in++;
+                r(o)[slot] = *r_in++;
             }
         });
-        std::copy(in.R, in.R + line_.weights() * line_.weights(), line_.R());
-        std::copy(in.z, in.z + line_.weights() * p_, line_.z());
+        line_.load(in.R, in.z, store_.seen());
         power_ = in.power;
         evidence_ = in.evidence;
     }
@@ -259,23 +126,19 @@ class ResidualModel final : public Residual {
     // A question and what is said of it, for one thread
     struct Asked {
         explicit Asked(const ResidualModel& model)
-            : question(model.prior_, model.kernel_, model.store_, model.d_, model.values()), place(size_t(model.store_.width())),
-              sums(size_t(model.values())), global(size_t(model.p_)), rest(size_t(model.p_)), line(size_t(model.p_)),
-              g(size_t(model.d_ + 1)), used(size_t(model.d_ + 1)) {}
-        void reserve(int64_t rows) {
-            if (rows <= room) return;
-            k.resize(size_t(rows));
-            room = rows;
-        }
+            : question(model.prior_, model.kernel_, model.store_, model.d_, model.values()), sums(size_t(model.values())),
+              global(size_t(model.p_)), rest(size_t(model.p_)), line(size_t(model.p_)), g(size_t(model.d_ + 1)),
+              scratch(size_t(model.d_ + 1)) {}
 
         Question question;
-        Buffer<double> place, k;  // k (room,): the covariances of x and the stored rows
-        int64_t room = 0;
-        Buffer<double> sums;          // w'Y (p,), w'r (p,), and w'H (d + 1,) with a linear part
-        Buffer<double> global, rest;  // k'alpha (p,), and k'alpha + w'r (p,)
-        Buffer<double> line, g, used;  // the mean of the linear part (p,), its coefficients (d + 1,), room for them
+        Buffer<double> k;                // (room,): the covariances of x and the stored rows
+        Buffer<double> sums;             // w'Y (p,), w'r (p,), and w'H (d + 1,) with a linear part
+        Buffer<double> global, rest;     // k'alpha (p,), and k'alpha + w'r (p,)
+        Buffer<double> line, g, scratch;  // the mean of the linear part (p,), its coefficients (d + 1,), room for them
         double variance = 0, doubt = 0;  // of y without the linear part, and of that
     };
+
+    int values() const { return 2 * p_ + (prior_.linear ? d_ + 1 : 0); }
 
     // Have in next_ what there is to say of x, if it is not there from the call before
     void see(const double* x, bool answers) {
@@ -289,35 +152,35 @@ class ResidualModel final : public Residual {
         std::memcpy(next_x_.data(), x, bytes);
         next_seen_ = true;
     }
-    int values() const { return 2 * p_ + (prior_.linear ? d_ + 1 : 0); }
-
     // The neighbors of x, its covariances with all rows, and k'alpha
     void search(Asked& asked, const double* x) const {
-        const Covariances::Point point{nullptr, x, double(store_.seen()), asked.k.data()};
-        covariances_.with_writer([&](const auto& write) {
-            asked.question.search(x, [&](int64_t block, const Vec<double>* r2) ALWAYS {
+        double* to = asked.k.data();
+        covariances_.visit([&](auto op) {
+            asked.question.search(x, [&](int64_t slot, const Vec<double>* r2) ALWAYS {
                 Vec<double> k[Store::TILES];
                 EACH(n, Store::TILES) k[n] = r2[n];
-                write(block, k, point);
+                covariances_.write<Store::TILES, op>(slot, x, double(store_.seen()), k, to);
             });
         });
-        for (int64_t o = 0; o < p_; o++) asked.global[size_t(o)] = dot(point.k, alpha(o), store_.size());
+        for (int64_t o = 0; o < p_; o++) asked.global[size_t(o)] = dot(asked.k.data(), alpha(o), store_.size());
     }
     // Then its means and its variance
     void answer(Asked& asked, const double* x) const {
         const auto values = [&](int64_t slot, double* v) ALWAYS {
-            v = std::copy(store_.y(slot), store_.y(slot) + p_, v);
-            for (int64_t o = 0; o < p_; o++) *v++ = r(o)[slot];
+            for (int64_t o = 0; o < p_; o++) {
+                v[o] = store_.y(slot)[o];
+                v[p_ + o] = r(o)[slot];
+            }
             if (!prior_.linear) return;
-            v = std::copy(store_.x(slot), store_.x(slot) + d_, v);
-            *v = 1;
+            std::copy(store_.x(slot), store_.x(slot) + d_, v + 2 * p_);
+            v[2 * p_ + d_] = 1;
         };
         asked.question.answer(x, values, asked.sums.data(), &asked.variance);
         for (int64_t o = 0; o < p_; o++) asked.rest[size_t(o)] = asked.global[size_t(o)] + asked.sums[size_t(p_ + o)];
         if (!prior_.linear) return;
         for (int64_t j = 0; j <= d_; j++) asked.g[size_t(j)] = (j < d_ ? x[j] : 1.0) - asked.sums[size_t(2 * p_ + j)];
-        std::copy(asked.g.data(), asked.g.data() + d_ + 1, asked.used.data());
-        line_.predict(asked.used.data(), asked.line.data(), &asked.doubt);
+        std::copy(asked.g.data(), asked.g.data() + d_ + 1, asked.scratch.data());
+        line_.predict(asked.scratch.data(), asked.line.data(), &asked.doubt);
     }
     void write(const Asked& asked, const Steps& steps, int64_t i) const {
         const double variance = asked.variance + asked.doubt;
@@ -329,134 +192,114 @@ class ResidualModel final : public Residual {
         if (steps.local_variance) steps.local_variance[i] = variance;
     }
 
-    // Learn the row that was asked for
+    // Learn the row that was asked for. Until it is stored, it is in the first slot without a row.
     void learn_row(const double* x, const double* y) {
+        learn_errors(y);
+        const int64_t slot = store_.size(), leaves = store_.full() ? store_.oldest() : -1;
+        next_.k[size_t(slot)] = diagonal(kernel_, x);
+        chosen_.assign(1, {slot, next_.k.data()});
+        for (int64_t o = 0; o < p_; o++) {
+            r(o)[slot] = y[o] - next_.global[size_t(o)];
+            delta_[size_t(o)] = r(o)[slot] - line(x, o);
+        }
+        choose_worst(leaves);
+        const int64_t solved = int64_t(chosen_.size());
+        if (leaves >= 0) choose(leaves);
+        fill_chosen(1);
+        for (size_t i = 1; i < chosen_.size(); i++) chosen_[i].k[slot] = next_.k[size_t(chosen_[i].slot)];
+        refit(1, solved);
+        if (leaves >= 0) take_out(leaves);
+        subtract_chosen();
+        put(x, y, slot);
+        if (leaves >= 0) refit_around(left_x_.data());
+    }
+    // The power of the variance, and the linear part
+    void learn_errors(const double* y) {
+        const double std = std::sqrt(next_.variance);
         double squares = 0;
         for (int64_t o = 0; o < p_; o++) {
-            error_[size_t(o)] = y[o] - next_.rest[size_t(o)];
-            squares += square(error_[size_t(o)] - next_.line[size_t(o)]);
+            const double error = y[o] - next_.rest[size_t(o)];
+            squares += square(error - next_.line[size_t(o)]);
+            error_[size_t(o)] = error / std;
         }
         if (prior_.learn_power) {
             evidence_ = prior_.forgetting * evidence_ + 1.0;
             const double power = power_ + (squares / double(p_) / (next_.variance + next_.doubt) - power_) / evidence_;
             power_ = power < TINIEST ? TINIEST : power;
         }
-        if (prior_.linear) {
-            line_.learn(next_.g.data(), error_.data(), next_.variance, store_.seen());
-            line_.solve();
-        }
-        const int64_t leaves = store_.full() ? store_.oldest() : -1;
-        for (int64_t o = 0; o < p_; o++) {
-            new_r_[size_t(o)] = y[o] - next_.global[size_t(o)];
-            delta_[size_t(o)] = new_r_[size_t(o)] - line(x, o);
-        }
-        choose_refits(leaves);
-        fill_rows(leaves);
-        refit(x);
-        if (leaves >= 0) remove(leaves);
-        const int64_t slot = leaves >= 0 ? leaves : store_.size();
-        store_.push(x, y);
-        for (int64_t o = 0; o < p_; o++) {
-            alpha(o)[slot] = delta_[size_t(o)];
-            r(o)[slot] = new_r_[size_t(o)];
-        }
-        if (leaves >= 0) refit_around(left_x_.data());
+        if (!prior_.linear) return;
+        for (int64_t j = 0; j <= d_; j++) next_.scratch[size_t(j)] = next_.g[size_t(j)] / std;
+        line_.learn(next_.scratch.data(), error_.data());
     }
+    double line(const double* x, int64_t o) const { return prior_.linear ? line_.value(x, o) : 0.0; }
+
+    void choose(int64_t slot) { chosen_.push_back({slot, rows_.data() + int64_t(chosen_.size()) * room_}); }
     // The neighbors with the largest residuals, without a row that is about to leave
-    void choose_refits(int64_t leaves) {
+    void choose_worst(int64_t leaves) {
         const int64_t m = prior_.refits ? next_.question.neighbors() : 0;
         double least = 0;
         for (int64_t o = 0; o < p_; o++) least += NOTHING * square(delta_[size_t(o)]);
-        refits_.clear();
+        misfits_.clear();
         for (int64_t i = 0; i < m; i++) {
             const int64_t slot = next_.question[i].slot;
             if (slot == leaves) continue;
             double misfit = 0;
             for (int64_t o = 0; o < p_; o++) misfit += square(r(o)[slot] - line(store_.x(slot), o));
             const double rounded = misfit > least ? double(float(misfit)) : 0.0;  // so that copies are equal
-            refits_.push_back({-rounded, -i, slot});                             // and the nearer comes first
+            misfits_.push_back({-rounded, i, slot});                              // and the nearer comes first
         }
-        const size_t count = std::min(refits_.size(), size_t(prior_.refits));
-        std::partial_sort(refits_.begin(), refits_.begin() + std::ptrdiff_t(count), refits_.end());
-        refits_.resize(count);
+        const auto end = misfits_.begin() + std::ptrdiff_t(std::min(misfits_.size(), size_t(prior_.refits)));
+        std::partial_sort(misfits_.begin(), end, misfits_.end());
+        for (auto one = misfits_.begin(); one < end; one++) choose(one->slot);
     }
-    double line(const double* x, int64_t o) const { return prior_.linear ? line_.value(x, o) : 0.0; }
+    void fill_chosen(size_t first) { covariances_.fill(chosen_.data() + first, int64_t(chosen_.size() - first)); }
 
-    // The covariances of the rows to refit, and of one that leaves, with all stored rows
-    void fill_rows(int64_t leaves) {
-        points_.clear();
-        for (const Near& one : refits_) add_point(one.slot);
-        if (leaves >= 0) add_point(leaves);
-        covariances_.fill(points_.data(), int64_t(points_.size()));
-    }
-    void add_point(int64_t slot) {
-        const int64_t i = int64_t(points_.size());
-        double* place = places_.data() + i * store_.width();
-        store_.place(store_.x(slot), place);
-        points_.push_back({place, store_.x(slot), store_.born(slot), rows_.data() + i * room_});
-    }
-    // Solve for the weights of the new row, whose covariances are in next_.k, and of the chosen ones
-    void refit(const double* x) {
-        const int64_t n = store_.size(), m = int64_t(refits_.size()) + 1;
-        const double *k = next_.k.data(), noise = prior_.noise, kxx = diagonal(kernel_, x);
-        A_[0] = kxx + noise;
-        for (int64_t i = 1; i < m; i++) {
-            const int64_t slot = refits_[size_t(i - 1)].slot;
-            const double* row = points_[size_t(i - 1)].k;
-            A_[size_t(i * m)] = k[slot];
-            for (int64_t j = 1; j <= i; j++) A_[size_t(i * m + j)] = row[refits_[size_t(j - 1)].slot];
-            A_[size_t(i * m + i)] += noise;
-            refresh(slot, row, delta_.data() + i * p_);
-        }
-        solve_block(m, p_, A_.data(), delta_.data(), scale_.data());
-        for (int64_t o = 0; o < p_; o++) {
-            new_r_[size_t(o)] -= (kxx + noise) * delta_[size_t(o)];
-            subtract(n, delta_[size_t(o)], k, r(o));
-            for (int64_t i = 1; i < m; i++) {
-                const int64_t slot = refits_[size_t(i - 1)].slot;
-                const double delta = delta_[size_t(i * p_ + o)];
-                new_r_[size_t(o)] -= delta * k[slot];
-                change(n, o, slot, points_[size_t(i - 1)].k, delta);
+    // Solve for the weights of the first few of the chosen rows, with the others as they are. The residuals of those that are
+    // stored, from `old` on, are computed from scratch, so that roundings do not add up.
+    void refit(int64_t old, int64_t count) {
+        for (int64_t i = 0; i < count; i++) {
+            const auto& [slot, k] = chosen_[size_t(i)];
+            for (int64_t j = 0; j <= i; j++) A_[size_t(i * count + j)] = k[chosen_[size_t(j)].slot];
+            A_[size_t(i * count + i)] += prior_.noise;
+            for (int64_t o = 0; o < p_ && i >= old; o++) {
+                r(o)[slot] = store_.y(slot)[o] - dot(k, alpha(o), store_.size()) - prior_.noise * alpha(o)[slot];
+                delta_[size_t(i * p_ + o)] = r(o)[slot] - line(store_.x(slot), o);
             }
         }
+        solve_block(count, p_, A_.data(), delta_.data(), scale_.data());
+        for (int64_t i = 0; i < count; i++)
+            for (int64_t o = 0; o < p_; o++) {
+                alpha(o)[chosen_[size_t(i)].slot] += delta_[size_t(i * p_ + o)];
+                r(o)[chosen_[size_t(i)].slot] -= prior_.noise * delta_[size_t(i * p_ + o)];
+            }
     }
-    // Take out what a row taught, whose covariances are the last: r += K[:, i] alpha_i
-    void remove(int64_t slot) {
+    // The last of the chosen rows loses its weight, and leaves
+    void take_out(int64_t slot) {
         std::copy(store_.x(slot), store_.x(slot) + d_, left_x_.data());
+        for (int64_t o = 0; o < p_; o++) delta_[(chosen_.size() - 1) * size_t(p_) + size_t(o)] = -alpha(o)[slot];
+    }
+    void subtract_chosen() {
+        for (int64_t o = 0; o < p_; o++) subtract_rows(store_.size() + 1, chosen_, delta_.data() + o, p_, r(o));
+    }
+    // Store the row that was learned in this slot
+    void put(const double* x, const double* y, int64_t slot) {
+        const int64_t to = store_.full() ? store_.oldest() : slot;
+        store_.push(x, y);
         for (int64_t o = 0; o < p_; o++) {
             const double weight = alpha(o)[slot];
-            subtract(store_.size(), -weight, points_.back().k, r(o));
-            new_r_[size_t(o)] += weight * next_.k[size_t(slot)];
+            alpha(o)[slot] = 0;
+            alpha(o)[to] = weight;
+            r(o)[to] = r(o)[slot];
         }
     }
-
     // Solve for the weights of the rows nearest to one that left: they take over what it taught
     void refit_around(const double* x) {
-        const int64_t n = store_.size(), m = std::min(prior_.refits + 1, next_.question.search(x));
-        refits_.clear();
-        for (int64_t i = 0; i < m; i++) refits_.push_back(next_.question[i]);
-        fill_rows(-1);
-        for (int64_t i = 0; i < m; i++) {
-            for (int64_t j = 0; j <= i; j++) A_[size_t(i * m + j)] = points_[size_t(i)].k[refits_[size_t(j)].slot];
-            A_[size_t(i * m + i)] += prior_.noise;
-            refresh(refits_[size_t(i)].slot, points_[size_t(i)].k, delta_.data() + i * p_);
-        }
-        solve_block(m, p_, A_.data(), delta_.data(), scale_.data());
-        for (int64_t o = 0; o < p_; o++)
-            for (int64_t i = 0; i < m; i++) change(n, o, refits_[size_t(i)].slot, points_[size_t(i)].k, delta_[size_t(i * p_ + o)]);
-    }
-    // The residual of a row from scratch, so that roundings do not add up; error (p,) is what the linear part leaves of it
-    void refresh(int64_t slot, const double* row, double* error) {
-        for (int64_t o = 0; o < p_; o++) {
-            r(o)[slot] = store_.y(slot)[o] - dot(row, alpha(o), store_.size()) - prior_.noise * alpha(o)[slot];
-            error[o] = r(o)[slot] - line(store_.x(slot), o);
-        }
-    }
-    // Change the weight of a row, and the residuals with it
-    void change(int64_t n, int64_t o, int64_t slot, const double* row, double delta) {
-        subtract(n, delta, row, r(o));
-        r(o)[slot] -= prior_.noise * delta;
-        alpha(o)[slot] += delta;
+        const int64_t count = std::min(prior_.refits + 1, next_.question.search(x));
+        chosen_.clear();
+        for (int64_t i = 0; i < count; i++) choose(next_.question[i].slot);
+        fill_chosen(0);
+        refit(0, count);
+        subtract_chosen();
     }
 
     double* alpha(int64_t o) { return alpha_.data() + o * room_; }
@@ -464,46 +307,41 @@ class ResidualModel final : public Residual {
     const double* alpha(int64_t o) const { return alpha_.data() + o * room_; }
     const double* r(int64_t o) const { return r_.data() + o * room_; }
 
-    // Room for so many rows, and for the block of weights that is solved for
+    // Room for so many rows and a new one, and for the weights that are solved for
     void reserve(int64_t rows) {
-        if (rows > room_ && !(room_ && store_.full())) {
-            const int64_t room = store_.room_for(rows);
-            Buffer<double> alpha(size_t(p_ * room)), r(size_t(p_ * room));
-            for (int64_t o = 0; o < p_ && room_; o++) {
-                std::copy(alpha_.data() + o * room_, alpha_.data() + (o + 1) * room_, alpha.data() + o * room);
-                std::copy(r_.data() + o * room_, r_.data() + (o + 1) * room_, r.data() + o * room);
-            }
-            store_.reserve(rows);
-            alpha_.swap(alpha), r_.swap(r);
-            room_ = room;
+        if (rows <= store_.room() || (room_ && store_.full())) return;
+        const int64_t room = store_.room_for(rows) + Store::BLOCK;
+        const int64_t most = 2 + std::min({prior_.refits, prior_.neighbors, room});  // chosen rows
+        Buffer<double> alpha(size_t(p_ * room)), r(size_t(p_ * room)), k{size_t(room)}, chosen(size_t(most * room));
+        for (int64_t o = 0; o < p_ && room_; o++) {
+            std::copy(this->alpha(o), this->alpha(o) + room_, alpha.data() + o * room);
+            std::copy(this->r(o), this->r(o) + room_, r.data() + o * room);
         }
-        next_.reserve(room_);
-        const int64_t most = 1 + std::min({prior_.refits, prior_.neighbors, room_});
-        if (most > block_ || room_ > row_) {
-            rows_.resize(size_t(most * room_)), places_.resize(size_t(most * store_.width()));
-            A_.resize(size_t(most * most)), delta_.resize(size_t(most * p_)), scale_.resize(size_t(most));
-            points_.reserve(size_t(most));
-            refits_.reserve(size_t(std::min(prior_.neighbors, room_)));
-            block_ = most, row_ = room_;
-        }
+        A_.resize(size_t(most * most));
+        delta_.resize(size_t(most * p_));
+        scale_.resize(size_t(most));
+        chosen_.reserve(size_t(most));
+        misfits_.reserve(size_t(std::min(prior_.neighbors, room)));
+        covariances_.reserve(most);
+        store_.reserve(rows);  // what fails leaves everything as it is
+        alpha_.swap(alpha);
+        r_.swap(r);
+        next_.k.swap(k);
+        rows_.swap(chosen);
+        room_ = room;
     }
 
-    const LocalPrior& prior_;
-    const int d_, p_;
-    const Kernel<double> kernel_;
-    Store store_;
-    const Covariances covariances_;
+    Covariances covariances_;
     Line line_;
     double power_ = 1, evidence_ = 1;
-    int64_t room_ = 0, block_ = 0, row_ = 0;
+    int64_t room_ = 0;
     Buffer<double> alpha_, r_;  // (p, room)
     Asked next_;
     bool next_seen_ = false;  // whether next_ tells of next_x_, with the rows as they are
-    Buffer<double> next_x_{size_t(d_)};
-    Buffer<double> error_{size_t(p_)}, new_r_{size_t(p_)}, left_x_{size_t(d_)};
-    std::vector<Near> refits_;                // the rows to refit
-    std::vector<Covariances::Point> points_;  // these, and the row that leaves; their covariances are in rows_
-    Buffer<double> rows_, places_, A_, delta_, scale_;
+    Buffer<double> next_x_{size_t(d_)}, left_x_{size_t(d_)}, error_{size_t(p_)};
+    std::vector<Near> misfits_;             // of the neighbors, in the place of ranks
+    std::vector<Covariances::Row> chosen_;  // whose weights change; their covariances are in rows_ (chosen, room)
+    Buffer<double> rows_, A_, delta_, scale_;
 };
 
 }  // namespace onlinegp::ONLINEGP_ISA
