@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from onlinegp.checks import count, fraction, positive
-from onlinegp.engine import by_engine
-from onlinegp.kernels import Kernel, kernel_or_default
-from onlinegp.kernels.spec import columns
-from onlinegp.learner import Learner
-from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.local.learner import LocalLearner, LocalPrior
-from onlinegp.models.moves import FORGETTING, Move
+from onlinegp.kernels import Kernel
+from onlinegp.models.local.estimator import NeighborsRegressor
 from onlinegp.models.recipe import parameters
-
-STORE = 100_000  # rows that are suggested to be kept: a bound on the cost, and more than most streams have
 
 
 @parameters
-class LocalGP(OnlineRegressor):
+class LocalGP(NeighborsRegressor):
     """GP on the nearest rows: it keeps the data, and answers each question with the exact GP on the rows nearest to it.
 
     O(n d + k^3) per prediction with n the rows kept and k the neighbors; learning costs next to nothing. Equal to the
@@ -75,40 +66,9 @@ class LocalGP(OnlineRegressor):
 
     cost: ClassVar[str] = "O(n d + k^3) per prediction with n the rows kept and k the neighbors, O(n d) memory"
     equation: ClassVar[str] = "mean = k' (K + noise I)^-1 y over the k stored rows nearest to x"
-    memory: ClassVar[str] = "O(n d), grows, or O(N d) with store=N"
     variance: ClassVar[str] = "exact for the k nearest rows"
-    bounded: ClassVar[bool] = False
-    bounded_by: ClassVar[str] = "store"
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {"forgetting": FORGETTING}
     citation: ClassVar[str] = (
         'Vecchia, "Estimation and model identification for continuous spatial processes", J. Royal Statistical '
         'Society B, 1988; Datta, Banerjee, Finley and Gelfand, "Hierarchical nearest-neighbor Gaussian process models '
         'for large geostatistical datasets", J. American Statistical Association, 2016.'
     )
-
-    @classmethod
-    def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
-        """The tuned kernel and noise, and a store that bounds the cost."""
-        return super().suggested(kernel, noise, **({"store": STORE} | wishes))
-
-    def check(self) -> None:
-        self.start(columns(kernel_or_default(self.kernel)), 1)
-
-    def start(self, features: int, outputs: int) -> Learner:
-        prior = self._prior()
-
-        def native() -> Learner:
-            from onlinegp.models.local.native import NativeLocalLearner
-
-            return NativeLocalLearner(prior, features, outputs)
-
-        return by_engine(self.engine, native, lambda: LocalLearner(prior, features, outputs))
-
-    def _prior(self) -> LocalPrior:
-        return LocalPrior(
-            kernel_or_default(self.kernel),
-            positive("Use a small one such as 1e-6 for data without noise.", noise=self.noise),
-            count("64 is a good start.", neighbors=self.neighbors),
-            None if self.store is None else count("Use store=None to keep all rows.", store=self.store),
-            fraction("Use 1.0 to forget nothing.", forgetting=self.forgetting),
-        )

@@ -122,6 +122,12 @@ class NativeResidualLearner(NativeLocalLearner):
         self._core.load(*own, alpha, r, values["power"], values["evidence"], R, z)
 
 
+def compiled(prior: LocalPrior, features: int, outputs: int) -> NativeLocalLearner:
+    """Return the compiled learner that is told this."""
+    kind = NativeResidualLearner if isinstance(prior, ResidualPrior) else NativeLocalLearner
+    return kind(prior, features, outputs)
+
+
 def _packed(prior: LocalPrior, features: int) -> _native.LocalPrior:
     """Return what a learner is told as the compiled one reads it."""
     core, distance = _native.LocalPrior(), Distance.of(prior.kernel, features)

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
-from onlinegp.checks import Array, choice, count, fraction, positive
-from onlinegp.engine import by_engine
-from onlinegp.kernels import Kernel, kernel_or_default
-from onlinegp.kernels.spec import columns
-from onlinegp.learner import Learner
-from onlinegp.models.base import OnlineRegressor
+from onlinegp.checks import Array, choice, count
+from onlinegp.kernels import Kernel
 from onlinegp.models.linear.information import rotations
-from onlinegp.models.local.local_gp import STORE
+from onlinegp.models.local.estimator import NeighborsRegressor
+from onlinegp.models.local.learner import LocalLearner
 from onlinegp.models.local.residual import ResidualLearner, ResidualPrior
-from onlinegp.models.moves import FORGETTING, Move
 from onlinegp.models.recipe import parameters
 from onlinegp.recipes.multiplications import kernel_row, solution
 
 
 @parameters
-class ResidualGP(OnlineRegressor):
+class ResidualGP(NeighborsRegressor):
     """GP on current residuals: KLMS's weights over all rows, corrected near each question by a small exact GP.
 
         r = y - (K + noise I) alpha
@@ -88,34 +83,15 @@ class ResidualGP(OnlineRegressor):
 
     cost: ClassVar[str] = "O(n d + k^3) per sample with n the rows kept and k the neighbors, O(n d) memory"
     equation: ClassVar[str] = "mean = k' alpha + k_N' (K_N + noise I)^-1 r_N with r = y - (K + noise I) alpha"
-    memory: ClassVar[str] = "O(n d), grows, or O(N d) with store=N"
     variance: ClassVar[str] = "that of the k nearest rows, never below the exact one; its scale is learned from errors"
-    bounded: ClassVar[bool] = False
-    bounded_by: ClassVar[str] = "store"
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {"forgetting": FORGETTING}
+    readable: ClassVar[type[LocalLearner]] = ResidualLearner
+    fewest_neighbors: ClassVar[int] = 0
+    neighbors_remedy: ClassVar[str] = "64 is a good start, and 0 makes it KLMS."
     citation: ClassVar[str] = (
         'Coordinate descent: Wu, Wenger, Jones, Pleiss and Gardner, "Large-scale Gaussian processes via alternating '
         'projection", AISTATS 2024; nearest rows: Vecchia, "Estimation and model identification for continuous spatial '
         'processes", J. Royal Statistical Society B, 1988. Residuals of current weights, corrected by neighbors: here.'
     )
-
-    @classmethod
-    def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
-        """The tuned kernel and noise, and a store that bounds the cost."""
-        return super().suggested(kernel, noise, **({"store": STORE} | wishes))
-
-    def check(self) -> None:
-        self.start(columns(kernel_or_default(self.kernel)), 1)
-
-    def start(self, features: int, outputs: int) -> Learner:
-        prior = self._prior()
-
-        def native() -> Learner:
-            from onlinegp.models.local.native import NativeResidualLearner
-
-            return NativeResidualLearner(prior, features, outputs)
-
-        return by_engine(self.engine, native, lambda: ResidualLearner(prior, features, outputs))
 
     def multiplications(self, size: float, features: int) -> float:
         """Return those of a kernel row for the new row, each refit and a row that leaves, and of k neighbors."""
@@ -133,29 +109,23 @@ class ResidualGP(OnlineRegressor):
     @property
     def alpha_(self) -> Array:
         """The weights of the stored rows, the oldest first, (n,) or (n, outputs)."""
-        alpha = self._residual_learner.alpha
-        return alpha[:, 0].copy() if self._single else alpha.copy()
+        return self._of_rows("alpha")
 
     @property
     def residuals_(self) -> Array:
         """What the weights leave of y at the stored rows, y - (K + noise I) alpha, (n,) or (n, outputs)."""
-        r = self._residual_learner.residuals
-        return r[:, 0].copy() if self._single else r.copy()
+        return self._of_rows("residuals")
 
-    @property
-    def _residual_learner(self) -> Any:
-        return self._working
+    def _of_rows(self, name: str) -> Any:
+        values = getattr(self._working, name)
+        return values[:, 0].copy() if self._single else values.copy()
 
     def _prior(self) -> ResidualPrior:
         if not isinstance(self.linear, bool):
             raise TypeError(f"linear must be True or False, got {self.linear!r}.")
         return ResidualPrior(
-            kernel_or_default(self.kernel),
-            positive("Use a small one such as 1e-6 for data without noise.", noise=self.noise),
-            count("64 is a good start, and 0 makes it KLMS.", 0, neighbors=self.neighbors),
-            None if self.store is None else count("Use store=None to keep all rows.", store=self.store),
-            fraction("Use 1.0 to forget nothing.", forgetting=self.forgetting),
-            count("1 is a good start.", 0, refits=self.refits),
-            choice(("learned", "fixed"), power=self.power) == "learned",
-            self.linear,
+            **vars(super()._prior()),
+            refits=count("1 is a good start.", 0, refits=self.refits),
+            learn_power=choice(("learned", "fixed"), power=self.power) == "learned",
+            linear=self.linear,
         )

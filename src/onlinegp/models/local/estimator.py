@@ -1,0 +1,63 @@
+"""What the estimators of neighbors share: their parameters' checks, and their learners on either engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from onlinegp.checks import count, fraction, positive
+from onlinegp.engine import by_engine
+from onlinegp.kernels import Kernel, kernel_or_default
+from onlinegp.kernels.spec import columns
+from onlinegp.learner import Learner
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.local.learner import LocalLearner, LocalPrior
+from onlinegp.models.moves import FORGETTING, Move
+
+STORE = 100_000  # rows that are suggested to be kept: a bound on the cost, and more than most streams have
+
+
+class NeighborsRegressor(OnlineRegressor):
+    """A model that keeps rows and predicts with those nearest to a question."""
+
+    kernel: Kernel | None
+    noise: float
+    neighbors: int
+    store: int | None
+    forgetting: float
+    engine: str
+
+    readable: ClassVar[type[LocalLearner]] = LocalLearner
+    fewest_neighbors: ClassVar[int] = 1
+    neighbors_remedy: ClassVar[str] = "64 is a good start."
+    memory: ClassVar[str] = "O(n d), grows, or O(N d) with store=N"
+    bounded: ClassVar[bool] = False
+    bounded_by: ClassVar[str] = "store"
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {"forgetting": FORGETTING}
+
+    @classmethod
+    def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
+        """The tuned kernel and noise, and a store that bounds the cost."""
+        return super().suggested(kernel, noise, **({"store": STORE} | wishes))
+
+    def check(self) -> None:
+        self.start(columns(kernel_or_default(self.kernel)), 1)
+
+    def start(self, features: int, outputs: int) -> Learner:
+        prior = self._prior()
+
+        def native() -> Learner:
+            from onlinegp.models.local.native import compiled
+
+            return compiled(prior, features, outputs)
+
+        return by_engine(self.engine, native, lambda: self.readable(prior, features, outputs))
+
+    def _prior(self) -> LocalPrior:
+        return LocalPrior(
+            kernel_or_default(self.kernel),
+            positive("Use a small one such as 1e-6 for data without noise.", noise=self.noise),
+            count(self.neighbors_remedy, self.fewest_neighbors, neighbors=self.neighbors),
+            None if self.store is None else count("Use store=None to keep all rows.", store=self.store),
+            fraction("Use 1.0 to forget nothing.", forgetting=self.forgetting),
+        )
