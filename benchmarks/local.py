@@ -18,14 +18,8 @@ from onlinegp.kernels import RBF
 D, NEIGHBORS, NOISE = 8, 64, 1e-2
 STORES = {64: 200, 5_000: 40, 100_000: 8}  # rows kept, and rows asked for in one call
 TARGETS_US = {5_000: 20.0, 100_000: 300.0}  # on AVX-512
-RESIDUAL = {
-    (1_000, 1): None,
-    (5_000, 0): None,
-    (5_000, 1): 30.0,
-    (10_000, 1): None,
-    (50_000, 1): 180.0,
-    (100_000, 1): None,
-}
+RESIDUAL_ROWS = (1_000, 5_000, 10_000, 50_000, 100_000)
+RESIDUAL_TARGETS_US = {(5_000, 1): 30.0, (50_000, 1): 180.0}  # rows and refits; on AVX-512
 CALLS = 40  # rows that are learned, one a call
 
 
@@ -72,32 +66,46 @@ def residual_limit_seconds(rows: int, refits: int) -> float:
 
 
 def residual(repeats: int) -> list[dict]:
-    """Return the rows of the table for ResidualGP: one call for each row, which is predicted and learned."""
-    return [_residual_row(rows, refits, target, repeats) for (rows, refits), target in RESIDUAL.items()]
+    """Return the rows of the table for ResidualGP, with LocalGP beside it: one call predicts and learns one row."""
+    return [row for rows in RESIDUAL_ROWS for row in _one_at_a_time(rows, repeats)]
 
 
-def _residual_row(rows: int, refits: int, target: float | None, repeats: int) -> dict:
+def _one_at_a_time(rows: int, repeats: int) -> list[dict]:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((rows + CALLS, D))
     Y = (np.sin(X[:, 0]) + 0.1 * rng.standard_normal(len(X)))[:, None]
+    options = {"noise": NOISE, "neighbors": NEIGHBORS}
     made = ogp.ResidualGP(RBF(2.0), noise=NOISE, neighbors=0, refits=0, power="fixed").start(D, 1)
     made.learn(X[:rows], Y[:rows])
-    learner = ogp.ResidualGP(RBF(2.0), noise=NOISE, neighbors=NEIGHBORS, refits=refits).start(D, 1)
+    contents = made.dump()
+    local = ogp.LocalGP(RBF(2.0), **options).start(D, 1)
+    models = {str(refits): ogp.ResidualGP(RBF(2.0), refits=refits, **options).start(D, 1) for refits in (0, 1)}
+    models["scan"] = ogp.ResidualGP(RBF(2.0), noise=NOISE, neighbors=0, refits=0).start(D, 1)  # no solve
     best: dict[str, float] = {}
     for _ in range(2 * repeats):
-        learner.load(made.dump())
+        local.load({name: contents[name] for name in ("X", "Y", "seen")})
+        for learner in models.values():
+            learner.load(contents)
         for i in range(rows, rows + CALLS):
-            _keep(best, "onlinegp", X[:1], lambda i=i: learner.learn_one(X[i], Y[i, 0]))  # which predicts it first
-    limit = residual_limit_seconds(rows, refits)
-    return {
-        "case": f"ResidualGP, {rows} rows, {refits} refit{'s' * (refits != 1)}, one at a time",
-        "centers": float(NEIGHBORS),
-        "us": {"onlinegp": 1e6 * best["onlinegp"], "limit": 1e6 * limit},
-        "bound": "arithmetic" if rows < 50_000 else "memory",
-        "share of limit": limit / best["onlinegp"],
-        "target [us]": target,
-        "targets": (None, None, None),
-    }
+            _keep(best, "LocalGP", X[:1], lambda i=i: (local.predict_one(X[i]), local.learn_one(X[i], Y[i, 0])))
+            for name, learner in models.items():  # which predicts a row before it learns it
+                _keep(best, name, X[:1], lambda i=i, learner=learner: learner.learn_one(X[i], Y[i, 0]))
+    limits_of = {"LocalGP": limit_seconds(rows, 1)} | {str(r): residual_limit_seconds(rows, r) for r in (0, 1)}
+    limits_of["scan"] = limits_of["0"] - limit_seconds(0, 1)
+    names = {"LocalGP": "LocalGP", "0": "ResidualGP, 0 refits", "1": "ResidualGP, 1 refit", "scan": "its scan"}
+    return [
+        {
+            "case": f"{names[name]}, {rows} rows, one at a time",
+            "centers": float(NEIGHBORS),
+            "us": {"onlinegp": 1e6 * best[name], "limit": 1e6 * limit},
+            "bound": "arithmetic" if rows < 50_000 else "memory",
+            "share of limit": limit / best[name],
+            "times LocalGP": best[name] / best["LocalGP"] if name in "01" else 1.0,
+            "target [us]": RESIDUAL_TARGETS_US.get((rows, 1)) if name == "1" else None,
+            "targets": (None, None, None),
+        }
+        for name, limit in limits_of.items()
+    ]
 
 
 def local(repeats: int) -> list[dict]:

@@ -112,13 +112,13 @@ def one_call(engine: str, repeats: int) -> dict:
 
 
 def table(results: list[dict]) -> str:
-    header = f"{'case':<44} {'naive':>9} {'tuned':>8} {'onlinegp':>9} {'x naive':>8} {'x tuned':>8} {'of limit':>18}"
+    header = f"{'case':<48} {'naive':>9} {'tuned':>8} {'onlinegp':>9} {'x naive':>8} {'x tuned':>8} {'of limit':>18}"
     lines = [header, "-" * len(header)]
     for r in results:
         us = r["us"]
         share = f"{r['share of limit']:>7.0%} of {r['bound']}" if "share of limit" in r else ""
         lines.append(
-            f"{r['case']:<44} {_cell(us.get('naive'), 9)} {_cell(us.get('tuned'), 8)} {us['onlinegp']:>9.2f} "
+            f"{r['case']:<48} {_cell(us.get('naive'), 9)} {_cell(us.get('tuned'), 8)} {us['onlinegp']:>9.2f} "
             f"{_cell(r.get('times naive'), 8)} {_cell(r.get('times tuned'), 8)} {share:>18}"
         )
     return "\n".join(lines)
@@ -176,6 +176,9 @@ def main() -> None:
     for r in results:
         if r.get("speed-up", 1.0) != 1.0:
             print(f"\n{r['case']}: {r['speed-up']:.2f} times one thread; memory alone {r['speed-up of memory']:.2f}.")
+    for r in results:
+        if r.get("times LocalGP", 1.0) != 1.0:
+            print(f"\n{r['case']}: {r['times LocalGP']:.2f} times LocalGP.")
     report = {"machine": machine, "engine": ogp.engine.info(), "results": results}
     if args.only in "trees":
         report["trees"] = trees.trees(args.repeats)
