@@ -99,7 +99,9 @@ def recordable(name: str, engine: str, change: float = 0.0) -> dict[str, np.ndar
 
 
 def quantities(name: str) -> tuple[str, ...]:
-    return ("mean", "lower", "upper") if "Conformal" in name or "Auto" in name else ("mean", "std", "log_density", "lower", "upper")
+    if "Conformal" in name or "Auto" in name:
+        return ("mean", "lower", "upper")
+    return ("mean", "std", "log_density", "lower", "upper")
 
 
 # Files

@@ -9,7 +9,7 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.engine import thread_count
-from onlinegp.engine.plan import Plan, plan_of
+from onlinegp.engine.plan import plan_of
 from onlinegp.learner import Contents, Learner, Sizes
 from onlinegp.predictions import Components, Gaussian, Predictions
 from onlinegp.state import Values
@@ -68,7 +68,7 @@ class Compiled:
             self._degrees = tuple(core.degrees)
             self._stretches = any(one.kind == "conformal" for _, one in plan.walk())
             self._core = core
-            self.learn_one, self.predict_one = core.learn_one, core.predict_one  # without a detour
+            vars(self).update(learn_one=core.learn_one, predict_one=core.predict_one)  # without a detour
         return self._core
 
     @property

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp, log
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 

@@ -113,7 +113,7 @@ class Undo:
         vars(self).pop("predict_one", None)
         answer = getattr(learner, name)(*arguments)
         if name in ("learn", "learn_one", "run"):
-            self.learn_one, self.predict_one = learner.learn_one, learner.predict_one  # without a detour
+            vars(self).update(learn_one=learner.learn_one, predict_one=learner.predict_one)  # without a detour
         return answer
 
     def _keep(self) -> bool:

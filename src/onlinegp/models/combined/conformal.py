@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from onlinegp.checks import Array, positive, probability
-from onlinegp.engine.plan import Plan, around
+from onlinegp.engine.plan import Constant, Plan, around
 from onlinegp.engine.tracking import ALARM, MOST_ROWS, WIDEST, StretchRule, tracked_stretch
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
@@ -136,7 +136,7 @@ class ConformalLearner(SpreadLearner):
         return (np.abs(p - 0.5) > 0.5 * self.level).astype(np.float64)
 
     def plan(self) -> Plan | None:
-        numbers = {"level": self.level, "rule": self.rule.constants}
+        numbers: dict[str, Constant] = {"level": self.level, "rule": self.rule.constants}
         fields = {name: getattr(self, name) for name in ("log_scale", "rows", "more", "fewer")}
         return around("conformal", self, numbers, fields, {"model": self.inner})
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from onlinegp.checks import Array, fraction, positive
-from onlinegp.engine.plan import Plan, around
+from onlinegp.engine.plan import Constant, Plan, around
 from onlinegp.engine.tracking import check_log_weights, fading_weights, keep_of, shares_of, weights_rule
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
@@ -161,7 +161,7 @@ class HeavyTailedLearner(SpreadLearner):
         )
 
     def plan(self) -> Plan | None:
-        numbers = {"degrees": self.degrees, **self.scales[0].rule(), **weights_rule(self.fade)}
+        numbers: dict[str, Constant] = {"degrees": self.degrees, **self.scales[0].rule(), **weights_rule(self.fade)}
         fields = {"total": self.total, "count": self.count, "log_weights": self.log_weights}
         return around("heavy tailed", self, numbers, fields, {"model": self.inner})
 

@@ -112,4 +112,3 @@ class RobustLearner(OuterLearner):
 
     def plan(self) -> Plan | None:
         return around("robust", self, {"bound": self.bound}, {}, {"model": self.inner})
-
