@@ -48,7 +48,7 @@ class Maker {
         Owned one = std::move(inside.at(0));
         if (kind == "scaled")
             return std::make_unique<Scaled>(d, std::move(one), units(plan, "x_center", "x_scale"), units(plan, "y_center", "y_scale"));
-        if (kind == "lagged") return std::make_unique<Lagged>(d, std::move(one), int(plan.number("lags")));
+        if (kind == "lagged") return std::make_unique<Lagged>(d, std::move(one), int64_t(plan.number("lags")), int64_t(plan.number("horizon")));
         if (kind == "robust") return std::make_unique<Robust>(d, std::move(one), plan.number("bound"));
         if (kind == "calibrated") return std::make_unique<Calibrated>(d, std::move(one), scale_rule(plan));
         if (kind == "heavy tailed")

@@ -4,72 +4,95 @@
 
 namespace onlinegp {
 
+// Row i is predicted from y up to row i - horizon, by a node inside that has learned the rows up to i - horizon. With a
+// horizon above one, rows wait until they may be learned, and a block goes row by row.
 class Lagged final : public Outer {
   public:
-    Lagged(int d, Owned inside, int lags)
-        : Outer(d, std::move(inside), {}), lags_(lags), past_(size_t(lags) * size_t(p)) {}
+    Lagged(int d, Owned inside, int64_t lags, int64_t horizon)
+        : Outer(d, std::move(inside), {}), lags_(lags), horizon_(horizon), memory_(lags ? lags + horizon - 1 : 0),
+          past_(size_t(memory_ * p)), waiting_x_(size_t((horizon - 1) * inner->d)), waiting_y_(size_t((horizon - 1) * p)) {}
 
     void predict_next(const double* x, Workspace& w) override {
-        inner->predict_next(next_inputs(1, x, w), w);
+        inner->predict_next(inputs(1, x, nullptr, false, w), w);
         change(0, w);
     }
     void learn_next(const double*, const double* y, Workspace& w) override {
-        inner->learn_next(slot(w).inputs.data(), y, w);
+        if (horizon_ == 1) inner->learn_next(slot(w).inputs.data(), y, w);
+        else learn_waiting(slot(w).inputs.data(), y, w);
         remember(1, y);
     }
     void run(int64_t n, const double* X, const double* Y, Workspace& w) override {
-        inner->run(n, inputs(n, X, Y, w), Y, w);
+        const double* Z = inputs(n, X, Y, true, w);
         predicted(w).resize(n);
-        slot(w).sizes = inner->slot(w).sizes;
-        for (int64_t i = 0; i < n; i++) change(i, w);
+        if (horizon_ == 1) {
+            inner->run(n, Z, Y, w);
+            slot(w).sizes = inner->slot(w).sizes;
+            for (int64_t i = 0; i < n; i++) change(i, w);
+        } else {
+            slot(w).sizes.resize(size_t(n));
+            for (int64_t i = 0; i < n; i++) {
+                inner->predict_next(Z + i * inner->d, w);
+                copy_row(0, i, w);
+                learn_waiting(Z + i * inner->d, Y + i * p, w);
+                slot(w).sizes[size_t(i)] = inner->size();
+            }
+        }
         remember(n, Y);
     }
     void learn(int64_t n, const double* X, const double* Y, Workspace& w) override {
-        inner->learn(n, inputs(n, X, Y, w), Y, w);
+        if (horizon_ > 1) return run(n, X, Y, w);
+        inner->learn(n, inputs(n, X, Y, true, w), Y, w);
         remember(n, Y);
     }
+    bool only_stores() const override { return horizon_ == 1 && inner->only_stores(); }
     // Each row takes the place of the next one
-    bool only_stores() const override { return inner->only_stores(); }
-    void predict(int64_t n, const double* X, Workspace& w) const override { Outer::predict(n, next_inputs(n, X, w), w); }
-    // past (lags, outputs), the oldest first
+    void predict(int64_t n, const double* X, Workspace& w) const override {
+        Outer::predict(n, inputs(n, X, nullptr, false, w), w);
+    }
+    // past (memory, outputs), waiting_x (horizon - 1, inputs), waiting_y (horizon - 1, outputs), the oldest first
     void fields(Visitor& visit) override {
         visit.array("past", past_);
+        visit.array("waiting_x", waiting_x_);
+        visit.array("waiting_y", waiting_y_);
         visit.node("model", *inner);
     }
 
   private:
-    double* room(int64_t n, Workspace& w) const {
+    // The inputs of rows that follow each other, or that all come next
+    const double* inputs(int64_t n, const double* X, const double* Y, bool in_order, Workspace& w) const {
         Vector& Z = slot(w).inputs;
         Z.resize(std::max(Z.size(), size_t(n * inner->d)));
+        for (int64_t i = 0; i < n; i++) input(X + i * d, Y, in_order ? i : 0, Z.data() + i * inner->d);
         return Z.data();
-    }
-    const double* next_inputs(int64_t n, const double* X, Workspace& w) const {
-        double* Z = room(n, w);
-        for (int64_t i = 0; i < n; i++) input(X + i * d, nullptr, 0, Z + i * inner->d);
-        return Z;
-    }
-    const double* inputs(int64_t n, const double* X, const double* Y, Workspace& w) const {
-        double* Z = room(n, w);
-        for (int64_t i = 0; i < n; i++) input(X + i * d, Y, i, Z + i * inner->d);
-        return Z;
     }
     // The features, then the values before row i of this block, the newest first, output by output
     void input(const double* x, const double* Y, int64_t i, double* z) const {
         z = std::copy(x, x + d, z);
         for (int o = 0; o < p; o++)
-            for (int64_t lag = 1; lag <= lags_; lag++, z++)
-                *z = lag <= i ? Y[(i - lag) * p + o] : past_[size_t((lags_ + i - lag) * p + o)];
+            for (int64_t lag = horizon_; lag < horizon_ + lags_; lag++, z++)
+                *z = lag <= i ? Y[(i - lag) * p + o] : past_[size_t((memory_ + i - lag) * p + o)];
     }
-    void remember(int64_t n, const double* Y) {
-        const int64_t stay = std::max<int64_t>(0, lags_ - n);
-        std::copy(past_.end() - stay * p, past_.end(), past_.begin());
-        std::copy(Y + (n - (lags_ - stay)) * p, Y + n * p, past_.begin() + stay * p);
+    // Let the row that has waited longest be learned, and this one wait
+    void learn_waiting(const double* z, const double* y, Workspace& w) {
+        inner->predict_next(waiting_x_.data(), w);
+        inner->learn_next(waiting_x_.data(), waiting_y_.data(), w);
+        push(waiting_x_, 1, z, inner->d);
+        push(waiting_y_, 1, y, p);
+    }
+    void remember(int64_t n, const double* Y) { push(past_, n, Y, p); }
+
+    // Rows behind those that are kept, of which the oldest leave
+    static void push(Vector& kept, int64_t n, const double* rows, int64_t width) {
+        const int64_t most = int64_t(kept.size()) / (width ? width : 1);
+        const int64_t stay = std::max<int64_t>(0, most - n);
+        std::copy(kept.end() - stay * width, kept.end(), kept.begin());
+        std::copy(rows + (n - (most - stay)) * width, rows + n * width, kept.begin() + stay * width);
     }
     void change(int64_t i, Workspace& w) const override { copy_row(i, i, w); }
     void update(int64_t, const double*, Workspace&) override {}
 
-    const int64_t lags_;
-    Vector past_;
+    const int64_t lags_, horizon_, memory_;
+    Vector past_, waiting_x_, waiting_y_;
 };
 
 }  // namespace onlinegp

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import signal
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ import pytest
 import onlinegp as ogp
 from models import stream
 from onlinegp.kernels import RBF
-from onlinegp.models.combined.together import uninterrupted
 
 
 def members():
@@ -150,25 +148,6 @@ def test_forged_weights_are_refused():
         contents["learned"]["log_weights"] = forged
         with pytest.raises(ValueError, match="log_weights"):
             ogp.Mixture(members()).restore(contents)
-
-
-@pytest.mark.parametrize("late", [True, False])
-def test_an_interrupt_while_a_thread_starts_finds_all_of_the_work_done_or_none(monkeypatch, late):
-    """Python waits for a new thread to be there, and can be interrupted meanwhile."""
-    start, done = threading.Thread.start, []
-
-    def interrupted(thread):
-        if late:
-            start(thread)
-            time.sleep(0.02)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(threading.Thread, "start", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        uninterrupted(lambda: (time.sleep(0.1), done.append(1)))
-    assert done == ([1] if late else [])
-    time.sleep(0.15)
-    assert done == ([1] if late else [])
 
 
 def test_an_interrupt_leaves_all_members_with_the_same_rows():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -141,26 +140,6 @@ def stretched(said: Predictions, factor: Array) -> Predictions:
     if isinstance(said, Components):
         said = replace(said, stretch=1.0)
     return said.affine(said.mean - factor * said.mean, factor)
-
-
-def single(learner: Learner, x: Array) -> tuple[Any, Any]:
-    """Return mean and standard deviation at one row x (d,): two numbers at once if that can be, else of shape (p,)."""
-    quick = learner.predict_one(x)
-    if quick is not None:
-        return quick
-    said = learner.predict(x[None, :])
-    return said.mean[0], said.std[0]
-
-
-def learn_single(learner: Learner, x: Array, y: Any) -> None:
-    """Learn one row, x (d,) and y a number or (p,), at once if that can be."""
-    if learner.learn_one(x, y) is None:
-        learner.learn(x[None, :], np.reshape(y, (1, -1)))
-
-
-def is_gaussian(learner: Learner, X: Array) -> bool:
-    """Whether mean and standard deviation are all that there is to keep of predictions at these rows."""
-    return type(learner.predict(X[:1])) is Gaussian
 
 
 def innermost(model: OnlineRegressor) -> OnlineRegressor:

@@ -14,10 +14,10 @@ from onlinegp.engine.plan import Plan, around
 from onlinegp.lags import windows
 from onlinegp.learner import Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.base import INSIDE, OuterLearner, OuterRegressor, is_gaussian, learn_single, single
+from onlinegp.models.combined.base import INSIDE, OuterLearner, OuterRegressor
 from onlinegp.models.combined.moments import like_so_far
 from onlinegp.models.recipe import parameters
-from onlinegp.predictions import Gaussian, Predictions
+from onlinegp.predictions import Predictions
 from onlinegp.predictions.samples import Samples, draw
 from onlinegp.state import Fields, array, integer
 
@@ -201,22 +201,17 @@ class LaggedLearner(OuterLearner):
     def _run(self, inputs: Array, Y: Array) -> tuple[Predictions, Sizes]:
         if self.horizon == 1:
             return self.inner.run(inputs, Y)
-        first = len(self._waiting_x)
+        first, done = len(self._waiting_x), 0
         inputs, targets = self._with_waiting(inputs, Y)
-        gaussian, done = is_gaussian(self.inner, inputs), 0
         said, size = [], np.empty(len(Y), dtype=np.int64)
-        mean, std = np.empty(Y.shape), np.empty(Y.shape)
         for i in range(first, len(inputs)):
-            if gaussian:
-                mean[i - first], std[i - first] = single(self.inner, inputs[i])
-            else:
-                said.append(self.inner.predict(inputs[i : i + 1]))
+            said.append(self.inner.predict(inputs[i : i + 1]))
             if i + 1 - done == self.horizon:
-                learn_single(self.inner, inputs[done], _plain(targets[done]))
+                self.inner.learn(inputs[done : done + 1], targets[done : done + 1])
                 done += 1
             size[i - first] = self.inner.size
         self._waiting_x, self._waiting_y = inputs[done:].copy(), targets[done:].copy()
-        return Gaussian(mean, std) if gaussian else Predictions.joined(said), size
+        return Predictions.joined(said), size
 
     def predict(self, X: Array) -> Predictions:
         return self._prior(X, self._past) if self._knows_little() else self.inner.predict(self._next(X))
@@ -264,13 +259,14 @@ class LaggedLearner(OuterLearner):
         self.inner.begin_series()
 
     def plan(self) -> Plan | None:
-        if self.horizon > 1:
-            return None
-        return around("lagged", self, {"lags": float(self.lags)}, {"past": self._past}, {"model": self.inner})
+        numbers = {"lags": float(self.lags), "horizon": float(self.horizon)}
+        fields = {"past": self._past, "waiting_x": self._waiting_x, "waiting_y": self._waiting_y}
+        return around("lagged", self, numbers, fields, {"model": self.inner})
 
     def steady_after(self, Y: Array | None) -> int:
-        """Return after how many rows all lags are known and a row was learned; zero if that is so."""
-        return 0 if not self.lags else max(self.memory - len(self._past), 0 if self.inner.seen else 1)
+        """Return after how many rows all lags are known, as many wait as may, and one was learned; zero if so."""
+        missing = self.memory - len(self._past), self.delay - len(self._waiting_x)
+        return max(*missing, 0 if self.inner.seen or not (self.memory or self.delay) else 1)
 
     # Inside
 

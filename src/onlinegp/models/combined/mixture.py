@@ -26,7 +26,6 @@ from onlinegp.learner import Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import ROWS
 from onlinegp.models.combined.shared import check_shared, predict_member, run_member, share_rows
-from onlinegp.models.combined.together import FEW, in_blocks, together
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Components, Predictions
 from onlinegp.predictions.mixture import mix
@@ -226,17 +225,9 @@ class MixtureLearner(WithFields):
             self.run(X[i : i + ROWS], Y[i : i + ROWS])
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
-        if len(X) < FEW:
-            return self._run(X, Y)
-        blocks = in_blocks(lambda part: self._run(X[part], Y[part]), len(X))
-        return Predictions.joined([said for said, _ in blocks]), np.concatenate([size for _, size in blocks])
-
-    def _run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
         by_name: dict[str, tuple[Predictions, Sizes]] = {}
-        for part in together(
-            lambda name: run_member(self.members, name, self._running[name], X, Y), [*self._running], len(X)
-        ):
-            by_name |= part
+        for name, sharing in self._running.items():
+            by_name |= run_member(self.members, name, sharing, X, Y)
         ran = [by_name[name] for name in self.members]
         said = tuple(predictions for predictions, _ in ran)
         densities = np.stack([one.log_density(Y).sum(axis=1) for one in said], axis=1)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from onlinegp.checks import LARGEST, Array, positive
+from onlinegp.checks import Array, positive
 from onlinegp.engine.plan import Plan, around
-from onlinegp.learner import Learner, Sizes, run_by_row
+from onlinegp.learner import Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.base import INSIDE, OuterLearner, OuterRegressor, is_gaussian, learn_single, single
+from onlinegp.models.combined.base import INSIDE, OuterLearner, OuterRegressor
 from onlinegp.models.recipe import parameters
-from onlinegp.predictions import Gaussian, Predictions
+from onlinegp.predictions import Predictions
 
 
 @parameters
@@ -68,47 +68,24 @@ class RobustLearner(OuterLearner):
     def seen(self) -> int:
         return self.inner.seen
 
-    def believed(self, y: Any, mean: Any, std: Any) -> Any:
-        """Return mean + clip(y - mean, -bound std, bound std)."""
-        most = self.bound * std
-        if isinstance(mean, float):
-            return mean + min(max(y - mean, -most), most)
-        return mean + np.clip(y - mean, -most, most)
-
     def learn(self, X: Array, Y: Array) -> None:
-        for x, y in zip(X, Y, strict=True):
-            self._step(x, y)
+        self.run(X, Y)
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
-        if not is_gaussian(self.inner, X):
-            return run_by_row(self, X, Y)
-        mean, std, size = np.empty(Y.shape), np.empty(Y.shape), np.empty(len(Y), dtype=np.int64)
+        said, size = [], np.empty(len(Y), dtype=np.int64)
         for i in range(len(Y)):
-            mean[i], std[i] = self._step(X[i], Y[i])
+            row = slice(i, i + 1)
+            said.append(self.inner.predict(X[row]))
+            mean, most = said[-1].mean, self.bound * said[-1].std
+            self.inner.learn(X[row], mean + np.clip(Y[row] - mean, -most, most))
             size[i] = self.inner.size
-        return Gaussian(mean, std), size
-
-    def _step(self, x: Array, y: Array) -> tuple[Any, Any]:
-        """Predict and learn one row, x (d,) and y (p,); return what was predicted."""
-        mean, std = single(self.inner, x)
-        target = self.believed(y.item() if isinstance(mean, float) else y, mean, std)
-        learn_single(self.inner, x, target)
-        return mean, std
+        return Predictions.joined(said), size
 
     def predict(self, X: Array) -> Predictions:
         return self.inner.predict(X)
 
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
         return self.inner.skip(X, Y)
-
-    def learn_one(self, x: object, y: object) -> bool | None:
-        quick = self.inner.predict_one(x)
-        if quick is None or not isinstance(y, float) or not abs(y) < LARGEST:
-            return None
-        return self.inner.learn_one(x, self.believed(y, *quick))
-
-    def predict_one(self, x: object) -> tuple[float, float] | None:
-        return self.inner.predict_one(x)
 
     def plan(self) -> Plan | None:
         return around("robust", self, {"bound": self.bound}, {}, {"model": self.inner})

@@ -171,26 +171,6 @@ class ScaledLearner(OuterLearner):
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
         return self._in_units(self.inner.skip(self._x(X), None if Y is None else self._y(Y)))
 
-    def learn_one(self, x: object, y: object) -> bool | None:
-        z = self._scaled(x)
-        if z is None or not isinstance(y, float) or not abs(y) < LARGEST or not self._final():
-            return None
-        sound = self.inner.learn_one(z, (y - self._y.center.item()) / self._y.scale.item())
-        self.seen += sound is not None
-        return sound
-
-    def predict_one(self, x: object) -> tuple[float, float] | None:
-        z = self._scaled(x)
-        quick = None if z is None or not (self.inner.seen or self._y_given) else self.inner.predict_one(z)
-        scale = self._y.scale[0].item()
-        return None if quick is None else (self._y.center[0].item() + scale * quick[0], scale * quick[1])
-
-    def _scaled(self, x: object) -> Array | None:
-        """Return a row for the quick ways: numbers in an array, for one output; None for anything else."""
-        if self.outputs != 1 or not isinstance(x, np.ndarray) or x.shape != (self.features,) or x.dtype != np.float64:
-            return None
-        return self._x(x) if np.abs(x).max(initial=0.0) < LARGEST else None
-
     def plan(self) -> Plan | None:
         numbers: dict[str, Any] = {"limit": LIMIT}
         for name, units in (("x", self._x), ("y", self._y)):
