@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import onlinegp as ogp
 from models import EVERY, stream
 
 RECORDED = dict(
@@ -59,7 +60,17 @@ def spoils(value):
 def test_loading_is_all_or_nothing(name):
     """Each entry in turn is spoiled, wherever it is in a model made of models: nothing of the others is taken."""
     X, y = stream(120)
-    learner, other = learned(name), EVERY[name].unfitted().fit(X[:60], y[:60]).learner
+    check_all_or_nothing(learned(name), EVERY[name].unfitted().fit(X[:60], y[:60]).learner)
+
+
+def test_loading_is_all_or_nothing_where_a_readable_learner_holds_compiled_ones():
+    X, y = stream(120)
+    members = [ogp.Calibrated(ogp.KRLST(budget=9)), ogp.Calibrated(ogp.KLMS()), ogp.KLMS(engine="python")]
+    one, other = (ogp.Mixture(members).fit(X[:n], y[:n]).learner for n in (120, 60))
+    check_all_or_nothing(one, other)
+
+
+def check_all_or_nothing(learner, other):
     before, contents = other.dump(), learner.dump()
     for entry, spoiled in [(entry, bad) for entry, value in contents.items() for bad in spoils(value)]:
         with pytest.raises(ValueError, match=f"{entry} (must be|holds)"):
