@@ -128,6 +128,8 @@ def test_others_may_read_what_is_saved(model, tmp_path):
             "size must be at least 0",
         ),
         (lambda data: forged(data, lambda h: h["learned"]["learned"].update(size=2.5)), "size must be a whole number"),
+        (lambda data: forged(data, lambda h: h["learned"]["learned"].update(scale=0.0)), "scale must be positive"),
+        (lambda data: forged(data, lambda h: h["learned"]["learned"].update(power=0.0)), "power must be positive"),
         (lambda data: forged(data, lambda h: h["learned"]["learned"].update(size=9)), "must be float64 of shape"),
         (lambda data: forged(data, lambda h: h["learned"].update(features=10**15)), "impossible sizes"),
         (lambda data: forged(data, lambda h: h["learned"].update(features=1)), "must be float64 of shape|has 2 value"),

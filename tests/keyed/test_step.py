@@ -100,7 +100,7 @@ FORGED = {
     "larger": (lambda about, learned: learned.update(size=2**61), "exceed|fit the state of"),
     "negative": (lambda about, learned: learned.update(size=-1), "impossible sizes|-1 centers"),
     "seen": (lambda about, learned: learned.update(seen=-1), "below zero|at least 0"),
-    "scale": (lambda about, learned: learned.update(scale=-0.5), "below zero|at least 0"),
+    "scale": (lambda about, learned: learned.update(scale=-0.5), "below zero|must be positive"),
     "rowsum": (lambda about, learned: learned.update(rowsum=np.zeros(10)), "rowsum|other arrays"),
 }
 

@@ -24,7 +24,8 @@ BY_KIND = {
     "integer": integer(),
     "number": number(),
 }
-FIELDS = {name: BY_KIND[kind] for name, kind in KINDS.items()} | {"size": integer(most="budget")}
+FIELDS = {name: BY_KIND[kind] for name, kind in KINDS.items()}
+FIELDS |= {"size": integer(most="budget"), "scale": number(positive=True), "power": number(positive=True)}
 NUMBERS = {name: int if kind == "integer" else float for name, kind in KINDS.items() if kind in ("integer", "number")}
 
 
