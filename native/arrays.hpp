@@ -43,6 +43,8 @@ inline void check_index(FleetEngine& fleet, int64_t i) {
 // Learn rows in order. What ends it early, a signal or a lack of memory, leaves the rows before it learned.
 void learn_rows(LearnerEngine& engine, const Matrix& X, const Matrix& Y, const Steps& steps);  // in bindings.cpp
 
+[[noreturn]] void raise_no_memory(int64_t learned, int64_t rows);  // of so many; in bindings.cpp
+
 void bind_states(nb::class_<FleetEngine>& members);  // in bindings_states.cpp
 void bind_local(nb::module_& m);                     // in bindings_local.cpp
 void bind_rows(nb::module_& m);                      // in bindings_rows.cpp

@@ -29,6 +29,14 @@ static nb::object predict_one(LearnerEngine& engine, nb::handle x) {
     return nb::make_tuple(mean, variance);
 }
 
+void onlinegp::raise_no_memory(int64_t learned, int64_t rows) {
+    PyErr_Format(PyExc_MemoryError,
+                 "there is no memory for more: %lld of %lld rows were learned, and the model is as they left it. "
+                 "Save it, and go on with a budget, a store or a dictionary that admits fewer.",
+                 static_cast<long long>(learned), static_cast<long long>(rows));
+    throw nb::python_error();
+}
+
 void onlinegp::learn_rows(LearnerEngine& engine, const Matrix& X, const Matrix& Y, const Steps& steps) {
     const Held held(engine.lock, Use::Change);
     const int64_t n = int64_t(X.shape(0)), before = engine.learner().seen();
@@ -44,12 +52,7 @@ void onlinegp::learn_rows(LearnerEngine& engine, const Matrix& X, const Matrix& 
         }
     }
     signals.raise();
-    if (memory) return;
-    PyErr_Format(PyExc_MemoryError,
-                 "there is no memory for more: %lld of %lld rows were learned, and the model is as they left it. "
-                 "Save it, and go on with a budget, a store or a dictionary that admits fewer.",
-                 static_cast<long long>(engine.learner().seen() - before), static_cast<long long>(n));
-    throw nb::python_error();
+    if (!memory) raise_no_memory(engine.learner().seen() - before, n);
 }
 
 static void learn(LearnerEngine& engine, Matrix X, Matrix Y) {

@@ -80,12 +80,7 @@ template <class Work> static void released(TreeEngine& tree, Use use, int64_t ro
         }
     }
     signals.raise();
-    if (memory) return;
-    PyErr_Format(PyExc_MemoryError,
-                 "there is no memory for more: %lld of %lld rows were learned, and the model is as they left it. "
-                 "Save it, and go on with a budget, a store or a dictionary that admits fewer.",
-                 static_cast<long long>(tree.rows() - before), static_cast<long long>(rows));
-    throw nb::python_error();
+    if (!memory) raise_no_memory(tree.rows() - before, rows);
 }
 
 // Arrays for the predictions of n rows

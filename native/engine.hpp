@@ -67,6 +67,24 @@ void in_parallel(int64_t n, int threads, const Work& work, const Meanwhile& mean
     if (failure) std::rethrow_exception(failure);
 }
 
+// Whether rows that are learned one by one make sense: the rule of onlinegp.models.health, as far as it can be known here
+class Plausible {
+  public:
+    // Whether |y| is at most twice the largest that is known; one that is not becomes the largest
+    bool target(double y) {
+        if (std::fabs(y) <= 2 * largest_) return true;
+        largest_ = std::fabs(y);
+        return false;
+    }
+    bool prediction(double mean, double std, double y) const {
+        const bool near = std::fabs(mean) <= FAR * largest_;  // which NaN is not
+        return std::isfinite(std) && (near || (std::isfinite(mean) && std::fabs(y - mean) <= SURE * std));
+    }
+
+  private:
+    double largest_ = 0;  // |y|, but for a factor of two
+};
+
 class LearnerEngine {
   public:
     LearnerEngine(int d, int p, Learner* learner) : d(d), p(p), learner_(learner) {}
@@ -88,12 +106,8 @@ class LearnerEngine {
         Stop never;
         double variance = 0;
         learner_->learn(1, x, y, {said_.data(), &variance, nullptr, nullptr, nullptr, nullptr}, never);
-        bool sound = ordinary(y) && std::isfinite(variance);
-        for (int o = 0; o < p; o++) {
-            const double mean = said_[o];
-            const bool near = std::fabs(mean) <= FAR * largest_;  // which NaN is not
-            sound = sound && (near || (std::isfinite(mean) && std::fabs(y[o] - mean) <= SURE * std::sqrt(variance)));
-        }
+        bool sound = ordinary(y);
+        for (int o = 0; o < p; o++) sound = plausible_.prediction(said_[o], std::sqrt(variance), y[o]) && sound;
         return sound;
     }
 
@@ -129,18 +143,17 @@ class LearnerEngine {
     }
 
   protected:
-    // Whether no |y| is more than twice the largest that is known; one that is becomes the largest
+    // Whether each |y| is of a size that is known
     bool ordinary(const double* y) {
         bool known = true;
-        for (int o = 0; o < p; o++)
-            if (std::fabs(y[o]) > 2 * largest_) largest_ = std::fabs(y[o]), known = false;
+        for (int o = 0; o < p; o++) known = plausible_.target(y[o]) && known;
         return known;
     }
 
   private:
     std::unique_ptr<Learner> learner_;
     std::vector<double> said_ = std::vector<double>(size_t(p));
-    double largest_ = 0;  // |y| of the samples that were learned one by one, but for a factor of two
+    Plausible plausible_;
 };
 
 // What a model is made of, kept as long as it: the base of an engine, so that it is there before the model

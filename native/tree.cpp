@@ -32,11 +32,7 @@ Moments TreeEngine::predict_one(const double* x) {
 
 bool TreeEngine::learn_one(const double* x, const double* y) {
     bool sound = true;
-    for (int o = 0; o < p; o++)
-        if (std::fabs(y[o]) > 2 * largest_) {
-            largest_ = std::fabs(y[o]);
-            sound = false;
-        }
+    for (int o = 0; o < p; o++) sound = plausible_.target(y[o]) && sound;
     if (root_->only_stores() && !is_fresh_) {
         root_->reserve(1);
         root_->learn(1, x, y, workspace_);
@@ -44,9 +40,7 @@ bool TreeEngine::learn_one(const double* x, const double* y) {
         look(x);
         for (int o = 0; o < p; o++) {
             const Moments predicted = root_->predicted(workspace_).moments(0, o);
-            const bool near = std::fabs(predicted.mean) <= FAR * largest_;  // which NaN is not
-            const bool doubted = std::isfinite(predicted.mean) && std::fabs(y[o] - predicted.mean) <= SURE * predicted.std;
-            sound = sound && std::isfinite(predicted.std) && (near || doubted);
+            sound = plausible_.prediction(predicted.mean, predicted.std, y[o]) && sound;
         }
         is_fresh_ = false;
         root_->learn_next(x, y, workspace_);

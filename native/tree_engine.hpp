@@ -46,7 +46,7 @@ class TreeEngine {
     Vector fresh_;           // the row that was predicted last
     bool is_fresh_ = false;  // and nothing has changed since
     int64_t rows_ = 0, chunk_;
-    double largest_ = 0;  // |y| of rows learned one by one, but for a factor of two
+    Plausible plausible_;
 };
 
 }  // namespace onlinegp

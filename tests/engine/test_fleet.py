@@ -156,7 +156,7 @@ def forged(data: bytes, change) -> bytes:
         (lambda header, arrays: arrays["shapes:alpha"].__setitem__((0, slice(None)), 2**32), "alpha has"),
         (lambda header, arrays: arrays["shapes:alpha"].__setitem__((0, 0), -1), "which shape"),
         (lambda header, arrays: arrays["numbers:size"].__setitem__(0, 2**61), "at most the budget"),
-        (lambda header, arrays: arrays["numbers:size"].__setitem__(0, 3), "must be float64 of shape"),
+        (lambda header, arrays: arrays["numbers:size"].__setitem__(0, 3), "must be (float|int)64 of shape"),
         (lambda header, arrays: arrays["centers"].__setitem__(0, np.nan), "not finite"),
     ],
 )
