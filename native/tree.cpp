@@ -15,11 +15,17 @@ TreeEngine::TreeEngine(Owned root, const std::vector<LearnerEngine*>& leaves)
 
 bool TreeEngine::at_once() const { return root_->work() <= MOST_AT_ONCE; }
 
+void TreeEngine::reserve(int64_t rows) {
+    root_->reserve(rows);
+    if (rows > reserved_) workspace_.reserve(rows);
+    reserved_ = std::max(reserved_, rows);
+}
+
 void TreeEngine::look(const double* x) {
     const bool same = is_fresh_ && std::equal(x, x + d, fresh_.begin());
     if (same) return;
     is_fresh_ = false;
-    root_->reserve(1);
+    reserve(1);
     root_->predict_next(x, workspace_);
     std::copy(x, x + d, fresh_.begin());
     is_fresh_ = true;
@@ -34,7 +40,7 @@ bool TreeEngine::learn_one(const double* x, const double* y) {
     bool sound = true;
     for (int o = 0; o < p; o++) sound = plausible_.target(y[o]) && sound;
     if (root_->only_stores() && !is_fresh_) {
-        root_->reserve(1);
+        reserve(1);
         root_->learn(1, x, y, workspace_);
     } else {
         look(x);
@@ -66,7 +72,7 @@ template <class Work> void TreeEngine::in_chunks(int64_t n, const Stopped& stopp
 void TreeEngine::learn(int64_t n, const double* X, const double* Y, const Stopped& stopped) {
     in_chunks(n, stopped, [&](int64_t begin, int64_t rows) {
         is_fresh_ = false;
-        root_->reserve(rows);
+        reserve(rows);
         root_->learn(rows, X + begin * d, Y + begin * p, workspace_);
         rows_ += rows;
     });
@@ -75,7 +81,7 @@ void TreeEngine::learn(int64_t n, const double* X, const double* Y, const Stoppe
 void TreeEngine::run(int64_t n, const double* X, const double* Y, const Output& out, const Stopped& stopped) {
     in_chunks(n, stopped, [&](int64_t begin, int64_t rows) {
         is_fresh_ = false;
-        root_->reserve(rows);
+        reserve(rows);
         root_->run(rows, X + begin * d, Y + begin * p, workspace_);
         rows_ += rows;
         copy(begin, rows, workspace_, out);

@@ -21,6 +21,10 @@ class Workspace {
         std::vector<int64_t> sizes;   // after each row of a block
     };
     std::vector<Slot> slots;
+    void reserve(int64_t rows);  // so that a chunk of so many allocates nothing
+
+  private:
+    int64_t widest_ = 1;  // inputs or outputs of a node
 };
 
 // What the next row needs beside the constants, by name: the arrays that files hold
@@ -204,11 +208,21 @@ inline Workspace::Workspace(Node& root) {
         void node(const std::string&, Node& one) override {
             if (one.number != int(w.slots.size())) one.number = int(w.slots.size());  // else threads may share the tree
             w.slots.emplace_back(one);
+            w.widest_ = std::max<int64_t>({w.widest_, one.d, one.p});
             one.fields(*this);
         }
         Workspace& w;
     };
     Number(*this).node("", root);
+}
+
+inline void Workspace::reserve(int64_t rows) {
+    for (Slot& slot : slots) {
+        slot.predictions.resize(rows);
+        slot.sizes.reserve(size_t(rows));
+        slot.inputs.reserve(size_t(rows * widest_));
+        slot.targets.reserve(size_t(2 * rows * (widest_ + 1)) + slots.size());
+    }
 }
 
 }  // namespace onlinegp

@@ -38,6 +38,7 @@ class TreeEngine {
     template <class Work> void in_chunks(int64_t n, const Stopped& stopped, const Work& work);
     void copy(int64_t begin, int64_t rows, Workspace& w, const Output& out) const;
     void look(const double* x);
+    void reserve(int64_t rows);  // all that learning so many takes: what may fail does so here, before anything changes
 
     const Owned root_;
     Workspace workspace_;
@@ -45,7 +46,7 @@ class TreeEngine {
     std::vector<Lock*> locks_;
     Vector fresh_;           // the row that was predicted last
     bool is_fresh_ = false;  // and nothing has changed since
-    int64_t rows_ = 0, chunk_;
+    int64_t rows_ = 0, chunk_, reserved_ = 0;
     Plausible plausible_;
 };
 

@@ -1,6 +1,8 @@
 // Members mixed by what they predicted: the twin of MixtureLearner in onlinegp.models.combined.mixture.
 #pragma once
 #include <atomic>
+#include <exception>
+#include <mutex>
 #include <thread>
 #include "../tracking.hpp"
 #include "../tree.hpp"
@@ -86,8 +88,15 @@ class Mixture final : public Node {
         constexpr int64_t WORK_PER_THREAD = 200000;  // kernel evaluations
         const int64_t useful = std::min(int64_t(first_.size()), rows * work() / WORK_PER_THREAD + 1);
         std::atomic<size_t> next{0};
+        std::exception_ptr failure;
+        std::mutex mutex;  // of the failure
         const auto some = [&] {
-            for (size_t j = next++; j < first_.size(); j = next++) work_on(*first_[j]);
+            try {
+                for (size_t j = next++; j < first_.size(); j = next++) work_on(*first_[j]);
+            } catch (...) {
+                const std::lock_guard<std::mutex> guard(mutex);
+                failure = std::current_exception();
+            }
         };
         std::vector<std::thread> others;
         for (int64_t j = 1; j < std::min<int64_t>(useful, threads_); j++) {
@@ -99,6 +108,7 @@ class Mixture final : public Node {
         }
         some();
         for (std::thread& one : others) one.join();
+        if (failure) std::rethrow_exception(failure);
     }
 
     // log std of a member, the mean over its outputs, within bounds
