@@ -59,9 +59,9 @@ class Plan:
 
 
 def plan_of(learner: Any) -> Plan | None:
-    """Return the plan of a learner, None if it or a learner inside has no compiled twin."""
+    """Return the plan of a learner, None if it or a learner inside has no compiled twin, as one of a user's class."""
     plan = getattr(learner, "plan", None)
-    return None if plan is None else plan()
+    return None if plan is None or not type(learner).__module__.startswith("onlinegp.") else plan()
 
 
 def around(

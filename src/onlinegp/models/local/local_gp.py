@@ -66,6 +66,7 @@ class LocalGP(NeighborsRegressor):
 
     cost: ClassVar[str] = "O(n d + k^3) per prediction with n the rows kept and k the neighbors, O(n d) memory"
     equation: ClassVar[str] = "mean = k' (K + noise I)^-1 y over the k stored rows nearest to x"
+    memory: ClassVar[str] = "O(n d), grows, or O(N d) with store=N"
     variance: ClassVar[str] = "exact for the k nearest rows"
     citation: ClassVar[str] = (
         'Vecchia, "Estimation and model identification for continuous spatial processes", J. Royal Statistical '

@@ -83,6 +83,7 @@ class ResidualGP(NeighborsRegressor):
 
     cost: ClassVar[str] = "O(n d + k^3) per sample with n the rows kept and k the neighbors, O(n d) memory"
     equation: ClassVar[str] = "mean = k' alpha + k_N' (K_N + noise I)^-1 r_N with r = y - (K + noise I) alpha"
+    memory: ClassVar[str] = "O(n d), grows, or O(N d) with store=N"
     variance: ClassVar[str] = "that of the k nearest rows, never below the exact one; its scale is learned from errors"
     readable: ClassVar[type[LocalLearner]] = ResidualLearner
     fewest_neighbors: ClassVar[int] = 0
