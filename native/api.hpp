@@ -73,6 +73,8 @@ class Learner {
     virtual void flush() = 0;                                                 // finish what waits, before `predict`
     virtual void reserve(int64_t) {}                                          // allocate what learning so many rows takes
     virtual void predict(int64_t n, const double* X, double* mean, double* variance, Stop& stop) const = 0;  // by several threads
+    // While this one is at work, bring into the cache what `next`, of the same class, will need. Null: nothing.
+    virtual void fetch_meanwhile(const Learner*) {}
 };
 
 // A filter at work

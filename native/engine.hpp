@@ -215,30 +215,19 @@ class FixedEngine : private MadeOf<FixedRule>, public LearnerEngine {
     const bool quick_ = learner().work_per_row() <= MOST_AT_ONCE;
 };
 
-// The same for a fleet. Events are worked off filter by filter, so that memory is walked through once and in order, and
-// each thread takes a stretch of the filters; those of one filter stay in the order in which they came.
-class FleetEngine {
+// The events of a fleet, in one call. They are worked off model by model, so that memory is walked through once and in
+// order, and each thread takes a stretch of the models; those of one model stay in the order in which they came.
+class Rounds {
   public:
-    FleetEngine(const InstructionSet& set, const Recipe& recipe, int d, int p, bool single)
-        : d(d), p(p), recipe_(recipe), models_(set.make_many(recipe_, d, p, single)) {}
-    ~FleetEngine() {
-        if (lock.lost()) (void)models_.release();  // they were left in the middle of a change
-    }
-
-    const int d, p;
-    Lock lock;
-
-    Models& models() { return *models_; }
-    const Recipe& recipe() const { return recipe_; }
-
-    // In rounds: between two of them all threads rest, and this one asks whether it is `interrupted`
-    template <class Interrupted>
-    void work(int64_t n, const int64_t* who, const double* X, const double* Y, const Steps& steps, int threads,
-              const Interrupted& interrupted) {
+    // Call employ(workers), then work(worker, next, end, stop) in rounds, which moves `next` on: between two of them all
+    // threads rest, and this one asks whether it is `interrupted`
+    template <class Employ, class Work, class Interrupted>
+    void go(int64_t n, const int64_t* who, int64_t models, int threads, const Employ& employ, const Work& work,
+            const Interrupted& interrupted) {
         shares_.clear();
-        sort(n, who);
+        sort(n, who, models);
         const int workers = n < EVENTS_A_THREAD * threads ? int(n / EVENTS_A_THREAD) + 1 : threads;
-        models_->employ(workers);
+        employ(workers);
         for (int64_t i = 0; i < workers; i++) {
             const Event* begin = events_.data() + border(n * i / workers);
             shares_.push_back({begin, begin, events_.data() + border(n * (i + 1) / workers)});
@@ -248,7 +237,7 @@ class FleetEngine {
             const auto part = [&](int64_t worker, int64_t) {
                 StopIf late([&] { return std::chrono::steady_clock::now() >= until; });
                 Share& share = shares_[size_t(worker)];
-                models_->work(int(worker), share.next, share.end, X, Y, steps, late);
+                work(int(worker), share.next, share.end, late);
             };
             in_parallel(workers, workers, part, [] {});
         } while (!finished() && !interrupted());
@@ -273,11 +262,11 @@ class FleetEngine {
             if (share.next < share.end) return false;
         return true;
     }
-    // By filter, and by row within it: digit after digit, from the last to the first
-    void sort(int64_t n, const int64_t* who) {
+    // By model, and by row within it: digit after digit, from the last to the first
+    void sort(int64_t n, const int64_t* who, int64_t models) {
         events_.resize(n), sorted_.resize(n);
         for (int64_t i = 0; i < n; i++) events_[i] = {who[i], i};
-        for (int shift = 0; (models_->count() - 1) >> shift; shift += DIGIT) {
+        for (int shift = 0; (models - 1) >> shift; shift += DIGIT) {
             int64_t start[(1 << DIGIT) + 1] = {};
             const auto digit = [&](const Event& event) { return (event.who >> shift) & ((1 << DIGIT) - 1); };
             for (const Event& event : events_) start[digit(event) + 1]++;
@@ -286,7 +275,7 @@ class FleetEngine {
             events_.swap(sorted_);
         }
     }
-    // The first event from i on that belongs to another filter than the one before
+    // The first event from i on that belongs to another model than the one before
     int64_t border(int64_t i) const {
         const int64_t n = int64_t(events_.size());
         while (0 < i && i < n && events_[i].who == events_[i - 1].who) i++;
@@ -298,6 +287,37 @@ class FleetEngine {
     static constexpr int DIGIT = 8;
     std::vector<Event> events_, sorted_;
     std::vector<Share> shares_;
+};
+
+// Many filters of one recipe
+class FleetEngine {
+  public:
+    FleetEngine(const InstructionSet& set, const Recipe& recipe, int d, int p, bool single)
+        : d(d), p(p), recipe_(recipe), models_(set.make_many(recipe_, d, p, single)) {}
+    ~FleetEngine() {
+        if (lock.lost()) (void)models_.release();  // they were left in the middle of a change
+    }
+
+    const int d, p;
+    Lock lock;
+
+    Models& models() { return *models_; }
+    const Recipe& recipe() const { return recipe_; }
+
+    template <class Interrupted>
+    void work(int64_t n, const int64_t* who, const double* X, const double* Y, const Steps& steps, int threads,
+              const Interrupted& interrupted) {
+        const auto employ = [&](int workers) { models_->employ(workers); };
+        const auto some = [&](int worker, const Event*& next, const Event* end, Stop& stop) {
+            models_->work(worker, next, end, X, Y, steps, stop);
+        };
+        rounds_.go(n, who, models_->count(), threads, employ, some, interrupted);
+    }
+    void spare() { rounds_.spare(); }
+    int64_t learned(bool* rows) const { return rounds_.learned(rows); }
+
+  private:
+    Rounds rounds_;
     const Recipe recipe_;
     std::unique_ptr<Models> models_;
 };

@@ -56,6 +56,10 @@ template <class T> class Filter final : public Model {
 
     void flush() override { onlinegp::ONLINEGP_ISA::flush(state_, prediction_); }
 
+    void fetch_meanwhile(const Learner* next) override {
+        state_.fetch_meanwhile(next ? &static_cast<const Filter*>(next)->state_ : nullptr);
+    }
+
     void reserve(int64_t rows) override {
         const int64_t budget = recipe_.pruning.budget;
         const int64_t most = state_.size + rows;

@@ -102,7 +102,7 @@ class Kinds {
 class Predictions {
   public:
     Predictions(const Kinds& kinds, int p) : kinds(kinds), p_(p) { resize(1); }
-    const Kinds& kinds;
+    const Kinds kinds;  // a copy: the node may go before its workspace
 
     void resize(int64_t n) {  // grows only
         const size_t values = size_t(n) * size_t(p_);

@@ -8,16 +8,23 @@ constexpr int64_t MOST_COMPONENTS = 65536;  // and its components at most
 constexpr double SHORT = 5e-3, LONG = 2e-2;  // seconds that a chunk should take
 
 TreeEngine::TreeEngine(Owned root, const std::vector<LearnerEngine*>& leaves)
-    : d(root->d), p(root->p), root_(std::move(root)), workspace_(*root_), fresh_(size_t(d)), chunk_(FEWEST_ROWS) {
+    : d(root->d), p(root->p), root_(std::move(root)), fresh_(size_t(d)), chunk_(FEWEST_ROWS) {
+    int number = 0;
+    for (Node* one : nodes_of(*root_)) one->number = number++;
     locks_.push_back(&lock_);
     for (LearnerEngine* leaf : leaves) locks_.push_back(&leaf->lock);
+}
+
+Workspace& TreeEngine::workspace() {
+    if (!workspace_) workspace_ = std::make_unique<Workspace>(*root_);
+    return *workspace_;
 }
 
 bool TreeEngine::at_once() const { return root_->work() <= MOST_AT_ONCE; }
 
 void TreeEngine::reserve(int64_t rows) {
     root_->reserve(rows);
-    if (rows > reserved_) workspace_.reserve(rows);
+    if (rows > reserved_) workspace().reserve(rows);
     reserved_ = std::max(reserved_, rows);
 }
 
@@ -26,14 +33,14 @@ void TreeEngine::look(const double* x) {
     if (same) return;
     is_fresh_ = false;
     reserve(1);
-    root_->predict_next(x, workspace_);
+    root_->predict_next(x, workspace());
     std::copy(x, x + d, fresh_.begin());
     is_fresh_ = true;
 }
 
 Moments TreeEngine::predict_one(const double* x) {
     look(x);
-    return root_->predicted(workspace_).moments(0, 0);
+    return root_->predicted(workspace()).moments(0, 0);
 }
 
 bool TreeEngine::learn_one(const double* x, const double* y) {
@@ -41,15 +48,15 @@ bool TreeEngine::learn_one(const double* x, const double* y) {
     for (int o = 0; o < p; o++) sound = plausible_.target(y[o]) && sound;
     if (root_->only_stores() && !is_fresh_) {
         reserve(1);
-        root_->learn(1, x, y, workspace_);
+        root_->learn(1, x, y, workspace());
     } else {
         look(x);
         for (int o = 0; o < p; o++) {
-            const Moments predicted = root_->predicted(workspace_).moments(0, o);
+            const Moments predicted = root_->predicted(workspace()).moments(0, o);
             sound = plausible_.prediction(predicted.mean, predicted.std, y[o]) && sound;
         }
         is_fresh_ = false;
-        root_->learn_next(x, y, workspace_);
+        root_->learn_next(x, y, workspace());
     }
     rows_++;
     return sound;
@@ -73,7 +80,7 @@ void TreeEngine::learn(int64_t n, const double* X, const double* Y, const Stoppe
     in_chunks(n, stopped, [&](int64_t begin, int64_t rows) {
         is_fresh_ = false;
         reserve(rows);
-        root_->learn(rows, X + begin * d, Y + begin * p, workspace_);
+        root_->learn(rows, X + begin * d, Y + begin * p, workspace());
         rows_ += rows;
     });
 }
@@ -82,9 +89,9 @@ void TreeEngine::run(int64_t n, const double* X, const double* Y, const Output& 
     in_chunks(n, stopped, [&](int64_t begin, int64_t rows) {
         is_fresh_ = false;
         reserve(rows);
-        root_->run(rows, X + begin * d, Y + begin * p, workspace_);
+        root_->run(rows, X + begin * d, Y + begin * p, workspace());
         rows_ += rows;
-        copy(begin, rows, workspace_, out);
+        copy(begin, rows, workspace(), out);
     });
 }
 
@@ -98,11 +105,12 @@ void TreeEngine::predict(int64_t n, const double* X, const Output& out, int thre
         if (std::this_thread::get_id() == here && stopped()) stop = true;
         return stop.load();
     };
+    Workspace& mine = workspace();
     const int64_t rows_at_once = std::max<int64_t>(1, std::min<int64_t>(256, MOST_COMPONENTS / (p * root_->kinds.count())));
     const auto part = [&](int64_t first, int64_t end) {
         std::unique_ptr<Workspace> own;
         if (std::this_thread::get_id() != here) own = std::make_unique<Workspace>(*root_);
-        Workspace& w = own ? *own : workspace_;
+        Workspace& w = own ? *own : mine;
         for (int64_t i = first; i < end && !ask(); i += rows_at_once) {
             const int64_t rows = std::min(end - i, rows_at_once);
             root_->predict(rows, X + i * d, w);
@@ -125,6 +133,104 @@ void TreeEngine::copy(int64_t begin, int64_t rows, Workspace& w, const Output& o
 void TreeEngine::fields(Visitor& visit) {
     is_fresh_ = false;
     visit.node("", *root_);
+}
+
+void TreeEngine::work(int64_t rows, const double* X, const double* Y, bool wants, Workspace& w) {
+    is_fresh_ = false;
+    if (!Y) {
+        root_->flush();
+        root_->predict(rows, X, w);
+        return;
+    }
+    root_->reserve(rows);
+    if (rows == 1 && (wants || !root_->only_stores())) {
+        root_->predict_next(X, w);
+        root_->learn_next(X, Y, w);
+    } else if (wants) {
+        root_->run(rows, X, Y, w);
+    } else {
+        root_->learn(rows, X, Y, w);
+    }
+    rows_ += rows;
+}
+
+void TreeFleet::grow(int64_t count) {
+    if (count > this->count()) trees_.resize(size_t(count));
+}
+
+bool TreeFleet::put(int64_t i, TreeEngine* tree) {
+    TreeEngine*& place = trees_[size_t(i)];
+    if (place && place == like_) {
+        like_ = nullptr;
+        for (TreeEngine* one : trees_)
+            if (one && one != place) like_ = one;
+    }
+    place = nullptr;
+    if (!tree) return false;
+    if (like_) {
+        const std::vector<Node*> mine = nodes_of(tree->root()), theirs = nodes_of(like_->root());
+        if (mine.size() != theirs.size()) return false;
+        for (size_t j = 0; j < mine.size(); j++)
+            if (typeid(*mine[j]) != typeid(*theirs[j]) || !mine[j]->like(*theirs[j])) return false;
+    } else {
+        like_ = tree;
+        workers_.clear();
+    }
+    place = tree;
+    return true;
+}
+
+void TreeFleet::work(int64_t n, const int64_t* who, const double* X, const double* Y, const Output& out, int threads,
+                     const Stopped& stopped) {
+    const auto employ = [&](int workers) {
+        while (int(workers_.size()) < workers) workers_.push_back(std::make_unique<Worker>(like_->root()));
+    };
+    const auto part = [&](int worker, const Event*& next, const Event* end, Stop& stop) {
+        some(*workers_[size_t(worker)], next, end, X, Y, out, stop);
+    };
+    rounds_.go(n, who, count(), threads, employ, part, stopped);
+}
+
+void TreeFleet::some(Worker& worker, const Event*& next, const Event* end, const double* X, const double* Y, const Output& out,
+                     Stop& stop) {
+    for (bool stopped = false; next < end && !stopped;) {
+        TreeEngine& tree = *trees_[size_t(next->who)];
+        const int64_t work = tree.root().work(), most = std::clamp<int64_t>(MOST_AT_ONCE / work, 1, FEWEST_ROWS);
+        int64_t rows = 1;
+        while (rows < most && next + rows < end && next[rows].who == next->who) rows++;
+        const Event* later = next + rows;
+        tree.root().fetch_meanwhile(later < end && Y ? &trees_[size_t(later->who)]->root() : nullptr);
+        const double *x = X + next->row * d, *y = Y ? Y + next->row * p : nullptr;
+        if (rows > 1) {
+            worker.X.resize(std::max(worker.X.size(), size_t(rows * d)));
+            worker.Y.resize(std::max(worker.Y.size(), size_t(rows * p)));
+            for (int64_t i = 0; i < rows; i++) {
+                std::copy_n(X + next[i].row * d, d, worker.X.data() + i * d);
+                if (Y) std::copy_n(Y + next[i].row * p, p, worker.Y.data() + i * p);
+            }
+            x = worker.X.data();
+            y = Y ? worker.Y.data() : nullptr;
+        }
+        tree.work(rows, x, y, out.means, worker.workspace);
+        tree.root().fetch_meanwhile(nullptr);
+        if (out.means) copy(next, rows, tree, worker.workspace, out);
+        next = later;
+        stopped = stop.asked(rows * work);
+    }
+}
+
+void TreeFleet::copy(const Event* event, int64_t rows, TreeEngine& tree, Workspace& w, const Output& out) const {
+    Node& root = tree.root();
+    const Predictions& from = root.predicted(w);
+    const int64_t values = p * root.kinds.count();
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t to = event[i].row * values;
+        std::copy_n(from.weights().data() + i * values, values, out.weights + to);
+        std::copy_n(from.means().data() + i * values, values, out.means + to);
+        std::copy_n(from.scales().data() + i * values, values, out.scales + to);
+        std::copy_n(from.stretches().data() + i * p, p, out.stretch + event[i].row * p);
+        if (out.sizes) out.sizes[event[i].row] = rows == 1 ? root.size() : root.slot(w).sizes[size_t(i)];
+    }
 }
 
 }  // namespace onlinegp

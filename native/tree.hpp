@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <typeinfo>
 #include "api.hpp"
 #include "predictions.hpp"
 
@@ -63,6 +64,10 @@ class Node {
     virtual bool shares_rows() const { return false; }  // with a node that must run before it
     virtual bool only_stores() const { return false; }  // `learn` needs no prediction and only keeps the row
     virtual void fields(Visitor& visit) = 0;
+    // Whether another node of the same class, as far as it shows, can take its place in a workspace
+    virtual bool like(const Node& other) const { return p == other.p && d == other.d && kinds.degrees == other.kinds.degrees; }
+    // While this one is at work, bring into the cache what `next`, which is like it, will need. Null: nothing.
+    virtual void fetch_meanwhile(const Node*) {}
 
     Workspace::Slot& slot(Workspace& w) const { return w.slots[size_t(number)]; }
     Predictions& predicted(Workspace& w) const { return slot(w).predictions; }
@@ -107,6 +112,9 @@ class Outer : public Node {
     int64_t size() const override { return inner->size(); }
     int64_t work() const override { return inner->work(); }
     bool shares_rows() const override { return inner->shares_rows(); }
+    void fetch_meanwhile(const Node* next) override {
+        inner->fetch_meanwhile(next ? static_cast<const Outer*>(next)->inner.get() : nullptr);
+    }
 
   protected:
     virtual void change(int64_t i, Workspace& w) const = 0;                   // row i of the node inside -> own row i
@@ -171,6 +179,13 @@ class Leaf : public Node {
     int64_t size() const override { return learner_.size(); }
     int64_t work() const override { return learner_.work_per_row(); }
     void fields(Visitor&) override {}  // which its own adapter saves
+    bool like(const Node& other) const override {
+        const Leaf* leaf = dynamic_cast<const Leaf*>(&other);
+        return Node::like(other) && leaf && typeid(learner_) == typeid(leaf->learner_);
+    }
+    void fetch_meanwhile(const Node* next) override {
+        learner_.fetch_meanwhile(next ? &static_cast<const Leaf*>(next)->learner_ : nullptr);
+    }
 
   protected:
     // Means (n, p) and variances (n,) of a block, in the slot
@@ -201,19 +216,26 @@ class Leaf : public Node {
 
 inline Workspace::Slot::Slot(const Node& node) : predictions(node.kinds, node.p) {}
 
-inline Workspace::Workspace(Node& root) {
-    struct Number final : Visitor {
-        explicit Number(Workspace& w) : w(w) {}
+// The nodes of a tree, in the order of their numbers
+inline std::vector<Node*> nodes_of(Node& root) {
+    struct Collect final : Visitor {
         void array(const std::string&, Vector&) override {}
         void node(const std::string&, Node& one) override {
-            if (one.number != int(w.slots.size())) one.number = int(w.slots.size());  // else threads may share the tree
-            w.slots.emplace_back(one);
-            w.widest_ = std::max<int64_t>({w.widest_, one.d, one.p});
+            nodes.push_back(&one);
             one.fields(*this);
         }
-        Workspace& w;
+        std::vector<Node*> nodes;
     };
-    Number(*this).node("", root);
+    Collect all;
+    all.node("", root);
+    return all.nodes;
+}
+
+inline Workspace::Workspace(Node& root) {
+    for (const Node* one : nodes_of(root)) {
+        slots.emplace_back(*one);
+        widest_ = std::max<int64_t>({widest_, one->d, one->p});
+    }
 }
 
 inline void Workspace::reserve(int64_t rows) {

@@ -33,21 +33,62 @@ class TreeEngine {
     void run(int64_t n, const double* X, const double* Y, const Output& out, const Stopped& stopped);
     void predict(int64_t n, const double* X, const Output& out, int threads, const Stopped& stopped);
     void fields(Visitor& visit);
+    // A few rows of a fleet's call, in the workspace of its thread: predicted, then learned where there is a Y; they are
+    // in the slot of the root, unless nobody `wants` them
+    void work(int64_t rows, const double* X, const double* Y, bool wants, Workspace& w);
 
   private:
+    Workspace& workspace();
     template <class Work> void in_chunks(int64_t n, const Stopped& stopped, const Work& work);
     void copy(int64_t begin, int64_t rows, Workspace& w, const Output& out) const;
     void look(const double* x);
     void reserve(int64_t rows);  // all that learning so many takes: what may fail does so here, before anything changes
 
     const Owned root_;
-    Workspace workspace_;
+    std::unique_ptr<Workspace> workspace_;  // made when it is needed: in a fleet never
     Lock lock_;
     std::vector<Lock*> locks_;
     Vector fresh_;           // the row that was predicted last
     bool is_fresh_ = false;  // and nothing has changed since
     int64_t rows_ = 0, chunk_, reserved_ = 0;
     Plausible plausible_;
+};
+
+// Trees of one shape by number, as many as a fleet has; they are made and kept elsewhere. Events of many trees are one call:
+// each is learned by a whole tree or not at all.
+class TreeFleet {
+  public:
+    TreeFleet(int d, int p) : d(d), p(p) {}
+
+    const int d, p;
+    Lock lock;
+
+    int64_t count() const { return int64_t(trees_.size()); }
+    void grow(int64_t count);
+    // Whether it is there from now on: null never is, nor is a tree of another shape than the others
+    bool put(int64_t i, TreeEngine* tree);
+    TreeEngine* operator[](int64_t i) const { return trees_[size_t(i)]; }
+    Node* like() const { return like_ ? &like_->root() : nullptr; }  // any of them; null if there is none
+
+    // Predict events of trees that are there, then learn them where there is a Y; see Rounds
+    void work(int64_t n, const int64_t* who, const double* X, const double* Y, const Output& out, int threads,
+              const Stopped& stopped);
+    void spare() { rounds_.spare(); }
+    int64_t learned(bool* rows) const { return rounds_.learned(rows); }
+
+  private:
+    struct Worker {
+        explicit Worker(Node& root) : workspace(root) {}
+        Workspace workspace;
+        Vector X, Y;  // of rows that are learned together
+    };
+    void some(Worker& worker, const Event*& next, const Event* end, const double* X, const double* Y, const Output& out, Stop& stop);
+    void copy(const Event* event, int64_t rows, TreeEngine& tree, Workspace& w, const Output& out) const;
+
+    std::vector<TreeEngine*> trees_;
+    TreeEngine* like_ = nullptr;
+    std::vector<std::unique_ptr<Worker>> workers_;
+    Rounds rounds_;
 };
 
 }  // namespace onlinegp

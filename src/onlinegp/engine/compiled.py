@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.engine import thread_count
-from onlinegp.engine.plan import plan_of
+from onlinegp.engine.plan import Plan, plan_of
 from onlinegp.learner import Contents, Learner, Sizes
 from onlinegp.predictions import Components, Gaussian, Predictions
 from onlinegp.state import Values
@@ -28,6 +28,28 @@ def compiled(learner: Learner) -> Learner:
 def readable(learner: Learner) -> Any:
     """Return the readable learner of a compiled one, up to date; any other learner as it is."""
     return learner.reference if isinstance(learner, Compiled) else learner
+
+
+class Kinds(NamedTuple):
+    """What the predictions of a compiled tree are: the degrees of freedom of their components, and if they stretch."""
+
+    degrees: tuple[float, ...]
+    stretches: bool
+
+    def predictions(self, weights: Array, means: Array, scales: Array, stretch: Array) -> Predictions:
+        """Return predictions from the arrays of a compiled tree."""
+        if self.degrees == (inf,) and not self.stretches:
+            return Gaussian(means[..., 0], scales[..., 0])
+        return Components(weights, means, scales, self.degrees, stretch if self.stretches else 1.0)
+
+
+class Tree(NamedTuple):
+    """A compiled tree for a fleet. Its plan keeps the leaves alive; `before` rows were learned before it was made."""
+
+    core: Any
+    plan: Plan
+    before: int
+    kinds: Kinds
 
 
 class Compiled:
@@ -65,11 +87,14 @@ class Compiled:
             core.load({path: array.ravel() for path, array in arrays})
             self._plan, self._arrays, self._before = plan, arrays, self._learner.seen
             self._counting = [(one.learner, one.learner.seen) for _, one in plan.walk() if "seen" in vars(one.learner)]
-            self._degrees = tuple(core.degrees)
-            self._stretches = any(one.kind == "conformal" for _, one in plan.walk())
+            self._kinds = Kinds(tuple(core.degrees), any(one.kind == "conformal" for _, one in plan.walk()))
             self._core = core
             vars(self).update(learn_one=core.learn_one, predict_one=core.predict_one)  # without a detour
         return self._core
+
+    def tree(self) -> Tree | None:
+        """Return the compiled twin, if it goes on from here."""
+        return Tree(self._working(), self._plan, self._before, self._kinds) if self.atomic else None
 
     @property
     def reference(self) -> Any:
@@ -119,14 +144,15 @@ class Compiled:
             done = part.stop
         if done < len(X) or not parts:
             *arrays, size = self._working().run(_rows(X[done:]), _rows(Y[done:]))
-            parts.append(self._predictions(*arrays))
+            parts.append(self._kinds.predictions(*arrays))
             sizes.append(size)
         return (parts[0], sizes[0]) if len(parts) == 1 else (Predictions.joined(parts), np.concatenate(sizes))
 
     def predict(self, X: Array) -> Predictions:
         if not self.atomic:
             return self._learner.predict(X)
-        return self._predictions(*self._working().predict(_rows(X), thread_count()))
+        arrays = self._working().predict(_rows(X), thread_count())
+        return self._kinds.predictions(*arrays)
 
     def learn_one(self, x: object, y: object) -> bool | None:
         return self._working().learn_one(x, y) if self.atomic else None
@@ -162,11 +188,6 @@ class Compiled:
         inside = [steady_after(one, None) for one in nodes(self._learner)[1:]]
         waiting = [after for after in (steady_after(self._learner, Y), *inside) if after]
         return max(1, min(len(Y), *waiting))
-
-    def _predictions(self, weights: Array, means: Array, scales: Array, stretch: Array) -> Predictions:
-        if self._degrees == (inf,) and not self._stretches:
-            return Gaussian(means[..., 0], scales[..., 0])
-        return Components(weights, means, scales, self._degrees, stretch if self._stretches else 1.0)
 
 
 def nodes(learner: Any) -> list[Any]:

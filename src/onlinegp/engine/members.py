@@ -25,10 +25,12 @@ Which = NDArray[np.int64]
 class Members(Protocol):
     """Learners with the numbers 0, 1, ...; event i belongs to member which[i], and those of a member stay in order.
 
-    `remembers` says whether `skip` changes a member.
+    `remembers` says whether `skip` changes a member. `largest` is the largest |y| that each has learned, which
+    its owner keeps; infinite, not known, once one continues from what another had learned.
     """
 
     remembers: bool
+    largest: Array
 
     @property
     def features(self) -> int: ...
@@ -79,7 +81,7 @@ class Members(Protocol):
 
 
 class LearnerMembers:
-    """One learner for each member."""
+    """One learner for each member. The events of those that are compiled trees are worked off in one call."""
 
     remembers = True
 
@@ -87,38 +89,111 @@ class LearnerMembers:
         self._start = start
         self._members = [start()]
         self.features, self.outputs = self._members[0].features, self._members[0].outputs
+        self._trees: Any = None  # by number, made when there is the first
+        self._is_tree = np.zeros(1, dtype=bool)
+        self._kinds: Any = None  # of what trees predict
+        self.largest = np.zeros(1)
 
     def grow(self, count: int) -> None:
         while len(self._members) < count:
             self._members.append(self._start())
+        self._is_tree, self.largest = _longer(self._is_tree, count), _longer(self.largest, count)
 
     def clear(self, member: int) -> None:
-        self._members[member] = self._start()
+        self._replace(member, self._start())
+        self.largest[member] = 0.0
 
     def seen(self, which: Which) -> Which:
-        return np.fromiter((self._members[i].seen for i in which.tolist()), np.int64, len(which))
+        seen = np.full(len(which), -1) if self._trees is None else self._trees.seen(which)
+        for i in np.flatnonzero(seen < 0).tolist():
+            seen[i] = self._members[which[i]].seen
+        return seen
 
     def learn(self, which: Which, X: Array, Y: Array, threads: int) -> None:
-        for member, rows in _by_member(which):
-            self._members[member].learn(X[rows], Y[rows])
+        self._answers("learn", which, (X, Y), threads)
 
     def run(self, which: Which, X: Array, Y: Array, threads: int) -> tuple[Predictions, NDArray[np.int64]]:
         parts, order, sizes = [], [], np.empty(len(X), dtype=np.int64)
-        for member, rows in _by_member(which):
-            said, sizes[rows] = self._members[member].run(X[rows], Y[rows])
-            parts.append(said)
+        for rows, answer in self._answers("run", which, (X, Y), threads):
+            *predictions, sizes[rows] = answer
+            parts.append(self._predictions(predictions))
             order.append(rows)
         return in_order(parts, order), sizes
 
     def predict(self, which: Which, X: Array, threads: int) -> Predictions:
-        return self._each(which, lambda learner, rows: learner.predict(X[rows]))
+        answers = self._answers("predict", which, (X,), threads)
+        return in_order([self._predictions(answer) for _, answer in answers], [rows for rows, _ in answers])
 
     def skip(self, which: Which, X: Array, threads: int) -> Predictions:
-        return self._each(which, lambda learner, rows: learner.skip(X[rows]))
+        for member in np.unique(which).tolist():
+            self._leave_tree(member)
+        answers = self._answers("skip", which, (X,), threads)
+        return in_order([answer for _, answer in answers], [rows for rows, _ in answers])
 
-    def _each(self, which: Which, say: Callable[[Learner, Which], Predictions]) -> Predictions:
-        groups = list(_by_member(which))
-        return in_order([say(self._members[member], rows) for member, rows in groups], [rows for _, rows in groups])
+    def _answers(self, name: str, which: Which, arrays: tuple[Array, ...], threads: int) -> list[tuple[Which, Any]]:
+        """Return some of the rows and what a method returns for them: for those of all trees at once, else by member.
+
+        An exception has the attribute `learned`, which events were, if the method learns.
+        """
+        trees = np.zeros(len(which), dtype=bool) if name == "skip" else self._find_trees(which)
+        learned, answers = np.zeros(len(which), dtype=bool), []
+        try:
+            others = np.flatnonzero(~trees)
+            for member, some in _by_member(which[others]) if len(others) else ():
+                rows, learner = others[some], self._members[member]
+                before = learner.seen
+                try:
+                    answers.append((rows, getattr(learner, name)(*(array[rows] for array in arrays))))
+                finally:
+                    learned[rows[: learner.seen - before]] = True
+            if len(others) < len(which):
+                rows = np.flatnonzero(trees)
+                mine = arrays if len(rows) == len(which) else tuple(array[rows] for array in arrays)
+                try:
+                    answers.append((rows, getattr(self._trees, name)(which[rows], *map(_contiguous, mine), threads)))
+                except BaseException:
+                    learned[rows] = self._trees.learned(len(rows))
+                    raise
+        except BaseException as error:
+            if name in ("learn", "run"):
+                _tell_learned(error, learned)
+            raise
+        return answers
+
+    def _find_trees(self, which: Which) -> NDArray[np.bool_]:
+        """Return which events belong to members that are trees, now or from now on."""
+        trees = self._is_tree[which]
+        if not trees.all():
+            for member in np.unique(which[~trees]).tolist():
+                self._is_tree[member] = self._becomes_tree(member)
+            trees = self._is_tree[which]
+        return trees
+
+    def _becomes_tree(self, member: int) -> bool:
+        tree = getattr(self._members[member], "tree", lambda: None)()
+        if tree is None:
+            return False
+        if self._trees is None:
+            from onlinegp.engine import _native
+
+            self._trees, self._kinds = _native.Trees(self.features, self.outputs), tree.kinds
+        return tree.kinds == self._kinds and self._trees.put(member, tree.core, tree.plan, tree.before)
+
+    def _leave_tree(self, member: int) -> None:
+        """Let the learner of a member itself go on, which may not be a tree any more."""
+        self._is_tree[member] = False
+        if self._trees is not None:
+            self._trees.put(member, None, None, 0)
+
+    def _replace(self, member: int, learner: Learner) -> None:
+        self._leave_tree(member)
+        self._members[member] = learner
+
+    def _predictions(self, answer: Any) -> Predictions:
+        """Return predictions, which trees give as arrays."""
+        if isinstance(answer, Predictions):
+            return answer
+        return answer[0] if len(answer) == 1 else self._kinds.predictions(*answer)
 
     def pack(self, which: Which, single: bool, compact: bool = False) -> list[bytes]:
         learners = [self._members[i] for i in which.tolist()]
@@ -145,7 +220,8 @@ class LearnerMembers:
     def load(self, member: int, contents: Contents) -> None:
         fresh = self._start()
         fresh.load(contents)
-        self._members[member] = fresh
+        self._replace(member, fresh)
+        self.largest[member] = np.inf
 
 
 class NativeMembers:
@@ -164,14 +240,15 @@ class NativeMembers:
         self._core.grow(1)
         self._nothing = self._core.save(0)
         self._begun: Which = np.zeros(1, dtype=np.int64)  # one for each member that has learned a row
+        self.largest = np.zeros(1)
 
     def grow(self, count: int) -> None:
         self._core.grow(count)
-        self._begun = np.append(self._begun, np.zeros(max(0, count - len(self._begun)), dtype=np.int64))
+        self._begun, self.largest = _longer(self._begun, count), _longer(self.largest, count)
 
     def clear(self, member: int) -> None:
         self._core.load(member, self._nothing)
-        self._begun[member] = 0
+        self._begun[member], self.largest[member] = 0, 0.0
 
     def seen(self, which: Which) -> Which:
         return self._begun[which]
@@ -201,14 +278,14 @@ class NativeMembers:
             self._core.unpack(which, states, single)
         except ValueError as error:
             raise ModelFileError(str(error)) from None
-        self._begun[which] = [has_learned(state) for state in states]
+        self._begun[which], self.largest[which] = [has_learned(state) for state in states], np.inf
 
     def dump(self, member: int) -> Contents:
         return self._core.save(member)
 
     def load(self, member: int, contents: Contents) -> None:
         self._core.load(member, check_contents(self._fields, contents))
-        self._begun[member] = contents["seen"] > 0
+        self._begun[member], self.largest[member] = contents["seen"] > 0, np.inf
 
 
 def known_before(members: Members, which: Which, delay: int) -> NDArray[np.bool_]:
@@ -225,6 +302,27 @@ def _by_member(which: Which) -> Any:
     order = np.argsort(which, kind="stable")
     members, starts = np.unique(which[order], return_index=True)
     yield from zip(members.tolist(), np.split(order, starts[1:]), strict=True)
+
+
+def _tell_learned(error: BaseException, learned: NDArray[np.bool_]) -> None:
+    """Let an exception say which events were learned before it."""
+    try:
+        error.learned = learned  # type: ignore[attr-defined]
+    except AttributeError:  # a signal handler may raise what takes none
+        return
+    error.add_note(
+        f"{learned.sum()} of {len(learned)} events were learned: those where the attribute `learned` of this exception "
+        "is True."
+    )
+
+
+def _longer(values: NDArray[Any], count: int) -> NDArray[Any]:
+    """Return values with zeros behind them, `count` of them at least."""
+    return np.append(values, np.zeros(max(0, count - len(values)), dtype=values.dtype))
+
+
+def _contiguous(rows: Array) -> Array:
+    return np.ascontiguousarray(rows, dtype=np.float64)
 
 
 def in_order(parts: list[Predictions], order: list[Any]) -> Predictions:

@@ -69,6 +69,13 @@ class Undo:
         """How many more rows it learns up to its next tuning; infinity if it has none."""
         return getattr(self.learner, "until_tuning", np.inf)
 
+    def tree(self) -> Any:
+        """Return what a fleet works on without a detour, if there is that: all layers or none change by themselves."""
+        tree = getattr(self.learner, "tree", lambda: None)()
+        if tree is not None:
+            self._kept = None
+        return tree
+
     def _restore(self) -> None:
         if self._failed:  # else another thread did it
             assert self._kept is not None

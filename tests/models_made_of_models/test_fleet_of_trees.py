@@ -1,0 +1,176 @@
+"""Fleets of models made of models: one compiled call for all events is each model on its own, to the bit."""
+
+import copy
+import signal
+
+import numpy as np
+import pytest
+
+import onlinegp as ogp
+from onlinegp.engine import available
+from onlinegp.kernels import RBF
+from onlinegp.models.combined.scaled import ScaledLearner
+
+pytestmark = pytest.mark.skipif(not available(), reason="the compiled engine was not built")
+
+
+def krlst(budget=12):
+    return ogp.KRLST(RBF(0.7), budget=budget)
+
+
+MODELS = {
+    "scaled": ogp.Scaled(ogp.Calibrated(krlst()), rows=20),
+    "conformal": ogp.Conformal(ogp.HeavyTailed(ogp.Scaled(krlst(), rows=10))),
+    "mixture": ogp.Scaled(ogp.Mixture([krlst(), ogp.LinearRLS(), ogp.Robust(ogp.KLMS(RBF(0.7)))]), rows=15),
+    "lagged": ogp.Lagged(ogp.Calibrated(krlst()), lags=3),
+    "stored": ogp.Scaled(ogp.LocalGP(RBF(0.7), neighbors=5), rows=8),
+}
+every = pytest.mark.parametrize("name", MODELS)
+
+
+def events(n, outputs=None, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, 2))
+    y = 50 + np.sin(3 * X[:, 0]) + 0.1 * rng.standard_normal(n)
+    return X, y if outputs is None else y[:, None] * np.arange(1, outputs + 1)
+
+
+def assert_same(trace, other, rows=slice(None)):
+    for read in (
+        lambda trace: trace.mean,
+        lambda trace: trace.std,
+        lambda trace: trace.size,
+        lambda trace: trace.scored,
+        lambda trace: trace.interval()[1],
+    ):
+        np.testing.assert_array_equal(read(trace)[rows], read(other))
+
+
+def assert_same_contents(model, other):
+    mine, theirs = model.dump()["learned"], other.dump()["learned"]
+    assert mine.keys() == theirs.keys()
+    for name, value in mine.items():
+        np.testing.assert_array_equal(value, theirs[name], err_msg=name)
+
+
+def are_trees(fleet):
+    return fleet._members._is_tree
+
+
+@every
+@pytest.mark.parametrize("outputs", [None, 2])
+def test_one_event_per_key_and_call_with_keys_at_all_stages(name, outputs):
+    """A new key joins every third call, so that some still look for their scales while others have found them."""
+    fleet, alone, stages = ogp.Fleet(MODELS[name]), {}, set()
+    for call in range(45):
+        keys = list(range(1 + call // 3))
+        X, y = events(len(keys), outputs, seed=call)
+        trace = fleet.run(keys, X, y)
+        stages.add((bool(are_trees(fleet).all()), bool(are_trees(fleet).any())))
+        for i in keys:
+            model = alone.setdefault(i, copy.deepcopy(MODELS[name]))
+            assert_same(trace, model.run(X[[i]], y[[i]]), slice(i, i + 1))
+    assert (False, True) in stages
+    X, _ = events(len(keys), seed=99)
+    np.testing.assert_array_equal(fleet.predict(keys, X), np.stack([alone[i].predict(X[[i]])[0] for i in keys]))
+    for i in keys:
+        assert_same_contents(fleet[i], alone[i])
+
+
+@every
+def test_threads_move_no_bit(name):
+    """Neither does the way in which events are split into calls."""
+    rng = np.random.default_rng(1)
+    keys, (X, y) = rng.integers(0, 20, 3000).tolist(), events(3000)
+    one, two = ogp.Fleet(MODELS[name], threads=1), ogp.Fleet(MODELS[name], threads=2)
+    small = ogp.Fleet(MODELS[name], threads=1)
+    assert_same(one.run(keys, X, y), two.run(keys, X, y))
+    for i in range(0, 3000, 150):
+        small.learn(keys[i : i + 150], X[i : i + 150], y[i : i + 150])
+    X, y = events(3000, seed=2)
+    traces = [fleet.run(keys, X, y) for fleet in (one, two, small)]
+    assert all(are_trees(fleet)[: len(fleet)].all() for fleet in (one, two, small))
+    assert_same(traces[0], traces[1])
+    assert_same(traces[0], traces[2])
+    for fleet in (two, small):
+        np.testing.assert_array_equal(one.predict(keys, X), fleet.predict(keys, X))
+
+
+def test_what_was_skipped_or_loaded_is_not_forgotten(tmp_path):
+    model = MODELS["lagged"]
+    fleet, alone, keys = ogp.Fleet(model), copy.deepcopy(model), ["a", "b"]
+    X, y = events(40)
+    for i in range(40):
+        both = X[[i, i]]
+        if i % 7 == 5:
+            np.testing.assert_array_equal(fleet.skip(keys, both).mean[0], alone.skip(X[[i]]).mean[0])
+        else:
+            assert fleet.run(keys, both, y[[i, i]]).mean[1] == alone.run(X[[i]], y[[i]]).mean[0]
+        if i == 20:
+            fleet.save(tmp_path / "fleet.ogp")
+            fleet = ogp.Fleet.load(tmp_path / "fleet.ogp")
+        if i == 30:
+            fleet["b"] = alone
+    assert_same_contents(fleet["a"], alone)
+    assert_same_contents(fleet["b"], alone)
+
+
+def test_a_store_that_holds_more_keys_than_memory(tmp_path):
+    model, keys = MODELS["scaled"], list(range(12))
+    memory = ogp.Fleet(model)
+    with ogp.Fleet(model, store=tmp_path / "fleet.db", keep=5) as stored:
+        for call in range(30):
+            X, y = events(12, seed=call)
+            assert_same(memory.run(keys, X, y), stored.run(keys, X, y))
+    assert_same_contents(memory[3], ogp.Fleet.load(tmp_path / "fleet.db")[3])
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer that sends signals")
+@pytest.mark.parametrize("call", ["learn", "run"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_interrupted_call_learns_each_event_wholly_or_not(call, threads):
+    model = MODELS["scaled"]
+    n, keys = 400_000, list(range(50))
+    fleet = ogp.Fleet(model, threads=threads).learn(20 * keys, *events(1000))
+    X, y = events(n, seed=1)
+    which = np.resize(keys, n)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        with pytest.raises(KeyboardInterrupt) as caught:
+            getattr(fleet, call)(which.tolist(), X, y)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    learned = getattr(caught.value, "learned", np.zeros(n, dtype=bool))
+    assert learned.sum() < n
+    for key in keys[::7]:
+        rows = np.flatnonzero(which == key)
+        seen = fleet[key].n_samples_seen_ - 20
+        np.testing.assert_array_equal(learned[rows], np.arange(len(rows)) < seen)
+        start = np.arange(key, 1000, 50)
+        first, second = events(1000), (X[rows[:seen]], y[rows[:seen]])
+        alone = copy.deepcopy(model).partial_fit(first[0][start], first[1][start])
+        assert_same_contents(fleet[key], alone.partial_fit(*second) if seen else alone)
+
+
+def test_an_exception_says_what_was_learned_of_keys_at_all_stages(monkeypatch):
+    model, run = MODELS["scaled"], ScaledLearner.run
+    fleet = ogp.Fleet(model).learn(30 * ["a", "b"], *events(60)).learn(["c", "d"], *events(2))
+    keys, (X, y) = ["a", "c", "b", "d", "c", "a", "d"], events(7, seed=1)
+
+    def fails_the_second_time(self, X, Y, calls=[]):  # noqa: B006
+        calls.append(self)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return run(self, X, Y)
+
+    monkeypatch.setattr(ScaledLearner, "run", fails_the_second_time)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        fleet.run(keys, X, y)
+    monkeypatch.undo()
+    assert "events were learned" in caught.value.__notes__[0]
+    for key, before in {"a": 30, "b": 30, "c": 1, "d": 1}.items():
+        learned = sum(one == key and done for one, done in zip(keys, caught.value.learned, strict=True))
+        assert fleet[key].n_samples_seen_ == before + learned
+    assert 0 < caught.value.learned.sum() < 7
