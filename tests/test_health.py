@@ -136,3 +136,29 @@ def test_the_error_tells_the_largest_value_up_to_its_row():
     y[-1] = 1e9
     with pytest.raises(ogp.BreakdownError, match=r"no \|y\| so far exceeds 1\.\d+\."):
         ogp.run(diverging("python"), X, y)
+
+
+@every_engine
+@pytest.mark.parametrize("wrap", [copy, ogp.Calibrated, ogp.Scaled])
+@pytest.mark.parametrize("compact", [False, True])
+def test_a_fleet_has_the_rule_of_its_models(engine, wrap, compact):
+    """The key that diverges is named at the row where its model on its own would be; nothing is said of the other."""
+    X, y = stream(300)
+    alone, fleet = wrap(diverging(engine)), ogp.Fleet(wrap(diverging(engine)), compact=compact)
+
+    def run_alone():
+        for i in range(300):
+            alone.run(X[[i]], y[[i]])
+
+    def run_fleet(rows):
+        for i in rows:
+            far = np.full(X.shape[1], 50.0 * i)  # from all other rows of that key, which learns each of them at once
+            fleet.run(["bad", "good"], np.stack([X[i], far]), [y[i], 1.0])
+
+    with pytest.raises(ogp.BreakdownError) as error:
+        run_alone()
+    row = error.value.row
+    run_fleet(range(row))
+    with pytest.raises(ogp.BreakdownError, match=r"key 'bad' broke down: it predicts .*Lower the step") as caught:
+        run_fleet([row])
+    assert compact or caught.value.reason == error.value.reason

@@ -26,7 +26,7 @@ from onlinegp.learner import Contents
 from onlinegp.locks import ModelLock
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.description import describe, rebuild
-from onlinegp.models.health import all_finite
+from onlinegp.models.health import all_finite, check_events
 from onlinegp.models.saving import ABOUT, check_about, only
 from onlinegp.predictions import Predictions
 from onlinegp.stores import opened, stored_model
@@ -105,6 +105,7 @@ class Fleet:
         with self._lock:
             members, keys, X, Y = self._events(keys, X, y)
             for rows, which in self._home.parts(keys, learn=True):
+                np.maximum.at(members.largest, which, np.abs(Y[rows]).max(axis=1))
                 members.learn(which, X[rows], Y[rows], self._threads())
         return self
 
@@ -117,7 +118,8 @@ class Fleet:
             for rows, which in self._home.parts(keys, learn=True):
                 scored[rows] = known_before(members, which, self.model.delay)
                 predictions, size[rows] = members.run(which, X[rows], Y[rows], self._threads())
-                said.append(self._sound(predictions, keys, rows))
+                name = self._name(keys, rows)
+                said.append(check_events(self.model, predictions, which, Y[rows], members.largest, name))
                 order.append(rows)
             trace = Trace(in_order(said, order), Y.copy(), size, scored, origin)
             return trace.output(0) if self._single else trace
@@ -402,7 +404,10 @@ class Fleet:
         self._remember(about)
 
     def _sound(self, said: Predictions, keys: Sequence[Hashable], rows: Any) -> Predictions:
-        return all_finite(said, lambda i: f"the model of the key {taken(keys, rows)[i]!r}", self.model.remedy)
+        return all_finite(said, self._name(keys, rows), self.model.remedy)
+
+    def _name(self, keys: Sequence[Hashable], rows: Any) -> Callable[[int], str]:
+        return lambda i: f"the model of the key {taken(keys, rows)[i]!r}"
 
 
 def _shown(n: int, what: str, progress: bool) -> Any:

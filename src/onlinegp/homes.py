@@ -330,8 +330,9 @@ def taken(values: Sequence[Any], rows: slice | Which) -> Sequence[Any]:
 
 def rounded(members: Members, which: Which, single: bool) -> list[bytes]:
     """Let members go on from their compact states, and return these."""
-    states = members.pack(which, single, compact=True)
+    states, largest = members.pack(which, single, compact=True), members.largest[which]
     members.unpack(which, states, single)
+    members.largest[which] = largest
     return states
 
 

@@ -18,7 +18,7 @@ from onlinegp.engine.members import known_before
 from onlinegp.engine.records import ABOUT, about_of
 from onlinegp.files.container import as_model_file_error
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.health import all_finite
+from onlinegp.models.health import check_events
 from onlinegp.trace import Trace
 
 
@@ -85,7 +85,7 @@ def step(
     Y, which = y.reshape(len(y), outputs), np.zeros(len(y), dtype=np.int64)
     scored = known_before(members, which, model.delay)
     said, size = members.run(which, values, Y, 1)
-    trace = Trace(all_finite(said, lambda i: repr(model), model.remedy), Y.copy(), size, scored)
+    trace = Trace(check_events(model, said, which, Y, members.largest, lambda i: repr(model)), Y.copy(), size, scored)
     (new,) = members.pack(only, single, compact)
     return new, trace.output(0) if single else trace
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -59,15 +59,11 @@ class Health:
             self.largest = max(first, float(np.abs(Y).max()))
             return
         largest = np.maximum.accumulate(np.abs(Y).max(axis=1))
-        largest = np.maximum(largest, self.largest)[:, None]
-        error = np.abs(Y - said.mean)
-        good = (error <= SURE * said.std) | (np.abs(said.mean) <= FAR * largest)
-        good &= np.isfinite(said.mean) & np.isfinite(said.std)
-        if model.std_from_errors:
-            good &= np.abs(said.mean) <= LOST * largest
-        i = len(Y) - 1 if good.all() else int(np.argmin(good.all(axis=1)))
-        self.largest = float(largest[i, 0])
-        if not good[i].all():
+        largest = np.maximum(largest, self.largest)
+        good = _make_sense(model, said.mean, said.std, Y, largest)
+        i = len(Y) - 1 if good.all() else int(np.argmin(good))
+        self.largest = float(largest[i])
+        if not good[i]:
             raise self.error(model, before + i, said.mean[i], said.std[i])
 
     def after_learning(self, model: OnlineRegressor, learner: Learner, X: Array, Y: Array, before: int) -> None:
@@ -112,12 +108,53 @@ class Health:
     ) -> BreakdownError:
         """Note that the model has broken down; return the error that names it, the row and the remedy."""
         where = "" if row is None else f" at row {row} of its stream"
-        what = "its prediction is not finite, or absurd and certain"
-        if mean is not None and np.isfinite(mean).all() and std is not None and np.isfinite(std).all():
-            j = int(np.abs(mean).argmax())
-            what = f"it predicts {mean[j]:.3g} +- {std[j]:.3g}, and no |y| so far exceeds {self.largest:.3g}"
+        what = _what_is_wrong(mean, std, self.largest)
         self.broken = BreakdownError(f"{model!r} broke down{where}: {what}. {model.remedy}", row, what)
         return self.broken
+
+
+def _make_sense(model: OnlineRegressor, mean: Array, std: Array, Y: Array, largest: Array) -> Any:
+    """Return for each row whether its prediction, (n, p) each, makes sense, where |y| was up to `largest` (n,)."""
+    largest = largest[:, None]
+    good = (np.abs(Y - mean) <= SURE * std) | (np.abs(mean) <= FAR * largest)
+    good &= np.isfinite(mean) & np.isfinite(std)
+    if model.std_from_errors:
+        good &= np.abs(mean) <= LOST * largest
+    return good.all(axis=1)
+
+
+def _what_is_wrong(mean: Array | None, std: Array | None, largest: float) -> str:
+    """Return what is wrong with a prediction, (p,) each."""
+    if mean is None or std is None or not (np.isfinite(mean).all() and np.isfinite(std).all()):
+        return "its prediction is not finite, or absurd and certain"
+    j = int(np.abs(mean).argmax())
+    return f"it predicts {mean[j]:.3g} +- {std[j]:.3g}, and no |y| so far exceeds {largest:.3g}"
+
+
+def check_events(
+    model: OnlineRegressor, said: Predictions, which: Any, Y: Array, largest: Array, name: Callable[[int], str]
+) -> Predictions:
+    """Return predictions of a fleet's events, or raise a BreakdownError for the first without sense.
+
+    The rule is that of a model. Event i belongs to member which[i], and `name` says whose it is. `largest` has the
+    largest |y| of each member so far, infinite where it is not known, and goes on with these events.
+    """
+    own = np.abs(Y).max(axis=1)
+    known = np.maximum(largest[which], own)
+    mean, std = np.abs(said.mean), said.std
+    good = (mean <= FAR * known[:, None]) & (mean < np.inf) & (std < np.inf)  # the rule, in few passes; NaN fails it
+    odd = np.flatnonzero(~good.all(axis=1))
+    odd = odd[~_make_sense(model, said.mean[odd], std[odd], Y[odd], known[odd])]
+    for i in odd.tolist():
+        earlier = own[:i].max(where=which[:i] == which[i], initial=0.0)  # in this call
+        known[i] = max(known[i], earlier)
+        one = slice(i, i + 1)
+        if not _make_sense(model, said.mean[one], std[one], Y[one], known[one]):
+            np.maximum.at(largest, which, own)
+            what = _what_is_wrong(said.mean[i], std[i], known[i])
+            raise BreakdownError(f"{name(i)} broke down: {what}. {model.remedy}", reason=what)
+    np.maximum.at(largest, which, own)
+    return said
 
 
 def all_finite(said: Predictions, name: Callable[[int], str], remedy: str) -> Predictions:
