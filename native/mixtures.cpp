@@ -49,7 +49,7 @@ static double quantile_of_one(const Kinds& kinds, const Components& row, double 
     for (int step = 0; step < MOST_STEPS; step++) {
         const double excess = kinds.cdf(row, y) - p;
         (excess < 0 ? low : high) = y;
-        double next = y - excess / std::exp(kinds.log_density(row, y));
+        double next = y - excess / kinds.density(row, y);
         if (!(next > low && next < high) || std::fabs(excess) > 0.5 * before) next = 0.5 * (low + high);
         if (std::fabs(excess) <= enough) return y;
         const double moved = std::fabs(next - y);

@@ -26,6 +26,7 @@ class Kinds {
         for (const double nu : this->degrees) {
             variance_.push_back(variance_of(nu));
             at_center_.push_back(log_density_at_center(nu));
+            log_beta_.push_back(std::isinf(nu) ? 0 : log_beta_of(nu));
         }
     }
     const Vector degrees;
@@ -83,18 +84,31 @@ class Kinds {
         return sum > 0 ? largest + std::log(sum) : -INFINITY;
     }
 
+    double density(const Components& row, double y) const {
+        double sum = 0;
+        for (int64_t k = 0; k < count(); k++) {
+            if (!(row.weight[k] > 0)) continue;
+            const double nu = degrees[size_t(k)];
+            const double r = (y - row.mean[k]) / row.scale[k];
+            const double fall = std::isinf(nu) ? std::exp(-0.5 * r * r) : std::pow(1 + r * r / nu, -0.5 * (nu + 1));
+            sum += row.weight[k] / row.scale[k] * std::exp(at_center_[size_t(k)]) * fall;
+        }
+        return sum;
+    }
+
     double cdf(const Components& row, double y) const {
         double sum = 0;
         for (int64_t k = 0; k < count(); k++) {
             if (row.weight[k] <= 0) continue;
             const double away = y - row.mean[k];
-            sum += row.weight[k] * cdf_of(away == 0 ? 0 : away / row.scale[k], degrees[size_t(k)]);
+            const double r = away == 0 ? 0 : away / row.scale[k];
+            sum += row.weight[k] * cdf_of(r, degrees[size_t(k)], log_beta_[size_t(k)]);
         }
         return sum;
     }
 
   private:
-    Vector variance_, at_center_;  // for scale one
+    Vector variance_, at_center_, log_beta_;  // for scale one
 };
 
 // The predictions of n rows and p outputs. The stretch of a row only widens its intervals: see onlinegp.Conformal. It is

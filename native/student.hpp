@@ -39,25 +39,49 @@ inline double beta_fraction(double a, double b, double x) {
     return product;
 }
 
+// log B(degrees / 2, 1 / 2)
+inline double log_beta_of(double degrees) {
+    return std::lgamma(0.5 * degrees) + std::lgamma(0.5) - std::lgamma(0.5 * degrees + 0.5);
+}
+
 // The probability beyond |t| on one side: half of I_x(degrees / 2, 1 / 2) with x = degrees / (degrees + t^2)
-inline double student_tail(double t, double degrees) {
+inline double student_tail(double t, double degrees, double log_beta) {
     const double a = 0.5 * degrees;
     const double x = degrees / (degrees + t * t);
     const double y = t * t / (degrees + t * t);  // 1 - x, without loss of digits
     if (y == 0) return 0.5;
     if (x == 0) return 0;
-    const double log_beta = std::lgamma(a) + std::lgamma(0.5) - std::lgamma(a + 0.5);
     const double front = std::exp(a * std::log(x) + 0.5 * std::log(y) - log_beta);
     if (x < (a + 1) / (a + 2.5)) return 0.5 * front * beta_fraction(a, 0.5, x) / a;
     return 0.5 - front * beta_fraction(0.5, a, y);
 }
 
-// P(t' <= t)
-inline double cdf_of(double t, double degrees) {
+// The same for even degrees, a finite sum (Abramowitz and Stegun, 26.7.4), where the tail is not so small that its digits
+// would be lost: below NEAR
+constexpr double NEAR = 3, MOST_TERMS = 20;
+inline bool has_finite_sum(double t, double degrees) {
+    return std::fabs(t) < NEAR && degrees <= 2 * MOST_TERMS && std::fmod(degrees, 2) == 0;
+}
+inline double student_tail_by_sum(double t, double degrees) {
+    const double sine = std::fabs(t) / std::sqrt(degrees + t * t);
+    const double cosine2 = degrees / (degrees + t * t);
+    double term = 1, sum = 1;
+    for (int j = 2; j < degrees; j += 2) {
+        term *= cosine2 * (j - 1) / j;
+        sum += term;
+    }
+    return 0.5 - 0.5 * sine * sum;
+}
+
+// P(t' <= t); `log_beta` as above
+inline double cdf_of(double t, double degrees, double log_beta) {
     if (std::isinf(degrees)) return 0.5 * std::erfc(-t * 0.7071067811865476);
     if (std::isnan(t)) return t;
-    const double tail = student_tail(t, degrees);
+    const double tail = has_finite_sum(t, degrees) ? student_tail_by_sum(t, degrees) : student_tail(t, degrees, log_beta);
     return t < 0 ? tail : 1 - tail;
+}
+inline double cdf_of(double t, double degrees) {
+    return cdf_of(t, degrees, std::isinf(degrees) ? 0 : log_beta_of(degrees));
 }
 
 // The t that is exceeded with probability 1 - p, for p in (0, 1): by bisection, to the last digit. Find it once.

@@ -174,6 +174,10 @@ class Components(Predictions):
     def kind(self) -> Any:
         return type(self), self.degrees
 
+    def _each(self, change: Callable[[Array], Array]) -> Components:
+        stretch = change(self.stretch) if isinstance(self.stretch, np.ndarray) else self.stretch
+        return Components(change(self.weights), change(self.means), change(self.scales), self.degrees, stretch)
+
     def __len__(self) -> int:
         return len(self.means)
 
