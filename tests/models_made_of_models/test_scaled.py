@@ -156,3 +156,12 @@ def test_contents_that_do_not_fit_are_refused(wrong, message):
     contents["learned"] |= wrong
     with pytest.raises(ValueError, match=message):
         model().restore(contents)
+
+
+@pytest.mark.parametrize("engine", ["auto", "python"])
+def test_a_masked_sample_is_refused_by_a_model_with_scales(engine: str) -> None:
+    X, y = np.random.default_rng(0).normal(size=(21, 2)), np.arange(21.0)
+    model = ogp.Scaled(ogp.KRLST(engine=engine), rows=10).fit(X[:20], y[:20])
+    with pytest.raises(ValueError, match="masked"):
+        model.learn_one(np.ma.array(X[20], mask=[True, False]), 0.5)
+    assert model.n_samples_seen_ == 20
