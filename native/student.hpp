@@ -1,6 +1,7 @@
 // Normal and Student's t distributions of location zero and scale one: density, distribution function, quantile.
 #pragma once
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 
 namespace onlinegp {
@@ -39,9 +40,17 @@ inline double beta_fraction(double a, double b, double x) {
     return product;
 }
 
+// log Gamma(a + 1/2) - log Gamma(a); of large a by its series, since the two have the same leading digits
+inline double log_gamma_step(double a) {
+    if (a < 40) return std::lgamma(a + 0.5) - std::lgamma(a);
+    const double r = 1 / (a * a);
+    return 0.5 * std::log(a) - (1.0 / 8 - r * (1.0 / 192 - r * (1.0 / 640 - r * 17.0 / 14336))) / a;
+}
+
 // log B(degrees / 2, 1 / 2)
 inline double log_beta_of(double degrees) {
-    return std::lgamma(0.5 * degrees) + std::lgamma(0.5) - std::lgamma(0.5 * degrees + 0.5);
+    constexpr double LOG_GAMMA_HALF = 0.5723649429247001;
+    return LOG_GAMMA_HALF - log_gamma_step(0.5 * degrees);
 }
 
 // The probability beyond |t| on one side: half of I_x(degrees / 2, 1 / 2) with x = degrees / (degrees + t^2)
@@ -51,7 +60,8 @@ inline double student_tail(double t, double degrees, double log_beta) {
     const double y = t * t / (degrees + t * t);  // 1 - x, without loss of digits
     if (y == 0) return 0.5;
     if (x == 0) return 0;
-    const double front = std::exp(a * std::log(x) + 0.5 * std::log(y) - log_beta);
+    const double log_x = x > 0.5 ? -std::log1p(t * t / degrees) : std::log(x);
+    const double front = std::exp(a * log_x + 0.5 * std::log(y) - log_beta);
     if (x < (a + 1) / (a + 2.5)) return 0.5 * front * beta_fraction(a, 0.5, x) / a;
     return 0.5 - front * beta_fraction(0.5, a, y);
 }

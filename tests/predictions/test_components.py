@@ -278,3 +278,12 @@ def test_draws_have_the_quantiles():
             ).pvalue
             > 0.01
         )
+
+
+@pytest.mark.parametrize("p", [0.05, 0.25])
+def test_quantiles_of_t_distributions_of_many_degrees_keep_their_digits(p: float) -> None:
+    from scipy.stats import t
+
+    degrees = (1e6, 2e6)
+    mixed = Components(np.full((1, 2), 0.5), np.zeros((1, 2)), np.ones((1, 2)), degrees).quantile(p)
+    assert np.mean([t.cdf(mixed, nu) for nu in degrees]) == pytest.approx(p, rel=1e-10)
