@@ -64,13 +64,15 @@ void learn_klms_tile(const Recipe& recipe, const Kernel<T>& kernel, State<T>& st
 // Kernel rows of the next few samples against the centers of now; each is completed when its turn comes.
 template <class T> class RowsAhead {
   public:
+    void reserve(int64_t room) {
+        if (room <= room_) return;
+        for (Buffer<T>& row : rows_) row.resize(room);
+        room_ = room;
+    }
     // The rows of x (AHEAD, d); they have as much room as those of a prediction
     void prepare(const Kernel<T>& kernel, const State<T>& state, const T* x, int64_t room) {
         size_ = state.size;
-        if (room > room_) {
-            for (Buffer<T>& row : rows_) row.resize(room);
-            room_ = room;
-        }
+        reserve(room);
         visit(kernel, [&, tiles = state.tiles, step = size_t(state.d) * W<T>, n = tile_count<T>(size_)](auto shape) {
             T* out[AHEAD];
             EACH(b, AHEAD) out[b] = rows_[b].data();

@@ -46,6 +46,20 @@ class Question {
         const double v = diagonal(kernel_, x) - t2;
         *variance = (v < 0 ? 0 : v) + prior_.noise;  // NaN stays
     }
+    // Room for so many neighbors
+    void reserve(int64_t m) {
+        nearest_.reserve(m);
+        const int64_t columns = (m + PANEL - 1) / PANEL * PANEL;
+        if (columns <= room_) return;
+        const int64_t room = 2 * columns, rows = ((room + PANEL + q_ + R - 1) / R) * R;
+        matrix_.resize(size_t(rows * room));
+        points_.resize(size_t(rows * d_));
+        rows_.resize(size_t(rows * d_));
+        times_.resize(size_t(rows));
+        own_.resize(size_t(rows));
+        k_.resize(size_t(rows));
+        room_ = room;  // what fails leaves less room than there is, never more
+    }
     int64_t neighbors() const { return m_; }
     const Near& operator[](int64_t i) const { return nearest_[i]; }
     // The numbers of the neighbors of each of n rows
@@ -68,16 +82,7 @@ class Question {
     void gather(const double* x) {
         columns_ = (m_ + PANEL - 1) / PANEL * PANEL;
         groups_ = (m_ + 1 + q_ + R - 1) / R;
-        if (columns_ > room_) {
-            room_ = 2 * columns_;
-            const int64_t rows = ((room_ + PANEL + q_ + R - 1) / R) * R;
-            matrix_.resize(size_t(rows * room_));
-            points_.resize(size_t(rows * d_));
-            rows_.resize(size_t(rows * d_));
-            times_.resize(size_t(rows));
-            own_.resize(size_t(rows));
-            k_.resize(size_t(rows));
-        }
+        reserve(m_);
         for (int64_t i = 0; i < m_; i++) fetch(store_.x(nearest_[i].slot), d_);
         for (int64_t i = 0; i <= m_; i++) {
             const double* point = i < m_ ? store_.x(nearest_[i].slot) : x;
@@ -209,6 +214,7 @@ template <class Model> class OnRows : public Model {
     // Rows are in tiles too, if the kernel needs that
     OnRows(const LocalPrior& prior, int d, int p, bool (*needs_points)(const Kernel<double>&))
         : prior_(prior), d_(d), p_(p), kernel_(prior.recipe, d), store_(prior, d, p, needs_points(kernel_)) {}
+    int64_t rows_after(int64_t more) const { return std::min(prior_.store, store_.size() + more); }
     int64_t solve_work() const {
         const int64_t m = std::min(prior_.neighbors, store_.size());
         return m * m * (m + 50) / 200 + 1;
@@ -234,6 +240,10 @@ class LocalModel final : public OnRows<Local> {
             if (steps.size) steps.size[i] = store_.size();
         }
         return n;
+    }
+    void reserve(int64_t rows) override {
+        store_.reserve(rows_after(rows));
+        question_.reserve(std::min(prior_.neighbors, rows_after(rows)));
     }
     void predict_next(const double* x, double* mean, double* variance) override { ask(question_, x, mean, variance); }
     void predict(int64_t n, const double* X, double* mean, double* variance, Stop& stop) const override {

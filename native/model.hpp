@@ -64,10 +64,13 @@ template <class T> class Filter final : public Model {
         const int64_t budget = recipe_.pruning.budget;
         const int64_t most = state_.size + rows;
         const int64_t wanted = budget && budget + 1 < most ? budget + 1 : most;
-        if (wanted <= state_.capacity) return;
-        flush();  // what waits is in vectors that are replaced
-        state_.reserve(wanted);
-        prediction_.reserve(state_.capacity);
+        if (wanted > state_.capacity || state_.capacity > prediction_.room) {
+            flush();  // what waits is in vectors that are replaced
+            prediction_.fresh = false;
+            state_.reserve(wanted);
+            prediction_.reserve(state_.capacity);
+        }
+        if (appends() && rows >= 2 * AHEAD) ahead_.reserve(prediction_.room);
     }
 
     void predict(int64_t n, const double* X, double* mean, double* variance, Stop& stop) const override {

@@ -25,15 +25,18 @@ class Nearest {
     void clear(int64_t rows, int64_t newest) {  // before it is shown so many, of which the newest is in this slot
         rows_ = rows, newest_ = newest;
         wanted_ = most_ < rows ? most_ : rows;
-        if (4 * wanted_ > room_) {
-            room_ = 2 * 4 * wanted_;  // so that a store that grows seldom asks for more
-            rank_.resize(size_t(room_ + BLOCK + W<double>));
-            slot_.resize(size_t(room_ + BLOCK));
-            sorted_.resize(size_t(room_ + BLOCK));
-            least_.resize(size_t(room_ + W<double>));
-        }
+        reserve(wanted_);
         count_ = 0;
         limit_ = wanted_ ? LARGEST : -INFINITY;
+    }
+    void reserve(int64_t wanted) {  // room to find so many
+        if (4 * wanted <= room_) return;
+        const int64_t room = 2 * 4 * wanted;  // so that a store that grows seldom asks for more
+        rank_.resize(size_t(room + BLOCK + W<double>));
+        slot_.resize(size_t(room + BLOCK));
+        sorted_.resize(size_t(room + BLOCK));
+        least_.resize(size_t(room + W<double>));
+        room_ = room;  // what fails leaves less room than there is, never more
     }
     double* ranks() { return ranks_.data(); }  // of a chunk; infinite where there are no rows
     // Look at the ranks of so many blocks, of which block i begins with the slot first_slot(i)

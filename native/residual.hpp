@@ -60,6 +60,10 @@ class ResidualModel final : public OnRows<Residual> {
         }
         return n;
     }
+    void reserve(int64_t rows) override {
+        grow(rows_after(rows));
+        next_.question.reserve(std::min(prior_.neighbors, rows_after(rows)));
+    }
     void predict_next(const double* x, double* mean, double* variance) override {
         predict_next_both(x, mean, variance, nullptr, nullptr);
     }
@@ -91,7 +95,7 @@ class ResidualModel final : public OnRows<Residual> {
 
     void load(int64_t n, int64_t seen, const double* X, const double* Y) override {
         next_seen_ = false;
-        reserve(n ? n : 1);
+        grow(n ? n : 1);
         store_.restore(n, seen, X, Y);
     }
     void save_weights(ResidualArrays& out) const override {
@@ -145,7 +149,7 @@ class ResidualModel final : public OnRows<Residual> {
         const size_t bytes = size_t(d_) * sizeof(double);
         if (next_seen_ && std::memcmp(x, next_x_.data(), bytes) == 0) return;
         next_seen_ = false;
-        reserve(store_.size() + 1);  // what fails leaves everything as it is
+        grow(store_.size() + 1);  // what fails leaves everything as it is
         search(next_, x);
         if (!answers) return;
         answer(next_, x);
@@ -308,7 +312,7 @@ class ResidualModel final : public OnRows<Residual> {
     const double* r(int64_t o) const { return r_.data() + o * room_; }
 
     // Room for so many rows and a new one, and for the weights that are solved for
-    void reserve(int64_t rows) {
+    void grow(int64_t rows) {
         if (rows <= store_.room() || (room_ && store_.full())) return;
         const int64_t room = store_.room_for(rows) + Store::BLOCK;
         const int64_t most = 2 + std::min({prior_.refits, prior_.neighbors, room});  // chosen rows
@@ -327,6 +331,7 @@ class ResidualModel final : public OnRows<Residual> {
         alpha_.swap(alpha);
         r_.swap(r);
         next_.k.swap(k);
+        next_seen_ = false;  // what it told was in the old one
         rows_.swap(chosen);
         room_ = room;
     }

@@ -65,7 +65,7 @@ class StepFilter final : public StepModel {
   public:
     StepFilter(const StepRule& rule, int d, int p)
         : rule_(rule), d_(d), p_(p), q_(int(rule.kernels.size())), f_(d, q_ * p + rule.numbers()), v_(size_t(q_ * p)), x_(size_t(d)),
-          now_(q_, p) {
+          mean_(size_t(p)), now_(q_, p) {
         for (const Recipe& kernel : rule.kernels) kernels_.emplace_back(new Kernel<double>(kernel, d));
     }
 
@@ -75,21 +75,25 @@ class StepFilter final : public StepModel {
     void flush() override {}
 
     int64_t learn(int64_t n, const double* X, const double* Y, const Steps& steps, Stop& stop) override {
-        Buffer<double> mean(static_cast<size_t>(p_));
         for (int64_t i = 0; i < n; i++) {
             if (stop.asked(2 * work_per_row())) return i;
-            f_.reserve(f_.size + 1);
-            if (f_.room > spare_room_) spare_.resize(size_t(f_.room)), spare_room_ = f_.room;
+            reserve(1);
             const double *x = X + i * d_, *y = Y + i * p_;
-            const double variance = look(x, now_, mean.data());
-            if (steps.mean) std::copy(mean.data(), mean.data() + p_, steps.mean + i * p_);
+            const double variance = look(x, now_, mean_.data());
+            if (steps.mean) std::copy(mean_.data(), mean_.data() + p_, steps.mean + i * p_);
             if (steps.variance) steps.variance[i] = variance;
-            for (int o = 0; o < p_; o++) now_.e[o] = y[o] - mean[o];
+            for (int o = 0; o < p_; o++) now_.e[o] = y[o] - mean_[o];
             correct(x, y);
             if (seen_ < INT64_MAX) seen_++;
             if (steps.size) steps.size[i] = f_.size;
         }
         return n;
+    }
+    void reserve(int64_t rows) override {
+        const int64_t left = std::max<int64_t>(rule_.budget - f_.size, 0);
+        f_.reserve(f_.size + (left < rows ? left + 1 : rows));  // one more than the budget, before another one leaves
+        if (f_.room > spare_room_) spare_.resize(size_t(f_.room)), spare_room_ = f_.room;
+        now_.reserve(f_.room, q_);
     }
     void predict_next(const double* x, double* mean, double* variance) override { *variance = look(x, now_, mean); }
     void predict(int64_t n, const double* X, double* mean, double* variance, Stop& stop) const override {
@@ -308,7 +312,7 @@ class StepFilter final : public StepModel {
     const int d_, p_, q_;
     std::vector<std::unique_ptr<const Kernel<double>>> kernels_;
     Expansions f_;
-    Buffer<double> v_, x_, spare_;  // the gates; room for a center and its kernel row
+    Buffer<double> v_, x_, mean_, spare_;  // the gates; room for a center, for a mean, and for a kernel row
     int64_t spare_room_ = 0, seen_ = 0;
     Seen now_;
 };

@@ -1,5 +1,6 @@
 // Trees of learners, compiled once: what they do themselves is scalar work.
 #include "tree_engine.hpp"
+#include <new>
 
 namespace onlinegp {
 
@@ -15,6 +16,12 @@ TreeEngine::TreeEngine(Owned root, const std::vector<LearnerEngine*>& leaves)
     for (LearnerEngine* leaf : leaves) locks_.push_back(&leaf->lock);
 }
 
+TreeEngine::~TreeEngine() {
+    if (!lock_.lost()) return;
+    (void)root_.release();  // they were left in the middle of a change
+    (void)workspace_.release();
+}
+
 Workspace& TreeEngine::workspace() {
     if (!workspace_) workspace_ = std::make_unique<Workspace>(*root_);
     return *workspace_;
@@ -22,17 +29,11 @@ Workspace& TreeEngine::workspace() {
 
 bool TreeEngine::at_once() const { return root_->work() <= MOST_AT_ONCE; }
 
-void TreeEngine::reserve(int64_t rows) {
-    root_->reserve(rows);
-    if (rows > reserved_) workspace().reserve(rows);
-    reserved_ = std::max(reserved_, rows);
-}
-
 void TreeEngine::look(const double* x) {
     const bool same = is_fresh_ && std::equal(x, x + d, fresh_.begin());
     if (same) return;
     is_fresh_ = false;
-    reserve(1);
+    root_->reserve(1, workspace());
     root_->predict_next(x, workspace());
     std::copy(x, x + d, fresh_.begin());
     is_fresh_ = true;
@@ -47,7 +48,7 @@ bool TreeEngine::learn_one(const double* x, const double* y) {
     bool sound = true;
     for (int o = 0; o < p; o++) sound = plausible_.target(y[o]) && sound;
     if (root_->only_stores() && !is_fresh_) {
-        reserve(1);
+        root_->reserve(1, workspace());
         root_->learn(1, x, y, workspace());
     } else {
         look(x);
@@ -79,7 +80,7 @@ template <class Work> void TreeEngine::in_chunks(int64_t n, const Stopped& stopp
 void TreeEngine::learn(int64_t n, const double* X, const double* Y, const Stopped& stopped) {
     in_chunks(n, stopped, [&](int64_t begin, int64_t rows) {
         is_fresh_ = false;
-        reserve(rows);
+        root_->reserve(rows, workspace());
         root_->learn(rows, X + begin * d, Y + begin * p, workspace());
         rows_ += rows;
     });
@@ -88,7 +89,7 @@ void TreeEngine::learn(int64_t n, const double* X, const double* Y, const Stoppe
 void TreeEngine::run(int64_t n, const double* X, const double* Y, const Output& out, const Stopped& stopped) {
     in_chunks(n, stopped, [&](int64_t begin, int64_t rows) {
         is_fresh_ = false;
-        reserve(rows);
+        root_->reserve(rows, workspace());
         root_->run(rows, X + begin * d, Y + begin * p, workspace());
         rows_ += rows;
         copy(begin, rows, workspace(), out);
@@ -142,7 +143,7 @@ void TreeEngine::work(int64_t rows, const double* X, const double* Y, bool wants
         root_->predict(rows, X, w);
         return;
     }
-    root_->reserve(rows);
+    root_->reserve(rows, w);
     if (rows == 1 && (wants || !root_->only_stores())) {
         root_->predict_next(X, w);
         root_->learn_next(X, Y, w);

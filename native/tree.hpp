@@ -17,15 +17,12 @@ class Workspace {
     explicit Workspace(Node& root);
     struct Slot {
         explicit Slot(const Node& node);
+        void reserve(int64_t rows, const Node& node);  // room for a block, or more
         Predictions predictions;
         Vector inputs, targets;       // of the node inside, where they are not those of the row
         std::vector<int64_t> sizes;   // after each row of a block
     };
     std::vector<Slot> slots;
-    void reserve(int64_t rows);  // so that a chunk of so many allocates nothing
-
-  private:
-    int64_t widest_ = 1;  // inputs or outputs of a node
 };
 
 // What the next row needs beside the constants, by name: the arrays that files hold
@@ -37,7 +34,7 @@ class Visitor {
 };
 
 // Rows are learned by all nodes of a tree or by none: calls are whole chunks, and nothing in a chunk can fail once
-// `reserve` has returned.
+// `reserve` has returned. All memory that learning them takes is asked for there.
 class Node {
   public:
     Node(int d, int p, Vector degrees) : d(d), p(p), kinds(std::move(degrees)) {}
@@ -58,7 +55,7 @@ class Node {
     // Predict rows, learning nothing; by several threads at once, after `flush`
     virtual void predict(int64_t n, const double* X, Workspace& w) const = 0;
     virtual void flush() = 0;
-    virtual void reserve(int64_t rows) = 0;
+    virtual void reserve(int64_t rows, Workspace& w) { slot(w).reserve(rows, *this); }
     virtual int64_t size() const = 0;
     virtual int64_t work() const = 0;  // of a row, about, in kernel evaluations
     virtual bool shares_rows() const { return false; }  // with a node that must run before it
@@ -108,7 +105,10 @@ class Outer : public Node {
         for (int64_t i = 0; i < n; i++) change(i, w);
     }
     void flush() override { inner->flush(); }
-    void reserve(int64_t rows) override { inner->reserve(rows); }
+    void reserve(int64_t rows, Workspace& w) override {
+        Node::reserve(rows, w);
+        inner->reserve(rows, w);
+    }
     int64_t size() const override { return inner->size(); }
     int64_t work() const override { return inner->work(); }
     bool shares_rows() const override { return inner->shares_rows(); }
@@ -175,7 +175,10 @@ class Leaf : public Node {
         fill_all(n, steps, own.predictions);
     }
     void flush() override { learner_.flush(); }
-    void reserve(int64_t rows) override { learner_.reserve(rows); }
+    void reserve(int64_t rows, Workspace& w) override {
+        Node::reserve(rows, w);
+        learner_.reserve(rows);
+    }
     int64_t size() const override { return learner_.size(); }
     int64_t work() const override { return learner_.work_per_row(); }
     void fields(Visitor&) override {}  // which its own adapter saves
@@ -216,6 +219,13 @@ class Leaf : public Node {
 
 inline Workspace::Slot::Slot(const Node& node) : predictions(node.kinds, node.p) {}
 
+// Targets are at most two means and two variances of each row, or two numbers of each component
+inline void Workspace::Slot::reserve(int64_t rows, const Node& node) {
+    predictions.resize(rows);
+    targets.reserve(size_t(2 * (rows * (node.p + 1) + node.kinds.count())));
+    sizes.reserve(size_t(rows));
+}
+
 // The nodes of a tree, in the order of their numbers
 inline std::vector<Node*> nodes_of(Node& root) {
     struct Collect final : Visitor {
@@ -232,19 +242,7 @@ inline std::vector<Node*> nodes_of(Node& root) {
 }
 
 inline Workspace::Workspace(Node& root) {
-    for (const Node* one : nodes_of(root)) {
-        slots.emplace_back(*one);
-        widest_ = std::max<int64_t>({widest_, one->d, one->p});
-    }
-}
-
-inline void Workspace::reserve(int64_t rows) {
-    for (Slot& slot : slots) {
-        slot.predictions.resize(rows);
-        slot.sizes.reserve(size_t(rows));
-        slot.inputs.reserve(size_t(rows * widest_));
-        slot.targets.reserve(size_t(2 * rows * (widest_ + 1)) + slots.size());
-    }
+    for (const Node* one : nodes_of(root)) slots.emplace_back(*one);
 }
 
 }  // namespace onlinegp

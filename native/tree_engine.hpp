@@ -17,8 +17,10 @@ using Stopped = std::function<bool()>;
 class TreeEngine {
   public:
     TreeEngine(Owned root, const std::vector<LearnerEngine*>& leaves);
+    ~TreeEngine();
 
     const int d, p;
+    bool resting = false;  // rows one by one are refused: Python is at work on the leaves. Under the interpreter's lock.
     std::vector<Lock*> locks() const { return locks_; }
     Node& root() { return *root_; }
     int64_t rows() const { return rows_; }  // learned since it was made
@@ -42,15 +44,14 @@ class TreeEngine {
     template <class Work> void in_chunks(int64_t n, const Stopped& stopped, const Work& work);
     void copy(int64_t begin, int64_t rows, Workspace& w, const Output& out) const;
     void look(const double* x);
-    void reserve(int64_t rows);  // all that learning so many takes: what may fail does so here, before anything changes
 
-    const Owned root_;
+    Owned root_;
     std::unique_ptr<Workspace> workspace_;  // made when it is needed: in a fleet never
     Lock lock_;
     std::vector<Lock*> locks_;
     Vector fresh_;           // the row that was predicted last
     bool is_fresh_ = false;  // and nothing has changed since
-    int64_t rows_ = 0, chunk_, reserved_ = 0;
+    int64_t rows_ = 0, chunk_;
     Plausible plausible_;
 };
 

@@ -44,6 +44,10 @@ class Lagged final : public Outer {
         inner->learn(n, inputs(n, X, Y, true, w), Y, w);
         remember(n, Y);
     }
+    void reserve(int64_t rows, Workspace& w) override {
+        Outer::reserve(rows, w);
+        slot(w).inputs.reserve(size_t(rows * inner->d));
+    }
     bool only_stores() const override { return horizon_ == 1 && inner->only_stores(); }
     // Each row takes the place of the next one
     void predict(int64_t n, const double* X, Workspace& w) const override {

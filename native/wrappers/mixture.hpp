@@ -62,8 +62,9 @@ class Mixture final : public Node {
     void flush() override {
         for (const Owned& one : members_) one->flush();
     }
-    void reserve(int64_t rows) override {
-        for (const Owned& one : members_) one->reserve(rows);
+    void reserve(int64_t rows, Workspace& w) override {
+        Node::reserve(rows, w);
+        for (const Owned& one : members_) one->reserve(rows, w);
     }
     int64_t size() const override {
         int64_t largest = 0;

@@ -39,6 +39,10 @@ class Scaled final : public Outer {
     void learn(int64_t n, const double* X, const double* Y, Workspace& w) override {
         inner->learn(n, inputs(n, X, w), targets(n, Y, w), w);
     }
+    void reserve(int64_t rows, Workspace& w) override {
+        Outer::reserve(rows, w);
+        slot(w).inputs.reserve(size_t(rows * inner->d));
+    }
     bool only_stores() const override { return inner->only_stores(); }
     void predict(int64_t n, const double* X, Workspace& w) const override { Outer::predict(n, inputs(n, X, w), w); }
     void fields(Visitor& visit) override { visit.node("model", *inner); }
