@@ -60,6 +60,18 @@ struct Steps {
     double *local_mean = nullptr, *local_variance = nullptr;  // of a model that predicts with neighbors alone as well
 };
 
+// What a model needs for a moment only
+class Scratch {
+  public:
+    virtual ~Scratch();
+};
+
+// Lines of the cache that a model will need
+struct Lines {
+    std::vector<const char*> at;
+    void add(const void* from, size_t bytes);
+};
+
 // Whatever learns rows and predicts them
 class Learner {
   public:
@@ -75,6 +87,10 @@ class Learner {
     virtual void predict(int64_t n, const double* X, double* mean, double* variance, Stop& stop) const = 0;  // by several threads
     // While this one is at work, bring into the cache what `next`, of the same class, will need. Null: nothing.
     virtual void fetch_meanwhile(const Learner*) {}
+    virtual void lines(Lines&) const {}  // of what it always reads, but for what `fetch_meanwhile` brings
+    // Models of one class that work one after the other can share their scratch. Null: each has its own.
+    virtual Scratch* make_scratch() const { return nullptr; }
+    virtual void use(Scratch*) {}
 };
 
 // A filter at work

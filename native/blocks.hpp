@@ -64,8 +64,8 @@ void learn_klms_tile(const Recipe& recipe, const Kernel<T>& kernel, State<T>& st
 // Kernel rows of the next few samples against the centers of now; each is completed when its turn comes.
 template <class T> class RowsAhead {
   public:
-    void reserve(int64_t room) {
-        if (room <= room_) return;
+    void reserve(int64_t room) {  // rows are exchanged with those of a prediction, and another one may be lent
+        if (room == room_) return;
         for (Buffer<T>& row : rows_) row.resize(room);
         room_ = room;
     }

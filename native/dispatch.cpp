@@ -5,6 +5,7 @@
 namespace onlinegp {
 
 Learner::~Learner() = default;
+Scratch::~Scratch() = default;
 Models::~Models() = default;
 Centers::~Centers() = default;
 Stop::~Stop() = default;

@@ -7,15 +7,16 @@ namespace onlinegp::ONLINEGP_ISA {
 template <class T> class Filter final : public Model {
   public:
     Filter(const Recipe& recipe, int d, int p)
-        : recipe_(recipe), kernel_(recipe, d), state_(recipe, d, p), prediction_(d, p), ahead_x_(size_t(block_rows) * d) {
+        : recipe_(recipe), kernel_(recipe, d), state_(recipe, d, p), ahead_x_(size_t(block_rows) * d) {
         state_.reserve(1);
     }
+    ~Filter() override { delete own_; }
 
     int64_t size() const override { return state_.size; }
     int64_t seen() const override { return state_.seen; }
     int64_t work_per_row() const override { return work(recipe_, state_.size + 1); }
     void load(const Arrays& in) override {
-        prediction_.fresh = prediction_.foreseen = false;
+        prediction().fresh = prediction().foreseen = false;
         state_.load(in);
     }
     void save(Arrays& out) override {
@@ -42,7 +43,7 @@ template <class T> class Filter final : public Model {
         else if (appends() && n >= 2 * AHEAD) i = learn_ahead(n, X, Y, steps, stop);
         for (; i < n && !stop.asked(work(recipe_, state_.size)); i++) {
             see(X + i * state_.d);
-            prediction_.announce(state_.d, looks_ahead() && i + 1 < n ? X + (i + 1) * state_.d : nullptr);
+            prediction().announce(state_.d, looks_ahead() && i + 1 < n ? X + (i + 1) * state_.d : nullptr);
             learn_seen(i, Y, steps);
         }
         return i;
@@ -50,12 +51,26 @@ template <class T> class Filter final : public Model {
 
     void predict_next(const double* x, double* mean, double* variance) override {
         see(x);
-        for (int o = 0; o < state_.p; o++) mean[o] = prediction_.mean[o];
-        *variance = state_.power * prediction_.s;
+        for (int o = 0; o < state_.p; o++) mean[o] = prediction().mean[o];
+        *variance = state_.power * prediction().s;
     }
 
-    void flush() override { onlinegp::ONLINEGP_ISA::flush(state_, prediction_); }
+    void flush() override { onlinegp::ONLINEGP_ISA::flush(state_, prediction()); }
 
+    Scratch* make_scratch() const override { return new Prediction<T>(state_.d, state_.p); }
+    void use(Scratch* lent) override {
+        lent_ = static_cast<Prediction<T>*>(lent);
+        if (!lent_) return;
+        delete own_;  // it would not know what is learned meanwhile
+        own_ = nullptr;
+        lent_->fresh = lent_->foreseen = false;
+    }
+    void lines(Lines& needed) const override {
+        needed.add(this, sizeof(*this));
+        needed.add(&recipe_, sizeof(recipe_));
+        needed.add(kernel_.code.data(), size_t(kernel_.length) * sizeof(kernel_.code[0]));
+        needed.add(kernel_.values.data(), recipe_.kernel.values.size() * sizeof(T));
+    }
     void fetch_meanwhile(const Learner* next) override {
         state_.fetch_meanwhile(next ? &static_cast<const Filter*>(next)->state_ : nullptr);
     }
@@ -64,13 +79,13 @@ template <class T> class Filter final : public Model {
         const int64_t budget = recipe_.pruning.budget;
         const int64_t most = state_.size + rows;
         const int64_t wanted = budget && budget + 1 < most ? budget + 1 : most;
-        if (wanted > state_.capacity || state_.capacity > prediction_.room) {
+        if (wanted > state_.capacity || state_.capacity > prediction().room) {
             flush();  // what waits is in vectors that are replaced
-            prediction_.fresh = false;
+            prediction().fresh = false;
             state_.reserve(wanted);
-            prediction_.reserve(state_.capacity);
+            prediction().reserve(state_.capacity);
         }
-        if (appends() && rows >= 2 * AHEAD) ahead_.reserve(prediction_.room);
+        if (appends() && rows >= 2 * AHEAD) ahead_.reserve(prediction().room);
     }
 
     void predict(int64_t n, const double* X, double* mean, double* variance, Stop& stop) const override {
@@ -90,6 +105,12 @@ template <class T> class Filter final : public Model {
   private:
     static constexpr int block_rows = W<T> < AHEAD ? AHEAD : W<T>;
 
+    Prediction<T>& prediction() {
+        if (lent_) return *lent_;
+        if (!own_) own_ = new Prediction<T>(state_.d, state_.p);
+        return *own_;
+    }
+
     // L is too large for the first cache: a removal, which reads it, had better solve for the next input on the way
     bool looks_ahead() const { return recipe_.tracked() && state_.size >= 128; }
 
@@ -97,25 +118,25 @@ template <class T> class Filter final : public Model {
     bool appends() const { return !recipe_.pruning.budget && !recipe_.tracked(); }
 
     void see(const double* x) {
-        bool same = prediction_.fresh;
+        bool same = prediction().fresh;
         for (int j = 0; j < state_.d; j++) {
-            same = same && prediction_.x[j] == T(x[j]);
-            prediction_.x[j] = T(x[j]);
+            same = same && prediction().x[j] == T(x[j]);
+            prediction().x[j] = T(x[j]);
         }
         if (same) return;
-        prediction_.fresh = false;  // there may be no memory
+        prediction().fresh = false;  // there may be no memory
         state_.reserve(state_.size + 1);
-        prediction_.reserve(state_.capacity);
-        predict_one(recipe_, kernel_, state_, prediction_);
-        prediction_.fresh = true;
+        prediction().reserve(state_.capacity);
+        predict_one(recipe_, kernel_, state_, prediction());
+        prediction().fresh = true;
     }
 
     void learn_seen(int64_t i, const double* Y, const Steps& steps) {
         if (steps.mean)
-            for (int o = 0; o < state_.p; o++) steps.mean[i * state_.p + o] = prediction_.mean[o];
-        if (steps.variance) steps.variance[i] = state_.power * prediction_.s;
-        const Step step = onlinegp::ONLINEGP_ISA::learn(recipe_, kernel_, state_, prediction_, Y + i * state_.p);
-        prediction_.fresh = false;
+            for (int o = 0; o < state_.p; o++) steps.mean[i * state_.p + o] = prediction().mean[o];
+        if (steps.variance) steps.variance[i] = state_.power * prediction().s;
+        const Step step = onlinegp::ONLINEGP_ISA::learn(recipe_, kernel_, state_, prediction(), Y + i * state_.p);
+        prediction().fresh = false;
         if (steps.size) steps.size[i] = state_.size;
         if (steps.slot) steps.slot[i] = step.slot, steps.admitted[i] = step.admitted, steps.left[i] = step.left;
     }
@@ -127,7 +148,7 @@ template <class T> class Filter final : public Model {
         for (; i < n && state_.size % W<T>; i++) see(X + i * d), learn_seen(i, Y, steps);
         double mean[block_rows], kxx[block_rows];
         for (; i + W<T> <= n && !stop.asked(W<T> * work(recipe_, state_.size)); i += W<T>) {
-            prediction_.fresh = false;
+            prediction().fresh = false;
             state_.reserve(state_.size + W<T>);
             for (int j = 0; j < W<T> * d; j++) ahead_x_[j] = T(X[i * d + j]);
             learn_klms_tile(recipe_, kernel_, state_, ahead_x_.data(), Y + i, mean, kxx);
@@ -147,19 +168,19 @@ template <class T> class Filter final : public Model {
         const int d = state_.d;
         int64_t i = 0;
         for (; i + AHEAD <= n && !stop.asked(AHEAD * work(recipe_, state_.size)); i += AHEAD) {
-            prediction_.fresh = false;
+            prediction().fresh = false;
             for (int j = 0; j < AHEAD * d; j++) ahead_x_[j] = T(X[i * d + j]);
             state_.reserve(state_.size + AHEAD);
-            prediction_.reserve(state_.capacity);
-            ahead_.prepare(kernel_, state_, ahead_x_.data(), prediction_.room);
+            prediction().reserve(state_.capacity);
+            ahead_.prepare(kernel_, state_, ahead_x_.data(), prediction().room);
             for (int b = 0; b < AHEAD; b++) {
-                for (int j = 0; j < d; j++) prediction_.x[j] = ahead_x_[b * d + j];
-                if (recipe_.uses_norm()) ahead_.template finish<true>(kernel_, state_, b, prediction_);
-                else ahead_.template finish<false>(kernel_, state_, b, prediction_);
+                for (int j = 0; j < d; j++) prediction().x[j] = ahead_x_[b * d + j];
+                if (recipe_.uses_norm()) ahead_.template finish<true>(kernel_, state_, b, prediction());
+                else ahead_.template finish<false>(kernel_, state_, b, prediction());
                 for (int o = 1; o < state_.p; o++)
-                    prediction_.mean[o] = double(dot(prediction_.k.data(), state_.weights(o), state_.size));
-                prediction_.kxx = diagonal(kernel_, prediction_.x.data());
-                predict_belief(recipe_, state_, prediction_);
+                    prediction().mean[o] = double(dot(prediction().k.data(), state_.weights(o), state_.size));
+                prediction().kxx = diagonal(kernel_, prediction().x.data());
+                predict_belief(recipe_, state_, prediction());
                 learn_seen(i + b, Y, steps);
             }
         }
@@ -169,7 +190,7 @@ template <class T> class Filter final : public Model {
     const Recipe& recipe_;
     Kernel<T> kernel_;
     State<T> state_;
-    Prediction<T> prediction_;
+    Prediction<T>*own_ = nullptr, *lent_ = nullptr;
     Buffer<T> ahead_x_;
     RowsAhead<T> ahead_;
 };

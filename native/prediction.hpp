@@ -11,7 +11,7 @@ INLINE double tie_limit(double least, double most) {
     return limit * limit;
 }
 
-template <class T> struct Prediction {
+template <class T> struct Prediction final : Scratch {
     Buffer<T> x;           // (d,), the input
     Buffer<double> mean;   // (p,)
     Buffer<double> e;      // (p,), y - mean after forgetting

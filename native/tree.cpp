@@ -155,8 +155,54 @@ void TreeEngine::work(int64_t rows, const double* X, const double* Y, bool wants
     rows_ += rows;
 }
 
+Lines TreeEngine::lines() {
+    Lines needed;
+    needed.add(this, sizeof(*this));
+    struct Arrays final : Visitor {
+        explicit Arrays(Lines& needed) : needed(needed) {}
+        void array(const std::string&, Vector& values) override { needed.add(values.data(), values.size() * sizeof(double)); }
+        void node(const std::string&, Node& one) override {
+            one.lines(needed);
+            one.fields(*this);
+        }
+        Lines& needed;
+    };
+    Arrays(needed).node("", *root_);
+    std::sort(needed.at.begin(), needed.at.end());
+    needed.at.erase(std::unique(needed.at.begin(), needed.at.end()), needed.at.end());
+    needed.at.shrink_to_fit();
+    return needed;
+}
+
+void Lines::add(const void* from, size_t bytes) {
+    constexpr uintptr_t LINE = 64;
+    const char* first = static_cast<const char*>(from);
+    const size_t offset = reinterpret_cast<uintptr_t>(first) % LINE;
+    for (size_t i = 0; i < std::min<size_t>(bytes + offset, 1024); i += LINE) at.push_back(first - offset + i);
+}
+
+// What a node uses while it works on rows of a fleet, until the end of a block
+class Entered {
+  public:
+    Entered(Node& root, Workspace& w, const Node* next) : root_(root) { root_.enter(w, next); }
+    Entered(const Entered&) = delete;
+    Entered& operator=(const Entered&) = delete;
+    ~Entered() { root_.leave(); }
+
+  private:
+    Node& root_;
+};
+
 void TreeFleet::grow(int64_t count) {
-    if (count > this->count()) trees_.resize(size_t(count));
+    if (count <= this->count()) return;
+    lines_.resize(size_t(count));
+    trees_.resize(size_t(count));
+}
+
+void TreeFleet::fetch(const Event& event, const double* X, const double* Y) const {
+    for (const char* line : lines_[size_t(event.who)].at) __builtin_prefetch(line, 0, 2);
+    for (int j = 0; j < d; j += 8) __builtin_prefetch(X + event.row * d + j, 0, 2);
+    if (Y) __builtin_prefetch(Y + event.row * p, 0, 2);
 }
 
 bool TreeFleet::put(int64_t i, TreeEngine* tree) {
@@ -177,6 +223,7 @@ bool TreeFleet::put(int64_t i, TreeEngine* tree) {
         like_ = tree;
         workers_.clear();
     }
+    lines_[size_t(i)] = tree->lines();
     place = tree;
     return true;
 }
@@ -200,7 +247,7 @@ void TreeFleet::some(Worker& worker, const Event*& next, const Event* end, const
         int64_t rows = 1;
         while (rows < most && next + rows < end && next[rows].who == next->who) rows++;
         const Event* later = next + rows;
-        tree.root().fetch_meanwhile(later < end && Y ? &trees_[size_t(later->who)]->root() : nullptr);
+        if (later + 1 < end) fetch(later[1], X, Y);
         const double *x = X + next->row * d, *y = Y ? Y + next->row * p : nullptr;
         if (rows > 1) {
             worker.X.resize(std::max(worker.X.size(), size_t(rows * d)));
@@ -212,8 +259,10 @@ void TreeFleet::some(Worker& worker, const Event*& next, const Event* end, const
             x = worker.X.data();
             y = Y ? worker.Y.data() : nullptr;
         }
-        tree.work(rows, x, y, out.means, worker.workspace);
-        tree.root().fetch_meanwhile(nullptr);
+        {
+            const Entered entered(tree.root(), worker.workspace, later < end ? &trees_[size_t(later->who)]->root() : nullptr);
+            tree.work(rows, x, y, out.means, worker.workspace);
+        }
         if (out.means) copy(next, rows, tree, worker.workspace, out);
         next = later;
         stopped = stop.asked(rows * work);

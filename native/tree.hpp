@@ -21,6 +21,7 @@ class Workspace {
         Predictions predictions;
         Vector inputs, targets;       // of the node inside, where they are not those of the row
         std::vector<int64_t> sizes;   // after each row of a block
+        std::unique_ptr<Scratch> scratch;  // of a leaf, in a fleet
     };
     std::vector<Slot> slots;
 };
@@ -63,8 +64,14 @@ class Node {
     virtual void fields(Visitor& visit) = 0;
     // Whether another node of the same class, as far as it shows, can take its place in a workspace
     virtual bool like(const Node& other) const { return p == other.p && d == other.d && kinds.degrees == other.kinds.degrees; }
-    // While this one is at work, bring into the cache what `next`, which is like it, will need. Null: nothing.
-    virtual void fetch_meanwhile(const Node*) {}
+    // In a fleet, before a call and after it: use the scratch of a workspace, and meanwhile bring into the cache what the
+    // node `next`, which is like it, will need, if there is one
+    virtual void enter(Workspace&, const Node*) {}
+    virtual void leave() {}
+    virtual void lines(Lines& needed) const {  // of what it always reads
+        needed.add(this, 256);
+        needed.add(kinds.degrees.data(), kinds.degrees.size() * sizeof(double));
+    }
 
     Workspace::Slot& slot(Workspace& w) const { return w.slots[size_t(number)]; }
     Predictions& predicted(Workspace& w) const { return slot(w).predictions; }
@@ -112,9 +119,10 @@ class Outer : public Node {
     int64_t size() const override { return inner->size(); }
     int64_t work() const override { return inner->work(); }
     bool shares_rows() const override { return inner->shares_rows(); }
-    void fetch_meanwhile(const Node* next) override {
-        inner->fetch_meanwhile(next ? static_cast<const Outer*>(next)->inner.get() : nullptr);
+    void enter(Workspace& w, const Node* next) override {
+        inner->enter(w, next ? static_cast<const Outer*>(next)->inner.get() : nullptr);
     }
+    void leave() override { inner->leave(); }
 
   protected:
     virtual void change(int64_t i, Workspace& w) const = 0;                   // row i of the node inside -> own row i
@@ -186,8 +194,19 @@ class Leaf : public Node {
         const Leaf* leaf = dynamic_cast<const Leaf*>(&other);
         return Node::like(other) && leaf && typeid(learner_) == typeid(leaf->learner_);
     }
-    void fetch_meanwhile(const Node* next) override {
+    void enter(Workspace& w, const Node* next) override {
+        std::unique_ptr<Scratch>& scratch = slot(w).scratch;
+        if (!scratch) scratch.reset(learner_.make_scratch());
+        learner_.use(scratch.get());
         learner_.fetch_meanwhile(next ? &static_cast<const Leaf*>(next)->learner_ : nullptr);
+    }
+    void leave() override {
+        learner_.use(nullptr);
+        learner_.fetch_meanwhile(nullptr);
+    }
+    void lines(Lines& needed) const override {
+        Node::lines(needed);
+        learner_.lines(needed);
     }
 
   protected:

@@ -38,6 +38,7 @@ class TreeEngine {
     // A few rows of a fleet's call, in the workspace of its thread: predicted, then learned where there is a Y; they are
     // in the slot of the root, unless nobody `wants` them
     void work(int64_t rows, const double* X, const double* Y, bool wants, Workspace& w);
+    Lines lines();  // of what such a call always reads
 
   private:
     Workspace& workspace();
@@ -86,7 +87,10 @@ class TreeFleet {
     void some(Worker& worker, const Event*& next, const Event* end, const double* X, const double* Y, const Output& out, Stop& stop);
     void copy(const Event* event, int64_t rows, TreeEngine& tree, Workspace& w, const Output& out) const;
 
+    void fetch(const Event& event, const double* X, const double* Y) const;
+
     std::vector<TreeEngine*> trees_;
+    std::vector<Lines> lines_;
     TreeEngine* like_ = nullptr;
     std::vector<std::unique_ptr<Worker>> workers_;
     Rounds rounds_;

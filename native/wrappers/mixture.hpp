@@ -66,6 +66,13 @@ class Mixture final : public Node {
         Node::reserve(rows, w);
         for (const Owned& one : members_) one->reserve(rows, w);
     }
+    void enter(Workspace& w, const Node* next) override {
+        const Mixture* other = static_cast<const Mixture*>(next);
+        for (size_t j = 0; j < members_.size(); j++) members_[j]->enter(w, other ? other->members_[j].get() : nullptr);
+    }
+    void leave() override {
+        for (const Owned& one : members_) one->leave();
+    }
     int64_t size() const override {
         int64_t largest = 0;
         for (const Owned& one : members_) largest = std::max(largest, one->size());

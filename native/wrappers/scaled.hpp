@@ -46,6 +46,11 @@ class Scaled final : public Outer {
     bool only_stores() const override { return inner->only_stores(); }
     void predict(int64_t n, const double* X, Workspace& w) const override { Outer::predict(n, inputs(n, X, w), w); }
     void fields(Visitor& visit) override { visit.node("model", *inner); }
+    void lines(Lines& needed) const override {
+        Node::lines(needed);
+        for (const Vector* one : {&x_.center, &x_.scale, &y_.center, &y_.scale})
+            needed.add(one->data(), one->size() * sizeof(double));
+    }
 
   private:
     const double* inputs(int64_t n, const double* X, Workspace& w) const {

@@ -40,8 +40,9 @@ class Fleet:
 
     A key that is seen for the first time gets a model of its own, as `model` describes it. A call learns one event for
     each of a list of keys; events of one key are learned in the order of the list, and what a model learns does not
-    depend on the others. Models made of parts lie side by side in memory and learn on several threads; any other model
-    is one object for each key. One call at a time is let in: other threads wait.
+    depend on the others. Models made of parts lie side by side in memory and learn on several threads; so do models
+    made of compiled ones, such as ``Scaled(Calibrated(KRLST()))``, once each has found its scales. Any other model is
+    one object for each key, and they learn one after the other. One call at a time is let in: other threads wait.
 
     With a `store`, a file of SQLite, there may be more models than memory holds: those used last stay in memory, at
     most `keep` of them, and the others are in the file. What is learned is safe on disk after `commit`, or at the end

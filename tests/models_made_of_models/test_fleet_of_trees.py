@@ -23,6 +23,7 @@ MODELS = {
     "conformal": ogp.Conformal(ogp.HeavyTailed(ogp.Scaled(krlst(), rows=10))),
     "mixture": ogp.Scaled(ogp.Mixture([krlst(), ogp.LinearRLS(), ogp.Robust(ogp.KLMS(RBF(0.7)))]), rows=15),
     "lagged": ogp.Lagged(ogp.Calibrated(krlst()), lags=3),
+    "growing": ogp.Scaled(ogp.Calibrated(ogp.QKLMS(RBF(0.3), radius=0.05)), rows=8),
     "stored": ogp.Scaled(ogp.LocalGP(RBF(0.7), neighbors=5), rows=8),
 }
 every = pytest.mark.parametrize("name", MODELS)
@@ -81,7 +82,7 @@ def test_one_event_per_key_and_call_with_keys_at_all_stages(name, outputs):
 def test_threads_move_no_bit(name):
     """Neither does the way in which events are split into calls."""
     rng = np.random.default_rng(1)
-    keys, (X, y) = rng.integers(0, 20, 3000).tolist(), events(3000)
+    keys, (X, y) = (rng.integers(0, 20, 3000) ** 2 // 20).tolist(), events(3000)  # some have many more than others
     one, two = ogp.Fleet(MODELS[name], threads=1), ogp.Fleet(MODELS[name], threads=2)
     small = ogp.Fleet(MODELS[name], threads=1)
     assert_same(one.run(keys, X, y), two.run(keys, X, y))
