@@ -55,7 +55,7 @@ struct Arrays {
 
 // What happened, a row a sample; whatever is null is not wanted
 struct Steps {
-    double *mean = nullptr, *variance = nullptr;  // (n, p), (n,): predicted before learning
+    double *mean = nullptr, *variance = nullptr;  // (n, p), (n, variances): predicted before learning
     int64_t *size = nullptr, *slot = nullptr, *admitted = nullptr, *left = nullptr;
     double *local_mean = nullptr, *local_variance = nullptr;  // of a model that predicts with neighbors alone as well
 };
@@ -79,6 +79,7 @@ class Learner {
     virtual int64_t size() const = 0;
     virtual int64_t seen() const = 0;
     virtual int64_t work_per_row() const = 0;  // of a prediction, about, in kernel evaluations
+    virtual int variances() const { return 1; }  // of a row: one that all outputs share, or one for each
     // Returns how many rows were learned: n, unless it was stopped
     virtual int64_t learn(int64_t n, const double* X, const double* Y, const Steps& steps, Stop& stop) = 0;
     virtual void predict_next(const double* x, double* mean, double* variance) = 0;  // one sample, which may be learned next
@@ -207,20 +208,22 @@ struct StepRule {
 
 class StepModel : public Learner {
   public:
-    // centers (size, d); values (kernels * outputs + numbers, size); gates (kernels, outputs)
-    virtual void save(double* centers, double* values, double* gates) const = 0;
-    virtual void load(int64_t m, int64_t seen, const double* centers, const double* values, const double* gates) = 0;
+    // centers (size, d); values (kernels * outputs + numbers, size); gates (kernels, outputs); errors (3 outputs + 1,)
+    virtual void save(double* centers, double* values, double* gates, double* errors) const = 0;
+    virtual void load(int64_t m, int64_t seen, const double* centers, const double* values, const double* gates,
+                      const double* errors) = 0;
 };
 
-// Models of fixed memory, a few arrays whatever the number of rows: the linear models, RFFKLMS and Persistence. The learners in
-// onlinegp.models have the equations, and what the constants mean.
-enum class FixedKind { Isotropic, Kalman, Information, Cosines, Last };
+// Models of fixed memory, a few arrays whatever the number of rows: the linear models, RFFKLMS, RandomFeatureGP and
+// Persistence. The learners in onlinegp.models have the equations, and what the constants mean.
+enum class FixedKind { Isotropic, Kalman, Information, Cosines, Features, Last };
 
 struct FixedRule {
     FixedKind kind = FixedKind::Isotropic;
     bool intercept = false;  // one more weight, of a constant
     double floor = 0, slope = 0, share = 0, keep = 1, drift = 0, noise = 0, forgetting = 1, gain = 0, variance = 0;
-    std::vector<double> table;  // Information: renewal (m,); Cosines: turns (d + 1, D)
+    int64_t functions = 0;      // Features: the number of cosines and sines
+    std::vector<double> table;  // Information: renewal (m,); Cosines and Features: turns (d + 1, D)
     static constexpr int64_t LANES = 8;  // D is a multiple of it
 
     int64_t weights(int64_t d) const { return d + intercept; }
@@ -228,6 +231,7 @@ struct FixedRule {
         const int64_t n = int64_t(table.size());
         if (kind == FixedKind::Information) return n == weights(d);
         if (kind == FixedKind::Cosines) return n % (LANES * (d + 1)) == 0;
+        if (kind == FixedKind::Features) return n % (LANES * (d + 1)) == 0 && 0 < functions && functions <= n / (d + 1);
         return kind != FixedKind::Last || p == 1;
     }
 };
@@ -245,12 +249,16 @@ class FixedModel : public Learner {
     int64_t size() const final { return 0; }
     int64_t seen() const final { return seen_; }
     void flush() final {}
-    void start_from(int64_t seen) { seen_ = seen; }  // when the arrays were filled
+    void start_from(int64_t seen) {  // when the arrays were filled
+        seen_ = seen;
+        is_fresh_ = false;
+    }
 
     std::vector<Kept> arrays;
 
   protected:
     int64_t seen_ = 0;
+    bool is_fresh_ = false;  // whether nothing has changed since the row that was predicted last
 };
 
 // One event of a fleet: the filter that it belongs to, and its row in X, Y, mean and variance

@@ -60,10 +60,16 @@ static void learn(LearnerEngine& engine, Matrix X, Matrix Y) {
     learn_rows(engine, X, Y, {});
 }
 
+// Room for the variances of n rows: (n,), or (n, p) where each output has its own
+static Doubles variances_of(LearnerEngine& engine, size_t n) {
+    const size_t each = size_t(engine.learner().variances());
+    return each == 1 ? fresh<double>({n}) : fresh<double>({n, each});
+}
+
 static nb::object run(LearnerEngine& engine, Matrix X, Matrix Y, bool decisions) {
     check_rows(engine, X, Y);
     const size_t n = X.shape(0), wanted = decisions ? n : 0;
-    Doubles mean = fresh<double>({n, size_t(engine.p)}), variance = fresh<double>({n});
+    Doubles mean = fresh<double>({n, size_t(engine.p)}), variance = variances_of(engine, n);
     Integers size = fresh<int64_t>({n}), slot = fresh<int64_t>({wanted}), admitted = fresh<int64_t>({wanted}),
              left = fresh<int64_t>({wanted});
     Steps steps;
@@ -77,7 +83,7 @@ static nb::object run(LearnerEngine& engine, Matrix X, Matrix Y, bool decisions)
 static nb::object predict(LearnerEngine& engine, Matrix X, int threads) {
     check_width(engine, X);
     const size_t n = X.shape(0);
-    Doubles mean = fresh<double>({n, size_t(engine.p)}), variance = fresh<double>({n});
+    Doubles mean = fresh<double>({n, size_t(engine.p)}), variance = variances_of(engine, n);
     const Held held(engine.lock, Use::Read);
     Signals signals;
     {

@@ -45,14 +45,15 @@ static bool load(FixedEngine& engine, nb::dict in, int64_t seen, int64_t expecte
 void bind_fixed(nb::module_& m) {
     nb::enum_<FixedKind>(m, "FixedKind")
         .value("Isotropic", FixedKind::Isotropic).value("Kalman", FixedKind::Kalman)
-        .value("Information", FixedKind::Information).value("Cosines", FixedKind::Cosines).value("Last", FixedKind::Last);
+        .value("Information", FixedKind::Information).value("Cosines", FixedKind::Cosines)
+        .value("Features", FixedKind::Features).value("Last", FixedKind::Last);
     nb::class_<FixedRule>(m, "FixedRule")
         .def(nb::init<>())
         .def_rw("kind", &FixedRule::kind).def_rw("intercept", &FixedRule::intercept).def_rw("floor", &FixedRule::floor)
         .def_rw("slope", &FixedRule::slope).def_rw("share", &FixedRule::share).def_rw("keep", &FixedRule::keep)
         .def_rw("drift", &FixedRule::drift).def_rw("noise", &FixedRule::noise)
         .def_rw("forgetting", &FixedRule::forgetting).def_rw("gain", &FixedRule::gain)
-        .def_rw("variance", &FixedRule::variance)
+        .def_rw("variance", &FixedRule::variance).def_rw("functions", &FixedRule::functions)
         .def("set_table", [](FixedRule& rule, Constants table) { rule.table.assign(table.data(), table.data() + table.size()); });
     nb::class_<FixedEngine, LearnerEngine>(m, "FixedFilter")
         .def("__init__", [](FixedEngine* self, const FixedRule& rule, int d, int p) {

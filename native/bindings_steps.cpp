@@ -9,23 +9,27 @@ static size_t rows_of(const StepEngine& engine) {
     return engine.rule().kernels.size() * size_t(engine.p) + size_t(engine.rule().numbers());
 }
 
+using Numbers = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+static size_t errors_of(const StepEngine& engine) { return 3 * size_t(engine.p) + 1; }
+
 static nb::tuple save(StepEngine& engine) {
     const Held held(engine.lock, Use::Read);
     const size_t m = size_t(engine.learner().size());
     Doubles centers = fresh<double>({m, size_t(engine.d)}), values = fresh<double>({rows_of(engine), m}),
-            gates = fresh<double>({engine.rule().kernels.size(), size_t(engine.p)});
-    engine.model().save(centers.data(), values.data(), gates.data());
-    return nb::make_tuple(centers, values, gates);
+            gates = fresh<double>({engine.rule().kernels.size(), size_t(engine.p)}), errors = fresh<double>({errors_of(engine)});
+    engine.model().save(centers.data(), values.data(), gates.data(), errors.data());
+    return nb::make_tuple(centers, values, gates, errors);
 }
 
-static void load(StepEngine& engine, Matrix centers, Matrix values, Matrix gates, int64_t seen) {
+static void load(StepEngine& engine, Matrix centers, Matrix values, Matrix gates, Numbers errors, int64_t seen) {
     check_width(engine, centers);
     const size_t m = centers.shape(0);
     if (values.shape(0) != rows_of(engine) || values.shape(1) != m || gates.shape(0) != engine.rule().kernels.size() ||
-        gates.shape(1) != size_t(engine.p))
-        throw nb::value_error("values or gates has the wrong shape.");
+        gates.shape(1) != size_t(engine.p) || errors.size() != errors_of(engine))
+        throw nb::value_error("values, gates or errors has the wrong shape.");
     const Held held(engine.lock, Use::Change);
-    engine.model().load(int64_t(m), seen, centers.data(), values.data(), gates.data());
+    engine.model().load(int64_t(m), seen, centers.data(), values.data(), gates.data(), errors.data());
 }
 
 void bind_steps(nb::module_& m) {

@@ -11,7 +11,7 @@
 namespace onlinegp {
 
 constexpr double LARGEST = 1e150;           // the square of anything larger overflows a double
-constexpr double FAR = 1e3, SURE = 1e5;     // as in onlinegp.models.health
+constexpr double FAR = 1e3, SURE = 1e5, LOST = 1e9;  // as in onlinegp.models.health
 constexpr int64_t MOST_AT_ONCE = 1000000;   // kernel evaluations, of a row that no other thread need wait long for
 constexpr int64_t PAIRS_A_THREAD = 200000;  // kernel evaluations below which a thread costs more than it brings
 
@@ -77,8 +77,9 @@ class Plausible {
         return false;
     }
     bool prediction(double mean, double std, double y) const {
-        const bool near = std::fabs(mean) <= FAR * largest_;  // which NaN is not
-        return std::isfinite(std) && (near || (std::isfinite(mean) && std::fabs(y - mean) <= SURE * std));
+        if (!std::isfinite(mean) || !std::isfinite(std)) return false;
+        const double size = std::fabs(mean);
+        return size <= FAR * largest_ || (size <= LOST * largest_ && std::fabs(y - mean) <= SURE * std);
     }
 
   private:
@@ -104,10 +105,15 @@ class LearnerEngine {
     // samples that were learned so, and y is of their size. onlinegp.models.health has the rule.
     virtual bool learn_one(const double* x, const double* y) {
         Stop never;
-        double variance = 0;
-        learner_->learn(1, x, y, {said_.data(), &variance, nullptr, nullptr, nullptr, nullptr}, never);
+        Steps steps;
+        steps.mean = said_.data();
+        steps.variance = variances_.data();
+        learner_->learn(1, x, y, steps, never);
         bool sound = ordinary(y);
-        for (int o = 0; o < p; o++) sound = plausible_.prediction(said_[o], std::sqrt(variance), y[o]) && sound;
+        for (int o = 0; o < p; o++) {
+            const double mean = said_[size_t(o)], variance = variances_[variances_.size() == 1 ? 0 : size_t(o)];
+            sound = plausible_.prediction(mean, std::sqrt(variance), y[o]) && sound;
+        }
         return sound;
     }
 
@@ -115,7 +121,7 @@ class LearnerEngine {
     template <class Interrupted>
     void predict(int64_t n, const double* X, double* mean, double* variance, int threads, const Interrupted& interrupted) {
         in_parts(n, threads, interrupted, [&](int64_t begin, int64_t end, Stop& asked) {
-            learner_->predict(end - begin, X + begin * d, mean + begin * p, variance + begin, asked);
+            learner_->predict(end - begin, X + begin * d, mean + begin * p, variance + begin * learner_->variances(), asked);
         });
     }
     // Predict rows by `work(begin, end, stop)`, on several threads
@@ -153,6 +159,7 @@ class LearnerEngine {
   private:
     std::unique_ptr<Learner> learner_;
     std::vector<double> said_ = std::vector<double>(size_t(p));
+    std::vector<double> variances_ = std::vector<double>(size_t(learner_->variances()));
     Plausible plausible_;
 };
 

@@ -1,7 +1,9 @@
 // The standard deviation of models that have none of their own: onlinegp.models.steps.ErrorScale, which has the equations.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
 namespace onlinegp::ONLINEGP_ISA {
 
@@ -23,5 +25,24 @@ static inline void add_errors(int64_t p, const double* y, const double* mean, do
     for (int64_t o = 0; o < p; o++) add_error(y[o] - mean[o], y[o], keep, count == 1, squares[o], squares[p + o], squares[2 * p + o]);
     count = keep * count + 1;
 }
+
+// All of it, for a model that owns it: numbers are the rows of squares (3, p) and then the count
+class ErrorScale {
+  public:
+    explicit ErrorScale(int64_t p) : numbers(size_t(3 * p + 1)), p_(p) {
+        std::fill_n(numbers.begin(), p, 1.0);
+        numbers.back() = 1;
+    }
+    std::vector<double> numbers;
+
+    void variances(double* out) const {
+        for (int64_t o = 0; o < p_; o++) out[o] = numbers[size_t(o)] / numbers.back();
+    }
+    void add(const double* y, const double* mean) { add_errors(p_, y, mean, KEEP, numbers.data(), numbers.back()); }
+
+  private:
+    static constexpr double KEEP = 1.0 - 1.0 / 100.0;  // about the last hundred rows count
+    const int64_t p_;
+};
 
 }  // namespace onlinegp::ONLINEGP_ISA

@@ -1,10 +1,9 @@
 // One instruction set: compiled once for each, with its flags, into a namespace of its own.
 #include "gaussians.hpp"
 #include "centers.hpp"
-#include "cosines.hpp"
+#include "features.hpp"
 #include "filters.hpp"
 #include "fleet.hpp"
-#include "linear.hpp"
 #include "model.hpp"
 
 #define NAME_OF(isa) #isa
@@ -28,6 +27,7 @@ static FixedModel* make_fixed(const FixedRule& rule, int d, int p) {
         case FixedKind::Kalman: return new Kalman(rule, d, p);
         case FixedKind::Information: return new Information(rule, d, p);
         case FixedKind::Cosines: return new Cosines(rule, d, p);
+        case FixedKind::Features: return new Features(rule, d, p);
         case FixedKind::Last: return new Last(rule, d, p);
     }
     return nullptr;

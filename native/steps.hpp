@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <vector>
+#include "errors.hpp"
 #include "prediction.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
@@ -65,52 +66,59 @@ class StepFilter final : public StepModel {
   public:
     StepFilter(const StepRule& rule, int d, int p)
         : rule_(rule), d_(d), p_(p), q_(int(rule.kernels.size())), f_(d, q_ * p + rule.numbers()), v_(size_t(q_ * p)), x_(size_t(d)),
-          mean_(size_t(p)), now_(q_, p) {
+          mean_(size_t(p)), variance_(size_t(p)), now_(q_, p), errors_(p) {
         for (const Recipe& kernel : rule.kernels) kernels_.emplace_back(new Kernel<double>(kernel, d));
     }
 
     int64_t size() const override { return f_.size; }
     int64_t seen() const override { return seen_; }
     int64_t work_per_row() const override { return q_ * (f_.size + 1); }
+    int variances() const override { return follows_errors() ? p_ : 1; }
     void flush() override {}
+    void reserve(int64_t rows) override {
+        const int64_t left = std::max<int64_t>(rule_.budget - f_.size, 0);
+        f_.reserve(f_.size + (left < rows ? left + 1 : rows));  // one more than the budget, before another one leaves
+        now_.reserve(f_.room, q_);
+        if (f_.room <= spare_room_) return;
+        spare_.resize(size_t(f_.room));
+        spare_room_ = f_.room;
+    }
 
     int64_t learn(int64_t n, const double* X, const double* Y, const Steps& steps, Stop& stop) override {
         for (int64_t i = 0; i < n; i++) {
             if (stop.asked(2 * work_per_row())) return i;
             reserve(1);
             const double *x = X + i * d_, *y = Y + i * p_;
-            const double variance = look(x, now_, mean_.data());
+            look(x, now_, mean_.data(), steps.variance ? steps.variance + i * variances() : variance_.data());
             if (steps.mean) std::copy(mean_.data(), mean_.data() + p_, steps.mean + i * p_);
-            if (steps.variance) steps.variance[i] = variance;
             for (int o = 0; o < p_; o++) now_.e[o] = y[o] - mean_[o];
+            if (follows_errors()) errors_.add(y, mean_.data());
             correct(x, y);
             if (seen_ < INT64_MAX) seen_++;
             if (steps.size) steps.size[i] = f_.size;
         }
         return n;
     }
-    void reserve(int64_t rows) override {
-        const int64_t left = std::max<int64_t>(rule_.budget - f_.size, 0);
-        f_.reserve(f_.size + (left < rows ? left + 1 : rows));  // one more than the budget, before another one leaves
-        if (f_.room > spare_room_) spare_.resize(size_t(f_.room)), spare_room_ = f_.room;
-        now_.reserve(f_.room, q_);
-    }
-    void predict_next(const double* x, double* mean, double* variance) override { *variance = look(x, now_, mean); }
+    void predict_next(const double* x, double* mean, double* variance) override { look(x, now_, mean, variance); }
     void predict(int64_t n, const double* X, double* mean, double* variance, Stop& stop) const override {
         Seen seen(q_, p_);
-        for (int64_t i = 0; i < n && !stop.asked(work_per_row()); i++) variance[i] = look(X + i * d_, seen, mean + i * p_);
+        for (int64_t i = 0; i < n && !stop.asked(work_per_row()); i++)
+            look(X + i * d_, seen, mean + i * p_, variance + i * variances());
     }
 
-    void save(double* centers, double* values, double* gates) const override {
+    void save(double* centers, double* values, double* gates, double* errors) const override {
         for (int64_t i = 0; i < f_.size; i++) get_center(f_.tiles.data(), d_, i, centers + i * d_);
         for (int i = 0; i < f_.rows; i++) std::copy(f_.row(i), f_.row(i) + f_.size, values + i * f_.size);
         std::copy(v_.data(), v_.data() + q_ * p_, gates);
+        std::copy(errors_.numbers.begin(), errors_.numbers.end(), errors);
     }
-    void load(int64_t m, int64_t seen, const double* centers, const double* values, const double* gates) override {
+    void load(int64_t m, int64_t seen, const double* centers, const double* values, const double* gates,
+              const double* errors) override {
         f_.clear(), f_.reserve(m + 1);
         for (int64_t i = 0; i < m; i++) f_.append(centers + i * d_);
         for (int i = 0; i < f_.rows; i++) std::copy(values + i * m, values + (i + 1) * m, f_.row(i));
         std::copy(gates, gates + q_ * p_, v_.data());
+        std::copy_n(errors, errors_.numbers.size(), errors_.numbers.begin());
         seen_ = seen;
     }
 
@@ -119,10 +127,11 @@ class StepFilter final : public StepModel {
     const double* alpha(int q, int o) const { return f_.row(q * p_ + o); }
     double* number(int i) { return f_.row(q_ * p_ + i); }
     bool mixed() const { return rule_.kind == StepKind::Mixed; }
+    bool follows_errors() const { return rule_.kind == StepKind::Penalized || adaptive(); }
     bool adaptive() const { return rule_.kind == StepKind::AdaptivelyPenalized; }
 
-    // The mean (p,) and, as the result, the variance of y; where the errors give it, zero
-    double look(const double* x, Seen& seen, double* mean) const {
+    // The mean (p,) of y and its variances
+    void look(const double* x, Seen& seen, double* mean, double* variance) const {
         seen.reserve(f_.room, q_);
         seen.k2 = 0;
         double kxx = 0, kxx2 = 0, largest = 0;
@@ -146,10 +155,10 @@ class StepFilter final : public StepModel {
             }
         }
         switch (rule_.kind) {
-            case StepKind::Normalized: return max((rule_.epsilon + seen.k2 + kxx2) / rule_.step, kxx + seen.k2);
+            case StepKind::Normalized: *variance = max((rule_.epsilon + seen.k2 + kxx2) / rule_.step, kxx + seen.k2); return;
             case StepKind::Penalized:
-            case StepKind::AdaptivelyPenalized: return 0;
-            default: return max(1.0 / rule_.step, largest);
+            case StepKind::AdaptivelyPenalized: errors_.variances(variance); return;
+            default: *variance = max(1.0 / rule_.step, largest);
         }
     }
     void correct(const double* x, const double* y) {
@@ -312,9 +321,10 @@ class StepFilter final : public StepModel {
     const int d_, p_, q_;
     std::vector<std::unique_ptr<const Kernel<double>>> kernels_;
     Expansions f_;
-    Buffer<double> v_, x_, mean_, spare_;  // the gates; room for a center, for a mean, and for a kernel row
+    Buffer<double> v_, x_, mean_, variance_, spare_;  // the gates; room for a center, for a prediction, and for a kernel row
     int64_t spare_room_ = 0, seen_ = 0;
     Seen now_;
+    ErrorScale errors_;
 };
 
 }  // namespace onlinegp::ONLINEGP_ISA

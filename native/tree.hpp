@@ -148,15 +148,14 @@ class Outer : public Node {
 class Leaf : public Node {
   public:
     Leaf(Learner& learner, int d, int p, bool only_stores = false)
-        : Node(d, p, {NORMAL}), learner_(learner), only_stores_(only_stores) {}
+        : Node(d, p, {NORMAL}), learner_(learner), variances_(learner.variances()), only_stores_(only_stores) {}
     bool only_stores() const override { return only_stores_; }
 
     void predict_next(const double* x, Workspace& w) override {
-        double variance = 0;
-        Vector& mean = slot(w).targets;
-        mean.resize(size_t(p));
-        learner_.predict_next(x, mean.data(), &variance);
-        fill(0, mean.data(), variance, predicted(w));
+        Workspace::Slot& own = slot(w);
+        const Steps steps = room(1, own);
+        learner_.predict_next(x, steps.mean, steps.variance);
+        fill(0, steps.mean, steps.variance, own.predictions);
     }
     void learn_next(const double* x, const double* y, Workspace&) override {
         Stop never;
@@ -210,21 +209,22 @@ class Leaf : public Node {
     }
 
   protected:
-    // Means (n, p) and variances (n,) of a block, in the slot
+    // Means (n, p) and variances (n, variances) of a block, in the slot
     Steps room(int64_t n, Workspace::Slot& own) const {
         own.predictions.resize(n);
-        own.targets.resize(size_t(n * (p + 1)));
+        own.targets.resize(size_t(n * (p + variances_)));
         Steps steps;
         steps.mean = own.targets.data();
         steps.variance = own.targets.data() + n * p;
         return steps;
     }
     void fill_all(int64_t n, const Steps& steps, Predictions& out) const {
-        for (int64_t i = 0; i < n; i++) fill(i, steps.mean + i * p, steps.variance[i], out);
+        for (int64_t i = 0; i < n; i++) fill(i, steps.mean + i * p, steps.variance + i * variances_, out);
     }
-    void fill(int64_t i, const double* mean, double variance, Predictions& out) const {
-        const double std = std::sqrt(variance);
+    void fill(int64_t i, const double* mean, const double* variance, Predictions& out) const {
+        double std = 0;
         for (int o = 0; o < p; o++) {
+            if (o < variances_) std = std::sqrt(variance[o]);
             const Components row = out(i, o);
             row.weight[0] = 1;
             row.mean[0] = mean[o];
@@ -233,6 +233,7 @@ class Leaf : public Node {
     }
 
     Learner& learner_;
+    const int64_t variances_;  // of a row
     const bool only_stores_;
 };
 

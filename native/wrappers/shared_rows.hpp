@@ -13,7 +13,7 @@ class ResidualLeaf final : public Leaf {
         Workspace::Slot& own = slot(w);
         Steps steps = room_for_both(1, own);
         residual_.predict_next_both(x, steps.mean, steps.variance, steps.local_mean, steps.local_variance);
-        fill(0, steps.mean, steps.variance[0], own.predictions);
+        fill(0, steps.mean, steps.variance, own.predictions);
     }
     void run(int64_t n, const double* X, const double* Y, Workspace& w) override {
         Workspace::Slot& own = slot(w);

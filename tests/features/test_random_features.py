@@ -11,6 +11,7 @@ import pytest
 import onlinegp as ogp
 from models import stream
 from onlinegp.datasets import kin40k
+from onlinegp.engine import available
 from onlinegp.kernels import RBF, Linear, Matern12, Matern32, Matern52
 from onlinegp.models.features.basis import basis, frequencies
 from onlinegp.models.features.learner import WORTH
@@ -177,3 +178,39 @@ def test_intervals_on_kin40k():
     model = ogp.RandomFeatureGP(RBF(2.0), noise=0.01, pairs=200).fit(X[:10_000], t[:10_000])
     lower, upper = model.predict_interval(X[10_000:], 0.95)
     assert 0.935 <= np.mean((lower <= t[10_000:]) & (t[10_000:] <= upper)) <= 0.965
+
+
+@pytest.mark.skipif(not available(), reason="the compiled engine was not built")
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_the_compiled_learner_is_the_readable_one(outputs):
+    """Two outputs have scales of their own; 13 pairs do not fill a vector of the machine."""
+    X, y = stream(120)
+    Y = np.column_stack([y, 5.0 - 20.0 * y])[:, :outputs]
+    model = ogp.RandomFeatureGP(2.0 * RBF(0.8), noise=0.01, pairs=13)
+    compiled, slow = (model.set_params(engine=engine).start(2, outputs) for engine in ("native", "python"))
+    for learner in (compiled, slow):
+        learner.learn(X[:40], Y[:40])
+    fast, slowly = compiled.run(X[40:80], Y[40:80])[0], slow.run(X[40:80], Y[40:80])[0]
+    np.testing.assert_allclose(fast.mean, slowly.mean, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(fast.std, slowly.std, rtol=1e-8)
+    slow.load(compiled.dump())
+    np.testing.assert_allclose(slow.predict(X[80:]).std, compiled.predict(X[80:]).std, rtol=1e-9)
+    assert compiled.plan() is not None
+
+
+@pytest.mark.skipif(not available(), reason="the compiled engine was not built")
+def test_a_row_that_was_predicted_is_learned_as_any_other():
+    """What predicting x found is used when x is learned next, and only then: not after a merge, nor for another x."""
+    X, y = stream(60)
+    plain, asked = (ogp.RandomFeatureGP(RBF(0.8), pairs=13, engine="native").fit(X[:20], y[:20]) for _ in range(2))
+    other = ogp.RandomFeatureGP(RBF(0.8), pairs=13).fit(X, -y)
+    for i in range(20, 60):
+        asked.predict_one(X[i], True)
+        if i % 3 == 0:
+            asked.predict_one(X[i - 1], True)
+        if i == 31:
+            asked.merge(other)
+            plain.merge(other)
+        asked.learn_one(X[i], float(y[i]))
+        plain.learn_one(X[i], float(y[i]))
+    np.testing.assert_array_equal(asked.predict(X, True), plain.predict(X, True))

@@ -131,6 +131,8 @@ def test_what_was_merged_is_taken_back_or_not(name):
             assert contents(one)["seen"] in (30, 50)
             assert_equal(contents(one), contents(first if contents(one)["seen"] == 30 else merged))
     one = copy.deepcopy(first).merge(other)
+    if getattr(one.learner, "atomic", False):  # nothing of it can fail after a row was learned
+        return
     with failing(one.learner, "run", 1, after=True), pytest.raises(Injected):
         one.run(X[50:60], y[50:60])
     assert_equal(contents(one), contents(merged))

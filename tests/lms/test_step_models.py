@@ -13,6 +13,7 @@ from onlinegp.engine import available
 from onlinegp.kernels import RBF, Linear, Matern32, Matern52
 from onlinegp.learner import run_by_row
 from onlinegp.models.fixed import readable
+from onlinegp.models.health import BreakdownError
 from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.lms.mxklms import gradient, shares
 
@@ -342,3 +343,37 @@ def test_the_seed_decides_and_no_other_generator_does():
     np.testing.assert_array_equal(one, other)
     assert not np.allclose(one, third)
     np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
+
+
+@native
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("cls", [ogp.KLMSCSL1, ogp.KLMSCSAL1])
+def test_the_scale_of_errors_is_compiled_and_that_of_the_readable_learner(cls, outputs):
+    X, y = stream(150)
+    Y = np.column_stack([y, 3.0 - 2.0 * y])[:, :outputs]
+    model = cls(RBF(0.5), step=0.2)
+    compiled, slow = (model.set_params(engine=engine).start(2, outputs) for engine in ("native", "python"))
+    assert compiled.plan() is not None
+    assert compiled.atomic
+    for x, row in zip(X, Y, strict=True):
+        assert compiled.learn_one(x, row if outputs > 1 else float(row[0])) is not None
+    said, _ = slow.run(X, Y)
+    again, _ = model.set_params(engine="native").start(2, outputs).run(X, Y)
+    np.testing.assert_allclose(again.std, said.std, rtol=1e-9)
+    np.testing.assert_allclose(compiled.predict(X[:1]).std[0], compiled.readable().errors.std, rtol=1e-15)
+    np.testing.assert_allclose(compiled.readable().errors.std, slow.errors.std, rtol=1e-9)
+
+
+@native
+@pytest.mark.parametrize("around", [lambda model: model, ogp.Calibrated])
+def test_a_model_that_diverges_one_sample_at_a_time_is_noticed(around):
+    """Its standard deviation follows its errors: it is never sure, and only its size tells."""
+    model = around(ogp.KLMSCSL1(RBF(1.0), step=3.5))
+
+    def learn(rows):
+        for i in range(rows):
+            model.learn_one(np.zeros(1), float(i % 2))
+
+    with pytest.raises(BreakdownError):
+        learn(400)
+    assert model.n_samples_seen_ < 100

@@ -141,8 +141,8 @@ class StepRule:
 
 class StepFilter(Learner):
     def __init__(self, rule: StepRule, features: int, outputs: int) -> None: ...
-    def save(self) -> tuple[Doubles, Doubles, Doubles]: ...
-    def load(self, centers: Doubles, values: Doubles, gates: Doubles, seen: int) -> None: ...
+    def save(self) -> tuple[Doubles, Doubles, Doubles, Doubles]: ...
+    def load(self, centers: Doubles, values: Doubles, gates: Doubles, errors: Doubles, seen: int) -> None: ...
 
 FixedKind: Any
 
@@ -152,6 +152,7 @@ class FixedRule:
     floor: float
     slope: float
     share: float
+    functions: int
     keep: float
     drift: float
     noise: float

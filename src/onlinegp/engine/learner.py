@@ -79,6 +79,9 @@ class RecipeLearner(WithFields):
 
 
 def gaussian(mean: Array, variance: Array) -> Gaussian:
-    """Return normal distributions of means (n, p) with the variances (n,) that all outputs share."""
-    std = np.sqrt(variance)[:, None]
+    """Return normal distributions of means (n, p), with a variance for each, or those (n,) that all outputs share."""
+    std = np.sqrt(variance)
+    if std.ndim == 2:
+        return Gaussian(mean, std)
+    std = std[:, None]
     return Gaussian(mean, std if mean.shape[1] == 1 else np.repeat(std, mean.shape[1], axis=1))

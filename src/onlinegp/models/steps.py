@@ -89,6 +89,16 @@ class ErrorScale(WithFields):
         self.numbers = np.array([self.squares, self.last, self.resolution])
         self.squares, self.last, self.resolution = self.numbers
 
+    @property
+    def vector(self) -> Array:
+        """All that the next row needs, as compiled learners keep it: three rows of numbers, then the count."""
+        return np.append(self.numbers, self.count)
+
+    @vector.setter
+    def vector(self, vector: Array) -> None:
+        self.numbers[...] = vector[:-1].reshape(self.numbers.shape)
+        self.counted(float(vector[-1]))
+
     def add(self, e: Array, y: Array, seen: int) -> None:
         """Learn the errors e (outputs,) of a row y (outputs,); `seen` rows came before it."""
         size = np.maximum(np.abs(e), self._floors(y[None, :], seen)[0])

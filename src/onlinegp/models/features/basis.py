@@ -17,6 +17,7 @@ from onlinegp.checks import Array
 from onlinegp.kernels import RBF, Kernel, Matern12, Matern32, Matern52, Scaled
 from onlinegp.kernels.base import per_dimension
 
+LANES = 8  # compiled learners take cosines in groups of so many
 DEGREES = {RBF: None, Matern12: 1.0, Matern32: 3.0, Matern52: 5.0}  # 2 nu; None for the normal distribution
 
 
@@ -54,6 +55,19 @@ def _block(d: int, count: int, rng: np.random.Generator) -> Array:
     Q, R = np.linalg.qr(rng.standard_normal((d, count)))
     directions = (Q * np.sign(np.diag(R))).T  # all directions alike
     return directions * np.sqrt(rng.chisquare(d, count))[:, None]
+
+
+def padded(count: int) -> int:
+    """Return the next multiple of LANES."""
+    return -(-count // LANES) * LANES
+
+
+def turns(W: Array, b: Array) -> Array:
+    """Return T (d + 1, D), D a multiple of LANES, with cos(W x + b) = sin(pi T'[x; 1]); what is added is zero."""
+    count, d = W.shape
+    T = np.zeros((d + 1, padded(count)))
+    T[:-1, :count], T[-1, :count] = W.T / np.pi, b / np.pi + 0.5
+    return T
 
 
 def basis(W: Array, X: Array) -> Array:

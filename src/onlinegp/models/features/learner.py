@@ -13,14 +13,16 @@ in the square-root information form (R, z) of the regression, so it can be merge
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
 from onlinegp.checks import Array
+from onlinegp.engine import is_native
 from onlinegp.learner import Contents, RowLearner, Sizes
-from onlinegp.models.features.basis import basis
-from onlinegp.models.linear.information import MOST_LOST, ROUNDING, TOO_LITTLE_LEFT, LinearLearner, linear_learner
+from onlinegp.models.features.basis import basis, turns
+from onlinegp.models.fixed import Arrays, CompiledLearner, CompiledRule
+from onlinegp.models.linear.information import MOST_LOST, ROUNDING, TOO_LITTLE_LEFT, LinearLearner
 from onlinegp.predictions import Gaussian
 from onlinegp.state import array, learner
 
@@ -42,13 +44,11 @@ class FeatureLearner(RowLearner):
         pairs: int,
         noise: float,
         variance: float,
-        engine: str,
     ) -> None:
         self._draw, self.noise = draw, noise
         self.features, self.outputs = features, outputs
         prior = variance / noise
-        make = partial(LinearLearner, 2 * pairs, outputs, noise=1.0, prior=prior, forgetting=1.0, intercept=False)
-        self.linear = linear_learner(engine, make)
+        self.linear = LinearLearner(2 * pairs, outputs, noise=1.0, prior=prior, forgetting=1.0, intercept=False)
         self.squares = np.zeros(outputs)
 
     @cached_property
@@ -98,6 +98,33 @@ class FeatureLearner(RowLearner):
             self.linear.load(before)
             raise ValueError(TOO_LITTLE_LEFT)
         self.squares = squares
+
+    # Its compiled twin
+
+    def compiled_rule(self) -> CompiledRule:
+        W, quarter = self.W, 0.5 * np.pi  # sin(a) = cos(a - pi / 2)
+        table = turns(np.concatenate([W, W]), np.repeat([0.0, -quarter], len(W)))
+        return "Features", {"noise": self.noise, "functions": self.linear.features}, table
+
+    def arrays(self) -> Arrays:
+        return self.linear.arrays() | {"squares": self.squares}
+
+    def take(self, arrays: Arrays, seen: int) -> None:
+        self.linear.take(arrays, seen)
+        self.squares = arrays["squares"]
+
+
+class CompiledFeatureLearner(CompiledLearner[FeatureLearner]):
+    """The same, compiled."""
+
+    def add(self, other: Contents, sign: int) -> None:
+        """Learn what another one has learned, its contents, or with sign -1 take it back."""
+        self.change(lambda twin: twin.add(other, sign))
+
+
+def feature_learner(engine: str, make: Callable[[], FeatureLearner]) -> FeatureLearner | CompiledFeatureLearner:
+    """Return the readable learner that `make` returns, or its compiled twin, by the engine's name."""
+    return CompiledFeatureLearner(make) if is_native(engine) else make()
 
 
 def _blocks(n: int) -> list[slice]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +12,8 @@ from onlinegp.checks import choice, count, positive, seed_of
 from onlinegp.engine import ENGINES
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.models.features.basis import check_width, frequencies, parts_of
-from onlinegp.models.features.learner import FeatureLearner
+from onlinegp.models.features.learner import CompiledFeatureLearner, FeatureLearner, feature_learner
+from onlinegp.models.fixed import readable
 from onlinegp.models.linear.additive import AdditiveRegressor
 from onlinegp.models.linear.information import rotations
 from onlinegp.models.recipe import parameters
@@ -84,24 +86,25 @@ class RandomFeatureGP(AdditiveRegressor):
     def multiplications(self, size: float, features: int) -> float:
         return self.pairs * (features + 2) + rotations(2 * self.pairs, forgets=False)
 
-    def start(self, features: int, outputs: int) -> FeatureLearner:
+    def start(self, features: int, outputs: int) -> FeatureLearner | CompiledFeatureLearner:
         self.check()
         variance, shape = parts_of(kernel_or_default(self.kernel))
         check_width(shape, features)
         pairs, seed = int(self.pairs), int(self.seed)
-        return FeatureLearner(
+        make = partial(
+            FeatureLearner,
             lambda: frequencies(shape, features, pairs, np.random.default_rng(seed)),
             features,
             outputs,
             pairs=pairs,
             noise=float(self.noise),
             variance=variance,
-            engine=self.engine,
         )
+        return feature_learner(self.engine, make)
 
     @property
     def noise_(self) -> float | np.ndarray:
         """The variance of the noise, fitted to the basis: a number, or (outputs,)."""
-        learner = self._working
+        learner = readable(self._working)
         assert isinstance(learner, FeatureLearner)
         return float(learner.scale[0]) if self._single else learner.scale

@@ -27,52 +27,40 @@ def step_learner(engine: str, readable: StepLearner, kind: str, rule: dict[str, 
 class NativeStepLearner(RowLearner):
     """A compiled rule, with the contents of its readable twin: what one of them stored, the other can load."""
 
+    atomic = True
+
     def __init__(self, twin: StepLearner, kind: str, rule: dict[str, Any]) -> None:
         from onlinegp.engine import _native
 
         self.reference: Any = twin
         self.features, self.outputs = twin.features, twin.outputs
         self._fs: list[Expansion] = cast(Any, twin).fs
-        self.errors: ErrorScale | None = getattr(twin, "errors", None)
-        self.atomic = self.errors is None
         self._core = _native.StepFilter(_packed(self._fs, kind, rule), self.features, self.outputs)
 
     size = property(attrgetter("_core.size"), doc="The number of centers.")
     seen = property(attrgetter("_core.seen"), doc="The number of rows learned.")
 
     def learn(self, X: Array, Y: Array) -> None:
-        if self.errors is None:
-            self._core.learn(np.ascontiguousarray(X), np.ascontiguousarray(Y))
-        else:
-            self.run(X, Y)
+        self._core.learn(np.ascontiguousarray(X), np.ascontiguousarray(Y))
 
     def run(self, X: Array, Y: Array) -> tuple[Gaussian, Sizes]:
-        before = self.seen
         mean, variance, size = self._core.run(np.ascontiguousarray(X), np.ascontiguousarray(Y))
-        if self.errors is None:
-            return gaussian(mean, variance), size
-        with np.errstate(all="ignore"):
-            return Gaussian(mean, self.errors.along(Y - mean, Y, before)), size
+        return gaussian(mean, variance), size
 
     def predict(self, X: Array) -> Gaussian:
         from onlinegp.engine import thread_count
 
-        mean, variance = self._core.predict(np.ascontiguousarray(X), thread_count())
-        if self.errors is None:
-            return gaussian(mean, variance)
-        return Gaussian(mean, np.tile(self.errors.std, (len(X), 1)))
+        return gaussian(*self._core.predict(np.ascontiguousarray(X), thread_count()))
 
     def learn_one(self, x: object, y: object) -> bool | None:
-        return self._core.learn_one(x, y) if self.errors is None else None
+        return self._core.learn_one(x, y)
 
     def predict_one(self, x: object) -> tuple[float, float] | None:
         quick = self._core.predict_one(x)
-        if quick is None or self.errors is None:
-            return None if quick is None else (quick[0], sqrt(quick[1]))
-        return quick[0], float(self.errors.std[0])
+        return None if quick is None else (quick[0], sqrt(quick[1]))
 
-    def plan(self) -> Plan | None:
-        return None if self.errors is not None else Plan("leaf", self, model=lambda: self._core)
+    def plan(self) -> Plan:
+        return Plan("leaf", self, model=lambda: self._core)
 
     def dump(self) -> Contents:
         return self.readable().dump()
@@ -82,11 +70,12 @@ class NativeStepLearner(RowLearner):
         twin.assign(values)
         numbers = [f.weights.T for f in fs] + [f.numbers(name)[None, :] for f in fs for name in f.also]
         gates = getattr(twin, "gates", np.zeros((len(fs), self.outputs)))  # of a mixture of kernels
-        self._core.load(fs[0].centers, np.vstack(numbers), gates.copy(), twin.seen)
+        errors = getattr(twin, "errors", None) or ErrorScale(self.outputs)
+        self._core.load(fs[0].centers, np.vstack(numbers), gates.copy(), errors.vector, twin.seen)
 
     def readable(self) -> StepLearner:
         """Return the readable twin with all that was learned."""
-        C, values, gates = self._core.save()
+        C, values, gates, errors = self._core.save()
         weights, numbers = np.split(values, [len(self._fs) * self.outputs])
         numbers_in_order = iter(numbers)
         for f, own in zip(self._fs, np.split(weights, len(self._fs)), strict=True):
@@ -94,6 +83,8 @@ class NativeStepLearner(RowLearner):
             f.assign({"centers": C, "weights": np.ascontiguousarray(own.T), **also})
         twin = self.reference
         twin.gates, twin.seen = gates, self.seen
+        if hasattr(twin, "errors"):
+            twin.errors.vector = errors
         return twin
 
 

@@ -13,7 +13,7 @@ from onlinegp.checks import Array, count, positive, seed_of
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.kernels.spec import columns
 from onlinegp.learner import Learner
-from onlinegp.models.features.basis import check_width, frequencies, parts_of
+from onlinegp.models.features.basis import check_width, frequencies, padded, parts_of, turns
 from onlinegp.models.fixed import Arrays, CompiledRule, fixed_learner
 from onlinegp.models.lms.base import StepSized
 from onlinegp.models.recipe import parameters
@@ -21,7 +21,6 @@ from onlinegp.models.steps import StepLearner
 from onlinegp.state import array, integer
 
 MOST_FEATURES = 1_000_000
-LANES = 8  # the compiled twin takes cosines in groups of as many
 
 
 class RFFKLMSLearner(StepLearner):
@@ -86,27 +85,16 @@ class RFFKLMSLearner(StepLearner):
     # Its compiled twin, which takes cosines in whole groups: the rest of the last one is zero
 
     def compiled_rule(self) -> CompiledRule:
-        return "Cosines", {"gain": self.step * self.share, "variance": self.variance_of_y}, self._turns()
+        return "Cosines", {"gain": self.step * self.share, "variance": self.variance_of_y}, turns(*self.drawn)
 
     def arrays(self) -> Arrays:
-        rows = np.zeros((self.outputs, _padded(self.basis)))
+        rows = np.zeros((self.outputs, padded(self.basis)))
         rows[:, : self.basis] = self.w.T
         return {"w": rows}
 
     def take(self, arrays: Arrays, seen: int) -> None:
         self.w = np.ascontiguousarray(arrays["w"][:, : self.basis].T)
         self.seen = seen
-
-    def _turns(self) -> Array:
-        """Return T (d + 1, D) with cos(W x + b) = sin(pi T'[x; 1])."""
-        W, b = self.drawn
-        turns = np.zeros((self.features + 1, _padded(self.basis)))
-        turns[:-1, : self.basis], turns[-1, : self.basis] = W.T / np.pi, b / np.pi + 0.5
-        return turns
-
-
-def _padded(basis: int) -> int:
-    return -(-basis // LANES) * LANES
 
 
 @parameters
