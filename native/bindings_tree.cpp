@@ -50,7 +50,7 @@ class QuickTree {
 
 static nb::object learn_one(TreeEngine& tree, nb::handle x, nb::handle y) {
     const Sample sample(x.ptr(), tree.d), target(y.ptr(), tree.p, tree.p == 1);
-    if (!sample.data() || !target.data() || !tree.at_once()) return nb::none();
+    if (tree.resting || !sample.data() || !target.data() || !tree.at_once()) return nb::none();
     const QuickTree quick(tree);
     if (!quick.free()) return nb::none();
     return nb::bool_(tree.learn_one(sample.data(), target.data()));
@@ -149,6 +149,7 @@ static nb::dict save(TreeEngine& tree) {
         out[path.c_str()] = copy;
     });
     tree.fields(paths);
+    out[""] = tree.rows();  // that they go with
     return out;
 }
 
@@ -277,6 +278,7 @@ void bind_tree(nb::module_& m) {
             new (self) TreeEngine(std::move(made.root), made.leaves);
         }, "plan"_a)
         .def_prop_ro("rows", &TreeEngine::rows)
+        .def_rw("resting", &TreeEngine::resting)
         .def_prop_ro("degrees", [](TreeEngine& tree) { return tree.root().kinds.degrees; })
         .def_prop_ro("size", [](TreeEngine& tree) { return tree.root().size(); })
         .def("learn_one", learn_one, "x"_a.none(), "y"_a.none())

@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from threading import Thread
+from typing import Any
 
 import numpy as np
 import pytest
 
 import onlinegp as ogp
 from onlinegp.engine import available
+from onlinegp.engine.compiled import nodes
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(400, 2))
 Y = np.sin(X[:, 0]) + 0.1 * RNG.normal(size=400)
 
 native = pytest.mark.skipif(not available(), reason="the compiled engine was not built")
+
+
+def rows_of(contents: dict[str, Any]) -> set[int]:
+    """Return the numbers of rows that the layers of what was dumped have seen."""
+    seen = set()
+    for name, value in contents.items():
+        if isinstance(value, dict):
+            seen |= rows_of(value)
+        elif name.split(".")[-1] == "seen":
+            seen.add(int(value))
+    return seen
 
 
 @pytest.mark.parametrize("known", [1, 3, 17])
@@ -29,6 +43,64 @@ def test_a_prediction_of_the_first_row_of_a_block_changes_nothing(known: int) ->
             model.predict_one(X[known])
         traces.append(model.run(X[known:200], Y[known:200]))
     assert np.array_equal(traces[0].mean, traces[1].mean)
+
+
+def tree() -> ogp.Scaled:
+    return ogp.Scaled(ogp.Mixture([ogp.Calibrated(ogp.KRLST(budget=5)), ogp.KRLST(budget=8)]), rows=20)
+
+
+def test_a_row_that_comes_while_the_model_is_saved_is_learned_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tree().fit(X[:100], Y[:100])
+    model.learn_one(X[100], Y[100])
+    leaf = nodes(model.learner)[-1]
+    threads = []
+
+    def dump_slowly(dump: Any = leaf.dump) -> Any:
+        threads.append(Thread(target=model.learn_one, args=(X[101], Y[101])))
+        threads[0].start()
+        threads[0].join(0.2)
+        return dump()
+
+    monkeypatch.setattr(leaf, "dump", dump_slowly)
+    contents = model.dump()
+    threads[0].join()
+    assert contents is not None
+    assert rows_of(contents) == {101}
+    assert model.n_samples_seen_ == 102
+
+
+@native
+def test_a_sample_without_the_lock_of_the_model_makes_no_compiled_twin() -> None:
+    model = tree().fit(X[:100], Y[:100]).begin_series()
+    assert model._learner is not None
+    assert model._learner.learn_one(X[100], Y[100]) is None  # two threads would make two, on the same leaves
+    assert model.learn_one(X[100], Y[100]).n_samples_seen_ == 101
+
+
+class Slow:
+    """A compiled twin, and what other threads do while it is asked for its fields."""
+
+    def __init__(self, core: Any, meanwhile: Any) -> None:
+        self._core, self._meanwhile = core, meanwhile
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._core, name)
+
+    def save(self) -> Any:
+        saved, meanwhile, self._meanwhile = self._core.save(), self._meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
+        return saved
+
+
+@native
+def test_a_thread_that_reads_late_does_not_bring_back_what_was_before() -> None:
+    model, twin = tree().fit(X[:100], Y[:100]), tree().fit(X[:150], Y[:150])
+    learner: Any = model._learner
+    outer = getattr(learner, "learner", learner)
+    outer._core = Slow(outer._core, lambda: model.partial_fit(X[100:150], Y[100:150]).begin_series())
+    _ = model.learner
+    assert np.array_equal(model.predict(X[:50]), twin.predict(X[:50]))
 
 
 SHORT_OF_MEMORY = """

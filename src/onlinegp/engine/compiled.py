@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import inf
 from typing import Any, NamedTuple
 
@@ -11,6 +13,7 @@ from onlinegp.checks import Array
 from onlinegp.engine import thread_count
 from onlinegp.engine.plan import Plan, plan_of
 from onlinegp.learner import Contents, Learner, Sizes
+from onlinegp.locks import ModelLock
 from onlinegp.predictions import Components, Gaussian, Predictions
 from onlinegp.state import Values
 
@@ -66,12 +69,15 @@ class Compiled:
 
     def __init__(self, learner: Learner) -> None:
         self._learner, self.features, self.outputs = learner, learner.features, learner.outputs
+        self._filling = ModelLock()
         self._begin()
 
     def _begin(self) -> None:
         """Go on from the readable learners. The twin is made when it is needed: it may take memory."""
         vars(self).pop("learn_one", None)
         vars(self).pop("predict_one", None)
+        if (core := vars(self).get("_core")) is not None:
+            core.resting = True  # for a thread that still has its learn_one
         self._core: Any = None
         self.atomic = not any(steady_after(one, None) for one in nodes(self._learner))
 
@@ -88,6 +94,7 @@ class Compiled:
             self._plan, self._arrays, self._before = plan, arrays, self._learner.seen
             self._counting = [(one.learner, one.learner.seen) for _, one in plan.walk() if "seen" in vars(one.learner)]
             self._kinds = Kinds(tuple(core.degrees), any(one.kind == "conformal" for _, one in plan.walk()))
+            self._filled = 0  # rows of the twin that the readable learners know of
             self._core = core
             vars(self).update(learn_one=core.learn_one, predict_one=core.predict_one)  # without a detour
         return self._core
@@ -101,12 +108,21 @@ class Compiled:
         """The readable learners, with all that was learned."""
         core = self._core
         if core is not None:
-            saved = core.save()
+            self._refresh(core)
+        return self._learner
+
+    def _refresh(self, core: Any) -> None:
+        """Fill the readable learners with what the twin has learned; nothing if another thread filled in the same."""
+        saved = core.save()
+        rows = saved[""]
+        with self._filling:
+            if core is not self._core or rows <= self._filled:
+                return
             for path, array in self._arrays:
                 array[...] = saved[path].reshape(array.shape)
             for learner, before in self._counting:
-                learner.seen = before + core.rows
-        return self._learner
+                learner.seen = before + rows
+            self._filled = rows
 
     @property
     def size(self) -> int:
@@ -154,34 +170,61 @@ class Compiled:
         arrays = self._working().predict(_rows(X), thread_count())
         return self._kinds.predictions(*arrays)
 
+    # Threads come here without the model's lock: the twin is there, or it is made in a call that has it
+
     def learn_one(self, x: object, y: object) -> bool | None:
-        return self._working().learn_one(x, y) if self.atomic else None
+        core = self._core
+        return None if core is None else core.learn_one(x, y)
 
     def predict_one(self, x: object) -> tuple[float, float] | None:
-        return self._working().predict_one(x) if self.atomic else None
+        core = self._core
+        return None if core is None else core.predict_one(x)
 
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
-        predictions = self.reference.skip(X, Y)
-        self._begin()
+        with self._resting() as learner:
+            predictions = learner.skip(X, Y)
+            self._begin()
         return predictions
 
     def begin_series(self) -> None:
-        self.reference.begin_series()
-        self._begin()
+        with self._resting() as learner:
+            learner.begin_series()
+            self._begin()
 
     def dump(self) -> Contents:
-        return self.reference.dump()
+        with self._resting() as learner:
+            return learner.dump()
 
     def dump_compact(self) -> Contents:
-        return self.reference.dump_compact()
+        with self._resting() as learner:
+            return learner.dump_compact()
 
     def load(self, contents: Contents) -> None:
-        self.reference.load(contents)
-        self._begin()
+        with self._resting() as learner:
+            learner.load(contents)
+            self._begin()
 
     def assign(self, values: Values) -> None:
-        self.reference.assign(values)
-        self._begin()
+        with self._resting() as learner:
+            learner.assign(values)
+            self._begin()
+
+    @contextmanager
+    def _resting(self) -> Iterator[Any]:
+        """Yield the readable learners for a while in which no thread learns rows one by one, past the model's lock."""
+        core = self._core
+        if core is None:
+            yield self._learner
+            return
+        before, core.resting = core.resting, True
+        try:
+            yield self.reference
+        except BaseException:
+            self._filled = -1  # they may be half changed
+            raise
+        finally:
+            if core is self._core:
+                core.resting = before
 
     def _next(self, Y: Array) -> int:
         """Return after how many of the rows the compiled twin may be able to go on; at least one."""

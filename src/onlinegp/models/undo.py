@@ -93,6 +93,8 @@ class Undo:
         if getattr(learner, "atomic", False):
             return self._call(learner, name, arguments)
         if self._kept is None:  # until now there was nothing to take back
+            if name == "learn_one":  # which may come without the model's lock
+                return None
             self._begin(learner.dump())
         began = perf_counter()
         try:
