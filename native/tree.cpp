@@ -6,6 +6,7 @@ namespace onlinegp {
 
 constexpr int64_t FEWEST_ROWS = 64;         // of a chunk at first,
 constexpr int64_t MOST_COMPONENTS = 65536;  // and its components at most
+constexpr int64_t AHEAD_EVENTS = 2;         // how much earlier what a tree always reads is fetched
 constexpr double SHORT = 5e-3, LONG = 2e-2;  // seconds that a chunk should take
 
 TreeEngine::TreeEngine(Owned root, const std::vector<LearnerEngine*>& leaves)
@@ -170,7 +171,6 @@ Lines TreeEngine::lines() {
     Arrays(needed).node("", *root_);
     std::sort(needed.at.begin(), needed.at.end());
     needed.at.erase(std::unique(needed.at.begin(), needed.at.end()), needed.at.end());
-    needed.at.shrink_to_fit();
     return needed;
 }
 
@@ -195,12 +195,13 @@ class Entered {
 
 void TreeFleet::grow(int64_t count) {
     if (count <= this->count()) return;
-    lines_.resize(size_t(count));
+    lines_.resize(size_t(count * MOST_LINES));
     trees_.resize(size_t(count));
 }
 
 void TreeFleet::fetch(const Event& event, const double* X, const double* Y) const {
-    for (const char* line : lines_[size_t(event.who)].at) __builtin_prefetch(line, 0, 2);
+    const char* const* lines = lines_.data() + event.who * MOST_LINES;
+    for (int64_t i = 0; i < MOST_LINES && lines[i]; i++) __builtin_prefetch(lines[i], 0, 2);
     for (int j = 0; j < d; j += 8) __builtin_prefetch(X + event.row * d + j, 0, 2);
     if (Y) __builtin_prefetch(Y + event.row * p, 0, 2);
 }
@@ -223,7 +224,9 @@ bool TreeFleet::put(int64_t i, TreeEngine* tree) {
         like_ = tree;
         workers_.clear();
     }
-    lines_[size_t(i)] = tree->lines();
+    Lines lines = tree->lines();
+    lines.at.resize(size_t(MOST_LINES));
+    std::copy(lines.at.begin(), lines.at.end(), lines_.begin() + i * MOST_LINES);
     place = tree;
     return true;
 }
@@ -247,7 +250,7 @@ void TreeFleet::some(Worker& worker, const Event*& next, const Event* end, const
         int64_t rows = 1;
         while (rows < most && next + rows < end && next[rows].who == next->who) rows++;
         const Event* later = next + rows;
-        if (later + 1 < end) fetch(later[1], X, Y);
+        if (later + AHEAD_EVENTS < end) fetch(later[AHEAD_EVENTS], X, Y);
         const double *x = X + next->row * d, *y = Y ? Y + next->row * p : nullptr;
         if (rows > 1) {
             worker.X.resize(std::max(worker.X.size(), size_t(rows * d)));

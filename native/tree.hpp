@@ -68,10 +68,7 @@ class Node {
     // node `next`, which is like it, will need, if there is one
     virtual void enter(Workspace&, const Node*) {}
     virtual void leave() {}
-    virtual void lines(Lines& needed) const {  // of what it always reads
-        needed.add(this, 256);
-        needed.add(kinds.degrees.data(), kinds.degrees.size() * sizeof(double));
-    }
+    virtual void lines(Lines& needed) const { needed.add(this, 256); }  // of what it always reads
 
     Workspace::Slot& slot(Workspace& w) const { return w.slots[size_t(number)]; }
     Predictions& predicted(Workspace& w) const { return slot(w).predictions; }

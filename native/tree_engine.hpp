@@ -90,7 +90,8 @@ class TreeFleet {
     void fetch(const Event& event, const double* X, const double* Y) const;
 
     std::vector<TreeEngine*> trees_;
-    std::vector<Lines> lines_;
+    static constexpr int64_t MOST_LINES = 48;
+    std::vector<const char*> lines_;  // (count, MOST_LINES), what each tree always reads; null where it is less
     TreeEngine* like_ = nullptr;
     std::vector<std::unique_ptr<Worker>> workers_;
     Rounds rounds_;
