@@ -149,9 +149,9 @@ class FirstStepWithoutNewton(NLKAPALearner):
 
 def test_kafbox_nlkapa_with_its_first_step(golden):
     X, y = golden["x"], golden["y"]
-    right = ogp.NLKAPA(RBF(1.0), step=0.05, leak=1e-2, epsilon=1e-4, window=20, budget=2000).start(5, 1)
+    right = ogp.NLKAPA(RBF(1.0), step=0.05, leak=1e-2, epsilon=1e-4, window=20, budget=2000, engine="python")
     rule = {"window": 20, "step": 0.05, "keep": 1 - 0.05 * 1e-2, "epsilon": 1e-4}
-    defective = FirstStepWithoutNewton(right.f, engine="auto", **rule)
+    defective = FirstStepWithoutNewton(right.start(5, 1).f, engine="auto", **rule)
     mean = defective.run(X, y[:, None])[0].mean[:, 0]
     np.testing.assert_allclose(mean, golden["prediction__nlkapa"], rtol=0, atol=1e-8)
 
@@ -202,11 +202,12 @@ def test_the_ball_holds_and_its_norm_is_that_of_f(budget, most):
     for i in range(0, 300, 30):
         ball.partial_fit(X[i : i + 30], y[i : i + 30])
         norm2 = ball.alpha_ @ UNEVEN(ball.centers_) @ ball.alpha_
-        np.testing.assert_allclose(ball.learner.norms[0], norm2, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(ball.learner.dump()["norms.squares"][0], norm2, rtol=0, atol=1e-12)
         assert norm2 <= most * (1 + 1e-9)
         reached = max(reached, norm2)
     assert reached > 0.6
-    assert ogp.KAPSM(UNEVEN, radius=None, window=5, budget=budget).fit(X, y).learner.norms[0] > 1.0
+    free = ogp.KAPSM(UNEVEN, radius=None, window=5, budget=budget).fit(X, y)
+    assert free.learner.dump()["norms.squares"][0] > 1.0
 
 
 @pytest.mark.parametrize("name", [*LOOPS, "L2S"])
@@ -224,7 +225,7 @@ def test_subgradients_are_those_of_the_loss():
     e, h = np.array([-3.0, -0.7, -0.01, 0.02, 0.4, 2.5]), 1e-6
     for loss, of in loops.LOSSES.items():
         derivative = (of(e - h, 0.5)[0] - of(e + h, 0.5)[0]) / (2 * h)
-        learner = ogp.KAPSM(loss=loss, bend=0.5).start(1, 1)
+        learner = ogp.KAPSM(loss=loss, bend=0.5, engine="python").start(1, 1)
         np.testing.assert_allclose(learner.distance(e[:, None])[:, 0], -of(e, 0.5)[0] / derivative, rtol=1e-5)
 
 
@@ -290,3 +291,27 @@ def test_a_loaded_model_goes_on_to_the_last_bit_wherever_its_arrays_lie(name, en
     for i in range(30):
         assert saved.run(X[i : i + 1], y[i : i + 1]).mean[0] == whole.mean[i]
         saved = ogp.from_bytes(saved.to_bytes())
+
+
+@pytest.mark.skipif(not available(), reason="the compiled engine was not built")
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("name", LOOPS)
+def test_one_sample_at_a_time_is_compiled_and_agrees(name, outputs):
+    """The bits of a block, what the readable learner gives, and the same from a dump on; it is a leaf of trees."""
+    X, y = stream(90)
+    Y = np.column_stack([y, 3.0 - 2.0 * y])[:, :outputs]
+    one, block, again = (model(name, K).set_params(engine="native").start(2, outputs) for _ in range(3))
+    slow = model(name, K).set_params(engine="python").start(2, outputs)
+    assert one.plan() is not None
+    for i in range(60):
+        assert one.learn_one(X[i], Y[i] if outputs > 1 else float(Y[i, 0])) is not None
+    block.run(X[:60], Y[:60])
+    slow.learn(X[:60], Y[:60])
+    np.testing.assert_array_equal(one.predict(X[60:]).mean, block.predict(X[60:]).mean)
+    np.testing.assert_allclose(one.predict(X[60:]).mean, slow.predict(X[60:]).mean, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(one.predict(X[60:]).std, slow.predict(X[60:]).std, rtol=1e-7)
+    again.load(one.dump())
+    rest = [learner.run(X[60:], Y[60:])[0] for learner in (one, block, again)]
+    for other in rest[1:]:
+        np.testing.assert_array_equal(other.mean, rest[0].mean)
+        np.testing.assert_array_equal(other.std, rest[0].std)

@@ -238,22 +238,11 @@ class GaussiansRule:
         shrinkage: float,
     ) -> None: ...
 
-def affine_run(
-    rule: AffineRule,
-    f: Centers,
-    points: Centers,
-    chosen: Centers | None,
-    arrays: dict[str, Any],
-    count: int,
-    errors: float,
-    fade: float,
-    X: Doubles,
-    Y: Doubles,
-    mean: Doubles,
-    std: Doubles,
-    size: Integers,
-    /,
-) -> float: ...
+class AffineFilter(Learner):
+    def __init__(self, rule: AffineRule, kernel: Recipe, features: int, outputs: int) -> None: ...
+    def save(self) -> dict[str, Any]: ...
+    def load(self, arrays: dict[str, Any]) -> None: ...
+
 def gaussians_run(
     rule: GaussiansRule,
     arrays: dict[str, Any],

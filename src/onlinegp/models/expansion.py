@@ -7,7 +7,7 @@ updates the weights in place.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -228,23 +228,6 @@ class Expansion(WithFields):
         numbers[:, : self.size] = self._numbers[:, : self.size]
         self._numbers, self._weights = numbers, numbers[: self.outputs]
         self._k, self._spare = np.zeros(capacity), np.zeros(capacity)
-
-    # For a compiled loop, which changes what it is given
-
-    @property
-    def compiled(self) -> bool:
-        """Whether the compiled engine computes the kernel rows."""
-        return not isinstance(self._points, Points)
-
-    def opened(self, more: int) -> tuple[Any, Array]:
-        """Make room for more centers; return the compiled ones, and the numbers of all, (outputs + also, capacity)."""
-        if self.size + more > self._numbers.shape[1]:
-            self._reserve(self.size + more)
-        return self._points, self._numbers
-
-    def closed(self) -> None:
-        """Go on with the centers that are there now."""
-        self.size = len(self._points)
 
     # What is stored
 

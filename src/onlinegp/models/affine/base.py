@@ -9,14 +9,16 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.learner import Sizes
+from onlinegp.engine import by_engine
+from onlinegp.learner import Learner, Sizes
 from onlinegp.models.affine.window import Window
 from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.lms.base import ExpansionRegressor
+from onlinegp.models.lms.native import NativeStepLearner
 from onlinegp.models.steps import ErrorScale, StepLearner
 from onlinegp.predictions import Gaussian
 from onlinegp.recipes.multiplications import ERRORS, kernel_row
-from onlinegp.state import Fields, learner
+from onlinegp.state import Fields, Values, learner
 
 BLOCK = 256  # rows of a compiled call, between which Ctrl-C is heard
 Kind = IntEnum("Kind", ["KAP", "LKAPA", "NLKAPA", "KAPSM", "PHYPASS"], start=0)  # as in native/api.hpp
@@ -47,10 +49,11 @@ class AffineRegressor(ExpansionRegressor):
         """Return the expansion that is learned, without centers."""
         raise TypeError(f"{type(self).__name__} must define expansion(features, outputs).")
 
-    def start(self, features: int, outputs: int) -> WindowLearner:
+    def start(self, features: int, outputs: int) -> Learner:
         rule, make = self.rule(), cast(Any, self.readable)
-        learner: WindowLearner = make(self.expansion(features, outputs), engine=self.engine, **rule)
-        return learner.compiled(kind=Kind[self.compiled], **rule)
+        twin: WindowLearner = make(self.expansion(features, outputs), engine="python", **rule)
+        compiled = {"kind": Kind[self.compiled], "budget": twin.f.most or 0, **rule}
+        return by_engine(self.engine, lambda: CompiledWindowLearner(twin, compiled), lambda: twin)
 
 
 class BlockLearner(StepLearner):
@@ -84,7 +87,7 @@ class BlockLearner(StepLearner):
         return Gaussian(mean, std), size
 
 
-class WindowLearner(ExpansionLearner, BlockLearner):
+class WindowLearner(ExpansionLearner):
     """A kernel expansion that corrects the rows of a window; its standard deviation is that of its errors of late."""
 
     fields: Fields = {**ExpansionLearner.fields, "errors": learner(), "window": learner()}
@@ -99,26 +102,53 @@ class WindowLearner(ExpansionLearner, BlockLearner):
         k, mean = self.f.at(x)
         return mean, self.errors.std, (k, mean)
 
-    def compiled(self, **rule: Any) -> Any:
-        """Let the compiled loop of this rule run, if the engine of the expansion is compiled; return the learner."""
-        if self.f.compiled:
-            self.rule = {"budget": self.f.most or 0} | rule
-        return self
 
-    def opened(self, room: int, capacity: int) -> tuple[Any, dict[str, Any]]:
-        """Return what else the compiled loop needs, for so many rows and centers: centers or None, arrays by name."""
-        return None, {}
+class CompiledWindowLearner(NativeStepLearner):
+    """The same, compiled: all that it keeps is in the core."""
 
-    def _run(self, X: Array, Y: Array, mean: Array, std: Array, size: Sizes) -> None:
+    def __init__(self, twin: WindowLearner, rule: dict[str, Any]) -> None:
         from onlinegp.engine import _native
+        from onlinegp.engine.native import pack_kernel
 
-        n, most, errors = len(X), self.f.most, self.errors
-        f, numbers = self.f.opened(n if most is None else min(n, most - self.f.size))
-        points, K, Yw, F = self.window.opened(n)
-        others, own = self.opened(len(K), numbers.shape[1])
-        arrays = {"numbers": numbers, "K": K, "Y": Yw, "F": F, "squares": errors.numbers} | own
-        rule, state = _native.AffineRule(**(self.rule or {})), (self.window.count, errors.count, errors.keep)
-        errors.counted(_native.affine_run(rule, f, points, others, arrays, *state, X, Y, mean, std, size))
-        self.f.closed()
-        self.window.closed(n)
-        self.seen += n
+        self.reference, self.features, self.outputs = twin, twin.features, twin.outputs
+        kernel = _native.Recipe()
+        pack_kernel(kernel, twin.f.kernel, twin.features)
+        self._core = _native.AffineFilter(_native.AffineRule(**rule), kernel, twin.features, twin.outputs)
+
+    def assign(self, values: Values) -> None:
+        twin = self.reference
+        twin.assign(values)
+        f, errors, gram, chosen = twin.f, twin.errors, getattr(twin, "gram", None), getattr(twin, "chosen", None)
+        arrays = {
+            **twin.window.dump(),
+            "centers": f.centers,
+            "numbers": np.vstack([f.weights.T, *(f.numbers(name) for name in f.also)]),
+            "squares": errors.numbers,
+            "errors": errors.count,
+            "norms": getattr(twin, "norms", np.zeros(self.outputs)),
+        }
+        if gram is not None:
+            arrays["G"] = np.array(gram.G)
+        if chosen is not None:
+            own = chosen.dump()
+            arrays |= {"places": own["places"], "along": own["a"], "length": own["d"], "KC": own["K"], "C": own["C"]}
+        self._core.load(arrays)
+
+    def readable(self) -> Any:
+        saved, twin = self._core.save(), self.reference
+        count, numbers, (squares, last, resolution) = saved["count"], saved["numbers"], saved["squares"]
+        names = ("X", "K", "Y", "F", *(["H"] if "H" in saved else []))
+        values: dict[str, Any] = {
+            "seen": count,
+            "f": {"centers": saved["centers"], "weights": np.ascontiguousarray(numbers[: self.outputs].T)},
+            "errors": {"squares": squares, "last": last, "resolution": resolution, "count": saved["errors"]},
+            "window": {"count": count} | {name: saved[name] for name in names},
+            "gram": {"G": saved.get("G")},
+            "norms.squares": saved["norms"][0],
+        }
+        values["f"] |= dict(zip(twin.f.also, numbers[self.outputs :], strict=True))
+        if "places" in saved:
+            own = {"places": saved["places"], "a": saved["along"], "d": saved["length"][:, 0]}
+            values["chosen"] = own | {"K": saved["KC"], "C": saved["C"]}
+        twin.assign(values)
+        return twin

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from onlinegp.checks import Array
 from onlinegp.models.affine.base import AffineRegressor, WindowLearner
 from onlinegp.models.affine.window import KernelRows
@@ -33,13 +31,6 @@ class CoherentLearner(WindowLearner):
         self.f.append(x, kcc=kxx)
         self.window.admit(r)
 
-    def opened(self, room: int, capacity: int) -> tuple[Any, dict[str, Any]]:
-        return None, {"H": self.window.opened_rows(capacity)}
-
-    def _run(self, *block: Any) -> None:
-        super()._run(*block)
-        self.window.centers = self.f.size
-
     def check(self, values: Values) -> None:
         count, columns = values["window"]["count"], values["window"]["H"].shape[1]
         seen, size = values["seen"], len(values["f"]["centers"])
@@ -54,4 +45,4 @@ class CoherentRegressor(AffineRegressor):
     """Base class of the models with a `CoherentLearner`: each center has its k(c, c)."""
 
     def expansion(self, features: int, outputs: int) -> Expansion:
-        return Expansion(self.engine, self.over(), features, outputs, also=("kcc",))
+        return Expansion("python", self.over(), features, outputs, also=("kcc",))

@@ -48,14 +48,6 @@ class KAPLearner(CoherentLearner):
         window.F[...] += G @ Z
         self.errors.add(e, y, self.seen)
 
-    def opened(self, room: int, capacity: int) -> tuple[Any, dict[str, Any]]:
-        others, arrays = super().opened(room, capacity)
-        return others, arrays | {"G": self.gram.opened(room)}
-
-    def _run(self, *block: Any) -> None:
-        super()._run(*block)
-        self.gram.size = self.window.size
-
     def check(self, values: Values) -> None:
         super().check(values)
         size, rows = len(values["window"]["Y"]), len(values["gram"]["G"])
@@ -90,12 +82,6 @@ class Gram(WithFields):
     def add(self, h: Array) -> None:
         """There is one more column, h (n,)."""
         self.G[...] += np.multiply.outer(h, h)
-
-    def opened(self, room: int) -> Array:
-        """Return G with room for so many rows and columns."""
-        if len(self._room) != room:
-            self._room = enlarged(self._room, min(room, len(self._room)), room, room)
-        return self._room
 
 
 @parameters

@@ -39,9 +39,6 @@ class KAPSMLearner(RecentLearner):
         self.step, self.loss, self.bend, self.radius = step, loss, bend, radius
         self.norms = np.zeros(self.outputs)  # |f|^2
 
-    def opened(self, room: int, capacity: int) -> tuple[Any, dict[str, Any]]:
-        return None, {"norms": self.norms}
-
     def correction(self, E: Array) -> Array:
         kxx = self.window.K.diagonal()[:, None]
         return self.step / len(E) * self.distance(E) / np.where(kxx > 0.0, kxx, np.inf)

@@ -77,12 +77,6 @@ class Chosen(WithFields):
         for _ in range(self.most):
             self._points.append(np.zeros(self.features))
 
-    def opened(self, n: int) -> tuple[Any, dict[str, Any]]:
-        """Make room for n rows; return the compiled centers, and arrays by name, for a loop that changes them."""
-        while len(self.places) < n:
-            self._grow()
-        return self._points, {"places": self.places, "a": self.a, "d": self.d, "C": self.K}
-
     def dump(self) -> Contents:
         there = (self.places >= 0).reshape(-1, 1)  # what stands for missing centers is not kept
         K, C = np.where(there & there.T, self.K, 0.0), np.where(there, self._points.save(), 0.0)
@@ -151,11 +145,6 @@ class PHYPASSLearner(CoherentLearner):
         places, size = values["chosen"]["places"], len(values["f"]["centers"])
         if not np.all(places < size):
             raise ValueError(f"places must be those of the {size} centers, or -1 for none, got {places!r}.")
-
-    def opened(self, room: int, capacity: int) -> tuple[Any, dict[str, Any]]:
-        _, arrays = super().opened(room, capacity)
-        others, own = self.chosen.opened(room)
-        return others, arrays | own
 
     def _choose(self, r: int, novel: bool) -> None:
         """Let row r choose its centers, and those that are more coherent with a new center than with one of theirs."""

@@ -111,7 +111,7 @@ class RecentRegressor(AffineRegressor):
         return self.window**2 + (kernel_row(self.window, features) + self.window if leaves else 0)
 
     def expansion(self, features: int, outputs: int) -> Expansion:
-        return Expansion(self.engine, self.over(), features, outputs, most=self._most())
+        return Expansion("python", self.over(), features, outputs, most=self._most())
 
     def _most(self) -> int | None:
         if self.budget is not None and count("Use budget=None to keep every sample.", budget=self.budget) < self.window:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,20 +81,6 @@ class Window(WithFields):
         self._Y[r], self._F[r] = y, f
         return r
 
-    # For a compiled loop, which changes what it is given
-
-    def opened(self, more: int) -> tuple[Any, Array, Array, Array]:
-        """Make room for more rows, and no more; return the compiled inputs, K (room, room), Y and F (room, p)."""
-        needed = min(self.count + more, self.length)
-        if needed > len(self._Y):
-            self._reserve(needed)
-        return self._points, self._K, self._Y, self._F
-
-    def closed(self, more: int) -> None:
-        """So many rows more have come."""
-        self.count += more
-        self.size = len(self._points)
-
     def _reserve(self, capacity: int) -> None:
         n = self.size
         self._K, self._Y, self._F = (
@@ -154,12 +139,6 @@ class KernelRows(Window):
             self._H = enlarged(self._H, len(self._H), len(self._H), max(FIRST_CAPACITY, 2 * m))
         self._H[: self.size, m] = self._K[: self.size, r]
         self.centers = m + 1
-
-    def opened_rows(self, capacity: int) -> Array:
-        """Return H with room for as many rows as the window has, and for so many centers."""
-        if self._H.shape != (len(self._Y), capacity):
-            self._H = enlarged(self._H, len(self._H), len(self._Y), capacity)
-        return self._H
 
     def dump(self) -> Contents:
         return super().dump() | {"H": self.H.copy()}

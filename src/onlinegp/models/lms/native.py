@@ -35,7 +35,7 @@ class NativeStepLearner(RowLearner):
         self.reference: Any = twin
         self.features, self.outputs = twin.features, twin.outputs
         self._fs: list[Expansion] = cast(Any, twin).fs
-        self._core = _native.StepFilter(_packed(self._fs, kind, rule), self.features, self.outputs)
+        self._core: Any = _native.StepFilter(_packed(self._fs, kind, rule), self.features, self.outputs)
 
     size = property(attrgetter("_core.size"), doc="The number of centers.")
     seen = property(attrgetter("_core.seen"), doc="The number of rows learned.")
