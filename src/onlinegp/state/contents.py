@@ -102,7 +102,8 @@ def check_contents(learner: Any, contents: Contents, path: str = "") -> Values:
         fields = owner.compact_fields
     own, inside = _split(fields, contents, path)
     values, sizes = {}, _Sizes(owner)
-    for name in sorted(own, key=lambda name: fields[name].kind != "integer"):  # which shapes may be made of
+    in_order = [name for name in fields if name in own]  # whatever the order in a file
+    for name in sorted(in_order, key=lambda name: fields[name].kind != "integer"):  # which shapes may be made of
         field = fields[name]
         shape = sizes.shape(path + name, field, own[name])
         values[name] = field.checked(path + name, own[name], shape, sizes.bound(field.least), sizes.bound(field.most))
