@@ -6,14 +6,17 @@ import inspect
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import fields, is_dataclass, replace
-from functools import lru_cache
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp import frames
 from onlinegp.checks import Array, check_X, check_x, check_Xy, no_features
+
+# Names of arguments by constructor; no class is kept alive by them
+_ARGUMENTS: WeakKeyDictionary[Callable[..., None], tuple[str, ...]] = WeakKeyDictionary()
 
 
 class Estimator:
@@ -140,10 +143,12 @@ class Estimator:
             self.feature_names_in_ = names
 
 
-@lru_cache(maxsize=256)
 def _arguments(constructor: Callable[..., None]) -> tuple[str, ...]:
     """Return the names of a constructor's arguments, without self; reading a signature takes 25 microseconds."""
-    return tuple(inspect.signature(constructor).parameters)[1:]
+    names = _ARGUMENTS.get(constructor)
+    if names is None:
+        names = _ARGUMENTS[constructor] = tuple(inspect.signature(constructor).parameters)[1:]
+    return names
 
 
 def _nested(value: Any) -> dict[str, Any]:
