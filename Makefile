@@ -58,9 +58,10 @@ sanitize: $(VENV)/tested ## Run the engine's tests under the address and undefin
 clean: ## Remove the environment and what was built
 	rm -rf $(VENV) build dist $(OUT) docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-# One stamp a set of packages. The engine is built in build/, so that only what changed is compiled again.
-SOURCES := pyproject.toml CMakeLists.txt $(shell find src native -type f \( -name '*.py' -o -name 'page.*' -o -name '*.?pp' \))
-INSTALL := $(BIN)/python -m pip install --quiet --no-build-isolation --config-settings=build-dir=build/{wheel_tag}
+# One stamp per set of packages. The install is editable, so that tests run what is edited; the engine is built in build/,
+# so that only what changed is compiled again.
+SOURCES := pyproject.toml CMakeLists.txt $(shell find native -type f -name '*.?pp')
+INSTALL := $(BIN)/python -m pip install --quiet --no-build-isolation --config-settings=build-dir=build/{wheel_tag} --editable
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
