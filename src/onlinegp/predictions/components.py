@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from onlinegp.checks import Array, probability
 from onlinegp.native import native
-from onlinegp.predictions.base import Predictions, quantile_between
+from onlinegp.predictions.base import WIDE, Predictions, quantile_between
 from onlinegp.predictions.kinds import (
     HALF_LOG_2PI,
     Gaussian,
@@ -145,19 +145,26 @@ class Components(Predictions):
 
     def quantile(self, p: float) -> Array:
         """Return the value that y exceeds with probability 1 - p: between the components' quantiles, by iteration."""
-        p = probability(p=p)
-        quantiles = self.means + self.scales * component_quantiles(self.degrees, p)
-        if len(self.degrees) == 1:
-            y = quantiles[..., 0]
-        elif (twin := native()) is not None:
+        return self.stretched(self._unstretched_quantile(probability(p=p)))
+
+    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
+        level = probability(WIDE, level=level)
+        low, high = (self._unstretched_quantile(p) for p in (0.5 * (1.0 - level), 0.5 * (1.0 + level)))
+        return self.stretched(low), self.stretched(high)
+
+    def _unstretched_quantile(self, p: float) -> Array:
+        own = component_quantiles(self.degrees, p)
+        if len(self.degrees) > 1 and (twin := native()) is not None:
             y = np.empty(self.shape)
-            twin.mixture_quantile(*self._arrays, p, component_quantiles(self.degrees, p), y)
-        else:
-            counts = self.weights > 0.0
-            low = np.where(counts, quantiles, inf).min(axis=-1)
-            high = np.where(counts, quantiles, -inf).max(axis=-1)
-            y = quantile_between(self, p, self._sum(quantiles), low, high)
-        return self.stretched(y)
+            twin.mixture_quantile(*self._arrays, p, own, y)
+            return y
+        quantiles = self.means + self.scales * own
+        if len(self.degrees) == 1:
+            return quantiles[..., 0]
+        counts = self.weights > 0.0
+        low = np.where(counts, quantiles, inf).min(axis=-1)
+        high = np.where(counts, quantiles, -inf).max(axis=-1)
+        return quantile_between(self, p, self._sum(quantiles), low, high)
 
     def stretched(self, y: Array) -> Array:
         """Return mean + stretch (y - mean), which is in the stretched intervals what y is in the others."""
@@ -177,7 +184,11 @@ class Components(Predictions):
 
     def _each(self, change: Callable[[Array], Array]) -> Components:
         stretch = change(self.stretch) if isinstance(self.stretch, np.ndarray) else self.stretch
-        return Components(change(self.weights), change(self.means), change(self.scales), self.degrees, stretch)
+        changed = Components(change(self.weights), change(self.means), change(self.scales), self.degrees, stretch)
+        if "_moments" in vars(self):  # found already
+            mean, std = self._moments
+            vars(changed)["_moments"] = change(mean), change(std)
+        return changed
 
     def __len__(self) -> int:
         return len(self.means)
