@@ -1,0 +1,262 @@
+"""Find the seasons of a series: periods that help to predict it, with a bounded rate of false ones.
+
+::
+
+    y_t = a + b t + c_1 y_(t-1) + c_2 y_(t-2) + c_3 y_(t-3) + season(t mod s) + noise
+
+For every candidate period s, F tests compare this regression with and without the season, as free phase means and as
+one or two harmonics. The autoregression stands beside the season, because a short one alone would explain it. The level
+of the tests is shared out: half of it among a few usual periods, so that these are found in short series, the rest
+among all others.
+
+What an autoregression leaves of an integrated trend has more power at low frequencies, where slow waves look like
+seasons. So the gain of a season is compared with the spectrum of the residuals near its frequency, if that is above
+their mean.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onlinegp.checks import Array
+
+LEVEL = 0.03  # probability of a season in a series that has none, at most, about
+USUAL_PERIODS = (4, 7, 12, 24, 52.18)
+CALENDAR_PERIODS = (5, 6, 8, 10, 13, 14, 26, 28, 30, 48, 60, 96, 144, 168, 288, 336, 365.25, 672, 1440, 2016)
+SHARES = (0.5, 0.3, 0.2)  # of the level: usual periods, those of calendars and clocks, all others
+LONGEST_OTHER = 400
+FEWEST_CYCLES = 2.5  # of a usual period, and of that of a calendar; any other period needs eight
+FEWEST_LONG_CYCLES = 4.0  # of the first season, if it is longer than 24: three slow waves look like a season
+FEWEST_ROWS = 16
+MAX_ROWS = 3000  # the last ones are looked at
+LAGS = 3
+OUTLIER = 4.0  # robust deviations beyond which a residual is clipped
+NEAR = 8  # frequencies on either side that make the local spectrum
+
+
+def find_seasons(y: ArrayLike, *, most: int = 2) -> tuple[float, ...]:
+    """Return the periods of the seasons of a series in rows, the strongest first; an empty tuple if there is none.
+
+    A series without a season gets one with a probability of about 3%. A season whose variance is that of the noise is
+    found in nine of ten series of ten cycles. A further season is a multiple of the first: a week of days.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        The values at equal distances; NaN where one is missing. The last 3,000 are used.
+    most : int
+        How many seasons, at most.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinegp.seasons import find_seasons
+    >>> rng = np.random.default_rng(0)
+    >>> t = np.arange(240)
+    >>> find_seasons(np.sin(2 * np.pi * t / 24) + 0.5 * rng.normal(size=240))
+    (24.0,)
+    >>> find_seasons(rng.normal(size=240).cumsum())
+    ()
+    """
+    z = _standardized(np.asarray(y, dtype=np.float64)[-MAX_ROWS:])
+    if z is None:
+        return ()
+    X = _regression(z)
+    periods, shares = _candidates(len(X), FEWEST_LONG_CYCLES)
+    found: list[float] = []
+    while len(found) < most and len(periods):
+        rss, log_p = _tests(X, periods, found[0] if found else None)
+        i = _best(periods, log_p - np.log(LEVEL * shares / shares.sum()), rss, len(X), related=not found)
+        if i is None:
+            break
+        s = float(periods[i])
+        if len(X) / s >= 3 and _prequential_gain(_season_and_noise(X, s), s) <= 0:
+            periods, shares = np.delete(periods, i), np.delete(shares, i)
+            continue
+        found.append(s)
+        X = np.column_stack([np.ones(len(X)), _without_phase_means(X[:, 1:], s)])
+        if len(found) == 1:
+            periods, shares = _candidates(len(X), FEWEST_CYCLES)
+        longer = (periods % found[0] == 0) & (periods > found[-1])
+        periods, shares = periods[longer], shares[longer]
+    return tuple(found)
+
+
+def _standardized(y: Array) -> Array | None:
+    """Return the series with gaps filled, in logarithms if it is positive and varies; None if there is too little."""
+    known = np.flatnonzero(np.isfinite(y))
+    if len(known) < FEWEST_ROWS:
+        return None
+    y = np.interp(np.arange(len(y)), known, y[known])
+    if np.ptp(y) < 1e-9 * (abs(y.mean()) + 1e-300):
+        return None
+    if y.min() > 0 and y.max() > 1.5 * y.min():
+        y = np.log(y)
+    return (y - y.mean()) / y.std()
+
+
+def _regression(y: Array) -> Array:
+    """Return the columns 1, t, y_(t-1), ..., y_(t-LAGS), y_t, (n, LAGS + 3), with outliers of the last one clipped."""
+    n = len(y) - LAGS
+    lags = [y[LAGS - j : n + LAGS - j] for j in range(1, LAGS + 1)]
+    X = np.column_stack([np.ones(n), np.linspace(-1, 1, n), *lags, y[LAGS:]])
+    e = _residuals(X)
+    cut = OUTLIER * float(np.median(np.abs(e))) / 0.6745 + 4e-9
+    X[:, -1] -= e - np.clip(e, -cut, cut)
+    return X
+
+
+def _residuals(X: Array) -> Array:
+    """Return what a regression of the last column on the others leaves of it."""
+    return X[:, -1] - X[:, :-1] @ np.linalg.lstsq(X[:, :-1], X[:, -1], rcond=None)[0]
+
+
+def _candidates(n: int, long_cycles: float) -> tuple[Array, Array]:
+    """Return the periods to test, and the share of the level that each gets."""
+    named = {*USUAL_PERIODS, *CALENDAR_PERIODS, 52, 365}
+    tiers = [
+        [s for s in tier if s * (long_cycles if s > 24 else FEWEST_CYCLES) <= n]
+        for tier in (USUAL_PERIODS, CALENDAR_PERIODS)
+    ]
+    tiers.append([s for s in range(4, min(n // 8, LONGEST_OTHER) + 1) if s not in named])
+    shares = [share / len(tier) for share, tier in zip(SHARES, tiers, strict=True) for _ in tier]
+    return np.array([s for tier in tiers for s in tier], dtype=np.float64), np.array(shares)
+
+
+# Tests
+
+
+def _tests(X: Array, periods: Array, first: float | None) -> tuple[Array, Array]:
+    """Return by period the residual sum of squares beside phase means, and the log of the smallest p-value.
+
+    With a first season, whose phase means were removed, there is one more test: one mean for each of its cycles.
+    """
+    n, columns = X.shape[0], X.shape[1] - 1
+    spectrum = _local_spectrum(_residuals(X), periods)
+    rss0 = _rss(X.T @ X)
+
+    def log_p(rss: Array, k: Array | float) -> Array:
+        return _log_p(rss0, rss, np.broadcast_to(np.asarray(k, dtype=np.float64), rss.shape), n - columns, *spectrum)
+
+    by_phase = _rss_beside_phase_means(X, periods, 1.0)
+    two, one = _rss_beside_harmonics(X, periods)
+    logs = [
+        log_p(by_phase, np.ceil(periods) - 1),
+        log_p(np.where(periods > 6, two, rss0), 4),
+        log_p(np.where(periods > 4, one, rss0), 2),
+    ]
+    if first is not None:
+        logs.append(log_p(_rss_beside_phase_means(X, periods, first), periods / first - 1))
+    return by_phase, np.min(logs, axis=0) + np.log(len(logs))
+
+
+def _rss(G: Array) -> Array:
+    """Return the residual sum of squares of the last column on the others, from their products G (..., c, c)."""
+    A, b = G[..., :-1, :-1].copy(), G[..., :-1, -1]
+    i = np.arange(A.shape[-1])
+    A[..., i, i] += 1e-9 * (A[..., i, i] + 1e-12)
+    return G[..., -1, -1] - (b * np.linalg.solve(A, b[..., None])[..., 0]).sum(axis=-1)
+
+
+def _rss_beside_phase_means(X: Array, periods: Array, width: float) -> Array:
+    """Return the sums of squares beside means of the phases (t mod s) // width, which replace the constant."""
+    products, G = X.T @ X, []
+    for s in periods:
+        sums, count = _phase_sums(X, _phases(len(X), s, width))
+        G.append((products - (sums / count[:, None]).T @ sums)[1:, 1:])
+    return _rss(np.array(G))
+
+
+def _rss_beside_harmonics(X: Array, periods: Array) -> tuple[Array, Array]:
+    """Return the sums of squares beside two harmonics of each period, and beside the first alone."""
+    t, c, G = np.arange(len(X)), X.shape[1] - 1, []
+    for s in periods:
+        wave = np.exp(2j * np.pi / s * t)
+        both = np.column_stack([wave, wave * wave]).view(np.float64)  # cos, sin, cos 2, sin 2
+        Z = np.hstack([X[:, :-1], both, X[:, -1:]])
+        G.append(Z.T @ Z)
+    two = np.array(G)
+    first = np.r_[: c + 2, c + 4]
+    return _rss(two), _rss(two[:, first][:, :, first])
+
+
+def _local_spectrum(e: Array, periods: Array) -> tuple[Array, Array]:
+    """Return the spectrum of residuals near each period over its mean, at least 1, and its degrees of freedom.
+
+    The frequencies of the period itself and of its second harmonic are left out.
+    """
+    power = np.abs(np.fft.rfft(e)[1:]) ** 2
+    level, degrees = np.ones(len(periods)), np.full(len(periods), np.inf)
+    for i, f in enumerate(len(e) / periods):
+        k = np.arange(max(1, int(np.ceil(f - NEAR))), min(len(power), int(f + NEAR)) + 1)
+        k = k[(np.abs(k - f) >= 1) & (np.abs(k - 2 * f) >= 1)]
+        if len(k):
+            level[i], degrees[i] = max(1.0, power[k - 1].mean() / (power.mean() + 1e-300)), 2 * len(k)
+    return level, degrees
+
+
+def _log_p(rss0: Array, rss: Array, k: Array, degrees: float, level: Array, level_degrees: Array) -> Array:
+    """Return the log of the p-value of F tests with k more coefficients, noise of a local level above the mean."""
+    from scipy.special import betaln, fdtrc
+
+    d = np.maximum(degrees - k, 1)
+    F = np.maximum(rss0 - rss, 0) / k / (np.maximum(rss, 1e-12) / d) / level
+    d = np.where(level > 1, np.minimum(d, level_degrees), d)
+    p = fdtrc(k, d, F)
+    # p = I_x(a, b); where it underflows, the first factor of its continued fraction
+    a, b, x = d / 2, k / 2, d / (d + k * F)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rest = np.log(np.maximum(1 - x * (a + b) / (a + 1), 1e-9))
+        tail = a * np.log(x) + b * np.log1p(-x) - np.log(a) - betaln(a, b) - rest
+        return np.where(p > 1e-250, np.log(np.maximum(p, 1e-300)), tail)
+
+
+def _best(periods: Array, log_p: Array, rss: Array, n: int, *, related: bool) -> int | None:
+    """Return the place of the most significant period; among its significant multiples and divisors, BIC decides."""
+    i = int(np.argmin(log_p))
+    if log_p[i] >= 0:
+        return None
+    if not related:
+        return i
+    s = periods[i]
+    family = np.flatnonzero((log_p < 0) & ((periods % s == 0) | (s % periods == 0)))
+    bic = n * np.log(np.maximum(rss[family], 1e-12)) + periods[family] * np.log(n)
+    return int(family[np.argmin(bic)])
+
+
+# Phases
+
+
+def _phases(n: int, s: float, width: float = 1.0) -> NDArray[np.int64]:
+    return ((np.arange(n) % s) // width).astype(np.int64)
+
+
+def _phase_sums(X: Array, phase: NDArray[np.int64]) -> tuple[Array, Array]:
+    """Return the sums of the rows of each phase, and their numbers."""
+    return np.column_stack([np.bincount(phase, x) for x in X.T]), np.bincount(phase).astype(np.float64)
+
+
+def _without_phase_means(X: Array, s: float) -> Array:
+    phase = _phases(len(X), s)
+    sums, count = _phase_sums(X, phase)
+    return X - (sums / count[:, None])[phase]
+
+
+def _season_and_noise(X: Array, s: float) -> Array:
+    """Return the target without trend and lags, whose coefficients are those beside phase means."""
+    Z = _without_phase_means(X[:, 1:], s)
+    e = X[:, -1] - X[:, 1:-1] @ np.linalg.lstsq(Z[:, :-1], Z[:, -1], rcond=None)[0]
+    return e - e.mean()
+
+
+def _prequential_gain(e: Array, s: float) -> float:
+    """Return by how much shrunk means of the earlier rows of a phase predict e better than zero does."""
+    phase = _phases(len(e), s)
+    order = np.argsort(phase, kind="stable")
+    sizes = np.bincount(phase)
+    first = np.repeat(np.cumsum(sizes) - sizes, sizes)  # of the phase, in this order
+    before = np.concatenate([[0.0], np.cumsum(e[order])])
+    count = np.arange(len(e)) - first
+    mean = (before[:-1] - before[first]) / (count + 1 + 0.02 * s)
+    return float((e[order] ** 2 - (e[order] - mean) ** 2).sum())
