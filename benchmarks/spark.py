@@ -29,7 +29,7 @@ import onlinegp as ogp
 from onlinegp import spark as ogs
 from onlinegp.kernels import RBF
 from onlinegp.keyed import step
-from onlinegp.spark.keyed import PROVIDER, ROCKSDB
+from onlinegp.spark.by_key import PROVIDER, ROCKSDB
 
 M, FEATURES, EVENTS = 50, ["a", "b", "c", "d"], 25
 MODEL = ogp.KRLST(RBF(1.0), noise=0.01, budget=M)

@@ -181,7 +181,7 @@ def test_the_command_line(cls, tmp_path):
 
 
 def test_a_name_of_the_library_is_not_taken_over():
-    from onlinegp.streams.running.registry import algorithm
+    from onlinegp.streams.running.algorithms import algorithm
 
     gc.collect()  # classes of the same name, which other tests have left
     assert algorithm("average").estimator is skeletons.Average

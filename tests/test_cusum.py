@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from onlinegp.cusum import FAR, KINDS, RATIO, SHIFT, Cusum
+from onlinegp.change_detection import FAR, KINDS, RATIO, SHIFT, Cusum
 from onlinegp.metrics import drifts
 from onlinegp.predictions import Gaussian, Predictions
 

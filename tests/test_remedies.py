@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
-from onlinegp.batch.choice import BUDGET
+from onlinegp.batch.parameter_search import BUDGET
 from onlinegp.cli import main
 from onlinegp.kernels import RBF
 

@@ -51,8 +51,8 @@ from onlinegp.models import (
     RandomFeatureGP,
     ResidualGP,
 )
+from onlinegp.models.breakdown import BreakdownError
 from onlinegp.models.combined import Calibrated, Conformal, Forecaster, HeavyTailed, Lagged, Mixture, Robust, Scaled
-from onlinegp.models.health import BreakdownError
 from onlinegp.models.saving import from_bytes, load
 from onlinegp.parallel import fit_parallel
 from onlinegp.predictions import Components, Gaussian, MixtureOf, Predictions, StudentT

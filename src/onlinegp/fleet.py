@@ -25,8 +25,8 @@ from onlinegp.homes import Home, Memory, Stored, taken
 from onlinegp.learner import Contents
 from onlinegp.locks import ModelLock
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.breakdown import all_finite, check_events
 from onlinegp.models.description import describe, rebuild
-from onlinegp.models.health import all_finite, check_events
 from onlinegp.models.saving import ABOUT, check_about, only
 from onlinegp.predictions import Predictions
 from onlinegp.stores import opened, stored_model

@@ -18,7 +18,7 @@ from onlinegp.engine.members import known_before
 from onlinegp.engine.records import ABOUT, about_of
 from onlinegp.files.container import as_model_file_error
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.health import check_events
+from onlinegp.models.breakdown import check_events
 from onlinegp.trace import Trace
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onlinegp.change_detection import Cusum
 from onlinegp.checks import Array, fraction
-from onlinegp.cusum import Cusum
 from onlinegp.predictions import Gaussian
 
 
@@ -79,7 +79,7 @@ def tail(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
 def drifts(z: ArrayLike, rate: float = 1e-4) -> list[tuple[int, str]]:
     """Find changes along a stream that no single row shows: runs of misses, and a calibration that drifts.
 
-    See :class:`onlinegp.cusum.Cusum` for the test, a cumulative sum for each kind of change.
+    See :class:`onlinegp.change_detection.Cusum` for the test, a cumulative sum for each kind of change.
 
     Parameters
     ----------

@@ -7,10 +7,10 @@ import pytest
 
 import onlinegp as ogp
 from models import MODELS
-from onlinegp.batch.choice import EFFORT, best_of, prequential
+from onlinegp.batch.parameter_search import EFFORT, best_of, prequential
 from onlinegp.batch.tuning import Hyperparameters
 from onlinegp.kernels import RBF, Linear, Matern52
-from onlinegp.models.moves import WIDELY, Isotropic, LengthScales, Times, Value
+from onlinegp.models.search_space import WIDELY, Isotropic, LengthScales, Times, Value
 
 CLASSES = sorted({type(model) for model in MODELS.values()}, key=lambda cls: cls.__name__)
 

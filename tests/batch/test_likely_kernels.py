@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
+from onlinegp.batch.changing_kernel import Tracked
 from onlinegp.batch.gp import GPRegression, log_marginal_likelihood, one_step_ahead
-from onlinegp.batch.search import Clock, Prior, posterior_loss
-from onlinegp.batch.tracked import Tracked
+from onlinegp.batch.maximum_posterior import Clock, Prior, posterior_loss
 from onlinegp.batch.tuning import (
     MATERN,
     MATERN_LINEAR,

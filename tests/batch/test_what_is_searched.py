@@ -10,7 +10,7 @@ import pytest
 
 import onlinegp as ogp
 from onlinegp.kernels import RBF, Linear
-from onlinegp.models.moves import WIDELY, Each, LengthScales, Times, typical_length_scale
+from onlinegp.models.search_space import WIDELY, Each, LengthScales, Times, typical_length_scale
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
 import kafbox

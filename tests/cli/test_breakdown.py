@@ -14,7 +14,7 @@ from onlinegp.kernels import RBF, Linear
 from onlinegp.models.combined.scaled import Scaling
 from onlinegp.predictions import Gaussian
 from onlinegp.streams.errors import BrokeDown
-from onlinegp.streams.running.advance import advance
+from onlinegp.streams.running.predict_then_learn import advance
 from onlinegp.streams.running.warm_up import WarmUp
 
 UNSTABLE = ["--model", "klms", "--kernel", "rbf(1.0)", "--set", "step=2.5", "--tune", "0"]  # stable below 2

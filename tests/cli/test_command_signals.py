@@ -23,7 +23,7 @@ from onlinegp import KRLST, Fleet, load
 from onlinegp.auto.members import Parts
 from onlinegp.processes import cores
 from onlinegp.streams.errors import Stopped
-from onlinegp.streams.running.stopping import Stopper
+from onlinegp.streams.running.stop_signals import Stopper
 
 linux = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are looked up in /proc")
 SIGNALS = pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from shell import FIXED, inside, onlinegp, rows_of, write_csv
 import onlinegp as ogp
 from onlinegp.cli.parsing import parse_every, parse_kernel, parse_model, parse_models
 from onlinegp.kernels import RBF, Linear, Matern52
+from onlinegp.streams.running.algorithms import algorithms
 from onlinegp.streams.running.prepare import shown
-from onlinegp.streams.running.registry import algorithms
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_models_lists_every_algorithm():
     facts = {one["name"]: one for one in json.loads(inside("models", "--json").stdout)}
     assert facts.keys() == algorithms().keys()
     assert facts["krlst"]["citation"]
-    assert facts["lms"]["family"] == "Linear filters, and the value before"
+    assert facts["lms"]["family"] == "Linear filters"
     assert b"there is no model" in inside("models", "none", code=1).stderr
 
 
@@ -165,7 +165,7 @@ def test_kernels_and_models_are_read_from_text():
 
 def test_python_fallback_writes_and_reads_the_same_bytes(folder, monkeypatch):
     """Without pyarrow the output is the same, only slower."""
-    from onlinegp.streams import numbers
+    from onlinegp.streams import number_text as numbers
     from onlinegp.streams.reading import csv_source
     from onlinegp.streams.writing import sinks
 
@@ -180,7 +180,7 @@ def test_python_fallback_writes_and_reads_the_same_bytes(folder, monkeypatch):
     "value", [0.0, -0.0, 1.0, 1e-4, 1.5e-5, 1e-6, 9.99e-7, 1e9, 1e10, 123456789.125, 0.1, 5e-324, -1e300]
 )
 def test_numbers_as_text(value):
-    from onlinegp.streams.numbers import arrow, text, texts
+    from onlinegp.streams.number_text import arrow, text, texts
 
     assert float(text(value)) == value
     if arrow() is not None:

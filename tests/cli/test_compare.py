@@ -14,17 +14,17 @@ import pytest
 from shell import inside, onlinegp, write_csv
 
 import onlinegp as ogp
-from onlinegp.batch.choice import EFFORT, Outcome, Trial
+from onlinegp.batch.parameter_search import EFFORT, Outcome, Trial
 from onlinegp.cli.compare import recommended
-from onlinegp.cli.many_runs import numbers_of
+from onlinegp.cli.compare_runs import numbers_of
 from onlinegp.kernels import RBF
 from onlinegp.predictions import Gaussian
 from onlinegp.progress import Hidden
 from onlinegp.streams.reading.source import Source, choose_columns, open_source
 from onlinegp.streams.running import comparison
-from onlinegp.streams.running.advance import Said
+from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.comparison import LOOK, Contest, Entrant, Result, Tuned, likely_within, put_through, tune
-from onlinegp.streams.running.encoding import Encoder
+from onlinegp.streams.running.predict_then_learn import Said
 from onlinegp.streams.running.prepare import teach
 from onlinegp.streams.running.ranking import ranked
 from onlinegp.streams.running.score import Curves, Rows

@@ -14,8 +14,8 @@ import pytest
 from shell import inside, onlinegp, started, wait_for
 
 from marks import slow
-from onlinegp.streams.running import commands
-from onlinegp.streams.running.commands import AT_ONCE, Commands
+from onlinegp.streams.running import flag_commands as commands
+from onlinegp.streams.running.flag_commands import AT_ONCE, Commands
 
 MODEL = ["--model", "krlst", "--kernel", "rbf(1.0)", "--noise", "0.01", "--budget", "10", "--tune", "0"]
 KEEP = [sys.executable, "-c", "import sys; open(sys.argv[1], 'ab').write(sys.stdin.buffer.read())"]

@@ -15,8 +15,8 @@ import pytest
 from shell import FIXED, inside, rows_of, write_csv
 
 from onlinegp.auto.members import MEMBERS
-from onlinegp.streams.running.advance import Said
 from onlinegp.streams.running.flags import MOST, Surprises
+from onlinegp.streams.running.predict_then_learn import Said
 from onlinegp.streams.running.score import Curves, Rows
 
 PLANTED = 200  # a row whose target is far out

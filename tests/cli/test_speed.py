@@ -14,7 +14,7 @@ from shell import COMMAND, environment, write_csv
 
 import onlinegp as ogp
 from onlinegp.kernels import RBF
-from onlinegp.streams.numbers import arrow
+from onlinegp.streams.number_text import arrow
 
 MEASURED = """
 import resource, sys

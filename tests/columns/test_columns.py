@@ -11,7 +11,7 @@ import pytest
 
 import onlinegp as ogp
 from onlinegp.columns.dates import are_dates, likely_format, moment, phases, seconds
-from onlinegp.columns.parts import Calendar, OneHot, Ordinal
+from onlinegp.columns.encoders import Calendar, OneHot, Ordinal
 from onlinegp.columns.plan import Plan, Rules, learn
 
 pd = pytest.importorskip("pandas")

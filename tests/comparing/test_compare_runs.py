@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
-from onlinegp.batch.choice import prequential
-from onlinegp.comparing import contest, intervals
+from onlinegp.batch.parameter_search import prequential
+from onlinegp.comparing import intervals
+from onlinegp.comparing.compare import _windows
 from onlinegp.comparing.results import Comparison
 from onlinegp.datasets import channel_switch
 from onlinegp.kernels import RBF
@@ -378,7 +379,7 @@ def test_examples_do_what_they_say(one):
 
 
 def test_windows_are_means_and_the_last_may_be_shorter():
-    assert contest._windows(np.arange(7.0), 3).tolist() == [1.0, 4.0, 6.0]
+    assert _windows(np.arange(7.0), 3).tolist() == [1.0, 4.0, 6.0]
 
 
 def test_random_features_are_drawn_for_each_run():

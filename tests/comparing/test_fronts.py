@@ -49,7 +49,7 @@ def test_names_beside_points_that_coincide_do_not_overlap():
     pytest.importorskip("matplotlib")
     from matplotlib.figure import Figure
 
-    from onlinegp.comparing.pictures import label
+    from onlinegp.comparing.figures import label
 
     points = {f"algorithm {i}": (1.0 + 1e-3 * i, -10.0 + 1e-3 * i) for i in range(5)}
     points |= {f"the last of all {i}": (9.0, -20.0 + 1e-3 * i) for i in range(3)}
@@ -69,7 +69,7 @@ def test_a_crowded_picture_names_the_front_and_writes_nothing_outside():
     pytest.importorskip("matplotlib")
     from matplotlib.figure import Figure
 
-    from onlinegp.comparing.pictures import label, plain
+    from onlinegp.comparing.figures import label, plain
 
     points = {f"algorithm {i}": (1.0 + 1e-3 * i, -10.0 - 1e-3 * i) for i in range(40)} | {"far": (4.0, 0.0)}
     figure = Figure(layout="constrained")

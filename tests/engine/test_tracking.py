@@ -7,7 +7,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from onlinegp.engine.tracking import StretchRule, fading_scales, fading_weights, tracked_stretch
+from onlinegp.models.combined.error_tracking import StretchRule, fading_scales, fading_weights, tracked_stretch
 
 rng = np.random.default_rng(0)
 Z2 = np.abs(rng.standard_t(3, (300, 2))) ** 2 * [1.0, 1e3]

@@ -9,7 +9,7 @@ from onlinegp.engine import available
 from onlinegp.kernels import RBF, Kernel, Linear, Matern32, Periodic
 from onlinegp.learner import run_by_row
 from onlinegp.models.expansion import Expansion, Points
-from onlinegp.models.steps import ErrorScale, StepLearner
+from onlinegp.models.rowwise import ErrorScale, StepLearner
 from onlinegp.state import integer, learner
 
 native = pytest.mark.skipif(not available(), reason="the compiled engine was not built")

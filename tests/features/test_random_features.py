@@ -13,8 +13,8 @@ from models import stream
 from onlinegp.datasets import kin40k
 from onlinegp.engine import available
 from onlinegp.kernels import RBF, Linear, Matern12, Matern32, Matern52
-from onlinegp.models.features.basis import basis, frequencies
-from onlinegp.models.features.learner import WORTH
+from onlinegp.models.features.basis_learner import WORTH
+from onlinegp.models.features.random_basis import basis, frequencies
 
 KIN40K = Path(__file__).resolve().parents[3] / "shared" / "data" / "kin40k.csv.gz"
 

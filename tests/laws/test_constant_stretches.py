@@ -10,8 +10,8 @@ import pytest
 import onlinegp as ogp
 from models import AFFINE, LINEAR, STEPS, stream
 from onlinegp.engine import available
-from onlinegp.models.linear.persistence import PersistenceLearner
-from onlinegp.models.steps import ErrorScale
+from onlinegp.models.baselines.persistence import PersistenceLearner
+from onlinegp.models.rowwise import ErrorScale
 
 MODELS = AFFINE | {name: STEPS[name] for name in ("KLMSCSL1", "KLMSCSAL1")} | {"Persistence": LINEAR["Persistence"]}
 every = pytest.mark.parametrize("name", MODELS)

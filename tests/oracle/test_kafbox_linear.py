@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
-from onlinegp.models.linear.information import LinearLearner, linear_learner
+from onlinegp.models.linear.information_form import LinearLearner, linear_learner
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "channel_switch.npz"
 

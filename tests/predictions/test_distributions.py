@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate, stats
 
 from onlinegp import Components, Gaussian, MixtureOf, Predictions, Samples, StudentT
-from onlinegp.predictions.kinds import student_constant
+from onlinegp.predictions.student import student_constant
 
 ZERO, ONE = np.zeros(3), np.ones(3)
 

@@ -42,7 +42,7 @@ def session(failures: int = 3):
     """Return a session of two cores in which a task may fail some times."""
     from pyspark.sql import SparkSession
 
-    from onlinegp.spark.keyed import PROVIDER, ROCKSDB
+    from onlinegp.spark.by_key import PROVIDER, ROCKSDB
 
     builder = SparkSession.builder.master(f"local[2,{failures}]").appName("onlinegp tests")
     settings = {

@@ -24,7 +24,7 @@ from pyspark.sql import functions as F  # noqa: E402
 import onlinegp as ogp  # noqa: E402
 from onlinegp.keyed import step  # noqa: E402
 from onlinegp.spark import fit, learn_keyed, models, run_keyed  # noqa: E402
-from onlinegp.spark.keyed import PROVIDER, in_order  # noqa: E402
+from onlinegp.spark.by_key import PROVIDER, in_order  # noqa: E402
 from onlinegp.spark.states import stored  # noqa: E402
 
 SMALL = model(10)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.streams import numbers
+from onlinegp.streams import number_text as numbers
 from onlinegp.streams.reading import csv_source
 from onlinegp.streams.reading.source import Columns, choose_columns, open_source
 from onlinegp.streams.writing import sinks

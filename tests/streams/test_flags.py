@@ -12,8 +12,8 @@ import onlinegp as ogp
 from onlinegp.kernels import RBF
 from onlinegp.metrics import drifts
 from onlinegp.predictions import Gaussian
-from onlinegp.streams.running.advance import Said, advance
 from onlinegp.streams.running.flags import MOST, Flags, Surprises
+from onlinegp.streams.running.predict_then_learn import Said, advance
 from onlinegp.streams.running.score import LEVELS, Rows, Score
 
 NOISE = ["--model", "krlst", "--kernel", "rbf(1.0)", "--noise", "0.01", "--budget", "10", "--tune", "0"]

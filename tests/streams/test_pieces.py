@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onlinegp.streams.running.job import FIRST_PIECE, PIECE, Job
+from onlinegp.streams.running.run import FIRST_PIECE, PIECE, Job
 
 
 def test_pieces_follow_the_time_that_they_take_but_stay_long_enough_to_pay_for_one():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from outcomes import outcome, outcomes
 
 from marks import slow
-from onlinegp.streams.numbers import number
+from onlinegp.streams.number_text import number
 from onlinegp.streams.reading.source import Columns
 
 ODD = [

@@ -15,9 +15,9 @@ from shell import FIXED, inside, onlinegp, rows_of
 
 from onlinegp.columns.plan import Plan, Rules
 from onlinegp.files.container import ModelFileError
-from onlinegp.streams.reading.kinds import label
+from onlinegp.streams.reading.cell_types import label
 from onlinegp.streams.reading.source import Columns, choose_columns, open_source
-from onlinegp.streams.reading.unused import unused
+from onlinegp.streams.reading.unused_columns import unused
 from onlinegp.streams.running.checkpoint import unpack
 from onlinegp.streams.running.stored import checked
 
@@ -63,7 +63,7 @@ def columns(rules: Rules = EVERYTHING) -> Columns:
 
 def encoded(path: Path, **options) -> list[list[float]]:
     """Return X of all rows, by a plan that is learned from the first 60."""
-    from onlinegp.streams.running.encoding import Encoder
+    from onlinegp.streams.running.column_encoding import Encoder
 
     source = open_source(str(path), rows=7, **options)
     source.select(choose_columns(source, rules=EVERYTHING))

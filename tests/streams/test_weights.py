@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
-from onlinegp.streams.running.advance import advance
+from onlinegp.streams.running.member_weights import POINTS, Weights
+from onlinegp.streams.running.predict_then_learn import advance
 from onlinegp.streams.running.score import Rows
-from onlinegp.streams.running.weights import POINTS, Weights
 
 
 @pytest.fixture(scope="module")

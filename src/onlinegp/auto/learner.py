@@ -20,7 +20,7 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined import Mixture, Scaled
 from onlinegp.models.combined.base import innermost, innermost_learner
 from onlinegp.models.combined.mixture import MixtureLearner
-from onlinegp.models.combined.moments import like_so_far, moments
+from onlinegp.models.combined.standardize import like_so_far, moments
 from onlinegp.models.description import describe, rebuild
 from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.progress import ShareBar

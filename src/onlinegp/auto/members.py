@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onlinegp import kernels
-from onlinegp.batch.choice import prequential_density
+from onlinegp.batch.parameter_search import prequential_density
 from onlinegp.batch.tuning import (
     MATERN,
     ROUGH,
@@ -24,7 +24,7 @@ from onlinegp.checks import Array
 from onlinegp.kernels import Kernel, Sum
 from onlinegp.models import KRLST, LinearRLS, LocalGP, OnlineRegressor, ResidualGP
 from onlinegp.models.combined import Conformal, HeavyTailed, Mixture, Scaled
-from onlinegp.models.combined.moments import Scale, moments
+from onlinegp.models.combined.standardize import Scale, moments
 from onlinegp.processes import single_threaded_blas
 
 MEMBERS = (

@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from onlinegp.batch.changing_kernel import Tracked
 from onlinegp.batch.gp import at, log_marginal_likelihood, one_step_ahead
-from onlinegp.batch.search import Clock, Prior, Progress, planned, search, spreads
-from onlinegp.batch.tracked import Tracked
+from onlinegp.batch.maximum_posterior import Clock, Prior, Progress, planned, search, spreads
 from onlinegp.checks import Array, check_Xy, count, fraction, positive
 from onlinegp.kernels import RBF, Kernel, Linear, Matern12, Matern32, Matern52
 from onlinegp.models.rls.krlst import KRLST

@@ -11,9 +11,9 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from onlinegp.batch.choice import EFFORT
+from onlinegp.batch.parameter_search import EFFORT
 from onlinegp.checks import count, positive
-from onlinegp.cli.many_runs import compare_over_runs, save_picture
+from onlinegp.cli.compare_runs import compare_over_runs, save_picture
 from onlinegp.cli.options import (
     EXIT_CODES,
     add_model,
@@ -27,17 +27,17 @@ from onlinegp.cli.options import (
 from onlinegp.cli.parsing import parse_model, parse_models
 from onlinegp.cli.paths import Paths
 from onlinegp.comparing.entrants import Entrant
-from onlinegp.comparing.pictures import label, plain
+from onlinegp.comparing.figures import label, plain
 from onlinegp.files.atomic import write_atomically
 from onlinegp.models.families import OTHER, family
 from onlinegp.plots import COLORS, STYLES
 from onlinegp.streams.errors import printable
 from onlinegp.streams.reading.raw import file_of
 from onlinegp.streams.reading.source import Columns, Source
+from onlinegp.streams.running.algorithms import algorithms
 from onlinegp.streams.running.comparison import LOOK, Contest, Result, compare
 from onlinegp.streams.running.prepare import first_rows
 from onlinegp.streams.running.ranking import Ranking, ranked
-from onlinegp.streams.running.registry import algorithms
 from onlinegp.streams.running.warm_up import WarmUp
 
 EPILOG = f"""examples:

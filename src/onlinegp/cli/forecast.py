@@ -8,7 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from onlinegp.cli.learning import (
+from onlinegp.cli.options import CSV, EXIT_CODES, add_source, checked_level, opened, say, typed
+from onlinegp.cli.parsing import parse_columns
+from onlinegp.cli.paths import Paths
+from onlinegp.cli.tuning_options import (
     Progress,
     Talk,
     add_learned,
@@ -17,9 +20,6 @@ from onlinegp.cli.learning import (
     refuse_what_is_settled,
     tune_first,
 )
-from onlinegp.cli.options import CSV, EXIT_CODES, add_source, checked_level, opened, say, typed
-from onlinegp.cli.parsing import parse_columns
-from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined import Forecaster
@@ -27,11 +27,11 @@ from onlinegp.predictions import Predictions
 from onlinegp.streams.errors import BadData, Stopped, listed
 from onlinegp.streams.reading.source import Columns, Source, open_source, stored_columns
 from onlinegp.streams.running.checkpoint import read_model
-from onlinegp.streams.running.encoding import Encoder
-from onlinegp.streams.running.forecasting import COLUMNS, LastValues, by_direct_models, by_paths, future_features
-from onlinegp.streams.running.job import Job
+from onlinegp.streams.running.column_encoding import Encoder
+from onlinegp.streams.running.forecast import COLUMNS, LastValues, by_direct_models, by_paths, future_features
 from onlinegp.streams.running.plausible import CodeWatch
 from onlinegp.streams.running.prepare import FARTHEST
+from onlinegp.streams.running.run import Job
 from onlinegp.streams.writing.sinks import open_sink, output_format
 
 EPILOG = f"""examples:

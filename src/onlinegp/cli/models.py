@@ -8,8 +8,8 @@ import json
 import re
 
 from onlinegp.models.families import family
+from onlinegp.streams.running.algorithms import Algorithm, algorithm, algorithms, by_family
 from onlinegp.streams.running.prepare import shown
-from onlinegp.streams.running.registry import Algorithm, algorithm, algorithms, by_family
 
 ROLE = re.compile(r":\w+:`(?:~[\w.]*\.)?([^`]+)`")  # :class:`~onlinegp.KRLST`, which is for the web pages
 

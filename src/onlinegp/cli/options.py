@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from onlinegp.batch.choice import BUDGET
+from onlinegp.batch.parameter_search import BUDGET
 from onlinegp.cli.parsing import parse_columns, parse_kernel, parse_setting
 from onlinegp.columns.plan import CHOICES, Rules
 from onlinegp.models import KRLST
 from onlinegp.streams.errors import listed, printable
 from onlinegp.streams.reading.csv_source import CsvSource
 from onlinegp.streams.reading.source import ROWS, Source, choose_columns, open_source
-from onlinegp.streams.reading.unused import unused
-from onlinegp.streams.running.encoding import Encoder
+from onlinegp.streams.reading.unused_columns import unused
+from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.prepare import FARTHEST
 
 EXIT_CODES = """exit codes:

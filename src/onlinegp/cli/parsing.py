@@ -10,7 +10,7 @@ from onlinegp.kernels import Kernel
 from onlinegp.kernels.spec import BUILT_IN
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.description import PARTS
-from onlinegp.streams.running.registry import Algorithm, algorithm
+from onlinegp.streams.running.algorithms import Algorithm, algorithm
 
 NAMES = {name.lower(): part for name, part in (BUILT_IN | PARTS).items()}
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from onlinegp.streams.running.stopping import AGAIN, ALARMS, importing
+from onlinegp.streams.running.stop_signals import AGAIN, ALARMS, importing
 
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 

@@ -9,7 +9,10 @@ from dataclasses import asdict
 from typing import Any
 
 from onlinegp.checks import fraction
-from onlinegp.cli.by_key import (
+from onlinegp.cli.options import EXIT_CODES, add_source, checked_level, opened, say
+from onlinegp.cli.parsing import parse_every
+from onlinegp.cli.paths import Paths
+from onlinegp.cli.run_by_key import (
     add_by_key,
     columns_by_key,
     fleet_of,
@@ -22,7 +25,7 @@ from onlinegp.cli.by_key import (
     saved_place,
     type_of_keys,
 )
-from onlinegp.cli.learning import (
+from onlinegp.cli.tuning_options import (
     Progress,
     Talk,
     add_learned,
@@ -32,24 +35,21 @@ from onlinegp.cli.learning import (
     tune_first,
     tuning_rows,
 )
-from onlinegp.cli.options import EXIT_CODES, add_source, checked_level, opened, say
-from onlinegp.cli.parsing import parse_every
-from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
 from onlinegp.files.store import Store
 from onlinegp.progress import ShareBar
 from onlinegp.streams.errors import CheckpointError, Stopped, listed
 from onlinegp.streams.reading.source import ROWS, Columns, Source
 from onlinegp.streams.running.checkpoint import Checkpoints, own_files
-from onlinegp.streams.running.commands import Commands
+from onlinegp.streams.running.flag_commands import Commands
 from onlinegp.streams.running.flags import Flags, Surprises
-from onlinegp.streams.running.job import Every, Job, Rejects, check_resumable, same_settings
 from onlinegp.streams.running.keyed import KeyedJob
+from onlinegp.streams.running.member_weights import Weights
 from onlinegp.streams.running.plausible import CodeWatch
+from onlinegp.streams.running.run import Every, Job, Rejects, check_resumable, same_settings
 from onlinegp.streams.running.score import Curves
 from onlinegp.streams.running.summary import summary, summary_lines
 from onlinegp.streams.running.warm_up import WarmUp
-from onlinegp.streams.running.weights import Weights
 from onlinegp.streams.writing.sinks import ADDED, AHEAD, FLAGGED, NoSink, open_sink, output_format
 
 EPILOG = f"""examples:

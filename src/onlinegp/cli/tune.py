@@ -14,8 +14,8 @@ from onlinegp.files.atomic import write_atomically
 from onlinegp.models.combined.scaled import Scaling
 from onlinegp.progress import ShareBar
 from onlinegp.streams.errors import printable
-from onlinegp.streams.running.job import Job
 from onlinegp.streams.running.prepare import Preparation, described, first_rows
+from onlinegp.streams.running.run import Job
 from onlinegp.streams.running.warm_up import WarmUp
 from onlinegp.streams.writing.sinks import NoSink
 

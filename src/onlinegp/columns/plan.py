@@ -10,7 +10,7 @@ import numpy as np
 
 from onlinegp.checks import LARGEST, Array, count
 from onlinegp.columns.dates import are_dates, checked_format, phases, seconds
-from onlinegp.columns.parts import Calendar, Learned, Number, OneHot, Ordinal, Part, categories
+from onlinegp.columns.encoders import Calendar, Learned, Number, OneHot, Ordinal, Part, categories
 
 CHOICES = {
     "categories": ("onehot", "ordinal", "ignore"),

@@ -253,7 +253,7 @@ class Comparison:
         figure : Figure, optional
             Where to draw; a new figure if None.
         """
-        from onlinegp.comparing import pictures
+        from onlinegp.comparing import figures as pictures
 
         shown = [entry.name for entry in self.ranked] if names is None else [self._sound(name).name for name in names]
         return pictures.draw(self, cost, shown, figure)

@@ -6,11 +6,11 @@ from onlinegp.models.affine.l2s import L2S
 from onlinegp.models.affine.lkapa import LKAPA, NLKAPA
 from onlinegp.models.affine.phypass import PHYPASS
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.baselines.persistence import Persistence
 from onlinegp.models.features.random_feature_gp import RandomFeatureGP
 from onlinegp.models.linear.kalman import Kalman
 from onlinegp.models.linear.linear_rls import LinearRLS
 from onlinegp.models.linear.lms import LMS, NLMS
-from onlinegp.models.linear.persistence import Persistence
 from onlinegp.models.linear.prob_lms import ProbLMS
 from onlinegp.models.lms.beta_klms import BetaKLMS
 from onlinegp.models.lms.fbklms import FBKLMS

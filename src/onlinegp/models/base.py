@@ -18,9 +18,9 @@ from onlinegp.engine.members import LearnerMembers, Members
 from onlinegp.kernels import Kernel
 from onlinegp.learner import Contents, Learner
 from onlinegp.locks import ModelLock
+from onlinegp.models.breakdown import BreakdownError, Health
 from onlinegp.models.estimator import Estimator
-from onlinegp.models.health import BreakdownError, Health
-from onlinegp.models.moves import Move
+from onlinegp.models.search_space import Move
 from onlinegp.models.undo import FLEET_ROWS, Undo, undoable
 from onlinegp.predictions import Predictions
 from onlinegp.progress import bar, on_terminal
@@ -118,7 +118,7 @@ class OnlineRegressor(Estimator):
         Returns
         -------
         float or None
-            Divisions included, for one output; None if there is no formula. See `onlinegp.recipes.multiplications`.
+            Divisions included, for one output; None if there is no formula. See `onlinegp.recipes.costs`.
         """
         return None
 

@@ -12,7 +12,7 @@ from onlinegp.files.container import ModelFileError
 from onlinegp.kernels import Kernel
 from onlinegp.kernels.spec import columns, from_spec, to_spec
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.known import known_model
+from onlinegp.models.registry import known_model
 from onlinegp.recipes import dictionaries, forgetting, pruning
 
 UNIONS = (dictionaries.Dictionary, forgetting.Forgetting, pruning.Pruning)

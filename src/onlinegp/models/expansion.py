@@ -15,7 +15,7 @@ from onlinegp.checks import Array
 from onlinegp.engine import by_engine
 from onlinegp.kernels import Kernel
 from onlinegp.learner import Contents
-from onlinegp.models.steps import StepLearner
+from onlinegp.models.rowwise import StepLearner
 from onlinegp.state import Fields, Values, WithFields, array, integer, learner, points
 
 FIRST_CAPACITY = 16

@@ -11,7 +11,8 @@ FAMILIES = {
     "onlinegp.models.features": "Models on a fixed random basis",
     "onlinegp.models.lms": "Kernel least mean squares",
     "onlinegp.models.affine": "Kernel affine projections",
-    "onlinegp.models.linear": "Linear filters, and the value before",
+    "onlinegp.models.linear": "Linear filters",
+    "onlinegp.models.baselines": "Baselines",
     "onlinegp.models.combined": "Models made of models",
 }
 OTHER = "Models of your own"

@@ -15,8 +15,8 @@ from onlinegp.engine.members import Members, NativeMembers
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.kernels.spec import columns
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.recipes.costs import multiplications
 from onlinegp.recipes.dictionaries import Dictionary, Growing
-from onlinegp.recipes.multiplications import multiplications
 from onlinegp.recipes.pruning import Pruning
 from onlinegp.recipes.state import State
 from onlinegp.recipes.update import Recipe

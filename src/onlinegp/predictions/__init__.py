@@ -6,8 +6,8 @@ what kind of distribution they are. Models answer with `Gaussian` unless they sa
 
 from onlinegp.predictions.base import Predictions
 from onlinegp.predictions.components import Components
-from onlinegp.predictions.kinds import Gaussian, StudentT
 from onlinegp.predictions.mixture import MixtureOf
 from onlinegp.predictions.samples import Samples
+from onlinegp.predictions.student import Gaussian, StudentT
 
 __all__ = ["Components", "Gaussian", "MixtureOf", "Predictions", "Samples", "StudentT"]

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from onlinegp.checks import Array, probability
 from onlinegp.native import native
 from onlinegp.predictions.base import WIDE, Predictions, quantile_between
-from onlinegp.predictions.kinds import (
+from onlinegp.predictions.student import (
     HALF_LOG_2PI,
     Gaussian,
     StudentT,

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from onlinegp.checks import Array, probability
 from onlinegp.predictions.base import Predictions, quantile_between
 from onlinegp.predictions.components import Components, log_of_sum
-from onlinegp.predictions.kinds import Gaussian, StudentT
+from onlinegp.predictions.student import Gaussian, StudentT
 
 
 @dataclass(frozen=True, eq=False)

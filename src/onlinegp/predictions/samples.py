@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from onlinegp.checks import Array, probability
 from onlinegp.predictions.base import Predictions
 from onlinegp.predictions.components import Components
-from onlinegp.predictions.kinds import HALF_LOG_2PI, Gaussian, StudentT
 from onlinegp.predictions.mixture import MixtureOf
+from onlinegp.predictions.student import HALF_LOG_2PI, Gaussian, StudentT
 
 THINNEST = 1e-100  # width of a density whose samples are all the same
 HALVINGS = 60  # of an interval, until only rounding is left

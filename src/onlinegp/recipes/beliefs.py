@@ -28,8 +28,8 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
-from onlinegp.recipes.belief import BeliefBase, coordinates, solve, turned, unit
 from onlinegp.recipes.forgetting import toward_prior
+from onlinegp.recipes.linear_algebra import BeliefBase, coordinates, solve, turned, unit
 from onlinegp.recipes.state import NEW, Prediction, State
 
 LEAST_DOUBT = 1e-15  # a share of the prior variance: rounding cannot tell less of it from none

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.recipes.belief import solve
 from onlinegp.recipes.beliefs import LEAST_DOUBT, SMALLEST_NOVELTY, Exact
 from onlinegp.recipes.contents import FIELDS, NUMBERS, dump_state
+from onlinegp.recipes.linear_algebra import solve
 from onlinegp.recipes.state import TRACKED
 from onlinegp.recipes.update import Recipe
 from onlinegp.state import Fields, Values, WithFields, check_contents, triangle

@@ -16,10 +16,10 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
-from onlinegp.recipes.belief import solve
 from onlinegp.recipes.beliefs import Belief, Exact, LeastSquares, Posterior, StateSpace
 from onlinegp.recipes.dictionaries import ALD, Dictionary, Growing
 from onlinegp.recipes.forgetting import BackToPrior, Forgetting, Keep, UncertaintyInjection
+from onlinegp.recipes.linear_algebra import solve
 from onlinegp.recipes.pruning import LeastError, Pruning
 from onlinegp.recipes.state import IGNORE, MOST_SEEN, NEW, Prediction, State, Step
 

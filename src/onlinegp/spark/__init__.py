@@ -11,7 +11,7 @@ except ImportError as error:
     ) from error
 
 from onlinegp.spark.additive import fit
-from onlinegp.spark.keyed import learn_keyed, run_keyed
+from onlinegp.spark.by_key import learn_keyed, run_keyed
 from onlinegp.spark.states import models
 
 __all__ = ["fit", "learn_keyed", "models", "run_keyed"]

@@ -11,7 +11,7 @@ from onlinegp.files.container import ModelFileError
 from onlinegp.keyed import restored
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.saving import with_extra
-from onlinegp.spark.keyed import STATE
+from onlinegp.spark.by_key import STATE
 
 Key = str | int
 

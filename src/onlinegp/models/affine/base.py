@@ -15,9 +15,9 @@ from onlinegp.models.affine.window import Window
 from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.lms.native import NativeStepLearner
-from onlinegp.models.steps import ErrorScale, StepLearner
+from onlinegp.models.rowwise import ErrorScale, StepLearner
 from onlinegp.predictions import Gaussian
-from onlinegp.recipes.multiplications import ERRORS, kernel_row
+from onlinegp.recipes.costs import ERRORS, kernel_row
 from onlinegp.state import Fields, Values, learner
 
 BLOCK = 256  # rows of a compiled call, between which Ctrl-C is heard

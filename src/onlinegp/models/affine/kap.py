@@ -10,11 +10,11 @@ import numpy as np
 from onlinegp.checks import Array, count, fraction, positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.affine.base import NO_VARIANCE, WindowLearner
-from onlinegp.models.affine.coherent import CoherentLearner, CoherentRegressor
+from onlinegp.models.affine.coherent_window import CoherentLearner, CoherentRegressor
 from onlinegp.models.affine.window import enlarged, solve_positive
 from onlinegp.models.expansion import Expansion
 from onlinegp.models.recipe import parameters
-from onlinegp.recipes.multiplications import solution
+from onlinegp.recipes.costs import solution
 from onlinegp.state import Values, WithFields, array, learner
 
 

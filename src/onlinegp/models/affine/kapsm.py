@@ -12,11 +12,11 @@ import numpy as np
 from onlinegp.checks import Array, choice, positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.affine.base import NO_VARIANCE, WindowLearner
-from onlinegp.models.affine.recent import RecentLearner, RecentRegressor
+from onlinegp.models.affine.growing_window import RecentLearner, RecentRegressor
 from onlinegp.models.expansion import Expansion
-from onlinegp.models.moves import Move, Value
 from onlinegp.models.recipe import parameters
-from onlinegp.recipes.multiplications import kernel_row
+from onlinegp.models.search_space import Move, Value
+from onlinegp.recipes.costs import kernel_row
 from onlinegp.state import array
 
 Loss = IntEnum("Loss", ["squared", "absolute", "huber"], start=0)  # as in native/api.hpp

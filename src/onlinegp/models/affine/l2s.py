@@ -17,10 +17,10 @@ from onlinegp.models.affine.base import NO_VARIANCE, BlockLearner
 from onlinegp.models.affine.window import most_of
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.lms.base import StepSized
-from onlinegp.models.moves import Each, Move, Times, typical_length_scale
 from onlinegp.models.recipe import parameters
-from onlinegp.models.steps import ErrorScale
-from onlinegp.recipes.multiplications import ERRORS, solution
+from onlinegp.models.rowwise import ErrorScale
+from onlinegp.models.search_space import Each, Move, Times, typical_length_scale
+from onlinegp.recipes.costs import ERRORS, solution
 from onlinegp.state import Contents, Values, WithFields, array, integer, learner, points
 
 FIRST_CAPACITY = 16

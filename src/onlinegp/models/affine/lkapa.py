@@ -11,12 +11,12 @@ import numpy as np
 from onlinegp.checks import Array, non_negative, positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.affine.base import NO_VARIANCE, WindowLearner
-from onlinegp.models.affine.recent import RecentLearner, RecentRegressor
+from onlinegp.models.affine.growing_window import RecentLearner, RecentRegressor
 from onlinegp.models.affine.window import solve_positive
 from onlinegp.models.expansion import Expansion
-from onlinegp.models.moves import Move, Times
 from onlinegp.models.recipe import parameters
-from onlinegp.recipes.multiplications import solution
+from onlinegp.models.search_space import Move, Times
+from onlinegp.recipes.costs import solution
 
 
 class LKAPALearner(RecentLearner):

@@ -12,11 +12,11 @@ from onlinegp.checks import Array, count, fraction, non_negative, positive
 from onlinegp.kernels import Kernel
 from onlinegp.learner import Contents
 from onlinegp.models.affine.base import NO_VARIANCE, WindowLearner
-from onlinegp.models.affine.coherent import CoherentLearner, CoherentRegressor
+from onlinegp.models.affine.coherent_window import CoherentLearner, CoherentRegressor
 from onlinegp.models.affine.window import enlarged, most_of
 from onlinegp.models.expansion import Expansion, centers
 from onlinegp.models.recipe import parameters
-from onlinegp.recipes.multiplications import kernel_row, solution
+from onlinegp.recipes.costs import kernel_row, solution
 from onlinegp.state import Values, WithFields, array, integers, learner, points
 
 MOST = 10_000  # centers that the rows of a window are projected onto

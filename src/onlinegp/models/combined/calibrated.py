@@ -9,10 +9,10 @@ import numpy as np
 
 from onlinegp.checks import Array, positive
 from onlinegp.engine.plan import Plan, around
-from onlinegp.engine.tracking import FAR, TINY, fading_scales, keep_of
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterRegressor, SpreadLearner, stretched
+from onlinegp.models.combined.error_tracking import FAR, TINY, fading_scales, keep_of
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
 from onlinegp.state import array

@@ -9,10 +9,10 @@ import numpy as np
 
 from onlinegp.checks import Array, positive, probability
 from onlinegp.engine.plan import Constant, Plan, around
-from onlinegp.engine.tracking import ALARM, MOST_ROWS, WIDEST, StretchRule, tracked_stretch
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterRegressor, SpreadLearner, stretched
+from onlinegp.models.combined.error_tracking import ALARM, MOST_ROWS, WIDEST, StretchRule, tracked_stretch
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
 from onlinegp.predictions.base import WIDE

@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 
 from onlinegp.checks import Array, count
-from onlinegp.engine.tracking import fading_scales
 from onlinegp.learner import Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.calibrated import FadingScale, squared
+from onlinegp.models.combined.error_tracking import fading_scales
 from onlinegp.models.combined.lagged import WIDEST, Lagged, LaggedLearner, UnboundedError
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Gaussian, Predictions

@@ -11,11 +11,11 @@ import numpy as np
 
 from onlinegp.checks import Array, fraction, positive
 from onlinegp.engine.plan import Constant, Plan, around
-from onlinegp.engine.tracking import check_log_weights, fading_weights, keep_of, shares_of, weights_rule
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterRegressor, SpreadLearner, stretched
 from onlinegp.models.combined.calibrated import FadingScale, squared
+from onlinegp.models.combined.error_tracking import check_log_weights, fading_weights, keep_of, shares_of, weights_rule
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Components, Gaussian, MixtureOf, Predictions, StudentT
 from onlinegp.predictions.components import log_of_sum

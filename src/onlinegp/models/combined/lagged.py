@@ -15,7 +15,7 @@ from onlinegp.lags import windows
 from onlinegp.learner import Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterLearner, OuterRegressor
-from onlinegp.models.combined.moments import like_so_far
+from onlinegp.models.combined.standardize import like_so_far
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
 from onlinegp.predictions.samples import Samples, draw

@@ -13,7 +13,10 @@ from numpy.typing import ArrayLike
 from onlinegp.checks import Array, fraction, non_negative
 from onlinegp.engine import thread_count
 from onlinegp.engine.plan import Plan, around
-from onlinegp.engine.tracking import (
+from onlinegp.learner import Learner, Sizes
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined.base import ROWS
+from onlinegp.models.combined.error_tracking import (
     LEAST,
     check_log_weights,
     fading_means,
@@ -22,9 +25,6 @@ from onlinegp.engine.tracking import (
     shares_of,
     weights_rule,
 )
-from onlinegp.learner import Learner, Sizes
-from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.base import ROWS
 from onlinegp.models.combined.shared import check_shared, predict_member, run_member, share_rows
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Components, Predictions

@@ -14,7 +14,7 @@ from onlinegp.engine.plan import Plan, around
 from onlinegp.learner import Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterLearner, OuterRegressor
-from onlinegp.models.combined.moments import CONSTANT, LIMIT, TINY, Scale, like_so_far, moments, own_size
+from onlinegp.models.combined.standardize import CONSTANT, LIMIT, TINY, Scale, like_so_far, moments, own_size
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
 from onlinegp.state import Values, array, flags, integer, points

@@ -11,11 +11,11 @@ import numpy as np
 from onlinegp.checks import choice, count, positive, seed_of
 from onlinegp.engine import ENGINES
 from onlinegp.kernels import Kernel, kernel_or_default
-from onlinegp.models.features.basis import check_width, frequencies, parts_of
-from onlinegp.models.features.learner import CompiledFeatureLearner, FeatureLearner, feature_learner
+from onlinegp.models.features.basis_learner import CompiledFeatureLearner, FeatureLearner, feature_learner
+from onlinegp.models.features.random_basis import check_width, frequencies, parts_of
 from onlinegp.models.fixed import readable
 from onlinegp.models.linear.additive import AdditiveRegressor
-from onlinegp.models.linear.information import rotations
+from onlinegp.models.linear.information_form import rotations
 from onlinegp.models.recipe import parameters
 
 MOST_PAIRS = 10_000
@@ -27,7 +27,7 @@ class RandomFeatureGP(AdditiveRegressor):
 
     What it has learned is a sum over rows: models of parts of the data can be merged (`merge`, `fit_parallel`), and a
     part can be taken back (`without`). The noise is fitted to the basis, as few functions do not follow all that the
-    kernel could: :mod:`onlinegp.models.features.learner` has the equations.
+    kernel could: :mod:`onlinegp.models.features.basis_learner` has the equations.
 
     Use it for one large set of data on several processes or machines. Not for a stream that one machine can follow:
     centers chosen from the data do better than a basis that is fixed before; nor with many inputs, where random

@@ -11,9 +11,9 @@ from onlinegp.checks import non_negative, positive
 from onlinegp.learner import Learner
 from onlinegp.models.fixed import fixed_learner
 from onlinegp.models.linear.base import DRIFTS, NOISES, LinearRegressor
-from onlinegp.models.linear.kalman_learner import KalmanLearner
-from onlinegp.models.moves import Move
+from onlinegp.models.linear.kalman_filter import KalmanLearner
 from onlinegp.models.recipe import parameters
+from onlinegp.models.search_space import Move
 
 
 @parameters
@@ -23,7 +23,7 @@ class Kalman(LinearRegressor):
         w_t = w_(t-1) + d_t,   y_t = w_t'x_t + e_t,   d ~ N(0, drift I),   e ~ N(0, noise)
 
     Its prediction and variance are those of the exact posterior of w, kept as a Cholesky factor:
-    :mod:`onlinegp.models.linear.kalman_learner` has the equations. Without drift it is
+    :mod:`onlinegp.models.linear.kalman_filter` has the equations. Without drift it is
     :class:`~onlinegp.LinearRLS` without forgetting.
 
     Use it where the relation is linear and its weights change. Not with many inputs, where the drift costs O(d^3):

@@ -11,9 +11,9 @@ from onlinegp.checks import fraction, positive
 from onlinegp.learner import Learner
 from onlinegp.models.linear.additive import AdditiveRegressor
 from onlinegp.models.linear.base import NOISES, LinearRegressor
-from onlinegp.models.linear.information import LinearLearner, linear_learner, rotations
-from onlinegp.models.moves import FORGETTING, Move
+from onlinegp.models.linear.information_form import LinearLearner, linear_learner, rotations
 from onlinegp.models.recipe import parameters
+from onlinegp.models.search_space import FORGETTING, Move
 
 
 @parameters
@@ -22,9 +22,9 @@ class LinearRLS(LinearRegressor, AdditiveRegressor):
 
     y = w'x + e, with w ~ N(0, prior I) and e ~ N(0, noise). Without forgetting it is the batch posterior of all rows.
     With it, each row takes lambda of the information that the rows before gave, and w returns to its prior where none
-    comes: :mod:`onlinegp.models.linear.information` has the equations. Collinear and badly scaled inputs do no harm,
-    but the prior takes all inputs for alike: standardize them, with :class:`~onlinegp.Scaled`. The variance of y is
-    that of Bayesian linear regression, the noise included; what is not linear in x is not in it.
+    comes: :mod:`onlinegp.models.linear.information_form` has the equations. Collinear and badly scaled inputs do no
+    harm, but the prior takes all inputs for alike: standardize them, with :class:`~onlinegp.Scaled`. The variance of y
+    is that of Bayesian linear regression, the noise included; what is not linear in x is not in it.
 
     Use it where the function is linear, as the baseline of everything else, and as a member of a mixture. Not where the
     number of inputs is large beside the rows that matter and most say nothing.

@@ -7,9 +7,9 @@ from dataclasses import KW_ONLY
 from typing import ClassVar, Literal
 
 from onlinegp.checks import positive
-from onlinegp.models.linear.isotropic import IsotropicRegressor, Rule
-from onlinegp.models.moves import Move, Times
+from onlinegp.models.linear.isotropic_filter import IsotropicRegressor, Rule
 from onlinegp.models.recipe import parameters
+from onlinegp.models.search_space import Move, Times
 
 STEPS: tuple[Move, ...] = tuple(map(Times, (0.01, 0.03, 0.1, 0.3, 2.0)))
 

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from onlinegp.checks import fraction, non_negative, positive
 from onlinegp.models.linear.base import DRIFTS, NOISES
-from onlinegp.models.linear.isotropic import IsotropicRegressor, Rule
-from onlinegp.models.moves import Move
+from onlinegp.models.linear.isotropic_filter import IsotropicRegressor, Rule
 from onlinegp.models.recipe import parameters
+from onlinegp.models.search_space import Move
 
 
 @parameters

@@ -14,9 +14,9 @@ from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.expansion import Expansion
 from onlinegp.models.lms.native import NativeStepLearner, step_learner
-from onlinegp.models.moves import Isotropic, LengthScales, Move, Times, Value, typical_length_scale
 from onlinegp.models.recipe import RecipeRegressor
-from onlinegp.models.steps import StepLearner
+from onlinegp.models.rowwise import StepLearner
+from onlinegp.models.search_space import Isotropic, LengthScales, Move, Times, Value, typical_length_scale
 
 
 class StepSized(OnlineRegressor):

@@ -14,8 +14,8 @@ from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.recipe import parameters
-from onlinegp.models.steps import StepLearner
-from onlinegp.recipes.multiplications import kernel_row
+from onlinegp.models.rowwise import StepLearner
+from onlinegp.recipes.costs import kernel_row
 from onlinegp.recipes.pruning import oldest_of_least, sizes
 
 

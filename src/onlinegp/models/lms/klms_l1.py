@@ -13,10 +13,10 @@ from onlinegp.kernels import Kernel
 from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.lms.coherence import largest_coherence
-from onlinegp.models.moves import Move, Times
 from onlinegp.models.recipe import parameters
-from onlinegp.models.steps import ErrorScale, StepLearner
-from onlinegp.recipes.multiplications import ERRORS, kernel_row
+from onlinegp.models.rowwise import ErrorScale, StepLearner
+from onlinegp.models.search_space import Move, Times
+from onlinegp.recipes.costs import ERRORS, kernel_row
 from onlinegp.state import learner
 
 

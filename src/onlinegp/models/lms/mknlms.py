@@ -12,10 +12,10 @@ import numpy as np
 from onlinegp.checks import Array, fraction, positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.lms.coherence import largest_coherence
-from onlinegp.models.lms.several import SeveralLearner, SeveralRegressor
+from onlinegp.models.lms.multikernel import SeveralLearner, SeveralRegressor
 from onlinegp.models.recipe import parameters
-from onlinegp.models.steps import StepLearner
-from onlinegp.recipes.multiplications import kernel_row
+from onlinegp.models.rowwise import StepLearner
+from onlinegp.recipes.costs import kernel_row
 
 
 class MKNLMSLearner(SeveralLearner):
@@ -88,7 +88,7 @@ class MKNLMS(SeveralRegressor):
     epsilon : float
         Regularizes the normalization.
     engine : str
-        See :class:`~onlinegp.models.lms.several.SeveralRegressor`.
+        See :class:`~onlinegp.models.lms.multikernel.SeveralRegressor`.
 
     Examples
     --------

@@ -12,11 +12,11 @@ import numpy as np
 
 from onlinegp.checks import Array, non_negative, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.lms.several import SeveralLearner, SeveralRegressor
-from onlinegp.models.moves import Move, Times
+from onlinegp.models.lms.multikernel import SeveralLearner, SeveralRegressor
 from onlinegp.models.recipe import parameters
-from onlinegp.models.steps import StepLearner
-from onlinegp.recipes.multiplications import kernel_row
+from onlinegp.models.rowwise import StepLearner
+from onlinegp.models.search_space import Move, Times
+from onlinegp.recipes.costs import kernel_row
 from onlinegp.state import Fields, array
 
 LOWEST = -700.0  # of v below its largest: the share is 1e-304 there
@@ -94,7 +94,7 @@ class MXKLMS(SeveralRegressor):
     mixing_step : float
         The learning rate of the shares; zero leaves them equal.
     engine : str
-        See :class:`~onlinegp.models.lms.several.SeveralRegressor`.
+        See :class:`~onlinegp.models.lms.multikernel.SeveralRegressor`.
 
     Notes
     -----

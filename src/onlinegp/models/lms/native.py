@@ -14,7 +14,7 @@ from onlinegp.engine.learner import gaussian
 from onlinegp.engine.plan import Plan
 from onlinegp.learner import Contents, Learner, RowLearner, Sizes
 from onlinegp.models.expansion import Expansion
-from onlinegp.models.steps import ErrorScale, StepLearner
+from onlinegp.models.rowwise import ErrorScale, StepLearner
 from onlinegp.predictions import Gaussian
 from onlinegp.state import Values
 

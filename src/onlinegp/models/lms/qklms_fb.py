@@ -13,10 +13,10 @@ from onlinegp.checks import Array, count, fraction, non_negative, positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.lms.base import ExpansionRegressor
-from onlinegp.models.moves import Move, Value
 from onlinegp.models.recipe import parameters
-from onlinegp.models.steps import StepLearner
-from onlinegp.recipes.multiplications import kernel_row
+from onlinegp.models.rowwise import StepLearner
+from onlinegp.models.search_space import Move, Value
+from onlinegp.recipes.costs import kernel_row
 from onlinegp.recipes.pruning import oldest_of_least
 
 

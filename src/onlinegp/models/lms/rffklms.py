@@ -13,11 +13,11 @@ from onlinegp.checks import Array, count, positive, seed_of
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.kernels.spec import columns
 from onlinegp.learner import Learner
-from onlinegp.models.features.basis import check_width, frequencies, padded, parts_of, turns
+from onlinegp.models.features.random_basis import check_width, frequencies, padded, parts_of, turns
 from onlinegp.models.fixed import Arrays, CompiledRule, fixed_learner
 from onlinegp.models.lms.base import StepSized
 from onlinegp.models.recipe import parameters
-from onlinegp.models.steps import StepLearner
+from onlinegp.models.rowwise import StepLearner
 from onlinegp.state import array, integer
 
 MOST_FEATURES = 1_000_000
@@ -124,8 +124,8 @@ class RFFKLMS(StepSized):
     Notes
     -----
     Differs from KAFBOX: with 2 / D in place of 1 / D the features have the kernel's values, so that its step is twice
-    ours; frequencies are drawn orthogonal to each other (:mod:`onlinegp.models.features.basis`), and by a generator of
-    their own, while KAFBOX seeds that of the whole session.
+    ours; frequencies are drawn orthogonal to each other (:mod:`onlinegp.models.features.random_basis`), and by a
+    generator of their own, while KAFBOX seeds that of the whole session.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from onlinegp.kernels.spec import columns
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.local.learner import LocalLearner, LocalPrior
-from onlinegp.models.moves import FORGETTING, Move
+from onlinegp.models.search_space import FORGETTING, Move
 
 STORE = 100_000  # rows that are suggested to be kept: a bound on the cost, and more than most streams have
 

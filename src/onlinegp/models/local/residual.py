@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 from onlinegp.learner import Sizes
-from onlinegp.models.linear.information import LinearLearner
+from onlinegp.models.linear.information_form import LinearLearner
 from onlinegp.models.local.learner import ROWS, LocalLearner, LocalPrior, Rows, whitened
 from onlinegp.predictions import Gaussian
 from onlinegp.recipes.update import TINIEST

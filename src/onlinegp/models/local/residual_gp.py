@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 from onlinegp.checks import Array, choice, count
 from onlinegp.kernels import Kernel
-from onlinegp.models.linear.information import rotations
+from onlinegp.models.linear.information_form import rotations
 from onlinegp.models.local.estimator import NeighborsRegressor
 from onlinegp.models.local.learner import LocalLearner
 from onlinegp.models.local.residual import ResidualLearner, ResidualPrior
 from onlinegp.models.recipe import parameters
-from onlinegp.recipes.multiplications import kernel_row, solution
+from onlinegp.recipes.costs import kernel_row, solution
 
 
 @parameters

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 from onlinegp.checks import count, fraction, non_negative, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.moves import FORGETTING, Move, Value
 from onlinegp.models.recipe import RecipeRegressor, parameters
 from onlinegp.models.rls.krlst import JITTER
+from onlinegp.models.search_space import FORGETTING, Move, Value
 from onlinegp.recipes.beliefs import StateSpace
 from onlinegp.recipes.pruning import LeastError
 from onlinegp.recipes.update import Recipe

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from onlinegp.checks import fraction
 from onlinegp.kernels import Kernel
-from onlinegp.models.moves import Move, Value
 from onlinegp.models.recipe import RecipeRegressor, parameters
+from onlinegp.models.search_space import Move, Value
 from onlinegp.recipes.beliefs import LeastSquares
 from onlinegp.recipes.dictionaries import ALD
 from onlinegp.recipes.update import Recipe

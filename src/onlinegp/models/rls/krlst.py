@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from onlinegp.checks import choice, count, fraction, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.moves import FORGETTING, Move, Value
 from onlinegp.models.recipe import RecipeRegressor, chosen_dictionary, parameters
+from onlinegp.models.search_space import FORGETTING, Move, Value
 from onlinegp.recipes.beliefs import Posterior
 from onlinegp.recipes.dictionaries import Dictionary
 from onlinegp.recipes.forgetting import BackToPrior, Forgetting, Keep, UncertaintyInjection

@@ -16,7 +16,7 @@ from onlinegp.evaluate import run
 from onlinegp.kernels import Kernel
 from onlinegp.metrics import coverage, log_density, nmse, to_db
 from onlinegp.models import BetaKLMS
-from onlinegp.models.health import BreakdownError
+from onlinegp.models.breakdown import BreakdownError
 from onlinegp.papers import style
 from onlinegp.papers.common import DIVERGED, Claim, Job, decimals
 from onlinegp.papers.vanvaerenbergh2016relationship.algorithms import beta_name

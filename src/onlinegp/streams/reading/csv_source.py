@@ -12,8 +12,8 @@ import numpy as np
 
 from onlinegp.checks import LARGEST
 from onlinegp.streams.errors import BadData, BadRow, short
-from onlinegp.streams.numbers import MISSING, arrow, is_number, number
-from onlinegp.streams.reading.kinds import cells, is_missing
+from onlinegp.streams.number_text import MISSING, arrow, is_number, number
+from onlinegp.streams.reading.cell_types import cells, is_missing
 from onlinegp.streams.reading.lines import BOM, Lines, Part
 from onlinegp.streams.reading.quoting import QUOTED, SPAN, Quoting
 from onlinegp.streams.reading.rows import RowCollector

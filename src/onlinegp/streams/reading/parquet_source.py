@@ -13,7 +13,7 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.streams.errors import BadData, BadRow, other_input, short
-from onlinegp.streams.numbers import complaint, need_arrow, outsized
+from onlinegp.streams.number_text import complaint, need_arrow, outsized
 from onlinegp.streams.reading.lines import file_checksum
 from onlinegp.streams.reading.rows import RowCollector
 from onlinegp.streams.reading.source import PROBE, Block, Columns, Source, infinite_or_missing

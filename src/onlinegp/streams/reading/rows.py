@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from onlinegp.streams.errors import BadRow, short
-from onlinegp.streams.numbers import outsized
-from onlinegp.streams.reading.kinds import number_reader
+from onlinegp.streams.number_text import outsized
+from onlinegp.streams.reading.cell_types import number_reader
 from onlinegp.streams.reading.source import Block, Columns
 
 

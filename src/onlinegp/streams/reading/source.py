@@ -12,8 +12,8 @@ import numpy as np
 from onlinegp.checks import LARGEST, Array
 from onlinegp.columns.plan import Rules
 from onlinegp.streams.errors import BadData, BadRow, listed, short
-from onlinegp.streams.numbers import code_values, with_codes
-from onlinegp.streams.reading.kinds import Reader, feature_reader, is_missing, kind_of
+from onlinegp.streams.number_text import code_values, with_codes
+from onlinegp.streams.reading.cell_types import Reader, feature_reader, is_missing, kind_of
 
 ROWS = 4096  # in a block
 PROBE = 100  # rows that tell text from numbers

@@ -14,23 +14,23 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.batch.choice import BUDGET, Outcome, Trial, best_of, hyperparameters
+from onlinegp.batch.parameter_search import BUDGET, Outcome, Trial, best_of, hyperparameters
 from onlinegp.batch.tuning import Hyperparameters
 from onlinegp.checks import Array
 from onlinegp.comparing.entrants import Entrant
 from onlinegp.kernels import RBF
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.baselines.persistence import Persistence
 from onlinegp.models.combined.scaled import Scaling
-from onlinegp.models.linear.persistence import Persistence
 from onlinegp.processes import resident, worker_pool
 from onlinegp.progress import bar
 from onlinegp.streams.errors import BadData
 from onlinegp.streams.reading.source import Source
-from onlinegp.streams.running.advance import advance, size_of
-from onlinegp.streams.running.encoding import Encoder
-from onlinegp.streams.running.job import Job
+from onlinegp.streams.running.algorithms import named
+from onlinegp.streams.running.column_encoding import Encoder
+from onlinegp.streams.running.predict_then_learn import advance, size_of
 from onlinegp.streams.running.prepare import Preparation, described, judged, teach, wrapped
-from onlinegp.streams.running.registry import named
+from onlinegp.streams.running.run import Job
 from onlinegp.streams.running.score import Curves, Rows, Score
 from onlinegp.streams.running.warm_up import WarmUp
 from onlinegp.streams.writing.sinks import NoSink

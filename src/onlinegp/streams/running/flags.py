@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinegp.cusum import KINDS, Cusum
+from onlinegp.change_detection import KINDS, Cusum
 from onlinegp.streams.running.plausible import PlausibleRange
 from onlinegp.streams.running.score import Rows
 

@@ -21,15 +21,15 @@ from onlinegp.fleet import Fleet
 from onlinegp.homes import TYPES
 from onlinegp.lags import windows
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.breakdown import BreakdownError
 from onlinegp.models.combined.base import innermost
-from onlinegp.models.health import BreakdownError
 from onlinegp.places import instant, newer
 from onlinegp.predictions import Predictions
 from onlinegp.streams.errors import BadRow, BrokeDown, Stopped, short
-from onlinegp.streams.numbers import number
+from onlinegp.streams.number_text import number
 from onlinegp.streams.reading.source import Block
-from onlinegp.streams.running.advance import Said, stretches
-from onlinegp.streams.running.job import Job, up_to
+from onlinegp.streams.running.predict_then_learn import Said, stretches
+from onlinegp.streams.running.run import Job, up_to
 
 WHOLE = re.compile(r"[+-]?[0-9]+")
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from onlinegp.auto.learner import FEWEST, MOST, AutoLearner, watched
-from onlinegp.batch.choice import BUDGET, Outcome, Trial, best_of, hyperparameters, prequential
-from onlinegp.batch.search import Progress
+from onlinegp.batch.maximum_posterior import Progress
+from onlinegp.batch.parameter_search import BUDGET, Outcome, Trial, best_of, hyperparameters, prequential
 from onlinegp.batch.tuning import NOTHING, explains
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
@@ -18,8 +18,8 @@ from onlinegp.models.combined.base import working
 from onlinegp.models.combined.scaled import Scaling
 from onlinegp.streams.errors import BadData, BrokeDown
 from onlinegp.streams.reading.source import Source
-from onlinegp.streams.running.advance import advance
-from onlinegp.streams.running.registry import algorithm
+from onlinegp.streams.running.algorithms import algorithm
+from onlinegp.streams.running.predict_then_learn import advance
 from onlinegp.streams.running.warm_up import WarmUp
 
 NOTHING_EXPLAINED = (

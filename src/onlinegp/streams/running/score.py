@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinegp.checks import Array
-from onlinegp.models.combined.moments import CONSTANT
+from onlinegp.models.combined.standardize import CONSTANT
 from onlinegp.predictions import Predictions
-from onlinegp.streams.running.advance import Said
+from onlinegp.streams.running.predict_then_learn import Said
 
 LEVELS = (0.5, 0.68, 0.8, 0.9, 0.95, 0.99)
 BINS = 20  # of the PIT histogram

@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
+from onlinegp.change_detection import KINDS
 from onlinegp.checks import LARGEST
 from onlinegp.columns.dates import checked_format
 from onlinegp.columns.plan import CHOICES, Plan
-from onlinegp.cusum import KINDS
 from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.streams.running.commands import WAITING
+from onlinegp.streams.running.flag_commands import WAITING
 from onlinegp.streams.running.flags import KEPT, MOST, REASONS
+from onlinegp.streams.running.member_weights import MEMBERS, POINTS
 from onlinegp.streams.running.plausible import IN_A_ROW
 from onlinegp.streams.running.prepare import FARTHEST
 from onlinegp.streams.running.score import BINS, BUCKETS, HIGH, LEVELS, LOW, SUMS, TAIL, TAILED
-from onlinegp.streams.running.weights import MEMBERS, POINTS
 
 SAVED = ("columns", "level", "settings")
 PLACE = ("position", "output", "rejects", "rows", "score", "curves", "weights", "flags", "surprises", "commands")

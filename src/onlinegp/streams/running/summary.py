@@ -5,8 +5,8 @@ from __future__ import annotations
 from time import monotonic
 from typing import Any
 
-from onlinegp.streams.running.advance import size_of
-from onlinegp.streams.running.job import Job
+from onlinegp.streams.running.predict_then_learn import size_of
+from onlinegp.streams.running.run import Job
 
 UNSCORED = "used for tuning, without a target, or predicted before any was learned"
 

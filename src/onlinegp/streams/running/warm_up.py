@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 from onlinegp.lags import windows
-from onlinegp.models.combined.moments import CONSTANT
+from onlinegp.models.combined.standardize import CONSTANT
 from onlinegp.predictions import Gaussian
-from onlinegp.streams.running.advance import Said
-from onlinegp.streams.running.encoding import Encoder
+from onlinegp.streams.running.column_encoding import Encoder
+from onlinegp.streams.running.predict_then_learn import Said
 
 
 class WarmUp:

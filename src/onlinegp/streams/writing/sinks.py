@@ -16,7 +16,7 @@ import numpy as np
 from onlinegp.checks import Array
 from onlinegp.files.atomic import Replacement
 from onlinegp.streams.errors import CheckpointError
-from onlinegp.streams.numbers import arrow, floats, joined, need_arrow, texts
+from onlinegp.streams.number_text import arrow, floats, joined, need_arrow, texts
 
 ADDED = ("mean", "std", "lower", "upper", "log_density")
 FLAGGED = ("z", "tail", "flag")

@@ -15,10 +15,10 @@ from onlinegp.checks import Array
 from onlinegp.files.atomic import write_atomically
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost, working
-from onlinegp.streams.running.job import Job
+from onlinegp.streams.running.member_weights import Weights
 from onlinegp.streams.running.prepare import described
+from onlinegp.streams.running.run import Job
 from onlinegp.streams.running.score import LEVELS, Curves, Score
-from onlinegp.streams.running.weights import Weights
 
 POINTS = 120  # of the error curve: fewer than the buckets, so that each is a mean of many rows
 DIGITS = 6  # that a screen can show

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from onlinegp.checks import count
-from onlinegp.cli.learning import SETTLED, Talk, from_options, told
 from onlinegp.cli.options import LAGS, chosen_columns, given_parameters
 from onlinegp.cli.parsing import parse_columns, parse_model
+from onlinegp.cli.tuning_options import SETTLED, Talk, from_options, told
 from onlinegp.files.container import ModelFileError
 from onlinegp.files.store import Store
 from onlinegp.fleet import Fleet
@@ -19,11 +19,11 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.stores import stored_place
 from onlinegp.streams.errors import BadData, CheckpointError, listed
 from onlinegp.streams.reading.source import Columns, Source, stored_columns
+from onlinegp.streams.running.algorithms import algorithm
 from onlinegp.streams.running.checkpoint import DATABASE
-from onlinegp.streams.running.encoding import Encoder
-from onlinegp.streams.running.job import check_resumable
+from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.prepare import Preparation
-from onlinegp.streams.running.registry import algorithm
+from onlinegp.streams.running.run import check_resumable
 from onlinegp.streams.running.stored import checked
 
 MADE_BY: dict[

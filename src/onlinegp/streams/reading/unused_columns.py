@@ -5,7 +5,7 @@ from __future__ import annotations
 from onlinegp.columns.dates import likely_format
 from onlinegp.columns.plan import Rules
 from onlinegp.streams.errors import listed
-from onlinegp.streams.reading.kinds import is_missing
+from onlinegp.streams.reading.cell_types import is_missing
 from onlinegp.streams.reading.source import Columns, Source
 
 

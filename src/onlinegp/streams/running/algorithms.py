@@ -11,7 +11,7 @@ from onlinegp import models
 from onlinegp.auto import Auto
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.families import FAMILIES, family
-from onlinegp.models.known import models_of_users
+from onlinegp.models.registry import models_of_users
 
 HIDDEN = ("engine", "dtype")  # parameters that change no result
 

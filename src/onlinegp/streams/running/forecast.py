@@ -14,7 +14,7 @@ from onlinegp.models.combined import Lagged
 from onlinegp.predictions import Predictions
 from onlinegp.streams.errors import BadData, listed
 from onlinegp.streams.reading.source import Columns, Source
-from onlinegp.streams.running.encoding import Encoder
+from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.writing.sinks import NoSink
 
 COLUMNS = ("step", "mean", "std", "lower", "upper")

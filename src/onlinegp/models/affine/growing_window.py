@@ -12,7 +12,7 @@ from onlinegp.checks import Array, count
 from onlinegp.models.affine.base import AffineRegressor, WindowLearner
 from onlinegp.models.affine.window import Window
 from onlinegp.models.expansion import Expansion
-from onlinegp.recipes.multiplications import kernel_row
+from onlinegp.recipes.costs import kernel_row
 from onlinegp.state import Values
 
 

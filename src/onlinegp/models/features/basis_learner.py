@@ -20,9 +20,9 @@ import numpy as np
 from onlinegp.checks import Array
 from onlinegp.engine import is_native
 from onlinegp.learner import Contents, RowLearner, Sizes
-from onlinegp.models.features.basis import basis, turns
+from onlinegp.models.features.random_basis import basis, turns
 from onlinegp.models.fixed import Arrays, CompiledLearner, CompiledRule
-from onlinegp.models.linear.information import MOST_LOST, ROUNDING, TOO_LITTLE_LEFT, LinearLearner
+from onlinegp.models.linear.information_form import MOST_LOST, ROUNDING, TOO_LITTLE_LEFT, LinearLearner
 from onlinegp.predictions import Gaussian
 from onlinegp.state import array, learner
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from onlinegp.batch.changing_kernel import Tracked
 from onlinegp.batch.gp import FAILED, at, log_marginal_likelihood
-from onlinegp.batch.tracked import Tracked
 from onlinegp.checks import Array
 from onlinegp.kernels import Constant, Kernel, Linear, Product, Scaled, Sum
 from onlinegp.kernels.stationary import Stationary

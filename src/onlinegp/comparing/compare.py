@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.batch.choice import BUDGET, best_of, hyperparameters, prequential
+from onlinegp.batch.parameter_search import BUDGET, best_of, hyperparameters, prequential
 from onlinegp.batch.tuning import Hyperparameters
 from onlinegp.checks import Array, choice, count, probability, seed_of
 from onlinegp.comparing.entrants import Entrant, Fixed, entrants
 from onlinegp.comparing.results import Comparison, Entry, Run, Settings
-from onlinegp.comparing.sources import Rows, source_of
+from onlinegp.comparing.runs import Rows, source_of
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.scaled import Scaling
-from onlinegp.models.moves import WIDELY, Move
+from onlinegp.models.search_space import WIDELY, Move
 from onlinegp.processes import Jobs, in_parallel
 from onlinegp.progress import ShareBar
 

@@ -19,7 +19,7 @@ import numpy as np
 from onlinegp.checks import Array
 from onlinegp.models.fixed import CompiledRule
 from onlinegp.models.linear.base import check_upper
-from onlinegp.models.linear.filter import FilterLearner
+from onlinegp.models.linear.weight_filter import FilterLearner
 from onlinegp.state import Values, array, integer
 
 

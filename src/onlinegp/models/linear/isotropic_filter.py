@@ -22,7 +22,7 @@ from onlinegp.checks import Array
 from onlinegp.learner import Learner
 from onlinegp.models.fixed import CompiledRule, fixed_learner
 from onlinegp.models.linear.base import LinearRegressor
-from onlinegp.models.linear.filter import FilterLearner
+from onlinegp.models.linear.weight_filter import FilterLearner
 from onlinegp.state import array, integer
 
 

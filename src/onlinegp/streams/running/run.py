@@ -18,21 +18,21 @@ import numpy as np
 from onlinegp.checks import Array
 from onlinegp.files.atomic import is_special
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.breakdown import BreakdownError
 from onlinegp.models.combined.base import innermost
-from onlinegp.models.health import BreakdownError
 from onlinegp.predictions import Predictions
 from onlinegp.streams.errors import BadData, BadRow, BrokeDown, CheckpointError, Stopped
 from onlinegp.streams.reading.source import Block, Source
-from onlinegp.streams.running.advance import Said, advance
 from onlinegp.streams.running.checkpoint import Checkpoints, pack
-from onlinegp.streams.running.commands import Commands
-from onlinegp.streams.running.encoding import Encoder
+from onlinegp.streams.running.column_encoding import Encoder
+from onlinegp.streams.running.flag_commands import Commands
 from onlinegp.streams.running.flags import Flags, Surprises
+from onlinegp.streams.running.member_weights import Weights
 from onlinegp.streams.running.plausible import CodeWatch, PlausibleRange
+from onlinegp.streams.running.predict_then_learn import Said, advance
 from onlinegp.streams.running.score import Curves, Rows, Score
-from onlinegp.streams.running.stopping import Stopper
+from onlinegp.streams.running.stop_signals import Stopper
 from onlinegp.streams.running.warm_up import WarmUp
-from onlinegp.streams.running.weights import Weights
 from onlinegp.streams.writing.sinks import ADDED, FLAGGED, Appended, ParquetSink, Sink, json_line
 
 PIECE = 0.2  # seconds of work between two looks at signals

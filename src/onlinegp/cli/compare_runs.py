@@ -12,9 +12,9 @@ from typing import Any
 from onlinegp.checks import Array
 from onlinegp.cli.options import MOST_TUNING, chosen_columns, opened, say, source_of
 from onlinegp.comparing import Blocks, Permutations, compare
-from onlinegp.comparing.contest import EFFORT
+from onlinegp.comparing.compare import EFFORT
 from onlinegp.comparing.entrants import Entrant
-from onlinegp.comparing.sources import Source, tuning_rows
+from onlinegp.comparing.runs import Source, tuning_rows
 from onlinegp.files.atomic import write_atomically
 from onlinegp.processes import worker_pool
 from onlinegp.streams.running.prepare import first_rows

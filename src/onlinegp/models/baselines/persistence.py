@@ -13,8 +13,8 @@ from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.fixed import Arrays, CompiledLearner, CompiledRule
 from onlinegp.models.recipe import parameters
-from onlinegp.models.steps import ErrorScale, StepLearner
-from onlinegp.recipes.multiplications import ERRORS
+from onlinegp.models.rowwise import ErrorScale, StepLearner
+from onlinegp.recipes.costs import ERRORS
 from onlinegp.state import integer, learner
 
 

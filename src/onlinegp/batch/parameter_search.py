@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.batch.search import Progress
+from onlinegp.batch.maximum_posterior import Progress
 from onlinegp.batch.tuning import Hyperparameters, likely_kernels, likely_noise
 from onlinegp.checks import Array
 from onlinegp.models import OnlineRegressor
-from onlinegp.models.moves import Move
+from onlinegp.models.search_space import Move
 from onlinegp.processes import Jobs
 
 BUDGET = 300

@@ -13,8 +13,8 @@ from onlinegp.kernels import RBF, Kernel, kernel_or_default
 from onlinegp.kernels.spec import columns
 from onlinegp.models.expansion import Expansion
 from onlinegp.models.lms.base import StepRegressor, StepSized
-from onlinegp.models.moves import Each, LengthScales, Move
-from onlinegp.models.steps import StepLearner
+from onlinegp.models.rowwise import StepLearner
+from onlinegp.models.search_space import Each, LengthScales, Move
 from onlinegp.state import Fields, Values, integer, learner
 
 LENGTH_SCALES = (0.5, 1.0, 1.5, 2.0)

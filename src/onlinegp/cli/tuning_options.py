@@ -15,11 +15,11 @@ from onlinegp.models.combined.base import innermost
 from onlinegp.progress import ShareBar
 from onlinegp.streams.errors import listed
 from onlinegp.streams.reading.source import Columns, Source, columns_of
-from onlinegp.streams.running.advance import size_of
 from onlinegp.streams.running.checkpoint import read_model
-from onlinegp.streams.running.encoding import Encoder
-from onlinegp.streams.running.job import Job
+from onlinegp.streams.running.column_encoding import Encoder
+from onlinegp.streams.running.predict_then_learn import size_of
 from onlinegp.streams.running.prepare import Preparation, described, past_of
+from onlinegp.streams.running.run import Job
 from onlinegp.streams.running.warm_up import WarmUp
 
 SETTLED: dict[str, Any] = {  # what a model file settles, with the values that these options have if nobody types them

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.engine.tracking import fading_scales
 from onlinegp.learner import RowLearner, Sizes
+from onlinegp.models.combined.error_tracking import fading_scales
 from onlinegp.predictions import Gaussian
 from onlinegp.recipes.state import MOST_SEEN
 from onlinegp.state import WithFields, array, number

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.breakdown import BreakdownError
 from onlinegp.models.combined.base import innermost
-from onlinegp.models.health import BreakdownError
 from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.streams.errors import BrokeDown
 
