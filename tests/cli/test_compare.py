@@ -24,10 +24,11 @@ from onlinegp.streams.reading.source import Source, choose_columns, open_source
 from onlinegp.streams.running import comparison
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.comparison import LOOK, Contest, Entrant, Result, Tuned, likely_within, put_through, tune
+from onlinegp.streams.running.observers import Rows
 from onlinegp.streams.running.predict_then_learn import Said
 from onlinegp.streams.running.prepare import teach
 from onlinegp.streams.running.ranking import ranked
-from onlinegp.streams.running.score import Curves, Rows
+from onlinegp.streams.running.score import Curves
 
 QUICK = ["--kernel", "rbf(1.0)", "--noise", "0.01", "--tune", "60"]
 SLOW = '''
@@ -262,11 +263,11 @@ def result(
     e[1000:] = error if late is None else late
     y = np.zeros(rows)
     curves = Curves()
-    for part, counts in ((slice(0, 100), False), (slice(100, rows), True)):
+    for part, tuning in ((slice(0, 100), True), (slice(100, rows), False)):
         said = Said(
             Gaussian(e[part], np.full(len(e[part]), std)), np.zeros(len(e[part])), np.ones(len(e[part]), dtype=bool)
         )
-        curves.add(Rows.of(y[part], said, level=0.95, counts=counts))
+        curves.add(Rows.of(y[part], said, level=0.95, tuning=tuning))
     density = float(Gaussian(e, np.full(rows, std)).log_density(y)[100:].mean())
     figures = {"log_density": density, "rmse": float((e[100:] ** 2).mean() ** 0.5), "scored": rows - 100}
     return Result(name, figures, curves, stopped)

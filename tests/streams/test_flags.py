@@ -13,8 +13,9 @@ from onlinegp.kernels import RBF
 from onlinegp.metrics import drifts
 from onlinegp.predictions import Gaussian
 from onlinegp.streams.running.flags import MOST, Flags, Surprises
+from onlinegp.streams.running.observers import Rows
 from onlinegp.streams.running.predict_then_learn import Said, advance
-from onlinegp.streams.running.score import LEVELS, Rows, Score
+from onlinegp.streams.running.score import LEVELS, Score
 
 NOISE = ["--model", "krlst", "--kernel", "rbf(1.0)", "--noise", "0.01", "--budget", "10", "--tune", "0"]
 
@@ -23,7 +24,13 @@ def rows_with(z, std=2.0, **kwargs):
     """Rows that are z standard deviations from their predictions."""
     z = np.asarray(z, dtype=np.float64)
     said = Said(Gaussian(np.full(len(z), 5.0), np.full(len(z), std)), np.zeros(len(z)), np.ones(len(z), dtype=bool))
-    return Rows.of(5.0 + std * z, said, level=0.95, **({"counts": True} | kwargs))
+    return Rows.of(5.0 + std * z, said, level=0.95, **kwargs)
+
+
+def stored(observer, fresh):
+    """Return a fresh observer that goes on from what another one stored."""
+    fresh.from_json(json.loads(json.dumps(observer.to_json(), allow_nan=False)))
+    return fresh
 
 
 def write_line(path, n, *, seed=0, faults=()):
@@ -95,10 +102,10 @@ def test_any_blocks_give_the_same_flags(size):
     best = Surprises()
     for i in range(0, 1000, size):
         got += parts.add(rows_with(z[i : i + size]))
-        best.add(rows_with(z[i : i + size]), i, {})
-        parts, best = Flags.restored(parts.state()), Surprises.restored(json.loads(json.dumps(best.state())))
+        best.add(rows_with(z[i : i + size], before=i))
+        parts, best = stored(parts, Flags(0.01)), stored(best, Surprises())
     assert got == expected
-    assert parts.state() == whole.state()
+    assert parts.to_json() == whole.to_json()
     assert {reason for flag in expected if flag for reason in flag.split()} >= {"surprise", "above", "wide", "narrow"}
     assert [row["row"] - 1 for row in best.rows] == np.argsort(-np.abs(z), kind="stable")[:MOST].tolist()
 
@@ -106,12 +113,12 @@ def test_any_blocks_give_the_same_flags(size):
 def test_the_most_surprising_rows_keep_their_keys_and_stay_few():
     best = Surprises()
     z = np.r_[np.full(30, 2.0), -50.0, np.inf, 3.0]
-    best.add(rows_with(z), 100, {"id": [f"r{i}" for i in range(33)]})
+    best.add(rows_with(z, before=100, keys={"id": [f"r{i}" for i in range(33)]}))
     assert len(best.rows) == MOST
     assert [row["keys"]["id"] for row in best.rows[:4]] == ["r31", "r30", "r32", "r0"]
     assert best.rows[1]["row"] == 131
-    json.dumps(best.state(), allow_nan=False)
-    best.add(rows_with([99.0], counts=False), 133, {"id": ["no"]})
+    json.dumps(best.to_json(), allow_nan=False)
+    best.add(rows_with([99.0], tuning=True, before=133, keys={"id": ["no"]}))
     assert "no" not in [row["keys"]["id"] for row in best.rows]
 
 
@@ -165,7 +172,7 @@ def test_coverage_by_level_is_that_of_the_intervals():
     """Also where intervals are stretched and the density is not."""
     y = np.random.default_rng(0).standard_normal(1000)
     model = ogp.Conformal(ogp.LinearRLS(noise=0.01))
-    rows, score = Rows.of(y, advance(model, np.zeros((1000, 1)), y), level=0.9, counts=True), Score(0.9)
+    rows, score = Rows.of(y, advance(model, np.zeros((1000, 1)), y), level=0.9), Score(0.9)
     score.add(rows)
     for level, within in zip(LEVELS, score.within, strict=True):
         lower, upper = rows.predictions.interval(level)

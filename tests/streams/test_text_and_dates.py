@@ -18,8 +18,7 @@ from onlinegp.files.container import ModelFileError
 from onlinegp.streams.reading.cell_types import label
 from onlinegp.streams.reading.source import Columns, choose_columns, open_source
 from onlinegp.streams.reading.unused_columns import unused
-from onlinegp.streams.running.checkpoint import unpack
-from onlinegp.streams.running.stored import checked
+from onlinegp.streams.running.checkpoint import checked, unpack
 
 ALL = ["--categories", "onehot", "--dates", "calendar", "--missing", "impute"]
 TUNED = ["--model", "krlst", "--budget", "15", "--tune", "60"]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import onlinegp as ogp
 from onlinegp.streams.running.member_weights import POINTS, Weights
+from onlinegp.streams.running.observers import Rows
 from onlinegp.streams.running.predict_then_learn import advance
-from onlinegp.streams.running.score import Rows
 
 
 @pytest.fixture(scope="module")
@@ -27,16 +28,15 @@ def mixture():
 def test_the_averages_are_those_of_all_rows(mixture, size):
     model, y, said = mixture
     weights, before = Weights(), 1003
-    rows = Rows.of(y, said, level=0.95, counts=True)
+    rows = Rows.of(y, said, level=0.95, model=model)
     for i in range(0, 5000, size):
         part = slice(i, i + size)
-        some = Rows(
-            *(getattr(rows, name)[part] for name in rows.__dataclass_fields__ if name != "predictions"),
-            said.predictions.rows(part),
-        )
-        weights.add(some, before + i, model)
+        cut = {name: value[part] for name, value in vars(rows).items() if isinstance(value, np.ndarray)}
+        some = replace(rows, **cut, predictions=said.predictions.rows(part), before=before + i)
+        weights.add(some)
         if i % 10 == 0:
-            weights = Weights.restored(json.loads(json.dumps(weights.state())))
+            entry, weights = weights.to_json(), Weights()
+            weights.from_json(json.loads(json.dumps(entry)))
     assert weights.members == ["smooth", "line"]
     assert len(weights.places) < 2 * POINTS
     assert sum(weights.counts) == 5000
@@ -52,8 +52,8 @@ def test_a_model_that_is_no_mixture_has_none(mixture):
     model = ogp.KRLST(budget=5)
     weights = Weights()
     said = advance(model, y[:50, None], y[:50])
-    weights.add(Rows.of(y[:50], said, level=0.95, counts=True), 0, model)
-    assert weights.state() == Weights().state()
+    weights.add(Rows.of(y[:50], said, level=0.95, model=model))
+    assert weights.to_json() == Weights().to_json()
 
 
 def test_the_components_of_a_member_count_together(mixture):
@@ -65,7 +65,7 @@ def test_the_components_of_a_member_count_together(mixture):
     said = advance(model, X, y[:60])
     assert said.predictions.weights.shape == (60, 6)
     weights = Weights()
-    weights.add(Rows.of(y[:60], said, level=0.95, counts=True), 0, model)
+    weights.add(Rows.of(y[:60], said, level=0.95, model=model))
     assert weights.members == ["heavy", "line", "last"]
     own = said.predictions.weights
     expected = np.column_stack([own[:, :4].sum(axis=1), own[:, 4], own[:, 5]])

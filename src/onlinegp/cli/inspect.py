@@ -18,9 +18,8 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import OuterRegressor
 from onlinegp.stores import stored_facts, stored_model, stored_one
 from onlinegp.streams.errors import printable
-from onlinegp.streams.running.checkpoint import latest, pack, unpack
+from onlinegp.streams.running.checkpoint import SAVED, checked, latest, pack, unpack
 from onlinegp.streams.running.prepare import shown
-from onlinegp.streams.running.stored import SAVED, checked
 
 PATHS = Paths(reads=("MODEL",), replaces=("--out",))
 

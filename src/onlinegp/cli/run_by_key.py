@@ -20,11 +20,10 @@ from onlinegp.stores import stored_place
 from onlinegp.streams.errors import BadData, CheckpointError, listed
 from onlinegp.streams.reading.source import Columns, Source, stored_columns
 from onlinegp.streams.running.algorithms import algorithm
-from onlinegp.streams.running.checkpoint import DATABASE
+from onlinegp.streams.running.checkpoint import DATABASE, checked
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.prepare import Preparation
 from onlinegp.streams.running.run import check_resumable
-from onlinegp.streams.running.stored import checked
 
 MADE_BY: dict[
     str, Any

@@ -18,10 +18,16 @@ from onlinegp.files.atomic import PART, Folder, check_folder
 from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.saving import to_bytes, with_extra
+from onlinegp.state import integer
+from onlinegp.state.fields import LARGEST_COUNT
 from onlinegp.streams.errors import CheckpointError
-from onlinegp.streams.running.stored import checked
+from onlinegp.streams.running.column_encoding import checked_columns
+from onlinegp.streams.running.flag_commands import WAITING
+from onlinegp.streams.running.observers import OBSERVERS
 
 LATEST, PREVIOUS, LOCK = "checkpoint.ogp", "checkpoint-previous.ogp", "checkpoint.lock"
+SAVED = ("columns", "level", "settings")  # of the stream of a model file
+PLACE = ("position", "output", "rejects", "rows", *OBSERVERS, "commands")  # what a checkpoint has besides
 DATABASE = "checkpoint.db"  # of a run with a model per key, with the files that are kept beside it
 DATABASES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}.lock")
 
@@ -56,6 +62,44 @@ def unpack(data: bytes) -> tuple[OnlineRegressor, dict[str, Any]]:
     """Return a model and its stream's entry, which is empty for a plain model file; or raise a ModelFileError."""
     model, extra = with_extra(data)
     return model, checked(extra.get("stream", {}), model)
+
+
+def checked(stream: Any, model: OnlineRegressor) -> dict[str, Any]:
+    """Return the stream's entry of a model file, or raise a ModelFileError; it is empty for a plain model file.
+
+    Files may come from anywhere. What observers have stored is checked when they load it.
+    """
+    try:
+        if stream != {}:
+            _check(_object("stream", stream, (*SAVED, *(PLACE if "position" in stream else ()))), model)
+    except (ValueError, TypeError) as error:
+        raise ModelFileError(f"the stream's entry is not valid: {error}") from None
+    return stream
+
+
+def _check(stream: dict[str, Any], model: OnlineRegressor) -> None:
+    inputs, features = checked_columns(stream["columns"]), getattr(model, "n_features_in_", None)
+    if features not in (None, inputs):
+        raise ValueError(f"columns must make the model's {features} inputs, got {inputs}.")
+    if not isinstance(stream["level"], float) or not 0.0 < stream["level"] < 1.0:
+        raise ValueError(f"level must be between 0 and 1, got {stream['level']!r}.")
+    _object("settings", stream["settings"])
+    if "position" not in stream:
+        return
+    position, rejects, commands = _object("position", stream["position"]), stream["rejects"], stream["commands"]
+    place = ("row", "checksum") if "row" in position else ("offset", "line", "checksum")
+    _object("position", position, (*place, *(["behind"] if "behind" in position else [])))
+    counts = {name: _object("rejects", rejects).get(name) for name in ("count", "length")}
+    for name, value in {**position, **counts, "output": stream["output"], "rows": stream["rows"]}.items():
+        integer().checked(name, value, (), 0, LARGEST_COUNT)
+    if not isinstance(commands, list) or len(commands) > WAITING or not all(isinstance(row, str) for row in commands):
+        raise ValueError(f"commands must be a list of at most {WAITING} rows.")
+
+
+def _object(name: str, value: Any, names: tuple[str, ...] | None = None) -> dict[str, Any]:
+    if not isinstance(value, dict) or (names is not None and set(value) != set(names)):
+        raise ValueError(f"{name} must be an object" + (f" made of {', '.join(names)}." if names else "."))
+    return value
 
 
 def read_model(path: str) -> tuple[OnlineRegressor, dict[str, Any]]:

@@ -7,8 +7,12 @@ from dataclasses import asdict
 from typing import Any
 
 from onlinegp.checks import Array
-from onlinegp.columns.plan import Plan, Rules, learn
+from onlinegp.columns.dates import checked_format
+from onlinegp.columns.plan import CHOICES, Plan, Rules, learn
 from onlinegp.streams.reading.source import NUMBERS_ONLY, Columns
+
+MADE_BY = {"number": ("number",), "category": ("onehot", "ordinal"), "date": ("calendar",)}  # parts, by kinds
+STORED = ("target", "features", "keys", "kinds", "missing", "date_format", "na_values", "learned")
 
 
 class Encoder:
@@ -59,3 +63,34 @@ class Encoder:
         """Go on with what a checked entry of a file has learned."""
         learned = stream["columns"]["learned"]
         self.plan = None if learned is None else Plan.load(learned)
+
+
+def checked_columns(columns: Any) -> int:
+    """Return how many inputs the columns of a file make, or raise a ValueError that says what is wrong with them."""
+    _need(isinstance(columns, dict) and set(columns) == set(STORED), "columns", f"made of {', '.join(STORED)}")
+    features, keys, kinds, learned = (columns[name] for name in ("features", "keys", "kinds", "learned"))
+    for names in (features, keys, kinds, columns["na_values"]):
+        _need(isinstance(names, list) and all(isinstance(one, str) for one in names), "columns", "made of names")
+    target = [] if columns["target"] is None else [columns["target"]]
+    _need(all(isinstance(name, str) for name in target), "target", "a name")
+    for names in ([*features, *target], keys):
+        _need(len(set(names)) == len(names), "columns", "without a name twice")
+    _need(set(kinds) <= set(MADE_BY), "kinds", f"made of {', '.join(MADE_BY)}")
+    _need(len(kinds) in (0, len(features)), "kinds", "one for each feature, or none")
+    _need(columns["missing"] in CHOICES["missing"], "missing", f"one of {', '.join(CHOICES['missing'])}")
+    checked_format(columns["date_format"])
+    plain = not kinds and columns["missing"] == "stop"
+    _need((learned is None) == plain, "learned", "there for columns that are not plain numbers, and only for those")
+    if plain:
+        return len(features)
+    plan = Plan.load(learned)
+    _need([column.column for column in plan.columns] == features, "learned", "about the features, in their order")
+    for column, kind in zip(plan.columns, kinds or ["number"] * len(features), strict=True):
+        _need(column.part.kind in MADE_BY[kind], "learned", f"of a kind that a {kind} can become")
+        _need((column.means is None) == (columns["missing"] == "stop"), "means", "there if values may be missing")
+    return len(plan.names)
+
+
+def _need(good: bool, name: str, what: str) -> None:
+    if not good:
+        raise ValueError(f"{name} must be {what}.")

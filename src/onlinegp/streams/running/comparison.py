@@ -28,10 +28,11 @@ from onlinegp.streams.errors import BadData
 from onlinegp.streams.reading.source import Source
 from onlinegp.streams.running.algorithms import named
 from onlinegp.streams.running.column_encoding import Encoder
+from onlinegp.streams.running.observers import Rows
 from onlinegp.streams.running.predict_then_learn import advance, size_of
 from onlinegp.streams.running.prepare import Preparation, described, judged, teach, wrapped
 from onlinegp.streams.running.run import Job
-from onlinegp.streams.running.score import Curves, Rows, Score
+from onlinegp.streams.running.score import Curves, Score
 from onlinegp.streams.running.warm_up import WarmUp
 from onlinegp.streams.writing.sinks import NoSink
 
@@ -189,7 +190,7 @@ def first_block(contest: Contest) -> int:
     finally:
         source.close()
     X, y = np.zeros((3, 1)), np.arange(3.0)
-    rows = Rows.of(y, advance(Persistence(), X, y), level=LEVEL, counts=True)
+    rows = Rows.of(y, advance(Persistence(), X, y), level=LEVEL)
     Score(LEVEL).add(rows)
     Curves().add(rows)
     return n

@@ -259,7 +259,7 @@ class KeyedJob(Job):
         X = self.encoder(block.X[start:])
         with self._cut_off() if self._tuning_due else nullcontext():
             said = self._said(self._column(block, self.by)[start:], X, y)
-        self._emit(block, start, said, counts=True)
+        self._emit(block, start, said)
 
     @contextmanager
     def _cut_off(self) -> Iterator[None]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,56 +10,67 @@ from onlinegp.checks import Array
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost_learner, working
 from onlinegp.models.combined.mixture import MixtureLearner
-from onlinegp.streams.running.score import Rows
+from onlinegp.state import Values, array, integer, integers
+from onlinegp.streams.running.observers import Observer, Rows, texts
 
 POINTS = 300  # twice as far apart whenever there are twice as many
 MEMBERS = 1000  # at most, in a file
 
 
-class Weights:
+class Weights(Observer):
     """The average weights of each `stride` rows that a mixture predicted; nothing for another model."""
+
+    fields = {
+        "members": texts(MEMBERS),
+        "stride": integer(least=1),
+        "places": integers("points", least=0),
+        "counts": integers("points", least=1),
+        "sums": array("points", "names", least=0.0),
+    }
+    lengths = {"points": 2 * POINTS - 1, "names": MEMBERS}
 
     def __init__(self) -> None:
         self.members: list[str] = []
         self.stride = 1
-        self.places: list[int] = []  # which rows: from place * stride on, counted from 0
-        self.counts: list[int] = []  # how many of these
-        self.sums: list[list[float]] = []  # of their weights, by place and member
+        self.places = np.empty(0, dtype=np.int64)  # which rows: from place * stride on, counted from 0
+        self.counts = np.empty(0, dtype=np.int64)  # how many of these
+        self.sums = np.empty((0, 0))  # of their weights, by place and member
 
-    def add(self, rows: Rows, before: int, model: OnlineRegressor | None) -> None:
-        """Take rows that the model predicted; there were `before` rows."""
-        n, mixture = len(rows.y), None if model is None else _mixture(model)
+    def check(self, values: Values) -> None:
+        places, counts, sums = values["places"], values["counts"], values["sums"]
+        if sums.shape[1] != len(values["members"]) and len(places):
+            raise ValueError(f"sums must have a column for each of {len(values['members'])} members.")
+        if (np.diff(places) <= 0).any():
+            raise ValueError("places must be in increasing order.")
+        if (counts > values["stride"]).any() or (sums > counts[:, None] * (1.0 + 1e-9)).any():
+            raise ValueError("counts must be at most the stride, and sums at most the counts.")
+
+    def add(self, rows: Rows) -> None:
+        n, mixture = len(rows), None if rows.model is None else _mixture(rows.model)
         weights = None if mixture is None or not n else mixture.weights_of(rows.predictions)
         if mixture is None or weights is None:  # rows that were joined may be of several kinds
             return
         self.members = self.members or list(mixture.members)
         if len(self.members) != weights.shape[1]:
             return
-        self._append((before + np.arange(n)) // self.stride, np.ones(n, dtype=np.int64), weights)
+        self._append((rows.before + np.arange(n)) // self.stride, np.ones(n, dtype=np.int64), weights)
         while len(self.places) >= 2 * POINTS:
             self.stride *= 2
-            places, counts, sums = np.array(self.places) // 2, np.array(self.counts), np.array(self.sums)
-            self.places, self.counts, self.sums = [], [], []
+            places, counts, sums = self.places // 2, self.counts, self.sums
+            self.places, self.counts, self.sums = places[:0], counts[:0], sums[:0]
             self._append(places, counts, sums)
 
     def _append(self, places: NDArray[np.int64], counts: NDArray[np.int64], sums: Array) -> None:
         """Add up what belongs to the same place, the last one so far included; places do not decrease."""
-        if self.places:
-            places = np.append(self.places.pop(), places)
-            counts, sums = np.append(self.counts.pop(), counts), np.vstack([self.sums.pop(), sums])
+        last = slice(len(self.places) - 1, None) if len(self.places) else slice(0)
+        places, counts = np.append(self.places[last], places), np.append(self.counts[last], counts)
+        sums = np.vstack([self.sums[last], sums]) if len(self.sums) else sums
         starts = np.flatnonzero(np.diff(places, prepend=-1))
-        self.places += places[starts].tolist()
-        self.counts += np.add.reduceat(counts, starts).tolist()
-        self.sums += np.add.reduceat(sums, starts, axis=0).tolist()
-
-    def state(self) -> dict[str, Any]:
-        return dict(vars(self))
-
-    @classmethod
-    def restored(cls, state: dict[str, Any]) -> Weights:
-        weights = cls()
-        vars(weights).update(state)
-        return weights
+        keep = slice(max(0, len(self.places) - 1))
+        self.places = np.append(self.places[keep], places[starts])
+        self.counts = np.append(self.counts[keep], np.add.reduceat(counts, starts))
+        merged = np.add.reduceat(sums, starts, axis=0)
+        self.sums = np.vstack([self.sums[keep], merged]) if len(self.sums) else merged
 
 
 def _mixture(model: OnlineRegressor) -> MixtureLearner | None:

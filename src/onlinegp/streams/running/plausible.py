@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlinegp.checks import Array
+from onlinegp.state import Values, WithFields, array, integer, number
 
 CODES = [sign * code for code in (99.0, 999.0, 9999.0, 99999.0, 999999.0, 1e20, 1e30) for sign in (1.0, -1.0)]
 FEWEST = 30  # values that say what is plausible
@@ -45,12 +45,21 @@ class CodeWatch:
                 )
 
 
-class PlausibleRange:
+class PlausibleRange(WithFields):
     """Finds targets that are farther from all those before them than FAR times their range.
 
     One such value, or the same one again and again, is an error; more than IN_A_ROW that vary are a stream that has
     changed, and extend the range.
     """
+
+    fields = {
+        "n": integer(),
+        "count": integer(),
+        "low": number(least=None),
+        "high": number(least=None),
+        "odd": array("far"),
+    }
+    lengths = {"far": IN_A_ROW + 1}
 
     def __init__(self) -> None:
         self.n = self.count = 0  # values of which this is the range, and others
@@ -81,14 +90,12 @@ class PlausibleRange:
     def _far(self, value: float) -> bool:
         return self.n >= FEWEST and _far(value, self.low, self.high, FAR)
 
-    def state(self) -> dict[str, Any]:
-        return dict(vars(self))
+    def check(self, values: Values) -> None:
+        if values["low"] > values["high"]:
+            raise ValueError(f"low must be at most high, {values['high']}, got {values['low']}.")
 
-    @classmethod
-    def restored(cls, state: dict[str, Any]) -> PlausibleRange:
-        new = cls()
-        vars(new).update(state)
-        return new
+    def rebuild(self) -> None:
+        self.odd = list(map(float, self.odd))
 
 
 def _far(value: float, low: float, high: float, times: float) -> bool:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field
-from itertools import chain, groupby
+from itertools import groupby
 from time import monotonic
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.files.atomic import is_special
+from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.breakdown import BreakdownError
 from onlinegp.models.combined.base import innermost
@@ -28,9 +29,10 @@ from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.flag_commands import Commands
 from onlinegp.streams.running.flags import Flags, Surprises
 from onlinegp.streams.running.member_weights import Weights
+from onlinegp.streams.running.observers import OBSERVERS, Observer, Rows
 from onlinegp.streams.running.plausible import CodeWatch, PlausibleRange
 from onlinegp.streams.running.predict_then_learn import Said, advance
-from onlinegp.streams.running.score import Curves, Rows, Score
+from onlinegp.streams.running.score import Curves, Score
 from onlinegp.streams.running.stop_signals import Stopper
 from onlinegp.streams.running.warm_up import WarmUp
 from onlinegp.streams.writing.sinks import ADDED, FLAGGED, Appended, ParquetSink, Sink, json_line
@@ -119,9 +121,15 @@ class Job:
         self.idle = 0.0  # seconds of tuning
         self._stopper = Stopper()
         self._piece, self._tuning_due = FIRST_PIECE, False
-        self._written: list[tuple[Rows, list[Any], bool]] = []  # rows, keys, whether for tuning; not collected yet
+        self._written: list[Rows] = []  # not collected yet
         self._range, self._odd = PlausibleRange(), np.zeros(0, dtype=bool)
         self._left: list[str] = []  # rows whose command had not ended when the checkpoint was made
+
+    @property
+    def observers(self) -> dict[str, Observer]:
+        """What watches the rows, by name."""
+        found = {name: getattr(self, name) for name in OBSERVERS}
+        return {name: one for name, one in found.items() if one is not None}
 
     def run(self) -> None:
         """Go through the source to its end, or raise what ended it; then `rows` tells how far it came."""
@@ -215,7 +223,7 @@ class Job:
                 if self.warm_up.done:
                     self._tune()  # first, as the model may be asked what comes next
             finally:
-                self._emit(block, 0, said, counts=False)
+                self._emit(block, 0, said, tuning=True)
         if start < len(block):
             self._predict(block, start, y[start:])
 
@@ -236,46 +244,46 @@ class Job:
             self.model = before or self.model
             raise
         except BrokeDown as error:
-            self._emit(block, start, error.said, counts=True)
+            self._emit(block, start, error.said)
             raise BrokeDown(error.model, error.reason, where=self._row(self.rows + 1)) from None
-        self._emit(block, start, said, counts=True)
+        self._emit(block, start, said)
 
-    def _emit(self, block: Block, start: int, said: Said, *, counts: bool) -> None:
+    def _emit(self, block: Block, start: int, said: Said, *, tuning: bool = False) -> None:
         if not len(said):
             return
         part = slice(start, start + len(said))
-        rows = Rows.of(block.y[part], said, level=self.level, counts=counts)
         keys = [key[part] for key in block.keys]
+        rows = Rows.of(
+            block.y[part],
+            said,
+            level=self.level,
+            before=self.rows,
+            tuning=tuning,
+            odd=self._odd[part],
+            keys=dict(zip(self.source.columns.keys, keys, strict=True)),
+            model=self.model,
+        )
         columns: list[Any] = [rows.y, rows.mean, rows.std, rows.lower, rows.upper, rows.density]
         if self.flags is not None:
-            columns += [rows.z, rows.tail, self.flags.add(rows, self._odd[part])]
+            columns += [rows.z, rows.tail, self.flags.add(rows)]
         if self.ahead:
             said_next = self._next()
             columns += [said_next.mean, said_next.std, *said_next.interval(self.level)]
         self.sink.write(keys, columns)
-        self._written.append((rows, keys, not counts))
+        self._written.append(rows)
         self._start_commands(keys, columns)
-        self.rows += len(rows.y)
+        self.rows += len(rows)
 
     def _collect(self) -> None:
         """Keep what is to be known of the rows that were written since the last call, a block or what is done of it.
 
         They are added up together, so that the figures do not depend on the pieces, which the clock decides.
         """
-        names = self.source.columns.keys
-        before = self.rows - sum(len(rows.y) for rows, _, _ in self._written)
-        for tuning, pieces in groupby(self._written, lambda piece: piece[2]):
-            parts, theirs, _ = zip(*pieces, strict=True)
-            rows = Rows.joined(parts)
-            self.score.add(rows)
-            if self.curves is not None:
-                self.curves.add(rows, tuning=tuning)
-            if self.weights is not None:
-                self.weights.add(rows, before, self.model)
-            if self.surprises is not None:
-                keys = theirs[0] if len(theirs) == 1 else [list(chain(*column)) for column in zip(*theirs, strict=True)]
-                self.surprises.add(rows, before, dict(zip(names, keys, strict=True)))
-            before += len(rows.y)
+        for _, pieces in groupby(self._written, lambda piece: piece.tuning):
+            rows = Rows.joined(list(pieces))
+            for name, observer in self.observers.items():
+                if name != "flags":  # which were added when they were written
+                    observer.add(rows)
         self._written = []
 
     def _start_commands(self, keys: list[Any], columns: list[Any]) -> None:
@@ -366,11 +374,8 @@ class Job:
             "output": length,
             "rejects": {"count": self.rejects.count, "length": self.rejects.length},
             "rows": self.rows,
-            "score": self.score.state(),
-            "curves": None if self.curves is None else self.curves.state(),
-            "weights": None if self.weights is None else self.weights.state(),
-            "flags": None if self.flags is None else self.flags.state(),
-            "surprises": None if self.surprises is None else self.surprises.state(),
+            **dict.fromkeys(OBSERVERS),
+            **{name: observer.to_json() for name, observer in self.observers.items()},
             "commands": [] if self.commands is None else self.commands.unfinished(),
         }
 
@@ -379,15 +384,12 @@ class Job:
         self.model = model
         self.encoder.load(stream)
         self.rows = self.saved_rows = self.start_rows = stream["rows"]
-        self.score = Score.restored(stream["score"])
-        if self.curves is not None and stream["curves"] is not None:
-            self.curves = Curves.restored(stream["curves"])
-        if self.weights is not None and stream["weights"] is not None:
-            self.weights = Weights.restored(stream["weights"])
-        if self.flags is not None and stream["flags"] is not None:
-            self.flags = Flags.restored(stream["flags"])
-        if self.surprises is not None and stream["surprises"] is not None:
-            self.surprises = Surprises.restored(stream["surprises"])
+        try:
+            for name, observer in self.observers.items():
+                if stream[name] is not None:
+                    observer.from_json(stream[name])
+        except ModelFileError as error:
+            raise CheckpointError(f"the checkpoint cannot be used: {error}") from None
         self._left = stream["commands"]
 
 

@@ -14,9 +14,9 @@ UNSCORED = "used for tuning, without a target, or predicted before any was learn
 def summary(job: Job) -> dict[str, Any]:
     """Return the figures of a run."""
     seconds = monotonic() - job.began - job.idle
-    odd: dict[str, Any] = {} if job.flags is None else {"flags": dict(job.flags.counts)}
+    odd: dict[str, Any] = {} if job.flags is None else {"flags": job.flags.counts}
     if job.surprises is not None:
-        odd["surprises"] = job.surprises.state()
+        odd["surprises"] = job.surprises.rows
     if job.commands is not None:
         odd["commands"] = {"done": job.commands.done, "failed": job.commands.failed}
     return {

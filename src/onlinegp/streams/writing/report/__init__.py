@@ -18,7 +18,7 @@ from onlinegp.models.combined.base import innermost, working
 from onlinegp.streams.running.member_weights import Weights
 from onlinegp.streams.running.prepare import described
 from onlinegp.streams.running.run import Job
-from onlinegp.streams.running.score import LEVELS, Curves, Score
+from onlinegp.streams.running.score import LEVELS, TAILED, Curves, Score
 
 POINTS = 120  # of the error curve: fewer than the buckets, so that each is a mean of many rows
 DIGITS = 6  # that a screen can show
@@ -83,35 +83,34 @@ def report_data(job: Job, figures: dict[str, Any]) -> dict[str, Any]:
         "error": {"row": _list(rows), "model": _list(model), "persistence": _list(persistence)},
         "baselines": baselines(job.score, job.curves),
         "weights": _weights(job.weights),
-        "pit": job.score.pit,
+        "pit": job.score.pit.tolist(),
         "levels": list(LEVELS),
-        "within": [count / job.score.n if job.score.n else None for count in job.score.within],
+        "within": [count / job.score.n if job.score.n else None for count in job.score.within.tolist()],
     }
 
 
 def _curves(curves: Curves) -> dict[str, Any]:
     """Return the whole stream as ranges, and the last rows one by one; `row` to `end` are the rows of each."""
-    b = {name: np.array(values, dtype=np.float64) for name, values in curves.buckets.items()}
-    ends = np.cumsum(b["rows"])
+    ends = np.cumsum(curves["rows"])
     ranges = ("y_low", "y_high", "mean_low", "mean_high", "lower", "upper", "size")
-    whole = {"row": _list(ends - b["rows"] + 1), "end": _list(ends), **{name: _list(b[name]) for name in ranges}}
-    t = {name: _list(np.array(values, dtype=np.float64)) for name, values in curves.tail.items()}
+    whole = {"row": _list(ends - curves["rows"] + 1), "end": _list(ends)}
+    t = {name: _list(values) for name, values in zip(TAILED, curves.tail, strict=True)}
     rows = _list(np.arange(curves.rows - len(t["y"]) + 1.0, curves.rows + 1.0))
     tail = {"row": rows, "end": rows, "lower": t["lower"], "upper": t["upper"]}
     return {
-        "whole": whole,
+        "whole": whole | {name: _list(curves[name]) for name in ranges},
         "tail": tail | {f"{name}_{end}": t[name] for name in ("y", "mean") for end in ("low", "high")},
     }
 
 
 def _weights(weights: Weights) -> dict[str, Any]:
     """Return the average weights of the members; `row` and `end` are the first and last row of each average."""
-    first = [1 + weights.stride * place for place in weights.places]
-    means = np.array(weights.sums) / np.array(weights.counts)[:, None] if first else np.empty((0, 0))
+    first = 1 + weights.stride * weights.places
+    means = weights.sums / weights.counts[:, None]
     return {
         "members": weights.members,
-        "row": first,
-        "end": [row + n - 1 for row, n in zip(first, weights.counts, strict=True)],
+        "row": first.tolist(),
+        "end": (first + weights.counts - 1).tolist(),
         "series": [_list(column) for column in means.T],
     }
 
@@ -122,7 +121,7 @@ def baselines(score: Score, curves: Curves) -> dict[str, float | None]:
         return {"model": None, "persistence": None, "mean": None}
     squares = {
         "model": score.squares,
-        "persistence": float(np.sum(curves.buckets["persistence"])),
+        "persistence": float(np.sum(curves["persistence"])),
         "mean": score.y_squares,
     }
     return {name: _number((value / score.n) ** 0.5) for name, value in squares.items()}
@@ -133,7 +132,7 @@ def error_curve(curves: Curves, squares: str = "squares") -> tuple[Array, Array]
 
     `squares` names the sums of squared errors: "squares" of the model, "persistence" of the baseline.
     """
-    b = [np.array(curves.buckets[name], dtype=np.float64) for name in ("rows", "scored", squares)]
+    b = [curves[name] for name in ("rows", "scored", squares)]
     if len(b[0]) == 0:
         return np.empty(0), np.empty(0)
     starts = np.unique(np.linspace(0, len(b[0]), POINTS, endpoint=False).astype(int))

@@ -1,0 +1,179 @@
+"""Observers of a run: what they see of its rows, and what a checkpoint keeps of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinegp.checks import Array
+from onlinegp.files.container import ModelFileError
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.predictions import Predictions
+from onlinegp.state import Field, Fields, WithFields
+from onlinegp.streams.running.predict_then_learn import Said
+
+OBSERVERS = ("score", "curves", "weights", "flags", "surprises")  # of a run, in the order of a checkpoint
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Consecutive rows of a stream and their predictions.
+
+    Attributes
+    ----------
+    pit : the probability of which y is the predicted quantile
+    size : the number of centers after each row
+    scored : whether a row counts
+    before : the number of rows of the stream before these
+    tuning : whether the model was tuned on them
+    odd : whether the target of a row is not plausible
+    keys : the columns that are copied to the output, by name
+    model : the model that made the predictions, if there was one
+    """
+
+    y: Array
+    mean: Array
+    std: Array
+    lower: Array
+    upper: Array
+    density: Array
+    pit: Array
+    size: NDArray[Any]
+    scored: NDArray[np.bool_]
+    odd: NDArray[np.bool_]
+    predictions: Predictions
+    before: int = 0
+    tuning: bool = False
+    keys: Mapping[str, Any] = field(default_factory=dict)
+    model: OnlineRegressor | None = None
+
+    @classmethod
+    def of(
+        cls,
+        y: Array,
+        said: Said,
+        *,
+        level: float,
+        before: int = 0,
+        tuning: bool = False,
+        odd: NDArray[np.bool_] | None = None,
+        keys: Mapping[str, Any] | None = None,
+        model: OnlineRegressor | None = None,
+    ) -> Rows:
+        """Compute what is written and scored; NaN where either target or prediction is missing."""
+        p, odd = said.predictions, np.zeros(len(y), dtype=bool) if odd is None else odd
+        scored = ~(np.isnan(y) | np.isnan(p.mean)) & said.known & (not tuning)
+        columns = (y, p.mean, p.std, *p.interval(level), p.log_density(y), p.pit(y), said.size, scored, odd)
+        return cls(*columns, p, before, tuning, keys or {}, model)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """Return rows that follow each other as one."""
+        if len(parts) == 1:
+            return parts[0]
+        first, last = parts[0], parts[-1]
+        names = [field.name for field in fields(cls)][: -len(("predictions", "before", "tuning", "keys", "model"))]
+        return cls(
+            **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names},
+            predictions=Predictions.joined([part.predictions for part in parts]),
+            before=first.before,
+            tuning=first.tuning,
+            keys={name: list(chain(*(part.keys[name] for part in parts))) for name in first.keys},
+            model=last.model,
+        )
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @cached_property
+    def z(self) -> Array:
+        """How far out y is, in standard deviations."""
+        return self.predictions.z(self.y)
+
+    @cached_property
+    def tail(self) -> Array:
+        """The two-sided tail probability of y."""
+        return self.predictions.tail(self.y)
+
+
+class Observer(WithFields):
+    """Watches a run: `add` takes its rows in order, and a checkpoint keeps the fields."""
+
+    def add(self, rows: Rows) -> Any:
+        raise NotImplementedError
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as plain values; null for NaN."""
+        return {name: _plain(value) for name, value in self.dump().items()}
+
+    def from_json(self, entry: Any) -> None:
+        """Go on from an entry of a file, or raise a ModelFileError and change nothing."""
+        known = _known(self)
+        try:
+            if not isinstance(entry, dict):
+                raise ValueError("it must be an object")
+            self.load({name: _array(name, value, known.get(name)) for name, value in entry.items()})
+        except (ValueError, OverflowError) as error:
+            name = type(self).__name__.lower()
+            raise ModelFileError(f"the stream's entry is not valid: {name}: {error}") from None
+
+
+@dataclass(frozen=True)
+class _Gaps(Field):
+    def checked(self, name: str, value: Any, shape: tuple[int, ...], least: Any, most: Any) -> Any:
+        super().checked(name, np.nan_to_num(value, nan=0.0, posinf=np.inf, neginf=-np.inf), shape, least, most)
+        return value
+
+
+@dataclass(frozen=True)
+class _Texts(Field):
+    def copied(self, value: Any) -> Any:
+        return list(value)
+
+    def checked(self, name: str, value: Any, shape: tuple[int, ...], least: Any, most: Any) -> Any:
+        if not isinstance(value, list) or not all(isinstance(text, str) for text in value) or len(value) > most:
+            raise ValueError(f"{name} must be a list of at most {most} texts.")
+        return value
+
+
+def array_with_gaps(*shape: int | str) -> Field:
+    """An array of finite numbers, NaN where one is missing."""
+    return _Gaps("array", shape)
+
+
+def texts(most: int) -> Field:
+    """A list of at most so many texts."""
+    return _Texts("text", most=most)
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, np.ndarray):
+        return value
+    return (np.where(np.isnan(value), None, value) if value.dtype.kind == "f" else value).tolist()  # type: ignore[call-overload]
+
+
+def _known(observer: WithFields, prefix: str = "") -> Fields:
+    """Return all fields by their names in a dump, those of parts included."""
+    known: dict[str, Field] = {}
+    for name, one in observer.fields.items():
+        inside = _known(observer.children()[name], f"{prefix}{name}.") if one.kind == "learner" else {}
+        known |= inside or {prefix + name: one}
+    return known
+
+
+def _array(name: str, value: Any, field: Field | None) -> Any:
+    """Return a list as the array that a field asks for; other values as they are."""
+    if field is None or not field.is_array:
+        return value
+    cells = np.array(value, dtype=object)  # in which lists of different lengths stay lists, and are no numbers
+    allowed = {int} if field.dtype is np.int64 else {int, float, type(None)}
+    if not isinstance(value, list) or not {type(cell) for cell in cells.flat} <= allowed:
+        raise ValueError(f"{name} must be a list of numbers")
+    found = cells.astype(field.dtype)
+    return found.reshape((0,) * len(field.shape)) if value == [] else found
