@@ -61,7 +61,7 @@ def test_stream(traces):
     drawn = plots.stream(y, named["KRLST"], rows=slice(50, 100))
     assert np.array_equal(drawn.data.get_ydata(), y[50:100])
     assert np.array_equal(drawn.mean.get_xdata(), np.arange(50, 100))
-    with pytest.raises(ValueError, match="one value for each row"):
+    with pytest.raises(ValueError, match="one value per row"):
         plots.stream(y[:10], named["KRLST"])
 
 

@@ -62,7 +62,7 @@ def test_parameters_that_are_passed_by_name(call, rule):
 
 
 def test_a_class_where_a_model_is_meant():
-    with pytest.raises(TypeError, match=r"got the class KRLST\. Make one: KRLST\(\)"):
+    with pytest.raises(TypeError, match=r"got the class KRLST\. Pass KRLST\(\)"):
         ogp.run(ogp.KRLST, X, Y)
 
 

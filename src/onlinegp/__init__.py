@@ -1,6 +1,8 @@
-"""onlinegp: regression on streams with honest uncertainty.
+"""onlinegp: online regression with honest uncertainty.
 
-Every online kernel regressor is an online Gaussian process with a particular assumption about its posterior covariance.
+Models learn one row at a time and predict a distribution. They range from kernel least mean squares filters to online
+Gaussian processes, and all of them are online Gaussian processes with different assumptions about the posterior
+covariance. Start with `Auto`, or with `KRLST` and `run`.
 """
 
 from importlib import import_module

@@ -1,28 +1,28 @@
-"""Changes that no single row shows: sums of evidence that predictions are off, or that their spread is wrong."""
+"""Detect biased predictions and wrong spreads, which only show over many rows, by cumulative sums."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from math import log
 
-SHIFT = 1.0  # standard deviations that the mean may be off: what is looked for
-RATIO = 1.5  # by which the errors may be larger or smaller than predicted
-FAR = 3.0  # standard deviations beyond which a row counts no more: one outlier is no change
+SHIFT = 1.0  # the bias to detect, in standard deviations
+RATIO = 1.5  # the ratio of actual to predicted spread to detect, or its inverse
+FAR = 3.0  # |z| is limited to this, so that a single outlier is not a change
 
-# A row with z ~ N(0, 1), if all is well, against z ~ N(+-SHIFT, 1) or N(0, RATIO^(+-2)).
+# Each tests z ~ N(0, 1) against z ~ N(+-SHIFT, 1) or N(0, RATIO^(+-2)).
 KINDS = ("above", "below", "wide", "narrow")
 
 
 class Cusum:
-    """Page's cumulative sums of log-likelihood ratios, one for each way in which predictions may go wrong.
+    """Page's cumulative sums of log-likelihood ratios, one for each kind of change.
 
     ::
 
-        S <- max(0, S + log p1(z) / p0(z)),    an alarm where S >= log(4 / rate), and S <- 0
+        S <- max(0, S + log p1(z) / p0(z)),    alarm if S >= log(4 / rate), then S <- 0
 
-    p0 is N(0, 1), and p1 one of four: z is on average above or below 0, or its spread wide or narrow. By Lorden's
-    inequality a sum alarms by mistake at most once in 4 / rate rows on average, so the four together at most once in
-    1 / rate. A z beyond 3 counts as 3, which keeps that bound, as it takes evidence away.
+    p0 is N(0, 1). There are four p1: z is above or below 0 on average, or its spread is wide or narrow. By Lorden's
+    inequality each sum raises at most one false alarm in 4 / rate rows on average, so the four together at most one in
+    1 / rate rows. A z beyond 3 counts as 3. The bound still holds, because this only reduces the evidence.
 
     E. S. Page, "Continuous inspection schemes", Biometrika, 1954; G. Lorden, "Procedures for reacting to a change in
     distribution", Annals of Mathematical Statistics, 1971.
@@ -30,11 +30,11 @@ class Cusum:
     Parameters
     ----------
     rate : float
-        False alarms per row, at most.
+        The largest rate of false alarms per row.
 
     Attributes
     ----------
-    sums : list of four floats, of above, below, wide and narrow
+    sums : list of four floats, for above, below, wide and narrow
     """
 
     def __init__(self, rate: float) -> None:
@@ -42,9 +42,9 @@ class Cusum:
         self.sums = [0.0] * len(KINDS)
 
     def add(self, z: Iterable[float]) -> list[tuple[int, str]]:
-        """Take rows, and return the alarms: which row, and the kind of the change. A row whose z is NaN is passed over.
+        """Add rows and return the alarms: the row and the kind of change. Rows with z = NaN are skipped.
 
-        Row by row, so that blocks of any size give the same bits.
+        Rows are added one by one, so that blocks of any size give the same bits.
         """
         # log N(z | d, 1) / N(z | 0, 1)   = d z - d^2 / 2
         # log N(z | 0, r^2) / N(z | 0, 1) = z^2 (1 - 1 / r^2) / 2 - log r

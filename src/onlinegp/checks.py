@@ -1,7 +1,7 @@
-"""Checks at the border: each returns its value, or says what is wrong and how to correct it.
+"""Check arguments. Each function returns the checked value, or raises an error that says how to correct it.
 
 An error names the argument, the value, the rule and the remedy. Scalars are passed by keyword, so that the
-name in the message is the name the caller wrote::
+message uses the caller's name for the argument::
 
     step = positive(step=0.5)
 """
@@ -24,7 +24,7 @@ def _number(name: str, value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise ValueError(f"{name} must be a number that a double can hold, got one of more than 300 digits.") from None
+        raise ValueError(f"{name} must fit into a double, got a number with more than 300 digits.") from None
 
 
 def _only(arguments: dict[str, Any]) -> tuple[str, Any]:
@@ -33,7 +33,7 @@ def _only(arguments: dict[str, Any]) -> tuple[str, Any]:
 
 
 def positive(remedy: str = "", **argument: Any) -> float:
-    """Return the one keyword argument as a float if it is finite and greater than zero."""
+    """Return the keyword argument as a float if it is finite and greater than zero."""
     name, value = _only(argument)
     number = _number(name, value)
     if not (0.0 < number < np.inf):
@@ -42,7 +42,7 @@ def positive(remedy: str = "", **argument: Any) -> float:
 
 
 def non_negative(remedy: str = "", **argument: Any) -> float:
-    """Return the one keyword argument as a float if it is finite and at least zero."""
+    """Return the keyword argument as a float if it is finite and at least zero."""
     name, value = _only(argument)
     number = _number(name, value)
     if not (0.0 <= number < np.inf):
@@ -52,7 +52,7 @@ def non_negative(remedy: str = "", **argument: Any) -> float:
 
 
 def finite(remedy: str = "", **argument: Any) -> float:
-    """Return the one keyword argument as a float if it is finite."""
+    """Return the keyword argument as a float if it is finite."""
     name, value = _only(argument)
     number = _number(name, value)
     if not np.isfinite(number):
@@ -61,7 +61,7 @@ def finite(remedy: str = "", **argument: Any) -> float:
 
 
 def fraction(remedy: str = "", **argument: Any) -> float:
-    """Return the one keyword argument as a float if it lies in (0, 1]."""
+    """Return the keyword argument as a float if it is in (0, 1]."""
     name, value = _only(argument)
     number = _number(name, value)
     if not (0.0 < number <= 1.0):
@@ -71,7 +71,7 @@ def fraction(remedy: str = "", **argument: Any) -> float:
 
 
 def probability(remedy: str = "", **argument: Any) -> float:
-    """Return the one keyword argument as a float if it lies in (0, 1)."""
+    """Return the keyword argument as a float if it is in (0, 1)."""
     name, value = _only(argument)
     number = _number(name, value)
     if not (0.0 < number < 1.0):
@@ -80,7 +80,7 @@ def probability(remedy: str = "", **argument: Any) -> float:
 
 
 def count(remedy: str = "", least: int = 1, **argument: Any) -> int:
-    """Return the one keyword argument as an int if it is a whole number, and not less than the least."""
+    """Return the keyword argument as an int if it is a whole number of at least `least`."""
     name, value = _only(argument)
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be a whole number, got {value!r}. {remedy}".rstrip())
@@ -90,7 +90,7 @@ def count(remedy: str = "", least: int = 1, **argument: Any) -> int:
 
 
 def seed_of(**argument: Any) -> int:
-    """Return the one keyword argument as an int if it is a whole number of at least zero, as a seed must be."""
+    """Return the keyword argument as an int if it is a valid seed: a whole number of at least zero."""
     name, value = _only(argument)
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
         raise ValueError(f"{name} must be a whole number of at least 0, got {value!r}.")
@@ -98,7 +98,7 @@ def seed_of(**argument: Any) -> int:
 
 
 def choice(options: tuple[str, ...], **argument: Any) -> str:
-    """Return the one keyword argument if it is one of the options."""
+    """Return the keyword argument if it is one of the options."""
     name, value = _only(argument)
     if value not in options:
         names = ", ".join(repr(option) for option in options)
@@ -110,7 +110,7 @@ LARGEST = 1e150  # the square of anything larger overflows a double
 
 
 def check_X(X: ArrayLike, *, width: int | None = None, owner: str = "the model", name: str = "X") -> Array:
-    """Return `X` as an (n, d) array of finite float64, C-ordered, with at least one row; d = 0 only if width = 0."""
+    """Return `X` as an (n, d) array of finite float64, C-ordered, with at least one row. d = 0 only if width = 0."""
     array = _as_floats(X, name)
     if array.ndim != 2:
         raise ValueError(
@@ -143,7 +143,7 @@ def check_Xy(X: ArrayLike, y: ArrayLike, *, width: int | None = None, owner: str
 
 
 def no_features(y: Any) -> Array:
-    """Return the X of a series without features, for a row of each of y: (n, 0)."""
+    """Return an X without features, with one row per row of y: (n, 0)."""
     shape = np.shape(y)
     return np.empty((shape[0] if shape else 1, 0))
 
@@ -164,7 +164,7 @@ def check_x(x: ArrayLike, *, width: int | None = None, name: str = "x") -> Array
             f"Pass one row, such as {name}[0], or use partial_fit and predict, which take many."
         )
     if array.size == 0:
-        raise ValueError(f"{name} must have at least one feature, got an empty one.")
+        raise ValueError(f"{name} must have at least one feature, got an empty array.")
     if width is not None and array.size != width:
         raise ValueError(
             f"{name} has {array.size} features, but the model was trained with {width}. "
@@ -174,10 +174,10 @@ def check_x(x: ArrayLike, *, width: int | None = None, name: str = "x") -> Array
 
 
 def _as_floats(values: ArrayLike, name: str) -> Array:
-    if type(values) is np.ndarray and values.dtype == np.float64:  # as it mostly is: what follows would change nothing
+    if type(values) is np.ndarray and values.dtype == np.float64:  # the usual case needs no conversion
         return np.ascontiguousarray(values) if values.ndim else values
     if hasattr(values, "toarray"):  # scipy.sparse, recognized without importing it
-        raise TypeError(f"{name} is a sparse matrix, and dense data is required. Pass {name}.toarray().")
+        raise TypeError(f"{name} is a sparse matrix, but dense data is required. Pass {name}.toarray().")
     _refuse_masked(values, name)
     try:
         array = np.asarray(values)
@@ -185,7 +185,7 @@ def _as_floats(values: ArrayLike, name: str) -> Array:
         raise ValueError(f"{name} must be a rectangular array of numbers: {error}") from None
     if array.dtype.kind == "c":
         raise ValueError(
-            f"Complex data not supported: {name} has dtype {array.dtype}. Pass real and imaginary parts apart."
+            f"Complex data not supported: {name} has dtype {array.dtype}. Pass real and imaginary parts separately."
         )
     if array.dtype.kind in "mM":
         raise TypeError(
@@ -194,13 +194,13 @@ def _as_floats(values: ArrayLike, name: str) -> Array:
         )
     if array.dtype.kind not in "fiub":
         array = _numbers_from(array, name)
-    with np.errstate(over="ignore"):  # of a long double: it becomes infinity, which is refused by its place
+    with np.errstate(over="ignore"):  # a long double may overflow to infinity, which is refused later
         floats = np.asarray(array, dtype=np.float64)
-    return np.ascontiguousarray(floats) if floats.ndim else floats  # which would make a number a row
+    return np.ascontiguousarray(floats) if floats.ndim else floats  # ascontiguousarray would turn () into (1,)
 
 
 def _refuse_masked(values: Any, name: str) -> None:
-    """Refuse a masked array, and a list of some, where a value is masked: NumPy would take what lies under the mask."""
+    """Refuse masked values in an array or in a list of arrays: NumPy would use the values under the mask."""
     if isinstance(values, (list, tuple)):
         for i, row in enumerate(values):
             if isinstance(row, np.ma.MaskedArray):
@@ -209,20 +209,20 @@ def _refuse_masked(values: Any, name: str) -> None:
         where = np.argwhere(np.ma.getmaskarray(values))[0].tolist()
         place = f" at {where}" if where else ""
         raise ValueError(
-            f"{name} has a masked value{place}, and every value must be there. Drop its row, or fill it in: "
+            f"{name} has a masked value{place}, but no value may be missing. Drop its row, or fill it: "
             f"{name}.filled(value)."
         )
 
 
 def _numbers_from(array: NDArray[Any], name: str) -> Array:
-    """Objects that hold numbers become numbers; text and everything else is refused by value."""
+    """Convert objects that hold numbers. Raise an error that shows the value for text and anything else."""
     for value in array.ravel().tolist():
         if isinstance(value, (str, bytes)):
             raise ValueError(f"{name} must hold numbers, got the text {value!r}. Convert it, or leave that column out.")
-        if not isinstance(value, (numbers.Real, np.bool_)):  # in words that scikit-learn's checks look for
+        if not isinstance(value, (numbers.Real, np.bool_)):  # the words are those that scikit-learn looks for
             raise TypeError(
                 f"{name} must hold numbers, got {value!r} ({type(value).__name__}): an argument must be free of strings"
-                f" and of whatever is not a number. Convert it, or leave that column out."
+                f" and of other values that are not numbers. Convert it, or leave that column out."
             )
     floats = np.empty(array.shape)
     for where, value in np.ndenumerate(array):
@@ -230,7 +230,7 @@ def _numbers_from(array: NDArray[Any], name: str) -> Array:
             floats[where] = float(value)
         except OverflowError:
             raise ValueError(
-                f"{name} contains a number ({type(value).__name__}) of more than 300 digits at {list(where)}. "
+                f"{name} contains a number ({type(value).__name__}) with more than 300 digits at {list(where)}. "
                 f"Every value must be below 1e150 in magnitude; drop or rescale it."
             ) from None
     return floats

@@ -1,4 +1,4 @@
-"""Predict, then learn: the honest way to score an online model."""
+"""Run a model along a stream: predict each row, then learn it. This scores a model on data it has not seen."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from onlinegp import frames
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.trace import Trace
 
-FIRST_ROWS = 100  # that an unfitted step of a pipeline is fitted on
+FIRST_ROWS = 100  # the rows that an unfitted step of a pipeline is fitted on
 
 
 def run(model: Any, X: ArrayLike, y: ArrayLike, *, progress: bool | None = None) -> Trace:
-    """Predict each row of X, then learn it with its y, and return what was predicted.
+    """Predict each row of X, then learn it with its y, and return the predictions.
 
     Parameters
     ----------
     model : estimator, or scikit-learn pipeline whose last step is one
-        It goes on from where it is, and has learned all rows afterwards. Steps of a pipeline that are not fitted yet
-        are fitted on the first 100 rows of X.
+        It continues from its current state and learns all rows. Steps of a pipeline that are not fitted yet are fitted
+        on the first 100 rows of X.
     X : array-like or data frame of shape (n, d)
     y : array-like, series or data frame of shape (n,) or (n, outputs)
     progress : bool, optional
-        Whether to draw a progress bar; if None, on a terminal, for what takes longer than a second.
+        Whether to show a progress bar. None shows it on a terminal if the run takes longer than a second.
 
     Returns
     -------
@@ -33,11 +33,11 @@ def run(model: Any, X: ArrayLike, y: ArrayLike, *, progress: bool | None = None)
     if isinstance(model, OnlineRegressor):
         return model.run(X, y, progress=progress)
     if isinstance(model, type):
-        raise TypeError(f"model must be an estimator, got the class {model.__name__}. Make one: {model.__name__}().")
+        raise TypeError(f"model must be an estimator, got the class {model.__name__}. Pass {model.__name__}().")
     last = model.steps[-1][1] if hasattr(model, "steps") and len(model.steps) else None
     if not isinstance(last, OnlineRegressor):
         raise TypeError(
-            f"model must be an estimator of onlinegp, or a pipeline whose last step is one, got {model!r}. "
+            f"model must be an onlinegp estimator, or a pipeline whose last step is one, got {model!r}. "
             f"Try onlinegp.KRLST()."
         )
     for _, step in model.steps[:-1]:

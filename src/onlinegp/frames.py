@@ -1,6 +1,6 @@
-"""Data frames in, the caller's own kind out: pandas, Polars, Arrow, and what else narwhals reads.
+"""Read data frames (pandas, Polars, Arrow and others that narwhals supports), and build frames of the same kind.
 
-Narwhals is imported only when something that looks like a frame or a series comes in.
+Narwhals is imported only when an argument looks like a frame or a series.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ KINDS = ("pandas", "polars", "pyarrow")
 
 @dataclass(frozen=True)
 class Origin:
-    """Where rows came from: the kind of frame, and the index that pandas gave them."""
+    """The kind of frame that rows came from, and their pandas index."""
 
     kind: str
     index: Any = None
 
 
 def is_frame(X: Any) -> bool:
-    """Say whether X has named columns: from its type, so at no cost, and without importing anything."""
+    """Return whether X has named columns. This looks at the type only, so it is cheap and imports nothing."""
     return hasattr(type(X), "columns") or hasattr(type(X), "column_names")
 
 
@@ -34,20 +34,20 @@ def is_series(y: Any) -> bool:
 
 
 def read(X: Any, expected: Sequence[str] | None = None, *, owner: str = "the model") -> tuple[Any, Array | None]:
-    """Return the values of a frame, (n, d), and the names of its columns; anything else as it is, without names.
+    """Return the values of a frame, (n, d), and the names of its columns. Return anything else unchanged, with None.
 
     Parameters
     ----------
     X : frame or array-like
     expected : sequence of str, optional
-        The columns that the model was trained with. They are taken by name, in whatever order they come.
+        The columns that the model was trained with. They are selected by name, in any order.
     owner : str
-        Who expects them, for the error.
+        The name of the model, for error messages.
 
     Returns
     -------
     values : array of shape (n, d), or X
-    names : array of str, or None where the columns have no names (of text)
+    names : array of str, or None if the column names are not strings
     """
     if not is_frame(X):
         return X, None
@@ -66,7 +66,7 @@ def narwhal(X: Any) -> Any:
 
 
 def target(y: Any) -> Any:
-    """Return a series as (n,) and a frame of outputs as (n, p); anything else as it is."""
+    """Return a series as (n,), a frame of outputs as (n, p), and anything else unchanged."""
     if is_frame(y):
         return read(y)[0]
     if is_series(y) and not isinstance(y, np.generic):
@@ -75,7 +75,7 @@ def target(y: Any) -> Any:
 
 
 def floats(series: Any, name: str) -> Array:
-    """Return a column as finite float64, or say which value of which column is not."""
+    """Return a column as finite float64, or raise an error that names the column and the value."""
     nw = _narwhals()
     if series.dtype == nw.Object:
         values = np.array([_number(value, name) for value in series.to_list()], dtype=np.float64)
@@ -96,7 +96,7 @@ def floats(series: Any, name: str) -> Array:
 
 
 def origin(X: Any) -> Origin | None:
-    """Return where X came from, if it is a frame."""
+    """Return the origin of X if it is a frame, else None."""
     if not is_frame(X):
         return None
     kind = str(_narwhals().from_native(X, eager_only=True).implementation.value)
@@ -104,7 +104,7 @@ def origin(X: Any) -> Origin | None:
 
 
 def build(columns: dict[str, Any], where: Origin) -> Any:
-    """Return columns as a frame of the kind, and with the index, of the one that they belong to."""
+    """Build a frame of the same kind, and with the same index, as the original frame."""
     if where.kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {where.kind!r}.")
     frame = _narwhals().from_dict(columns, backend=where.kind).to_native()
@@ -120,7 +120,7 @@ def _number(value: Any, name: str) -> float:
         )
     try:
         return float(value)
-    except (TypeError, ValueError):  # None and its kin
+    except (TypeError, ValueError):  # None and similar values
         return np.nan
 
 
@@ -129,7 +129,7 @@ def _names(columns: Sequence[Any]) -> Array | None:
     text = [isinstance(name, str) for name in columns]
     if any(text) and not all(text):
         odd = columns[text.index(False)]
-        raise TypeError(f"the columns of X must all be named by strings, or none of them, got {odd!r}. Rename it.")
+        raise TypeError(f"the column names of X must all be strings, or none of them, got {odd!r}. Rename it.")
     return np.asarray(columns, dtype=object) if columns and all(text) else None
 
 
@@ -137,10 +137,10 @@ def _same_columns(expected: list[str], names: list[str], owner: str) -> None:
     missing = [name for name in expected if name not in names]
     unknown = [name for name in names if name not in expected]
     if missing or unknown:
-        said = [f"lacks {', '.join(map(repr, missing))}"] if missing else []
-        said += [f"has {', '.join(map(repr, unknown))} too, unseen in training"] if unknown else []
+        faults = [f"lacks {', '.join(map(repr, missing))}"] if missing else []
+        faults += [f"has {', '.join(map(repr, unknown))} too, unseen in training"] if unknown else []
         raise ValueError(
-            f"the columns of X should match those that {owner} was trained with: X {' and '.join(said)}. "
+            f"the columns of X should match those that {owner} was trained with: X {' and '.join(faults)}. "
             f"Pass {', '.join(map(repr, expected))}, in any order."
         )
 
@@ -156,7 +156,7 @@ def _narwhals() -> Any:
         import narwhals
     except ImportError:
         raise ImportError(
-            "data frames are read through narwhals, which is not installed. "
+            "data frames require narwhals, which is not installed. "
             "Install it with `pip install 'onlinegp[frames]'`, or pass X.to_numpy()."
         ) from None
     return narwhals

@@ -1,4 +1,4 @@
-"""Past values as inputs, in the one order that the whole library has: the newest first."""
+"""Windows of past values as inputs. The newest value is first, everywhere in this library."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from onlinegp.checks import Array
 
 
 def windows(values: Array, width: int) -> Array:
-    """Return every run of `width` rows of a series (n,) or of several (n, p) as one row, newest first.
+    """Return every window of `width` rows of a series (n,) or of several series (n, p) as one row, newest first.
 
     The result is (n - width + 1, p width): all values of the first series, then those of the second, ...
     """

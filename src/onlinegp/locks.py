@@ -1,4 +1,4 @@
-"""One thread at a time on a model or a fleet; the others wait."""
+"""A lock that lets one thread at a time use a model or a fleet."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Self
 
 
 class ModelLock:
-    """A lock that its own thread may take again, and that knows its process.
+    """A reentrant lock that detects forks.
 
-    A child that is forked in the middle of another thread's call has the lock, but not the thread that would release
-    it: there the model may be half changed, and using it is refused.
+    If a process is forked while another thread holds the lock, the child inherits the lock but not the thread that
+    would release it. The model may be half changed there, so the child may not use it.
     """
 
     def __init__(self) -> None:
@@ -24,8 +24,8 @@ class ModelLock:
             self._process = os.getpid()
         else:
             raise RuntimeError(
-                "the model cannot be used in this process: it was forked while another thread was in the middle of a "
-                "call on the model. Fork between calls, or give the process a copy (to_bytes, pickle)."
+                "the model cannot be used in this process, which was forked while another thread was using the "
+                "model. Fork between calls, or give the process a copy (to_bytes, pickle)."
             )
         return self
 

@@ -1,7 +1,7 @@
-"""How good a prediction is: of the mean, and of the whole Gaussian predictive distribution.
+"""Metrics for predicted means and for Gaussian predictive distributions.
 
-Everywhere `y` is the observed value, `mean` the predicted one, and `std` the standard deviation of *y*, noise
-included, as ``predict(X, return_std=True)`` gives it.
+In all functions `y` is the observed value, `mean` the predicted value, and `std` the predicted standard deviation of
+*y*, noise included, as returned by ``predict(X, return_std=True)``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def rmse(y: ArrayLike, mean: ArrayLike) -> float:
 
 
 def nmse(y: ArrayLike, mean: ArrayLike) -> float:
-    """Mean squared error over the variance of y: 1 for predicting the average, 0 for no error."""
+    """Mean squared error divided by the variance of y: 1 if you predict the average, 0 for no error."""
     error, variance = mse(y, mean), float(np.var(np.asarray(y, dtype=np.float64)))
     if variance == 0.0:
         raise ValueError("y must vary, got a constant: its variance is 0. Use mse instead.")
@@ -34,7 +34,7 @@ def nmse(y: ArrayLike, mean: ArrayLike) -> float:
 
 
 def to_db(ratio: ArrayLike) -> Array:
-    """Decibels of a ratio of powers, 10 log10(ratio); zero gives minus infinity."""
+    """Convert a ratio of powers to decibels, 10 log10(ratio). Zero gives minus infinity."""
     ratio = np.asarray(ratio, dtype=np.float64)
     if np.any(ratio < 0.0):
         raise ValueError(f"ratio must be zero or more, got {ratio.min()}. Pass a squared error, such as mse.")
@@ -49,18 +49,18 @@ def log_density(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
 
         log N(y | mean, std^2) = -((y - mean) / std)^2 / 2 - log(std) - log(2 pi) / 2
 
-    Where std is zero the density is a point mass: plus infinity at y = mean, minus infinity elsewhere.
+    If std is zero, the distribution is a point mass: plus infinity at y = mean, minus infinity elsewhere.
     """
     return _gaussian(y, mean, std).log_density(y)
 
 
 def interval(mean: ArrayLike, std: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
-    """Lower and upper end of the central interval that holds y with probability `level`."""
+    """Lower and upper end of the central interval that contains y with probability `level`."""
     return Gaussian(np.asarray(mean, dtype=np.float64), _non_negative(std)).interval(level)
 
 
 def coverage(y: ArrayLike, mean: ArrayLike, std: ArrayLike, level: float = 0.95) -> float:
-    """Share of y inside the central interval of probability `level`; `level` itself if calibrated."""
+    """Share of y inside the central interval of probability `level`. It equals `level` if calibrated."""
     y = np.asarray(y, dtype=np.float64)
     lower, upper = _gaussian(y, mean, std).interval(level)
     return float(np.mean((lower <= y) & (y <= upper)))
@@ -77,22 +77,22 @@ def tail(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
 
 
 def drifts(z: ArrayLike, rate: float = 1e-4) -> list[tuple[int, str]]:
-    """Find changes along a stream that no single row shows: runs of misses, and a calibration that drifts.
+    """Detect changes along a stream that only show over many rows: biased predictions, or a wrong spread.
 
-    See :class:`onlinegp.change_detection.Cusum` for the test, a cumulative sum for each kind of change.
+    See :class:`onlinegp.change_detection.Cusum` for the test, which keeps a cumulative sum for each kind of change.
 
     Parameters
     ----------
     z : array-like of shape (n,)
-        What should be N(0, 1), such as `Trace.z`, or (y - mean) / std.
+        Values that are N(0, 1) if the predictions are right, such as `Trace.z`, or (y - mean) / std.
     rate : float
-        False alarms per row, at most.
+        The largest rate of false alarms per row.
 
     Returns
     -------
     list of (int, str)
-        Each alarm: the row, and "above" (y runs above its predictions), "below", "wide" (errors are larger than
-        predicted) or "narrow". After an alarm its sum starts anew, so a change that lasts is reported again.
+        The alarms: each is a row and "above" (y is above its predictions), "below", "wide" (errors are larger than
+        predicted) or "narrow". After an alarm the sum restarts at zero, so a lasting change is reported again.
     """
     z = np.asarray(z, dtype=np.float64)
     if z.ndim != 1:
@@ -102,7 +102,7 @@ def drifts(z: ArrayLike, rate: float = 1e-4) -> list[tuple[int, str]]:
 
 def _pair(y: ArrayLike, mean: ArrayLike) -> tuple[Array, Array]:
     y, mean = np.asarray(y, dtype=np.float64), np.asarray(mean, dtype=np.float64)
-    if y.shape != mean.shape:  # (n,) against (n, 1) would broadcast to (n, n) without a word
+    if y.shape != mean.shape:  # (n,) and (n, 1) would silently broadcast to (n, n)
         raise ValueError(f"y and mean must have the same shape, got {y.shape} and {mean.shape}. Reshape one.")
     if y.size == 0:
         raise ValueError(f"y must have at least one sample, got shape {y.shape}.")
@@ -110,7 +110,7 @@ def _pair(y: ArrayLike, mean: ArrayLike) -> tuple[Array, Array]:
 
 
 def _gaussian(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Gaussian:
-    """Return normal predictions, once their shapes were compared with that of y."""
+    """Return normal predictions after checking their shapes against y."""
     y, mean = _pair(y, mean)
     std = _non_negative(std)
     if std.ndim and std.shape != y.shape:

@@ -1,4 +1,4 @@
-"""One large set of data on several processes: models whose posterior adds up, merged."""
+"""Fit one model to a large data set on several processes, for models that can be merged."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ Model = TypeVar("Model", bound=AdditiveRegressor)
 def fit_parallel(
     model: Model, X: ArrayLike, y: ArrayLike, *, n_jobs: int | None = None, parts: int | None = None
 ) -> Model:
-    """Return a copy of the model that has learned all rows: each part of them in a process, then merged.
+    """Return a copy of the model that has learned all rows. Processes learn parts of the rows, which are then merged.
 
-    With joblib installed its backend runs the parts, which may be another one than processes here
-    (``joblib.parallel_config``); without it, processes do.
+    If joblib is installed, its backend runs the parts. ``joblib.parallel_config`` can choose another backend than
+    local processes.
 
     Parameters
     ----------
     model : estimator
-        One that can be merged: LinearRLS, RandomFeatureGP.
+        A model that can be merged: LinearRLS, RandomFeatureGP.
     X, y : array-like of shape (n, d), and (n,) or (n, outputs)
     n_jobs : int, optional
-        The number of processes; the cores if None.
+        The number of processes; the number of cores if None.
     parts : int, optional
-        Into how many parts the rows are split; `n_jobs` if None. The result depends on it by rounding only.
+        The number of parts; `n_jobs` if None. It changes the result by rounding errors only.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""Pictures of a filter at work. Each function takes `ax`, draws on it and returns what it drew.
+"""Plots of models and their predictions. Each function draws on `ax` and returns the matplotlib objects.
 
 >>> from onlinegp import plots
 >>> plots.fit(model, X, y)  # doctest: +SKIP
 
-Without `ax` a new figure is made. Colors are those of Okabe and Ito, which everybody can tell apart. Needs matplotlib,
-which is imported when a function is called.
+Without `ax`, a function makes a new figure. The colors are those of Okabe and Ito, which suit color-blind readers.
+The functions need matplotlib, which is imported when a function is called.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ STYLES = ("-", "--", "-.", ":")  # when the colors are used up
 
 
 class Band(NamedTuple):
-    """What `fit` and `stream` draw; None for what was not asked for."""
+    """The matplotlib objects that `fit`, `stream` and `forecast` draw; None for those that are not drawn."""
 
     interval: Artist
     mean: Line2D
@@ -57,7 +57,7 @@ def fit(
     level: float = 0.95,
     ax: Axes | None = None,
 ) -> Band:
-    """Draw the mean of a model of one input and the interval of y around it, with data and centers.
+    """Draw the mean and the interval of y of a model with one input, with data and centers.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def fit(
     X, y : array-like or data frame and series, optional
         Data to show.
     grid : array-like of shape (n,), optional
-        Where to predict; by default the range of data and centers, and a quarter more on both sides.
+        Where to predict. The default is the range of data and centers, extended by a quarter on both sides.
     level : float
         The probability of the interval.
     ax : Axes, optional
@@ -78,7 +78,7 @@ def fit(
     """
     centers = getattr(model, "centers_", getattr(model, "X_train_", None))
     if centers is None or np.shape(centers)[1] != 1:
-        raise ValueError("fit draws models of one input. Use stream to show predictions along time.")
+        raise ValueError("fit draws models with one input. Use stream to show predictions over time.")
     known = None
     if X is not None and y is not None:
         known = check_Xy(frames.read(X)[0], frames.target(y))
@@ -110,7 +110,7 @@ def stream(
     y : array-like of shape (n,)
         The observed values.
     trace : Trace
-        What `run` predicted, of one output.
+        The result of `run`, with one output.
     rows : slice, optional
         The part to show; the last 200 rows if None.
     level : float
@@ -137,8 +137,8 @@ def learning_curves(
     window: int = 50,
     ax: Axes | None = None,
 ) -> list[Line2D]:
-    """Draw the squared error along a stream in dB, as a trailing mean of `window` samples, one curve per trace."""
-    window = count("50 smooths well; 1 smooths nothing.", window=window)
+    """Draw the squared error along a stream in dB, as a trailing mean over `window` samples, one curve per trace."""
+    window = count("Use 50 for smooth curves, 1 for no smoothing.", window=window)
     ax = _axes(ax, "sample", f"squared error [dB], mean of {window}")
 
     def curve(trace: Trace) -> Array:
@@ -153,9 +153,9 @@ def calibration(
     *,
     ax: Axes | None = None,
 ) -> list[Line2D]:
-    """Draw how often y was inside its intervals against how often it should have been, one curve per trace.
+    """Draw how often y was inside its intervals against how often it should be, one curve per trace.
 
-    On the diagonal the intervals are right; above it they are too wide, below it too narrow.
+    On the diagonal the intervals are right. Above it they are too wide, below it too narrow.
     """
     levels = np.linspace(0.01, 0.99, 50)
     ax = _axes(ax, "probability of the interval", "share of y inside")
@@ -183,7 +183,7 @@ def dictionary(traces: Trace | Mapping[str, Trace], *, ax: Axes | None = None) -
 
 
 def covariance(model: Any, *, ax: Axes | None = None) -> AxesImage:
-    """Draw the covariance of f at the centers that the model's belief holds or implies, as a matrix.
+    """Draw the model's posterior covariance of f at its centers, as a matrix.
 
     The centers are sorted by their first input. White is zero, blue positive, red negative.
     """
@@ -197,7 +197,7 @@ def covariance(model: Any, *, ax: Axes | None = None) -> AxesImage:
 
 
 def _axes(ax: Axes | None, xlabel: str, ylabel: str) -> Axes:
-    """Return the axes to draw on, a new one if none is given, with labels where there are none."""
+    """Return the axes to draw on, new ones if None, and add missing labels."""
     if ax is None:
         from matplotlib import pyplot
 
@@ -215,7 +215,7 @@ def forecast(y: ArrayLike, ahead: Predictions, *, level: float = 0.95, ax: Axes 
     y : array-like of shape (n,)
         The values before the forecast.
     ahead : Predictions
-        What `Lagged.forecast` returned, of one output.
+        The result of `Lagged.forecast`, with one output.
     level : float
         The probability of the interval.
     ax : Axes, optional
@@ -233,10 +233,10 @@ def forecast(y: ArrayLike, ahead: Predictions, *, level: float = 0.95, ax: Axes 
     return Band(band, line, data)
 
 
-def _band(ax: Axes, x: NDArray[Any], said: Predictions, level: float) -> tuple[Artist, Line2D]:
-    lower, upper = said.interval(level)
+def _band(ax: Axes, x: NDArray[Any], predictions: Predictions, level: float) -> tuple[Artist, Line2D]:
+    lower, upper = predictions.interval(level)
     band = ax.fill_between(x, lower, upper, color=BLUE, alpha=0.18, lw=0, label=f"{100 * level:g}% interval")
-    (line,) = ax.plot(x, said.mean, color=BLUE, lw=1.8, label="mean")
+    (line,) = ax.plot(x, predictions.mean, color=BLUE, lw=1.8, label="mean")
     ax.margins(x=0.01)
     return band, line
 
@@ -276,8 +276,8 @@ def _along(y: ArrayLike, trace: Trace) -> Array:
     y = np.asarray(y, dtype=np.float64)
     if trace.mean.ndim != 1 or y.shape != trace.mean.shape:
         raise ValueError(
-            f"y must have one value for each row of the trace, of shape {trace.mean.shape}, got {y.shape}. "
-            f"Of several outputs, show one: trace.output(0)."
+            f"y must have one value per row of the trace, in the shape {trace.mean.shape}, got {y.shape}. "
+            f"With several outputs, pass one of them: trace.output(0)."
         )
     return y
 

@@ -1,4 +1,4 @@
-"""Processes that work for this one, and never outlive it; and how many threads BLAS may use in this one."""
+"""Worker processes that end with this process, and a limit on the threads of BLAS."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from onlinegp.progress import shown
 
 PR_SET_PDEATHSIG = 1  # of prctl(2)
 Result = TypeVar("Result")
-Jobs = int | Executor | None  # how many, or what runs them; see `in_parallel`
+Jobs = int | Executor | None  # the number of processes, or an executor; see `in_parallel`
 
 
 def in_parallel(
@@ -30,26 +30,28 @@ def in_parallel(
     title: str = "",
     total: int = 0,
 ) -> list[Result]:
-    """Return what a function of a module returns for each task, a tuple of its arguments, in their order.
+    """Call a function for each task, a tuple of arguments, and return the results in the order of the tasks.
 
-    With joblib installed its backend runs them: processes here, or whatever ``joblib.parallel_config`` says. Without
-    it, processes do.
+    If joblib is installed, its backend runs the tasks: local processes, or the backend set by
+    ``joblib.parallel_config``. Otherwise local processes run them.
 
     Parameters
     ----------
-    function, tasks
-        Tasks may come from a generator: joblib takes them as they are needed.
+    function : callable
+        A function of a module, so that it can be pickled.
+    tasks : iterable of tuples
+        They may come from a generator: joblib takes them as they are needed.
     jobs : int or Executor, optional
-        How many run at a time; one: in this process. None: as many as ``joblib.parallel_config`` says, or one per core
-        if it does not say more than one. An executor of ``concurrent.futures`` runs them itself.
+        How many tasks run at a time; 1 runs them in this process. None uses the number in ``joblib.parallel_config``,
+        or one process per core if that number is 1. An executor of ``concurrent.futures`` runs them itself.
     title, total : str, int
-        Of the progress bar: what is done, and how many tasks there are; no bar without a total.
+        The title of the progress bar and the number of tasks. Without a total there is no bar.
     """
     return list(shown(_results(function, tasks, jobs), total, title, show=None if total else False))
 
 
 def _results(function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], jobs: Jobs) -> Iterator[Result]:
-    """Yield what the tasks return, in their order."""
+    """Yield the results of the tasks, in order."""
     if jobs == 1:
         yield from (function(*task) for task in tasks)
         return
@@ -74,7 +76,7 @@ def cores() -> int:
 
 @contextmanager
 def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Yield a pool whose processes end with the block: when their work is done, or at once if the block fails.
+    """Yield a pool whose processes end with the block: after their work, or immediately if the block fails.
 
     They also end if this process is killed. They must not hold anything that has to be closed.
     """
@@ -86,14 +88,14 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
         for child in set(active_children()) - others:
             child.kill()
         if isinstance(error, BrokenProcessPool):
-            raise OSError("a process that worked for this one was killed. Was there enough memory?") from error
+            raise OSError("a worker process was killed. Was there enough memory?") from error
         raise
     finally:
         pool.shutdown(cancel_futures=True)
 
 
 def _settle_in() -> None:
-    """Make a worker end without a word when the user interrupts, and leave warnings to the main process."""
+    """Let a worker end silently when the user interrupts, and show warnings only in the main process."""
     warnings.simplefilter("ignore", UserWarning)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     _die_with_parent()
@@ -101,7 +103,7 @@ def _settle_in() -> None:
 
 
 def _die_with_parent() -> None:
-    """Ask Linux to kill this process when its parent ends: a thread may have to wait for a long call."""
+    """Ask Linux to kill this process when its parent ends. A thread could do so only after the current call."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
@@ -115,7 +117,7 @@ def _end_with_parent() -> None:
 
 
 def resident() -> int:
-    """Return the bytes of memory that this process holds now; zero where the system does not tell."""
+    """Return the resident memory of this process in bytes, or zero if the system does not report it."""
     try:
         with open("/proc/self/statm") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -124,12 +126,11 @@ def resident() -> int:
 
 
 class SingleThreadedBlas(ContextDecorator):
-    """Context or decorator in which BLAS uses one thread; what was allowed before is restored at the end.
+    """Context manager and decorator that limits BLAS to one thread, and restores the previous limit at the end.
 
-    Factorizations of a few hundred rows gain little from a second thread, and threads that wait for each other by
-    spinning lose a factor of ten or more where other processes are busy, or where a container has a fraction of a core.
-    The limit holds for the whole process, so contexts that overlap in several threads share it: the last one to end
-    restores it.
+    Factorizations of a few hundred rows gain little from a second thread. Threads that wait for each other by spinning
+    are ten or more times slower if other processes are busy, or if a container has a fraction of a core. The limit
+    applies to the whole process, so overlapping contexts in several threads share it: the last one restores it.
     """
 
     def __init__(self) -> None:
@@ -137,7 +138,7 @@ class SingleThreadedBlas(ContextDecorator):
         self._limit: Any = None
 
     def __enter__(self) -> None:
-        import scipy.linalg  # noqa: F401  has a BLAS of its own, which must be loaded to be limited
+        import scipy.linalg  # noqa: F401  has its own BLAS, which must be loaded to be limited
         from threadpoolctl import threadpool_limits
 
         with self._lock:

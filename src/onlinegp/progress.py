@@ -1,4 +1,4 @@
-"""The one progress bar: on a terminal, for what takes longer than a second; it goes away at the end."""
+"""The progress bar. It shows on a terminal if the work takes longer than a second, and disappears at the end."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ Item = TypeVar("Item")
 
 
 def on_terminal() -> bool:
-    """Whether somebody watches: on a terminal, and not in a process that works for another one."""
+    """Whether a bar can be seen: on a terminal, and not in a worker process."""
     stream = sys.stderr
     return stream is not None and stream.isatty() and current_process().name == "MainProcess"
 
 
 def bar(total: int | None, title: str = "", *, show: bool | None = None, **looks: Any) -> Any:
-    """Return a bar of tqdm, with `update`, `set_postfix_str`, `clear` and `close`.
+    """Return a tqdm bar with `update`, `set_postfix_str`, `clear` and `close`.
 
     Parameters
     ----------
     total : int or None
     title : str
     show : bool, optional
-        None: on a terminal, after a second. True: at once, wherever it is. False: never.
+        None: on a terminal, after a second. True: immediately, also outside a terminal. False: never.
     looks
-        What else tqdm takes.
+        Other arguments of tqdm.
     """
     if show is False or (show is None and not on_terminal()):
         return Hidden()
@@ -45,7 +45,7 @@ def shown(items: Iterable[Item], total: int, title: str = "", *, show: bool | No
 
 
 class Hidden:
-    """A bar that nobody sees."""
+    """A progress bar that is not shown."""
 
     n = 0.0
 
@@ -69,7 +69,7 @@ class Hidden:
 
 
 class ShareBar:
-    """A bar that is called with the share of the work that is done, and goes away at the end."""
+    """A progress bar that takes the share of finished work, and disappears at the end."""
 
     def __init__(self, title: str = "tuning", *, quiet: bool = False) -> None:
         self._title, self._show = title, False if quiet else None

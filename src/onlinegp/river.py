@@ -1,4 +1,4 @@
-"""onlinegp's filters in River's pipelines. River is imported with this module, and only with it."""
+"""Use onlinegp's models in River pipelines. Only this module imports River."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from river import base, proba
 from onlinegp import frames
 from onlinegp.models import KRLST, OnlineRegressor
 
-ABSENT = 0.0  # what a feature that does not come is taken to be: the average, behind a StandardScaler
+ABSENT = 0.0  # the value of a missing feature: the average, after a StandardScaler
 
 
 class RiverRegressor(base.MiniBatchRegressor):
-    """A filter as a River regressor: dictionaries in, a number, a distribution or an interval out.
+    """An onlinegp model as a River regressor. It takes dictionaries and predicts numbers, distributions or intervals.
 
-    The features are those of the first sample that is learned, sorted by name; that is the order of a kernel's
-    per-dimension length scales. One that is missing later counts as zero, which is its average behind a
-    `StandardScaler`; one that appears later is ignored, as a kernel over another space would be another model.
-    Kernels measure distances: scale the features first.
+    The features are those of the first learned sample, sorted by name. A kernel's per-dimension length scales use the
+    same order. A feature that is missing later counts as zero, its average after a `StandardScaler`. A feature that
+    appears later is ignored. Kernels measure distances, so scale the features first.
 
     Parameters
     ----------
     model : OnlineRegressor
-        Its parameters are used, and it stays as it is: what learns is a copy, `learner`.
+        Its parameters are used, and it does not change. A copy, `learner`, learns.
 
     Examples
     --------
@@ -36,7 +35,7 @@ class RiverRegressor(base.MiniBatchRegressor):
 
     def __init__(self, model: OnlineRegressor) -> None:
         if not isinstance(model, OnlineRegressor):
-            raise TypeError(f"model must be one of onlinegp's filters, such as KRLST(), got {model!r}.")
+            raise TypeError(f"model must be an onlinegp model, such as KRLST(), got {model!r}.")
         self.model = model
         self.learner: OnlineRegressor = model.unfitted()
         self.features: list[Any] = []
@@ -51,17 +50,17 @@ class RiverRegressor(base.MiniBatchRegressor):
     def learn_one(self, x: dict[Any, Any], y: float) -> None:
         """Learn one sample."""
         if not self.features and not x and not self.model.features_optional:
-            raise ValueError("the first sample must have at least one feature, got {}. Learn another one first.")
+            raise ValueError("the first sample must have at least one feature, got {}. Learn another sample first.")
         self.learner.learn_one(self._row(x), y)
-        self.features = self.features or sorted(x, key=str)  # not by a sample that was refused
+        self.features = self.features or sorted(x, key=str)  # only after the sample was accepted
 
     def predict_one(self, x: dict[Any, Any], with_dist: bool = False) -> Any:
-        """Predict y: its mean or, with `with_dist`, a `river.proba.Gaussian` of its mean and std, noise included."""
+        """Predict the mean of y or, if `with_dist`, a `river.proba.Gaussian` with its mean and std, noise included."""
         mean, std = self.learner.predict_one(self._row(x), return_std=True)
         return proba.Gaussian._from_state(n=1, m=mean, var=std**2, ddof=0) if with_dist else mean
 
     def predict_interval(self, x: dict[Any, Any], level: float = 0.95) -> tuple[float, float]:
-        """Return the ends of the interval that holds y with probability `level`."""
+        """Return the ends of the interval that contains y with probability `level`."""
         lower, upper = self.learner.predict_interval([self._row(x)], level)
         return float(lower[0]), float(upper[0])
 
@@ -73,7 +72,7 @@ class RiverRegressor(base.MiniBatchRegressor):
         self.features = known
 
     def predict_many(self, X: Any) -> Any:
-        """Predict the rows of a data frame; a series of its own kind."""
+        """Predict the rows of a data frame. Return a series of the same library."""
         values, names = frames.read(X)
         known = self.features or sorted(self._names(names, X), key=str)
         mean = self.learner.predict(self._rows(values, self._names(names, X), known))
@@ -84,11 +83,11 @@ class RiverRegressor(base.MiniBatchRegressor):
 
     def _row(self, x: dict[Any, Any]) -> list[float]:
         if not x and not self.features:
-            return [ABSENT]  # the prior of any input
+            return [ABSENT]  # no sample yet: predict from the prior
         return [x.get(name, ABSENT) for name in self.features or sorted(x, key=str)]
 
     def _rows(self, values: Any, names: list[Any], known: list[Any]) -> Any:
-        """Return the known columns in order, those that are missing filled with zero."""
+        """Return the known columns in order, with zero for missing columns."""
         where = {name: i for i, name in enumerate(names)}
         blank = np.full(len(values), ABSENT)
         return np.stack([values[:, where[f]] if f in where else blank for f in known], axis=1)

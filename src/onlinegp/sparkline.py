@@ -1,4 +1,4 @@
-"""A small picture of predictions along a stream, as SVG: no library, light or dark."""
+"""Draw predictions along a stream as a small SVG, without a plotting library."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ BAND, DATA, MEAN = "#56B4E9", "#D55E00", "#0072B2"
 
 
 def sparkline(y: Array, mean: Array, lower: Array, upper: Array) -> str:
-    """Return data, mean and interval of rows, each (n,), as ranges: nothing is averaged.
+    """Return an SVG of data, mean and interval, each (n,). Each column of it shows a range of rows, not an average.
 
-    The data set the scale; what is predicted far away from them is cut off. Of the mean, the ends of ranges are drawn.
+    The data set the scale, and predictions far outside it are cut off. For the mean, the ends of the ranges are drawn.
     """
     starts = np.unique(np.linspace(0, len(y), COLUMNS, endpoint=False).astype(int))
     known = y[np.isfinite(y)]
@@ -42,14 +42,14 @@ def sparkline(y: Array, mean: Array, lower: Array, upper: Array) -> str:
 
 
 def _columns(x: Array, high: Array, low: Array) -> str:
-    """Return the path of columns from high to low, which are counted from the top; at least as thick as a point."""
+    """Return the path of columns from high to low (distances from the top), each at least two pixels high."""
     thin = np.maximum(2.0 - (low - high), 0.0) / 2.0
     drawn = zip(x[:-1], x[1:], high - thin, low + thin, strict=True)
     return "".join(f"M{a:.1f} {t:.1f}H{b:.1f}V{u:.1f}H{a:.1f}z" for a, b, t, u in drawn if t == t and u == u)
 
 
 def _line(x: Array, height: Array) -> str:
-    """Return the path through points, broken where there is none."""
+    """Return the path through the points, with gaps at missing points."""
     known = np.isfinite(height)
     joined = known & np.append(False, known[:-1])
     drawn = zip(x[known], height[known], joined[known], strict=True)

@@ -1,4 +1,4 @@
-"""What `run` returns: the predictions along a stream, each made before its row was learned."""
+"""The result of `run`: the predictions along a stream, each made before its row was learned."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from onlinegp.sparkline import sparkline
 if TYPE_CHECKING:
     from onlinegp.plots import Band
 
-LEVEL = 0.95  # of the intervals that the summary tells about
-FEW = 0.5  # if fewer targets are within their intervals, something is wrong
+LEVEL = 0.95  # the level of the intervals in the summary
+FEW = 0.5  # a coverage below this means that something is wrong
 ADVICE = (
-    "Most targets are outside of their intervals. A y that is not around 0 with a spread of about 1 needs "
+    "Most targets are outside their intervals. If y is not centered at 0 with a spread of about 1, use "
     "model.scaled(), or another kernel and noise."
 )
 
@@ -59,23 +59,23 @@ class Trace:
 
     @cached_property
     def log_density(self) -> Array:
-        """The log of the density that each prediction gave to y, (n,) or (n, outputs)."""
+        """The log density of each y under its prediction, (n,) or (n, outputs)."""
         return self.predictions.log_density(self.y)
 
     @cached_property
     def z(self) -> Array:
-        """How far out each y was, in standard deviations: N(0, 1) if the predictions are right."""
+        """How far each y is from its prediction, in standard deviations: N(0, 1) if the predictions are right."""
         return self.predictions.z(self.y)
 
     @cached_property
     def tail(self) -> Array:
-        """The two-sided tail probability of each y under its prediction: uniform on [0, 1] if those are right."""
+        """The two-sided tail probability of each y: uniform on [0, 1] if the predictions are right."""
         return self.predictions.tail(self.y)
 
     def flags(self, rate: float = 0.001) -> NDArray[np.bool_]:
-        """Return which y were surprising: those with a tail probability below `rate`, the share of false alarms.
+        """Return which y are surprising: their tail probability is below `rate`, the expected share of false alarms.
 
-        See also :func:`onlinegp.metrics.drifts`, which finds changes that no single row shows.
+        See also :func:`onlinegp.metrics.drifts`, which detects changes that only show over many rows.
         """
         return self.tail < fraction(rate=rate)
 
@@ -87,7 +87,7 @@ class Trace:
         """Return the main figures: rows, scored, rmse, log_density, coverage of the 95% intervals, and size at the end.
 
         Rows that were predicted before the model had seen any data are not scored. With several outputs, errors,
-        densities and coverage are averages over them. NaN if no row was scored.
+        densities and coverage are averages over the outputs. They are NaN if no row was scored.
         """
         if not len(self):
             return {"rows": 0, "scored": 0}
@@ -106,14 +106,14 @@ class Trace:
         }
 
     def _told(self) -> list[str]:
-        """Return the summary in words, and what to do if it is bad."""
+        """Return the summary as text, and advice if the intervals are bad."""
         told = self.summary()
         if not told["rows"]:
             return ["no rows"]
         outputs = "" if self.y.ndim == 1 else f" of {self.y.shape[1]} outputs"
         skipped = told["rows"] - told["scored"]
         if not told["scored"]:
-            return [f"{told['rows']} rows{outputs}, none scored: the model had seen no data"]
+            return [f"{told['rows']} rows{outputs}, none scored: the model had not seen any data"]
         outputs += f", {skipped} not scored" if skipped else ""
         figures = (
             f"{told['rows']} rows{outputs}, RMSE {told['rmse']:.4g}, log density {told['log_density']:.3f}, "
@@ -137,7 +137,7 @@ class Trace:
         return "".join(lines)
 
     def plot(self, *, rows: slice | None = None, level: float = LEVEL, ax: Any = None) -> Band:
-        """Draw predictions, intervals and data: the last 200 rows, or those of a slice. See `onlinegp.plots.stream`."""
+        """Draw predictions, intervals and data of the last 200 rows, or of a slice. See `onlinegp.plots.stream`."""
         from onlinegp import plots
 
         return plots.stream(self.y, self, rows=rows, level=level, ax=ax)
@@ -147,7 +147,7 @@ class Trace:
         return Trace(self.predictions.output(i), self.y[:, i], self.size, self.scored, self.origin)
 
     def first(self, rows: int) -> Trace:
-        """Return the beginning of the trace."""
+        """Return the trace of the first rows."""
         part = slice(0, rows)
         origin = (
             None
@@ -166,12 +166,13 @@ class Trace:
         level : float
             The probability of the interval from `lower` to `upper`.
         kind : {"pandas", "polars", "pyarrow"}, optional
-            What to return; if None, what `run` was given (pandas keeps its index), and pandas for an array.
+            The kind of frame to return. If None, the kind that `run` was given (pandas keeps its index), or pandas for
+            an array.
 
         Returns
         -------
         DataFrame or Table
-            With several outputs, a number follows the name: mean_0, mean_1, ...
+            With several outputs, names end in a number: mean_0, mean_1, ...
         """
         lower, upper = self.interval(level)
         parts = {"mean": self.mean, "std": self.std, "lower": lower, "upper": upper, "log_density": self.log_density}
@@ -183,5 +184,5 @@ class Trace:
 
 
 def _split(name: str, values: Array) -> list[tuple[str, Array]]:
-    """Return one column, or one for each output."""
+    """Return one column, or one column per output."""
     return [(name, values)] if values.ndim == 1 else [(f"{name}_{i}", column) for i, column in enumerate(values.T)]

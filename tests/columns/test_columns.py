@@ -169,7 +169,7 @@ def test_wrong_parameters(options, error):
         ({"x": [None], "d": ["2024-01-01"]}, r"column 'x' has no value at row 0.*missing='impute'"),
         ({"x": [1.0], "d": ["31.12.2024"]}, r"column 'd', row 0.*'31.12.2024' is not a date.*date_format"),
         ({"x": [1.0], "d": [5]}, r"column 'd', row 0.*5 is not a date"),
-        ({"x": ["one"], "d": ["2024-01-01"]}, r"column 'x', row 0.*'one' is no number"),
+        ({"x": ["one"], "d": ["2024-01-01"]}, r"column 'x', row 0.*'one' is not a number"),
         ({"x": [math.inf], "d": ["2024-01-01"]}, r"column 'x', row 0.*inf must be below"),
         ({"d": ["2024-01-01"]}, r"lacks the column 'x'"),
     ],
@@ -181,7 +181,7 @@ def test_wrong_rows_are_named(later, error):
 
 
 def test_what_cannot_be_learned_is_named():
-    with pytest.raises(ValueError, match="two columns would be called 'c=a'"):
+    with pytest.raises(ValueError, match="two columns would have the name 'c=a'"):
         ogp.Columns().fit(pd.DataFrame({"c": ["a"], "c=a": [1.0]}))
     with pytest.raises(ValueError, match="'x' has no value in the first 2 rows"):
         ogp.Columns(missing="impute").fit(pd.DataFrame({"x": [math.nan, math.nan]}))

@@ -157,7 +157,7 @@ def test_odd_frames():
     data, X, y = columns()
     numbered = pd.DataFrame(X)
     assert not hasattr(model().fit(numbered, y), "feature_names_in_")
-    with pytest.raises(TypeError, match="all be named by strings"):
+    with pytest.raises(TypeError, match="must all be strings"):
         model().fit(numbered.rename(columns={0: "temp"}), y)
     with pytest.raises(TypeError, match=r"X.collect\(\)"):
         model().fit(pl.LazyFrame(data), y)

@@ -77,7 +77,7 @@ def test_frames_in_series_out():
 
 
 def test_only_filters_are_wrapped():
-    with pytest.raises(TypeError, match="one of onlinegp's filters"):
+    with pytest.raises(TypeError, match="must be an onlinegp model"):
         RiverRegressor(ogp.GPRegression())
 
 

@@ -171,7 +171,7 @@ def test_other_kernels_that_convert():
         (from_sklearn, sk.ExpSineSquared(), "features=1"),
         (from_sklearn, sk.RBF() ** 0.5, "no counterpart"),
         (from_sklearn, "rbf", "no counterpart"),
-        (to_sklearn, kernels.RationalQuadratic([1.0, 2.0]), "one for all"),
+        (to_sklearn, kernels.RationalQuadratic([1.0, 2.0]), "one value for all"),
         (to_sklearn, kernels.Periodic(), "features=1"),
     ],
 )

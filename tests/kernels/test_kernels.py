@@ -281,7 +281,7 @@ def test_a_kernel_of_ones_own_needs_only_the_matrix(X):
         (lambda: RBF(-1.0), "length_scale must be positive"),
         (lambda: RBF(np.nan), "length_scale must be positive and finite, got nan"),
         (lambda: RBF([1.0, np.inf]), r"length_scale\[1\] must be positive and finite, got inf"),
-        (lambda: RBF(()), r"length_scale must be a number, or one for each column, got \(\)"),
+        (lambda: RBF(()), r"length_scale must be a number, or one number per column, got \(\)"),
         (lambda: RBF("1.0"), "length_scale must be a number, got '1.0'"),
         (lambda: RBF(True), "length_scale must be a number"),
         (lambda: RBF(None), "length_scale must be a number"),

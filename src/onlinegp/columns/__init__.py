@@ -1,4 +1,4 @@
-"""Columns as they come: categories, dates and missing values become numbers, by what the first rows show."""
+"""Turn categories, dates and missing values into numbers, with rules learned from the first rows."""
 
 from onlinegp.columns.columns import Columns
 

@@ -1,4 +1,4 @@
-"""The columns of a data frame as numbers: what the commands do to a table, for Python."""
+"""Turn the columns of a data frame into numbers, as the commands do with a table."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from onlinegp.columns.plan import Rules, kind_of, learn
 
 
 class Columns:
-    """Categories, dates and missing values of a data frame as numbers, by what its first rows show.
+    """Turn categories, dates and missing values of a data frame into numbers, with rules learned by `fit`.
 
-    A text column becomes one column per category (``onehot``) or the place of the category among the sorted ones
+    A text column becomes one column per category (``onehot``) or the rank of the category in sorted order
     (``ordinal``). A date becomes hour, weekday and month, each as sine and cosine, and the days since the first date.
-    A missing value becomes the mean over the rows of `fit`, and where some were missing there, a column says which.
-    Categories that `fit` did not see, or that are not among its most frequent, are "other": 0 in all columns of
-    ``onehot``, one more than the last place in ``ordinal``.
+    A missing value becomes the mean over the rows of `fit`. If a column had missing values in these rows, an additional
+    column marks them. Categories that `fit` did not see, or that are not among its most frequent, are "other": 0 in all
+    columns of ``onehot``, one more than the largest rank in ``ordinal``.
 
-    Fit it on the first rows of a stream, so that nothing is used that comes later.
+    Fit it on the first rows of a stream, so that it uses nothing from the future.
 
     Parameters
     ----------
     categories : {"onehot", "ordinal", "ignore"}
-        What becomes of text.
+        How to encode text.
     limit : int
-        The largest number of categories per column: the most frequent ones.
+        The largest number of categories per column. The most frequent ones are kept.
     dates : {"calendar", "ignore"}
-        What becomes of dates and times.
+        How to encode dates and times.
     date_format : str, optional
-        How dates are written where they are text, as in ``"%d.%m.%Y"``; ISO 8601 if None.
+        The format of dates that are text, such as ``"%d.%m.%Y"``; ISO 8601 if None.
     missing : {"stop", "impute"}
-        Whether a missing value is an error or is replaced.
+        Raise an error for a missing value, or replace it.
 
     Attributes
     ----------
@@ -76,13 +76,13 @@ class Columns:
         self.names_ = self.plan_.names
         twice = [name for name, times in Counter(self.names_).items() if times > 1]
         if twice:
-            raise ValueError(f"two columns would be called {twice[0]!r}. Rename a column of X.")
+            raise ValueError(f"two columns would have the name {twice[0]!r}. Rename a column of X.")
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the columns of a frame as numbers, in a frame of the same kind; those not in use are left out."""
+        """Return the columns of a frame as numbers, in a frame of the same kind, without ignored columns."""
         if not hasattr(self, "plan_"):
-            raise ValueError("the columns have not been learned yet. Call fit with the first rows.")
+            raise ValueError("Columns is not fitted yet. Call fit with the first rows.")
         frame = _frame(X)
         unknown = [name for name in self._kinds if name not in frame.columns]
         if unknown:
@@ -93,11 +93,11 @@ class Columns:
         return frames.build({name: Z[:, j] for j, name in enumerate(self.names_)}, origin)
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Learn from a frame and return it as numbers: for the first rows only."""
+        """Learn from a frame and return it as numbers. Use this only for the first rows of a stream."""
         return self.fit(X).transform(X)
 
     def _cells(self, frame: Any) -> Any:
-        """Return the columns in use as objects, (n, columns), None or NaN where a value is missing."""
+        """Return the used columns as objects, (n, columns), with None or NaN for missing values."""
         cells = np.empty((len(frame), len(self._kinds)), dtype=object)
         for j, (name, kind) in enumerate(self._kinds.items()):
             values = frame[name].to_list()
@@ -113,7 +113,7 @@ def _frame(X: Any) -> Any:
 
 
 def _kind(series: Any, format: str | None) -> str:
-    """Return number, date or category by the values of a column; nothing if it is none of them."""
+    """Return "number", "date" or "category" for the values of a column, or "" if it is none of them."""
     if series.dtype.is_numeric() or str(series.dtype) == "Boolean":
         return "number"
     values = [value for value in series.to_list() if not _missing(value)]
@@ -127,7 +127,7 @@ def _missing(value: Any) -> bool:
 
 
 def _cell(value: Any, kind: str, name: str, row: int, format: str | None) -> Any:
-    """Return a value that is not missing as its kind has it, or say where it does not fit."""
+    """Convert a value that is not missing to its kind. If it does not fit, raise an error that says where it is."""
     if kind == "category":
         return value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
     try:
@@ -138,7 +138,7 @@ def _cell(value: Any, kind: str, name: str, row: int, format: str | None) -> Any
         why = (
             no_date(value, format).replace("add --date-format", "pass date_format=")
             if kind == "date"
-            else "is no number"
+            else "is not a number"
         )
         raise ValueError(f"column {name!r}, row {row} (counted from 0): {value!r} {why}.") from None
     if not abs(number) < LARGEST:

@@ -1,4 +1,4 @@
-"""What becomes of one column: a number, a category or a date, as numbers."""
+"""Encode one column of numbers, categories or dates as numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onlinegp.columns.dates import WAVES, phases, seconds
 
 @dataclass(frozen=True)
 class Number:
-    """A column of numbers, as it is."""
+    """A column of numbers, unchanged."""
 
     kind: ClassVar[str] = "number"
 
@@ -24,13 +24,13 @@ class Number:
         return ("",)
 
     def encode(self, cells: Sequence[Any]) -> Array:
-        """Return the numbers, (n, 1), NaN where they are missing."""
+        """Return the numbers, (n, 1), with NaN for missing values."""
         return np.array(cells, dtype=np.float64)[:, None]
 
 
 @dataclass(frozen=True)
 class OneHot:
-    """One column per category, 1 in the one that a row has and 0 elsewhere; every other category is 0 in all."""
+    """One column per category: 1 in the column of the row's category and 0 elsewhere. Other categories are all 0."""
 
     values: tuple[str, ...]
     kind: ClassVar[str] = "onehot"
@@ -48,7 +48,7 @@ class OneHot:
 
 @dataclass(frozen=True)
 class Ordinal:
-    """The place of a category among the sorted ones, from 0; every other category comes after the last."""
+    """The rank of a category in sorted order, from 0. Other categories come after the last."""
 
     values: tuple[str, ...]
     kind: ClassVar[str] = "ordinal"
@@ -63,10 +63,10 @@ class Ordinal:
 
 @dataclass(frozen=True)
 class Calendar:
-    """Hour, weekday and month as points of a circle, and the days since the start.
+    """Hour, weekday and month as points on a circle, and the days since the start.
 
-    For a phase p of period P: sin(2 pi p / P) and cos(2 pi p / P), so that a period ends next to its beginning.
-    Without `hours` all times are midnight, and the hour says nothing.
+    A phase p of period P becomes sin(2 pi p / P) and cos(2 pi p / P), so that the end of a period is next to its start.
+    Without `hours`, all times are midnight and the hour is left out.
     """
 
     start: float  # seconds since 1970
@@ -93,10 +93,10 @@ Part = Number | OneHot | Ordinal | Calendar
 
 @dataclass(frozen=True)
 class Learned:
-    """A column, what becomes of it, and what stands in for it where it is missing.
+    """A column, its encoding, and the values that replace it where it is missing.
 
-    `means` are those of its numbers over the first rows, None where a missing value is refused; with `flag` one more
-    number tells whether it was missing.
+    `means` are the means of its numbers over the first rows, or None if a missing value is an error. With `flag`, an
+    additional number marks missing values.
     """
 
     column: str
@@ -125,13 +125,13 @@ class Learned:
 
 
 def categories(cells: Sequence[Any], limit: int) -> tuple[tuple[str, ...], int]:
-    """Return the most frequent categories, sorted, at most `limit`, and how many there are in all."""
+    """Return the `limit` most frequent categories, sorted, and the number of all categories."""
     counts = Counter(cell for cell in cells if cell is not None)
     return tuple(sorted(value for value, _ in counts.most_common(limit))), len(counts)
 
 
 def _codes(values: tuple[str, ...], cells: Sequence[Any]) -> Array:
-    """Return the place of each cell in `values`, their number for every other one, NaN if it is missing: (n,)."""
+    """Return the index of each cell in `values`, len(values) for other cells, and NaN for missing ones: (n,)."""
     place: dict[Any, float] = {value: float(i) for i, value in enumerate(values)}
     place[None] = np.nan
     other = float(len(values))

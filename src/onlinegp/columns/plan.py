@@ -1,4 +1,4 @@
-"""From rules to a plan: what the first rows show of each column, kept as plain values."""
+"""Learn from the first rows how to encode each column, and keep the result as plain values."""
 
 from __future__ import annotations
 
@@ -39,29 +39,29 @@ class Rules:
         checked_format(self.date_format)
 
     def uses(self, kind: str) -> bool:
-        """Whether columns of a kind (number, category, date) are used; those of no kind never are."""
+        """Whether columns of a kind (number, category, date) are used. Columns of no kind are never used."""
         asked = {"number": "number", "category": self.categories, "date": self.dates}
         return asked.get(kind, "ignore") != "ignore"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What becomes of each column, in order."""
+    """The encoding of each column, in order."""
 
     columns: tuple[Learned, ...]
 
     @property
     def names(self) -> list[str]:
-        """The names of the numbers that the columns become."""
+        """The names of the encoded columns."""
         return [name for column in self.columns for name in column.names]
 
     def __call__(self, cells: Any) -> Array:
-        """Return numbers, (n, len(names)), for cells, (n, columns) of objects; None or NaN where there is none."""
+        """Encode cells, (n, columns) of objects with None or NaN for missing values, as numbers, (n, len(names))."""
         X = [column.encode(cells[:, j].tolist()) for j, column in enumerate(self.columns)]
         return np.concatenate(X, axis=1) if X else np.empty((len(cells), 0))
 
     def told(self) -> list[str]:
-        """Return one line for each column that becomes something else."""
+        """Return one line of text for each column that is changed."""
         return [
             f"{c.column}: {', '.join(c.names)}"
             for c in self.columns
@@ -74,23 +74,23 @@ class Plan:
 
     @classmethod
     def load(cls, contents: Any) -> Plan:
-        """Return the plan in contents of a file, or raise a ValueError."""
+        """Return the plan stored in a file, or raise a ValueError if it is not valid."""
         if not isinstance(contents, list):
             raise ValueError("the plan of the columns must be a list")
         return cls(tuple(map(_loaded, contents)))
 
 
 def kind_of(values: Sequence[Any], format: str | None) -> str:
-    """Return date or category by values that are no numbers, and not missing; nothing if they are neither."""
+    """Return "date" or "category" for values that are neither numbers nor missing, or "" if they are neither."""
     if are_dates(values, format):
         return "date"
     return "category" if sum(isinstance(value, (str, bool)) for value in values) * 2 > len(values) else ""
 
 
 def learn(names: Sequence[str], kinds: Sequence[str], cells: Any, rules: Rules, say: Say = lambda text: None) -> Plan:
-    """Return what to do with columns, from their cells in the first rows, (n, columns) of objects.
+    """Learn the encoding of columns from their cells in the first rows, (n, columns) of objects.
 
-    A kind is number, category or date; a cell a float, a text or a datetime, None or NaN where it is missing.
+    A kind is number, category or date. A cell is a float, a text or a datetime, or None or NaN if it is missing.
     """
     columns = [
         _part(name, kind, cells[:, j].tolist(), rules, say)
@@ -107,7 +107,7 @@ def _part(name: str, kind: str, cells: list[Any], rules: Rules, say: Say) -> Lea
         if found > len(values):
             say(
                 f"{name!r} has {found} categories in the first rows: the {len(values)} most frequent are kept, "
-                f"the rest is other"
+                f"the others become 'other'"
             )
     elif kind == "date":
         hours, at = phases(cells)["hour"], seconds(cells)
@@ -115,7 +115,7 @@ def _part(name: str, kind: str, cells: list[Any], rules: Rules, say: Say) -> Lea
         part = Calendar(float(known.min()) if len(known) else 0.0, bool((np.nan_to_num(hours) != 0.0).any()))
     if not any(cell is not None and cell == cell for cell in cells):
         raise ValueError(
-            f"the column {name!r} has no value in the first {len(cells)} rows, so there is nothing to learn of it. "
+            f"column {name!r} has no value in the first {len(cells)} rows, so its encoding cannot be learned. "
             f"Leave it out, or learn from more rows."
         )
     if rules.missing == "stop":
@@ -135,7 +135,7 @@ def _dumped(column: Learned) -> dict[str, Any]:
 
 
 def _loaded(entry: Any) -> Learned:
-    """Return a column of a plan, all of it checked: it may come from anywhere."""
+    """Return one column of a stored plan. Everything is checked, because files are not trusted."""
     _need(isinstance(entry, dict) and entry.get("kind") in tuple(PARTS), "kind")
     kind = PARTS[entry["kind"]]
     own = [field.name for field in fields(kind)]

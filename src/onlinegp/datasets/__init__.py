@@ -1,7 +1,7 @@
-"""Data to learn from: one file that the user brings, and streams that are simulated.
+"""Data to try the library on: simulated streams, and a reader for KIN40K.
 
-Pairs come as ``X`` (n, d) and ``y`` (n,), series as one array; :func:`embed` turns a series into pairs.
-The same seed gives the same bytes, and a numpy Generator may be passed in its place.
+Regression data are ``X`` (n, d) and ``y`` (n,); a series is one array. :func:`embed` turns a series into X and y.
+The same seed gives the same bytes. You can pass a numpy Generator instead of a seed.
 """
 
 from onlinegp.datasets.arm import robot_arm

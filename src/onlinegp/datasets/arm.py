@@ -1,4 +1,4 @@
-"""A robot arm of our own: the stand-in for KIN40K where its file is not at hand."""
+"""A simulated robot arm, which replaces KIN40K if you do not have its file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from onlinegp.checks import Array, count, non_negative
 
-LARGEST_ANGLE = 2 * np.pi / 3  # joints turn this far either way
+LARGEST_ANGLE = 2 * np.pi / 3  # joints turn this far in both directions
 TARGET = np.array([0.1, 0.1, 0.1])  # a tenth of the summed link lengths along each axis
 REFERENCE = 10_000  # poses that set the scale of y
 
@@ -19,13 +19,13 @@ def robot_arm(
     noise: float = 0.005,
     seed: int | np.random.Generator = 0,
 ) -> tuple[Array, Array]:
-    """Forward kinematics of an all-revolute arm: from joint angles to the hand's distance from a point.
+    """Simulate the forward kinematics of a robot arm: joint angles to the distance of the hand from a point.
 
-    The joints turn uniformly within 120 degrees either way. Inputs and target are scaled as KIN40K's are:
-    the angles to unit variance, the distance to zero mean and unit variance over a fixed reference set of
-    poses, so that every seed samples the same function. With eight links the task is as hard as KIN40K:
-    an exact Gaussian process with a squared exponential kernel, trained on 5,000 points, leaves about
-    -15 dB of a test set's variance, and its length scales are alike.
+    All joints are revolute, and their angles are uniform within +-120 degrees. Inputs and target are scaled like
+    KIN40K's: the angles to unit variance, the distance to zero mean and unit variance over a fixed reference
+    set of poses, so that every seed samples the same function. With eight links the task is as hard as KIN40K:
+    an exact Gaussian process with a squared exponential kernel, trained on 5,000 points, reaches a test error of
+    about -15 dB of the variance, with similar length scales.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def robot_arm(
 
 
 def hand(theta: ArrayLike) -> Array:
-    """Where the hand is, (n, 3), for joint angles `theta`, (n, links).
+    """Return the position of the hand, (n, 3), for joint angles `theta`, (n, links).
 
     Denavit-Hartenberg: link i turns by theta_i about z, moves by d along z and by a along x, and twists by
     +90 or -90 degrees about x, in turn. Here a = d = 1 / links::

@@ -1,4 +1,4 @@
-"""A nonlinear channel whose coefficients change at once: the test of whether a filter tracks."""
+"""A nonlinear channel whose coefficients change abruptly, to test whether a filter tracks changes."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ def channel_switch(
     regressor: str = "input",
     seed: int | np.random.Generator = 0,
 ) -> tuple[Array, Array]:
-    """Simulate a linear channel, then a nonlinearity, with a switch of the channel on the way.
+    """Simulate a linear channel followed by a nonlinearity. The channel switches once.
 
     A Gaussian sequence ``u`` passes through a finite impulse response ``h`` and a nonlinearity::
 
         z[t] = nonlinearity(h[0] u[t] + ... + h[taps-1] u[t-taps+1]) + noise
 
-    The coefficients are drawn at random, once for the rows before `switch` and once more for the rows
-    from it on, and scaled so that the nonlinearity sees unit variance.
+    The coefficients are drawn at random, once for the rows before `switch` and again for the rows
+    from `switch` on. They are scaled so that the input of the nonlinearity has unit variance.
 
     Parameters
     ----------
     n : int, default 1500
         Number of rows.
     switch : int or None, default 500
-        First row of the second channel; None keeps the first one throughout.
+        First row of the second channel; None keeps the first channel throughout.
     taps : int, default 5
         Length of the impulse response.
     lags : int or None, default None
-        Width of ``X``; None takes as many as there are taps.
+        Width of ``X``; None uses the number of taps.
     noise : float, default 0.01
         Variance of the noise added to the output.
     color : float, default 0.0
-        Correlation of neighboring samples of ``u``: 0 is white noise. A white ``u`` leaves little of the
-        next output to predict (about -1 dB for a linear predictor); 0.95 leaves more (about -6 dB).
+        Correlation of neighboring samples of ``u``: 0 is white noise. With white noise the next output is hardly
+        predictable (about -1 dB for a linear predictor); with 0.95 it is more predictable (about -6 dB).
     nonlinearity : callable, default numpy.tanh
         Applied sample by sample.
     regressor : {"input", "output"}, default "input"
         "input": ``X`` holds the channel's input ``u[t], u[t-1], ...``, and the task is to identify the
-        channel. "output": ``X`` holds the output before now, ``z[t-1], z[t-2], ...``, and the task is to
+        channel. "output": ``X`` holds past outputs, ``z[t-1], z[t-2], ...``, and the task is to
         predict the next sample of the series.
     seed : int or numpy.random.Generator, default 0
 
@@ -73,13 +73,13 @@ def channel_switch(
     regressor = choice(("input", "output"), regressor=regressor)
     switch = n if switch is None else count(switch=switch)
     if switch > n:
-        raise ValueError(f"switch must be at most n = {n}, got {switch}. Use switch=None for a channel that stays.")
+        raise ValueError(f"switch must be at most n = {n}, got {switch}. Use switch=None for a constant channel.")
 
     rng = np.random.default_rng(seed)
     before, after = _coefficients(rng, taps, color), _coefficients(rng, taps, color)
-    past = lags + taps  # enough samples ahead of the first row to fill both windows
+    past = lags + taps  # enough samples before the first row to fill both windows
     u = _colored(rng.standard_normal(past + n), color)
-    U = windows(u, taps)[-(lags + n) :]  # (lags + n, taps): the rows, and `lags` ahead of them
+    U = windows(u, taps)[-(lags + n) :]  # (lags + n, taps): the n rows, and `lags` rows before them
     v = np.concatenate([U[: lags + switch] @ before, U[lags + switch :] @ after])
     z = nonlinearity(v) + np.sqrt(noise) * rng.standard_normal(lags + n)
     if regressor == "output":
@@ -95,7 +95,7 @@ def _correlation(color: float) -> float:
 
 
 def _coefficients(rng: np.random.Generator, taps: int, color: float) -> Array:
-    """Random h with h' R h = 1, where R[i, j] = color^|i-j| is the covariance of the channel's input."""
+    """Draw a random h with h' R h = 1, where R[i, j] = color^|i-j| is the covariance of the channel's input."""
     h = rng.standard_normal(taps)
     lag = np.arange(taps)
     R = color ** np.abs(lag[:, None] - lag)

@@ -1,4 +1,4 @@
-"""Two chaotic systems, integrated by the classical Runge-Kutta rule of order four."""
+"""Two chaotic systems, integrated by the classical Runge-Kutta method of order four."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def mackey_glass(
 
         dx/dt = production x(t - tau) / (1 + x(t - tau)^power) - decay x(t)
 
-    ``x`` is `start` up to time zero. Runge-Kutta needs the delayed value halfway through a step too; it
-    comes from the cubic through the values and slopes at the step's ends, so that order four is kept.
+    ``x`` is `start` up to time zero. Runge-Kutta also needs the delayed value halfway through a step. A cubic
+    through the values and slopes at both ends of the step gives it and keeps order four.
 
     Parameters
     ----------
     n : int
         Number of samples.
     tau : float, default 30.0
-        The delay; 17 is mildly chaotic, 30 more so.
+        The delay: 17 is mildly chaotic, 30 is more chaotic.
     production, decay, power : float, default 0.2, 0.1, 10.0
         Coefficients of the equation.
     interval : float, default 6.0
@@ -44,9 +44,9 @@ def mackey_glass(
     step : float, default 0.1
         Time step of the integration; `tau` and `interval` are whole multiples of it.
     start : float, default 1.2
-        The history; at least zero.
+        The value of x up to time zero; at least zero.
     discard : int, default 100
-        Samples thrown away first, while the system settles.
+        Number of first samples to discard while the system settles.
 
     Returns
     -------
@@ -109,12 +109,12 @@ def lorenz(
     start : sequence of three floats, default (1, 1, 1)
         The state at time zero.
     discard : int, default 1000
-        Samples thrown away first, while the system settles on its attractor.
+        Number of first samples to discard while the system settles on its attractor.
 
     Returns
     -------
     ndarray of shape (n, 3)
-        The states; a series for :func:`embed` is one column of it.
+        The states. Use one column as a series for :func:`embed`.
 
     References
     ----------
@@ -148,7 +148,7 @@ def lorenz(
 
 
 def _steps(step: float, **argument: float) -> int:
-    """How many steps the one keyword argument spans, if that is a whole number."""
+    """Return the keyword argument as a number of steps; raise a ValueError if it is not a whole number of steps."""
     ((name, span),) = argument.items()
     steps = round(span / step)
     if steps < 1 or not math.isclose(steps * step, span, rel_tol=1e-9):

@@ -1,4 +1,4 @@
-"""Time-delay embedding: a series becomes inputs and targets."""
+"""Time-delay embedding: turn a series into inputs and targets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def embed(series: ArrayLike, lags: int, *, horizon: int = 1) -> tuple[Array, Arr
     """Pair every target with the `lags` samples that end `horizon` steps before it.
 
     ``X[i] = (s[t], s[t-1], ..., s[t-lags+1])`` and ``y[i] = s[t+horizon]`` with ``t = i + lags - 1``:
-    the newest sample comes first, as in :class:`onlinegp.Lagged`.
+    the newest sample is first, as in :class:`onlinegp.Lagged`.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def embed(series: ArrayLike, lags: int, *, horizon: int = 1) -> tuple[Array, Arr
     lags : int
         Width of the embedding.
     horizon : int, default 1
-        How many steps ahead the target lies.
+        How many steps ahead the target is.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""KIN40K, read from the user's own copy. The data are not part of this package."""
+"""Read KIN40K from the user's own copy. The data are not part of this package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PARTS = ("train_data", "train_labels", "test_data", "test_labels")
 ROWS = {"train": 10_000, "test": 30_000}
 REMEDY = (
     "The four kin40k_*.asc files are in the folder data/kin40k of github.com/trungngv/fgp; "
-    "without them, robot_arm(n) makes a stand-in that is as hard."
+    "without them, use robot_arm(n), which simulates a task that is as hard."
 )
 
 # Columns x1 ... x8, y summed with weights that rise evenly from 1 (first row) to 2 (last row).
@@ -25,14 +25,14 @@ TOLERANCE = 5e-3
 def kin40k(path: str | os.PathLike[str]) -> tuple[Array, Array]:
     """Read KIN40K: eight joint angles of a robot arm and a distance, 40,000 times.
 
-    Takes the classic distribution, a folder with the four files ``kin40k_train_data.asc`` (10,000 x 8),
-    ``kin40k_train_labels.asc``, ``kin40k_test_data.asc`` (30,000 x 8) and ``kin40k_test_labels.asc``; or
+    The path is the classic distribution, a folder with the four files ``kin40k_train_data.asc`` (10,000 x 8),
+    ``kin40k_train_labels.asc``, ``kin40k_test_data.asc`` (30,000 x 8) and ``kin40k_test_labels.asc``, or
     one CSV or CSV.gz file with the same rows in that order, ``x1, ..., x8, y``, with or without a header.
 
-    The shape is checked, and a checksum of the values: their column sums, weighted by the row's place, so
-    that missing, foreign, rescaled or reordered data are found out. It is taken over numbers and not over
-    bytes, with a tolerance of 5e-3, because the same values circulate in several text formats; six
-    significant digits or single precision pass.
+    The function checks the shape and a checksum of the values: column sums weighted by row number, which detect
+    missing, foreign, rescaled and reordered data. The checksum is computed from numbers, not from bytes, with a
+    tolerance of 5e-3, because the same values are available in several text formats. Six significant digits or
+    single precision pass.
 
     Parameters
     ----------
@@ -43,14 +43,14 @@ def kin40k(path: str | os.PathLike[str]) -> tuple[Array, Array]:
     -------
     X : ndarray of shape (40000, 8)
     y : ndarray of shape (40000,)
-        As distributed; the first 10,000 rows are the classic training set.
+        As distributed: the first 10,000 rows are the classic training set.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such file or folder, or one of the four files is missing. Says where to get them.
+        If there is no such file or folder, or one of the four files is missing. The message says where to get them.
     ValueError
-        If it cannot be read as numbers, or shape or checksum are not those of KIN40K.
+        If a file cannot be read as numbers, or if the shape or the checksum is not that of KIN40K.
     """
     path = Path(path)
     if path.is_dir():
@@ -79,7 +79,7 @@ def _read_folder(folder: Path) -> Array:
 
 
 def _read(file: Path, delimiter: str | None = None) -> Array:
-    """The numbers of a text file as a matrix; a first line that is not all numbers is a header."""
+    """Read the numbers of a text file as a matrix. A first line that is not all numbers is a header."""
     opener = gzip.open if file.suffix == ".gz" else open
     try:
         with opener(file, "rt", encoding="ascii") as lines:

@@ -44,7 +44,7 @@ __all__ = [
 
 
 def kernel_or_default(kernel: Any) -> Kernel:
-    """Return the kernel that was given, ``RBF()`` for None, or refuse what is not a kernel."""
+    """Return the given kernel, or ``RBF()`` for None; raise a TypeError for anything else."""
     if kernel is None:
         return RBF()
     if not isinstance(kernel, Kernel):

@@ -1,4 +1,4 @@
-"""Kernels made of kernels: sums, products, scaling; and the constant, for a number."""
+"""Combine kernels: sums, products and scaling, and the constant kernel that a number becomes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Constant(Kernel):
 
     def __post_init__(self) -> None:
         positive(
-            "It is the variance of an unknown constant; leave the term out for none.",
+            "It is the variance of an unknown constant. Leave the term out if there is no constant.",
             variance=self.variance,
         )
 
@@ -55,7 +55,7 @@ class Scaled(Kernel):
 
     def __post_init__(self) -> None:
         _check_kernel(self, kernel=self.kernel)
-        positive("A kernel scaled by it must stay positive semidefinite.", variance=self.variance)
+        positive("The scaled kernel must stay positive semidefinite.", variance=self.variance)
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
         return self.variance * self.kernel(X, Z)

@@ -1,6 +1,6 @@
-"""What a kernel is: a positive semidefinite function k(x, z), its hyperparameters, and its algebra.
+"""The base class of all kernels: a positive semidefinite function k(x, z), its hyperparameters and its algebra.
 
-A kernel of your own is a frozen dataclass with the matrix (and, for speed, its diagonal)::
+To write your own kernel, make a frozen dataclass that computes the kernel matrix (and, for speed, its diagonal)::
 
     @dataclass(frozen=True)
     class Brownian(Kernel):
@@ -12,9 +12,9 @@ A kernel of your own is a frozen dataclass with the matrix (and, for speed, its 
         def diag(self, X):
             return self.rate * X[:, 0]
 
-Its fields are its hyperparameters, positive numbers or sequences of them; `field(metadata=FIXED)`
-marks one that is not. Rows, names, algebra and gradients (by central differences) come from the
-base class; override `row` and `derivatives` where speed matters.
+The fields of the dataclass are its hyperparameters: positive numbers or sequences of them.
+`field(metadata=FIXED)` marks a field that is not a hyperparameter. The base class provides rows, names,
+algebra and gradients (by central differences). Override `row` and `derivatives` where speed matters.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ Scales = float | Sequence[float] | NDArray[np.float64]  # one for all dimensions
 
 Pullback = Callable[[Array], Array]  # W -> sum_ij W_ij dK_ij/dtheta, (n, n) -> (p,)
 
-FIXED: Mapping[str, Any] = {"fixed": True}  # metadata of a field that is no hyperparameter
+FIXED: Mapping[str, Any] = {"fixed": True}  # metadata of a field that is not a hyperparameter
 
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """Base class. `X` is (n, d) and `Z` is (m, d), float64; nothing is validated here.
+    """The base class of all kernels. `X` is (n, d) and `Z` is (m, d), float64; kernels do not validate them.
 
     Hyperparameters are positive, and `theta` holds their logarithms in the order of declaration
-    (in a sum or product: left, then right). One that is zero has the logarithm -inf, and stays so.
+    (in a sum or product: left, then right). A hyperparameter of zero has the logarithm -inf and stays zero.
     """
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
@@ -75,7 +75,7 @@ class Kernel:
         return self.with_pullback(X)[1](W)
 
     def with_pullback(self, X: Array) -> tuple[Array, Pullback]:
-        """Return K, (n, n), and the function W -> pullback(X, W), which shares with K what both need."""
+        """Return K, (n, n), and the function W -> pullback(X, W). Both share intermediate results."""
         return self(X), lambda W: np.array([np.vdot(W, D) for D in self.derivatives(X)])
 
     # Hyperparameters
@@ -155,7 +155,7 @@ class Kernel:
         return all(_same(getattr(self, name), getattr(other, name)) for name in names)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self  # nothing in it changes, and it may be deep
+        return self  # kernels are immutable, and a nested kernel may be too deep to copy recursively
 
     __hash__ = None  # type: ignore[assignment]  # length scales may be lists or arrays
 
@@ -169,12 +169,12 @@ def _is_number(value: object) -> bool:
 
 
 def each_positive(kernel: Kernel, name: str, remedy: str) -> None:
-    """Refuse a field unless it is a positive number or a sequence of them, of which the kernel keeps a copy."""
+    """Check that a field is a positive number or a sequence of them. The kernel keeps its own copy of a sequence."""
     value = getattr(kernel, name)
     if not (isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim)):
         positive(remedy, **{name: value})
     elif len(value) == 0:
-        raise ValueError(f"{name} must be a number, or one for each column, got {value!r}. {remedy}")
+        raise ValueError(f"{name} must be a number, or one number per column, got {value!r}. {remedy}")
     else:
         for i, item in enumerate(value):
             positive(remedy, **{f"{name}[{i}]": item})
@@ -185,12 +185,12 @@ def each_positive(kernel: Kernel, name: str, remedy: str) -> None:
 
 
 def per_dimension(d: int, **argument: Scales) -> Array:
-    """Return the one keyword argument as an array that broadcasts over `d` columns: () or (d,)."""
+    """Return the keyword argument as an array that broadcasts over `d` columns: () or (d,)."""
     ((name, value),) = argument.items()
     values = np.asarray(value, dtype=np.float64)
     if values.ndim and values.size != d:
         raise ValueError(
             f"{name} has {values.size} value(s), but the inputs have {d} column(s). "
-            f"Give a single number for all columns, or one value for each."
+            f"Give a single number for all columns, or one value per column."
         )
     return values

@@ -15,8 +15,8 @@ from onlinegp.kernels.base import FIXED, Kernel, Pullback, Scales, each_positive
 class Linear(Kernel):
     """k(x, z) = sum_d variance_d x_d z_d.
 
-    The functions w.x, where `variance` is the prior variance of the weights: one for all, or one
-    each. Add a constant (`Linear() + 1.0`) for functions that do not pass through the origin.
+    The prior of linear functions w.x. `variance` is the prior variance of the weights: one value for all
+    of them, or one per weight. Add a constant (`Linear() + 1.0`) for functions that do not pass through the origin.
     """
 
     variance: Scales = 1.0
@@ -67,8 +67,8 @@ class Polynomial(Kernel):
 
     def __post_init__(self) -> None:
         count("Use 2 for quadratic functions, 1 for linear ones.", degree=self.degree)
-        non_negative("A negative one makes the kernel indefinite; use 0 or 1.", offset=self.offset)
-        positive("It multiplies the dot product; use 1.0 to leave that as it is.", scale=self.scale)
+        non_negative("A negative offset makes the kernel indefinite; use 0 or 1.", offset=self.offset)
+        positive("It multiplies the dot product; use 1.0 to keep the dot product unchanged.", scale=self.scale)
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
         return (self.scale * (X @ (X if Z is None else Z).T) + self.offset) ** self.degree

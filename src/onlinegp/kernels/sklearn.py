@@ -1,4 +1,4 @@
-"""scikit-learn's kernels to ours, and back. scikit-learn is imported when one of these functions is called."""
+"""Convert kernels between scikit-learn and this library. scikit-learn is imported when a function is called."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ MATERN = {0.5: Matern12, 1.5: Matern32, 2.5: Matern52, np.inf: RBF}
 
 
 def from_sklearn(kernel: Any, *, features: int | None = None) -> Kernel:
-    """Return scikit-learn's kernel as one of ours, equal in value; bounds are left behind.
+    """Convert a kernel of scikit-learn to a kernel of this library with the same values. Bounds are dropped.
 
     Parameters
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel
-        A WhiteKernel is refused: what it adds is the noise of y, which is a parameter of the estimators here.
+        A WhiteKernel is refused: it adds the noise of y, which is a parameter of the estimators in this library.
     features : int, optional
-        The number of inputs. ExpSineSquared, which is of the Euclidean distance, equals ours for one input only,
-        and is refused unless `features` is 1.
+        The number of inputs. ExpSineSquared uses the Euclidean distance, so it equals `Periodic` for one input
+        only. It is refused unless `features` is 1.
     """
     from sklearn.gaussian_process import kernels as sk
 
@@ -32,7 +32,7 @@ def from_sklearn(kernel: Any, *, features: int | None = None) -> Kernel:
         match kernel:
             case sk.ConstantKernel():
                 return Constant(kernel.constant_value)
-            case sk.Matern():  # before RBF, of which scikit-learn makes it a subclass
+            case sk.Matern():  # before RBF, because scikit-learn's Matern is a subclass of RBF
                 if kernel.nu not in MATERN:
                     raise ValueError(f"Matern has nu={kernel.nu}. Only 0.5, 1.5, 2.5 and infinity have a closed form.")
                 return MATERN[kernel.nu](_scales(kernel.length_scale))
@@ -65,20 +65,20 @@ def from_sklearn(kernel: Any, *, features: int | None = None) -> Kernel:
                     f"{kernel!r} is the noise of y, not a kernel. Leave it out, and give the estimator "
                     f"noise={kernel.noise_level:g}."
                 )
-        raise ValueError(f"{kernel!r} has no counterpart here. Write it as a kernel of your own: a class with k(X, Z).")
+        raise ValueError(f"{kernel!r} has no counterpart here. Write your own kernel: a class with k(X, Z).")
 
     return convert(kernel)
 
 
 def to_sklearn(kernel: Kernel, *, features: int | None = None) -> Any:
-    """Return one of our kernels as scikit-learn's, equal in value.
+    """Convert a kernel of this library to a kernel of scikit-learn with the same values.
 
     Parameters
     ----------
     kernel : Kernel
-        RationalQuadratic, Periodic and Linear with one value for each input have no counterpart, and are refused.
+        RationalQuadratic, Periodic and Linear with one value per input have no counterpart and are refused.
     features : int, optional
-        The number of inputs; Periodic has a counterpart only if it is 1.
+        The number of inputs. Periodic has a counterpart only if it is 1.
     """
     from sklearn.gaussian_process import kernels as sk
 
@@ -108,7 +108,7 @@ def to_sklearn(kernel: Kernel, *, features: int | None = None) -> Any:
                 return convert(kernel.left) + convert(kernel.right)
             case Product():
                 return convert(kernel.left) * convert(kernel.right)
-        raise ValueError(f"{kernel!r} has no counterpart in scikit-learn: only the kernels built in here have one.")
+        raise ValueError(f"{kernel!r} has no counterpart in scikit-learn. Only built-in kernels can be converted.")
 
     return convert(kernel)
 
@@ -120,7 +120,7 @@ def _scales(value: Any) -> Any:
 def _single(kernel: Kernel, name: str) -> float:
     value = getattr(kernel, name)
     if np.ndim(value):
-        raise ValueError(f"{name} of {kernel!r} has a value for each input, and scikit-learn's has one for all.")
+        raise ValueError(f"{name} of {kernel!r} has one value per input. scikit-learn takes one value for all inputs.")
     return float(value)
 
 
@@ -128,7 +128,7 @@ def _one_input(features: int | None) -> None:
     if features != 1:
         raise ValueError(
             f"a periodic kernel is the same here and in scikit-learn for one input only, got features={features}. "
-            f"Pass features=1 if there is one input."
+            f"Pass features=1 if your data has one input."
         )
 
 

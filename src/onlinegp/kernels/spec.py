@@ -1,4 +1,4 @@
-"""Kernels as plain data, for files that anybody may open: names and numbers, never code."""
+"""Kernels as plain data for files: names and numbers, never code, so that opening a file is safe."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ BUILT_IN: dict[str, type[Kernel]] = {
 
 
 def to_spec(kernel: Kernel) -> list[dict[str, Any]]:
-    """Return a built-in kernel as a list that JSON can hold, each part after its operands; floats survive exactly.
+    """Return a built-in kernel as a JSON-compatible list, with each part after its operands. Floats stay exact.
 
-    A list and not a tree, so that no kernel is too deep to be written or read.
+    The result is a list, not a tree, so that no kernel is too deep to be written or read.
 
     >>> to_spec(2.0 * RBF([0.5, 1.0]))
     [{'kernel': 'RBF', 'length_scale': [0.5, 1.0]}, {'kernel': 'Scaled', 'variance': 2.0}]
@@ -46,8 +46,8 @@ def to_spec(kernel: Kernel) -> list[dict[str, Any]]:
 
 
 def from_spec(spec: Any) -> Kernel:
-    """Return the kernel that `to_spec` described; anything else is refused with a ValueError."""
-    waiting: list[Kernel] = []  # for the part that takes them as operands
+    """Return the kernel that `to_spec` described. Raise a ValueError for anything else."""
+    waiting: list[Kernel] = []  # kernels that a later part takes as operands
     for part in spec if isinstance(spec, list) else [spec]:
         waiting.append(_kernel(part, waiting))
     if len(waiting) != 1:
@@ -59,7 +59,7 @@ def from_spec(spec: Any) -> Kernel:
 
 
 def postfix(kernel: Kernel) -> list[Kernel]:
-    """Return all kernels within a kernel, each after its operands, and itself last."""
+    """Return all kernels within a kernel, each after its operands. The kernel itself is last."""
     found, waiting = [], [kernel]
     while waiting:
         found.append(waiting.pop())
@@ -69,7 +69,7 @@ def postfix(kernel: Kernel) -> list[Kernel]:
 
 
 def columns(kernel: Kernel) -> int:
-    """Return the number of columns that a kernel has parameters for, one if any number will do."""
+    """Return the number of columns that a kernel has parameters for, or 1 if it works for any number of columns."""
     values = (getattr(part, field.name) for part in postfix(kernel) for field in dataclasses.fields(part))
     return next((np.size(value) for value in values if isinstance(value, list | tuple | np.ndarray)), 1)
 
@@ -87,7 +87,7 @@ def _object(kernel: Kernel) -> dict[str, Any]:
 
 
 def _kernel(part: Any, waiting: list[Kernel]) -> Kernel:
-    """Return the kernel of a name and its numbers; its operands are taken from the end of those that wait."""
+    """Build a kernel from its name and numbers. Its operands are popped from the end of `waiting`."""
     if not isinstance(part, Mapping) or not isinstance(part.get("kernel"), str):
         raise ValueError(
             f"a kernel must be an object with a name, got {reprlib.repr(part)}. "
@@ -95,7 +95,7 @@ def _kernel(part: Any, waiting: list[Kernel]) -> Kernel:
         )
     name = part["kernel"]
     if name not in BUILT_IN:
-        raise ValueError(f"unknown kernel {reprlib.repr(name)}. Built in are: {', '.join(BUILT_IN)}.")
+        raise ValueError(f"unknown kernel {reprlib.repr(name)}. The built-in kernels are: {', '.join(BUILT_IN)}.")
     operands, numbers = _fields(BUILT_IN[name])
     names = [field.name for field in numbers]
     params = {key: value for key, value in part.items() if key != "kernel"}
@@ -103,7 +103,7 @@ def _kernel(part: Any, waiting: list[Kernel]) -> Kernel:
         if key not in names:
             raise ValueError(f"kernel {name} has no field {reprlib.repr(key)}. Its fields: {', '.join(names)}.")
     if len(waiting) < len(operands):
-        raise ValueError(f"kernel {name} takes {len(operands)} kernels, and there are {len(waiting)} before it.")
+        raise ValueError(f"kernel {name} takes {len(operands)} kernels, but there are only {len(waiting)} before it.")
     for field in reversed(operands):
         params[field.name] = waiting.pop()
     try:
@@ -113,6 +113,6 @@ def _kernel(part: Any, waiting: list[Kernel]) -> Kernel:
 
 
 def _fields(kind: type[Kernel]) -> tuple[list[Any], list[Any]]:
-    """Return the fields of a kernel that are kernels, and those that are numbers."""
+    """Return the fields of a kernel that hold kernels, and the fields that hold numbers."""
     fields = dataclasses.fields(kind)
     return [f for f in fields if f.type == "Kernel"], [f for f in fields if f.type != "Kernel"]

@@ -10,11 +10,11 @@ import numpy as np
 from onlinegp.checks import Array, positive
 from onlinegp.kernels.base import Kernel, Pullback, Scales, each_positive, per_dimension
 
-FARTHEST = 1e300  # squared distances end here: infinity times exp(-infinity) would be NaN
+FARTHEST = 1e300  # the largest squared distance: infinity times exp(-infinity) would be NaN
 
 
 def squared_distances(X: Array, Z: Array, scales: Array) -> Array:
-    """Return sum_d (x_d - z_d)^2 / scales_d^2, (n, m), from differences, so never negative."""
+    """Return sum_d (x_d - z_d)^2 / scales_d^2, (n, m). It sums squares, so the result is never negative."""
     from scipy.spatial.distance import cdist
 
     if scales.ndim:
@@ -27,10 +27,10 @@ def squared_distances(X: Array, Z: Array, scales: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Stationary(Kernel):
-    """k(x, z) = of(r2): a subclass gives `of` and its derivative `slope`.
+    """k(x, z) = of(r2). A subclass defines `of` and its derivative `slope`.
 
-    Differs from KAFBOX: r2 is the sum of squared differences. KAFBOX's |x|^2 + |z|^2 - 2 x.z loses all digits where
-    inputs are far from zero and near each other, and may be negative, so that k(x, z) exceeds k(x, x).
+    This differs from KAFBOX: r2 is the sum of squared differences. KAFBOX's |x|^2 + |z|^2 - 2 x.z loses all digits for
+    inputs that are far from zero and close to each other. It may even be negative, so that k(x, z) exceeds k(x, x).
     """
 
     length_scale: Scales = 1.0
@@ -43,15 +43,15 @@ class Stationary(Kernel):
         raise TypeError(f"{type(self).__name__} must define of(r2).")
 
     def slope(self, r2: Array) -> Array:
-        """Return d of / d r2; where that is infinite (r2 = 0), any finite value."""
+        """Return d of / d r2, or any finite value where that is infinite (r2 = 0)."""
         raise TypeError(f"{type(self).__name__} must define slope(r2).")
 
     def with_slope(self, r2: Array) -> tuple[Array, Array]:
-        """Return of(r2) and slope(r2), which may share their exponential."""
+        """Return of(r2) and slope(r2), computed together because both may need the same exponential."""
         return self.of(r2), self.slope(r2)
 
     def others(self, r2: Array) -> Iterator[Array]:
-        """Yield d of / d log h for the hyperparameters h declared after the length scale."""
+        """Yield d of / d log h for each hyperparameter h declared after the length scale."""
         yield from ()
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
@@ -85,7 +85,7 @@ class Stationary(Kernel):
                 scale = np.array([-2.0 * np.vdot(M, r2)])
             else:
                 # sum_ij M_ij (u_i - u_j)^2 = 2 (sum_i (M 1)_i u_i^2 - u' M u), all dimensions at once
-                M[r2 == 0.0] = 0.0  # it meets u_i - u_j = 0, and would only cost digits
+                M[r2 == 0.0] = 0.0  # these terms are zero (u_i = u_j); including them would only lose digits
                 U = (X - X.mean(axis=0)) / self.length_scale
                 scale = -4.0 * (M.sum(axis=1) @ U**2 - np.einsum("id,id->d", U, M @ U))
             return np.append(scale, [np.vdot(W, D) for D in self.others(r2)])
@@ -113,13 +113,13 @@ class RBF(Stationary):
 
 @dataclass(frozen=True, eq=False)
 class Matern12(Stationary):
-    """k = exp(-r): continuous, nowhere differentiable; in time, the AR(1) process."""
+    """k = exp(-r): continuous, nowhere differentiable. Over time this is the AR(1) process."""
 
     def of(self, r2: Array) -> Array:
         return np.exp(-np.sqrt(r2))
 
     def slope(self, r2: Array) -> Array:
-        # -exp(-r) / 2r is multiplied by at most r^2 everywhere; below r = 1e-8 that is nothing
+        # -exp(-r) / 2r is always multiplied by at most r^2, so the product is negligible below r = 1e-8
         r = np.maximum(np.sqrt(r2), 1e-8)
         return -0.5 * np.exp(-r) / r
 
@@ -164,7 +164,7 @@ class RationalQuadratic(Stationary):
     def __post_init__(self) -> None:
         super().__post_init__()
         positive(
-            "Small values mix many length scales; use RBF for the limit of large ones.",
+            "Small values mix many length scales; use RBF for the limit of large values.",
             alpha=self.alpha,
         )
 

@@ -1,4 +1,4 @@
-"""What the experiments share: jobs in several processes, claims, and numbers for JSON."""
+"""Shared code of the experiments: jobs in several processes, claims, and numbers for JSON."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from numpy.typing import ArrayLike
 from onlinegp.metrics import to_db
 from onlinegp.processes import worker_pool
 
-Job = Callable[[], Any]  # a functools.partial of a module's function, so that it can travel to another process
+Job = Callable[[], Any]  # a functools.partial of a module's function, so that it can be pickled
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-DIVERGED = 1e3  # a normalized squared error beyond it is no prediction any more
+DIVERGED = 1e3  # a filter with a larger normalized squared error counts as diverged
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement, and the result of checking it here.
+    """A statement, and the result of checking it.
 
     Attributes
     ----------
-    by : "paper", or "here" for what this study adds
+    by : "paper", or "here" for a statement that this study adds
     says : the statement
-    measured : the numbers that bear on it
-    holds : whether they bear it out
+    measured : the measured numbers
+    holds : whether the numbers support the statement
     """
 
     by: str
@@ -37,7 +37,7 @@ class Claim:
 
 
 def run_jobs(jobs: Sequence[Job], *, workers: int = 1, progress: bool = False) -> list[Any]:
-    """Run the jobs in this process, or in several with one thread each; return what they returned, in their order."""
+    """Run the jobs in this process, or in several with one thread each. Return their results in order."""
     from tqdm import tqdm
 
     workers = min(workers, len(jobs))
@@ -48,7 +48,7 @@ def run_jobs(jobs: Sequence[Job], *, workers: int = 1, progress: bool = False) -
     from concurrent.futures import as_completed
 
     before = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, "1"))  # the workers inherit it; here numpy has long been loaded
+    os.environ.update(dict.fromkeys(THREADS, "1"))  # for the workers; numpy is already loaded in this process
     try:
         with worker_pool(workers) as pool:
             futures = [pool.submit(job) for job in jobs]
@@ -64,7 +64,7 @@ def run_jobs(jobs: Sequence[Job], *, workers: int = 1, progress: bool = False) -
 
 
 def decimals(values: ArrayLike, places: int = 4) -> list[Any]:
-    """Return rounded numbers as (nested) lists; what is not finite becomes None, which JSON knows."""
+    """Return rounded numbers as (nested) lists. Values that are not finite become None, for JSON."""
     array = np.round(np.asarray(values, dtype=np.float64), places) + 0.0  # no -0.0
     out = array.astype(object)
     out[~np.isfinite(array)] = None
@@ -72,7 +72,7 @@ def decimals(values: ArrayLike, places: int = 4) -> list[Any]:
 
 
 def band(runs: ArrayLike) -> dict[str, list[Any]]:
-    """Return mean and spread over repeats of normalized squared errors (repeats, points), in dB."""
+    """Return mean, minimum and maximum over repeats of normalized squared errors (repeats, points), in dB."""
     runs = np.asarray(runs, dtype=np.float64)
     return {
         "mean": decimals(to_db(runs.mean(axis=0))),
@@ -83,5 +83,5 @@ def band(runs: ArrayLike) -> dict[str, list[Any]]:
 
 
 def largest_gap(one: ArrayLike, other: ArrayLike) -> float:
-    """Return the largest difference of two curves."""
+    """Return the largest difference between two curves."""
     return float(np.max(np.abs(np.asarray(one) - np.asarray(other))))

@@ -1,4 +1,4 @@
-"""What the learning-curve experiments share: errors along a stream, means over repeats with bands, the figure."""
+"""Shared code for learning curves: errors along a stream, means over repeats with bands, the figure."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.papers import style
 from onlinegp.papers.common import decimals
 
-LEVEL = 0.95  # of the bands
-Part = dict[str, list[float]]  # a curve for each algorithm, of one repeat
+LEVEL = 0.95  # the level of the bands
+Part = dict[str, list[float]]  # one curve per algorithm, for one repeat
 COLORS = (style.BLACK, style.BLUE, style.VERMILION, style.GREEN, style.ORANGE, style.PURPLE, style.SKY, style.GREY)
 
 
 def windowed(errors: Array, every: int) -> list[float]:
-    """Return the means of so many errors each; their number must be divisible by it."""
+    """Return the means of blocks of `every` errors. The number of errors must be divisible by `every`."""
     return errors.reshape(-1, every).mean(axis=1).tolist()
 
 
 def held_out(
     models: Mapping[str, OnlineRegressor], X: Array, y: Array, tests: Sequence[tuple[int, Array, Array]], every: int
 ) -> Part:
-    """Return the mean squared error of each model on a test set, after every so many samples.
+    """Return the mean squared error of each model on a test set, once every `every` samples.
 
-    `tests` holds the number of samples up to which a test set is in force, its inputs and its targets.
+    `tests` holds the number of samples up to which a test set applies, its inputs and its targets.
     """
     curves: Part = {}
     for name, fresh in models.items():
@@ -42,18 +42,18 @@ def held_out(
 
 
 def stacked(parts: Sequence[Part]) -> dict[str, Array]:
-    """Return the curves of all repeats, (repeats, points) for each algorithm."""
+    """Return the curves of all repeats by algorithm, (repeats, points) each."""
     return {name: np.array([part[name] for part in parts]) for name in parts[0]}
 
 
 def banded(runs: Array) -> dict[str, list[Any]]:
-    """Return the mean over repeats in dB and its band, for JSON; without one where there is one repeat."""
+    """Return the mean over repeats in dB and its band, for JSON. With a single repeat the band has no width."""
     band = interval(runs)
     return {"mean": decimals(band.value), "low": decimals(band.low), "high": decimals(band.high)}
 
 
 def interval(runs: Array) -> Interval:
-    """Return the mean over repeats in dB and its interval; nothing is known of one repeat but itself."""
+    """Return the mean over repeats in dB and its interval. With a single repeat the interval has no width."""
     if len(runs) == 1:
         value = 10.0 * np.log10(runs[0])
         return Interval(value, value, value)
@@ -61,13 +61,13 @@ def interval(runs: Array) -> Interval:
 
 
 def level(runs: Array, points: slice) -> dict[str, float]:
-    """Return the mean error in dB over some points of all repeats, and half the width of its interval."""
+    """Return the mean error in dB over a range of points of all repeats, and half the width of its interval."""
     found = interval(runs[:, points].mean(axis=1))
     return {"error": round(float(found.value), 3), "+-": round(float(found.high - found.value), 3)}
 
 
 def better(one: Array, other: Array, points: slice) -> Interval:
-    """Return by how many dB the error of one is above that of another over some points: below zero if it is better."""
+    """Return the error of `one` relative to `other` in dB over a range of points. Below zero, `one` is better."""
     runs, others = one[:, points].mean(axis=1), other[:, points].mean(axis=1)
     if len(runs) == 1:
         value = 10.0 * np.log10(runs[0] / others[0])
@@ -76,7 +76,7 @@ def better(one: Array, other: Array, points: slice) -> Interval:
 
 
 def draw(results: dict[str, Any], title: str, *, ylabel: str = "MSE [dB]", switch: int | None = None) -> Any:
-    """Return the figure: every mean curve with its band."""
+    """Draw every mean curve with its band, and return the figure."""
     figure, ax = style.figure(3.2)
     for (name, curve), color in zip(results["curves"].items(), COLORS, strict=False):
         ax.fill_between(results["samples"], curve["low"], curve["high"], color=color, alpha=0.15, lw=0)

@@ -1,6 +1,6 @@
-"""Write expected.json, the numbers of the papers' experiments that a test holds new runs against.
+"""Write expected.json: the numbers of the papers' experiments that a test compares with new runs.
 
-The first paper has its own, with the data that it needs.
+The first paper has its own expected.json, because it needs data.
 
 Usage     python expected.py
 Seed      0
@@ -19,7 +19,7 @@ KEPT = ("levels", "quantized", "thinned", "steps", "by lambda")  # rows of numbe
 
 
 def summary(result: dict[str, Any]) -> dict[str, Any]:
-    """Return the numbers of an experiment that are worth keeping."""
+    """Return the numbers of an experiment to keep."""
     return {name: result[name] for name in KEPT if name in result}
 
 

@@ -1,4 +1,4 @@
-"""One page that shows each figure beside what was said of it, and whether it holds; it needs no other file."""
+"""A self-contained HTML page that shows each figure with the paper's statements, and whether they hold."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ table { border-collapse: collapse; font-size: .85rem; } td, th { padding: .15rem
 
 @dataclass(frozen=True)
 class Section:
-    """What the page shows of an experiment: its paper, title, results, tables by caption, and picture (SVG)."""
+    """The part of the page about one experiment: its paper, title, results, tables by caption, and picture (SVG)."""
 
     paper: str
     title: str

@@ -1,4 +1,4 @@
-"""Experiments of papers by name: their numbers, their figures, and a page that compares them with the claims."""
+"""Run experiments of papers by name. Write their numbers, figures, and a page that compares them with the claims."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from onlinegp.papers import FIRST, PAPERS
 
 
 def experiments() -> dict[str, str]:
-    """Return the title of every experiment by its name: `fig1` of the first paper, `paper/fig1` of the others."""
+    """Return the titles of all experiments by name: `fig1` for the first paper, `paper/fig1` for the others."""
     return {name: _module(name).TITLE for paper in PAPERS for name in _names(paper)}
 
 
 def named(what: str | None) -> tuple[str, ...]:
-    """Return the experiments that a name stands for: one, those of a paper, all; None for those of the first paper."""
+    """Return the experiments that a name selects: one, all of a paper, or "all". None selects the first paper."""
     every = [name for paper in PAPERS for name in _names(paper)]
     if what == "all":
         return tuple(every)
@@ -41,7 +41,7 @@ def citation(name: str) -> str:
 def reproduce(
     names: Sequence[str], *, kin40k: Path | None = None, repeats: int | None = None, seed: int = 0
 ) -> dict[str, Any]:
-    """Run the experiments of these names, on all processors, and return their numbers, as they are written."""
+    """Run the named experiments on all processors, and return their numbers as they are written to the file."""
     from onlinegp import __version__
     from onlinegp.papers.common import run_jobs
     from onlinegp.papers.vanvaerenbergh2016relationship import ON_THE_ARM
@@ -62,13 +62,13 @@ def reproduce(
         found[name] = result | {"claims": [asdict(claim) for claim in _module(name).claims(result)]}
     used = None if arm is None else {"stand_in": arm.stand_in} | arm.settings()
     results = {"version": __version__, "seed": seed, "data": used, "experiments": found}
-    return json.loads(json.dumps(results, allow_nan=False))  # exactly what the file will hold
+    return json.loads(json.dumps(results, allow_nan=False))  # exactly what the file contains
 
 
 def write(results: dict[str, Any], folder: Path) -> list[Path]:
     """Write the figures, their numbers (JSON) and the page about them (HTML), and return the paths.
 
-    The files are named after what was run, so that a folder can hold several experiments.
+    The files have the names of the experiments, so a folder can hold several of them.
     """
     from onlinegp.papers import report, style
 
@@ -86,12 +86,12 @@ def write(results: dict[str, Any], folder: Path) -> list[Path]:
 
 
 def stem(name: str) -> str:
-    """Return what the files of an experiment are called."""
+    """Return the name of an experiment's files, without suffix."""
     return name.replace("/", "-")
 
 
 def label(names: Sequence[str]) -> str:
-    """Return what the numbers and the page of experiments are called: one of them, a paper, or all."""
+    """Return the name of the JSON and HTML files: the experiment if there is one, else the paper, else "all"."""
     papers = {name.partition("/")[0] if "/" in name else FIRST for name in names}
     return stem(names[0]) if len(names) == 1 else papers.pop() if len(papers) == 1 else "all"
 
@@ -109,6 +109,6 @@ def _module(name: str) -> ModuleType:
 
 
 def _settings(name: str, chosen: dict[str, Any]) -> Any:
-    """Return the settings of an experiment, with what was chosen on the command line where it has that."""
+    """Return the settings of an experiment, with those options of the command line that it has."""
     settings = _module(name).Settings
     return settings(**{key: value for key, value in chosen.items() if key in settings.__dataclass_fields__})

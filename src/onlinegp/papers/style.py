@@ -1,4 +1,4 @@
-"""One look for all figures: a journal column wide, legible there, colors that everybody can tell apart."""
+"""The style of all figures: one journal column wide, with colors that suit color-blind readers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from onlinegp.files.atomic import write_atomically
 
 WIDTH = 3.5  # inches: one column
-# Okabe and Ito, "Color universal design", 2008; without the yellow, which white paper swallows
+# Okabe and Ito, "Color universal design", 2008; without yellow, which is hard to see on white
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F"
 
@@ -43,7 +43,7 @@ LOOK: Any = {
 
 
 def figure(height: float, *, rows: int = 1, **shared: Any) -> tuple[Any, Any]:
-    """Return a figure one column wide and its axes, one below the other."""
+    """Return a figure that is one column wide, and its axes, stacked vertically."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -54,12 +54,12 @@ def figure(height: float, *, rows: int = 1, **shared: Any) -> tuple[Any, Any]:
 
 
 def title(ax: Any, text: str) -> None:
-    """Put a title at the left, in the size of the labels."""
+    """Set a left-aligned title in the size of the labels."""
     ax.set_title(text, loc="left", fontsize=LOOK["axes.titlesize"])
 
 
 def label(name: str) -> str:
-    """Return the name of a curve as the legend writes it."""
+    """Return the name of a curve for the legend."""
     return name.replace("beta auto", r"$\beta$ auto").replace("beta = ", r"$\beta = $")
 
 

@@ -1,7 +1,7 @@
-"""A prediction is a distribution: mean and standard deviation, and whatever else one may ask of it.
+"""Predictive distributions: mean, standard deviation, intervals, quantiles and densities.
 
-Whoever scores, draws or writes predictions asks them for an interval, a log density or a quantile, and need not know
-what kind of distribution they are. Models answer with `Gaussian` unless they say otherwise.
+Code that scores, draws or writes predictions asks for an interval, a log density or a quantile. It does not need to
+know the kind of distribution. Most models predict a `Gaussian`.
 """
 
 from onlinegp.predictions.base import Predictions

@@ -1,4 +1,4 @@
-"""What all predictive distributions can be asked."""
+"""The interface of all predictive distributions."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from numpy.typing import ArrayLike
 
 from onlinegp.checks import Array, probability
 
-SMALLEST = 1e-300  # probability of which a normal quantile is asked
-MOST_STEPS = 200  # of an iteration: more than it takes between any two doubles of like magnitude
-SMALL = 1e-3  # probabilities below this are known to the last digits, the others to those of one
+SMALLEST = 1e-300  # smallest probability for a normal quantile
+MOST_STEPS = 200  # iterations: more than bisection needs between two doubles of similar magnitude
+SMALL = 1e-3  # below this, probabilities have a small relative error; above, a small absolute error
 EPS = float(np.finfo(np.float64).eps)
 WIDE = "Use 0.99 or 0.999 for a wide interval."
 
 
 class Predictions(ABC):
-    """The predictive distributions of y, one for each row; noise included.
+    """The predictive distributions of y, one per row, noise included.
 
-    A kind of distribution is a frozen dataclass of arrays whose first axis is the row, numbers that go for all rows,
-    and tuples of other predictions of the same rows. What is missing is NaN.
+    Each subclass is a frozen dataclass. Its fields are arrays whose first axis is the row, numbers that apply to all
+    rows, and tuples of other predictions of the same rows. Missing predictions are NaN.
 
     Attributes
     ----------
@@ -35,11 +35,11 @@ class Predictions(ABC):
 
     @abstractmethod
     def log_density(self, y: ArrayLike) -> Array:
-        """Return the log of the density at y, of the shape of the mean."""
+        """Return the log density at y, in the shape of the mean."""
 
     @abstractmethod
     def cdf(self, y: ArrayLike) -> Array:
-        """Return the probability of a value of at most y: uniform on [0, 1] if the predictions are right."""
+        """Return the probability of a value of at most y. It is uniform on [0, 1] if the predictions are right."""
 
     @abstractmethod
     def quantile(self, p: float) -> Array:
@@ -47,20 +47,21 @@ class Predictions(ABC):
 
     @abstractmethod
     def survival(self, y: ArrayLike) -> Array:
-        """Return the probability of a value of more than y, to all its digits: 1 - cdf rounds to 0 below 1e-16."""
+        """Return the probability of a value above y, to full precision (1 - cdf would round to 0 below 1e-16)."""
 
     def pit(self, y: ArrayLike) -> Array:
-        """Return the p of which y is the quantile: |2 p - 1| is the level of the central interval that ends at y."""
+        """Return the p whose quantile is y. |2 p - 1| is the level of the central interval that ends at y."""
         return self.cdf(y)
 
     def tail(self, y: ArrayLike) -> Array:
-        """Return the two-sided tail probability of y: that of a value at least as far out, on either side."""
+        """Return the two-sided tail probability of y: the probability of a value at least as far out on either side."""
         return 2.0 * np.minimum(self.cdf(y), self.survival(y))
 
     def z(self, y: ArrayLike) -> Array:
-        """Return how far out y is, in standard deviations of a normal: N(0, 1) if the predictions are right.
+        """Return how far out y is, in standard deviations of a normal. It is N(0, 1) if the predictions are right.
 
-        That is (y - mean) / std of a normal prediction; of another kind, the number with the same cdf, within +-37.
+        For a normal prediction this is (y - mean) / std. For any other distribution it is the value with the same cdf
+        under N(0, 1), limited to +-37.
         """
         from scipy.special import ndtri
 
@@ -77,7 +78,7 @@ class Predictions(ABC):
         return self.quantile(0.5 * (1.0 - level)), self.quantile(0.5 * (1.0 + level))
 
     def _values(self, y: ArrayLike) -> Array:
-        """Return y, a number or an array of the shape of the mean: (n, 1) against (n,) would broadcast to (n, n)."""
+        """Check that y is a number or has the shape of the mean. (n, 1) and (n,) would broadcast to (n, n)."""
         y = np.asarray(y, dtype=np.float64)
         if y.ndim and y.shape != self.shape:
             raise ValueError(
@@ -94,7 +95,7 @@ class Predictions(ABC):
         return len(self.mean)
 
     def rows(self, which: Any) -> Self:
-        """Return the predictions of some rows: a slice, a mask or indices."""
+        """Return the predictions of the rows that a slice, a mask or indices select."""
         return self._each(lambda array: array[which])
 
     def output(self, i: int) -> Self:
@@ -103,7 +104,7 @@ class Predictions(ABC):
 
     @staticmethod
     def joined(parts: Sequence[Predictions]) -> Predictions:
-        """Return predictions one after the other; of several kinds, as mixtures that have one member each."""
+        """Concatenate predictions. Different kinds become mixtures with one member per kind."""
         parts = [part for part in parts if len(part)] or parts[:1]
         if len(parts) == 1:
             return parts[0]
@@ -117,7 +118,7 @@ class Predictions(ABC):
         return replace(first, **values)  # type: ignore[type-var]
 
     def kind(self) -> Any:
-        """Return what predictions have in common that can be joined field by field."""
+        """Return a key. Predictions with the same key can be joined field by field."""
         return type(self)
 
     def _each(self, change: Callable[[Array], Array]) -> Self:
@@ -126,9 +127,9 @@ class Predictions(ABC):
 
 
 def quantile_between(predictions: Predictions, p: float, y: Array, low: Array, high: Array) -> Array:
-    """Return the values with the cdf p, each between low and high, by Newton's steps from y.
+    """Solve cdf(value) = p, each between low and high, by Newton's method from y.
 
-    A step that leaves the bracket, or follows one that did not halve the error, is replaced by bisection.
+    A step is replaced by bisection if it leaves the bracket, or if the step before it did not halve the error.
     """
     y = np.clip(y, low, high)
     active = low < high  # NaN is not
@@ -154,7 +155,7 @@ def quantile_between(predictions: Predictions, p: float, y: Array, low: Array, h
 
 
 def _changed(value: Any, change: Callable[[Array], Array]) -> Any:
-    """Return a field with its arrays changed; a number goes for all rows."""
+    """Return a field with its arrays changed. A number applies to all rows and stays."""
     if isinstance(value, Predictions):
         return value._each(change)
     if isinstance(value, tuple):
@@ -163,7 +164,7 @@ def _changed(value: Any, change: Callable[[Array], Array]) -> Any:
 
 
 def _joined(values: list[Any], parts: Sequence[Predictions]) -> Any:
-    """Return a field of predictions of one kind, one after the other; a number stays one if it is the same in all."""
+    """Concatenate a field of predictions of one kind. A number stays a number if it is the same in all parts."""
     if isinstance(values[0], Predictions):
         return Predictions.joined(values)
     if isinstance(values[0], tuple):

@@ -1,4 +1,4 @@
-"""Mixtures of normal and Student's t distributions, as arrays: what the models of the library predict."""
+"""Mixtures of normal and Student's t distributions, as arrays."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from onlinegp.predictions.student import (
 class Components(Predictions):
     """Mixtures of K components: y comes from component k with probability weights[..., k].
 
-    A component is a normal distribution or Student's t, with a mean and a scale. It may have a weight of zero, and
-    does not count then. Where its scale is zero, all its probability is at its mean.
+    A component is a normal or a Student's t distribution with a mean and a scale. A component with weight zero is
+    ignored. If its scale is zero, all its probability is at its mean.
 
-    The stretch widens intervals without a change of the density: quantiles are mean + stretch (q - mean), where q is
-    the quantile of the mixture. `interval` follows, and so do `pit`, `tail` and `z`, which say where y is in the
-    intervals. mean, std, log_density, cdf and survival are those of the mixture itself.
+    The stretch widens intervals but leaves the density unchanged: quantiles are mean + stretch (q - mean), where q is
+    the quantile of the mixture. `interval`, `pit`, `tail` and `z` use the stretched quantiles. mean, std, log_density,
+    cdf and survival are those of the mixture itself.
 
     Attributes
     ----------
-    weights : (n, K) or (n, outputs, K), which sum to one
+    weights : (n, K) or (n, outputs, K); they sum to one
     means, scales : of the same shape
-    degrees : K degrees of freedom, each more than two; infinity for a normal component
+    degrees : K degrees of freedom, each greater than two; infinity for a normal component
     stretch : a positive number, (n,) or (n, outputs)
     """
 
@@ -66,7 +66,7 @@ class Components(Predictions):
 
     @cached_property
     def _moments(self) -> tuple[Array, Array]:
-        """Mean and standard deviation; the compiled twin gives the bits that compiled models predict one row with."""
+        """Mean and standard deviation. The compiled code gives the same bits as compiled models do for one row."""
         if len(self.degrees) == 1:
             return self.means[..., 0], self.scales[..., 0] * constants(self.degrees).std[0]
         if (twin := native()) is None:
@@ -78,12 +78,12 @@ class Components(Predictions):
 
     @cached_property
     def _arrays(self) -> tuple[Array, Array, Array, tuple[float, ...]]:
-        """The components as their compiled twins take them."""
+        """The components as arrays for the compiled code."""
         contiguous = np.ascontiguousarray
         return contiguous(self.weights), contiguous(self.means), contiguous(self.scales), self.degrees
 
     def _mean(self) -> Array:
-        # a mean lies between the components': rounding does not move one that they have in common
+        # keep the mean between the components' means, so that rounding does not change a mean that they share
         counted = self.means if self._all_count else np.where(self.weights == 0.0, np.nan, self.means)
         mean = np.maximum(self._sum(self.means), np.fmin.reduce(counted, axis=-1))
         return np.minimum(mean, np.fmax.reduce(counted, axis=-1))
@@ -96,13 +96,13 @@ class Components(Predictions):
 
     @cached_property
     def members(self) -> tuple[Predictions, ...]:
-        """The components, each as a distribution of its own."""
+        """The components as separate distributions."""
         parts = ((self.means[..., k], self.scales[..., k], nu) for k, nu in enumerate(self.degrees))
         return tuple(Gaussian(mean, scale) if isinf(nu) else StudentT(mean, scale, nu) for mean, scale, nu in parts)
 
     def log_densities(self, y: ArrayLike) -> Array:
-        """Return the log density that each component gives to y, of the shape of the weights."""
-        # -r^2 / 2 - log(s) + center, and of Student's t  -(nu + 1) / 2 log(1 + r^2 / nu) - log(s) + center
+        """Return the log density of y under each component, in the shape of the weights."""
+        # normal: -r^2 / 2 - log(s) + center; Student's t: -(nu + 1) / 2 log(1 + r^2 / nu) - log(s) + center
         own = constants(self.degrees)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             r = self._standardized(y)
@@ -144,7 +144,7 @@ class Components(Predictions):
         return super().z(self.unstretched(self._values(y)))
 
     def quantile(self, p: float) -> Array:
-        """Return the value that y exceeds with probability 1 - p: between the components' quantiles, by iteration."""
+        """Return the value that y exceeds with probability 1 - p, by iteration between the components' quantiles."""
         return self.stretched(self._unstretched_quantile(probability(p=p)))
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
@@ -167,11 +167,11 @@ class Components(Predictions):
         return quantile_between(self, p, self._sum(quantiles), low, high)
 
     def stretched(self, y: Array) -> Array:
-        """Return mean + stretch (y - mean), which is in the stretched intervals what y is in the others."""
+        """Return mean + stretch (y - mean): map a value of the mixture to the stretched intervals."""
         return y if self.plain else self.mean + self.stretch * (y - self.mean)
 
     def unstretched(self, y: Array) -> Array:
-        """Return mean + (y - mean) / stretch, of which the cdf says where y is in the stretched intervals."""
+        """Return mean + (y - mean) / stretch, the inverse of `stretched`."""
         return y if self.plain else self.mean + (y - self.mean) / self.stretch
 
     def affine(self, center: Array | float, scale: Array | float) -> Components:
@@ -194,12 +194,12 @@ class Components(Predictions):
         return len(self.means)
 
     def _standardized(self, y: ArrayLike) -> Array:
-        """Return (y - mean) / scale of each component; no error is zero, even where the scale is."""
+        """Return (y - mean) / scale for each component, and 0 where y = mean, even if the scale is zero."""
         e = self._values(y)[..., None] - self.means
         return e / self.scales if self._spread else np.where(e == 0.0, 0.0, e / self.scales)
 
     def _below(self, r: Array) -> Array:
-        """Return the probability of a value below r, which is given for each component."""
+        """Return the mixture probability of a standardized value below r; r has one entry per component."""
         groups = constants(self.degrees).groups
         if len(groups) == 1:
             p = cdf(self.degrees[0], r)
@@ -210,13 +210,13 @@ class Components(Predictions):
         return p[..., 0] if len(self.degrees) == 1 else self._sum(p)
 
     def _sum(self, values: Array) -> Array:
-        """Return the weighted sum over the components; one of no weight does not count, whatever its value."""
+        """Return the weighted sum over the components. A component of weight zero is ignored, even if it is NaN."""
         terms = self.weights * values
         return (terms if self._all_count else np.where(self.weights == 0.0, 0.0, terms)).sum(axis=-1)
 
     @cached_property
     def _all_count(self) -> bool:
-        """Whether every component has a weight in every row."""
+        """Whether every weight is nonzero."""
         return bool(self.weights.all())
 
     @cached_property
@@ -232,7 +232,7 @@ class Components(Predictions):
 
 @dataclass(frozen=True, eq=False)
 class Constants:
-    """What densities and probabilities need of degrees of freedom, by component."""
+    """Constants that depend only on the degrees of freedom, for densities and probabilities."""
 
     center: Array  # (K,) log densities at the center, for a scale of one
     std: Array  # (K,) standard deviations, for a scale of one
@@ -245,7 +245,7 @@ class Constants:
 
 @lru_cache(maxsize=256)
 def constants(degrees: tuple[float, ...]) -> Constants:
-    """Return the constants of components, found once."""
+    """Return the constants of components with these degrees of freedom, cached."""
     nu = np.array(degrees)
     normals = np.isinf(nu)
     center = np.array([-HALF_LOG_2PI if isinf(one) else student_constant(one) for one in degrees])
@@ -258,7 +258,7 @@ def constants(degrees: tuple[float, ...]) -> Constants:
 
 @lru_cache(maxsize=256)
 def component_quantiles(degrees: tuple[float, ...], p: float) -> Array:
-    """Return the quantiles of components of mean zero and scale one, (K,)."""
+    """Return the quantiles of the components with mean zero and scale one, (K,)."""
     return np.array([normal_quantile(p) if isinf(nu) else student_quantile(nu, p) for nu in degrees])
 
 
@@ -268,6 +268,6 @@ def cdf(nu: float, r: Array) -> Array:
 
 
 def log_of_sum(weights: Array, log_densities: Array) -> Array:
-    """Return log sum_k w_k p_k over the last axis, from the logs of p, which may be too small or too large for p."""
+    """Return log sum_k w_k p_k over the last axis from log p, without overflow or underflow."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.logaddexp.reduce(np.where(weights > 0.0, np.log(weights) + log_densities, -inf), axis=-1)

@@ -21,12 +21,12 @@ from onlinegp.predictions.student import Gaussian, StudentT
 class MixtureOf(Predictions):
     """Mixtures: y comes from member k with probability weights[..., k].
 
-    Members may be distributions of any kind, also your own. Mixtures of normal and t distributions are predicted as
-    :class:`Components`, which are faster.
+    Members may be distributions of any kind, including your own. Models predict mixtures of normal and t distributions
+    as :class:`Components`, which are faster.
 
     Attributes
     ----------
-    weights : (n, members) or (n, outputs, members), which sum to one
+    weights : (n, members) or (n, outputs, members); they sum to one
     members : the members' predictions of the same rows
     """
 
@@ -34,7 +34,7 @@ class MixtureOf(Predictions):
     members: tuple[Predictions, ...]
 
     def __post_init__(self) -> None:
-        # a mixture has one density and quantiles to it: the stretch of a member's intervals becomes part of both
+        # the quantiles of a mixture must match its density, so a member's stretch is applied to its density too
         object.__setattr__(self, "members", tuple(map(_with_stretched_density, self.members)))
 
     @cached_property
@@ -47,7 +47,7 @@ class MixtureOf(Predictions):
         return np.sqrt(self._sum([member.std**2 + (member.mean - self.mean) ** 2 for member in self.members]))
 
     def log_densities(self, y: ArrayLike) -> Array:
-        """Return the log density that each member gives to y, of the shape of the weights."""
+        """Return the log density of y under each member, in the shape of the weights."""
         return np.stack([member.log_density(y) for member in self.members], axis=-1)
 
     def log_density(self, y: ArrayLike) -> Array:
@@ -60,7 +60,7 @@ class MixtureOf(Predictions):
         return self._sum([member.survival(y) for member in self.members])
 
     def quantile(self, p: float) -> Array:
-        """Return the value that y exceeds with probability 1 - p: between the members' quantiles, by iteration."""
+        """Return the value that y exceeds with probability 1 - p, by iteration between the members' quantiles."""
         p = probability(p=p)
         quantiles = np.stack([member.quantile(p) for member in self.members], axis=-1)
         counts = self.weights > 0.0
@@ -74,16 +74,16 @@ class MixtureOf(Predictions):
         return type(self), tuple(member.kind() for member in self.members)
 
     def _sum(self, values: Sequence[Array] | Array) -> Array:
-        """Return the weighted sum of the members' values; one of no weight does not count, whatever its value."""
+        """Return the weighted sum of the members' values. A member of weight zero is ignored, even if it is NaN."""
         terms = [np.where(self.weights[..., k] == 0.0, 0.0, self.weights[..., k] * v) for k, v in enumerate(values)]
         return sum(terms[1:], terms[0])
 
 
 def mix(weights: Array, members: Sequence[Predictions]) -> Components | MixtureOf:
-    """Return the mixtures of predictions of the same rows, as components if each member consists of such.
+    """Mix predictions of the same rows. The result is `Components` if every member is a mixture of normals and t's.
 
-    The components of a member have the member's weight times their own, and the stretch is the weighted mean of those
-    of the members.
+    A component's weight is its own weight times the member's weight. The stretch is the weighted mean of the members'
+    stretches.
     """
     parts = [as_components(member) for member in members]
     flat = [part for part in parts if part is not None]
@@ -102,7 +102,7 @@ def mix(weights: Array, members: Sequence[Predictions]) -> Components | MixtureO
 
 
 def as_components(predictions: Predictions) -> Components | None:
-    """Return the same distributions as components; None for a kind that does not consist of normal and t ones."""
+    """Return the same distributions as `Components`, or None if they are not made of normal and t distributions."""
     if type(predictions) is Components:
         return predictions
     if type(predictions) is MixtureOf:
@@ -119,7 +119,7 @@ def as_components(predictions: Predictions) -> Components | None:
 
 
 def joined_kinds(parts: Sequence[Predictions]) -> Predictions:
-    """Return predictions of different kinds one after the other: all the weight is on the kind of the row."""
+    """Concatenate predictions of different kinds. In each row all the weight is on the kind of that row."""
     flat = [as_components(part) for part in parts]
     if all(part is not None for part in flat):
         parts = [part for part in flat if part is not None]
@@ -134,7 +134,7 @@ def joined_kinds(parts: Sequence[Predictions]) -> Predictions:
     members = []
     for k, own in enumerate(kinds.values()):
         mine = np.concatenate([rows[i] for i in own])
-        where = np.zeros(len(weights), dtype=np.int64)  # elsewhere its first row stands, without weight
+        where = np.zeros(len(weights), dtype=np.int64)  # rows of other kinds repeat the first row with weight zero
         where[mine] = np.arange(len(mine))
         weights[mine, ..., k] = 1.0
         members.append(Predictions.joined([parts[i] for i in own]).rows(where))
@@ -142,7 +142,7 @@ def joined_kinds(parts: Sequence[Predictions]) -> Predictions:
 
 
 def _with_stretched_density(member: Predictions) -> Predictions:
-    """Return the distributions of which the quantiles are those of a member."""
+    """Return distributions with the member's quantiles and no stretch."""
     if not isinstance(member, Components) or member.plain:
         return member
     return replace(member, stretch=1.0).affine(member.mean - member.stretch * member.mean, member.stretch)

@@ -1,4 +1,4 @@
-"""Predictions known by samples: what comes of following a model along many possible futures."""
+"""Predictions given by samples, such as simulated futures of a series."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from onlinegp.predictions.components import Components
 from onlinegp.predictions.mixture import MixtureOf
 from onlinegp.predictions.student import HALF_LOG_2PI, Gaussian, StudentT
 
-THINNEST = 1e-100  # width of a density whose samples are all the same
-HALVINGS = 60  # of an interval, until only rounding is left
-FARTHEST = 1e15  # standard deviations: no distribution that a model predicts reaches beyond
+THINNEST = 1e-100  # smallest width of the smoothed density, if all samples are equal
+HALVINGS = 60  # bisections, after which only rounding is left
+FARTHEST = 1e15  # standard deviations: the search for a quantile stops here
 
 
 @dataclass(frozen=True, eq=False)
 class Samples(Predictions):
-    """Distributions of which only samples are known, equally likely.
+    """Distributions given by equally likely samples.
 
-    Mean, standard deviation, quantiles and cdf are those of the samples. The k-th smallest of S samples is taken for
-    the quantile of k / (S + 1), which is right on average for any distribution; between two samples the quantiles are
-    linear, and beyond the outermost ones nothing is known. The density is smoothed: the mean of normal densities
-    around the samples, of the width 1.06 std S^(-1/5) (Silverman, "Density estimation", 1986).
+    Mean, standard deviation, quantiles and cdf are those of the samples. The k-th smallest of S samples is the quantile
+    of k / (S + 1), which is right on average for any distribution. Quantiles are linear between two samples and
+    constant beyond the outermost samples. The density is smoothed: the mean of normal densities around the samples,
+    with the width 1.06 std S^(-1/5) (Silverman, "Density estimation", 1986).
 
     Attributes
     ----------
@@ -76,10 +76,10 @@ class Samples(Predictions):
 
 
 def draw(predictions: Predictions, rng: np.random.Generator) -> Array:
-    """Return one value of each distribution, independent of the others: of the shape of the mean.
+    """Draw one value from each distribution, independently, in the shape of the mean.
 
-    Of a mixture, a member is drawn first, by the weights; a stretch of intervals stretches the values. Of a kind that
-    is not known here the cdf is inverted, by halving an interval that holds the value.
+    For a mixture, draw a member first, by the weights, then a value of it; a stretch stretches the values. For any
+    other kind of distribution, invert the cdf by bisection.
     """
     mean = predictions.mean
     if type(predictions) is Gaussian:
@@ -96,7 +96,7 @@ def draw(predictions: Predictions, rng: np.random.Generator) -> Array:
 
 
 def _inverted(predictions: Predictions, p: Array) -> Array:
-    """Return the values that have these probabilities below them."""
+    """Invert the cdf: return the values whose cdf is p."""
     mean, std = predictions.mean, predictions.std
     low, high, reach = mean - std, mean + std, 1.0
     while reach < FARTHEST:

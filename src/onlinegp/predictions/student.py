@@ -1,4 +1,4 @@
-"""The distributions of one formula: normal and Student's."""
+"""Normal and Student's t predictions."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from numpy.typing import ArrayLike
 from onlinegp.checks import Array, probability
 from onlinegp.predictions.base import Predictions
 
-WHOLE = frozenset(map(float, range(1, 31)))  # degrees of freedom with a short sum for the probability
-FAR = 20.0  # log of t / sqrt(nu), from which on 1 + t^2 / nu is t^2 / nu to the last digit
-FARTHEST = 1e150  # a t that can be squared; the probability beyond it is none but for the smallest degrees
+WHOLE = frozenset(map(float, range(1, 31)))  # degrees of freedom for which a short sum gives the probability
+FAR = 20.0  # log of t / sqrt(nu) above which 1 + t^2 / nu equals t^2 / nu to the last digit
+FARTHEST = 1e150  # largest t whose square does not overflow
 HALF_LOG_2PI = 0.5 * log(2.0 * pi)
 
 
 @dataclass(frozen=True, eq=False)
 class Gaussian(Predictions):
-    """Normal distributions: y ~ N(mean, std^2). Where std is zero, all the probability is at the mean."""
+    """Normal distributions: y ~ N(mean, std^2). If std is zero, all the probability is at the mean."""
 
     mean: Array
     std: Array
@@ -52,7 +52,7 @@ class Gaussian(Predictions):
         return Gaussian(center + scale * self.mean, scale * self.std)
 
     def _standardized(self, y: ArrayLike) -> Array:
-        """Return (y - mean) / std; no error is zero, even where std is."""
+        """Return (y - mean) / std, and 0 where y = mean, even if std is zero."""
         e = self._values(y) - self.mean
         if np.all(self.std):
             return e / self.std
@@ -77,13 +77,13 @@ def normal_quantile(p: float) -> float:
 class StudentT(Predictions):
     """Student's t distributions: (y - mean) / scale has `degrees` degrees of freedom.
 
-    The mean is that of the distribution for more than one degree, and the standard deviation is finite for more than
-    two: std = scale sqrt(degrees / (degrees - 2)).
+    `mean` is the mean of the distribution if degrees > 1. The standard deviation is finite if degrees > 2:
+    std = scale sqrt(degrees / (degrees - 2)).
 
     Attributes
     ----------
     mean, scale : (n,) or (n, outputs); the scale is positive
-    degrees : float, or of the shape of the mean
+    degrees : float, or array of the shape of the mean
     """
 
     mean: Array
@@ -121,12 +121,12 @@ class StudentT(Predictions):
 
 
 def student_std(nu: float) -> float:
-    """Return the standard deviation of Student's t of scale one."""
+    """Return the standard deviation of Student's t with scale one."""
     return sqrt(nu / (nu - 2.0)) if nu > 2.0 else inf
 
 
 def student_constant(degrees: Array | float) -> Array | float:
-    """Return the log of the density at the center of Student's t of scale one."""
+    """Return the log density at the center of Student's t with scale one."""
     if isinstance(degrees, np.ndarray):
         from scipy.special import gammaln
 
@@ -135,7 +135,7 @@ def student_constant(degrees: Array | float) -> Array | float:
 
 
 def student_quantile(degrees: Array | float, p: float) -> Array | float:
-    """Return t with P(T <= t) = p; a quantile of one number of degrees is found once."""
+    """Return t with P(T <= t) = p. Quantiles of single numbers are cached."""
     if not isinstance(degrees, np.ndarray):
         return _one_student_quantile(float(degrees), p)
     kinds, which = np.unique(degrees, return_inverse=True)
@@ -152,7 +152,7 @@ def student_cdf(degrees: Array | float, t: Array) -> Array:
 
 
 def _whole_student_cdf(nu: int, t: Array) -> Array:
-    """Return P(T <= t) for a whole number of degrees, by a finite sum where it keeps its digits.
+    """Return P(T <= t) for a whole number of degrees: a finite sum, except where the sum would lose digits.
 
     With theta = arctan(t / sqrt(nu)), for even nu,   1/2 + sin(theta) / 2 (1 + 1/2 cos^2 + (1 3)/(2 4) cos^4 + ...),
     and for odd nu,   1/2 + theta / pi + sin(theta) / pi (cos + 2/3 cos^3 + (2 4)/(3 5) cos^5 + ...),
@@ -163,13 +163,13 @@ def _whole_student_cdf(nu: int, t: Array) -> Array:
     near = np.minimum(np.maximum(t, -FARTHEST), FARTHEST)
     c2 = 1.0 / (1.0 + near * near / nu)
     total = np.zeros_like(t)
-    for j in range((nu - 1) // 2 if nu % 2 else nu // 2, 0, -1):  # as Horner's rule has it, the last term first
+    for j in range((nu - 1) // 2 if nu % 2 else nu // 2, 0, -1):  # Horner's rule: the last term first
         k = 2 * j if nu % 2 else 2 * j - 1
         total = 1.0 + total * (c2 * (k / (k + 1.0)))
     sine = near * np.sqrt(c2 / nu)
     odd = (np.arctan(near / np.sqrt(nu)) + sine * np.sqrt(c2) * total) / pi if nu % 2 else None
     p = 0.5 + (0.5 * sine * total if odd is None else odd)
-    small = p < 1e-3  # where half of it was subtracted
+    small = p < 1e-3  # the sum loses digits there, because it subtracts numbers close to 1/2
     if np.any(small):
         p[small] = stdtr(nu, t[small])
     return p
@@ -179,11 +179,11 @@ def _whole_student_cdf(nu: int, t: Array) -> Array:
 def _one_student_quantile(degrees: float, p: float) -> float:
     from scipy.special import stdtr, stdtrit
 
-    # P(T <= -t) = C t^-nu / nu for t^2 >> nu, where the density is C t^-(nu + 1); there stdtrit loses its digits
+    # P(T <= -t) = C t^-nu / nu for t^2 >> nu, where the density is C t^-(nu + 1) and stdtrit loses digits
     q, nu = min(p, 1.0 - p), degrees
     far = (student_constant(nu) + 0.5 * (nu - 1.0) * log(nu) - log(q)) / nu
     if far > FAR + 0.5 * log(nu):
         return float(np.copysign(np.exp(far), p - 0.5))
     t = float(stdtrit(degrees, p))
     density = np.exp(student_constant(degrees) - 0.5 * (degrees + 1.0) * np.log1p(t * t / degrees))
-    return t - float((stdtr(degrees, t) - p) / density)  # Newton's step to the last digits
+    return t - float((stdtr(degrees, t) - p) / density)  # one Newton step gives the last digits

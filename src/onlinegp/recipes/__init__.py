@@ -1,1 +1,1 @@
-"""What a recipe is made of: dictionaries, beliefs, forgetting, pruning, and the one update that they share."""
+"""The parts of a recipe: dictionaries, beliefs, forgetting and pruning rules, and the update that they share."""

@@ -1,21 +1,21 @@
-"""What a filter takes its posterior covariance to be.
+"""Beliefs: what a filter assumes about its posterior covariance.
 
 With B = Q Sigma Q - Q (Q the inverse kernel matrix of the centers), every filter corrects its weights by
 
     alpha <- alpha + e / s * g,    g = q + B k,    v = k(x, x) + k . B k,    s = v + noise     (paper, eq. 11)
 
-where q holds the coordinates of x in the dictionary: the unit vector of its own slot if x was admitted, that of the
-nearest center if it was quantized, Q k if it was projected. A belief is a choice of B:
+where q holds the coordinates of x in the dictionary: the unit vector of its own slot if x was admitted, the unit
+vector of the nearest center if it was quantized, Q k if it was projected. A belief is a choice of B:
 
     Prior          B = 0           the covariance stays the prior's                      O(m)
     Beta           B = beta I      Sigma = K (beta K + I)                                O(m)
     Isotropic      B = I           Sigma = K K + K, with g = k in place of q + k         O(m)
-    Posterior      tracked, over centers that stand for all the data                     O(m^2)
-    StateSpace     the same, of a function that changes from sample to sample            O(m^2)
-    Exact          tracked, over centers that are the data                               O(m^2)
+    Posterior      tracked; the centers represent all the data                           O(m^2)
+    StateSpace     the same for a function that changes from sample to sample            O(m^2)
+    Exact          tracked; the centers are the data                                     O(m^2)
     LeastSquares   tracked, with a flat prior at the centers                             O(m^2)
 
-Those that track it do so in whitened coordinates, without an inverse. `BeliefBase` lists what is asked of all of them.
+The tracked beliefs use whitened coordinates and never compute an inverse. `BeliefBase` lists the methods of a belief.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from onlinegp.recipes.forgetting import toward_prior
 from onlinegp.recipes.linear_algebra import BeliefBase, coordinates, solve, turned, unit
 from onlinegp.recipes.state import NEW, Prediction, State
 
-LEAST_DOUBT = 1e-15  # a share of the prior variance: rounding cannot tell less of it from none
-SMALLEST_NOVELTY = 1e-12  # the same of what the centers do not express, where x is to become one of them
-WORTH_A_CENTER = 1e-3  # a share of the noise: what differs by less from the span of the centers is not worth a slot
-LEAST_POWER, MOST_POWER = 1e-4, 1e4  # of a state: what its prior variance may become, as a share of the first
-RENEWED_EVERY = 16  # corrections until the next entry of dQ is made anew
+LEAST_DOUBT = 1e-15  # the smallest variance, as a share of the prior variance: less is lost in rounding
+SMALLEST_NOVELTY = 1e-12  # the smallest gamma2 of a new center, as a share of its prior variance
+WORTH_A_CENTER = 1e-3  # the smallest gamma2 that is worth a center, as a share of the noise
+LEAST_POWER, MOST_POWER = 1e-4, 1e4  # limits of the prior variance of a state, relative to its first value
+RENEWED_EVERY = 16  # corrections before the next entry of dQ is computed from scratch
 
 
 @dataclass(frozen=True)
 class Prior(BeliefBase):
-    """B = 0: the covariance stays the prior's, whatever was seen; all novelty goes into one weight (type I).
+    """B = 0: the covariance stays the prior's and never adapts; each correction changes one weight (type I).
 
     The step is the inverse of the innovation variance, step = 1 / (noise + k(x, x)) (paper, eq. 16), so the
     variance of y is 1 / step. A step above 1 / k(x, x) matches no noise; the variance is then k(x, x).
@@ -63,9 +63,9 @@ class Prior(BeliefBase):
 class Beta(BeliefBase):
     """B = beta I: Sigma = K (beta K + I) (paper, eq. 12), so v = k(x, x) + beta |k|^2.
 
-    Sigma is positive semidefinite if and only if beta >= -1 / lambda_max(K). With beta="auto" it is the most negative
-    value that a bound on lambda_max proves safe, beta = -1 / (R + noise), where R is the largest sum of |k| over a row
-    of the kernel matrix of the centers and x together; so v >= 0 too.
+    Sigma is positive semidefinite if and only if beta >= -1 / lambda_max(K). beta="auto" takes the most negative value
+    that a bound on lambda_max proves safe, beta = -1 / (R + noise). R is the largest row sum of |k| in the kernel
+    matrix of the centers and x, so v >= 0 too.
     """
 
     beta: float | str
@@ -79,7 +79,7 @@ class Beta(BeliefBase):
         return -1.0 / (bound + self.noise) if self.beta == "auto" else float(self.beta)
 
     def bound(self, state: State, k: Array, kxx: float) -> float:
-        """Return R, the running maximum of the row sums, with x as one more row."""
+        """Return R, the running maximum of the row sums, with x as an additional row."""
         if state.rowsum is None:
             return 0.0
         k = np.abs(k)
@@ -114,11 +114,11 @@ class Beta(BeliefBase):
 
 @dataclass(frozen=True)
 class Isotropic(BeliefBase):
-    """B = I, the paper's beta = 1, with the gain g = k: novelty is spread over all weights (type II).
+    """B = I, the paper's beta = 1, with the gain g = k: each correction changes all weights (type II).
 
-    So Sigma = K K + K (paper, eq. 20), and v = k(x, x) + |k|^2 (eq. 21): it grows with the data. The gain is q + k
-    where x is admitted and k(x, x) = 1; elsewhere KNLMS differs from beta = 1. The innovation variance that the step
-    implies is (epsilon + |k|^2) / step, x counted in k where it was admitted (eq. 10).
+    So Sigma = K K + K (paper, eq. 20), and v = k(x, x) + |k|^2 (eq. 21), which grows with the data. The gain equals
+    q + k if x is admitted and k(x, x) = 1; otherwise KNLMS differs from beta = 1. The innovation variance implied by
+    the step is (epsilon + |k|^2) / step, where k includes k(x, x) if x was admitted (eq. 10).
     """
 
     step: float
@@ -138,16 +138,16 @@ class Isotropic(BeliefBase):
 
 
 class _Tracked(BeliefBase):
-    """What the tracked beliefs share: f at the centers is L u, with L lower triangular and u ~ N(b, S).
+    """Base class of the tracked beliefs: f at the centers is L u, with L lower triangular and u ~ N(b, S).
 
-    With t = L^-1 k the mean is t . b. A new center gives L one more row, [t, sqrt(gamma2)]. A center j that leaves
-    takes along the direction n = L^-1 e_j, to which all rows of L but its own are orthogonal: in a basis E of what
-    remains, L <- L E without row j, b <- E' b, S <- E' S E. Every move is orthogonal, so that L L' stays K to the last
-    digits. The kernel weights are alpha = L^-T b, and dQ is the diagonal of (L L')^-1 = L^-T L^-1.
+    With t = L^-1 k the mean is t . b. A new center adds the row [t, sqrt(gamma2)] to L. Removing center j removes the
+    direction n = L^-1 e_j, to which all rows of L except row j are orthogonal. With a basis E of the remaining space,
+    L <- L E without row j, b <- E' b, S <- E' S E. Every step is orthogonal, so L L' equals K up to the last digits.
+    The kernel weights are alpha = L^-T b, and dQ is the diagonal of (L L')^-1 = L^-T L^-1.
     """
 
     def track(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:
-        """Append the row of an admitted x to L, and what dQ becomes with it; one entry in turn is made anew."""
+        """Append the row of an admitted x to L and update dQ. One entry of dQ in turn is computed from scratch."""
         L, m = state.square("L"), state.size
         L[-1] = np.append(prediction.t, sqrt(prediction.gamma2))
         if state.dQ is not None:
@@ -157,12 +157,12 @@ class _Tracked(BeliefBase):
                 state.dQ[i] = (solve(L[i:, i:], unit(m - i, 0)) ** 2).sum()
 
     def _dQ(self, dQ: Array, L: Array, prediction: Prediction) -> Array:
-        """Return dQ as it is with x admitted: dQ + q^2 / gamma2 with q = L^-T t, and 1 / gamma2 for x itself."""
+        """Return dQ after x is admitted: dQ + q^2 / gamma2 with q = L^-T t, and 1 / gamma2 for x itself."""
         q = solve(L, prediction.t, transposed=True)
         return np.append(dQ[: len(q)] + q**2 / prediction.gamma2, 1.0 / prediction.gamma2)
 
     def candidates(self, state: State, prediction: Prediction, e: Array) -> tuple[Array, Array]:
-        """Return alpha and dQ as they would be with x admitted: b + g e / s is solved from below."""
+        """Return alpha and dQ as they would be with x admitted, by back substitution of b + g e / s."""
         (b, d), L = super().candidates(state, prediction, e), state.square("L")
         last = b[-1:] / sqrt(prediction.gamma2)
         others = solve(L, b[:-1] - np.outer(prediction.t, last), transposed=True)
@@ -177,7 +177,7 @@ class _Tracked(BeliefBase):
             S = turned(turned(state.square("S"), n, j).T, n, j)
             state.S[:last, :last] = 0.5 * (S + S.T)  # symmetric to the last bit
         state.b[:last] = turned(state.b.T, n, j).T
-        L[:last, :last] = np.tril(turned(np.delete(L, j, axis=0), n, j))  # nothing but rounding is cut off
+        L[:last, :last] = np.tril(turned(np.delete(L, j, axis=0), n, j))  # tril removes rounding errors only
         state.close_gap(j)
         return last - 1
 
@@ -186,9 +186,10 @@ class _Tracked(BeliefBase):
 
 
 class _Projected(_Tracked):
-    """Centers that stand for all the data: L L' = K, with `jitter` times k(x, x) on its diagonal, and S is tracked.
+    """The centers represent all the data: L L' = K, with `jitter` times k(x, x) added on its diagonal. S is tracked.
 
-    With h = S t the variance of f is v = gamma2 + t . h, gamma2 = kxx - t . t. S stands for scale S + (1 - scale) I.
+    With h = S t the variance of f is v = gamma2 + t . h, gamma2 = kxx - t . t. The stored S represents the matrix
+    scale S + (1 - scale) I.
     """
 
     noise: float
@@ -206,7 +207,7 @@ class _Projected(_Tracked):
         return Prediction(k, kxx, t @ state.b, v, v + self.noise, t, h, gamma2)
 
     def worth(self, prediction: Prediction) -> float:
-        """Return the least gamma2 that is worth a center."""
+        """Return the smallest gamma2 that is worth a center."""
         return 0.0
 
     def expresses(self, prediction: Prediction) -> bool:
@@ -221,10 +222,10 @@ class _Projected(_Tracked):
 
 @dataclass(frozen=True)
 class Posterior(_Projected):
-    """The online GP over centers that stand for all the data: S is the posterior covariance of u.
+    """The online GP whose centers represent all the data: S is the posterior covariance of u.
 
-    Before any data S = I, and it only shrinks from there: b <- b + h e / s, S <- S - h h' / s, with one entry more in h
-    and S, sqrt(gamma2) and 1, if x is admitted.
+    S starts as I and only shrinks: b <- b + h e / s, S <- S - h h' / s. If x is admitted, h gets the additional
+    entry sqrt(gamma2), and S gets 1 on its diagonal.
     """
 
     noise: float
@@ -242,22 +243,22 @@ class Posterior(_Projected):
             state.border("S", 0.0, 1.0)
         state.square("S")[:] -= np.multiply.outer(g, g) / (s * state.scale)
         if not prediction.t @ prediction.h > LEAST_DOUBT * (prediction.t @ prediction.t):
-            state.scale *= 1.0 - LEAST_DOUBT  # what rounding has made too sure of itself
+            state.scale *= 1.0 - LEAST_DOUBT  # rounding has made the variance too small
 
 
 @dataclass(frozen=True)
 class StateSpace(Posterior):
-    """The posterior of a state: between two samples f fades and drifts, and what is known of it loses weight.
+    """The posterior of a function that changes: between two samples f fades and drifts, and old samples lose weight.
 
         f <- transition f + d,   d ~ GP(0, drift noise k);   a sample of n steps ago has the noise noise / forgetting^n
 
-    In units of the noise of the next sample that is mu <- transition mu, Sigma <- (transition^2 Sigma + drift noise K)
+    In units of the noise of the next sample, mu <- transition mu and Sigma <- (transition^2 Sigma + drift noise K)
     / forgetting. The prior's part of Sigma follows the same rule: it is power K, with power = 1 before any data. In
-    units of the prior, S <- w S + (1 - w) I with w = transition^2 power / (transition^2 power + drift noise), so that
-    one lazy scalar does it, and the noise is noise / power.
+    units of the prior, S <- w S + (1 - w) I with w = transition^2 power / (transition^2 power + drift noise), so a
+    single lazy scalar is enough, and the noise is noise / power.
 
-    Where transition^2 > forgetting the power would grow without end, and the prior vanish; where f fades and does not
-    drift the power would vanish. It stops at 1e4 and at 1e-4. From there on only the drift forgets.
+    If transition^2 > forgetting, the power would grow without bound and the prior would vanish. If f fades and does
+    not drift, the power would vanish. The power is kept between 1e-4 and 1e4; at these limits only the drift forgets.
 
     Liu, Park, Wang and Principe, "Extended kernel recursive least squares algorithm", 2009.
     """
@@ -285,10 +286,10 @@ class StateSpace(Posterior):
 
 @dataclass(frozen=True)
 class Exact(_Tracked):
-    """The online GP whose centers are the data themselves: L L' = K + noise I, so that b = L^-1 y, and no S.
+    """The online GP whose centers are the data: L L' = K + noise I and b = L^-1 y. It needs no S.
 
-    Here gamma2 = s = kxx - t . t + noise. A center that leaves takes its datum along: what remains is the GP on the
-    remaining data.
+    Here gamma2 = s = kxx - t . t + noise. Removing a center removes its sample: the result is the GP on the remaining
+    data.
     """
 
     noise: float
@@ -303,7 +304,7 @@ class Exact(_Tracked):
         return sqrt(prediction.s) * unit(state.size, NEW), prediction.s
 
     def covariance(self, state: State, K: Array) -> Array:
-        w, U = np.linalg.eigh(K)  # Sigma = noise K (K + noise I)^-1: nothing is subtracted, so nothing is below zero
+        w, U = np.linalg.eigh(K)  # Sigma = noise K (K + noise I)^-1, without a subtraction, so never negative
         w = np.maximum(w, 0.0)
         R = U * np.sqrt(self.noise * w / (w + self.noise))
         return R @ R.T
@@ -313,10 +314,10 @@ class Exact(_Tracked):
 class LeastSquares(_Projected):
     """Recursive least squares on f at the centers (noise 1): the online GP in the limit of a flat prior.
 
-    An admitted point is interpolated, with the noise as its variance: f(x) ~ N(y, 1), apart from the others. Any
-    other is taken to be where its projection is, with h = S t and s = 1 + t . h.
-    Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", 2004. The jitter, which they do not have,
-    guards the last digits of K, so that a lower threshold of ALD means more centers, and a smaller error.
+    An admitted point is interpolated, with the noise as its variance: f(x) ~ N(y, 1), independent of the others. Any
+    other point is replaced by its projection, with h = S t and s = 1 + t . h.
+    Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", 2004. They have no jitter. It protects the
+    last digits of K, so that a lower threshold of ALD gives more centers and a smaller error.
     """
 
     jitter: float = 1e-12

@@ -1,11 +1,11 @@
-"""The contents of a state in fewer bytes, for many models at rest: without what the centers tell, and S in float32.
+"""The compact form of a state, for storing many models: it omits what the centers determine, and keeps S in float32.
 
-Where L is tracked, L, k(c, c) and dQ are functions of the centers, and are made again: the rows of L are those that it
-gets if the centers are admitted one after the other. S is kept as the lower triangle R with R R' = S (of scale S +
-(1 - scale) I, so that the scale becomes one), in float32: a factor keeps twice as many digits of a variance as it has
-itself, and R R' has no negative eigenvalue, whatever was rounded (Bierman, "Factorization methods for discrete
-sequential estimation", 1977). Centers and weights stay as they are, since their offset may be large against a length
-scale or the noise.
+If L is tracked, L, k(c, c) and dQ are functions of the centers and are computed again: the rows of L are those that
+result when the centers are admitted one after the other. S (with its scale multiplied in: scale S + (1 - scale) I) is
+stored as a lower triangle R with R R' = S, in float32. A factor in float32 keeps twice as many digits of a variance as
+float32 has, and R R' never has a negative eigenvalue (Bierman, "Factorization methods for discrete sequential
+estimation", 1977). Centers and weights keep their full precision, because their offset may be large compared with a
+length scale or the noise.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KEPT = ("centers", "alpha", "born")
 
 
 class StateFields(WithFields):
-    """The fields of the state of a recipe, in full and compact: the compact ones are expanded when they are checked."""
+    """The full and the compact fields of a recipe's state. Checking compact fields expands them."""
 
     def __init__(self, recipe: Recipe, features: int, outputs: int) -> None:
         self.recipe, self.features, self.outputs, self.budget = recipe, features, outputs, recipe.budget
@@ -44,19 +44,19 @@ class StateFields(WithFields):
         return {name: FIELDS[name] for name in (*NUMBERS, *KEPT)} | factor if has_compact(self.recipe) else None
 
     def check(self, values: Values) -> None:
-        if "kcc" not in values:  # compact: what is made again is checked, too, and takes its place
+        if "kcc" not in values:  # compact: expand it, check the result too, and put it in place
             full = check_contents(self, expanded(self.recipe, self.features, self.outputs, values))
             values.clear()
             values.update(full)
 
 
 def has_compact(recipe: Recipe) -> bool:
-    """Whether states have a compact form: where the belief tracks L. An L of the dictionary alone stays as it is."""
+    """Whether states have a compact form: only if the belief tracks L. An L kept for the dictionary is stored as is."""
     return "L" in recipe.belief.tracks
 
 
 def compacted(recipe: Recipe, contents: dict[str, Any]) -> dict[str, Any]:
-    """Return the contents of a state in the compact form; as they are, where it has none."""
+    """Return the contents of a state in compact form, or unchanged if there is no compact form."""
     if not has_compact(recipe):
         return contents
     small = {name: contents[name] for name in (*NUMBERS, *KEPT)} | {"scale": 1.0}
@@ -65,15 +65,15 @@ def compacted(recipe: Recipe, contents: dict[str, Any]) -> dict[str, Any]:
         S = np.zeros((m, m))
         S[np.tri(m, dtype=bool)] = contents["scale"] * contents["S"]
         S[np.diag_indices(m)] += 1.0 - contents["scale"]
-        with np.errstate(all="ignore"):  # what is not finite is found by whoever writes it
+        with np.errstate(all="ignore"):  # the writer of the file refuses values that are not finite
             small[FACTOR] = factor(S)[np.tri(m, dtype=bool)].astype(np.float32)
     return small
 
 
 def factor(S: Array) -> Array:
-    """Return the lower triangle R with R R' = S, of which the lower triangle is read.
+    """Return the lower triangle R with R R' = S. Only the lower triangle of S is read.
 
-    A pivot that rounding has made too small, or negative, is the smallest share of S_ii that rounding can tell.
+    A pivot that rounding has made too small or negative is raised to LEAST_DOUBT times S_ii.
     """
     R, least = np.tril(S), LEAST_DOUBT * S.diagonal()
     for k in range(len(S)):
@@ -85,7 +85,7 @@ def factor(S: Array) -> Array:
 
 
 def expanded(recipe: Recipe, features: int, outputs: int, contents: dict[str, Any]) -> dict[str, Any]:
-    """Return the contents of a state that the compact form stands for, which fits."""
+    """Return the full contents of a state from its compact form, which must be valid."""
     m = contents["size"]
     state = recipe.start(features, outputs)
     state.reserve(m, recipe.budget)
@@ -105,7 +105,7 @@ def expanded(recipe: Recipe, features: int, outputs: int, contents: dict[str, An
 
 
 def _row(recipe: Recipe, L: Array, C: Array, x: Array) -> tuple[Array, float]:
-    """Return the row of L that x gets behind the centers C, [t, sqrt(gamma2)], and its k(x, x)."""
+    """Return the row that x adds to L after the centers C, [t, sqrt(gamma2)], and k(x, x)."""
     belief = recipe.belief
     kxx = float(recipe.kernel.diag(x[None, :])[0]) * (1.0 + getattr(belief, "jitter", 0.0))
     t = solve(L, recipe.kernel.row(C, x))

@@ -1,16 +1,16 @@
-"""How many multiplications a sample takes: predicted, then learned, with one output.
+"""Count the multiplications per sample: predict it, then learn it, with one output.
 
-Divisions count as multiplications; square roots and exponentials are not counted. With m centers and d features, an
-evaluation of the kernel counts d + 1: the squares of the scaled distances, and a factor. Triangles and symmetric
-matrices are counted once. What the tracked beliefs do is listed in `beliefs`; of orders of m^2 the terms are
+Divisions count as multiplications; square roots and exponentials do not count. With m centers and d features, one
+kernel evaluation counts d + 1: the squares of the scaled distances, and a factor. Triangular and symmetric matrices
+count once. `beliefs` lists what the tracked beliefs compute; the terms of order m^2 are
 
     t = L^-1 k   m^2 / 2        h = S t   m^2        S -= h h' / s   m^2 / 2
-    a center that leaves: n = L^-1 e_j   m^2 / 2      L <- L E   m^2      S <- E' S E   4 m^2, on average over j
-    which one leaves by its error: two solutions and the new dQ   3 m^2 / 2
+    removing a center: n = L^-1 e_j   m^2 / 2      L <- L E   m^2      S <- E' S E   4 m^2, on average over j
+    choosing the center to remove by its error: two solves and the new dQ   3 m^2 / 2
 
-Where there is a budget and it is full, every sample is taken to replace a center, so the count is the largest that may
-occur. Where only a coherence or a radius keeps samples out, a sample is taken to become none. Models that are no recipe
-have formulas of their own, in their classes, which are made of the ones at the end of this file.
+If the dictionary has a budget and is full, the formulas assume that every sample replaces a center, so they give the
+largest count. If only a coherence or a radius limits the dictionary, they assume that no sample becomes a center.
+Models that are not recipes have their own formulas, in their classes, built from those at the end of this file.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from onlinegp.recipes.forgetting import Keep
 from onlinegp.recipes.pruning import LeastError
 from onlinegp.recipes.update import Recipe
 
-Count = Callable[[float], float]  # of the number of centers
+Count = Callable[[float], float]  # takes the number of centers
 
-CORRECTION: dict[type, Count] = {  # the mean, the variance, the gain and what is tracked
+CORRECTION: dict[type, Count] = {  # mean, variance, gain and tracked arrays
     Prior: lambda m: m + 1,
     Beta: lambda m: 3 * m + 3,
     Isotropic: lambda m: 3 * m + 3,
     Exact: lambda m: m**2 / 2 + 2.5 * m + 2,
     Posterior: lambda m: 2 * m**2 + 6 * m + 2,
-    StateSpace: lambda m: 2 * m**2 + 7 * m + 8,  # the same, and the weights fade
+    StateSpace: lambda m: 2 * m**2 + 7 * m + 8,  # the same, and it shrinks the weights
     LeastSquares: lambda m: 2 * m**2 + 6 * m + 2,
 }
 REMOVAL: dict[type, Count] = {
@@ -46,7 +46,7 @@ REMOVAL: dict[type, Count] = {
 
 
 def multiplications(recipe: Recipe, size: float, features: int) -> float | None:
-    """Return how many multiplications a sample takes with so many centers; None if the belief is not counted here."""
+    """Return the number of multiplications per sample with `size` centers, or None if the belief has no formula."""
     belief, m = type(recipe.belief), size
     if belief not in CORRECTION:
         return None
@@ -64,14 +64,14 @@ def multiplications(recipe: Recipe, size: float, features: int) -> float | None:
     return total
 
 
-ERRORS = 6  # their fading mean square, and its floor, for models whose standard deviation it is
+ERRORS = 6  # the fading mean square of the errors, and its floor, for models that use it as the standard deviation
 
 
 def kernel_row(m: float, features: int) -> float:
-    """Return those of the kernel row of m centers."""
+    """Return the multiplications for the kernel row of m centers."""
     return m * (features + 1)
 
 
 def solution(n: float) -> float:
-    """Return those of A^-1 b for a positive definite A (n, n): Cholesky's factor, and two triangles solved."""
+    """Return the multiplications for A^-1 b with a positive definite A (n, n): Cholesky, and two triangular solves."""
     return (n**3 - n) / 6 + n * (n - 1) / 2 + n * (n + 1)

@@ -1,8 +1,8 @@
-"""Who becomes a center.
+"""Dictionaries: decide which samples become centers.
 
-A dictionary looks at a sample and answers NEW (make it a center), the slot of the center that stands for it, or
-IGNORE. What a reused slot means is the belief's affair: the prior belief corrects that center's weight alone, a
-tracked posterior corrects all of them through the projection onto the centers.
+For each sample a dictionary returns NEW (make it a center), the slot of an existing center to use instead, or IGNORE.
+The belief decides what using an existing slot means: the prior belief corrects that center's weight only, a tracked
+posterior corrects all weights through the projection onto the centers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Growing:
 
 @dataclass(frozen=True)
 class Quantized:
-    """Admit x only if it is farther than `radius` from every center; else reuse the nearest.
+    """Admit x only if it is farther than `radius` from every center; otherwise reuse the nearest center.
 
     Chen, Zhao, Zhu and Principe, "Quantized kernel least mean square algorithm", 2012. The distance is Euclidean, in
     the units of the inputs.
@@ -49,7 +49,7 @@ class Quantized:
 
 @dataclass(frozen=True)
 class Coherence:
-    """Admit x only if its coherence with every center is at most `threshold`; else reuse the most coherent.
+    """Admit x only if its coherence with every center is at most `threshold`; otherwise reuse the most coherent center.
 
     Coherence is |k(x, c)| / sqrt(k(x, x) k(c, c)). Richard, Bermudez and Honeine, "Online prediction of time series
     data with kernels", 2009.
@@ -71,10 +71,10 @@ class ALD:
     """Admit x only if gamma2 = k(x, x) - k K^-1 k exceeds `threshold` times k(x, x): approximate linear dependence.
 
     Any other sample is projected onto the centers: it corrects all weights by its coordinates K^-1 k. Tracked beliefs
-    do so by themselves; for the others L, with L L' = K, is kept for this alone, at O(m^2) per sample.
+    have the L that this needs. For the other beliefs L, with L L' = K, is kept only for this, at O(m^2) per sample.
 
-    Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", 2004. Their threshold is absolute; this one
-    is relative, which is the same for a kernel with k(x, x) = 1 and does not change with the unit of y. With KLMS:
+    Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", 2004. Their threshold is absolute. This
+    threshold is relative: it is the same if k(x, x) = 1, and it does not depend on the unit of y. With KLMS:
     Pokharel, Liu and Principe, "Kernel least mean square algorithm with constrained growth", 2009.
     """
 
@@ -107,11 +107,11 @@ class Novelty:
 
 @dataclass(frozen=True)
 class Surprise:
-    """Admit x if its surprise lies between two levels; reuse the nearest below them, ignore the sample above.
+    """Admit x if its surprise lies between two levels. Below them, reuse the nearest center; above, ignore the sample.
 
-    The surprise is the negative log density of y, (log(2 pi s) + e^2 / s) / 2: below `redundant` a sample says nothing
-    new, above `abnormal` it is taken for an outlier. Liu, Park and Principe, "An information theoretic approach of
-    designing sparse kernel adaptive filters", 2009.
+    The surprise is the negative log density of y, (log(2 pi s) + e^2 / s) / 2. Below `redundant` a sample contains
+    nothing new; above `abnormal` it is treated as an outlier. Liu, Park and Principe, "An information theoretic
+    approach of designing sparse kernel adaptive filters", 2009.
     """
 
     redundant: float

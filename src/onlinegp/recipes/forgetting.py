@@ -1,7 +1,7 @@
-"""How the past fades.
+"""Forgetting rules: how the influence of old samples decreases.
 
-A rule changes the state at the start of a learning step and returns the prediction as it is afterwards. The
-prediction that is reported is the one made before; the error that is learned from is the one after.
+A rule changes the state at the start of a learning step and returns the updated prediction. The model reports the
+prediction from before forgetting, and learns from the error after it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import numpy as np
 
 from onlinegp.recipes.state import Prediction, State
 
-SMALLEST_SCALE = 1e-100  # below it, the lazy share of S is multiplied in
-LARGEST_INFLATION = 1e4  # of the prior variance, by uncertainty injection: twelve digits are left to the others
+SMALLEST_SCALE = 1e-100  # below this, the lazy scale is multiplied into S
+LARGEST_INFLATION = 1e4  # largest variance after uncertainty injection, in prior variances; leaves twelve digits
 
 
 def toward_prior(state: State, factor: float) -> None:
-    """S <- factor S + (1 - factor) I, by the lazy scalar."""
+    """S <- factor S + (1 - factor) I, through the lazy scalar."""
     state.scale *= factor
     if state.scale < SMALLEST_SCALE:
         S = state.square("S")
@@ -29,7 +29,7 @@ def toward_prior(state: State, factor: float) -> None:
 
 @dataclass(frozen=True)
 class Keep:
-    """The past does not fade."""
+    """Forget nothing."""
 
     factor = 1.0
 
@@ -39,11 +39,11 @@ class Keep:
 
 @dataclass(frozen=True)
 class Leak:
-    """Shrink the weights by the factor 1 - rate, then correct what is left.
+    """Shrink the weights by the factor 1 - rate, then correct the shrunken weights.
 
     This is the gradient of a ridge penalty on f. Kivinen, Smola and Williamson, "Online learning with kernels", 2004,
-    take the error before the shrinkage; here, as in KAFBOX, it is the one after, which changes it by rate times the
-    mean.
+    use the error before shrinking. Like KAFBOX, this library uses the error after shrinking, which differs by rate
+    times the mean.
     """
 
     rate: float
@@ -56,10 +56,10 @@ class Leak:
 
 @dataclass(frozen=True)
 class BackToPrior:
-    """Sigma <- lambda Sigma + (1 - lambda) K and mu <- sqrt(lambda) mu: what is not confirmed returns to the prior.
+    """Sigma <- lambda Sigma + (1 - lambda) K and mu <- sqrt(lambda) mu: the posterior decays back to the prior.
 
-    In the variables of the tracked posterior, S <- lambda S + (1 - lambda) I and b <- sqrt(lambda) b, so that one lazy
-    scalar does it. A belief with a fixed covariance forgets its mean only. Van Vaerenbergh, Lazaro-Gredilla and
+    In the variables of the tracked posterior, S <- lambda S + (1 - lambda) I and b <- sqrt(lambda) b, so a single lazy
+    scalar is enough. A belief with a fixed covariance forgets its mean only. Van Vaerenbergh, Lazaro-Gredilla and
     Santamaria, "Kernel recursive least-squares tracker for time-varying regression", 2012.
     """
 
@@ -83,10 +83,10 @@ class BackToPrior:
 
 @dataclass(frozen=True)
 class UncertaintyInjection:
-    """Sigma <- Sigma / lambda: the mean stays, confidence in it decays without end, as in recursive least squares.
+    """Sigma <- Sigma / lambda: the mean stays and its variance grows, as in recursive least squares.
 
-    Where nothing confirms a center its variance would grow without bound; the injection pauses where one of the S_ii
-    would exceed the prior's, which is 1, by a factor of 1e4.
+    Without new data near a center, its variance would grow without bound. The injection pauses while an S_ii would
+    exceed 1e4 times its prior value, which is 1.
     """
 
     factor: float

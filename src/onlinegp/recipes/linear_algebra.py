@@ -1,4 +1,4 @@
-"""What is asked of a belief, and the linear algebra that several of them share; `beliefs` has the beliefs."""
+"""The base class of beliefs, and the linear algebra that several beliefs share. `beliefs` has the beliefs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onlinegp.recipes.state import NEW, PROJECTED, Prediction, State
 
 
 def unit(m: int, slot: int) -> Array:
-    """Return the unit vector of a slot; NEW is the slot after the last."""
+    """Return the unit vector of a slot. NEW is the slot after the last one."""
     e = np.zeros(m + (slot == NEW))
     e[slot] = 1.0
     return e
@@ -36,10 +36,10 @@ def coordinates(state: State, prediction: Prediction, slot: int) -> Array:
 
 
 def turned(X: Array, n: Array, j: int) -> Array:
-    """Return X E, where E (m, m - 1) is an orthonormal basis of all that is orthogonal to n, and n is 0 before j.
+    """Return X E, where E (m, m - 1) is an orthonormal basis of the space orthogonal to n. n is 0 before entry j.
 
     The columns of E are e_i for i < j, and (nu_{i-1} e_i - n_i / nu_{i-1} n_{<i}) / nu_i for i > j, with nu_i the
-    length of n up to i. Where every row of X but j is orthogonal to n, as in L, X E without row j is a triangle again.
+    length of n up to i. If every row of X except j is orthogonal to n, as in L, X E without row j is triangular again.
     """
     nu = np.sqrt(np.cumsum(n[j:] ** 2))
     sums = np.cumsum(X[..., j:-1] * n[j:-1], axis=-1)
@@ -49,33 +49,33 @@ def turned(X: Array, n: Array, j: int) -> Array:
 
 @dataclass(frozen=True)
 class BeliefBase(ABC):
-    """What a belief does unless it says otherwise: nothing is tracked, and a center that leaves is truncated."""
+    """Defaults for all beliefs: nothing is tracked, and removing a center truncates the expansion."""
 
     tracks: ClassVar[tuple[str, ...]] = ()
     projects: ClassVar[bool] = False
 
     @abstractmethod
     def gain(self, state: State, prediction: Prediction, slot: int) -> tuple[Array, float]:
-        """Return the gain g, with x in the last place if it was admitted, and the innovation variance s."""
+        """Return the gain g and the innovation variance s. If x was admitted, its entry of g is the last."""
 
     def expresses(self, prediction: Prediction) -> bool:
-        """Return whether the centers express x already, so that it need not become one."""
+        """Return whether the centers already express x, so that x need not become a center."""
         return False
 
     def track(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:
-        """Keep up what is tracked: as a rule, L alone, and only where the dictionary asks for it."""
+        """Update the tracked arrays. By default this is L, and only if the dictionary needs it."""
         if admitted and state.L is not None:
             state.square("L")[-1] = np.append(prediction.t, sqrt(prediction.gamma2))
 
     def candidates(self, state: State, prediction: Prediction, e: Array) -> tuple[Array, Array]:
-        """Return the weights as they would be with x admitted, in the last place, and what each of them matters."""
+        """Return the weights as they would be with x admitted as the last center, and the d of each, for pruning."""
         g, s = self.gain(state, prediction, NEW)
         alpha = np.multiply.outer(g, e / s)
         alpha[:-1] += state.a
         return alpha, np.ones(len(g))
 
     def drop(self, state: State, j: int, kernel: Kernel) -> int:
-        """Let a center go, and return the slot of the newest one."""
+        """Remove center j, and return the slot of the newest center."""
         return state.move_last_to(j)
 
     def weights(self, state: State) -> Array:

@@ -1,7 +1,7 @@
-"""Which center is removed when the dictionary is full.
+"""Pruning rules: choose which center to remove when the dictionary is full.
 
-A rule sees the weights as they would be with the new sample admitted, in the last place, and names the slot to
-remove; naming the last place refuses the sample. Of centers that matter equally little, the oldest is removed.
+A rule gets the weights as they would be with the new sample as the last center, and returns the slot to remove.
+Returning the last slot rejects the new sample. Ties go to the oldest center.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 
-TIE = 1e-9  # a share of the largest score: scores that differ by less are the same, but for rounding
+TIE = 1e-9  # a share of the largest score: scores that differ by less count as equal
 
 
 def oldest_of_least(scores: Array, born: NDArray[np.int64]) -> int:
-    """Return the slot with the least score, (m,); of several the oldest."""
+    """Return the slot with the lowest score, (m,). Ties go to the oldest."""
     limit = scores.min() + TIE * scores.max()
     return int(np.where(scores > limit, np.iinfo(np.int64).max, born).argmin())
 
@@ -51,8 +51,8 @@ class LeastWeight:
 class LeastError:
     """Remove the center whose removal changes the mean least, by the score |alpha_i| / d_i.
 
-    d is the diagonal of (L L')^-1: of K^-1 for a posterior over centers, where the score is the error that removing i
-    causes at i; of (K + noise I)^-1 for a posterior over data, where it is the leave-one-out error.
+    d is the diagonal of (L L')^-1. For a posterior over centers this is K^-1, and the score is the error at i that
+    removing i causes. For a posterior over data it is (K + noise I)^-1, and the score is the leave-one-out error.
 
     de Kruif and de Vries, "Pruning error minimization in least squares support vector machines", 2003.
     """

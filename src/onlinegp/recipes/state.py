@@ -1,4 +1,4 @@
-"""What a filter carries from one sample to the next, and what it sees of the sample in between."""
+"""The state that a filter keeps from one sample to the next, its prediction of a sample, and the result of a step."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 
-NEW, IGNORE, PROJECTED = -1, -2, -3  # a dictionary's answers, beside the slot of the center to reuse
-MOST_SEEN = 2**63 - 1  # the count of samples stays there
+NEW, IGNORE, PROJECTED = -1, -2, -3  # what a dictionary returns if not the slot of a center to reuse
+MOST_SEEN = 2**63 - 1  # the count of samples stops here
 
 
-# The kinds of a state's fields, by which packing, the compiled engine and files go
+# The kinds of a state's fields, for the compiled engine and for files
 POINTS, OUTPUTS = {"kind": "points"}, {"kind": "outputs"}  # (m, d), (m, p)
-VECTOR, COUNTS = {"kind": "vector"}, {"kind": "counts"}  # (m,), the latter of whole numbers
-TRIANGULAR, SYMMETRIC = {"kind": "triangular"}, {"kind": "symmetric"}  # (m, m), the former zero above the diagonal
+VECTOR, COUNTS = {"kind": "vector"}, {"kind": "counts"}  # (m,); counts are whole numbers
+TRIANGULAR, SYMMETRIC = {"kind": "triangular"}, {"kind": "symmetric"}  # (m, m); triangular is zero above the diagonal
 INTEGER, NUMBER = {"kind": "integer"}, {"kind": "number"}
 
 
 @dataclass
 class State:
-    """What the next step needs. Buffers have `capacity` rows, of which the first `size` are in use.
+    """Everything the next step needs. Buffers have `capacity` rows; the first `size` are in use.
 
-    L, S, dQ and rowsum exist only where the recipe tracks them. Nothing here grows with the number of samples seen, and
-    no buffer is reallocated while a filter is at its budget; a dictionary without a budget doubles.
+    L, S, dQ and rowsum exist only if the recipe tracks them. Nothing grows with the number of samples seen, and no
+    buffer is reallocated while a filter is at its budget. Without a budget, the buffers double when they are full.
 
     Attributes
     ----------
     centers : (capacity, d)
-    alpha : (capacity, p), the weights of the mean, one column per output: of the kernel row k; where the belief tracks
-        L, of t = L^-1 k, and called b
+    alpha : (capacity, p), the weights of the mean, one column per output. They multiply the kernel row k or, if the
+        belief tracks L, t = L^-1 k; then they are called b
     kcc : (capacity,), the prior variance k(c, c) of each center
     born : (capacity,), the number of the sample that became the center
     L : (capacity, capacity), lower triangular, L L' = K
-    S : (capacity, capacity), the covariance of u = L^-1 f(C), up to the lazy share `scale` (beliefs.Posterior)
-    dQ : (capacity,), the diagonal of (L L')^-1, which tells what a removal costs
+    S : (capacity, capacity), the covariance of u = L^-1 f(C), up to the lazy factor `scale` (beliefs.Posterior)
+    dQ : (capacity,), the diagonal of (L L')^-1, from which the cost of removing a center follows
     rowsum : (capacity,), sums of |k(c, c')| over the centers c', which bound the eigenvalues of K
     """
 
@@ -82,7 +82,7 @@ class State:
         """The weights in use, (m, p)."""
         return self.alpha[: self.size]
 
-    b = a  # their name where L is tracked
+    b = a  # the name of the weights if L is tracked
 
     def square(self, name: str) -> Array:
         """Return the part of a matrix that is in use, (m, m), as a view."""
@@ -98,7 +98,7 @@ class State:
         return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
 
     def reserve(self, rows: int, budget: int | None = None) -> None:
-        """Make room for this many rows by doubling, but for no more than the budget and the sample to come."""
+        """Grow the buffers to at least `rows` rows by doubling, but not beyond budget + 1."""
         if rows <= self.capacity:
             return
         capacity = max(rows, 2 * self.capacity)
@@ -111,14 +111,14 @@ class State:
             setattr(self, name, new)
 
     def push(self, x: Array, kxx: float, budget: int | None = None) -> None:
-        """Make x the last center, with weight zero; the belief fills in its rows."""
+        """Make x the last center, with weight zero. The belief fills in the rows of its matrices."""
         m = self.size
         self.reserve(m + 1, budget)
         self.centers[m], self.alpha[m], self.kcc[m], self.born[m] = x, 0.0, kxx, self.seen
         self.size = m + 1
 
     def move_last_to(self, j: int) -> int:
-        """Let the last center take the slot j of one that has left, and return j; for beliefs that keep no matrix."""
+        """Move the last center into slot j of a removed center, and return j. For beliefs that keep no matrix."""
         last = self.size - 1
         for buffer in self.arrays().values():
             buffer[j] = buffer[last]
@@ -132,7 +132,7 @@ class State:
         matrix[-1, -1] = corner
 
     def close_gap(self, j: int) -> None:
-        """Let the centers after j, which has left, move up by one; weights and matrices are the belief's affair."""
+        """Move the centers after the removed center j up by one slot. The belief moves weights and matrices."""
         last = self.size - 1
         for name, buffer in self.arrays().items():
             if name not in ("alpha", *MATRICES):
@@ -141,13 +141,13 @@ class State:
 
 
 KINDS: dict[str, str] = {f.name: f.metadata["kind"] for f in fields(State)}
-TRACKED = tuple(f.name for f in fields(State) if f.default is None)  # where the recipe tracks them
+TRACKED = tuple(f.name for f in fields(State) if f.default is None)  # exist only if the recipe tracks them
 MATRICES = tuple(name for name, kind in KINDS.items() if kind in ("triangular", "symmetric"))
 
 
 @dataclass(slots=True)
 class Prediction:
-    """What the model says of one input before it knows the output.
+    """The prediction for one input, and intermediate results that learning reuses.
 
     Attributes
     ----------
@@ -156,9 +156,9 @@ class Prediction:
     mean : (p,), the prediction of y
     v : the variance of f at x
     s : the variance of y at x, s = v + noise
-    t : (m,), L^-1 k, where L is tracked
-    h : (m,), S t, where S is tracked
-    gamma2 : what the centers cannot express of x: the square of the last entry of L's next row
+    t : (m,), L^-1 k, if L is tracked
+    h : (m,), S t, if S is tracked
+    gamma2 : the part of k(x, x) that the centers cannot express: the square of the last entry of L's next row
     beta : the multiplier of k in the gain, for the beta belief
     """
 
@@ -175,15 +175,15 @@ class Prediction:
 
 @dataclass(slots=True)
 class Step:
-    """What happened when one sample was learned.
+    """The result of learning one sample.
 
     Attributes
     ----------
     mean, variance : the prediction of y that was made before learning it (noise included)
     error : y - mean, after forgetting
-    slot : the center that the sample became or corrected; PROJECTED if it corrected all of them, IGNORE if none
+    slot : the center that the sample became or corrected; PROJECTED if it corrected all centers, IGNORE if none
     admitted : whether the sample became a center
-    left : the slot whose center had to leave, NEW if none had to
+    left : the slot of the center that was removed, NEW if none was
     """
 
     mean: Array

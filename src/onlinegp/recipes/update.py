@@ -1,11 +1,11 @@
-"""The one update. Every online kernel regressor of this library is a recipe for it.
+"""The update that every recipe shares. A recipe chooses its parts.
 
     forget, predict the row, admit or not, gain, correct, prune
 
 The paper is Van Vaerenbergh, Fernandez-Bes and Elvira, "On the relationship between online Gaussian process regression
-and kernel least mean squares algorithms", MLSP 2016, whose equations are cited here by number. This is its equation
-11, with the parts that a recipe names: `dictionaries` decide which samples become centers, `beliefs` what the posterior
-covariance is assumed to be, `forgetting` how the influence of old samples decreases, `pruning` which center is removed.
+and kernel least mean squares algorithms", MLSP 2016; equations are cited by number. The update is its equation 11. A
+recipe names its parts: `dictionaries` decide which samples become centers, `beliefs` what the posterior covariance is
+assumed to be, `forgetting` how the influence of old samples decreases, `pruning` which center is removed.
 """
 
 from __future__ import annotations
@@ -24,15 +24,14 @@ from onlinegp.recipes.pruning import LeastError, Pruning
 from onlinegp.recipes.state import IGNORE, MOST_SEEN, NEW, Prediction, State, Step
 
 FIRST_CAPACITY = 16
-TINIEST = 1e-290  # of a learned power: of errors that are all zero it would vanish, and with it the variance
+TINIEST = 1e-290  # smallest learned power: if all errors are zero, the power and the variance would vanish
 
 
 @dataclass(frozen=True)
 class Recipe:
     """An algorithm: kernel x dictionary x belief x forgetting x pruning.
 
-    `learn_power` lets the overall scale of the variances be learned from the innovations, as the (fading) mean of
-    e^2 / s.
+    `learn_power` learns the overall scale of the variances from the innovations, as the (fading) mean of e^2 / s.
     """
 
     kernel: Kernel
@@ -46,8 +45,8 @@ class Recipe:
         belief = type(self.belief).__name__
         if self.spans and self.pruning is not None:
             raise ValueError(
-                f"ALD with the belief {belief} is for centers that stay, got the pruning {self.pruning}. "
-                f"Use Coherence or Quantized with it, or the belief Posterior."
+                f"ALD with the belief {belief} cannot remove centers, got the pruning {self.pruning}. "
+                f"Use Coherence or Quantized instead of ALD, or the belief Posterior."
             )
         if isinstance(self.belief, Exact) and not isinstance(self.dictionary, Growing):
             raise ValueError(
@@ -64,11 +63,11 @@ class Recipe:
 
         if isinstance(self.belief, StateSpace) and (self.learn_power or not isinstance(self.forgetting, Keep)):
             raise ValueError(
-                "the belief StateSpace forgets, and has a power, of its own. Use Keep, and learn_power=False."
+                "the belief StateSpace has its own forgetting and its own power. Use Keep and learn_power=False."
             )
         if isinstance(self.belief, StateSpace) and not isinstance(self.dictionary, Growing | ALD):
             raise ValueError(
-                f"the belief StateSpace changes with every sample, and {self.dictionary} may ignore some. "
+                f"the belief StateSpace changes with every sample, but {self.dictionary} may ignore samples. "
                 f"Use Growing or ALD."
             )
 
@@ -78,13 +77,13 @@ class Recipe:
 
     @property
     def tracks(self) -> tuple[str, ...]:
-        """The names of what the state keeps beside centers and weights."""
+        """The names of the arrays that the state keeps in addition to centers and weights."""
         scores = "L" in self.belief.tracks and isinstance(self.pruning, LeastError)
         return self.belief.tracks + (("dQ",) if scores else ()) + (("L",) if self.spans else ())
 
     @property
     def spans(self) -> bool:
-        """Whether the factor L of the kernel matrix is kept for the dictionary alone."""
+        """Whether the factor L of the kernel matrix is kept only for the dictionary."""
         return isinstance(self.dictionary, ALD) and "L" not in self.belief.tracks
 
     def start(self, features: int, outputs: int = 1) -> State:
@@ -93,7 +92,7 @@ class Recipe:
 
 
 def predict(recipe: Recipe, state: State, x: Array) -> Prediction:
-    """Return what the model says of the input x, (d,)."""
+    """Return the prediction for the input x, (d,)."""
     k = recipe.kernel.row(state.C, x)
     kxx = float(recipe.kernel.diag(x[None, :])[0])
     prediction = recipe.belief.predict(state, k, kxx)
@@ -104,7 +103,7 @@ def predict(recipe: Recipe, state: State, x: Array) -> Prediction:
 
 
 def learn(recipe: Recipe, state: State, x: Array, y: Array) -> Step:
-    """Learn one sample, x (d,) and y (p,), in place, and return what happened."""
+    """Learn one sample, x (d,) and y (p,), in place, and return the result of the step."""
     before = predict(recipe, state, x)
     variance = state.power * before.s
     now = recipe.forgetting.forget(state, before)
@@ -116,7 +115,7 @@ def learn(recipe: Recipe, state: State, x: Array, y: Array) -> Step:
     left = NEW
     if slot == NEW and state.size == recipe.budget:
         left = center_to_remove(recipe, state, now, e)
-        if left == state.size:  # x itself: what it says is projected onto the centers, or lost
+        if left == state.size:  # x itself is rejected: it is projected onto the centers, or ignored
             slot, left = (0 if recipe.belief.projects else IGNORE), NEW
 
     if slot != IGNORE:
@@ -139,7 +138,7 @@ def learn(recipe: Recipe, state: State, x: Array, y: Array) -> Step:
 
 
 def center_to_remove(recipe: Recipe, state: State, now: Prediction, e: Array) -> int:
-    """Return the slot that leaves a full dictionary for x; the one after the last is x itself."""
+    """Return the slot to remove from a full dictionary when x is admitted. The slot after the last is x itself."""
     assert recipe.pruning is not None
     alpha, d = recipe.belief.candidates(state, now, e)
     born = np.append(state.born[: state.size], state.seen)

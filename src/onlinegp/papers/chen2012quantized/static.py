@@ -25,8 +25,8 @@ NOTE = (
     "of the kernel. The excess error is that of the last samples against f, without noise. Noise, steps, radii and the "
     "length of the runs are ours."
 )
-SPARSE = 1.0 / 20.0  # of the samples: where fewer become centers, most are redundant
-CLOSE = 1.0  # dB: within it an excess error is as good as another
+SPARSE = 1.0 / 20.0  # share of samples: if fewer become centers, most samples are redundant
+CLOSE = 1.0  # dB: excess errors that differ by less count as equal
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def plan(s: Settings) -> list[Job]:
 
 
 def stream(s: Settings, repeat: int) -> tuple[Array, Array, Array]:
-    """Return inputs, noisy and noise-free targets."""
+    """Return the inputs, the noisy targets and the noise-free targets."""
     rng = np.random.default_rng([s.seed, repeat])
     u = rng.standard_normal(s.rows)
     f = 0.2 * (np.exp(-((u + 1.0) ** 2) / 2.0) + np.exp(-((u - 1.0) ** 2) / 2.0))
@@ -54,7 +54,7 @@ def stream(s: Settings, repeat: int) -> tuple[Array, Array, Array]:
 
 
 def run(s: Settings, repeat: int) -> dict[str, list[tuple[float, int]]]:
-    """Return excess errors and numbers of centers: for every radius, quantized and thinned, and for every step."""
+    """Return excess errors and numbers of centers for every radius, quantized and thinned, and for every step."""
     X, y, f = stream(s, repeat)
     return {
         "quantized": [excess(s, QKLMS(RBF(1.0), step=s.step, radius=radius), X, y, f) for radius in s.radii],
@@ -64,13 +64,13 @@ def run(s: Settings, repeat: int) -> dict[str, list[tuple[float, int]]]:
 
 
 def excess(s: Settings, model: OnlineRegressor, X: Array, y: Array, f: Array) -> tuple[float, int]:
-    """Return the mean squared error against f in the last rows, each predicted before it is learned, and the size."""
+    """Return the mean squared error against f over the last rows, each predicted before it is learned, and the size."""
     mean = model.run(X, y).mean
     return float(np.mean((mean - f)[-s.last :] ** 2)), model.size_
 
 
 def thinned(s: Settings, radius: float, X: Array, y: Array, f: Array) -> tuple[float, int]:
-    """Return the same of a KLMS that throws away what a QKLMS of this radius would merge, before the last rows."""
+    """Return the same for a KLMS that discards the samples that a QKLMS with this radius would merge."""
     first, last = slice(0, -s.last), slice(-s.last, None)
     size = QKLMS(RBF(1.0), step=s.step, radius=radius).run(X[first], y[first]).size
     new = np.diff(size, prepend=0) > 0
@@ -118,13 +118,13 @@ def claims(results: dict[str, Any]) -> list[Claim]:
         Claim(
             "paper",
             "Where most samples are redundant, correcting the nearest center is better than throwing them away.",
-            "What throwing them away costs [dB], by radius: "
+            "The cost of throwing them away [dB], by radius: "
             + ", ".join(f"{r}: {gain:.1f}" for r, gain in gains.items()),
             all(gain > 0.0 for gain in gains.values()),
         ),
         Claim(
             "paper",
-            "The number of centers falls with the radius, and with a large one the error rises.",
+            "A larger radius gives fewer centers, and a large radius increases the error.",
             f"Centers: {', '.join(f'{m:.0f}' for m in centers)}; the excess error at radius {radii[-1]} is "
             f"{quantized[radii[-1]]['excess']:.1f} dB.",
             centers == sorted(centers, reverse=True) and quantized[radii[-1]]["excess"] > whole["excess"] + CLOSE,
@@ -142,7 +142,7 @@ def tables(results: dict[str, Any]) -> dict[str, Any]:
     return {
         "QKLMS by radius: excess error [dB]": results["quantized"],
         "KLMS without the redundant samples": results["thinned"],
-        "KLMS by step: excess error [dB], and what is predicted": results["steps"],
+        "KLMS by step: excess error [dB], measured and predicted": results["steps"],
     }
 
 

@@ -1,4 +1,4 @@
-"""What both figures do: some filters along a system, over repeats, and what the paper says of KNLMS and NORMA."""
+"""Shared code of both figures: run filters on a system, over repeats, and check the paper's claims."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def claims(results: dict[str, Any]) -> list[Claim]:
         ),
         Claim(
             "here",
-            "So it does if NORMA is tuned for itself.",
+            "It also ends with a lower error than a tuned NORMA.",
             f"Its error over that of the tuned NORMA: {told[TUNED]}.",
             against[TUNED][2] < 0.0,
         ),

@@ -20,8 +20,8 @@ __all__ = ["NOTE", "TITLE", "Settings", "claims", "draw", "gather", "plan", "tab
 TITLE = "Figure 1: learning curves on an autoregression"
 NOTE = (
     "Kernel exp(-3.73 |x - z|^2) and the parameters that KAFBOX takes from the paper; the error is against the series "
-    "without noise. With these NORMA learns little; one with a constant step, and the best of 32 steps and leaks "
-    "on other streams, is beside it."
+    "without noise. With these parameters NORMA learns little, so a tuned NORMA is added: it has a constant step, and "
+    "the best of 32 steps and leaks on other streams."
 )
 
 

@@ -1,4 +1,4 @@
-"""Figure 2: KNLMS, NORMA and KRLS on a system with memory, seen through its input alone.
+"""Figure 2: KNLMS, NORMA and KRLS on a system with memory, from its current input only.
 
 Run time  2 s of processor time
 """
@@ -20,8 +20,8 @@ __all__ = ["NOTE", "TITLE", "Settings", "claims", "draw", "gather", "plan", "tab
 TITLE = "Figure 2: learning curves on a system with memory"
 NOTE = (
     "Kernel exp(-|x - z| / 0.245) and the parameters that KAFBOX takes from the paper; the error is against the output "
-    "without noise. With these NORMA learns little; one with a constant step, and the best of 32 steps and leaks "
-    "on other streams, is beside it. KAP, which the paper has too, is not among them."
+    "without noise. With these parameters NORMA learns little, so a tuned NORMA is added: it has a constant step, and "
+    "the best of 32 steps and leaks on other streams. The paper's KAP is left out."
 )
 
 

@@ -1,4 +1,4 @@
-"""NORMA with a step that falls with the square root of time, as the paper runs it; the library's has a constant one."""
+"""NORMA with the decreasing step of the paper. The NORMA of this library has a constant step."""
 
 from __future__ import annotations
 

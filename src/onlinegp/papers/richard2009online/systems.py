@@ -8,7 +8,7 @@ from onlinegp.checks import Array
 
 
 def autoregression(n: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-    """Return a nonlinear autoregression without input, observed in noise of standard deviation 0.1.
+    """Return a nonlinear autoregression without input, observed with noise of standard deviation 0.1.
 
     d[t] = (0.8 - 0.5 exp(-d[t-1]^2)) d[t-1] - (0.3 + 0.9 exp(-d[t-1]^2)) d[t-2] + 0.1 sin(pi d[t-1])
 
@@ -26,7 +26,7 @@ def autoregression(n: int, rng: np.random.Generator) -> tuple[Array, Array, Arra
 
 
 def squared_state(n: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-    """Return d[t] = v[t]^2 with v[t] = 1.1 exp(-|v[t-1]|) + u[t], from u alone, in noise of variance 1."""
+    """Return inputs u and d[t] = v[t]^2 with v[t] = 1.1 exp(-|v[t-1]|) + u[t], in noise of variance 1."""
     u, v, clean = 0.25 * rng.standard_normal(n), 0.5, np.empty(n)
     for t in range(n):
         v = 1.1 * float(np.exp(-abs(v))) + u[t]

@@ -1,6 +1,6 @@
 """Van Vaerenbergh, Via and Santamaria, 2006: sliding-window kernel recursive least squares.
 
-fig2    two lengths of the window on a channel that changes at once
+fig2    two window lengths on a channel that changes abruptly
 """
 
 CITATION = (

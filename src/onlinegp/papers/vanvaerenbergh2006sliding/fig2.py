@@ -1,4 +1,4 @@
-"""Figure 2: sliding-window KRLS with two lengths of the window, on a channel that changes at once.
+"""Figure 2: sliding-window KRLS with two window lengths, on a channel that changes abruptly.
 
 Run time  3 s of processor time
 """
@@ -21,12 +21,12 @@ from onlinegp.papers.common import Claim, Job
 
 TITLE = "Figure 2: two lengths of the window"
 NOTE = (
-    "The channel has a first coefficient of one and three normal ones, drawn anew after the switch, and tanh; noise is "
-    "20 dB below the output. The error is that of 100 held-out, noise-free samples. Parameters are KAFBOX's: an RBF "
-    "with length scale 5, noise 0.01."
+    "The channel has a first coefficient of one and three normal ones, drawn again at the switch, and tanh; noise is "
+    "20 dB below the output. The error is measured on 100 held-out, noise-free samples. Parameters are KAFBOX's: an "
+    "RBF with length scale 5, noise 0.01."
 )
 LAST = 200  # samples whose mean error is a level
-BACK = 3.0  # dB above its level at the end: there a filter counts as converged
+BACK = 3.0  # dB: a filter counts as converged if its error is at most this much above its final level
 
 
 @dataclass(frozen=True)

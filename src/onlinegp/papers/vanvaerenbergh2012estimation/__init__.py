@@ -1,6 +1,6 @@
 """Van Vaerenbergh, Santamaria and Lazaro-Gredilla, 2012: the forgetting factor from the likelihood.
 
-recovery    the hyperparameters of streams that were drawn from the model, found again
+recovery    recover the hyperparameters of streams that were drawn from the model
 """
 
 CITATION = (

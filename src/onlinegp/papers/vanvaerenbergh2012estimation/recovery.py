@@ -1,4 +1,4 @@
-"""Streams drawn from the model that KRLS-T assumes, its hyperparameters found again, and what that is worth.
+"""Draw streams from the model that KRLS-T assumes, estimate its hyperparameters, and measure what that gains.
 
 Run time  30 s of processor time
 """
@@ -24,8 +24,8 @@ NOTE = (
     "KRLS-T is the filter of. Kernel, noise and lambda are estimated on the first half of a stream; the log density is "
     "that of KRLS-T on the second half, each sample before it is learned, with a budget that holds all samples."
 )
-ENOUGH = 30.0  # samples of memory; a shorter one leaves little to tell noise from change
-MEMORY = 3.0  # a factor: within it a memory of 1 / (1 - lambda) samples counts as found
+ENOUGH = 30.0  # samples of memory; with a shorter memory, noise and change are hard to tell apart
+MEMORY = 3.0  # a memory of 1 / (1 - lambda) samples counts as found within this factor
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def stream(s: Settings, factor: float, repeat: int) -> tuple[Array, Array]:
 
 
 def run(s: Settings, factor: float, repeat: int) -> dict[str, float]:
-    """Return what was estimated, and the log density per sample of trackers with it, with the truth, and without."""
+    """Return the estimates, and the log density per sample of trackers with the estimates, the truth, and neither."""
     X, y = stream(s, factor, repeat)
     half = s.rows // 2
     found = estimate_hyperparameters(X[:half], y[:half], rows=half)

@@ -1,6 +1,6 @@
 """Van Vaerenbergh, Lazaro-Gredilla and Santamaria, 2012: the kernel recursive least-squares tracker.
 
-fig3    trackers on a communication channel that changes at once
+fig3    trackers on a communication channel that changes abruptly
 """
 
 CITATION = (

@@ -1,4 +1,4 @@
-"""Figure 3: trackers on a nonlinear channel that changes at once.
+"""Figure 3: trackers on a nonlinear channel that changes abruptly.
 
 Run time  7 s of processor time
 """
@@ -21,14 +21,14 @@ from onlinegp.papers.common import Claim, Job
 
 TITLE = "Figure 3: tracking an abrupt change"
 NOTE = (
-    "The channel is h . x followed by tanh, with the two impulse responses of the paper, and uniform inputs, as KAFBOX "
-    "has them. The error is that of 500 held-out, noise-free samples of the channel in force. Kernel and parameters "
+    "The channel is h . x followed by tanh, with the two impulse responses of the paper, and uniform inputs, as in "
+    "KAFBOX. The error is measured on 500 held-out, noise-free samples of the current channel. Kernel and parameters "
     "are KAFBOX's, the same for every run; the step of NORMA does not decay. ALD-KRLS, which cannot forget, is added."
 )
 BEFORE = (1.0, -0.3817, -0.1411, 0.5789, 0.191)  # impulse responses
 AFTER = (1.0, -0.0870, 0.9852, -0.2826, -0.1711)
 LAST = 200  # samples whose mean error is a level
-BACK = 3.0  # dB above its level before the switch: there a filter counts as back
+BACK = 3.0  # dB: a filter has recovered if its error is at most this much above its level before the switch
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def claims(results: dict[str, Any]) -> list[Claim]:
         ),
         Claim(
             "here",
-            "An algorithm that never forgets does not come back to its level before the change.",
+            "An algorithm that never forgets does not return to its level before the change.",
             f"ALD-KRLS: {levels['ALD-KRLS']['before']:.1f} dB before, {levels['ALD-KRLS']['end']:.1f} dB at the end; "
             f"KRLS-T: {levels['KRLS-T']['before']:.1f} and {levels['KRLS-T']['end']:.1f} dB.",
             levels["ALD-KRLS"]["end"] > levels["ALD-KRLS"]["before"] + BACK

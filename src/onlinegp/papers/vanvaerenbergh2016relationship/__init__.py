@@ -1,12 +1,12 @@
-"""The experiments of the paper that this library grew from, as library code; `onlinegp reproduce` runs them.
+"""The experiments of the paper that this library started from. `onlinegp reproduce` runs them.
 
 Van Vaerenbergh, Fernandez-Bes and Elvira, "On the relationship between online Gaussian process regression and kernel
 least mean squares algorithms", MLSP 2016 (the paper).
 
     fig1      predictive variances of GP regression, beta = 0 and beta = 1
-    fig2      learning curves on KIN40K, or on a robot arm of our own
-    fig3      a nonlinear channel that changes at once
-    beta      the choice of beta, which the paper leaves open
+    fig2      learning curves on KIN40K, or on a simulated robot arm
+    fig3      a nonlinear channel that changes abruptly
+    beta      the choice of beta, an open question of the paper
     residual  its other open question: a better algorithm of low complexity, on the data of figure 2
 """
 
@@ -15,4 +15,4 @@ CITATION = (
     'regression and kernel least mean squares algorithms", IEEE MLSP 2016.'
 )
 EXPERIMENTS = ("fig1", "fig2", "fig3", "beta", "residual")
-ON_THE_ARM = ("fig2", "beta", "residual")  # those that need KIN40K or its stand-in
+ON_THE_ARM = ("fig2", "beta", "residual")  # the experiments that need KIN40K or the simulated arm

@@ -16,10 +16,10 @@ AUTO = "beta auto"
 HALF = ", half step"
 
 NOTE = (
-    "KLMS and KNLMS are given their full step: the one that would correct the error of the present sample entirely, "
-    "1 / k(x, x) for KLMS and 1 for KNLMS. The noise enters neither, so they do not equal beta = 0 and beta = 1 by "
-    "construction. Every sample becomes a center (coherence threshold 1). With half the step they are other "
-    "algorithms, and beta-KLMS has no counterpart of it; these curves are reported as well."
+    "KLMS and KNLMS use their full step, which corrects the error of the current sample entirely: 1 / k(x, x) for KLMS "
+    "and 1 for KNLMS. Neither depends on the noise, so they are not equal to beta = 0 and beta = 1 by construction. "
+    "Every sample becomes a center (coherence threshold 1). Curves with half the step are reported as well; beta-KLMS "
+    "has no counterpart of these."
 )
 
 
@@ -37,7 +37,7 @@ def beta_name(beta: float | str) -> str:
 
 
 def growing(kernel: Kernel, noise: float, betas: Sequence[float | str]) -> dict[str, RecipeRegressor]:
-    """Return the algorithms of the KLMS family, in their evergrowing form."""
+    """Return the algorithms of the KLMS family, without a limit on the dictionary."""
     kxx = float(kernel.diag(np.zeros((1, 1)))[0])  # stationary: the same everywhere
     models: dict[str, RecipeRegressor] = {
         "KLMS": KLMS(kernel, step=1.0 / kxx),
@@ -48,7 +48,7 @@ def growing(kernel: Kernel, noise: float, betas: Sequence[float | str]) -> dict[
 
 
 def half_steps(kernel: Kernel) -> dict[str, RecipeRegressor]:
-    """Return KLMS and KNLMS with half the step, to tell what the step decides."""
+    """Return KLMS and KNLMS with half the step, to show the influence of the step."""
     kxx = float(kernel.diag(np.zeros((1, 1)))[0])
     return {
         "KLMS" + HALF: KLMS(kernel, step=0.5 / kxx),

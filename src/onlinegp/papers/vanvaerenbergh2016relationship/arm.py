@@ -1,4 +1,4 @@
-"""The regression task of figure 2: KIN40K where the user has it, else a robot arm of our own."""
+"""The regression task of figure 2: KIN40K if the user has it, otherwise a simulated robot arm."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from onlinegp.checks import Array
 from onlinegp.datasets import kin40k, robot_arm
 from onlinegp.kernels import RBF, Kernel
 
-ROWS = 40_000  # of the stand-in: as many as KIN40K has
-TUNING = 1000  # rows for the hyperparameters, which no experiment uses again
+ROWS = 40_000  # of the simulated arm: as many as KIN40K has
+TUNING = 1000  # rows used only to tune the hyperparameters
 
 
 @dataclass(frozen=True)
 class Arm:
-    """The data, standardized, and the isotropic Gaussian kernel that maximum likelihood gives them.
+    """The standardized data, and an isotropic Gaussian kernel tuned by maximum likelihood.
 
     Attributes
     ----------
-    name : what to call them in a title
-    stand_in : whether they take the place of KIN40K
+    name : the name of the data in titles
+    stand_in : whether the data are simulated and replace KIN40K
     X, y : the rows that were not used for tuning
     kernel, noise : from maximum likelihood on `tuned_on` other rows
     """
@@ -38,7 +38,7 @@ class Arm:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str] | None = None, *, seed: int = 0, tune: int = TUNING) -> Arm:
-        """Read KIN40K, or make the stand-in if there is no path, and find the hyperparameters."""
+        """Read KIN40K, or simulate the arm if there is no path, and tune the hyperparameters."""
         X, y = robot_arm(ROWS, seed=seed) if path is None else kin40k(path)
         X, y = (X - X.mean(axis=0)) / X.std(axis=0), (y - y.mean()) / y.std()
         order = np.random.default_rng([seed, 0]).permutation(len(X))
@@ -49,11 +49,11 @@ class Arm:
 
     @property
     def title(self) -> str:
-        """The name, with a warning where it is not the paper's data."""
+        """The name, which says so if the data are not the paper's."""
         return "simulated robot arm (stand-in for KIN40K)" if self.stand_in else self.name
 
     def settings(self) -> dict[str, object]:
-        """Return what was used, to be kept with the results."""
+        """Return the settings to store with the results."""
         return {
             "data": self.title,
             "rows": len(self.X),
@@ -63,7 +63,7 @@ class Arm:
         }
 
     def split(self, train: int, test: int, *, seed: int, repeat: int) -> tuple[Array, Array, Array, Array]:
-        """Return random rows X, y to learn from and X, y to test on: one permutation for each repeat."""
+        """Return random rows X, y to learn from and X, y to test on, with one permutation per repeat."""
         if train + test > len(self.X):
             raise ValueError(f"train + test must be at most {len(self.X)}, got {train} + {test}. Use fewer rows.")
         order = np.random.default_rng([seed, 1, repeat]).permutation(len(self.X))

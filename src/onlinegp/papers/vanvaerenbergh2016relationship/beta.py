@@ -1,4 +1,4 @@
-"""The choice of beta, which the paper leaves open: error, log density and coverage against it, and the automatic one.
+"""The choice of beta, an open question of the paper: error, log density and coverage over beta, and automatic beta.
 
 Sigma = K (beta K + I) is a covariance if and only if beta >= -1 / lambda_max(K); see docs/beta.md.
 """
@@ -43,7 +43,7 @@ class Settings:
 
     @property
     def betas(self) -> list[float | str]:
-        """Both signs, zero, and the automatic one last."""
+        """Negative values, zero, positive values, and "auto" last."""
         sizes = [float(f"{10.0**e:.3g}") for e in self.exponents]
         return [*(-size for size in reversed(sizes)), 0.0, *sizes, "auto"]
 
@@ -89,7 +89,7 @@ def on_test_set(
 
 
 def one_step_ahead(betas: list[float | str], channel: Channel, X: Array, y: Array) -> list[Score]:
-    """Return the scores of each beta over a stream, every sample predicted before it is learned."""
+    """Return the scores of each beta over a stream. Every sample is predicted before it is learned."""
     scores = []
     for beta in betas:
         model = BetaKLMS(channel.kernel, beta=beta, noise=channel.noise)
@@ -103,7 +103,7 @@ def one_step_ahead(betas: list[float | str], channel: Channel, X: Array, y: Arra
 
 
 def _learned(model: BetaKLMS, X: Array, y: Array) -> BetaKLMS | None:
-    """Return the model after the stream, or None if it broke down: beta was too small."""
+    """Return the model after the stream, or None if it broke down because beta was too small."""
     try:
         return model.fit(X, y)
     except BreakdownError:
@@ -151,13 +151,13 @@ def gather(s: Settings, arm: Arm, parts: list[Any]) -> dict[str, Any]:
 
 
 def _task(runs: list[list[Score]], spectra: list[dict[str, float]]) -> dict[str, Any]:
-    """Return the scores over the grid, of the automatic beta, and the bounds: means over the repeats."""
+    """Return the scores over the grid, those of the automatic beta, and the bounds, as means over the repeats."""
     grid: dict[str, Any] = {}
     auto: dict[str, Any] = {"beta": float(np.mean([run[-1]["beta"] for run in runs]))}
     for score in SCORES:
         values = np.array([[beta[score] for beta in run] for run in runs]).mean(axis=0)
         values = decimals(to_db(values) if score == "error" else values)
-        if score != "error":  # where the error is beyond all bounds, the others mean nothing
+        if score != "error":  # if the filter diverged, the other scores are meaningless
             values = [
                 None if error is None else value for value, error in zip(values, [*grid["error"], 0.0], strict=True)
             ]
@@ -214,7 +214,7 @@ def claims(results: dict[str, Any]) -> list[Claim]:
 
 
 def _stability(tasks: dict[str, Any], betas: list[float]) -> Claim:
-    """Say whether the bound is where fixed values of beta begin to diverge."""
+    """Check whether fixed values of beta begin to diverge at the bound."""
     sharp, measured = True, []
     for name, task in tasks.items():
         stable = [beta for beta, error in zip(betas, task["grid"]["error"], strict=True) if error is not None]
@@ -231,7 +231,7 @@ def _stability(tasks: dict[str, Any], betas: list[float]) -> Claim:
 
 
 def _verdicts(name: str, task: dict[str, Any], betas: list[float]) -> list[Claim]:
-    """Say whether the automatic beta helps on a task, against zero and against the best in hindsight."""
+    """Compare the automatic beta on a task with zero and with the best beta in hindsight."""
     grid, auto, zero = task["grid"], task["auto"], betas.index(0.0)
     best = min((i for i, error in enumerate(grid["error"]) if error is not None), key=lambda i: grid["error"][i])
     return [
@@ -267,7 +267,7 @@ def draw(results: dict[str, Any]) -> Any:
             ax.plot([task["auto"]["beta"]], [task["auto"][score]], marker="*", ms=9, color=color, mec="k", mew=0.5)
             ax.axvline(task["bound"], color=color, ls=":", lw=1.0)
         lost = betas[[error is None for error in task["grid"]["error"]]]
-        height = np.full(len(lost), 0.95 - 0.08 * row)  # in the upper part of the panel, whatever its scale
+        height = np.full(len(lost), 0.95 - 0.08 * row)  # at the top of the panel, in axes coordinates
         axes[0].plot(lost, height, "x", color=color, ms=4, transform=axes[0].get_xaxis_transform())
     axes[0].set_ylim(top=axes[0].get_ylim()[1] + 2.0)
     axes[1].set_ylim(bottom=-4.0)

@@ -1,4 +1,4 @@
-"""The stream of figure 3: a random linear channel, then a nonlinearity, with a switch on the way."""
+"""The stream of figure 3: a random linear channel followed by a nonlinearity, which switches once."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from onlinegp.checks import Array
 from onlinegp.datasets import channel_switch
 from onlinegp.kernels import RBF, Kernel
 
-TUNING = 500  # rows of a channel of its own, for the hyperparameters
+TUNING = 500  # rows of a separate channel, for the hyperparameters
 
 
 @dataclass(frozen=True)
 class Channel:
-    """A way to make streams, and the kernel for them.
+    """The parameters of simulated streams, and the kernel for them.
 
-    `regressor` is "input" to identify the channel from what goes in, "output" to predict the next sample of what comes
-    out from those before it.
+    `regressor` is "input" to identify the channel from its input, or "output" to predict the next output from past
+    outputs.
     """
 
     regressor: str
@@ -33,19 +33,19 @@ class Channel:
     noise: float = 0.01
 
     def tuned(self, seed: int) -> Channel:
-        """Return the same with kernel and noise from maximum likelihood on another channel, which does not switch."""
+        """Return a copy with kernel and noise tuned by maximum likelihood on another channel, which does not switch."""
         X, y = self._simulate(TUNING, None, np.random.default_rng([seed, 2]))
         found = maximum_likelihood(1.0 * RBF(1.1), 0.1, X, y, restarts=1, seed=seed)
         return replace(self, kernel=found.kernel, noise=found.noise)
 
     def stream(self, *, seed: int, repeat: int) -> tuple[Array, Array]:
-        """Return X and y with random coefficients, others before than after the switch."""
+        """Return X and y with random coefficients, different before and after the switch."""
         return self._simulate(self.rows, self.switch, np.random.default_rng([seed, 3, repeat]))
 
     def heldout(self, rows: int, *, seed: int, repeat: int) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-        """Return test sets, free of noise, of the channel before the switch and of the one after it.
+        """Return noise-free test sets of the channel before the switch and of the channel after it.
 
-        The stream of the same generator is prolonged: the channels are the same, the inputs are new.
+        The random stream of the same seed is extended, so the channels are the same and the inputs are new.
         """
         sets = []
         for switch in (None, self.switch):
@@ -68,7 +68,7 @@ class Channel:
         )
 
     def settings(self) -> dict[str, object]:
-        """Return what was used, to be kept with the results."""
+        """Return the settings to store with the results."""
         return {
             "regressor": self.regressor,
             "color": self.color,
@@ -90,5 +90,5 @@ def identification(seed: int) -> Channel:
 
 @cache
 def prediction(seed: int) -> Channel:
-    """Predict the next output from those before it, of a slowly varying input, without which there is no predicting."""
+    """Predict the next output from past outputs. The input varies slowly; otherwise outputs are not predictable."""
     return Channel("output", color=0.99).tuned(seed)

@@ -1,4 +1,4 @@
-"""Write expected.json, the numbers of the paper's experiments that a test holds new runs against.
+"""Write expected.json: the numbers of the paper's experiments that a test compares with new runs.
 
 Usage     python expected.py KIN40K_FILE
 Seed      0
@@ -24,13 +24,13 @@ REDUCED_TUNING = 500
 
 
 def curves_at(result: dict[str, Any], samples: tuple[int, ...] = AT) -> dict[str, list[float]]:
-    """Return the mean curves of figure 2 at some of its samples."""
+    """Return the mean curves of figure 2 at selected samples."""
     at = [result["samples"].index(s) for s in samples if s in result["samples"]]
     return {name: [round(curve["mean"][i], 3) for i in at] for name, curve in result["curves"].items()}
 
 
 def summary(name: str, result: dict[str, Any]) -> Any:
-    """Return the numbers of an experiment that are worth keeping."""
+    """Return the numbers of an experiment to keep."""
     if name == "fig1":
         panel = result["panels"][-1]
         return {model: panel[model]["std"][::40] for model in ("GP", "beta = 0", "beta = 1")}
@@ -50,14 +50,14 @@ def summary(name: str, result: dict[str, Any]) -> Any:
 
 
 def reduced(kin40k: Path | None) -> dict[str, list[float]]:
-    """Return the curves of a figure 2 that takes seconds."""
+    """Return the curves of a smaller figure 2, which takes seconds."""
     arm = Arm.load(kin40k, tune=REDUCED_TUNING)
     parts = run_jobs(fig2.plan(REDUCED, arm))
     return curves_at(fig2.gather(REDUCED, arm, parts), (100, *AT))
 
 
 def reduced_residual(kin40k: Path | None) -> dict[str, Any]:
-    """Return the results of a comparison of ResidualGP that takes seconds."""
+    """Return the results of a smaller comparison of ResidualGP, which takes seconds."""
     arm = Arm.load(kin40k, tune=REDUCED_TUNING)
     return residual.gather(REDUCED_RESIDUAL, arm, run_jobs(residual.plan(REDUCED_RESIDUAL, arm)))
 

@@ -1,4 +1,4 @@
-"""Figure 1: the predictive variance of GP regression, of beta = 0 and of beta = 1, as data come in."""
+"""Figure 1: the predictive variance of GP regression, of beta = 0 and of beta = 1, as the data grow."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def plan(settings: Settings, arm: Arm | None = None) -> list[Job]:
 
 
 def bands(s: Settings) -> dict[str, Any]:
-    """Return the data, the GP's mean and everybody's standard deviation of y on a grid, after so many points each."""
+    """Return the data, and each model's mean and standard deviation of y on a grid, for each number of points."""
     rng = np.random.default_rng([s.seed, 4])
     kernel, n = RBF(s.length_scale), max(s.points)
     X = rng.uniform(-s.reach, s.reach, (n, 1))
@@ -77,14 +77,14 @@ def claims(results: dict[str, Any]) -> list[Claim]:
         ),
         Claim(
             "paper",
-            "Type-I KLMS (beta = 0) keeps the variance of the prior, whatever it has seen and wherever.",
+            "Type-I KLMS (beta = 0) keeps the variance of the prior everywhere, for any data.",
             f"Its standard deviation lies between {std['beta = 0'].min():.4f} and {std['beta = 0'].max():.4f}; the "
             f"prior's is {prior:.4f}.",
             bool(np.abs(std["beta = 0"] - prior).max() < 1e-5),
         ),
         Claim(
             "paper",
-            "Type-II KLMS (beta = 1) has a larger variance than the prior, it grows with every point, and near them.",
+            "Type-II KLMS (beta = 1) has a larger variance than the prior, and it grows near the points.",
             f"Largest standard deviation after {counts} points: {_list(std['beta = 1'].max(axis=1))}. The last of them "
             f"is {widest:.2f} away from a point.",
             bool(
@@ -108,7 +108,7 @@ def draw(results: dict[str, Any]) -> Any:
     figure, axes = style.figure(4.6, rows=len(results["panels"]), sharex=True, sharey=True)
     x = np.array(results["grid"])
     for ax, panel in zip(axes, results["panels"], strict=True):
-        mean = np.array(panel["GP"]["mean"])  # every interval is drawn about it: only variances are compared
+        mean = np.array(panel["GP"]["mean"])  # the center of all intervals: only variances are compared
         gp, zero, one = (2.0 * np.array(panel[name]["std"]) for name in ("GP", "beta = 0", "beta = 1"))
         ax.fill_between(x, mean - gp, mean + gp, color="0.82", lw=0, label="GP, two sigma")
         ax.plot(x, mean, color=style.BLACK, lw=1.0, label="GP, mean")

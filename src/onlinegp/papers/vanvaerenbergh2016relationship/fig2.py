@@ -28,7 +28,7 @@ from onlinegp.papers.vanvaerenbergh2016relationship.heldout import HeldOut
 
 TITLE = "Figure 2: learning curves"
 CHECKPOINTS = (500, 1000, 2000, 3000, 5000)  # samples in the table
-SETTLED = 500  # samples from which beta = 1 is held against KNLMS
+SETTLED = 500  # beta = 1 is compared with KNLMS from this sample on
 WITHIN_KLMS, WITHIN_KNLMS = 0.3, 1.5  # dB
 WITHIN_AUTO = 0.5  # dB: the gain of one point of one run has a standard deviation of 0.2 dB around its mean of 0.25
 
@@ -45,7 +45,7 @@ class Settings:
 
 
 def plan(s: Settings, arm: Arm) -> list[Job]:
-    """Two jobs a repeat that take about as long: the tracker, and all of the KLMS family."""
+    """Return two jobs per repeat that take about equally long: the tracker, and all of the KLMS family."""
     family = growing(arm.kernel, arm.noise, s.betas) | half_steps(arm.kernel)
     groups: list[dict[str, RecipeRegressor]] = [{"KRLS-T": tracker(arm.kernel, arm.noise, s.budget)}, family]
     jobs: list[Job] = []
@@ -58,8 +58,8 @@ def plan(s: Settings, arm: Arm) -> list[Job]:
 def learning_curves(
     models: dict[str, RecipeRegressor], kernel: Kernel, data: tuple[Array, Array, Array, Array], every: int
 ) -> dict[str, list[float]]:
-    """Return the normalized test error of each model after every so many samples of the stream."""
-    models = deepcopy(models)  # another repeat may start from the same ones
+    """Return the normalized test error of each model, once every `every` samples of the stream."""
+    models = deepcopy(models)  # other repeats use the same models
     X, y, X_test, y_test = data
     test = HeldOut(kernel, X_test, y_test, len(X))
     points = []
@@ -100,7 +100,7 @@ def claims(results: dict[str, Any]) -> list[Claim]:
     return [
         Claim(
             "paper",
-            f"With beta = 0, beta-KLMS performs almost as KLMS does (tested: within {WITHIN_KLMS} dB all along).",
+            f"With beta = 0, beta-KLMS performs almost like KLMS (tested: within {WITHIN_KLMS} dB at every point).",
             f"At most {zero:.2f} dB apart on the mean curve, {worst_zero:.2f} dB in any single run.",
             zero <= WITHIN_KLMS,
         ),
@@ -112,23 +112,23 @@ def claims(results: dict[str, Any]) -> list[Claim]:
         ),
         Claim(
             "here",
-            "KRLS-T, the full online GP with a budget, lies below both KLMS and KNLMS.",
-            f"From {SETTLED} samples on by {margin:.1f} dB at least; it ends at {mean['KRLS-T'][-1]:.1f} dB, the best "
+            "KRLS-T, the full online GP with a budget, has a lower error than KLMS and KNLMS.",
+            f"By at least {margin:.1f} dB from {SETTLED} samples on. It ends at {mean['KRLS-T'][-1]:.1f} dB, the best "
             f"of the others ({nearest}) at {mean[nearest][-1]:.1f} dB.",
             margin > 0.0,
         ),
         Claim(
             "here",
             f"The automatic, negative beta is better than beta = 0 (tested: on average, and at no point worse by more "
-            f"than {WITHIN_AUTO} dB, which its noise does not reach).",
+            f"than {WITHIN_AUTO} dB, which is above the noise).",
             f"From {SETTLED} samples on it gains {gain.mean():.2f} dB on average, between {gain.min():.2f} and "
             f"{gain.max():.2f} dB.",
             bool(gain.mean() > 0.0 and gain.min() > -WITHIN_AUTO),
         ),
         Claim(
             "here",
-            "What beta = 0 and beta = 1 stand for depends on the step of the others: with half of it, KLMS and KNLMS "
-            "leave these bounds.",
+            "The match with beta = 0 and beta = 1 depends on the step: with half the step, KLMS and KNLMS leave these "
+            "bounds.",
             f"Half the step moves KLMS by up to {half['KLMS']:.1f} dB and KNLMS by up to {half['KNLMS']:.1f} dB.",
             half["KLMS"] > WITHIN_KLMS and half["KNLMS"] > WITHIN_KNLMS,
         ),

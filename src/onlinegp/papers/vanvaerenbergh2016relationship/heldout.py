@@ -1,4 +1,4 @@
-"""Errors on a whole test set along a stream, at the cost of one kernel column a sample."""
+"""Compute errors on a whole test set along a stream, at the cost of one kernel column per sample."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from onlinegp.models.recipe import RecipeRegressor
 
 
 class HeldOut:
-    """A test set and its kernel columns k(c, X), one for each sample c of the stream.
+    """A test set and its kernel columns k(c, X), one per sample c of the stream.
 
-    A column is computed once, when its sample arrives, and serves every model whose centers are among the samples: the
-    mean is a sum of columns, mean(X) = sum_c alpha_c k(c, X).
+    Each column is computed once, when its sample arrives, and is used for every model whose centers are samples of the
+    stream: the mean is a sum of columns, mean(X) = sum_c alpha_c k(c, X).
 
     Parameters
     ----------
@@ -28,12 +28,12 @@ class HeldOut:
 
     def __init__(self, kernel: Kernel, X: Array, y: Array, samples: int) -> None:
         self.kernel, self.X, self.y = kernel, X, y
-        self.K = np.empty((samples, len(X)))  # a column k(c, X) is a row here: contiguous
-        self.place: dict[bytes, int] = {}  # of a sample, by its value
+        self.K = np.empty((samples, len(X)))  # each column k(c, X) is stored as a row, which is contiguous
+        self.place: dict[bytes, int] = {}  # the row of K for a sample, by its bytes
         self.size = 0
 
     def extend(self, C: Array) -> None:
-        """Add the columns of the samples that come next, (m, d)."""
+        """Add the columns of the next samples, (m, d)."""
         m = self.size
         self.K[m : m + len(C)] = self.kernel(C, self.X)
         self.place |= {c.tobytes(): m + i for i, c in enumerate(C)}
@@ -47,10 +47,10 @@ class HeldOut:
         return weights @ self.K[: self.size]
 
     def errors(self, models: Sequence[RecipeRegressor]) -> Array:
-        """Return the mean squared errors over the variance of y, (models,)."""
+        """Return the mean squared errors divided by the variance of y, (models,)."""
         return ((self.means(models) - self.y) ** 2).mean(axis=1) / self.y.var()
 
     def squares(self) -> Array:
-        """Return |k|^2 at every test point, (n,), k over the samples so far."""
+        """Return |k|^2 at every test point, (n,), where k contains all samples so far."""
         K = self.K[: self.size]
         return np.einsum("ij,ij->j", K, K)

@@ -1,7 +1,7 @@
-"""The paper's second open question, on the data of figure 2: do Gaussian processes lead to better cheap algorithms?
+"""The paper's second open question: do Gaussian processes lead to better algorithms of low complexity?
 
-ResidualGP beside the algorithms of figure 2 and the exact GP: the error on the whole test set along the stream, and
-what a row costs. See docs/residual_gp.md.
+Compare ResidualGP with the algorithms of figure 2 and the exact GP: the error on the whole test set along the stream,
+and the cost per row. See docs/residual_gp.md.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def plan(s: Settings, arm: Arm) -> list[Job]:
 def curves_on_neighbors(
     models: dict[str, OnlineRegressor], data: tuple[Array, Array, Array, Array], every: int
 ) -> dict[str, list[float]]:
-    """Return the normalized test error of each model after every so many samples of the stream."""
+    """Return the normalized test error of each model, once every `every` samples of the stream."""
     X, y, X_test, y_test = data
     curves: dict[str, list[float]] = {}
     for name, fresh in models.items():
@@ -93,10 +93,10 @@ def curves_on_neighbors(
 def exact_curve(
     kernel: Kernel, noise: float, data: tuple[Array, Array, Array, Array], every: int
 ) -> dict[str, list[float]]:
-    """Return the same of the exact GP, all points from one factor.
+    """Return the same for the exact GP. One Cholesky factor gives all points of the curve.
 
     With K + noise I = L L', z = L^-1 y and T = L^-1 k(X, X_test), the mean after n samples is the sum of z_i T_i over
-    i < n: the factor of the first n rows is a corner of L.
+    i < n, because the factor of the first n rows is the top left part of L.
     """
     from scipy.linalg import cholesky, solve_triangular
 
@@ -164,7 +164,7 @@ def claims(results: dict[str, Any]) -> list[Claim]:
         ),
         Claim(
             "here",
-            "Its cost per row grows in proportion to the rows, as that of KLMS does.",
+            "Its cost per row grows in proportion to the number of rows, like that of KLMS.",
             f"From {results['rows'][-2]} to {results['rows'][-1]} rows by {growth:.2f} times their ratio; the exact GP "
             f"then takes {exact / many:.0f} times as many multiplications.",
             bool(growth <= 1.0),

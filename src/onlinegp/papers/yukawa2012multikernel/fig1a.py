@@ -1,4 +1,4 @@
-"""Figure 1a: LMS, KNLMS with one of two kernels, and MKNLMS with two equalize a nonlinear channel.
+"""Figure 1a: LMS, KNLMS with one kernel, and MKNLMS with two kernels equalize a nonlinear channel.
 
 Run time  4 s of processor time
 """
@@ -23,8 +23,8 @@ NOTE = (
     "A binary signal u passes through z = u[t] + 0.5 u[t-1] and y = z - 0.9 z^2 + noise, 20 dB below z; u is to be "
     "found from five outputs, two samples late. Steps, kernels exp(-zeta |x - z|^2 / 2) and thresholds are those that "
     "KAFBOX takes from the paper. With these all three kernel filters keep the same centers, about 13, which are too "
-    "far apart for zeta 0.5 alone. The error is that of held-out samples, in the mean of several streams in place of "
-    "one."
+    "far apart for zeta 0.5 alone. The error is measured on held-out samples, as a mean over several streams instead "
+    "of one."
 )
 LAST = 500  # samples whose mean error is a level
 COHERENCE, ZETAS = 0.36, (0.2, 2.0)  # of MKNLMS
@@ -41,7 +41,7 @@ class Settings:
 
 
 def models() -> dict[str, OnlineRegressor]:
-    """Return the filters; the thresholds are those of one distance between centers, so that all keep the same ones."""
+    """Return the filters. Their thresholds correspond to the same distance, so all filters keep the same centers."""
     kernels = [RBF(zeta**-0.5) for zeta in ZETAS]
 
     def knlms(zeta: float) -> KNLMS:
