@@ -264,7 +264,7 @@ def test_shares_stay_finite_whatever_the_errors():
     ("model", "message"),
     [
         (ogp.MKNLMS(RBF(1.0)), "kernels must be a list of kernels"),
-        (ogp.MXKLMS([]), "kernels must hold at least one"),
+        (ogp.MXKLMS([]), "kernels must have at least one"),
         (ogp.MKNLMS(["rbf"]), "kernel must be a kernel"),
         (ogp.MXKLMS(mixing_step=-1.0), "mixing_step must be zero or more"),
         (ogp.FBKLMS(coherence=0.0), "coherence must be greater than 0"),

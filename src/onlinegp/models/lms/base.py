@@ -1,4 +1,4 @@
-"""What the kernel least mean squares family shares."""
+"""Base classes of the kernel least mean squares family."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from onlinegp.models.search_space import Isotropic, LengthScales, Move, Times, V
 
 
 class StepSized(OnlineRegressor):
-    """What the models with a step declare: how they are tuned, and what to do if they break down."""
+    """Base class of models with a learning rate: how to tune them, and what to do if they break down."""
 
     remedy: ClassVar[str] = "Lower the step (KLMS is stable below 2 / k(x, x)), and start again with fit."
     tuned_by: ClassVar[Literal["density", "error"]] = "error"
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {  # what a model does not have is left out
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {  # parameters that a model does not have are left out
         "radius": tuple(map(Times, (0.25, 0.5, 2.0, 4.0))),
         "coherence": tuple(map(Value, (0.5, 0.8, 0.9, 0.99))),
         "kernel": (*map(LengthScales, (0.25, 0.5, 2.0)), *map(Isotropic, (0.125, 0.25, 0.5, 1.0, 2.0))),
@@ -35,12 +35,12 @@ class StepSized(OnlineRegressor):
 
     @classmethod
     def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
-        """The step of KLMS as an online GP, 1 / (noise + k(x, x)), and a radius of half a length scale."""
+        """Suggest the step of KLMS as an online GP, 1 / (noise + k(x, x)), and a radius of half a length scale."""
         step = 1.0 / (noise + float(kernel.diag(np.zeros((1, 1)))[0]))
         own = {"radius": 0.5 * typical_length_scale(kernel)} | ({"step": step} if cls.step_implies_noise else {})
         return super().suggested(kernel, noise, **(own | wishes))
 
-    step_implies_noise: ClassVar[bool] = False  # whether `step` stands for 1 / (noise + k(x, x))
+    step_implies_noise: ClassVar[bool] = False  # whether `step` equals 1 / (noise + k(x, x))
 
 
 class LMSRegressor(StepSized, RecipeRegressor):
@@ -49,21 +49,21 @@ class LMSRegressor(StepSized, RecipeRegressor):
     Parameters
     ----------
     engine : {"auto", "native", "python"}
-        What runs the update; see :mod:`onlinegp.engine`.
+        The engine that runs the update; see :mod:`onlinegp.engine`.
     dtype : {"float64", "float32"}
-        The precision of the compiled engine; float32 takes half the time and memory, and keeps six digits.
+        The precision of the compiled engine. float32 takes half the time and memory, and keeps six digits.
     """
 
     shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
 
 
 class StepRegressor(StepSized):
-    """Base class of the models that are no recipe: a subclass names its readable learner, its twin and its rule.
+    """Base class of models that are not recipes. A subclass names its Python learner, the compiled one and its rule.
 
     Parameters
     ----------
     engine : {"auto", "native", "python"}
-        What runs it: the compiled learner, the readable one, or the best that is there.
+        The engine: compiled, pure Python, or the best available.
     """
 
     shared: ClassVar[dict[str, str]] = {"engine": "auto"}
@@ -73,11 +73,11 @@ class StepRegressor(StepSized):
     engine: str = "auto"
 
     def rule(self) -> dict[str, Any]:
-        """Return the parameters of the learner, or raise an error that names the wrong one."""
+        """Return the parameters of the learner, or raise an error that names the invalid one."""
         raise TypeError(f"{type(self).__name__} must define rule().")
 
     def over(self) -> Any:
-        """Return the kernel, or the kernels."""
+        """Return the kernel or kernels."""
         raise TypeError(f"{type(self).__name__} must define over().")
 
     def start(self, features: int, outputs: int) -> Learner:
@@ -86,7 +86,7 @@ class StepRegressor(StepSized):
 
     @property
     def _readable(self) -> StepLearner:
-        """The readable learner with all that was learned."""
+        """The Python learner, with everything that was learned."""
         learner = self._working
         if isinstance(learner, NativeStepLearner):
             return learner.readable()
@@ -95,14 +95,14 @@ class StepRegressor(StepSized):
 
 
 class ExpansionRegressor(StepRegressor):
-    """Base class of those with one kernel, whose learner has the expansion `f`.
+    """Base class of models with one kernel, whose learner has the expansion `f`.
 
     Parameters
     ----------
     kernel : Kernel, optional
         The covariance function; ``RBF()`` if None.
     engine : {"auto", "native", "python"}
-        What runs it: the compiled learner, the readable one, or the best that is there.
+        The engine: compiled, pure Python, or the best available.
     """
 
     kernel: Kernel | None = None

@@ -17,30 +17,31 @@ from onlinegp.recipes.update import Recipe
 
 @parameters
 class BetaKLMS(LMSRegressor):
-    """KLMS as an online GP whose posterior covariance is taken to be Sigma = K (beta K + I); no step to set.
+    """KLMS as an online GP that assumes the posterior covariance Sigma = K (beta K + I). It has no step to set.
 
         alpha <- [alpha; 0] + e / (noise + k(x, x) + beta |k|^2) [beta k; 1]        (paper, eq. 15)
 
-    O(m) per sample. beta = 0 is KLMS with step 1 / (noise + k(x, x)); beta = 1 is close to KNLMS, and its variance
-    grows with the data; a negative beta makes the variance shrink near data, as it should. Sigma is a covariance if and
-    only if beta >= -1 / lambda_max(K): with "auto", beta = -1 / (largest kernel row sum + noise), which is provably
-    safe at O(m) per sample, and beta = 0 with pruning: a center that leaves takes its own weight with it, and not what
-    it made of the others'. With a negative beta this is the opposite of what was learned, and adds up.
+    O(m) per sample. beta = 0 is KLMS with step 1 / (noise + k(x, x)). beta = 1 is close to KNLMS, and its variance
+    grows with the data. A negative beta makes the variance shrink near data, as it should. Sigma is a covariance if and
+    only if beta >= -1 / lambda_max(K). "auto" sets beta = -1 / (largest kernel row sum + noise), which is provably
+    safe and costs O(m) per sample. With pruning, "auto" sets beta = 0: removing a center removes its own weight, but
+    not the corrections that it made to the other weights. With a negative beta these have the opposite sign, and add
+    up.
 
     Parameters
     ----------
     kernel : Kernel, optional
         The covariance function; ``RBF()`` if None.
     beta : float or "auto"
-        The parameter of the posterior covariance. Below -1 / lambda_max(K), Sigma is no covariance any more, and the
-        variance of f is cut off at zero. With pruning, choose none below zero.
+        The parameter of the posterior covariance. Below -1 / lambda_max(K), Sigma is not a covariance, and the variance
+        of f is cut off at zero. With pruning, use a value of at least zero.
     noise : float
         The variance of the noise in y.
     dictionary : Dictionary, optional
         Which samples become centers, from :mod:`onlinegp.recipes.dictionaries`; every sample if None.
     pruning : Pruning, optional
-        Which center of a full dictionary is removed, from :mod:`onlinegp.recipes.pruning`: ``Oldest(100)`` is a sliding
-        window, ``LeastWeight(100)`` a fixed budget. No center is removed if None.
+        Which center to remove from a full dictionary, from :mod:`onlinegp.recipes.pruning`: ``Oldest(100)`` is a
+        sliding window, ``LeastWeight(100)`` a fixed budget. None removes no center.
     engine, dtype : str
         See :class:`~onlinegp.models.lms.base.LMSRegressor`.
 
@@ -68,7 +69,7 @@ class BetaKLMS(LMSRegressor):
     memory: ClassVar[str] = "O(m d), grows, or as the dictionary or pruning bounds it"
     variance: ClassVar[str] = (
         'noise + k(x, x) + beta |k|^2: with beta="auto" it shrinks near data as far as is provably safe, '
-        "and is still too wide"
+        "but is still too large"
     )
     bounded: ClassVar[bool] = False
     citation: ClassVar[str] = (
@@ -93,7 +94,7 @@ class BetaKLMS(LMSRegressor):
 
     @property
     def beta_(self) -> float:
-        """The value of beta now; with "auto" it moves towards zero as centers are added."""
+        """The current value of beta; with "auto" it moves towards zero as centers are added."""
         state, belief = self._state, self._recipe.belief
         assert isinstance(belief, Beta)
         return belief.value(state.bound)

@@ -1,4 +1,4 @@
-"""How coherent a sample is with the centers of an expansion."""
+"""The coherence of a sample with the centers of an expansion."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from onlinegp.checks import Array
 
 
 def largest_coherence(k: Array, kxx: float, kcc: Array) -> float:
-    """Return the largest |k(x, c)| / sqrt(k(x, x) k(c, c)) over the centers c, zero if there is none; k, kcc (m,)."""
+    """Return the largest |k(x, c)| / sqrt(k(x, x) k(c, c)) over the centers c, or zero without centers; k, kcc (m,)."""
     if len(k) == 0 or kxx <= 0.0:
         return 0.0
     squares = k * k

@@ -20,7 +20,7 @@ from onlinegp.recipes.pruning import oldest_of_least, sizes
 
 
 class FBKLMSLearner(ExpansionLearner):
-    """Weights that move along the normalized kernel row, x counted in it where it becomes a center."""
+    """Weights that move along the normalized kernel row, which includes x if x becomes a center."""
 
     def __init__(
         self,
@@ -54,20 +54,20 @@ class FBKLMSLearner(ExpansionLearner):
                 self.f.remove(oldest_of_least(sizes(self.f.weights), np.arange(self.f.size)))
 
     def energy(self, k2: float, own: float) -> float:
-        """Return what the step is divided by; `own` is k(x, x) if x becomes a center, else zero."""
+        """Return the divisor of the step; `own` is k(x, x) if x becomes a center, else zero."""
         return self.epsilon + k2 + own * own
 
 
 @parameters
 class FBKLMS(ExpansionRegressor):
-    """KLMS on a fixed budget: incoherent samples become centers, and that with the smallest weight is removed.
+    """KLMS with a fixed budget: incoherent samples become centers, and the center with the smallest weight is removed.
 
-        alpha <- alpha + step e k / (epsilon + |k|^2),   x counted in k where it becomes a center
+        alpha <- alpha + step e k / (epsilon + |k|^2),   k includes k(x, x) if x becomes a center
 
-    All weights move at each sample: this is KNLMS with a budget. O(M) per sample with M the budget. As for KNLMS, the
+    Each sample changes all weights: this is KNLMS with a budget. O(M) per sample with M the budget. As for KNLMS, the
     variance exceeds the prior's and grows with the data. Do not read it as confidence.
 
-    Use it where the memory is fixed and the inputs cover more than coherence can bound. Not where O(M^2) is affordable:
+    Use it if the memory is fixed and coherence alone would keep too many centers. If you can afford O(M^2),
     :class:`~onlinegp.FBKRLS` and :class:`~onlinegp.KRLST` keep better centers.
 
     Parameters
@@ -79,7 +79,7 @@ class FBKLMS(ExpansionRegressor):
     coherence : float
         In (0, 1]. A sample becomes a center if its coherence with every center is at most this.
     budget : int
-        The number of centers; the one with the smallest weight is removed.
+        The number of centers; the center with the smallest weight is removed.
     epsilon : float
         Regularizes the normalization.
     engine : str
@@ -88,8 +88,8 @@ class FBKLMS(ExpansionRegressor):
     Notes
     -----
     Differs from KAFBOX, whose threshold nu is 1 - coherence: a new center counts in the normalization, and there is an
-    epsilon. KAFBOX divides the weight of a new center by the |k|^2 of the others alone, so that a sample far from all
-    of them gets a weight without bound, or 0 / 0.
+    epsilon. KAFBOX divides the weight of a new center by the |k|^2 of the other centers only, so a sample far from all
+    of them gets an unbounded weight, or 0 / 0.
 
     Examples
     --------

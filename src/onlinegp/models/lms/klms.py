@@ -17,17 +17,18 @@ from onlinegp.recipes.update import Recipe
 
 @parameters
 class KLMS(LMSRegressor):
-    """Kernel least mean squares: every sample becomes a center, with the weight step times its error.
+    """Kernel least mean squares: every sample becomes a center, and its weight is step times its error.
 
         alpha <- [alpha; step e]                                                    (paper, eq. 9)
 
-    O(m) per sample, and m grows by one with each. As an online GP it assumes that the posterior covariance stays the
-    prior's, with noise = 1 / step - k(x, x); the variance of y is 1 / step everywhere, and does not shrink.
+    O(m) per sample, and m grows by one per sample. As an online GP it assumes that the posterior covariance stays the
+    prior's, with noise = 1 / step - k(x, x). The variance of y is 1 / step everywhere and does not shrink.
 
-    Use it as the baseline of its family. Not on a long stream without a dictionary or pruning, as each sample then
-    costs more than the one before, nor for intervals.
+    Use it as the baseline of its family. Do not use it on a long stream without a dictionary or pruning, because each
+    sample then costs more than the one before, and do not use it for intervals.
 
-    Differs from KAFBOX: which stops learning at M centers. Here `pruning` removes one for each new one, or it grows.
+    Differs from KAFBOX: KAFBOX stops learning at M centers. Here the dictionary grows, or `pruning` removes a center
+    for each new one.
 
     Parameters
     ----------
@@ -38,8 +39,8 @@ class KLMS(LMSRegressor):
     dictionary : Dictionary, optional
         Which samples become centers, from :mod:`onlinegp.recipes.dictionaries`; every sample if None.
     pruning : Pruning, optional
-        Which center of a full dictionary is removed, from :mod:`onlinegp.recipes.pruning`: ``Oldest(100)`` is a sliding
-        window, ``LeastWeight(100)`` a fixed budget. No center is removed if None.
+        Which center to remove from a full dictionary, from :mod:`onlinegp.recipes.pruning`: ``Oldest(100)`` is a
+        sliding window, ``LeastWeight(100)`` a fixed budget. None removes no center.
     engine, dtype : str
         See :class:`~onlinegp.models.lms.base.LMSRegressor`.
 
@@ -66,7 +67,7 @@ class KLMS(LMSRegressor):
     equation: ClassVar[str] = "alpha <- [alpha; step e]"
     memory: ClassVar[str] = "O(m d), grows by one center per sample, or as the dictionary or pruning bounds it"
     variance: ClassVar[str] = (
-        "1 / step everywhere: that of the prior and the noise that the step implies; it never shrinks"
+        "1 / step everywhere: the prior variance plus the noise that the step implies; it never shrinks"
     )
     bounded: ClassVar[bool] = False
     citation: ClassVar[str] = (

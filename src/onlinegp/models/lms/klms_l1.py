@@ -1,4 +1,4 @@
-"""Kernel least mean squares with a coherence dictionary whose centers leave by an l1 penalty."""
+"""Kernel least mean squares with a coherence dictionary, whose centers are removed by an l1 penalty."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from onlinegp.state import learner
 
 
 class L1Learner(ExpansionLearner):
-    """Forward: alpha <- alpha + step e k. Backward: |alpha_i| <- max(|alpha_i| - penalty, 0), and zeros leave."""
+    """alpha <- alpha + step e k, then |alpha_i| <- max(|alpha_i| - penalty, 0); centers of weight zero are removed."""
 
     fields = {**ExpansionLearner.fields, "errors": learner()}
 
@@ -61,15 +61,15 @@ class L1Learner(ExpansionLearner):
         self.shrink(thresholds)
 
     def first_weight(self, y: Array, kxx: float) -> Array | float:
-        """Return what the weight of the first of all centers starts from."""
+        """Return the initial weight of the very first center."""
         return 0.0
 
     def thresholds(self) -> Array:
-        """Return what is taken off each |weight|, (m, p), as the weights are before the sample."""
+        """Return the amount to subtract from each |weight|, (m, p), given the weights before the sample."""
         return np.full((self.f.size, self.outputs), self.penalty)
 
     def shrink(self, thresholds: Array) -> None:
-        """Move the weights towards zero by their thresholds; centers that get there leave."""
+        """Move the weights towards zero by their thresholds, and remove centers of weight zero."""
         alpha = self.f.weights
         alpha[:] = np.sign(alpha) * np.maximum(np.abs(alpha) - thresholds, 0.0)
         for j in np.flatnonzero(~alpha.any(axis=1))[::-1].tolist():
@@ -77,7 +77,7 @@ class L1Learner(ExpansionLearner):
 
 
 class AdaptiveL1Learner(L1Learner):
-    """The same, with the penalty of each weight divided by its size: small weights leave, large ones hardly shrink."""
+    """The same, with the penalty of each weight divided by its size: large weights hardly shrink."""
 
     def __init__(self, *args: Any, epsilon: float, **rule: Any) -> None:
         super().__init__(*args, **rule)
@@ -96,31 +96,30 @@ class KLMSCSL1(ExpansionRegressor):
 
         alpha <- alpha + step e k,   |alpha_i| <- max(|alpha_i| - penalty, 0)
 
-    O(m) per sample; m is bounded on a bounded input domain. It has no variance of its own, as an l1 penalty belongs to
-    no Gaussian prior: the variance of y is the mean square of the errors of about the last 100 rows, the same
-    everywhere.
+    O(m) per sample; m is bounded on a bounded input domain. It has no variance of its own, because an l1 penalty does
+    not correspond to a Gaussian prior. The variance of y is the mean square of the errors of about the last 100 rows,
+    the same everywhere.
 
-    Use it where centers of the past must be removed because the function or the inputs change. Not with a coherence
-    near one and a step of usual size: many near centers make it unstable, as the step is not normalized. KNLMS
-    normalizes it.
+    Use it if old centers must be removed because the function or the inputs change. Do not combine a coherence near one
+    with the usual step: the step is not normalized, so many close centers make it unstable. KNLMS normalizes it.
 
     Parameters
     ----------
     kernel : Kernel, optional
         The covariance function; ``RBF()`` if None.
     step : float
-        The learning rate. Stable below 2 / |k|^2, where k is the kernel row of the centers: the more of them are near,
-        the smaller it must be.
+        The learning rate. Stable below 2 / |k|^2, where k is the kernel row of the centers: with more centers close to
+        a sample, it must be smaller.
     coherence : float
         In (0, 1]. A sample becomes a center if its coherence with every center is at most this.
     penalty : float
-        What is taken off the size of each weight per sample. Zero for none: no center is then removed.
+        The amount by which each weight shrinks per sample. With zero, no center is removed.
     engine : str
         See :class:`~onlinegp.models.lms.base.ExpansionRegressor`.
 
     Notes
     -----
-    Differs from KAFBOX: where all centers were removed, the next sample becomes one, while KAFBOX learns nothing more.
+    Differs from KAFBOX: if all centers have been removed, the next sample becomes a center. KAFBOX stops learning.
 
     Examples
     --------
@@ -173,15 +172,15 @@ class KLMSCSL1(ExpansionRegressor):
 
 @parameters
 class KLMSCSAL1(KLMSCSL1):
-    """KLMS with a coherence dictionary and an adaptive l1 penalty, which spares large weights.
+    """KLMS with a coherence dictionary and an adaptive l1 penalty, which shrinks large weights less.
 
         alpha <- alpha + step e k,   |alpha_i| <- max(|alpha_i| - penalty / (|alpha_i before| + epsilon), 0)
 
-    O(m) per sample; m is bounded on a bounded input domain. It has no variance of its own, as KLMSCSL1: the variance of
-    y is the mean square of the errors of about the last 100 rows, the same everywhere.
+    O(m) per sample; m is bounded on a bounded input domain. Like KLMSCSL1 it has no variance of its own: the variance
+    of y is the mean square of the errors of about the last 100 rows, the same everywhere.
 
-    Use it in place of :class:`~onlinegp.KLMSCSL1` where the penalty of that shrinks large weights too much. Not with a
-    coherence near one and a step of usual size, as for KLMSCSL1.
+    Use it if the penalty of :class:`~onlinegp.KLMSCSL1` shrinks large weights too much. As with KLMSCSL1, do not
+    combine a coherence near one with the usual step.
 
     Parameters
     ----------
@@ -192,7 +191,7 @@ class KLMSCSAL1(KLMSCSL1):
     coherence : float
         In (0, 1]. A sample becomes a center if its coherence with every center is at most this.
     penalty : float
-        What is taken off the size of a weight of size one per sample.
+        The amount by which a weight of size one shrinks per sample.
     epsilon : float
         Keeps the penalty of small weights finite.
     engine : str
@@ -201,8 +200,8 @@ class KLMSCSAL1(KLMSCSL1):
     Notes
     -----
     Differs from KAFBOX: the penalty is divided by |alpha| + epsilon, as in the paper, and not by |alpha + epsilon|,
-    which is 0 for a weight of -epsilon; and where all centers were removed, the next sample becomes one, while KAFBOX
-    learns nothing more.
+    which is 0 for a weight of -epsilon. If all centers have been removed, the next sample becomes a center; KAFBOX
+    stops learning.
 
     Examples
     --------
@@ -235,7 +234,7 @@ class KLMSCSAL1(KLMSCSL1):
     compiled: ClassVar[str] = "AdaptivelyPenalized"
 
     def multiplications(self, size: float, features: int) -> float:
-        return super().multiplications(size, features) + size  # a threshold for each weight
+        return super().multiplications(size, features) + size  # one threshold per weight
 
     def rule(self) -> dict[str, Any]:
         return super().rule() | {"epsilon": positive(epsilon=self.epsilon)}

@@ -16,13 +16,13 @@ from onlinegp.recipes.update import Recipe
 
 @parameters
 class KNLMS(LMSRegressor):
-    """Kernel normalized LMS: every weight moves along the kernel row; coherent samples do not become centers.
+    """Kernel normalized LMS: each sample changes all weights, and coherent samples do not become centers.
 
         alpha <- alpha + step e k / (epsilon + |k|^2)                              (paper, eq. 10)
 
     O(m) per sample; m is bounded on a bounded input domain. As an online GP it assumes Sigma = K K + K: its
-    variance exceeds the prior's and grows with the data (the paper's beta = 1). The variance of y is the one that the
-    step implies, (epsilon + |k|^2 + k(x, x)^2) / step. Do not read it as confidence.
+    variance exceeds the prior's and grows with the data (the paper's beta = 1). The step implies the variance of y,
+    (epsilon + |k|^2 + k(x, x)^2) / step. Do not read it as confidence.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from onlinegp.recipes.costs import kernel_row
 
 
 class MKNLMSLearner(SeveralLearner):
-    """Normalized LMS on the kernel rows of all kernels, one after the other, as one row."""
+    """Normalized LMS on the concatenated kernel rows of all kernels."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class MKNLMSLearner(SeveralLearner):
         new = self.is_new(rows, kxx)
         if new:
             k2 += sum(one * one for one in kxx)
-        # alpha_q <- alpha_q + step e k_q / (epsilon + sum_q |k_q|^2), x counted in k_q where it was admitted
+        # alpha_q <- alpha_q + step e k_q / (epsilon + sum_q |k_q|^2), k_q includes k_q(x, x) if x is admitted
         amount = self.step / (self.epsilon + k2) * e
         for f, k, one in zip(self.fs, rows, kxx, strict=True):
             f.add(k, amount)
@@ -58,7 +58,7 @@ class MKNLMSLearner(SeveralLearner):
                 f.append(x, one * amount, kcc=one)
 
     def is_new(self, rows: list[Array], kxx: list[float]) -> bool:
-        """Return whether x becomes a center: no kernel may find it coherent with one that is there."""
+        """Return whether x becomes a center: for no kernel may it be coherent with an existing center."""
         return all(
             largest_coherence(k, one, f.numbers("kcc")) <= self.coherence
             for f, k, one in zip(self.fs, rows, kxx, strict=True)
@@ -67,20 +67,20 @@ class MKNLMSLearner(SeveralLearner):
 
 @parameters
 class MKNLMS(SeveralRegressor):
-    """Multikernel normalized LMS: several kernels over the same centers, whose weights move together.
+    """Multikernel normalized LMS: several kernels with the same centers, whose weights are corrected together.
 
         alpha_q <- alpha_q + step e k_q / (epsilon + sum_q |k_q|^2),   mean = sum_q k_q . alpha_q
 
-    O(Q m) per sample with Q kernels; m is bounded on a bounded input domain. With one kernel it is KNLMS, and as there
+    O(Q m) per sample with Q kernels; m is bounded on a bounded input domain. With one kernel it is KNLMS. As for KNLMS,
     the variance exceeds the prior's and grows with the data. Do not read it as confidence.
 
-    Use it where no single length scale is known to be right. Not where one is: each kernel costs as much as KNLMS with
-    one, and some hundred rows to tune on find it.
+    Use it if you do not know the length scale. Otherwise use KNLMS: each kernel costs as much as a KNLMS, and a few
+    hundred rows are enough to tune the length scale.
 
     Parameters
     ----------
     kernels : sequence of Kernel, optional
-        The covariance functions; RBF of the length scales 0.5, 1, 1.5 and 2 if None.
+        The covariance functions; RBF with the length scales 0.5, 1, 1.5 and 2 if None.
     step : float
         The learning rate, stable below 2.
     coherence : float

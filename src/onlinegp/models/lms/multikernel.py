@@ -1,4 +1,4 @@
-"""What the models with several kernels share."""
+"""Base classes of the models with several kernels."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from onlinegp.models.search_space import Each, LengthScales, Move
 from onlinegp.state import Fields, Values, integer, learner
 
 LENGTH_SCALES = (0.5, 1.0, 1.5, 2.0)
-FACTORS = (0.5, 1.0, 2.0)  # of the length scales of a tuned kernel
+FACTORS = (0.5, 1.0, 2.0)  # applied to the length scales of a tuned kernel
 
 
 class SeveralLearner(StepLearner):
-    """One expansion for each kernel, all with the same centers."""
+    """One expansion per kernel, all with the same centers."""
 
     def __init__(self, kernels: Sequence[Kernel], features: int, outputs: int, also: tuple[str, ...] = ()) -> None:
         self.features, self.outputs = features, outputs
@@ -50,9 +50,9 @@ class SeveralRegressor(StepRegressor):
     Parameters
     ----------
     kernels : sequence of Kernel, optional
-        The covariance functions; RBF of the length scales 0.5, 1, 1.5 and 2 if None.
+        The covariance functions; RBF with the length scales 0.5, 1, 1.5 and 2 if None.
     engine : {"auto", "native", "python"}
-        What runs it: the compiled learner, the readable one, or the best that is there.
+        The engine: compiled, pure Python, or the best available.
     """
 
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
@@ -67,7 +67,7 @@ class SeveralRegressor(StepRegressor):
 
     @classmethod
     def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
-        """The tuned kernel with half, once and twice its length scales."""
+        """Suggest the tuned kernel with half, once and twice its length scales."""
         kernels = tuple(LengthScales(factor).of(kernel) for factor in FACTORS)
         return super().suggested(kernel, noise, kernels=kernels, **wishes)
 
@@ -78,7 +78,7 @@ class SeveralRegressor(StepRegressor):
             raise TypeError(f"kernels must be a list of kernels, such as [RBF(0.5), RBF(1.0)], got {self.kernels!r}.")
         kernels = tuple(kernel_or_default(kernel) for kernel in self.kernels)
         if not kernels:
-            raise ValueError("kernels must hold at least one kernel, got none. Use None for RBF of four length scales.")
+            raise ValueError("kernels must have at least one kernel, got none. Use None for RBF of four length scales.")
         return kernels
 
     @property

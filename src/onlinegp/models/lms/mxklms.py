@@ -19,7 +19,7 @@ from onlinegp.models.search_space import Move, Times
 from onlinegp.recipes.costs import kernel_row
 from onlinegp.state import Fields, array
 
-LOWEST = -700.0  # of v below its largest: the share is 1e-304 there
+LOWEST = -700.0  # the smallest v relative to the largest: its share is 1e-304
 
 
 def shares(v: Array) -> Array:
@@ -29,9 +29,9 @@ def shares(v: Array) -> Array:
 
 
 def gradient(v: Array, parts: Array, y: Array) -> Array:
-    """Return the gradient of (y - sum_q psi_q parts_q)^2 with respect to v, all (Q, p) but y (p,).
+    """Return the gradient of (y - sum_q psi_q parts_q)^2 with respect to v; y is (p,), the others (Q, p).
 
-    d psi_q / d v_r = psi_q ([q = r] - psi_r), so that it is -2 e psi_r (parts_r - mean)
+    d psi_q / d v_r = psi_q ([q = r] - psi_r), so the gradient is -2 e psi_r (parts_r - mean)
     """
     psi = shares(v)
     mean = (psi * parts).sum(axis=0)
@@ -39,7 +39,7 @@ def gradient(v: Array, parts: Array, y: Array) -> Array:
 
 
 class MXKLMSLearner(SeveralLearner):
-    """KLMS filters f_q, mean = sum_q psi_q f_q; weights and shares follow the gradient of the squared error."""
+    """KLMS filters f_q, mean = sum_q psi_q f_q. Weights and shares follow the gradient of the squared error."""
 
     def __init__(
         self, kernels: Sequence[Kernel], features: int, outputs: int, *, step: float, mixing_step: float
@@ -54,7 +54,7 @@ class MXKLMSLearner(SeveralLearner):
 
     def look(self, x: Array) -> tuple[Array, float, Array]:
         psi, parts = shares(self.gates), np.array([f.at(x)[1] for f in self.fs])
-        prior = max(f.diagonal(x) for f in self.fs)  # at least that of sum_q psi_q^2 k_q
+        prior = max(f.diagonal(x) for f in self.fs)  # at least the prior variance of sum_q psi_q^2 k_q
         return (psi * parts).sum(axis=0), sqrt(max(1.0 / self.step, prior)), parts
 
     def correct(self, x: Array, y: Array, e: Array, seen: Array) -> None:
@@ -67,39 +67,39 @@ class MXKLMSLearner(SeveralLearner):
             f.append(x, self.step * psi[q] * e)
 
     def gradient(self, v: Array, parts: Array, y: Array) -> Array:
-        """Return the gradient that v descends along."""
+        """Return the gradient for the descent of v."""
         return gradient(v, parts, y)
 
 
 @parameters
 class MXKLMS(SeveralRegressor):
-    """Mixture of KLMS: a filter for each kernel, mixed by shares that are learned along with them.
+    """Mixture of KLMS: one filter per kernel, mixed by shares that are learned too.
 
         mean = sum_q psi_q f_q,   psi = softmax(v)
         v <- v + 2 mixing_step e psi (f - mean),   alpha_q <- [alpha_q; step psi_q e]
 
-    O(Q m) per sample with Q kernels, and m grows by one with each. As an online GP it is KLMS with the kernel sum_q
-    psi_q^2 k_q: the variance of y is 1 / step everywhere, and does not shrink.
+    O(Q m) per sample with Q kernels, and m grows by one per sample. As an online GP it is KLMS with the kernel sum_q
+    psi_q^2 k_q: the variance of y is 1 / step everywhere and does not shrink.
 
-    Use it to find which of some kernels is right while it learns. Not on long streams, as its centers grow without
-    bound: :class:`~onlinegp.MKNLMS` bounds them. Shares that reach 0 or 1 hardly move any more, so that it does not
-    follow a change well.
+    Use it to find the right kernel among several while learning. Do not use it on long streams, because its centers
+    grow without bound; :class:`~onlinegp.MKNLMS` bounds them. Shares that reach 0 or 1 hardly change again, so it
+    follows changes poorly.
 
     Parameters
     ----------
     kernels : sequence of Kernel, optional
-        The covariance functions; RBF of the length scales 0.5, 1, 1.5 and 2 if None.
+        The covariance functions; RBF with the length scales 0.5, 1, 1.5 and 2 if None.
     step : float
         The learning rate of the weights. Stable below 2 / k(x, x), for the largest of the kernels.
     mixing_step : float
-        The learning rate of the shares; zero leaves them equal.
+        The learning rate of the shares; zero keeps them equal.
     engine : str
         See :class:`~onlinegp.models.lms.multikernel.SeveralRegressor`.
 
     Notes
     -----
-    Differs from KAFBOX: the gradient with respect to v has psi (f - mean), where KAFBOX has psi (f + mean), whose steps
-    need not lower the error.
+    Differs from KAFBOX: the gradient with respect to v contains psi (f - mean). KAFBOX uses psi (f + mean), whose steps
+    do not always lower the error.
 
     Examples
     --------
@@ -123,7 +123,7 @@ class MXKLMS(SeveralRegressor):
         **SeveralRegressor.searched,
         "mixing_step": tuple(map(Times, (0.01, 0.1, 10.0))),
     }
-    cost: ClassVar[str] = "O(Q m) per sample with Q kernels, and m grows by one with each"
+    cost: ClassVar[str] = "O(Q m) per sample with Q kernels, and m grows by one per sample"
     equation: ClassVar[str] = (
         "mean = sum_q psi_q f_q, v <- v + 2 mixing_step e psi (f - mean), alpha_q <- [alpha_q; step psi_q e]"
     )

@@ -17,17 +17,18 @@ from onlinegp.recipes.update import Recipe
 
 @parameters
 class NORMA(LMSRegressor):
-    """NORMA with squared loss: KLMS whose weights leak, in a sliding window of `budget` centers.
+    """NORMA with squared loss: KLMS with shrinking weights and a sliding window of `budget` centers.
 
         alpha <- [(1 - step leak) alpha; step e]
 
     O(m) per sample. The variance of y is that of KLMS, 1 / step everywhere.
 
-    Use it where only the last `budget` samples may count, at O(m). Not with a small leak and a small budget: a center
-    that is removed with a weight that has not faded yet makes an error. Let (1 - step leak)^budget be small.
+    Use it if only the last `budget` samples may count, at a cost of O(m). Do not combine a small leak with a small
+    budget: removing a center whose weight has not faded yet causes an error. Choose them such that
+    (1 - step leak)^budget is small.
 
-    Differs from KAFBOX: its `tcoeff` promises a step that decays, and is never used. Here it does not exist: the step
-    stays the same, which a function that changes needs.
+    Differs from KAFBOX: KAFBOX has a `tcoeff` for a decaying step, but never uses it. Here the step is constant, as a
+    function that changes requires.
 
     Parameters
     ----------

@@ -16,13 +16,13 @@ from onlinegp.recipes.update import Recipe
 
 @parameters
 class QKLMS(LMSRegressor):
-    """Quantized KLMS: a sample within `radius` of a center corrects that center's weight instead of becoming one.
+    """Quantized KLMS: a sample within `radius` of a center corrects the weight of that center.
 
     O(m) per sample; m is bounded by the number of balls of that radius that cover the inputs. The variance of y is that
     of KLMS, 1 / step everywhere.
 
-    Use it where only the mean counts and a row may take a microsecond. Not for intervals: :class:`~onlinegp.KRLST` has
-    those.
+    Use it if only the mean matters and a row may take about a microsecond. For intervals use
+    :class:`~onlinegp.KRLST`.
 
     Parameters
     ----------

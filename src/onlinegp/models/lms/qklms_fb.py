@@ -1,4 +1,4 @@
-"""Quantized kernel least mean squares on a fixed budget."""
+"""Quantized kernel least mean squares with a fixed budget."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ class QKLMSFBLearner(ExpansionLearner):
 
         density_i = sum_j lambda_j |k(c_i, c_j)|,     significance_i = |alpha_i| density_i
 
-    which is, up to a factor, the integral of what i adds to f over a kernel density estimate of the inputs. The
-    recursions of the significance in the paper follow from those of the density here, where nothing is divided.
+    The significance is, up to a factor, the integral of center i's part of f over a kernel density estimate of the
+    inputs. The paper's recursions of the significance follow from the recursions of the density used here, which need
+    no division.
     """
 
     def __init__(
@@ -65,33 +66,33 @@ class QKLMSFBLearner(ExpansionLearner):
         self.admit(x, k, kxx, e)
 
     def significance(self) -> Array:
-        """Return how much each center matters, (m,)."""
+        """Return the significance of each center, (m,)."""
         weights = self.f.weights
         size = np.abs(weights[:, 0]) if self.outputs == 1 else np.sqrt((weights * weights).sum(axis=1))
         return size * self.f.numbers("density")
 
     def quantize(self, j: int, e: Array) -> None:
-        """Correct the weight of center j, which stands for the sample."""
+        """Correct the weight of center j, to which the sample is quantized."""
         self.f.weights[j] += self.step * e
         self.count(np.abs(self.f.at(self.f.center(j))[0]))
         self.f.numbers("influence")[j] += 1.0
 
     def discard(self, j: int) -> None:
-        """Remove center j, and what it adds to the densities of the others."""
+        """Remove center j and its part of the other densities."""
         k = self.f.at(self.f.center(j))[0]
         density = self.f.numbers("density")
         density -= self.f.numbers("influence")[j] * np.abs(k)
-        np.maximum(density, 0.0, out=density)  # less is rounding
+        np.maximum(density, 0.0, out=density)  # negative values are rounding errors
         self.f.remove(j)
 
     def admit(self, x: Array, k: Array, kxx: float, e: Array) -> None:
-        """Make x a center, with the kernel row k of the others."""
+        """Make x a center; k is its kernel row with the other centers."""
         k = np.abs(k)
         self.count(k)
         self.f.append(x, self.step * e, influence=1.0, density=float(self.f.numbers("influence") @ k) + kxx)
 
     def count(self, k: Array) -> None:
-        """Let influences fade by one sample, which is at distance |k| (m,) of the centers."""
+        """Let influences fade by one sample, and add the sample with kernel values |k| (m,) to the densities."""
         influence, density = self.f.numbers("influence"), self.f.numbers("density")
         influence *= self.forgetting
         density *= self.forgetting
@@ -100,14 +101,14 @@ class QKLMSFBLearner(ExpansionLearner):
 
 @parameters
 class QKLMSFB(ExpansionRegressor):
-    """Quantized KLMS on a fixed budget: the least significant center is removed.
+    """Quantized KLMS with a fixed budget: the least significant center is removed.
 
         significance_i = |alpha_i| sum_j lambda_j |k(c_i, c_j)|,   lambda_j the fading number of samples nearest to j
 
     O(M) per sample with M the budget. The variance of y is that of KLMS, 1 / step everywhere.
 
-    Use it where QKLMS would have too many centers, or where the inputs move to other places with time. Not where the
-    radius alone bounds the centers: :class:`~onlinegp.QKLMS` is then the same, and simpler.
+    Use it if QKLMS would have too many centers, or if the inputs move over time. If the radius alone bounds the
+    centers, :class:`~onlinegp.QKLMS` is the same and simpler.
 
     Parameters
     ----------
@@ -126,8 +127,8 @@ class QKLMSFB(ExpansionRegressor):
 
     Notes
     -----
-    Differs from KAFBOX: the significance is what it is defined to be. KAFBOX's recursion counts each correction of a
-    weight twice, divides by the weight, which may be 0, and gives a new center another factor than the others.
+    Differs from KAFBOX: the significance follows its definition. KAFBOX's recursion counts each correction of a weight
+    twice, divides by the weight, which may be 0, and gives a new center a different factor.
 
     Examples
     --------
@@ -154,7 +155,7 @@ class QKLMSFB(ExpansionRegressor):
         "forgetting": tuple(map(Value, (0.8, 0.99, 1.0))),
     }
     cost: ClassVar[str] = "O(M) per sample with M the budget"
-    equation: ClassVar[str] = "that of QKLMS; the center of the least |alpha_i| sum_j lambda_j |k(c_i, c_j)| is removed"
+    equation: ClassVar[str] = "as QKLMS; the center with the least |alpha_i| sum_j lambda_j |k(c_i, c_j)| is removed"
     memory: ClassVar[str] = "O(M d) with M the budget"
     variance: ClassVar[str] = "1 / step everywhere, as for KLMS; it never shrinks"
     citation: ClassVar[str] = (
@@ -166,7 +167,7 @@ class QKLMSFB(ExpansionRegressor):
     compiled: ClassVar[str] = "Significant"
 
     def multiplications(self, size: float, features: int) -> float:
-        # the kernel rows of x and of the center that it is quantized to, or replaces; and the distances
+        # the kernel rows of x and of the center that it is quantized to or replaces, and the distances
         rows = 2 * kernel_row(size, features) + size * features
         return rows + (6 * size - 1 if size >= self.budget else 3 * size + 1)
 

@@ -26,7 +26,7 @@ MOST_FEATURES = 1_000_000
 class RFFKLMSLearner(StepLearner):
     """Weights of D cosines: z(x) = sqrt(2 variance / D) cos(W x + b), so that z(x)'z(x') is about k(x, x').
 
-    The weights that are kept are those of cos(W x + b): sqrt(2 variance / D) times those of z.
+    The learner stores the weights of cos(W x + b), which are sqrt(2 variance / D) times the weights of z.
     """
 
     fields = {"seen": integer(), "w.w": array("basis", "outputs", attribute="w")}
@@ -47,7 +47,7 @@ class RFFKLMSLearner(StepLearner):
         self.share = 2.0 * self.variance / basis
         self.variance_of_y = max(1.0 / step, self.variance)
 
-    # Made when they are needed: a file that only says that it has many features takes no memory
+    # Created on first use, so that a file that merely claims many features allocates no memory
 
     @cached_property
     def drawn(self) -> tuple[Array, Array]:
@@ -59,7 +59,7 @@ class RFFKLMSLearner(StepLearner):
         return np.zeros((self.basis, self.outputs))
 
     def draw(self) -> tuple[Array, Array]:
-        """Draw the frequencies and phases, with a generator of their own."""
+        """Draw the frequencies and phases with their own generator."""
         rng = np.random.default_rng(self.seed)
         W = frequencies(self.shape, self.features, self.basis, rng)
         return W, rng.uniform(0.0, 2.0 * np.pi, self.basis)
@@ -82,7 +82,7 @@ class RFFKLMSLearner(StepLearner):
     def correct(self, x: Array, y: Array, e: Array, seen: Array) -> None:
         self.w += np.multiply.outer(seen, self.step * self.share * e)
 
-    # Its compiled twin, which takes cosines in whole groups: the rest of the last one is zero
+    # For the compiled twin, which takes cosines in whole groups: the last group is padded with zeros
 
     def compiled_rule(self) -> CompiledRule:
         return "Cosines", {"gain": self.step * self.share, "variance": self.variance_of_y}, turns(*self.drawn)
@@ -99,14 +99,14 @@ class RFFKLMSLearner(StepLearner):
 
 @parameters
 class RFFKLMS(StepSized):
-    """KLMS on random Fourier features: LMS on D cosines, whose products are about the kernel's values.
+    """KLMS on random Fourier features: LMS on D cosines, whose products approximate the kernel.
 
         w <- w + step e z(x),   z(x) = sqrt(2 / D) cos(W x + b),   z(x)'z(x') ~ k(x, x')
 
-    O(D d) per sample, whatever the number of samples. The variance of y is that of KLMS, 1 / step everywhere.
+    O(D d) per sample, independent of the number of samples. The variance of y is that of KLMS, 1 / step everywhere.
 
-    Use it where cost and memory must not depend on the data. Not with many inputs or short length scales, which need
-    many cosines; :class:`~onlinegp.RandomFeatureGP` learns faster from the same features, at O(D^2), with a variance.
+    Use it if cost and memory must not depend on the data. Many inputs or short length scales need many cosines.
+    :class:`~onlinegp.RandomFeatureGP` learns faster from the same features, at O(D^2), and has a variance.
 
     Parameters
     ----------
@@ -115,17 +115,17 @@ class RFFKLMS(StepSized):
     step : float
         The learning rate. Stable below 1 / k(x, x), and on average below 2 / k(x, x).
     basis : int
-        The number D of cosines. The error of the kernel's values goes down with its square root.
+        The number D of cosines. The error of the kernel's values decreases with its square root.
     seed : int
-        Of the frequencies and phases.
+        The seed of the frequencies and phases.
     engine : {"auto", "native", "python"}
-        What runs it: the compiled loop, the readable one, or the best that is there.
+        The engine: compiled, pure Python, or the best available.
 
     Notes
     -----
-    Differs from KAFBOX: with 2 / D in place of 1 / D the features have the kernel's values, so that its step is twice
-    ours; frequencies are drawn orthogonal to each other (:mod:`onlinegp.models.features.random_basis`), and by a
-    generator of their own, while KAFBOX seeds that of the whole session.
+    Differs from KAFBOX: 2 / D instead of 1 / D makes the features match the kernel, so that KAFBOX's step is twice
+    this step. The frequencies are orthogonal to each other (:mod:`onlinegp.models.features.random_basis`) and have
+    their own generator, while KAFBOX seeds the global one.
 
     Examples
     --------
@@ -167,7 +167,7 @@ class RFFKLMS(StepSized):
         return fixed_learner(self.engine, make)
 
     def rule(self) -> dict[str, Any]:
-        """Return the parameters of the learner, or raise an error that names the wrong one."""
+        """Return the parameters of the learner, or raise an error that names the invalid one."""
         if count("300 is a usual choice.", basis=self.basis) > MOST_FEATURES:
             raise ValueError(f"basis must be at most {MOST_FEATURES}, got {self.basis}. 300 is a usual choice.")
         return {"step": positive(step=self.step), "basis": int(self.basis), "seed": seed_of(seed=self.seed)}

@@ -24,24 +24,24 @@ class EXKRLS(RecipeRegressor):
 
         f <- transition f + d,    d ~ GP(0, drift noise k),    y = f(x) + e,    e ~ N(0, noise)
 
-    and the noise of past samples counts 1 / forgetting times as much with every new one. O(M^2) per sample with M the
-    budget, O(M^2) memory; some 9 us with 100 centers, and 120 us with 500.
+    With every new sample, the noise of past samples grows by the factor 1 / forgetting. O(M^2) per sample with M the
+    budget, O(M^2) memory; about 9 us with 100 centers, and 120 us with 500.
 
-    The variance is that of this model. Where transition^2 exceeds forgetting the influence of the prior vanishes with
-    time, so that the variance far from all data grows, to at most 1e4 times the prior's; with the default values it
-    grows by drift noise per sample. With transition^2 below forgetting it settles at drift noise / (forgetting -
+    The variance is that of this model. If transition^2 exceeds forgetting, the influence of the prior vanishes with
+    time, so the variance far from all data grows, to at most 1e4 times the prior's. With the default values it
+    grows by drift noise per sample. If transition^2 is below forgetting, it converges to drift noise / (forgetting -
     transition^2) times k(x, x).
 
-    Use it where the function drifts by a share of the noise that is about known. Not where it is not known, nor for
-    intervals far from the data: :class:`~onlinegp.KRLST` has one number to set, and returns to the prior there.
+    Use it if the function drifts and you roughly know the drift as a share of the noise. Otherwise, or for intervals
+    far from the data, use :class:`~onlinegp.KRLST`, which has one number to set and returns to the prior there.
 
-    Differs from KAFBOX: it keeps inverses and differences of them, which on a smooth stream lose all their digits;
-    here the posterior is whitened, as that of :class:`~onlinegp.KRLST`, and the filter runs without end. At its
-    budget KAFBOX stops learning; here the center that matters least is removed, and a sample that differs from the
-    span of the centers by less than a thousandth of the noise does not become one. KAFBOX's first step divides drift
-    by forgetting where the model multiplies, a relative difference of about drift noise. KAFBOX's lambda is noise /
-    forgetting. KAFBOX's default values are those of a channel that fades, transition=0.999 and forgetting=0.995: a
-    function that stays is lost with them, on the Mackey-Glass series after a few thousand samples.
+    Differs from KAFBOX: KAFBOX keeps inverses and differences of them, which lose all their digits on a smooth stream.
+    This class whitens the posterior, like :class:`~onlinegp.KRLST`, and runs indefinitely. KAFBOX stops learning when
+    its budget is full. This class removes the center that matters least, and does not admit a sample that differs from
+    the span of the centers by less than a thousandth of the noise. KAFBOX's first step divides drift by forgetting
+    where the model multiplies, a relative difference of about drift noise. KAFBOX's lambda is noise / forgetting. Its
+    default values are for a channel that fades, transition=0.999 and forgetting=0.995. They lose a constant function;
+    on the Mackey-Glass series this happens after a few thousand samples.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class EXKRLS(RecipeRegressor):
 
     @classmethod
     def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
-        """The tuned kernel and noise, and a function that drifts and does not fade."""
+        """Suggest the tuned kernel and noise, for a function that drifts and does not fade."""
         return super().suggested(kernel, noise, **({"transition": 1.0, "forgetting": 0.999999} | wishes))
 
     def recipe(self) -> Recipe:
@@ -114,6 +114,6 @@ class EXKRLS(RecipeRegressor):
         if factor < LEAST_TRANSITION:
             raise ValueError(
                 f"transition must be at least {LEAST_TRANSITION:g}, got {self.transition!r}: its square would be "
-                f"rounded to zero. Use a larger one; a function that fades so fast cannot be learned."
+                f"rounded to zero. Use a larger value; a function that fades so fast cannot be learned."
             )
         return factor

@@ -17,8 +17,8 @@ from onlinegp.recipes.update import Recipe
 class FBKRLS(RecipeRegressor):
     """Fixed-budget KRLS: exact GP regression on the `budget` samples that are hardest to predict from the others.
 
-    O(M^2) per sample with M the budget, O(M^2) memory. What is removed is forgotten; the variance is the exact one for
-    the data that were kept, which is more than all the data would leave.
+    O(M^2) per sample with M the budget, O(M^2) memory. Removed samples are forgotten. The variance is exact for the
+    samples that are kept, so it is larger than with all the data.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class FBKRLS(RecipeRegressor):
     noise : float
         The variance of the noise in y; the ridge penalty of kernel least squares.
     budget : int
-        The number of samples kept; the one with the least leave-one-out error is removed.
+        The number of samples to keep; the sample with the smallest leave-one-out error is removed.
     engine : str
         See :class:`~onlinegp.models.recipe.RecipeRegressor`.
 
@@ -51,7 +51,7 @@ class FBKRLS(RecipeRegressor):
     cost: ClassVar[str] = "O(M^2) per sample with M the budget, O(M^2) memory"
     equation: ClassVar[str] = "mean = k' (K + noise I)^-1 y over the M samples that are kept"
     memory: ClassVar[str] = "O(M^2) with M the budget"
-    variance: ClassVar[str] = "exact for the M samples that are kept, which is more than all samples would leave"
+    variance: ClassVar[str] = "exact for the M samples that are kept, so larger than with all samples"
     citation: ClassVar[str] = (
         'Van Vaerenbergh, Santamaria, Liu and Principe, "Fixed-budget kernel recursive least-squares", ICASSP 2010.'
     )

@@ -19,22 +19,22 @@ from onlinegp.recipes.update import Recipe
 class KRLS(RecipeRegressor):
     """Kernel recursive least squares with approximate linear dependence.
 
-    Least squares over all samples, in the span of the centers; a sample becomes a center if the others express less
-    than 1 - threshold of k(x, x). O(m^2) per sample; m is bounded on a bounded input domain. It does not regularize and
-    does not forget: with noisy data prefer KRLST, or OnlineGP if there are few rows.
+    Least squares over all samples, in the span of the centers. A sample becomes a center if the existing centers
+    express less than 1 - threshold of k(x, x). O(m^2) per sample; m is bounded on a bounded input domain. KRLS does not
+    regularize and does not forget: for noisy data use KRLST, or OnlineGP if there are few rows.
 
-    As an online GP it has a flat prior at the centers. The noise that goes with it is learned from the innovations,
-    and scales the variance of y, gamma2 + t . S t + 1 (see :class:`~onlinegp.recipes.beliefs.LeastSquares`).
+    As an online GP it has a flat prior at the centers. Its noise is learned from the innovations and scales the
+    variance of y, gamma2 + t . S t + 1 (see :class:`~onlinegp.recipes.beliefs.LeastSquares`).
 
-    Differs from KAFBOX: the threshold is relative to k(x, x), so that a kernel of another variance has the same
-    centers; with a Gaussian kernel it is the same number.
+    Differs from KAFBOX: the threshold is relative to k(x, x), so that the centers do not depend on the variance of the
+    kernel. With a Gaussian kernel of variance 1 it is the same number.
 
     Parameters
     ----------
     kernel : Kernel, optional
         The covariance function; ``RBF()`` if None.
     threshold : float
-        In (0, 1]. How much of k(x, x) must be new for x to become a center. Larger is sparser.
+        In (0, 1]. The share of k(x, x) that must be new for x to become a center. Larger values give fewer centers.
     engine : str
         See :class:`~onlinegp.models.recipe.RecipeRegressor`.
 

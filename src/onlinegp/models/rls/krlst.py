@@ -16,19 +16,20 @@ from onlinegp.recipes.forgetting import BackToPrior, Forgetting, Keep, Uncertain
 from onlinegp.recipes.pruning import LeastError
 from onlinegp.recipes.update import Recipe
 
-JITTER = 1e-12  # of k(x, x), on the diagonal of K
+JITTER = 1e-12  # added to the diagonal of K, as a share of k(x, x)
 
 
 @parameters
 class KRLST(RecipeRegressor):
-    """KRLS tracker: online GP regression with a budget that forgets, for functions that change.
+    """KRLS tracker: online GP regression with a budget and forgetting, for functions that change.
 
-    O(M^2) per sample with M the budget, O(M^2) memory. The variance is that of a Gaussian process: it shrinks where
-    data are and returns to the prior as they age. The best tracker here; use the KLMS family when M^2 is too much.
+    O(M^2) per sample with M the budget, O(M^2) memory. The variance is that of a Gaussian process: it shrinks near
+    data and returns to the prior as the data age. KRLST is the best tracker of this library; use the KLMS family if
+    M^2 is too expensive.
 
-    Differs from KAFBOX: there a signal power is learned, multiplies all variances, and is never forgotten. Here the
-    kernel says it; with ``power="learned"`` it is learned, and forgotten as the rest. KAFBOX's jitter of 1e-6 limits
-    how accurate it is.
+    Differs from KAFBOX: KAFBOX learns a signal power, which multiplies all variances and is never forgotten. Here the
+    kernel sets it. ``power="learned"`` learns it, and forgets it like everything else. KAFBOX's jitter of 1e-6 limits
+    its accuracy.
 
     Parameters
     ----------
@@ -36,19 +37,19 @@ class KRLST(RecipeRegressor):
         The covariance function; ``RBF()`` if None.
     noise : float
         The variance of the noise in y. Samples that differ from the span of the centers by less than a thousandth of
-        it do not become centers.
+        the noise do not become centers.
     budget : int
-        The largest number of centers M; the one that matters least to the mean is removed.
+        The largest number of centers M; the center that matters least to the mean is removed.
     forgetting : float or Forgetting
-        A factor lambda in (0, 1], one for none. A number means back to the prior, Sigma <- lambda Sigma + (1 -
+        A factor lambda in (0, 1]; 1 forgets nothing. A number means back to the prior, Sigma <- lambda Sigma + (1 -
         lambda) K and mu <- sqrt(lambda) mu; ``UncertaintyInjection(factor)`` means Sigma <- Sigma / lambda.
     power : {"fixed", "learned"}
-        Whether the signal power, a factor of all variances, is taken from the kernel or learned from the innovations.
+        Whether the signal power, a factor of all variances, comes from the kernel or is learned from the innovations.
     dictionary : Dictionary, optional
-        Which samples may become centers, from :mod:`onlinegp.recipes.dictionaries`; every sample if None. The others
-        are projected onto the centers.
+        Which samples may become centers, from :mod:`onlinegp.recipes.dictionaries`; every sample if None. Other
+        samples are projected onto the centers.
     jitter : float
-        Added to the diagonal of K, as a share of k(x, x); the default guards the last digits only.
+        Added to the diagonal of K, as a share of k(x, x); the default protects only the last digits.
     engine : str
         See :class:`~onlinegp.models.recipe.RecipeRegressor`.
 
@@ -59,7 +60,7 @@ class KRLST(RecipeRegressor):
     >>> y = np.sin(X[:, 0])
     >>> model = ogp.KRLST(ogp.kernels.RBF(1.0), noise=1e-3, budget=20, forgetting=0.9999).fit(X, y)
     >>> mean, std = model.predict([[0.0], [9.0]], return_std=True)
-    >>> bool(std[0] < 0.1 < std[1])  # where there were data, and far from them
+    >>> bool(std[0] < 0.1 < std[1])  # near the data, and far from them
     True
     """
 
@@ -89,7 +90,7 @@ class KRLST(RecipeRegressor):
 
     @classmethod
     def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
-        """The tuned kernel and noise, a learned power, and a memory of a million rows."""
+        """Suggest the tuned kernel and noise, a learned power, and a memory of a million rows."""
         return super().suggested(kernel, noise, **({"forgetting": 0.999999, "power": "learned"} | wishes))
 
     def recipe(self) -> Recipe:

@@ -20,8 +20,8 @@ class OnlineGP(RecipeRegressor):
 
     Without a budget it is exact: after every sample, mean and variance are those of batch GP regression on all the
     data so far (paper, eq. 2), at O(m^2) per sample and O(m^2) memory, where m is the number of samples.
-    With a budget, the dictionary keeps the centers that matter most to the mean, and what the others taught stays in
-    the posterior of those that remain; this is KRLST without forgetting.
+    With a budget, the dictionary keeps the centers that matter most to the mean. The posterior of these centers keeps
+    what was learned from all samples; this is KRLST without forgetting.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class OnlineGP(RecipeRegressor):
     noise : float
         The variance of the noise in y.
     budget : int or None
-        The largest number of centers; None lets it grow without bound. Give one for streams beyond some thousands.
+        The largest number of centers; None lets it grow without bound. Set a budget for streams of many thousand rows.
     engine : str
         See :class:`~onlinegp.models.recipe.RecipeRegressor`.
 

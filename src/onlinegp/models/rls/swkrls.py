@@ -17,8 +17,8 @@ from onlinegp.recipes.update import Recipe
 class SWKRLS(RecipeRegressor):
     """Sliding-window KRLS: exact GP regression on the last `budget` samples.
 
-    O(M^2) per sample with M the budget, O(M^2) memory. Samples that leave the window have no influence any more; the
-    variance is the exact one for the window.
+    O(M^2) per sample with M the budget, O(M^2) memory. Samples outside the window have no influence. The variance is
+    exact for the window.
 
     Parameters
     ----------
