@@ -159,7 +159,7 @@ class AffineLearner final : public Learner {
                 s.places.data(), s.along.data(), s.length.data(), s.KC.data(), s.errors, FADE};
     }
 
-    static constexpr double FADE = 1.0 - 1.0 / 100.0;  // as in onlinegp.models.steps: about the last hundred errors count
+    static constexpr double FADE = 1.0 - 1.0 / 100.0;  // as in onlinegp.models.rowwise: about the last hundred errors count
     const InstructionSet& set_;
     const AffineRule rule_;
     const Recipe kernel_;

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cstdint>
 #include <utility>
+#include "fields.hpp"
+#include "plan.hpp"
 #include "recipe.hpp"
 
 namespace onlinegp {
@@ -86,6 +88,7 @@ class Learner {
     virtual void flush() = 0;                                                 // finish what waits, before `predict`
     virtual void reserve(int64_t) {}                                          // allocate what learning so many rows takes
     virtual void predict(int64_t n, const double* X, double* mean, double* variance, Stop& stop) const = 0;  // by several threads
+    virtual void fields(Visitor&) {}  // all that the next row needs
     // While this one is at work, bring into the cache what `next`, of the same class, will need. Null: nothing.
     virtual void fetch_meanwhile(const Learner*) {}
     virtual void lines(Lines&) const {}  // of what it always reads, but for what `fetch_meanwhile` brings
@@ -214,53 +217,6 @@ class StepModel : public Learner {
                       const double* errors) = 0;
 };
 
-// Models of fixed memory, a few arrays whatever the number of rows: the linear models, RFFKLMS, RandomFeatureGP and
-// Persistence. The learners in onlinegp.models have the equations, and what the constants mean.
-enum class FixedKind { Isotropic, Kalman, Information, Cosines, Features, Last };
-
-struct FixedRule {
-    FixedKind kind = FixedKind::Isotropic;
-    bool intercept = false;  // one more weight, of a constant
-    double floor = 0, slope = 0, share = 0, keep = 1, drift = 0, noise = 0, forgetting = 1, gain = 0, variance = 0;
-    int64_t functions = 0;      // Features: the number of cosines and sines
-    std::vector<double> table;  // Information: renewal (m,); Cosines and Features: turns (d + 1, D)
-    static constexpr int64_t LANES = 8;  // D is a multiple of it
-
-    int64_t weights(int64_t d) const { return d + intercept; }
-    bool fits(int64_t d, int64_t p) const {
-        const int64_t n = int64_t(table.size());
-        if (kind == FixedKind::Information) return n == weights(d);
-        if (kind == FixedKind::Cosines) return n % (LANES * (d + 1)) == 0;
-        if (kind == FixedKind::Features) return n % (LANES * (d + 1)) == 0 && 0 < functions && functions <= n / (d + 1);
-        return kind != FixedKind::Last || p == 1;
-    }
-};
-
-// One of their arrays: (rows, columns), or (rows,) where there are no columns
-struct Kept {
-    const char* name;
-    int64_t rows, columns = 0;
-    std::vector<double> values = std::vector<double>(size_t(rows * (columns ? columns : 1)));
-};
-
-class FixedModel : public Learner {
-  public:
-    explicit FixedModel(std::vector<Kept> kept) : arrays(std::move(kept)) {}
-    int64_t size() const final { return 0; }
-    int64_t seen() const final { return seen_; }
-    void flush() final {}
-    void start_from(int64_t seen) {  // when the arrays were filled
-        seen_ = seen;
-        is_fresh_ = false;
-    }
-
-    std::vector<Kept> arrays;
-
-  protected:
-    int64_t seen_ = 0;
-    bool is_fresh_ = false;  // whether nothing has changed since the row that was predicted last
-};
-
 // One event of a fleet: the filter that it belongs to, and its row in X, Y, mean and variance
 struct Event {
     int64_t who, row;
@@ -292,7 +248,7 @@ struct InstructionSet {
     Residual* (*make_residual)(const LocalPrior& prior, int d, int p);
     Centers* (*make_centers)(const Recipe& recipe, int d);            // of the recipe, only the kernel counts
     StepModel* (*make_steps)(const StepRule& rule, int d, int p);     // which must outlive it
-    FixedModel* (*make_fixed)(const FixedRule& rule, int d, int p);   // so must this one
+    Learner* (*make_leaf)(const Plan& plan);                          // null: there is no leaf of this kind
     Models* (*make_many)(const Recipe& recipe, int d, int p, bool single);
     void (*exp2_minus)(int64_t n, const double* x, double* y);
     void (*sin_pi)(int64_t n, const double* x, double* y);
@@ -306,5 +262,6 @@ struct InstructionSet {
 extern const InstructionSet* const available[];  // that this program was built with, best first; ends with null
 
 const InstructionSet* choose(const char* at_most);  // the best that this machine runs, and no better than asked for
+const InstructionSet& instructions();               // what ONLINEGP_ISA allows; std::runtime_error if that is none
 
 }  // namespace onlinegp

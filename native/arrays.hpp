@@ -2,7 +2,6 @@
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <cstdlib>
 #include <vector>
 #include "engine.hpp"
 #include "signals.hpp"
@@ -19,12 +18,6 @@ template <class T> nb::ndarray<nb::numpy, T> fresh(const std::vector<size_t>& sh
     T* data = new T[n ? n : 1]();
     nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
     return nb::ndarray<nb::numpy, T>(data, shape.size(), shape.data(), owner);
-}
-
-inline const InstructionSet& instructions() {
-    static const InstructionSet* set = choose(std::getenv("ONLINEGP_ISA"));
-    if (!set) throw std::runtime_error("ONLINEGP_ISA names no instruction set of this build; unset it.");
-    return *set;
 }
 
 template <class E> void check_width(const E& engine, const Matrix& X) {
@@ -50,7 +43,6 @@ void bind_local(nb::module_& m);                     // in bindings_local.cpp
 void bind_rows(nb::module_& m);                      // in bindings_rows.cpp
 void bind_centers(nb::module_& m);                   // in bindings_centers.cpp
 void bind_steps(nb::module_& m);                      // in bindings_steps.cpp
-void bind_fixed(nb::module_& m);                      // in bindings_fixed.cpp
 void bind_affine(nb::module_& m);                     // in bindings_affine.cpp
 void bind_tree(nb::module_& m);                       // in bindings_tree.cpp
 

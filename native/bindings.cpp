@@ -354,7 +354,6 @@ NB_MODULE(_native, m) {
         .def("rows", rows).def("weights", weights).def("save", save_one).def("load", load_one);
     bind_local(m);
     bind_steps(m);
-    bind_fixed(m);
     nb::class_<FleetEngine> members(m, "Members");
     members.def("__init__", [](FleetEngine* self, const Recipe& recipe, int d, int p, bool single) {
             new (self) FleetEngine(instructions(), recipe, d, p, single);

@@ -10,14 +10,28 @@ using namespace nanobind::literals;
 
 namespace onlinegp {
 
+using Numbers = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
+
+static SharedLeaf shared_leaf(nb::handle core) {
+    if (core.is_none()) return {};
+    if (LearnerEngine* engine = nullptr; nb::try_cast(core, engine)) return {&engine->learner(), &engine->lock};
+    TreeEngine& tree = nb::cast<TreeEngine&>(core);
+    if (!tree.leaf()) throw nb::value_error("only a leaf can be in two trees.");
+    return {&tree.leaf()->learner(), &tree.lock()};
+}
+
 static Plan plan_of(nb::handle from) {
     Plan plan;
     plan.kind = nb::cast<std::string>(from.attr("kind"));
-    for (auto [name, values] : nb::cast<nb::dict>(from.attr("constants")))
-        plan.constants[nb::cast<std::string>(name)] = nb::cast<Vector>(values);
+    plan.features = nb::cast<int>(from.attr("learner").attr("features"));
+    plan.outputs = nb::cast<int>(from.attr("learner").attr("outputs"));
+    for (auto [name, values] : nb::cast<nb::dict>(from.attr("constants"))) {
+        const Numbers numbers = nb::cast<Numbers>(values);
+        plan.constants[nb::cast<std::string>(name)] = Vector(numbers.data(), numbers.data() + numbers.size());
+    }
     for (auto [name, one] : nb::cast<nb::dict>(from.attr("inside")))
         plan.inside.emplace_back(nb::cast<std::string>(name), plan_of(one));
-    if (nb::handle core = from.attr("core"); !core.is_none()) plan.core = &nb::cast<LearnerEngine&>(core);
+    plan.shared = shared_leaf(from.attr("core"));
     return plan;
 }
 
@@ -123,11 +137,16 @@ static nb::tuple predict(TreeEngine& tree, Matrix X, int threads) {
     return nb::make_tuple(rows.weights, rows.means, rows.scales, rows.stretch);
 }
 
-// Visits the fields with their paths, "model.total"
-template <class Take> class Paths final : public Visitor {
+// Visits the fields by their paths, such as "model.total": copies them to a dictionary, or fills them from one
+class Paths : public Visitor {
   public:
-    explicit Paths(const Take& take) : take_(take) {}
-    void array(const std::string& name, Vector& values) override { take_(path_ + name, values); }
+    Paths(Purpose purpose, nb::dict contents) : Visitor(purpose), contents_(contents) {}
+    void integer(const std::string& name, int64_t& value) override { exchange(name, value); }
+    void number(const std::string& name, double& value) override { exchange(name, value); }
+    void array(const std::string& name, Vector& values, const Shape& shape) override { exchange(name, values, shape); }
+    void integers(const std::string& name, std::vector<int64_t>& values, const Shape& shape) override {
+        exchange(name, values, shape);
+    }
     void node(const std::string& name, Node& inside) override {
         const std::string outer = path_;
         if (!name.empty()) path_ += name + ".";
@@ -136,32 +155,44 @@ template <class Take> class Paths final : public Visitor {
     }
 
   private:
-    const Take take_;
+    template <class T> void exchange(const std::string& name, T& value) {
+        if (saves()) contents_[(path_ + name).c_str()] = value;
+        if (loads()) value = nb::cast<T>(contents_[(path_ + name).c_str()]);
+    }
+    template <class T> void exchange(const std::string& name, std::vector<T>& values, const Shape& shape) {
+        const std::string path = path_ + name;
+        if (saves()) {
+            auto copy = fresh<T>(shape.empty() ? std::vector<size_t>{values.size()} : std::vector<size_t>(shape.begin(), shape.end()));
+            std::copy(values.begin(), values.end(), copy.data());
+            contents_[path.c_str()] = copy;
+        } else if (loads()) {
+            const auto array = nb::cast<nb::ndarray<const T, nb::c_contig, nb::device::cpu>>(contents_[path.c_str()]);
+            const bool is_free = std::find(shape.begin(), shape.end(), FREE) != shape.end();
+            if (is_free) values.resize(array.size());
+            if (array.size() != values.size()) throw nb::value_error((path + " has the wrong size.").c_str());
+            std::copy(array.data(), array.data() + array.size(), values.begin());
+        }
+    }
+    nb::dict contents_;
     std::string path_;
 };
 
-static nb::dict save(TreeEngine& tree) {
+// Copies of the fields, and the rows that were learned since the tree was made
+static nb::tuple dump(TreeEngine& tree) {
     const HeldTree held(tree, Use::Read);
     nb::dict out;
-    Paths paths([&](const std::string& path, Vector& values) {
-        Doubles copy = fresh<double>({values.size()});
-        std::copy(values.begin(), values.end(), copy.data());
-        out[path.c_str()] = copy;
-    });
+    Paths paths(Visitor::Purpose::Save, out);
     tree.fields(paths);
-    out[""] = tree.rows();  // that they go with
-    return out;
+    return nb::make_tuple(out, tree.rows());
 }
 
-static void load(TreeEngine& tree, nb::dict in) {
-    using Array = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+// Go on from fields, unless rows were learned since there were `expected`, if that is given; returns whether it did
+static bool load(TreeEngine& tree, nb::dict in, int64_t expected) {
     const HeldTree held(tree, Use::Change);
-    Paths paths([&](const std::string& path, Vector& values) {
-        const Array array = nb::cast<Array>(in[path.c_str()]);
-        if (array.size() != values.size()) throw nb::value_error((path + " has the wrong size.").c_str());
-        std::copy(array.data(), array.data() + array.size(), values.begin());
-    });
+    if (expected >= 0 && tree.rows() != expected) return false;
+    Paths paths(Visitor::Purpose::Load, in);
     tree.fields(paths);
+    return true;
 }
 
 // Fleets
@@ -274,20 +305,20 @@ void bind_tree(nb::module_& m) {
         .def("learned", learned, "events"_a);
     nb::class_<TreeEngine>(m, "Tree")
         .def("__init__", [](TreeEngine* self, nb::handle plan) {
-            Made made = make(plan_of(plan));
-            new (self) TreeEngine(std::move(made.root), made.leaves);
+            new (self) TreeEngine(make(plan_of(plan)));
         }, "plan"_a)
         .def_prop_ro("rows", &TreeEngine::rows)
         .def_rw("resting", &TreeEngine::resting)
         .def_prop_ro("degrees", [](TreeEngine& tree) { return tree.root().kinds.degrees; })
         .def_prop_ro("size", [](TreeEngine& tree) { return tree.root().size(); })
+        .def_prop_ro("seen", [](TreeEngine& tree) { return tree.leaf() ? tree.leaf()->learner().seen() : tree.rows(); })
         .def("learn_one", learn_one, "x"_a.none(), "y"_a.none())
         .def("predict_one", predict_one, "x"_a.none())
         .def("learn", learn, "X"_a, "Y"_a)
         .def("run", run, "X"_a, "Y"_a)
         .def("predict", predict, "X"_a, "threads"_a)
-        .def("save", save)
-        .def("load", load);
+        .def("dump", dump)
+        .def("load", load, "contents"_a, "expected"_a = -1);
 }
 
 }  // namespace onlinegp

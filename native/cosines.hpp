@@ -2,6 +2,7 @@
 #pragma once
 #include "affine.hpp"
 #include "fixed.hpp"
+#include "plan.hpp"
 #include "simd.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
@@ -24,26 +25,39 @@ static void cosines_of(const double* turns, int64_t d, int64_t D, const double* 
 }
 
 // How many columns the table of turns has
-static int64_t turns_of(const FixedRule& rule, int64_t d) { return int64_t(rule.table.size()) / (d + 1); }
+static int64_t turns_of(const Plan& plan) { return int64_t(plan.vector("turns").size()) / (plan.features + 1); }
 
 // The weights are kept as (p, D); beyond the cosines in use they are zero
 class Cosines final : public Fixed {
   public:
-    Cosines(const FixedRule& rule, int d, int p) : Fixed(rule, d, p, {{"w", p, turns_of(rule, d)}}, turns_of(rule, d)) {}
-    int64_t work_per_row() const override { return 1 + D * (d + p) / 32; }
+    explicit Cosines(const Plan& plan)
+        : Fixed(plan.features, plan.outputs, turns_of(plan)), D_(turns_of(plan)), used_(int64_t(plan.number("basis"))),
+          gain_(plan.number("gain")), variance_of_y_(plan.number("variance")), turns_(plan.vector("turns")), w_(size_t(p * D_)) {}
+    int64_t work_per_row() const override { return 1 + D_ * (d + p) / 32; }
 
   private:
-    const int64_t D = turns_of(rule, d);
+    void look(const double* x, double* mean, double* variance, double* scratch) const override {
+        cosines_of(turns_.data(), d, D_, x, scratch);  // cos(W x + b)
+        for (int64_t o = 0; o < p; o++) mean[o] = dot_of(w_.data() + o * D_, scratch, D_);
+        *variance = variance_of_y_;
+    }
+    void correct(const double*, const double* y, const double* mean, const double*, double* scratch) override {
+        for (int64_t o = 0; o < p; o++) add_to(w_.data() + o * D_, gain_ * (y[o] - mean[o]), scratch, D_);
+    }
+    void list_fields(Visitor& visit) override {
+        std::vector<double> stored(size_t(used_ * p));  // (used, p)
+        if (visit.saves())
+            for (int64_t j = 0; j < used_ * p; j++) stored[size_t(j)] = w_[size_t(j % p * D_ + j / p)];
+        visit.integer("seen", seen_);
+        visit.array("w.w", stored, {used_, p});
+        if (visit.loads())
+            for (int64_t j = 0; j < used_ * p; j++) w_[size_t(j % p * D_ + j / p)] = stored[size_t(j)];
+    }
 
-    void look(const double* x, double* mean, double* variance, double* work) const override {
-        cosines_of(rule.table.data(), d, D, x, work);  // cos(W x + b)
-        for (int64_t o = 0; o < p; o++) mean[o] = dot_of(kept(0) + o * D, work, D);
-        *variance = rule.variance;
-    }
-    void step(const double* x, const double* y, double* mean, double* variance, double* work) override {
-        look(x, mean, variance, work);
-        for (int64_t o = 0; o < p; o++) add_to(kept(0) + o * D, rule.gain * (y[o] - mean[o]), work, D);
-    }
+    const int64_t D_, used_;
+    const double gain_, variance_of_y_;
+    const std::vector<double> turns_;
+    std::vector<double> w_;
 };
 
 }  // namespace onlinegp::ONLINEGP_ISA

@@ -1,6 +1,8 @@
 // Which instruction set this machine runs, and what is compiled only once.
 #include "api.hpp"
+#include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 
 namespace onlinegp {
 
@@ -52,6 +54,12 @@ const InstructionSet* choose(const char* at_most) {
         if (allowed && runs(*set)) return *set;
     }
     return nullptr;
+}
+
+const InstructionSet& instructions() {
+    static const InstructionSet* set = choose(std::getenv("ONLINEGP_ISA"));
+    if (!set) throw std::runtime_error("ONLINEGP_ISA names no instruction set of this build; unset it.");
+    return *set;
 }
 
 }  // namespace onlinegp

@@ -11,7 +11,7 @@
 namespace onlinegp {
 
 constexpr double LARGEST = 1e150;           // the square of anything larger overflows a double
-constexpr double FAR = 1e3, SURE = 1e5, LOST = 1e9;  // as in onlinegp.models.health
+constexpr double FAR = 1e3, SURE = 1e5, LOST = 1e9;  // as in onlinegp.models.breakdown
 constexpr int64_t MOST_AT_ONCE = 1000000;   // kernel evaluations, of a row that no other thread need wait long for
 constexpr int64_t PAIRS_A_THREAD = 200000;  // kernel evaluations below which a thread costs more than it brings
 
@@ -67,7 +67,7 @@ void in_parallel(int64_t n, int threads, const Work& work, const Meanwhile& mean
     if (failure) std::rethrow_exception(failure);
 }
 
-// Whether rows that are learned one by one make sense: the rule of onlinegp.models.health, as far as it can be known here
+// Whether rows that are learned one by one make sense: the rule of onlinegp.models.breakdown, as far as it can be known here
 class Plausible {
   public:
     // Whether |y| is at most twice the largest that is known; one that is not becomes the largest
@@ -102,7 +102,7 @@ class LearnerEngine {
     virtual bool at_once() const { return true; }
 
     // Learn one sample. Returns whether no further look at it is needed: what was predicted of it made sense, by the
-    // samples that were learned so, and y is of their size. onlinegp.models.health has the rule.
+    // samples that were learned so, and y is of their size. onlinegp.models.breakdown has the rule.
     virtual bool learn_one(const double* x, const double* y) {
         Stop never;
         Steps steps;
@@ -208,18 +208,6 @@ class StepEngine : private MadeOf<StepRule>, public LearnerEngine {
         : MadeOf{rule}, LearnerEngine(d, p, set.make_steps(parts, d, p)) {}
     StepModel& model() { return static_cast<StepModel&>(learner()); }
     const StepRule& rule() const { return parts; }
-};
-
-// A model of fixed memory
-class FixedEngine : private MadeOf<FixedRule>, public LearnerEngine {
-  public:
-    FixedEngine(const InstructionSet& set, const FixedRule& rule, int d, int p)
-        : MadeOf{rule}, LearnerEngine(d, p, set.make_fixed(parts, d, p)) {}
-    FixedModel& model() { return static_cast<FixedModel&>(learner()); }
-    bool at_once() const override { return quick_; }
-
-  private:
-    const bool quick_ = learner().work_per_row() <= MOST_AT_ONCE;
 };
 
 // The events of a fleet, in one call. They are worked off model by model, so that memory is walked through once and in

@@ -1,9 +1,10 @@
-// The standard deviation of models that have none of their own: onlinegp.models.steps.ErrorScale, which has the equations.
+// The standard deviation of models that have none of their own: onlinegp.models.rowwise.ErrorScale, which has the equations.
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
+#include "fields.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
 
@@ -26,23 +27,45 @@ static inline void add_errors(int64_t p, const double* y, const double* mean, do
     count = keep * count + 1;
 }
 
-// All of it, for a model that owns it: numbers are the rows of squares (3, p) and then the count
+// All of it, for a model that owns it: its fields, of p outputs, are squares, last, resolution and the count
 class ErrorScale {
   public:
-    explicit ErrorScale(int64_t p) : numbers(size_t(3 * p + 1)), p_(p) {
-        std::fill_n(numbers.begin(), p, 1.0);
-        numbers.back() = 1;
-    }
-    std::vector<double> numbers;
+    explicit ErrorScale(int64_t p) : squares_(size_t(p), 1.0), last_(size_t(p)), resolution_(size_t(p)) {}
 
     void variances(double* out) const {
-        for (int64_t o = 0; o < p_; o++) out[o] = numbers[size_t(o)] / numbers.back();
+        for (size_t o = 0; o < squares_.size(); o++) out[o] = squares_[o] / count_;
     }
-    void add(const double* y, const double* mean) { add_errors(p_, y, mean, KEEP, numbers.data(), numbers.back()); }
+    const double* last() const { return last_.data(); }
+    void set_last(const double* y) { std::copy_n(y, last_.size(), last_.begin()); }
+    // Learn the errors of y, which is `first` if no y came before it
+    void add(const double* y, const double* mean, bool first) {
+        for (size_t o = 0; o < squares_.size(); o++)
+            add_error(y[o] - mean[o], y[o], KEEP, first, squares_[o], last_[o], resolution_[o]);
+        count_ = KEEP * count_ + 1;
+    }
+    void save(double* out) const {
+        for (const std::vector<double>* one : {&squares_, &last_, &resolution_}) out = std::copy(one->begin(), one->end(), out);
+        *out = count_;
+    }
+    void load(const double* in) {
+        for (std::vector<double>* one : {&squares_, &last_, &resolution_}) {
+            std::copy_n(in, one->size(), one->begin());
+            in += one->size();
+        }
+        count_ = *in;
+    }
+    void fields(Visitor& visit, const std::string& prefix) {
+        const Shape outputs{int64_t(squares_.size())};
+        visit.array(prefix + "squares", squares_, outputs);
+        visit.array(prefix + "last", last_, outputs);
+        visit.array(prefix + "resolution", resolution_, outputs);
+        visit.number(prefix + "count", count_);
+    }
 
   private:
     static constexpr double KEEP = 1.0 - 1.0 / 100.0;  // about the last hundred rows count
-    const int64_t p_;
+    std::vector<double> squares_, last_, resolution_;
+    double count_ = 1;
 };
 
 }  // namespace onlinegp::ONLINEGP_ISA

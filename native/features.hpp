@@ -1,4 +1,4 @@
-// Bayesian linear regression on random cosines and sines. onlinegp.models.features.learner is the definition.
+// Bayesian linear regression on random cosines and sines. onlinegp.models.features.basis_learner is the definition.
 #pragma once
 #include <algorithm>
 #include "cosines.hpp"
@@ -6,65 +6,55 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
-// R and z are those of the regression at unit noise; squares (p,) is the sum of squared errors in units of what was predicted
+// R and z are those of the regression at unit noise; squares (p,) is the sum of squared errors in units of what was predicted.
+// The scratch is phi (m,) with room for D, then R^-T phi (m,), the variance of phi'w, and the target (p,).
 class Features final : public Fixed {
   public:
-    Features(const FixedRule& rule, int d, int p)
-        : Fixed(rule, d, p, {{"R", rule.functions, rule.functions}, {"z", rule.functions, p}, {"squares", p}}, turns_of(rule, d)),
-          x_(size_t(d)), phi_(size_t(turns_of(rule, d))), solved_(size_t(rule.functions)),
-          target_(size_t(p)), mean_(size_t(p)) {}
-    int64_t work_per_row() const override { return 1 + m * m / 32; }
-    int variances() const override { return int(p); }
-
-    void predict_next(const double* x, double* mean, double* variance) override {
-        look_at_next(x);
-        std::copy(mean_.begin(), mean_.end(), mean);
-        scale(explained_, variance);
-    }
+    explicit Features(const Plan& plan) : Features(plan, int64_t(plan.number("functions")), turns_of(plan)) {}
+    int64_t work_per_row() const override { return 1 + m_ * m_ / 32; }
 
   private:
     static constexpr double WORTH = 10;  // rows that the noise given is worth
-    const int64_t m = rule.functions, D = turns_of(rule, d);
-    const double share = std::sqrt(2.0 / double(m));  // phi = [cos(W x); sin(W x)] share
 
-    // phi (m,), with room for D
+    Features(const Plan& plan, int64_t m, int64_t D)
+        : Fixed(plan.features, plan.outputs, D + m + 1 + plan.outputs, true), m_(m), D_(D), noise_(plan.number("noise")),
+          turns_(plan.vector("turns")), R_(size_t(m * m)), z_(size_t(m * p)), squares_(size_t(p)) {}
+
+    // phi (m,) = [cos(W x); sin(W x)] sqrt(2 / m)
     void basis(const double* x, double* phi) const {
-        cosines_of(rule.table.data(), d, D, x, phi);
-        for (int64_t j = 0; j < m; j++) phi[j] *= share;
+        cosines_of(turns_.data(), d, D_, x, phi);
+        for (int64_t j = 0; j < m_; j++) phi[j] *= share_;
     }
-    // The variance of each output, if that of phi'w is `explained` at unit noise
-    void scale(double explained, double* variance) const {
+    void look(const double* x, double* mean, double* variance, double* scratch) const override {
+        double *phi = scratch, *solved = scratch + D_, *explained = solved + m_;
+        basis(x, phi);
+        std::copy_n(phi, m_, solved);
+        predict_row(m_, p, R_.data(), z_.data(), solved, mean, explained);
         const double rows = WORTH + double(seen_);
-        for (int64_t o = 0; o < p; o++) variance[o] = (1 + explained) * ((WORTH * rule.noise + kept(2)[o]) / rows);
+        for (int64_t o = 0; o < p; o++)
+            variance[o] = (1 + *explained) * ((WORTH * noise_ + squares_[size_t(o)]) / rows);
     }
-    void look(const double* x, double* mean, double* variance, double* work) const override {
-        double explained;
-        basis(x, work);
-        predict_row(m, p, kept(0), kept(1), work, mean, &explained);
-        scale(explained, variance);
-    }
-    // The same of a row that may be learned next, whose phi is kept
-    void look_at_next(const double* x) {
-        if (is_fresh_ && std::equal(x_.begin(), x_.end(), x)) return;
-        basis(x, phi_.data());
-        std::copy_n(phi_.begin(), m, solved_.begin());
-        predict_row(m, p, kept(0), kept(1), solved_.data(), mean_.data(), &explained_);
-        std::copy(x, x + d, x_.begin());
-        is_fresh_ = true;
-    }
-    void step(const double* x, const double* y, double* mean, double* variance, double*) override {
-        predict_next(x, mean, variance);
-        is_fresh_ = false;
+    void correct(const double*, const double* y, const double* mean, const double*, double* scratch) override {
+        const double explained = scratch[D_ + m_];
+        double *phi = scratch, *target = scratch + D_ + m_ + 1;
         for (int64_t o = 0; o < p; o++) {
             const double error = y[o] - mean[o];
-            kept(2)[o] += error * error / (1 + explained_);
-            target_[size_t(o)] = y[o];
+            squares_[size_t(o)] += error * error / (1 + explained);
+            target[o] = y[o];
         }
-        add_row(m, p, 0, kept(0), kept(1), phi_.data(), target_.data());
+        add_row(m_, p, 0, R_.data(), z_.data(), phi, target);
+    }
+    void list_fields(Visitor& visit) override {
+        visit.array("R", R_, {m_, m_});
+        visit.array("z", z_, {m_, p});
+        visit.integer("seen", seen_);
+        visit.array("squares", squares_, {p});
     }
 
-    std::vector<double> x_, phi_, solved_, target_, mean_;
-    double explained_ = 0;  // the variance of phi'w
+    const int64_t m_, D_;
+    const double noise_, share_ = std::sqrt(2.0 / double(m_));
+    const std::vector<double> turns_;
+    std::vector<double> R_, z_, squares_;
 };
 
 }  // namespace onlinegp::ONLINEGP_ISA

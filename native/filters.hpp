@@ -1,4 +1,4 @@
-// Linear filters, and the value before. onlinegp.models.linear.isotropic, kalman_learner and persistence are the definitions.
+// Linear filters, and the value before. onlinegp.models.linear.isotropic_filter, kalman_filter and baselines.persistence are the definitions.
 #pragma once
 #include "errors.hpp"
 #include "linear.hpp"
@@ -14,38 +14,52 @@ static void weighted(int64_t m, int64_t p, const double* w, const double* x, dou
 }
 
 // w <- keep w + gain (y - mean)', gain (m,)
-static void correct(int64_t m, int64_t p, double* w, const double* gain, double keep, const double* y, const double* mean) {
+static void correct_weights(int64_t m, int64_t p, double* w, const double* gain, double keep, const double* y, const double* mean) {
     for (int64_t j = 0; j < m; j++)
         for (int64_t k = 0; k < p; k++) w[j * p + k] = keep * w[j * p + k] + gain[j] * (y[k] - mean[k]);
 }
 
+// The constants of onlinegp.models.linear.isotropic_filter.Rule
+struct IsotropicRule {
+    double floor, slope, share, keep, drift;
+};
+
 class Isotropic final : public Fixed {
   public:
-    Isotropic(const FixedRule& rule, int d, int p)
-        : Fixed(rule, d, p, {{"w", rule.weights(d), p}, {"v", 1}}, rule.weights(d)) {}
-    int64_t work_per_row() const override { return 1 + m * p / 32; }
+    explicit Isotropic(const Plan& plan) : Isotropic(plan, plan.features + int(plan.number("intercept"))) {}
+    int64_t work_per_row() const override { return 1 + m_ * p / 32; }
 
   private:
-    const int64_t m = rule.weights(d);
+    Isotropic(const Plan& plan, int m)
+        : Fixed(plan.features, plan.outputs, m), m_(m), w_(size_t(m * p)), v_(1),
+          rule_{plan.number("floor"), plan.number("slope"), plan.number("share"), plan.number("keep"), plan.number("drift")} {}
 
-    double drifted() const { return rule.keep * rule.keep * *kept(1) + rule.drift; }
-    static double square(int64_t m, const double* x) {
+    double drifted() const { return rule_.keep * rule_.keep * v_[0] + rule_.drift; }
+    double square(const double* x) const {
         double x2 = 0;
-        for (int64_t j = 0; j < m; j++) x2 += x[j] * x[j];
+        for (int64_t j = 0; j < m_; j++) x2 += x[j] * x[j];
         return x2;
     }
-    void look(const double* x, double* mean, double* variance, double* work) const override {
-        take(d, m, x, 1, work);
-        *variance = rule.floor + rule.slope * drifted() * square(m, work);
-        weighted(m, p, kept(0), work, rule.keep, mean);
+    void look(const double* x, double* mean, double* variance, double* scratch) const override {
+        take(d, m_, x, 1, scratch);
+        *variance = rule_.floor + rule_.slope * drifted() * square(scratch);
+        weighted(m_, p, w_.data(), scratch, rule_.keep, mean);
     }
-    void step(const double* x, const double* y, double* mean, double* variance, double* work) override {
-        look(x, mean, variance, work);
-        const double v = drifted(), x2 = square(m, work), s = *variance;
-        for (int64_t j = 0; j < m; j++) work[j] *= v / s;
-        correct(m, p, kept(0), work, rule.keep, y, mean);
-        *kept(1) = v * (rule.floor + (rule.slope - rule.share) * v * x2) / s;
+    void correct(const double*, const double* y, const double* mean, const double* variance, double* scratch) override {
+        const double v = drifted(), x2 = square(scratch), s = *variance;
+        for (int64_t j = 0; j < m_; j++) scratch[j] *= v / s;
+        correct_weights(m_, p, w_.data(), scratch, rule_.keep, y, mean);
+        v_[0] = v * (rule_.floor + (rule_.slope - rule_.share) * v * x2) / s;
     }
+    void list_fields(Visitor& visit) override {
+        visit.array("w", w_, {m_, p});
+        visit.array("v", v_, {1});
+        visit.integer("seen", seen_);
+    }
+
+    const int64_t m_;
+    std::vector<double> w_, v_;
+    const IsotropicRule rule_;
 };
 
 // U'U <- U'U + drift I, one weight after the other
@@ -87,64 +101,71 @@ static void triangle_times(int64_t m, const double* U, const double* x, double* 
 
 class Kalman final : public Fixed {
   public:
-    Kalman(const FixedRule& rule, int d, int p)
-        : Fixed(rule, d, p, {{"w", rule.weights(d), p}, {"U", rule.weights(d), rule.weights(d)}}, scratch(rule, rule.weights(d))) {}
-    int64_t work_per_row() const override { return 1 + m * m * (drifts ? m : 1) / 32; }
+    explicit Kalman(const Plan& plan) : Kalman(plan, plan.features + int(plan.number("intercept")), plan.number("drift") > 0) {}
+    int64_t work_per_row() const override { return 1 + m_ * m_ * (drifts_ ? m_ : 1) / 32; }
 
   private:
-    const int64_t m = rule.weights(d);
-    const bool drifts = rule.drift > 0;
-    const double root_noise = std::sqrt(rule.noise), root_drift = std::sqrt(rule.drift);
+    // The scratch is x, f and t, and where the weights drift the triangle after that
+    Kalman(const Plan& plan, int m, bool drifts)
+        : Fixed(plan.features, plan.outputs, 3 * m + (drifts ? m * m : 0)), m_(m), drifts_(drifts),
+          root_noise_(std::sqrt(plan.number("noise"))), root_drift_(std::sqrt(plan.number("drift"))), w_(size_t(m * p)),
+          U_(size_t(m) * size_t(m)) {}
 
-    // x, f and t, and where the weights drift the triangle after that, for predictions
-    static int64_t scratch(const FixedRule& rule, int64_t m) { return 3 * m + (rule.drift > 0 ? m * m : 0); }
-
-    void prepare(double* work) const override {
-        if (!drifts) return;
-        double* U = work + 3 * m;
-        std::memcpy(U, kept(1), size_t(m * m) * sizeof(double));
-        drift(m, root_drift, U, work);
+    void prepare(double* scratch) const override {
+        if (!drifts_) return;
+        double* U = scratch + 3 * m_;
+        std::copy(U_.begin(), U_.end(), U);
+        drift(m_, root_drift_, U, scratch);
     }
-    void look(const double* x, double* mean, double* variance, double* work) const override {
-        double *own = work, *f = own + m;
-        take(d, m, x, 1, own);
-        triangle_times(m, drifts ? work + 3 * m : kept(1), own, f);
-        weighted(m, p, kept(0), own, 1, mean);
-        const double root = observed(m, root_noise, f);
+    void look(const double* x, double* mean, double* variance, double* scratch) const override {
+        double *own = scratch, *f = own + m_;
+        take(d, m_, x, 1, own);
+        triangle_times(m_, drifts_ ? scratch + 3 * m_ : U_.data(), own, f);
+        weighted(m_, p, w_.data(), own, 1, mean);
+        const double root = observed(m_, root_noise_, f);
         *variance = root * root;
     }
-    void step(const double* x, const double* y, double* mean, double* variance, double* work) override {
-        double *own = work, *f = own + m, *t = f + m;
-        take(d, m, x, 1, own);
-        if (drifts) drift(m, root_drift, kept(1), t);
-        triangle_times(m, kept(1), own, f);
-        weighted(m, p, kept(0), own, 1, mean);
-        const double root = observe(m, root_noise, kept(1), f, t);
-        for (int64_t j = 0; j < m; j++) t[j] /= root;
-        correct(m, p, kept(0), t, 1, y, mean);
-        *variance = root * root;
+    void correct(const double*, const double* y, const double* mean, const double*, double* scratch) override {
+        const double* f = scratch + m_;
+        double* t = scratch + 2 * m_;
+        if (drifts_) std::copy_n(scratch + 3 * m_, m_ * m_, U_.begin());
+        const double root = observe(m_, root_noise_, U_.data(), f, t);
+        for (int64_t j = 0; j < m_; j++) t[j] /= root;
+        correct_weights(m_, p, w_.data(), t, 1, y, mean);
     }
+    void list_fields(Visitor& visit) override {
+        visit.array("w", w_, {m_, p});
+        visit.array("U", U_, {m_, m_});
+        visit.integer("seen", seen_);
+    }
+
+    const int64_t m_;
+    const bool drifts_;
+    const double root_noise_, root_drift_;
+    std::vector<double> w_, U_;
 };
 
-// Of one output: y, the sum and the count that its mean squared change comes from, and its smallest change
-class Last final : public Fixed {
+// The last y, and the scale of its changes
+class Persistence final : public Fixed {
   public:
-    Last(const FixedRule& rule, int d, int p) : Fixed(rule, d, p, {{"y", 1}, {"squares", 1}, {"count", 1}, {"resolution", 1}}, 0) {}
+    explicit Persistence(const Plan& plan) : Fixed(plan.features, plan.outputs, 0, true), changes_(plan.outputs) {}
     int64_t work_per_row() const override { return 1; }
 
   private:
     void look(const double*, double* mean, double* variance, double*) const override {
-        *mean = *kept(0), *variance = *kept(1) / *kept(2);
+        std::copy_n(changes_.last(), p, mean);
+        changes_.variances(variance);
     }
-    void step(const double* x, const double* y, double* mean, double* variance, double* work) override {
-        look(x, mean, variance, work);
-        if (!seen_) {  // the first y is no change
-            *kept(0) = *y;
-            return;
-        }
-        add_error(*y - *mean, *y, rule.keep, false, *kept(1), *kept(0), *kept(3));
-        *kept(2) = rule.keep * *kept(2) + 1;
+    void correct(const double*, const double* y, const double* mean, const double*, double*) override {
+        if (seen_) changes_.add(y, mean, false);
+        else changes_.set_last(y);  // the first y is no change
     }
+    void list_fields(Visitor& visit) override {
+        visit.integer("seen", seen_);
+        changes_.fields(visit, "changes.");
+    }
+
+    ErrorScale changes_;
 };
 
 }  // namespace onlinegp::ONLINEGP_ISA

@@ -21,15 +21,15 @@ Residual* make_residual(const LocalPrior& prior, int d, int p);  // in local.cpp
 
 StepModel* make_steps(const StepRule& rule, int d, int p);  // in steps.cpp
 
-static FixedModel* make_fixed(const FixedRule& rule, int d, int p) {
-    switch (rule.kind) {
-        case FixedKind::Isotropic: return new Isotropic(rule, d, p);
-        case FixedKind::Kalman: return new Kalman(rule, d, p);
-        case FixedKind::Information: return new Information(rule, d, p);
-        case FixedKind::Cosines: return new Cosines(rule, d, p);
-        case FixedKind::Features: return new Features(rule, d, p);
-        case FixedKind::Last: return new Last(rule, d, p);
-    }
+// The leaves by the kinds of their plans
+static Learner* make_leaf(const Plan& plan) {
+    const std::string& kind = plan.kind;
+    if (kind == "isotropic filter") return new Isotropic(plan);
+    if (kind == "kalman filter") return new Kalman(plan);
+    if (kind == "linear regression") return Information::made(plan);
+    if (kind == "cosines") return new Cosines(plan);
+    if (kind == "random features") return new Features(plan);
+    if (kind == "persistence") return new Persistence(plan);
     return nullptr;
 }
 
@@ -53,6 +53,6 @@ static void sin_pi_each(int64_t n, const double* x, double* y) {
 
 extern const InstructionSet table;
 const InstructionSet table{NAME(ONLINEGP_ISA), make,      make_local,      make_residual, make_centers, make_steps,
-                           make_fixed,         make_many, exp2_minus_each, sin_pi_each,   affine_run,   gaussians_run};
+                           make_leaf,          make_many, exp2_minus_each, sin_pi_each,   affine_run,   gaussians_run};
 
 }  // namespace onlinegp::ONLINEGP_ISA

@@ -1,10 +1,11 @@
-// Bayesian linear regression in square-root information form. onlinegp.models.linear.information is the definition.
+// Bayesian linear regression in square-root information form. onlinegp.models.linear.information_form is the definition.
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include "fixed.hpp"
+#include "plan.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
 
@@ -48,43 +49,66 @@ static void take(int64_t d, int64_t m, const double* x, double scale, double* ou
     if (m > d) out[d] = scale;
 }
 
+// The noise, what earlier rows count for after each row, the prior that this takes from each weight (m,), and whether there is
+// one more weight than inputs, of a constant
+struct InformationRule {
+    double noise, forgetting;
+    std::vector<double> renewal;
+    bool intercept;
+};
+
 class Information final : public Fixed {
   public:
-    Information(const FixedRule& rule, int d, int p)
-        : Fixed(rule, d, p, {{"R", rule.weights(d), rule.weights(d)}, {"z", rule.weights(d), p}}, rule.weights(d) + p) {}
-    int64_t work_per_row() const override { return 1 + m * m / 32; }
+    Information(InformationRule rule, int d, int p)
+        : Fixed(d, p, d + rule.intercept + p), rule_(std::move(rule)), m_(d + rule_.intercept), R(size_t(m_ * m_)),
+          z(size_t(m_ * p)) {}
+    static Information* made(const Plan& plan) {
+        const bool intercept = plan.number("intercept") != 0;
+        return new Information({plan.number("noise"), plan.number("forgetting"), plan.vector("renewal"), intercept},
+                               plan.features, plan.outputs);
+    }
+    int64_t work_per_row() const override { return 1 + m_ * m_ / 32; }
 
   private:
-    const int64_t m = rule.weights(d);
-    const double precision = 1.0 / std::sqrt(rule.noise), keep = std::sqrt(rule.forgetting);
+    const InformationRule rule_;
+    const int64_t m_;
+    const double precision_ = 1.0 / std::sqrt(rule_.noise), keep_ = std::sqrt(rule_.forgetting);
 
-    void look(const double* x, double* mean, double* variance, double* work) const override {
-        take(d, m, x, 1, work);
-        predict_row(m, p, kept(0), kept(1), work, mean, variance);
-        *variance += rule.noise;
+    void look(const double* x, double* mean, double* variance, double* scratch) const override {
+        take(d, m_, x, 1, scratch);
+        predict_row(m_, p, R.data(), z.data(), scratch, mean, variance);
+        *variance += rule_.noise;
     }
-    void step(const double* x, const double* y, double* mean, double* variance, double* work) override {
-        double *R = kept(0), *z = kept(1), *t = work + m;
-        look(x, mean, variance, work);
-        if (keep < 1) {
-            for (int64_t j = 0; j < m * m; j++) R[j] *= keep;
-            for (int64_t j = 0; j < m * p; j++) z[j] *= keep;
-            const int64_t which = seen_ % m;
-            std::memset(work, 0, size_t(m + p) * sizeof(double));
-            work[which] = rule.table[size_t(seen_ < m ? which : m - 1)];
-            add_row(m, p, which, R, z, work, t);
+    void correct(const double* x, const double* y, const double*, const double*, double* scratch) override {
+        double* target = scratch + m_;
+        if (keep_ < 1) {
+            for (double& entry : R) entry *= keep_;
+            for (double& entry : z) entry *= keep_;
+            const int64_t which = seen_ % m_;
+            std::memset(scratch, 0, size_t(m_ + p) * sizeof(double));
+            scratch[which] = rule_.renewal[size_t(seen_ < m_ ? which : m_ - 1)];
+            add_row(m_, p, which, R.data(), z.data(), scratch, target);
         }
-        take(d, m, x, precision, work);
-        for (int64_t k = 0; k < p; k++) t[k] = precision * y[k];
-        add_row(m, p, 0, R, z, work, t);
+        take(d, m_, x, precision_, scratch);
+        for (int64_t k = 0; k < p; k++) target[k] = precision_ * y[k];
+        add_row(m_, p, 0, R.data(), z.data(), scratch, target);
     }
+    void list_fields(Visitor& visit) override {
+        visit.array("R", R, {m_, m_});
+        visit.array("z", z, {m_, p});
+        visit.integer("seen", seen_);
+    }
+
+  public:
+    void start_from(int64_t seen) { seen_ = seen; }
+    std::vector<double> R, z;
 };
 
 // The linear part of a model, h'b with h = [x, 1], which learns the errors of the rest
 class Line {
   public:
     Line(double forgetting, const std::vector<double>& renewal, int d, int p)
-        : rule_(rule(forgetting, renewal)), m_(d + 1), p_(p), model_(rule_, d + 1, p), b_(size_t(m_ * p)) {
+        : m_(d + 1), p_(p), model_({1, forgetting, renewal, false}, d + 1, p), b_(size_t(m_ * p)) {
         for (int64_t i = 0; i < m_; i++) R()[i * m_ + i] = 1;
     }
     void save(double* R_out, double* z_out) const {
@@ -116,20 +140,11 @@ class Line {
     }
 
   private:
-    static FixedRule rule(double forgetting, const std::vector<double>& renewal) {
-        FixedRule rule;
-        rule.kind = FixedKind::Information;
-        rule.noise = 1;
-        rule.forgetting = forgetting;
-        rule.table = renewal;
-        return rule;
-    }
-    double* R() { return model_.arrays[0].values.data(); }
-    double* z() { return model_.arrays[1].values.data(); }
-    const double* R() const { return model_.arrays[0].values.data(); }
-    const double* z() const { return model_.arrays[1].values.data(); }
+    double* R() { return model_.R.data(); }
+    double* z() { return model_.z.data(); }
+    const double* R() const { return model_.R.data(); }
+    const double* z() const { return model_.z.data(); }
 
-    const FixedRule rule_;
     const int64_t m_, p_;
     Information model_;
     std::vector<double> b_;

@@ -1,4 +1,4 @@
-// The kinds of learners that contain learners, by name.
+// The kinds of learners, by name. Those of leaves are in isa.cpp.
 #include "make.hpp"
 #include <stdexcept>
 #include "wrappers/calibrated.hpp"
@@ -11,6 +11,9 @@
 #include "wrappers/shared_rows.hpp"
 
 namespace onlinegp {
+
+double Plan::number(const char* name) const { return vector(name).at(0); }
+const Vector& Plan::vector(const char* name) const { return constants.at(name); }
 
 static FadingScaleRule scale_rule(const Plan& plan) {
     return {0, plan.number("keep"), plan.number("far"), plan.number("tiny")};
@@ -33,9 +36,9 @@ class Maker {
   public:
     Owned node(const Plan& plan) {
         const std::string& kind = plan.kind;
-        if (kind == "leaf") return leaf(*plan.core);
-        if (kind == "shared rows") return shared_rows(*plan.core);
-        const int d = int(plan.number("features"));
+        if (kind == "leaf") return shared_leaf(plan);
+        if (kind == "shared rows") return shared_rows(plan);
+        const int d = plan.features;
         std::vector<Owned> inside;
         std::vector<std::string> names;
         for (const auto& [name, one] : plan.inside) {
@@ -45,6 +48,7 @@ class Maker {
         if (kind == "mixture")
             return std::make_unique<Mixture>(d, std::move(inside), std::move(names), weights_rule(plan), gate_rule(plan),
                                              int(plan.number("threads")));
+        if (inside.empty()) return own_leaf(plan);
         Owned one = std::move(inside.at(0));
         if (kind == "scaled")
             return std::make_unique<Scaled>(d, std::move(one), units(plan, "x_center", "x_scale"), units(plan, "y_center", "y_scale"));
@@ -58,31 +62,37 @@ class Maker {
         throw std::invalid_argument("there is no compiled learner of kind " + kind);
     }
     // Once the whole tree is there, those that share rows find their source
-    std::vector<LearnerEngine*> connected() {
+    std::vector<Lock*> connected() {
         for (auto& [node, source] : sharing_) node->use(*residual_.at(source));
-        return leaves_;
+        return locks_;
     }
 
   private:
-    Owned leaf(LearnerEngine& engine) {
-        leaves_.push_back(&engine);
-        if (auto* residual = dynamic_cast<Residual*>(&engine.learner())) {
-            auto node = std::make_unique<ResidualLeaf>(*residual, engine.d, engine.p);
-            residual_[&engine] = node.get();
+    Owned own_leaf(const Plan& plan) {
+        std::unique_ptr<Learner> learner(instructions().make_leaf(plan));
+        if (!learner) throw std::invalid_argument("there is no compiled learner of kind " + plan.kind);
+        return std::make_unique<Leaf>(std::move(learner), plan.features, plan.outputs);
+    }
+    Owned shared_leaf(const Plan& plan) {
+        Learner& learner = *plan.shared.learner;
+        locks_.push_back(plan.shared.lock);
+        if (auto* residual = dynamic_cast<Residual*>(&learner)) {
+            auto node = std::make_unique<ResidualLeaf>(*residual, plan.features, plan.outputs);
+            residual_[&learner] = node.get();
             return node;
         }
-        const bool only_stores = dynamic_cast<Local*>(&engine.learner()) != nullptr;
-        return std::make_unique<Leaf>(engine.learner(), engine.d, engine.p, only_stores);
+        const bool only_stores = dynamic_cast<Local*>(&learner) != nullptr;
+        return std::make_unique<Leaf>(learner, plan.features, plan.outputs, only_stores);
     }
-    Owned shared_rows(const LearnerEngine& source) {
-        auto node = std::make_unique<SharedRows>(source.d, source.p);
-        sharing_.emplace_back(node.get(), &source);
+    Owned shared_rows(const Plan& plan) {
+        auto node = std::make_unique<SharedRows>(plan.features, plan.outputs);
+        sharing_.emplace_back(node.get(), plan.shared.learner);
         return node;
     }
 
-    std::vector<LearnerEngine*> leaves_;
-    std::map<const LearnerEngine*, const ResidualLeaf*> residual_;
-    std::vector<std::pair<SharedRows*, const LearnerEngine*>> sharing_;
+    std::vector<Lock*> locks_;
+    std::map<const Learner*, const ResidualLeaf*> residual_;
+    std::vector<std::pair<SharedRows*, const Learner*>> sharing_;
 };
 
 Made make(const Plan& plan) {

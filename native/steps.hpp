@@ -92,7 +92,7 @@ class StepFilter final : public StepModel {
             look(x, now_, mean_.data(), steps.variance ? steps.variance + i * variances() : variance_.data());
             if (steps.mean) std::copy(mean_.data(), mean_.data() + p_, steps.mean + i * p_);
             for (int o = 0; o < p_; o++) now_.e[o] = y[o] - mean_[o];
-            if (follows_errors()) errors_.add(y, mean_.data());
+            if (follows_errors()) errors_.add(y, mean_.data(), seen_ == 0);
             correct(x, y);
             if (seen_ < INT64_MAX) seen_++;
             if (steps.size) steps.size[i] = f_.size;
@@ -110,7 +110,7 @@ class StepFilter final : public StepModel {
         for (int64_t i = 0; i < f_.size; i++) get_center(f_.tiles.data(), d_, i, centers + i * d_);
         for (int i = 0; i < f_.rows; i++) std::copy(f_.row(i), f_.row(i) + f_.size, values + i * f_.size);
         std::copy(v_.data(), v_.data() + q_ * p_, gates);
-        std::copy(errors_.numbers.begin(), errors_.numbers.end(), errors);
+        errors_.save(errors);
     }
     void load(int64_t m, int64_t seen, const double* centers, const double* values, const double* gates,
               const double* errors) override {
@@ -118,7 +118,7 @@ class StepFilter final : public StepModel {
         for (int64_t i = 0; i < m; i++) f_.append(centers + i * d_);
         for (int i = 0; i < f_.rows; i++) std::copy(values + i * m, values + (i + 1) * m, f_.row(i));
         std::copy(gates, gates + q_ * p_, v_.data());
-        std::copy_n(errors, errors_.numbers.size(), errors_.numbers.begin());
+        errors_.load(errors);
         seen_ = seen;
     }
 

@@ -1,5 +1,5 @@
 // What the models made of models follow along the rows: scales, weights and intervals, one row at a time.
-// onlinegp.engine.tracking is the definition; every operation is in its order, so that the bits are the same.
+// onlinegp.models.combined.error_tracking is the definition; every operation is in its order, so that the bits are the same.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -48,7 +48,7 @@ inline void update_weights(const FadingWeightsRule& rule, int64_t m, const doubl
     for (int64_t k = 0; k < m; k++) log_weights[k] = std::max(log_weights[k] - largest, least);
 }
 
-// How the stretch of intervals follows hits and misses: see tracked_stretch in onlinegp.engine.tracking
+// How the stretch of intervals follows hits and misses: see tracked_stretch in onlinegp.models.combined.error_tracking
 struct StretchRule {
     double outside, step, slope;
     double more_at_miss, more_at_hit, fewer_at_miss, fewer_at_hit;

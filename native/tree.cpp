@@ -9,12 +9,13 @@ constexpr int64_t MOST_COMPONENTS = 65536;  // and its components at most
 constexpr int64_t AHEAD_EVENTS = 2;         // how much earlier what a tree always reads is fetched
 constexpr double SHORT = 5e-3, LONG = 2e-2;  // seconds that a chunk should take
 
-TreeEngine::TreeEngine(Owned root, const std::vector<LearnerEngine*>& leaves)
-    : d(root->d), p(root->p), root_(std::move(root)), fresh_(size_t(d)), chunk_(FEWEST_ROWS) {
+TreeEngine::TreeEngine(Made made)
+    : d(made.root->d), p(made.root->p), root_(std::move(made.root)), leaf_(dynamic_cast<Leaf*>(root_.get())), fresh_(size_t(d)),
+      chunk_(FEWEST_ROWS) {
     int number = 0;
     for (Node* one : nodes_of(*root_)) one->number = number++;
     locks_.push_back(&lock_);
-    for (LearnerEngine* leaf : leaves) locks_.push_back(&leaf->lock);
+    locks_.insert(locks_.end(), made.locks.begin(), made.locks.end());
 }
 
 TreeEngine::~TreeEngine() {
@@ -32,12 +33,13 @@ bool TreeEngine::at_once() const { return root_->work() <= MOST_AT_ONCE; }
 
 void TreeEngine::look(const double* x) {
     const bool same = is_fresh_ && std::equal(x, x + d, fresh_.begin());
-    if (same) return;
+    if (same && (!leaf_ || leaf_->learner().seen() == fresh_seen_)) return;  // another tree may work on a leaf as well
     is_fresh_ = false;
     root_->reserve(1, workspace());
     root_->predict_next(x, workspace());
     std::copy(x, x + d, fresh_.begin());
     is_fresh_ = true;
+    if (leaf_) fresh_seen_ = leaf_->learner().seen();
 }
 
 Moments TreeEngine::predict_one(const double* x) {
@@ -160,8 +162,8 @@ Lines TreeEngine::lines() {
     Lines needed;
     needed.add(this, sizeof(*this));
     struct Arrays final : Visitor {
-        explicit Arrays(Lines& needed) : needed(needed) {}
-        void array(const std::string&, Vector& values) override { needed.add(values.data(), values.size() * sizeof(double)); }
+        explicit Arrays(Lines& needed) : Visitor(Purpose::Look), needed(needed) {}
+        void array(const std::string&, Vector& values, const Shape&) override { needed.add(values.data(), values.size() * sizeof(double)); }
         void node(const std::string&, Node& one) override {
             one.lines(needed);
             one.fields(*this);

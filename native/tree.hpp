@@ -8,7 +8,6 @@
 
 namespace onlinegp {
 
-class Node;
 using Owned = std::unique_ptr<Node>;
 
 // What a call needs for a moment, by the number of a node in its tree. Threads that predict have one each.
@@ -24,14 +23,6 @@ class Workspace {
         std::unique_ptr<Scratch> scratch;  // of a leaf, in a fleet
     };
     std::vector<Slot> slots;
-};
-
-// What the next row needs beside the constants, by name: the arrays that files hold
-class Visitor {
-  public:
-    virtual ~Visitor() = default;
-    virtual void array(const std::string& name, Vector& values) = 0;
-    virtual void node(const std::string& name, Node& inside) = 0;
 };
 
 // Rows are learned by all nodes of a tree or by none: calls are whole chunks, and nothing in a chunk can fail once
@@ -141,12 +132,14 @@ class Outer : public Node {
     const Owned inner;
 };
 
-// A compiled model, whose predictions are normal
+// A model whose predictions are normal: its own, or that of another tree, which saves it
 class Leaf : public Node {
   public:
+    Leaf(std::unique_ptr<Learner> own, int d, int p, bool only_stores = false) : Leaf(*own, d, p, only_stores) { own_ = std::move(own); }
     Leaf(Learner& learner, int d, int p, bool only_stores = false)
         : Node(d, p, {NORMAL}), learner_(learner), variances_(learner.variances()), only_stores_(only_stores) {}
     bool only_stores() const override { return only_stores_; }
+    Learner& learner() { return learner_; }
 
     void predict_next(const double* x, Workspace& w) override {
         Workspace::Slot& own = slot(w);
@@ -185,7 +178,9 @@ class Leaf : public Node {
     }
     int64_t size() const override { return learner_.size(); }
     int64_t work() const override { return learner_.work_per_row(); }
-    void fields(Visitor&) override {}  // which its own adapter saves
+    void fields(Visitor& visit) override {
+        if (own_) learner_.fields(visit);
+    }
     bool like(const Node& other) const override {
         const Leaf* leaf = dynamic_cast<const Leaf*>(&other);
         return Node::like(other) && leaf && typeid(learner_) == typeid(leaf->learner_);
@@ -229,6 +224,7 @@ class Leaf : public Node {
         }
     }
 
+    std::unique_ptr<Learner> own_;
     Learner& learner_;
     const int64_t variances_;  // of a row
     const bool only_stores_;
@@ -246,7 +242,8 @@ inline void Workspace::Slot::reserve(int64_t rows, const Node& node) {
 // The nodes of a tree, in the order of their numbers
 inline std::vector<Node*> nodes_of(Node& root) {
     struct Collect final : Visitor {
-        void array(const std::string&, Vector&) override {}
+        Collect() : Visitor(Purpose::Look) {}
+        void array(const std::string&, Vector&, const Shape&) override {}
         void node(const std::string&, Node& one) override {
             nodes.push_back(&one);
             one.fields(*this);

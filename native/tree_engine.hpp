@@ -2,7 +2,7 @@
 #pragma once
 #include <functional>
 #include "engine.hpp"
-#include "tree.hpp"
+#include "make.hpp"
 
 namespace onlinegp {
 
@@ -16,13 +16,15 @@ using Stopped = std::function<bool()>;
 
 class TreeEngine {
   public:
-    TreeEngine(Owned root, const std::vector<LearnerEngine*>& leaves);
+    explicit TreeEngine(Made made);
     ~TreeEngine();
 
     const int d, p;
     bool resting = false;  // rows one by one are refused: Python is at work on the leaves. Under the interpreter's lock.
     std::vector<Lock*> locks() const { return locks_; }
     Node& root() { return *root_; }
+    Leaf* leaf() { return leaf_; }          // the root, if it is one
+    Lock& lock() { return lock_; }
     int64_t rows() const { return rows_; }  // learned since it was made
     bool at_once() const;
 
@@ -47,11 +49,13 @@ class TreeEngine {
     void look(const double* x);
 
     Owned root_;
+    Leaf* const leaf_;
     std::unique_ptr<Workspace> workspace_;  // made when it is needed: in a fleet never
     Lock lock_;
     std::vector<Lock*> locks_;
     Vector fresh_;           // the row that was predicted last
     bool is_fresh_ = false;  // and nothing has changed since
+    int64_t fresh_seen_ = 0;  // rows that a leaf had learned then
     int64_t rows_ = 0, chunk_;
     Plausible plausible_;
 };

@@ -10,10 +10,10 @@ import pytest
 import onlinegp as ogp
 from models import STEPS, stream
 from onlinegp.engine import available
+from onlinegp.engine.compiled import readable
 from onlinegp.kernels import RBF, Linear, Matern32, Matern52
 from onlinegp.learner import run_by_row
 from onlinegp.models.breakdown import BreakdownError
-from onlinegp.models.fixed import readable
 from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.lms.mxklms import gradient, shares
 

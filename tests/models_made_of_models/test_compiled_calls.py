@@ -86,8 +86,8 @@ class Slow:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._core, name)
 
-    def save(self) -> Any:
-        saved, meanwhile, self._meanwhile = self._core.save(), self._meanwhile, None
+    def dump(self) -> Any:
+        saved, meanwhile, self._meanwhile = self._core.dump(), self._meanwhile, None
         if meanwhile is not None:
             meanwhile()
         return saved

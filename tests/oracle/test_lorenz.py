@@ -5,13 +5,12 @@ from __future__ import annotations
 import copy
 import os
 import sys
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from onlinegp.models.fixed import fixed_learner
+from onlinegp.engine.compiled import leaf
 from onlinegp.models.lms.fbklms import FBKLMSLearner
 from onlinegp.models.lms.klms_l1 import AdaptiveL1Learner
 from onlinegp.models.lms.rffklms import RFFKLMSLearner
@@ -64,7 +63,7 @@ def test_with_the_frequencies_of_kafbox_its_figure_comes_out(series):
     """The step is that of `lorenz.py`, twice of which is KAFBOX's mu; from mu = 1.1 to 1.3 the figure is the same."""
     X, y = series
     case = lorenz.cases()["RFFKLMS"]
-    learner = fixed_learner("auto", partial(Drawn, case.model.kernel, 6, 1, **case.model.rule()))
+    learner = leaf("auto", Drawn(case.model.kernel, 6, 1, **case.model.rule()))
     error = decibels((y - learner.run(X, y[:, None])[0].mean[:, 0])[lorenz.SETTLED :])
     assert round(error, 1) <= case.kafbox
 
@@ -79,8 +78,7 @@ class Independent(RFFKLMSLearner):
 
 def over_draws(kind, step, X, y):
     """Return the errors of the scored rows with ten draws of 1,000 frequencies, in dB."""
-    makers = [partial(kind, lorenz.K, 6, 1, step=step, basis=1000, seed=seed) for seed in range(10)]
-    learners = [fixed_learner("auto", make) for make in makers]
+    learners = [leaf("auto", kind(lorenz.K, 6, 1, step=step, basis=1000, seed=seed)) for seed in range(10)]
     return [decibels((y - made.run(X, y[:, None])[0].mean[:, 0])[lorenz.SETTLED :]) for made in learners]
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from onlinegp.auto.members import Parts, Progress
 from onlinegp.checks import Array
-from onlinegp.engine.compiled import compiled, readable
+from onlinegp.engine.compiled import compiled, outer
 from onlinegp.files.container import pack, unpack
 from onlinegp.learner import Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
@@ -90,7 +90,7 @@ class AutoLearner(WithFields):
         """Return the weights of the members now, by name; empty before there are some."""
         if self.inner is None:
             return {}
-        mixture = innermost_learner(readable(self.inner))
+        mixture = innermost_learner(outer(self.inner))
         assert isinstance(mixture, MixtureLearner)
         return dict(zip(mixture.members, mixture.weights().tolist(), strict=True))
 

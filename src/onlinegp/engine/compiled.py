@@ -1,36 +1,50 @@
-"""Trees of learners, compiled: the adapter between a readable tree and its twin, which works on the same leaves."""
+"""Compiled learners: the adapter between readable ones and their compiled twins, leaves and trees of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.engine import thread_count
+from onlinegp.engine import by_engine, thread_count
 from onlinegp.engine.plan import Plan, plan_of
 from onlinegp.learner import Contents, Learner, Sizes
 from onlinegp.locks import ModelLock
 from onlinegp.predictions import Components, Gaussian, Predictions
-from onlinegp.state import Values
+from onlinegp.state import Values, load_contents
 
 
 def compiled(learner: Learner) -> Learner:
-    """Return a learner around others with a compiled twin; if it has none, with compiled ones inside."""
-    if getattr(learner, "holds", None) is None:  # it is a leaf
+    """Return a learner around others with a compiled twin; if it has none, with compiled ones inside.
+
+    A leaf stays as it is: the model that starts it knows its engine. See `leaf`.
+    """
+    if getattr(learner, "holds", None) is None:
         return learner
     if plan_of(learner) is not None:
-        return Compiled(learner)
+        return CompiledTree(learner)
     learner.hold(compiled)  # type: ignore[attr-defined]
     return learner
 
 
-def readable(learner: Learner) -> Any:
-    """Return the readable learner of a compiled one, up to date; any other learner as it is."""
-    return learner.reference if isinstance(learner, Compiled) else learner
+def leaf(engine: str, learner: Any) -> Any:
+    """Return a readable learner that has a `leaf_plan`, or its compiled twin, by the engine's name."""
+    return by_engine(engine, lambda: Compiled(learner), lambda: learner)
+
+
+def readable(learner: Any) -> Any:
+    """Return the readable learner of a compiled one, with all that was learned; any other learner as it is."""
+    return learner.readable() if isinstance(learner, Compiled) else learner
+
+
+def outer(learner: Any) -> Any:
+    """Return the readable learners of a compiled tree, around the same leaves; a leaf, compiled or not, as it is."""
+    return learner.reference if isinstance(learner, CompiledTree) else learner
 
 
 class Kinds(NamedTuple):
@@ -47,61 +61,179 @@ class Kinds(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """A compiled tree for a fleet. Its plan keeps the leaves alive; `before` rows were learned before it was made."""
+    """A compiled tree for a fleet. Its plan keeps its leaves alive; `before` rows were learned before it was made."""
 
     core: Any
-    plan: Plan
+    plan: Plan | None
     before: int
     kinds: Kinds
 
 
 class Compiled:
-    """A readable tree of learners and its compiled twin.
+    """A compiled leaf, with the fields of its readable twin: what one of them dumped, the other can load.
+
+    Attributes
+    ----------
+    reference : the readable learner, whose fields say what is stored; it learns nothing itself
+    atomic : whether a call that is interrupted leaves all layers with the same rows, as those of compiled learners do
+    """
+
+    atomic: bool = True
+
+    def __init__(self, learner: Any) -> None:
+        self.reference, self.features, self.outputs = learner, learner.features, learner.outputs
+        # The compiled learner is made when it is needed, from what was loaded: a file that only says that it has many
+        # features takes no memory. Whoever does not hold the model's lock reads `_loaded` first, which goes later.
+        self._loaded: Any = None
+        self._core: Any = None
+        self._kinds = Kinds((inf,), False)
+        self._plan: Plan | None = None
+
+    def _working(self) -> Any:
+        """Return the compiled learner."""
+        return self._start() if self._core is None else self._core
+
+    def _start(self) -> Any:
+        """Make a compiled learner that goes on from what was loaded, or has learned nothing."""
+        from onlinegp.engine import _native
+
+        twin = self._uncompiled()
+        core = _native.Tree(twin.leaf_plan())
+        core.load(twin.dump())
+        self._before = twin.seen
+        self._use(core)
+        self._loaded = None
+        return core
+
+    def _uncompiled(self) -> Any:
+        """Return a readable learner as the compiled one starts; it may draw or allocate what is not needed later."""
+        return deepcopy(self.reference) if self._loaded is None else self._loaded
+
+    def _use(self, core: Any) -> None:
+        """Go on with another compiled learner, or none."""
+        vars(self).pop("learn_one", None)
+        vars(self).pop("predict_one", None)
+        if self._core is not None:
+            self._core.resting = True  # for a thread that still has its learn_one
+        self._core = core
+        if core is not None:
+            vars(self).update(learn_one=core.learn_one, predict_one=core.predict_one)  # without a detour
+
+    def plan(self) -> Plan:
+        return Plan("leaf", self, model=self._working)
+
+    def tree(self) -> Tree | None:
+        """Return what a fleet works on, if the compiled learner goes on from here."""
+        return Tree(self._working(), self._plan, self._before, self._kinds) if self.atomic else None
+
+    @property
+    def size(self) -> int:
+        loaded, core = self._loaded, self._core
+        return (loaded or self.reference).size if core is None else core.size
+
+    @property
+    def seen(self) -> int:
+        loaded, core = self._loaded, self._core
+        return (loaded or self.reference).seen if core is None else core.seen
+
+    def learn(self, X: Array, Y: Array) -> None:
+        self._working().learn(_rows(X), _rows(Y))
+
+    def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
+        *arrays, sizes = self._working().run(_rows(X), _rows(Y))
+        return self._kinds.predictions(*arrays), sizes
+
+    def predict(self, X: Array) -> Predictions:
+        arrays = self._working().predict(_rows(X), thread_count())
+        return self._kinds.predictions(*arrays)
+
+    # Threads come here without the model's lock: the compiled learner is there, or it is made in a call that has it
+
+    def learn_one(self, x: object, y: object) -> bool | None:
+        core = self._core
+        return None if core is None else core.learn_one(x, y)
+
+    def predict_one(self, x: object) -> tuple[float, float] | None:
+        core = self._core
+        return None if core is None else core.predict_one(x)
+
+    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
+        return self.predict(X)
+
+    def begin_series(self) -> None:
+        pass
+
+    def dump(self) -> Contents:
+        core = self._core
+        return self._uncompiled().dump() if core is None else core.dump()[0]
+
+    def dump_compact(self) -> Contents:
+        return self.dump()
+
+    def load(self, contents: Contents) -> None:
+        load_contents(self, contents)
+
+    def assign(self, values: Values) -> None:
+        twin = deepcopy(self.reference)
+        twin.assign(values)
+        self._loaded = twin
+        self._use(None)
+
+    def readable(self) -> Any:
+        """Return a readable learner with all that was learned, which is the caller's."""
+        twin = deepcopy(self.reference)
+        twin.load(self.dump())
+        return twin
+
+    def change(self, name: str, *arguments: Any) -> Any:
+        """Let a method of the readable learner change what was learned; again, if a row was learned meanwhile."""
+        core = self._working()
+        while True:
+            contents, rows = core.dump()
+            twin = deepcopy(self.reference)
+            twin.load(contents)
+            answer = getattr(twin, name)(*arguments)
+            if core.load(twin.dump(), rows):
+                return answer
+
+
+class CompiledTree(Compiled):
+    """A readable tree of learners and its compiled twin, which works on the same leaves.
 
     The twin runs while the readable learners have nothing rare to do: they find scales from the first rows and collect
     the first lags themselves. When they do is decided by the rows alone, so that results do not depend on how rows are
     split into calls.
-
-    Attributes
-    ----------
-    atomic : whether the next call is learned by all layers or by none, as those of the compiled twin are
     """
 
     def __init__(self, learner: Learner) -> None:
-        self._learner, self.features, self.outputs = learner, learner.features, learner.outputs
+        super().__init__(learner)
+        self._learner = learner
         self._filling = ModelLock()
         self._begin()
 
     def _begin(self) -> None:
         """Go on from the readable learners. The twin is made when it is needed: it may take memory."""
-        vars(self).pop("learn_one", None)
-        vars(self).pop("predict_one", None)
-        if (core := vars(self).get("_core")) is not None:
-            core.resting = True  # for a thread that still has its learn_one
-        self._core: Any = None
+        self._use(None)
         self.atomic = not any(steady_after(one, None) for one in nodes(self._learner))
 
-    def _working(self) -> Any:
-        """Return the compiled twin, which goes on from the readable learners."""
-        if self._core is None:
-            from onlinegp.engine import _native
+    def _start(self) -> Any:
+        """Make the compiled twin, which goes on from the readable learners."""
+        from onlinegp.engine import _native
 
-            plan = plan_of(self._learner)
-            assert plan is not None
-            core = _native.Tree(plan)
-            arrays = [(f"{path}{name}", array) for path, one in plan.walk() for name, array in one.fields.items()]
-            core.load({path: array.ravel() for path, array in arrays})
-            self._plan, self._arrays, self._before = plan, arrays, self._learner.seen
-            self._counting = [(one.learner, one.learner.seen) for _, one in plan.walk() if "seen" in vars(one.learner)]
-            self._kinds = Kinds(tuple(core.degrees), any(one.kind == "conformal" for _, one in plan.walk()))
-            self._filled = 0  # rows of the twin that the readable learners know of
-            self._core = core
-            vars(self).update(learn_one=core.learn_one, predict_one=core.predict_one)  # without a detour
-        return self._core
+        plan = plan_of(self._learner)
+        assert plan is not None
+        core = _native.Tree(plan)
+        arrays = [(f"{path}{name}", array) for path, one in plan.walk() for name, array in one.fields.items()]
+        core.load({path: array.ravel() for path, array in arrays})
+        self._plan, self._arrays, self._before = plan, arrays, self._learner.seen
+        self._counting = [(one.learner, one.learner.seen) for _, one in plan.walk() if "seen" in vars(one.learner)]
+        self._kinds = Kinds(tuple(core.degrees), any(one.kind == "conformal" for _, one in plan.walk()))
+        self._filled = 0  # rows of the twin that the readable learners know of
+        self._use(core)
+        return core
 
-    def tree(self) -> Tree | None:
-        """Return the compiled twin, if it goes on from here."""
-        return Tree(self._working(), self._plan, self._before, self._kinds) if self.atomic else None
+    def plan(self) -> Plan:
+        raise TypeError("a compiled tree cannot be part of another one.")
 
     @property
     def reference(self) -> Any:
@@ -111,15 +243,22 @@ class Compiled:
             self._refresh(core)
         return self._learner
 
+    @reference.setter
+    def reference(self, learner: Any) -> None:
+        self._learner = learner
+
+    def readable(self) -> Any:
+        """Return the readable learners, with all that was learned."""
+        return self.reference
+
     def _refresh(self, core: Any) -> None:
         """Fill the readable learners with what the twin has learned; nothing if another thread filled in the same."""
-        saved = core.save()
-        rows = saved[""]
+        contents, rows = core.dump()
         with self._filling:
             if core is not self._core or rows <= self._filled:
                 return
             for path, array in self._arrays:
-                array[...] = saved[path].reshape(array.shape)
+                array[...] = contents[path].reshape(array.shape)
             for learner, before in self._counting:
                 learner.seen = before + rows
             self._filled = rows
@@ -147,7 +286,7 @@ class Compiled:
             self._begin()
             done = part.stop
         if done < len(X):
-            self._working().learn(_rows(X[done:]), _rows(Y[done:]))
+            super().learn(X[done:], Y[done:])
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
         done, parts, sizes = 0, [], []
@@ -159,26 +298,13 @@ class Compiled:
             sizes.append(size)
             done = part.stop
         if done < len(X) or not parts:
-            *arrays, size = self._working().run(_rows(X[done:]), _rows(Y[done:]))
-            parts.append(self._kinds.predictions(*arrays))
+            predictions, size = super().run(X[done:], Y[done:])
+            parts.append(predictions)
             sizes.append(size)
         return (parts[0], sizes[0]) if len(parts) == 1 else (Predictions.joined(parts), np.concatenate(sizes))
 
     def predict(self, X: Array) -> Predictions:
-        if not self.atomic:
-            return self._learner.predict(X)
-        arrays = self._working().predict(_rows(X), thread_count())
-        return self._kinds.predictions(*arrays)
-
-    # Threads come here without the model's lock: the twin is there, or it is made in a call that has it
-
-    def learn_one(self, x: object, y: object) -> bool | None:
-        core = self._core
-        return None if core is None else core.learn_one(x, y)
-
-    def predict_one(self, x: object) -> tuple[float, float] | None:
-        core = self._core
-        return None if core is None else core.predict_one(x)
+        return super().predict(X) if self.atomic else self._learner.predict(X)
 
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
         with self._resting() as learner:

@@ -19,12 +19,12 @@ class Plan:
 
     Attributes
     ----------
-    kind : the name of the compiled class, as in native/make.cpp
+    kind : the name of the compiled class, as in native/make.cpp and native/isa.cpp
     learner : the readable learner
-    numbers : numbers and vectors by name
-    fields : what the next row needs, by name: the arrays of the readable learner themselves, which are filled in place
+    numbers : constants by name: numbers and arrays
+    fields : of a learner around others, what the next row needs, by name: its arrays, which are filled in place
     inside : the plans of the learners inside, by name
-    model : returns the compiled model of a leaf, or that whose rows are shared
+    model : returns the compiled leaf that is part of this tree, or whose rows are shared
     """
 
     kind: str
@@ -36,14 +36,13 @@ class Plan:
 
     @property
     def core(self) -> Any:
-        """The compiled model of a leaf."""
+        """The compiled leaf that is part of this tree."""
         return None if self.model is None else self.model()
 
     @property
-    def constants(self) -> dict[str, list[float]]:
-        """The numbers and vectors as lists, with the number of features."""
-        named = {"features": float(self.learner.features), **self.numbers} if self.model is None else self.numbers
-        return {name: np.atleast_1d(np.asarray(value, dtype=np.float64)).tolist() for name, value in named.items()}
+    def constants(self) -> dict[str, Array]:
+        """The numbers and arrays, each as a vector."""
+        return {name: np.ravel(np.asarray(value, dtype=np.float64)) for name, value in self.numbers.items()}
 
     @property
     def components(self) -> int:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from onlinegp import frames
 from onlinegp.checks import Array, check_x
-from onlinegp.engine.compiled import compiled, readable
+from onlinegp.engine.compiled import compiled, outer
 from onlinegp.engine.members import LearnerMembers, Members
 from onlinegp.kernels import Kernel
 from onlinegp.learner import Contents, Learner
@@ -381,7 +381,7 @@ class OnlineRegressor(Estimator):
             raise AttributeError(
                 f"this {type(self).__name__} has not learned anything yet. Call fit, partial_fit or learn_one first."
             )
-        return readable(self._learner.learner if isinstance(self._learner, Undo) else self._learner)
+        return outer(self._learner.learner if isinstance(self._learner, Undo) else self._learner)
 
     def _begin(self, features: int, y: Array, names: Any) -> None:
         """Begin a stream: from here on the parameters are fixed."""

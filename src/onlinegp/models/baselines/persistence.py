@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, ClassVar
-
-import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.engine import available
+from onlinegp.engine.compiled import leaf
+from onlinegp.engine.plan import Plan
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.fixed import Arrays, CompiledLearner, CompiledRule
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import ErrorScale, StepLearner
 from onlinegp.recipes.costs import ERRORS
@@ -48,8 +46,7 @@ class Persistence(OnlineRegressor):
         return ERRORS
 
     def start(self, features: int, outputs: int) -> Learner:
-        make = partial(PersistenceLearner, features, outputs)
-        return CompiledLearner(make) if outputs == 1 and available() else make()  # its outputs share no variance
+        return leaf("auto" if available() else "python", PersistenceLearner(features, outputs))
 
 
 class PersistenceLearner(StepLearner):
@@ -70,17 +67,5 @@ class PersistenceLearner(StepLearner):
         else:  # the first y is no change
             self.changes.last[:] = y
 
-    # Its compiled twin, of one output
-
-    def compiled_rule(self) -> CompiledRule:
-        return "Last", {"keep": self.changes.keep}, None
-
-    def arrays(self) -> Arrays:
-        changes = self.changes
-        numbers = {"y": changes.last, "squares": changes.squares, "resolution": changes.resolution}
-        return numbers | {"count": np.array([changes.count])}
-
-    def take(self, arrays: Arrays, seen: int) -> None:
-        self.changes.numbers[:] = [arrays["squares"], arrays["y"], arrays["resolution"]]
-        self.changes.counted(float(arrays["count"][0]))
-        self.seen = seen
+    def leaf_plan(self) -> Plan:
+        return Plan("persistence", self)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.engine.compiled import readable
+from onlinegp.engine.compiled import outer
 from onlinegp.learner import Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.predictions import Components, Gaussian, Predictions
@@ -156,7 +156,7 @@ def working(model: OnlineRegressor) -> Learner:
 
 def innermost_learner(learner: Learner) -> Learner:
     """Return what is inside a learner that holds another one, at the end; the learner itself if it does not."""
-    learner = readable(learner)
+    learner = outer(learner)
     while isinstance(learner, OuterLearner):
-        learner = readable(learner.inner)
+        learner = outer(learner.inner)
     return learner

@@ -18,10 +18,9 @@ from functools import cached_property
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.engine import is_native
+from onlinegp.engine.plan import Plan
 from onlinegp.learner import Contents, RowLearner, Sizes
 from onlinegp.models.features.random_basis import basis, turns
-from onlinegp.models.fixed import Arrays, CompiledLearner, CompiledRule
 from onlinegp.models.linear.information_form import MOST_LOST, ROUNDING, TOO_LITTLE_LEFT, LinearLearner
 from onlinegp.predictions import Gaussian
 from onlinegp.state import array, learner
@@ -99,32 +98,11 @@ class FeatureLearner(RowLearner):
             raise ValueError(TOO_LITTLE_LEFT)
         self.squares = squares
 
-    # Its compiled twin
-
-    def compiled_rule(self) -> CompiledRule:
+    def leaf_plan(self) -> Plan:
         W, quarter = self.W, 0.5 * np.pi  # sin(a) = cos(a - pi / 2)
         table = turns(np.concatenate([W, W]), np.repeat([0.0, -quarter], len(W)))
-        return "Features", {"noise": self.noise, "functions": self.linear.features}, table
-
-    def arrays(self) -> Arrays:
-        return self.linear.arrays() | {"squares": self.squares}
-
-    def take(self, arrays: Arrays, seen: int) -> None:
-        self.linear.take(arrays, seen)
-        self.squares = arrays["squares"]
-
-
-class CompiledFeatureLearner(CompiledLearner[FeatureLearner]):
-    """The same, compiled."""
-
-    def add(self, other: Contents, sign: int) -> None:
-        """Learn what another one has learned, its contents, or with sign -1 take it back."""
-        self.change(lambda twin: twin.add(other, sign))
-
-
-def feature_learner(engine: str, make: Callable[[], FeatureLearner]) -> FeatureLearner | CompiledFeatureLearner:
-    """Return the readable learner that `make` returns, or its compiled twin, by the engine's name."""
-    return CompiledFeatureLearner(make) if is_native(engine) else make()
+        constants = {"noise": self.noise, "functions": float(self.linear.features)}
+        return Plan("random features", self, {**constants, "turns": table})
 
 
 def _blocks(n: int) -> list[slice]:

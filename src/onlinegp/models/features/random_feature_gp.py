@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from onlinegp.checks import choice, count, positive, seed_of
 from onlinegp.engine import ENGINES
+from onlinegp.engine.compiled import leaf, readable
 from onlinegp.kernels import Kernel, kernel_or_default
-from onlinegp.models.features.basis_learner import CompiledFeatureLearner, FeatureLearner, feature_learner
+from onlinegp.learner import Learner
+from onlinegp.models.features.basis_learner import FeatureLearner
 from onlinegp.models.features.random_basis import check_width, frequencies, parts_of
-from onlinegp.models.fixed import readable
 from onlinegp.models.linear.additive import AdditiveRegressor
 from onlinegp.models.linear.information_form import rotations
 from onlinegp.models.recipe import parameters
@@ -86,13 +86,12 @@ class RandomFeatureGP(AdditiveRegressor):
     def multiplications(self, size: float, features: int) -> float:
         return self.pairs * (features + 2) + rotations(2 * self.pairs, forgets=False)
 
-    def start(self, features: int, outputs: int) -> FeatureLearner | CompiledFeatureLearner:
+    def start(self, features: int, outputs: int) -> Learner:
         self.check()
         variance, shape = parts_of(kernel_or_default(self.kernel))
         check_width(shape, features)
         pairs, seed = int(self.pairs), int(self.seed)
-        make = partial(
-            FeatureLearner,
+        learner = FeatureLearner(
             lambda: frequencies(shape, features, pairs, np.random.default_rng(seed)),
             features,
             outputs,
@@ -100,7 +99,7 @@ class RandomFeatureGP(AdditiveRegressor):
             noise=float(self.noise),
             variance=variance,
         )
-        return feature_learner(self.engine, make)
+        return leaf(self.engine, learner)
 
     @property
     def noise_(self) -> float | np.ndarray:

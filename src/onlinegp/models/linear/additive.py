@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any, Self, TypeVar
 
+from onlinegp.engine.compiled import Compiled
 from onlinegp.learner import Contents
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.undo import Undo
@@ -54,7 +55,7 @@ class AdditiveRegressor(OnlineRegressor):
             )
         learned: Contents = theirs["learned"]
         with self._lock:
-            if isinstance(self._learner, Undo):
+            if isinstance(self._learner, Undo | Compiled):
                 self._learner.change("add", learned, sign)
             else:
                 mine.add(learned, sign)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from onlinegp.checks import Array
+from onlinegp.engine.compiled import readable
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.fixed import readable
 from onlinegp.models.search_space import Move, Times
 
 NOISES: tuple[Move, ...] = tuple(map(Times, (3.0, 10.0, 30.0, 100.0, 1000.0)))  # what is not linear is noise, too
@@ -55,7 +55,7 @@ class LinearRegressor(OnlineRegressor):
         return float(b[0]) if self._single else b
 
     def _weights(self) -> Array:
-        learner: Any = readable(self._working)
+        learner = readable(self._working)
         return np.array(learner.w.T, dtype=np.float64)
 
     def _with_intercept(self) -> bool:

@@ -16,15 +16,13 @@ general concept of forgetting", International Journal of Control, 1993), in port
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.engine import is_native
+from onlinegp.engine.plan import Plan
 from onlinegp.learner import Contents, RowLearner, Sizes
-from onlinegp.models.fixed import Arrays, CompiledLearner, CompiledRule
 from onlinegp.models.linear.base import check_upper, with_constant
 from onlinegp.predictions import Gaussian
 from onlinegp.state import Values, array, integer
@@ -188,30 +186,9 @@ class LinearLearner(RowLearner):
         size = (np.linalg.norm(z, axis=0) / (1.0 + np.linalg.norm(left, axis=0))).max()
         return float(ROUNDING * (1.0 + np.sqrt(self.seen)) * condition * grown * (grown + size))
 
-    def compiled_rule(self) -> CompiledRule:
+    def leaf_plan(self) -> Plan:
         constants = {"noise": self.noise, "forgetting": self.forgetting, "intercept": self.intercept}
-        return "Information", constants, self.renewal
-
-    def arrays(self) -> Arrays:
-        return {"R": self.R, "z": self.z}
-
-    def take(self, arrays: Arrays, seen: int) -> None:
-        self.R, self.z, self.seen = arrays["R"], arrays["z"], seen
+        return Plan("linear regression", self, {**constants, "renewal": self.renewal})
 
     def check(self, values: Values) -> None:
         check_upper("R", values["R"], singular=False)
-
-
-class CompiledLinearLearner(CompiledLearner[LinearLearner]):
-    """The same, compiled."""
-
-    def add(self, other: Contents, sign: int) -> Array:
-        """Learn what another one has learned, its contents, or with sign -1 take it back."""
-        grown: list[Array] = []
-        self.change(lambda twin: grown.append(twin.add(other, sign)))
-        return grown[-1]
-
-
-def linear_learner(engine: str, make: Callable[[], LinearLearner]) -> LinearLearner | CompiledLinearLearner:
-    """Return the readable learner that `make` returns, or its compiled twin, by the engine's name."""
-    return CompiledLinearLearner(make) if is_native(engine) else make()

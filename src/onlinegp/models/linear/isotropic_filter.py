@@ -14,13 +14,13 @@ drift v stays what it was, and the gain is that of LMS (v = 1, s = 1 / step) or 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from onlinegp.checks import Array
+from onlinegp.engine.compiled import leaf
+from onlinegp.engine.plan import Plan
 from onlinegp.learner import Learner
-from onlinegp.models.fixed import CompiledRule, fixed_learner
 from onlinegp.models.linear.base import LinearRegressor
 from onlinegp.models.linear.weight_filter import FilterLearner
 from onlinegp.state import array, integer
@@ -41,7 +41,6 @@ class Rule:
 class IsotropicLearner(FilterLearner):
     """w (m, p), and its variance v (1,)."""
 
-    belief = "v"
     fields = {"w": array("weights", "outputs"), "v": array(1, least=0.0), "seen": integer()}
 
     def __init__(self, features: int, outputs: int, *, rule: Rule, intercept: bool) -> None:
@@ -57,10 +56,10 @@ class IsotropicLearner(FilterLearner):
         self.v[0] = v * (r.floor + (r.slope - r.share) * v * x2) / s
         return mean, s
 
-    def compiled_rule(self) -> CompiledRule:
+    def leaf_plan(self) -> Plan:
         r = self.rule
         rule = {"floor": r.floor, "slope": r.slope, "share": r.share, "keep": r.keep, "drift": r.drift}
-        return "Isotropic", rule | {"intercept": self.intercept}, None
+        return Plan("isotropic filter", self, rule | {"intercept": self.intercept})
 
     def at(self, X: Array) -> tuple[Array, Array]:
         r, v = self.rule, self._drifted()
@@ -81,4 +80,4 @@ class IsotropicRegressor(LinearRegressor):
     def start(self, features: int, outputs: int) -> Learner:
         intercept = self._with_intercept()
         rule = self.rule(features + intercept)
-        return fixed_learner(self.engine, partial(IsotropicLearner, features, outputs, rule=rule, intercept=intercept))
+        return leaf(self.engine, IsotropicLearner(features, outputs, rule=rule, intercept=intercept))

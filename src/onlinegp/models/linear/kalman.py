@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from functools import partial
 from typing import ClassVar
 
 from onlinegp.checks import non_negative, positive
+from onlinegp.engine.compiled import leaf
 from onlinegp.learner import Learner
-from onlinegp.models.fixed import fixed_learner
 from onlinegp.models.linear.base import DRIFTS, NOISES, LinearRegressor
 from onlinegp.models.linear.kalman_filter import KalmanLearner
 from onlinegp.models.recipe import parameters
@@ -78,8 +77,7 @@ class Kalman(LinearRegressor):
         return observed + 3 * m + 1 + (2 * m * (m + 1) * (m + 2) / 3 if self.drift > 0.0 else 0)
 
     def start(self, features: int, outputs: int) -> Learner:
-        make = partial(
-            KalmanLearner,
+        learner = KalmanLearner(
             features,
             outputs,
             noise=positive(noise=self.noise),
@@ -87,4 +85,4 @@ class Kalman(LinearRegressor):
             prior=positive(prior=self.prior),
             intercept=self._with_intercept(),
         )
-        return fixed_learner(self.engine, make)
+        return leaf(self.engine, learner)

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.models.fixed import CompiledRule
+from onlinegp.engine.plan import Plan
 from onlinegp.models.linear.base import check_upper
 from onlinegp.models.linear.weight_filter import FilterLearner
 from onlinegp.state import Values, array, integer
@@ -26,7 +26,6 @@ from onlinegp.state import Values, array, integer
 class KalmanLearner(FilterLearner):
     """w (m, p), and the triangle U (m, m) of its covariance."""
 
-    belief = "U"
     fields = {"w": array("weights", "outputs"), "U": array("weights", "weights"), "seen": integer()}
 
     def __init__(
@@ -46,8 +45,8 @@ class KalmanLearner(FilterLearner):
         self.w += np.outer(gain, y - mean)
         return mean, s
 
-    def compiled_rule(self) -> CompiledRule:
-        return "Kalman", {"noise": self.noise, "drift": self.drift, "intercept": self.intercept}, None
+    def leaf_plan(self) -> Plan:
+        return Plan("kalman filter", self, {"noise": self.noise, "drift": self.drift, "intercept": self.intercept})
 
     def at(self, X: Array) -> tuple[Array, Array]:
         f = np.einsum("nm,km->nk", X, self._drifted())

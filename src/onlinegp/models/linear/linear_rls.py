@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from functools import partial
 from typing import ClassVar
 
 from onlinegp.checks import fraction, positive
+from onlinegp.engine.compiled import leaf
 from onlinegp.learner import Learner
 from onlinegp.models.linear.additive import AdditiveRegressor
 from onlinegp.models.linear.base import NOISES, LinearRegressor
-from onlinegp.models.linear.information_form import LinearLearner, linear_learner, rotations
+from onlinegp.models.linear.information_form import LinearLearner, rotations
 from onlinegp.models.recipe import parameters
 from onlinegp.models.search_space import FORGETTING, Move
 
@@ -77,8 +77,7 @@ class LinearRLS(LinearRegressor, AdditiveRegressor):
         return rotations(features + self.intercept, forgets=self.forgetting < 1.0)
 
     def start(self, features: int, outputs: int) -> Learner:
-        make = partial(
-            LinearLearner,
+        learner = LinearLearner(
             features,
             outputs,
             noise=positive(noise=self.noise),
@@ -86,4 +85,4 @@ class LinearRLS(LinearRegressor, AdditiveRegressor):
             forgetting=fraction("Use 1.0 to forget nothing.", forgetting=self.forgetting),
             intercept=self._with_intercept(),
         )
-        return linear_learner(self.engine, make)
+        return leaf(self.engine, learner)

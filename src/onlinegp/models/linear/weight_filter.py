@@ -9,15 +9,12 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.learner import RowLearner, Sizes
-from onlinegp.models.fixed import Arrays, CompiledRule
 from onlinegp.models.linear.base import with_constant
 from onlinegp.predictions import Gaussian
 
 
 class FilterLearner(RowLearner):
     """Weights w (m, p), with m features and the intercept as one more. A subclass has what is known of them."""
-
-    belief: str  # the field that holds it
 
     def __init__(self, features: int, outputs: int, *, intercept: bool) -> None:
         self.features, self.outputs, self.weights = features, outputs, features + intercept
@@ -30,9 +27,6 @@ class FilterLearner(RowLearner):
     @abstractmethod
     def step(self, x: Array, y: Array) -> tuple[Array, float]:
         """Return mean (p,) and variance of y at x (m,), then learn y (p,)."""
-
-    @abstractmethod
-    def compiled_rule(self) -> CompiledRule: ...
 
     @abstractmethod
     def at(self, X: Array) -> tuple[Array, Array]:
@@ -55,10 +49,3 @@ class FilterLearner(RowLearner):
 
     def _gaussian(self, mean: Array, s: Array) -> Gaussian:
         return Gaussian(mean, np.repeat(np.sqrt(s)[:, None], self.outputs, axis=1))
-
-    def arrays(self) -> Arrays:
-        return {"w": self.w, self.belief: getattr(self, self.belief)}
-
-    def take(self, arrays: Arrays, seen: int) -> None:
-        self.w, self.seen = arrays["w"], seen
-        setattr(self, self.belief, arrays[self.belief])

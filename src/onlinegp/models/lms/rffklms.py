@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from functools import cached_property, partial
+from functools import cached_property
 from math import sqrt
 from typing import Any, ClassVar
 
 import numpy as np
 
 from onlinegp.checks import Array, count, positive, seed_of
+from onlinegp.engine.compiled import leaf
+from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.kernels.spec import columns
 from onlinegp.learner import Learner
-from onlinegp.models.features.random_basis import check_width, frequencies, padded, parts_of, turns
-from onlinegp.models.fixed import Arrays, CompiledRule, fixed_learner
+from onlinegp.models.features.random_basis import check_width, frequencies, parts_of, turns
 from onlinegp.models.lms.base import StepSized
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
@@ -82,19 +83,9 @@ class RFFKLMSLearner(StepLearner):
     def correct(self, x: Array, y: Array, e: Array, seen: Array) -> None:
         self.w += np.multiply.outer(seen, self.step * self.share * e)
 
-    # For the compiled twin, which takes cosines in whole groups: the last group is padded with zeros
-
-    def compiled_rule(self) -> CompiledRule:
-        return "Cosines", {"gain": self.step * self.share, "variance": self.variance_of_y}, turns(*self.drawn)
-
-    def arrays(self) -> Arrays:
-        rows = np.zeros((self.outputs, padded(self.basis)))
-        rows[:, : self.basis] = self.w.T
-        return {"w": rows}
-
-    def take(self, arrays: Arrays, seen: int) -> None:
-        self.w = np.ascontiguousarray(arrays["w"][:, : self.basis].T)
-        self.seen = seen
+    def leaf_plan(self) -> Plan:
+        constants = {"gain": self.step * self.share, "variance": self.variance_of_y, "basis": self.basis}
+        return Plan("cosines", self, {**constants, "turns": turns(*self.drawn)})
 
 
 @parameters
@@ -163,8 +154,7 @@ class RFFKLMS(StepSized):
     def start(self, features: int, outputs: int) -> Learner:
         kernel, rule = kernel_or_default(self.kernel), self.rule()
         check_width(parts_of(kernel)[1], features)
-        make = partial(RFFKLMSLearner, kernel, features, outputs, **rule)
-        return fixed_learner(self.engine, make)
+        return leaf(self.engine, RFFKLMSLearner(kernel, features, outputs, **rule))
 
     def rule(self) -> dict[str, Any]:
         """Return the parameters of the learner, or raise an error that names the invalid one."""

@@ -1,0 +1,35 @@
+// What a learner keeps from one row to the next, by the names that its readable twin has.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace onlinegp {
+
+class Node;
+using Shape = std::vector<int64_t>;
+
+constexpr int64_t FREE = -1;  // in a shape: as many as are stored
+
+// A learner shows its fields to a visitor, in the order in which they are stored. One that keeps them in another form
+// packs them into arrays before it shows them (`saves`), and takes them out afterwards (`loads`).
+class Visitor {
+  public:
+    enum class Purpose { Look, Save, Load };
+    explicit Visitor(Purpose purpose) : purpose_(purpose) {}
+    virtual ~Visitor() = default;
+    bool saves() const { return purpose_ == Purpose::Save; }
+    bool loads() const { return purpose_ == Purpose::Load; }
+
+    virtual void integer(const std::string&, int64_t&) {}
+    virtual void number(const std::string&, double&) {}
+    // The shape is that of all values if it is empty; one that has a free length shows how many there are
+    virtual void array(const std::string& name, std::vector<double>& values, const Shape& shape = {}) = 0;
+    virtual void integers(const std::string&, std::vector<int64_t>&, const Shape& = {}) {}
+    virtual void node(const std::string&, Node&) {}
+
+  private:
+    const Purpose purpose_;
+};
+
+}  // namespace onlinegp
