@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from onlinegp.checks import fraction
@@ -41,6 +41,7 @@ from onlinegp.progress import ShareBar
 from onlinegp.streams.errors import CheckpointError, Stopped, listed
 from onlinegp.streams.reading.source import ROWS, Columns, Source
 from onlinegp.streams.running.checkpoint import Checkpoints, own_files
+from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.flag_commands import Commands
 from onlinegp.streams.running.flags import Flags, Surprises
 from onlinegp.streams.running.keyed import KeyedJob
@@ -80,6 +81,11 @@ implausible (the target is far beyond all those before; it is not learned, or bo
 {EXIT_CODES}  5    with --flag-exit: done, and something was flagged
 """
 FLAGGED_CODE = 5
+SETTINGS = (  # on which the output depends
+    *("source", "out", "model", "kernel", "noise", "budget", "forgetting", "set", "tune", "robust", "level"),
+    *("flag", "ahead", "start", "new_series", "format", "delimiter", "encoding", "decimal", "categories"),
+    *("category_limit", "dates", "date_format", "missing", "on_bad_row", "rejects"),
+)
 PATHS = Paths(
     reads=("SOURCE", "--start"),
     appends=("--out", "--rejects", "--store"),
@@ -192,15 +198,16 @@ def set_up(args: argparse.Namespace, talk: Talk) -> Job:
         raise CheckpointError("--resume needs --checkpoint DIR, the folder of the first run.")
     source = _opened(args)
     checkpoints = None if args.checkpoint is None else Checkpoints(args.checkpoint)
-    if args.by is not None:
-        store = open_store(args)  # which belongs to this run from now on
-        try:
-            return _keyed_job(args, source, checkpoints, every, store, talk)
-        except BaseException:
-            if store is not None:
-                store.close()
-            raise
-    return _job(args, source, checkpoints, every, talk)
+    plan = _Plan(args, source, checkpoints, every, talk)
+    if args.by is None:
+        return plan.one_stream()
+    store = open_store(args)  # which belongs to this run from now on
+    try:
+        return plan.by_key(store)
+    except BaseException:
+        if store is not None:
+            store.close()
+        raise
 
 
 def _opened(args: argparse.Namespace) -> Source:
@@ -209,99 +216,98 @@ def _opened(args: argparse.Namespace) -> Source:
     return source
 
 
-def _job(args: argparse.Namespace, source: Source, checkpoints: Checkpoints | None, every: Every, talk: Talk) -> Job:
-    """Return the job. Its outputs are opened last, so that nothing that is refused before has touched them."""
-    encoder, past, model = from_options(args, source, talk)
-    columns = encoder.columns
-    if args.ahead and columns.features:
-        raise ValueError(
-            f"--ahead predicts the next row before it comes, and its {listed(columns.features)} would not be known by "
-            f"then. Use --lags N alone."
+@dataclass
+class _Plan:
+    """From options to a job. Its outputs are opened last, so that nothing that is refused before has touched them."""
+
+    args: argparse.Namespace
+    source: Source
+    checkpoints: Checkpoints | None
+    every: Every
+    talk: Talk
+
+    def one_stream(self) -> Job:
+        args, talk = self.args, self.talk
+        encoder, past, model = from_options(args, self.source, talk)
+        if args.ahead and encoder.columns.features:
+            raise ValueError(
+                f"--ahead predicts the next row before it comes, and its {listed(encoder.columns.features)} would not "
+                f"be known by then. Use --lags N alone."
+            )
+        settings = _settings(args, encoder.columns, past)
+        saved = _saved(args, self.checkpoints, settings, talk)
+        place = saved[1] if saved else {}
+        job = Job(
+            **self._common(encoder, place),
+            model=model,
+            settings=settings,
+            curves=Curves(past["horizon"]) if args.report else None,
+            weights=Weights() if args.report else None,
+            flags=None if args.flag is None else Flags(args.flag),
+            surprises=None if args.flag is None and args.report is None else Surprises(),
+            commands=None if args.on_flag is None else Commands(args.on_flag, say),
+            ahead=args.ahead,
+            screen=args.flag is not None and args.robust is None,
         )
-    settings = _settings(args, columns, past)
-    saved = _saved(args, checkpoints, settings, talk)
-    if saved:  # before the output is cut: it refuses another input
-        source = _at_place(args, source, saved[1], talk)
-    job = Job(
-        source=source,
-        sink=NoSink(),
-        encoder=encoder,
-        level=args.level,
-        model=model,
-        checkpoints=checkpoints,
-        every=every,
-        settings=settings,
-        curves=Curves(past["horizon"]) if args.report else None,
-        weights=Weights() if args.report else None,
-        flags=None if args.flag is None else Flags(args.flag),
-        surprises=None if args.flag is None and args.report is None else Surprises(),
-        commands=None if args.on_flag is None else Commands(args.on_flag, say),
-        ahead=args.ahead,
-        screen=args.flag is not None and args.robust is None,
-        codes=CodeWatch(talk),
-        watch=Progress(quiet=args.quiet),
-    )
-    if saved:
-        job.resume(*saved)
-    elif model is None:
-        tune_first(args, job, past, talk)
-    rejected = saved[1]["rejects"] if saved else {"count": 0, "length": 0}
-    added = (*ADDED, *(FLAGGED if args.flag is not None else ()), *(AHEAD if args.ahead else ()))
-    kept = saved[1]["output"] if saved else 0
-    job.sink = open_sink(_output(args), (*columns.keys, str(columns.target)), added=added, keep=kept)
-    job.rejects = Rejects(args.rejects, count=rejected["count"], keep=rejected["length"])
-    return job
+        if saved:
+            job.resume(*saved)
+        elif model is None:
+            tune_first(args, job, past, talk)
+        return self._with_outputs(job, place)
 
+    def by_key(self, store: Store | None) -> Job:
+        args = self.args
+        encoder, past, start = columns_by_key(args, self.source, self.talk)
+        by_key = {name: getattr(args, name) for name in ("by", "order", "late", "tune_by", "compact")}
+        settings = _settings(args, encoder.columns, past) | by_key
+        model, stream = saved_place(args, store) or (None, {})
+        place = stream if args.resume and "position" in stream else {}
+        if place:
+            same_settings(place["settings"], settings, any_source=args.resume == "next")
+        elif model is not None:
+            go_on(args, encoder, stream)
+        job = KeyedJob(
+            **self._common(encoder, place),
+            model=start if model is None else model,
+            settings=settings | {"made": made_with(settings, stream)},
+            by=args.by,
+            order=args.order,
+            late=args.late,
+            lags=past["lags"],
+            horizon=past["horizon"],
+            hire=fleet_of(args, store),
+            store=store,
+            key_type=type_of_keys(args, self.source, store),
+            resumable=is_resumable(args, output_format(args.out)),
+        )
+        if place and model is not None:
+            job.resume(model, place)
+        elif job.model is None:
+            _tune_keys(args, job, past, self.talk)
+        return self._with_outputs(job, place)
 
-def _keyed_job(
-    args: argparse.Namespace,
-    source: Source,
-    checkpoints: Checkpoints | None,
-    every: Every,
-    store: Store | None,
-    talk: Talk,
-) -> Job:
-    """Return the job of a run with a model per key."""
-    encoder, past, start = columns_by_key(args, source, talk)
-    columns = encoder.columns
-    by_key = {name: getattr(args, name) for name in ("by", "order", "late", "tune_by", "compact")}
-    settings = _settings(args, columns, past) | by_key
-    model, stream = saved_place(args, store) or (None, {})
-    place = stream if args.resume and "position" in stream else {}
-    if place:
-        same_settings(place["settings"], settings, any_source=args.resume == "next")
-        source = _at_place(args, source, place, talk)
-    elif model is not None:
-        go_on(args, encoder, stream)
-    job = KeyedJob(
-        source=source,
-        sink=NoSink(),
-        encoder=encoder,
-        level=args.level,
-        model=start if model is None else model,
-        checkpoints=checkpoints,
-        every=every,
-        settings=settings | {"made": made_with(settings, stream)},
-        codes=CodeWatch(talk),
-        watch=Progress(quiet=args.quiet),
-        by=args.by,
-        order=args.order,
-        late=args.late,
-        lags=past["lags"],
-        horizon=past["horizon"],
-        hire=fleet_of(args, store),
-        store=store,
-        key_type=type_of_keys(args, source, store),
-        resumable=is_resumable(args, output_format(args.out)),
-    )
-    if place and model is not None:
-        job.resume(model, place)
-    elif job.model is None:
-        _tune_keys(args, job, past, talk)
-    rejected = place["rejects"] if place else {"count": 0, "length": 0}
-    job.sink = open_sink(_output(args), (*columns.keys, str(columns.target)), keep=place.get("output", 0))
-    job.rejects = Rejects(args.rejects, count=rejected["count"], keep=rejected["length"])
-    return job
+    def _common(self, encoder: Encoder, place: dict[str, Any]) -> dict[str, Any]:
+        """Return what all jobs need; the source goes to its place, or refuses to, before the output is cut."""
+        args = self.args
+        return {
+            "source": _at_place(args, self.source, place, self.talk) if place else self.source,
+            "sink": NoSink(),
+            "encoder": encoder,
+            "level": args.level,
+            "checkpoints": self.checkpoints,
+            "every": self.every,
+            "codes": CodeWatch(self.talk),
+            "watch": Progress(quiet=args.quiet),
+        }
+
+    def _with_outputs(self, job: Job, place: dict[str, Any]) -> Job:
+        args, columns = self.args, job.encoder.columns
+        added = (*ADDED, *(FLAGGED if args.flag is not None else ()), *(AHEAD if args.ahead else ()))
+        names = (*columns.keys, str(columns.target))
+        job.sink = open_sink(_output(args), names, added=added, keep=place.get("output", 0))
+        rejected = place.get("rejects", {"count": 0, "length": 0})
+        job.rejects = Rejects(args.rejects, count=rejected["count"], keep=rejected["length"])
+        return job
 
 
 def _tune_keys(args: argparse.Namespace, job: KeyedJob, past: dict[str, int], talk: Talk) -> None:
@@ -321,33 +327,7 @@ def _tune_keys(args: argparse.Namespace, job: KeyedJob, past: dict[str, int], ta
 
 def _settings(args: argparse.Namespace, columns: Columns, past: dict[str, int]) -> dict[str, Any]:
     """Return the options on which the output depends, to be kept in checkpoints and shown in the report."""
-    plain = (
-        "source",
-        "out",
-        "model",
-        "kernel",
-        "noise",
-        "budget",
-        "forgetting",
-        "set",
-        "tune",
-        "robust",
-        "level",
-        "flag",
-        "ahead",
-        "start",
-        "new_series",
-        "format",
-        "delimiter",
-        "encoding",
-        "decimal",
-        "categories",
-        "category_limit",
-        "dates",
-        "date_format",
-        "missing",
-    )
-    settings = {name: getattr(args, name) for name in (*plain, "on_bad_row", "rejects")}
+    settings = {name: getattr(args, name) for name in SETTINGS}
     lists = {name: ",".join(value) for name, value in asdict(columns).items() if isinstance(value, tuple)}
     return settings | {"target": columns.target} | lists | past
 
