@@ -86,7 +86,7 @@ class Refitted:
             mean[part] = self.build().fit(X[:start], y[:start]).predict(X[part])
             past = slice(max(TUNED, start - 500), start)
             std[part] = np.std(y[past] - mean[past]) if start > TUNED else np.std(y[:TUNED])
-        said = ogp.Gaussian(mean[TUNED:], std[TUNED:])
+        said = ogp.predictions.Gaussian(mean[TUNED:], std[TUNED:])
         return figures(said, y[TUNED:], time.process_time() - began)
 
 
@@ -97,7 +97,7 @@ class Static:
         best, began = tuned(X, y), time.process_time()
         model = ogp.GPRegression(best.kernel, noise=best.noise).fit(X[:TUNED], y[:TUNED])
         mean, std = model.predict(X[TUNED:], return_std=True)
-        return figures(ogp.Gaussian(mean, std), y[TUNED:], time.process_time() - began)
+        return figures(ogp.predictions.Gaussian(mean, std), y[TUNED:], time.process_time() - began)
 
 
 class Rivers:
@@ -117,10 +117,10 @@ class Rivers:
         e2 = np.concatenate([[1.0], (y - mean) ** 2])
         sums = np.cumsum(e2)
         std = np.sqrt((sums[TUNED:-1] - sums[TUNED - 500 : -501]) / 500)
-        return figures(ogp.Gaussian(mean[TUNED:], std), y[TUNED:], time.process_time() - began)
+        return figures(ogp.predictions.Gaussian(mean[TUNED:], std), y[TUNED:], time.process_time() - began)
 
 
-def figures(said: ogp.Predictions, y: np.ndarray, seconds: float) -> Row:
+def figures(said: ogp.predictions.Predictions, y: np.ndarray, seconds: float) -> Row:
     low, high = said.interval()
     inside = float(np.mean((low <= y) & (y <= high)))
     error = float(np.mean((y - said.mean) ** 2) / np.var(y))

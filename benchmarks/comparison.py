@@ -15,7 +15,7 @@ import onlinegp as ogp
 from onlinegp.datasets import channel_switch
 from onlinegp.processes import cores, worker_pool
 
-MODELS = [ogp.KLMS, ogp.QKLMS, ogp.KNLMS, ogp.NORMA, ogp.KRLS, ogp.SWKRLS, ogp.KRLST, ogp.LinearRLS]
+MODELS = [ogp.KLMS, ogp.QKLMS, ogp.KNLMS, ogp.kafbox.NORMA, ogp.KRLS, ogp.kafbox.SWKRLS, ogp.KRLST, ogp.LinearRLS]
 
 
 def channel(seed: int):

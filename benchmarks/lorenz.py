@@ -46,28 +46,30 @@ def cases() -> dict[str, Case]:
     """Return one of each algorithm that the demo has a figure for."""
     return {
         "KRLST": Case(ogp.KRLST(K, noise=1e-6, budget=100), -56.82),
-        "FBKRLS": Case(ogp.FBKRLS(K, noise=1e-6, budget=100), -55.00, SENSITIVE),
+        "FBKRLS": Case(ogp.kafbox.FBKRLS(K, noise=1e-6, budget=100), -55.00, SENSITIVE),
         "LinearRLS": Case(ogp.LinearRLS(noise=1.0, prior=1e8, forgetting=0.99, intercept=False), -48.16),
-        "KAP": Case(ogp.KAP(K, step=0.95, coherence=0.995, epsilon=1e-6, window=8), -40.40, SENSITIVE),
+        "KAP": Case(ogp.kafbox.KAP(K, step=0.95, coherence=0.995, epsilon=1e-6, window=8), -40.40, SENSITIVE),
         "KRLS": Case(ogp.KRLS(K, threshold=1e-4), -40.17, SENSITIVE),
-        "SWKRLS": Case(ogp.SWKRLS(K, noise=1e-6, budget=100), -37.85, SENSITIVE),
+        "SWKRLS": Case(ogp.kafbox.SWKRLS(K, noise=1e-6, budget=100), -37.85, SENSITIVE),
         "Kalman": Case(ogp.Kalman(noise=1e-2, drift=0.1, intercept=False), -33.41),
         "NLMS": Case(ogp.NLMS(step=1.99, epsilon=1e-6, intercept=False), -24.58),
-        "EXKRLS": Case(ogp.EXKRLS(K, noise=0.99e-6, budget=500, transition=1.0, drift=1e-6, forgetting=0.99), -22.48),
-        "ProbLMS": Case(ogp.ProbLMS(noise=1e-6, drift=1e-2, prior=1e-2, intercept=False), -15.86),
-        "PHYPASS": Case(ogp.PHYPASS(K, step=0.6, selected=15, coherence=0.95, window=8), -15.05, SENSITIVE),
-        "RFFKLMS": Case(ogp.RFFKLMS(K, step=0.6, basis=1000), -10.9, SENSITIVE),
+        "EXKRLS": Case(
+            ogp.kafbox.EXKRLS(K, noise=0.99e-6, budget=500, transition=1.0, drift=1e-6, forgetting=0.99), -22.48
+        ),
+        "ProbLMS": Case(ogp.kafbox.ProbLMS(noise=1e-6, drift=1e-2, prior=1e-2, intercept=False), -15.86),
+        "PHYPASS": Case(ogp.kafbox.PHYPASS(K, step=0.6, selected=15, coherence=0.95, window=8), -15.05, SENSITIVE),
+        "RFFKLMS": Case(ogp.kafbox.RFFKLMS(K, step=0.6, basis=1000), -10.9, SENSITIVE),
         "QKLMS": Case(ogp.QKLMS(K, step=0.6, radius=2.0), -10.73),
-        "QKLMSFB": Case(ogp.QKLMSFB(K, step=0.6, radius=2.0, budget=300), -10.73),
+        "QKLMSFB": Case(ogp.kafbox.QKLMSFB(K, step=0.6, radius=2.0, budget=300), -10.73),
         "LMS": Case(ogp.LMS(step=1e-4, intercept=False), -5.98),
         "KLMS": Case(ogp.KLMS(K, step=0.1), -3.07),
         "Persistence": Case(ogp.Persistence(), -2.37),
-        "FBKLMS": Case(ogp.FBKLMS(RBF(35.0), step=0.4, coherence=0.9, budget=10), -1.56, CHANCE),
-        "KLMSCSL1": Case(ogp.KLMSCSL1(K, step=0.1, coherence=0.95, penalty=5e-4), -1.41),
+        "FBKLMS": Case(ogp.kafbox.FBKLMS(RBF(35.0), step=0.4, coherence=0.9, budget=10), -1.56, CHANCE),
+        "KLMSCSL1": Case(ogp.kafbox.KLMSCSL1(K, step=0.1, coherence=0.95, penalty=5e-4), -1.41),
         "KNLMS": Case(ogp.KNLMS(K, step=0.5, coherence=0.95, epsilon=1e-6), -1.32),
-        "MKNLMS": Case(ogp.MKNLMS((K, RBF(33.0)), step=0.5, coherence=0.9, epsilon=1e-6), -1.26),
-        "KLMSCSAL1": Case(ogp.KLMSCSAL1(K, step=0.1, coherence=0.95, penalty=5e-4), 3.31, CHANCE),
-        "NORMA": Case(ogp.NORMA(K, step=0.1, leak=1e-4, budget=500), 10.96),
+        "MKNLMS": Case(ogp.kafbox.MKNLMS((K, RBF(33.0)), step=0.5, coherence=0.9, epsilon=1e-6), -1.26),
+        "KLMSCSAL1": Case(ogp.kafbox.KLMSCSAL1(K, step=0.1, coherence=0.95, penalty=5e-4), 3.31, CHANCE),
+        "NORMA": Case(ogp.kafbox.NORMA(K, step=0.1, leak=1e-4, budget=500), 10.96),
     }
 
 
@@ -85,7 +87,7 @@ def rffklms_step(X: np.ndarray, y: np.ndarray, seeds: int = 10) -> float:
     """
 
     def square(step: float, seed: int) -> float:
-        trace = ogp.run(ogp.RFFKLMS(K, step=step, basis=1000, seed=seed), X[:SETTLED], y[:SETTLED])
+        trace = ogp.run(ogp.kafbox.RFFKLMS(K, step=step, basis=1000, seed=seed), X[:SETTLED], y[:SETTLED])
         return float(np.mean((y[:SETTLED] - trace.mean)[SETTLED // 2 :] ** 2))
 
     steps = np.arange(4, 21) / 20

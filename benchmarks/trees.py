@@ -57,8 +57,8 @@ def models() -> dict[str, tuple[Any, tuple[str, ...]]]:
         line: (ogp.LinearRLS(noise=0.1), ()),
         **{f"{wrapper.__name__}({bare})": (wrapper(krlst()), (bare,)) for wrapper in wrappers},
         f"Mixture({bare}, {line})": (ogp.Mixture([krlst(), ogp.LinearRLS(noise=0.1)]), (bare, line)),
-        "LKAPA": (ogp.LKAPA(RBF(2.0), step=0.1), ()),
-        "KLMSCSL1": (ogp.KLMSCSL1(RBF(2.0), step=0.2), ()),
+        "LKAPA": (ogp.kafbox.LKAPA(RBF(2.0), step=0.1), ()),
+        "KLMSCSL1": (ogp.kafbox.KLMSCSL1(RBF(2.0), step=0.2), ()),
         "RandomFeatureGP": (ogp.RandomFeatureGP(RBF(2.0), noise=0.01), ()),
     }
 

@@ -29,14 +29,14 @@ def models(kernel: Kernel, noise: float, radius: float, forgetting: float, engin
     e = {"engine": engine}
     return {
         "`KLMS`": ogp.KLMS(kernel, step=0.5, **e),
-        "`NORMA`, M = 500": ogp.NORMA(kernel, step=0.5, leak=1e-3, budget=500, **e),
+        "`NORMA`, M = 500": ogp.kafbox.NORMA(kernel, step=0.5, leak=1e-3, budget=500, **e),
         "`QKLMS`": ogp.QKLMS(kernel, step=0.5, radius=radius, **e),
         "`KNLMS`": ogp.KNLMS(kernel, step=0.5, coherence=0.8, **e),
         "`BetaKLMS`": ogp.BetaKLMS(kernel, noise=noise, **e),
         "`BetaKLMS`, quantized": ogp.BetaKLMS(kernel, noise=noise, dictionary=Quantized(radius), **e),
         "`KRLS`": ogp.KRLS(kernel, threshold=0.1, **e),
-        "`SWKRLS`, M = 100": ogp.SWKRLS(kernel, noise=noise, budget=100, **e),
-        "`FBKRLS`, M = 100": ogp.FBKRLS(kernel, noise=noise, budget=100, **e),
+        "`SWKRLS`, M = 100": ogp.kafbox.SWKRLS(kernel, noise=noise, budget=100, **e),
+        "`FBKRLS`, M = 100": ogp.kafbox.FBKRLS(kernel, noise=noise, budget=100, **e),
         "`KRLST`, M = 100": ogp.KRLST(kernel, noise=noise, budget=100, forgetting=forgetting, **e),
         "`KRLST`, M = 300": ogp.KRLST(kernel, noise=noise, budget=300, forgetting=forgetting, **e),
         "`OnlineGP`": ogp.OnlineGP(kernel, noise=noise, **e),

@@ -14,7 +14,7 @@ MODELS = {
     "KLMS": ogp.KLMS(RBF(0.7), step=0.4),
     "QKLMS": ogp.QKLMS(RBF(0.7), step=0.4, radius=0.4),
     "KNLMS": ogp.KNLMS(RBF(0.7), step=0.5, coherence=0.8, epsilon=1e-2),
-    "NORMA": ogp.NORMA(RBF(0.7), step=0.4, leak=0.01, budget=20),
+    "NORMA": ogp.kafbox.NORMA(RBF(0.7), step=0.4, leak=0.01, budget=20),
     "BetaKLMS-auto": ogp.BetaKLMS(RBF(0.7), beta="auto", noise=0.05),
     "BetaKLMS-0": ogp.BetaKLMS(RBF(0.7), beta=0.0, noise=0.05),
     "BetaKLMS-1": ogp.BetaKLMS(RBF(0.7), beta=1.0, noise=0.05),
@@ -34,21 +34,21 @@ MODELS = {
     "KRLST-keep": ogp.KRLST(RBF(0.7), noise=0.01, budget=25),
     "KRLST-injection": ogp.KRLST(RBF(0.7), noise=0.01, budget=25, forgetting=UncertaintyInjection(0.999)),
     "KRLST-power": ogp.KRLST(RBF(0.7), noise=0.01, budget=25, forgetting=0.999, power="learned"),
-    "EXKRLS": ogp.EXKRLS(RBF(0.7), noise=0.01, budget=25, transition=0.999, forgetting=0.995),
-    "SWKRLS": ogp.SWKRLS(RBF(0.7), noise=0.01, budget=25),
-    "FBKRLS": ogp.FBKRLS(RBF(0.7), noise=0.01, budget=25),
+    "EXKRLS": ogp.kafbox.EXKRLS(RBF(0.7), noise=0.01, budget=25, transition=0.999, forgetting=0.995),
+    "SWKRLS": ogp.kafbox.SWKRLS(RBF(0.7), noise=0.01, budget=25),
+    "FBKRLS": ogp.kafbox.FBKRLS(RBF(0.7), noise=0.01, budget=25),
 }
 
 STEPS = {
-    "FBKLMS": ogp.FBKLMS(RBF(0.7), coherence=0.8, budget=20),
-    "FBKLMS-python": ogp.FBKLMS(2.0 * Matern32([0.7, 0.9]), coherence=0.7, budget=20, engine="python"),
-    "QKLMSFB": ogp.QKLMSFB(RBF(0.7), step=0.4, radius=0.4, budget=20),
-    "KLMSCSL1": ogp.KLMSCSL1(RBF(0.7), step=0.2, coherence=0.6, penalty=1e-3),
-    "KLMSCSAL1": ogp.KLMSCSAL1(RBF(0.7), step=0.2, coherence=0.6, penalty=1e-4),
-    "MKNLMS": ogp.MKNLMS([RBF(0.5), Matern32(1.0)], coherence=0.8),
-    "MXKLMS": ogp.MXKLMS([RBF(0.5), RBF(1.0)], step=0.4),
-    "RFFKLMS": ogp.RFFKLMS(RBF(0.7), step=0.4, basis=30),
-    "RFFKLMS-python": ogp.RFFKLMS(2.0 * Matern32([0.7, 0.9]), step=0.2, basis=11, engine="python"),
+    "FBKLMS": ogp.kafbox.FBKLMS(RBF(0.7), coherence=0.8, budget=20),
+    "FBKLMS-python": ogp.kafbox.FBKLMS(2.0 * Matern32([0.7, 0.9]), coherence=0.7, budget=20, engine="python"),
+    "QKLMSFB": ogp.kafbox.QKLMSFB(RBF(0.7), step=0.4, radius=0.4, budget=20),
+    "KLMSCSL1": ogp.kafbox.KLMSCSL1(RBF(0.7), step=0.2, coherence=0.6, penalty=1e-3),
+    "KLMSCSAL1": ogp.kafbox.KLMSCSAL1(RBF(0.7), step=0.2, coherence=0.6, penalty=1e-4),
+    "MKNLMS": ogp.kafbox.MKNLMS([RBF(0.5), Matern32(1.0)], coherence=0.8),
+    "MXKLMS": ogp.kafbox.MXKLMS([RBF(0.5), RBF(1.0)], step=0.4),
+    "RFFKLMS": ogp.kafbox.RFFKLMS(RBF(0.7), step=0.4, basis=30),
+    "RFFKLMS-python": ogp.kafbox.RFFKLMS(2.0 * Matern32([0.7, 0.9]), step=0.2, basis=11, engine="python"),
 }
 
 LINEAR = {
@@ -57,8 +57,8 @@ LINEAR = {
     "LinearRLS-python": ogp.LinearRLS(noise=0.1, forgetting=0.98, engine="python"),
     "LMS": ogp.LMS(step=0.05),
     "NLMS": ogp.NLMS(step=0.5, epsilon=1e-3, intercept=False),
-    "ProbLMS": ogp.ProbLMS(noise=0.1, drift=1e-3, forgetting=0.99),
-    "ProbLMS-python": ogp.ProbLMS(noise=0.1, drift=0.0, prior=2.0, intercept=False, engine="python"),
+    "ProbLMS": ogp.kafbox.ProbLMS(noise=0.1, drift=1e-3, forgetting=0.99),
+    "ProbLMS-python": ogp.kafbox.ProbLMS(noise=0.1, drift=0.0, prior=2.0, intercept=False, engine="python"),
     "Kalman": ogp.Kalman(noise=0.1, drift=1e-3),
     "Kalman-python": ogp.Kalman(noise=0.1, drift=0.0, prior=2.0, intercept=False, engine="python"),
     "Persistence": ogp.Persistence(),
@@ -82,13 +82,13 @@ LOCAL = {
 }
 
 AFFINE = {
-    "KAP": ogp.KAP(RBF(0.7), window=4, coherence=0.8),
-    "KAP-python": ogp.KAP(2.0 * Matern32([0.7, 0.9]), window=3, coherence=0.8, engine="python"),
-    "LKAPA": ogp.LKAPA(RBF(0.7), step=0.1, window=4, budget=25),
-    "NLKAPA": ogp.NLKAPA(RBF(0.7), step=0.2, window=5, epsilon=1e-2, budget=None),
-    "KAPSM": ogp.KAPSM(RBF(0.7), radius=1.5, window=4, budget=25),
-    "PHYPASS": ogp.PHYPASS(RBF(0.7), window=4, selected=2, coherence=0.7),
-    "L2S": ogp.L2S((1.0, 0.4), coherence=0.8, selected=2, budget=30),
+    "KAP": ogp.kafbox.KAP(RBF(0.7), window=4, coherence=0.8),
+    "KAP-python": ogp.kafbox.KAP(2.0 * Matern32([0.7, 0.9]), window=3, coherence=0.8, engine="python"),
+    "LKAPA": ogp.kafbox.LKAPA(RBF(0.7), step=0.1, window=4, budget=25),
+    "NLKAPA": ogp.kafbox.NLKAPA(RBF(0.7), step=0.2, window=5, epsilon=1e-2, budget=None),
+    "KAPSM": ogp.kafbox.KAPSM(RBF(0.7), radius=1.5, window=4, budget=25),
+    "PHYPASS": ogp.kafbox.PHYPASS(RBF(0.7), window=4, selected=2, coherence=0.7),
+    "L2S": ogp.kafbox.L2S((1.0, 0.4), coherence=0.8, selected=2, budget=30),
 }
 
 WRAPPED = {

@@ -46,15 +46,15 @@ def test_a_step_that_is_too_long_is_noticed_while_learning(engine):
 
 
 UNSURE = {  # whose standard deviation is that of their errors, and grows along
-    "KAP": ogp.KAP(RBF(1.0), step=3.0),
-    "LKAPA": ogp.LKAPA(RBF(1.0), step=3.0, leak=1e-4),
-    "NLKAPA": ogp.NLKAPA(RBF(1.0), step=3.0, leak=1e-4),
-    "KAPSM": ogp.KAPSM(RBF(1.0), step=50.0, radius=None),
-    "PHYPASS": ogp.PHYPASS(RBF(1.0), step=3.0),
-    "L2S": ogp.L2S((1.0, 0.5), step=3.0),
-    "KLMSCSL1": ogp.KLMSCSL1(RBF(1.0), step=3.0),
-    "KLMSCSAL1": ogp.KLMSCSAL1(RBF(1.0), step=3.0),
-    "Scaled": ogp.Scaled(ogp.L2S((1.0, 0.5), step=3.0)),
+    "KAP": ogp.kafbox.KAP(RBF(1.0), step=3.0),
+    "LKAPA": ogp.kafbox.LKAPA(RBF(1.0), step=3.0, leak=1e-4),
+    "NLKAPA": ogp.kafbox.NLKAPA(RBF(1.0), step=3.0, leak=1e-4),
+    "KAPSM": ogp.kafbox.KAPSM(RBF(1.0), step=50.0, radius=None),
+    "PHYPASS": ogp.kafbox.PHYPASS(RBF(1.0), step=3.0),
+    "L2S": ogp.kafbox.L2S((1.0, 0.5), step=3.0),
+    "KLMSCSL1": ogp.kafbox.KLMSCSL1(RBF(1.0), step=3.0),
+    "KLMSCSAL1": ogp.kafbox.KLMSCSAL1(RBF(1.0), step=3.0),
+    "Scaled": ogp.Scaled(ogp.kafbox.L2S((1.0, 0.5), step=3.0)),
 }
 
 
@@ -101,7 +101,7 @@ def test_no_false_alarm_on_outliers_and_on_lines_that_go_far():
     ogp.run(ogp.KRLST(RBF(1.0), noise=1e-2), X, y)
 
 
-ALONE = {"KRLST": ogp.KRLST(RBF(1.0)), "LocalGP": ogp.LocalGP(RBF(1.0)), "QKLMSFB": ogp.QKLMSFB(RBF(1.0))}
+ALONE = {"KRLST": ogp.KRLST(RBF(1.0)), "LocalGP": ogp.LocalGP(RBF(1.0)), "QKLMSFB": ogp.kafbox.QKLMSFB(RBF(1.0))}
 
 
 @pytest.mark.parametrize("name", ALONE)

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -116,3 +117,34 @@ def test_spark_is_installed_only_for_its_own_tests(version, tmp_path):
     for target in ("test-spark", "check"):
         assert ("pytest tests/spark" in steps(target)) == (version == "21.0.1")
         assert ("were not run" in steps(target)) == (version != "21.0.1")
+
+
+def test_the_front_door_is_small():
+    assert len(ogp.__all__) <= 45
+    assert all(hasattr(ogp, name) for name in ogp.__all__)
+    assert set(dir(ogp)) >= set(ogp.__all__)
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [("KAP", "onlinegp.kafbox.KAP"), ("Gaussian", "onlinegp.predictions.Gaussian"), ("Trace", "onlinegp.trace.Trace")],
+)
+def test_an_error_says_where_the_other_names_are(name, place):
+    with pytest.raises(AttributeError, match=re.escape(place)):
+        getattr(ogp, name)
+    module, _, last = place.rpartition(".")
+    assert hasattr(import_module(module), last)
+
+
+def test_every_name_elsewhere_is_there():
+    for module, names in ogp.ELSEWHERE.items():
+        assert all(hasattr(import_module(f"onlinegp.{module}"), name) for name in names)
+
+
+def test_a_model_shows_what_is_public():
+    model = ogp.KRLST().fit(np.zeros((3, 1)), np.arange(3.0))
+    shown = [name for name in dir(model) if not name.startswith("__")]
+    assert {"fit", "learn_one", "predict", "run", "save", "size_", "alpha_", "noise", "budget"} <= set(shown)
+    assert not [name for name in shown if name.startswith("_")]
+    assert not {"start", "dump", "searched", "learner"} & set(shown)
+    assert len(shown) < 50

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import onlinegp
-from onlinegp import OnlineRegressor
+from onlinegp import OnlineRegressor, kafbox
 from onlinegp.models.families import FAMILIES, family
 
 MARK = "<!-- the catalogue -->"
@@ -29,7 +29,9 @@ MEMBERS = {
 
 def models() -> dict[str, type[OnlineRegressor]]:
     """Return the estimators that people import, by name."""
-    classes = {name: getattr(onlinegp, name) for name in onlinegp.__all__}
+    classes = {name: getattr(kafbox, name) for name in kafbox.__all__}
+    classes |= {name: getattr(onlinegp, name) for name in onlinegp.__all__}
+    classes = dict(sorted(classes.items(), key=lambda pair: pair[0].lower()))
     return {
         name: cls
         for name, cls in classes.items()
@@ -71,7 +73,8 @@ def facts(cls: type[OnlineRegressor]) -> list[str]:
 def page(name: str, cls: type[OnlineRegressor]) -> str:
     """Return the page of one estimator: its facts, then its docstring with parameters and an example."""
     members = f"\n   :members: {MEMBERS[name]}" if name in MEMBERS else ""
-    directive = f"```{{eval-rst}}\n.. currentmodule:: onlinegp\n\n.. autoclass:: {name}{members}\n```"
+    module = "onlinegp" if name in onlinegp.__all__ else "onlinegp.kafbox"
+    directive = f"```{{eval-rst}}\n.. currentmodule:: {module}\n\n.. autoclass:: {name}{members}\n```"
     methods = "Methods that all models have (`fit`, `partial_fit`, `learn_one`, `run`, `predict`, `save` and more) are"
     return "\n".join(
         [

@@ -26,7 +26,7 @@ def channel(seed):
 models = {
     "KLMS": ogp.KLMS,
     "KNLMS": ogp.KNLMS,
-    "SW-KRLS, 40": partial(ogp.SWKRLS, budget=40),
+    "SW-KRLS, 40": partial(ogp.kafbox.SWKRLS, budget=40),
     "KRLS-T, 40": partial(ogp.KRLST, budget=40, forgetting=0.995),
     "RLS": ogp.LinearRLS,
 }

@@ -8,40 +8,23 @@ covariance. Start with `Auto`, or with `KRLST` and `run`.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from onlinegp import kernels
+from onlinegp import kafbox, kernels
 from onlinegp.auto import Auto
 from onlinegp.batch.gp import GPRegression
 from onlinegp.batch.tuning import estimate_hyperparameters
 from onlinegp.columns import Columns
-from onlinegp.comparing import Blocks, Comparison, Permutations, compare
+from onlinegp.comparing import compare
 from onlinegp.evaluate import run
 from onlinegp.files.container import ModelFileError
 from onlinegp.fleet import Fleet
 from onlinegp.models import (
-    EXKRLS,
-    FBKLMS,
-    FBKRLS,
-    KAP,
-    KAPSM,
     KLMS,
-    KLMSCSAL1,
-    KLMSCSL1,
     KNLMS,
     KRLS,
     KRLST,
-    L2S,
-    LKAPA,
     LMS,
-    MKNLMS,
-    MXKLMS,
-    NLKAPA,
     NLMS,
-    NORMA,
-    PHYPASS,
     QKLMS,
-    QKLMSFB,
-    RFFKLMS,
-    SWKRLS,
     BetaKLMS,
     Kalman,
     LinearRLS,
@@ -49,18 +32,12 @@ from onlinegp.models import (
     OnlineGP,
     OnlineRegressor,
     Persistence,
-    ProbLMS,
     RandomFeatureGP,
     ResidualGP,
 )
 from onlinegp.models.breakdown import BreakdownError
 from onlinegp.models.combined import Calibrated, Conformal, Forecaster, HeavyTailed, Lagged, Mixture, Robust, Scaled
 from onlinegp.models.saving import from_bytes, load
-from onlinegp.parallel import fit_parallel
-from onlinegp.predictions import Components, Gaussian, MixtureOf, Predictions, StudentT
-from onlinegp.predictions.samples import Samples
-from onlinegp.recipes import dictionaries, forgetting, pruning
-from onlinegp.trace import Trace
 
 if TYPE_CHECKING:
     from onlinegp import datasets, metrics, plots
@@ -70,83 +47,61 @@ __version__ = "0.1.0"
 __all__ = [
     "Auto",
     "BetaKLMS",
-    "Blocks",
     "BreakdownError",
     "Calibrated",
     "Columns",
     "compare",
-    "Comparison",
-    "Components",
     "Conformal",
     "datasets",
-    "dictionaries",
     "estimate_hyperparameters",
-    "EXKRLS",
-    "FBKLMS",
-    "FBKRLS",
-    "fit_parallel",
     "Fleet",
     "Forecaster",
-    "forgetting",
     "from_bytes",
-    "Gaussian",
     "GPRegression",
     "HeavyTailed",
+    "kafbox",
     "Kalman",
-    "KAP",
-    "KAPSM",
     "kernels",
     "KLMS",
-    "KLMSCSAL1",
-    "KLMSCSL1",
     "KNLMS",
     "KRLS",
     "KRLST",
-    "L2S",
     "Lagged",
     "LinearRLS",
-    "LKAPA",
     "LMS",
     "load",
     "LocalGP",
     "metrics",
     "Mixture",
-    "MixtureOf",
-    "MKNLMS",
     "ModelFileError",
-    "MXKLMS",
-    "NLKAPA",
     "NLMS",
-    "NORMA",
     "OnlineGP",
     "OnlineRegressor",
-    "Permutations",
     "Persistence",
-    "PHYPASS",
     "plots",
-    "Predictions",
-    "ProbLMS",
-    "pruning",
     "QKLMS",
-    "QKLMSFB",
     "RandomFeatureGP",
     "ResidualGP",
-    "RFFKLMS",
     "Robust",
     "run",
-    "Samples",
     "Scaled",
-    "StudentT",
-    "SWKRLS",
-    "Trace",
 ]
+ELSEWHERE = {  # what is public, but not at the front door
+    "comparing": ("Blocks", "Comparison", "Permutations"),
+    "kafbox": tuple(kafbox.__all__),
+    "parallel": ("fit_parallel",),
+    "predictions": ("Components", "Gaussian", "MixtureOf", "Predictions", "Samples", "StudentT"),
+    "recipes": ("dictionaries", "forgetting", "pruning"),
+    "trace": ("Trace",),
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Import `datasets`, `metrics` and `plots` when they are first used."""
+    """Import `datasets`, `metrics` and `plots` when they are first used; say where other names are."""
     if name in ("datasets", "metrics", "plots"):
         return import_module(f"onlinegp.{name}")
-    raise AttributeError(f"module 'onlinegp' has no attribute {name!r}")
+    found = [f" Use onlinegp.{module}.{name}." for module, names in ELSEWHERE.items() if name in names]
+    raise AttributeError(f"module 'onlinegp' has no attribute {name!r}.{found[0] if found else ''}")
 
 
 def __dir__() -> list[str]:

@@ -38,7 +38,7 @@ def fit_parallel(
     --------
     >>> import numpy as np, onlinegp as ogp
     >>> X = np.random.default_rng(0).normal(size=(1000, 2))
-    >>> model = ogp.fit_parallel(ogp.LinearRLS(), X, X @ [1.0, -1.0], n_jobs=1, parts=4)
+    >>> model = ogp.parallel.fit_parallel(ogp.LinearRLS(), X, X @ [1.0, -1.0], n_jobs=1, parts=4)
     >>> model.coef_.round(2).tolist()
     [1.0, -1.0]
     """

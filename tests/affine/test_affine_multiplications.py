@@ -153,19 +153,19 @@ def l2s(learner, x, y):
 
 R, SHORT = RBF(1.0), {"window": 4, "step": 0.3}
 CASES = {
-    "KAP": (ogp.KAP(R, coherence=0.6, **SHORT), kap),
-    "LKAPA": (ogp.LKAPA(R, budget=None, **SHORT), recent),
-    "LKAPA-full": (ogp.LKAPA(R, budget=6, leak=0.0, **SHORT), recent),
-    "NLKAPA": (ogp.NLKAPA(R, leak=0.0, budget=None, **SHORT), recent),
-    "NLKAPA-full": (ogp.NLKAPA(R, leak=0.1, epsilon=0.1, budget=6, **SHORT), recent),
-    "KAPSM": (ogp.KAPSM(R, radius=None, budget=None, **SHORT), recent),
-    "KAPSM-absolute-ball": (ogp.KAPSM(R, loss="absolute", radius=0.05, budget=None, **SHORT), recent),
-    "KAPSM-ball-full": (ogp.KAPSM(R, radius=1e-3, budget=6, **SHORT), recent),
-    "KAPSM-full": (ogp.KAPSM(R, radius=None, budget=6, **SHORT), recent),
-    "PHYPASS": (ogp.PHYPASS(R, coherence=0.6, **SHORT), phypass),
-    "PHYPASS-several": (ogp.PHYPASS(R, selected=3, coherence=0.6, **SHORT), phypass),
-    "L2S": (ogp.L2S((1.0, 0.8), coherence=0.7), l2s),
-    "L2S-several": (ogp.L2S((1.0, 0.8, 0.6), selected=3, coherence=0.7), l2s),
+    "KAP": (ogp.kafbox.KAP(R, coherence=0.6, **SHORT), kap),
+    "LKAPA": (ogp.kafbox.LKAPA(R, budget=None, **SHORT), recent),
+    "LKAPA-full": (ogp.kafbox.LKAPA(R, budget=6, leak=0.0, **SHORT), recent),
+    "NLKAPA": (ogp.kafbox.NLKAPA(R, leak=0.0, budget=None, **SHORT), recent),
+    "NLKAPA-full": (ogp.kafbox.NLKAPA(R, leak=0.1, epsilon=0.1, budget=6, **SHORT), recent),
+    "KAPSM": (ogp.kafbox.KAPSM(R, radius=None, budget=None, **SHORT), recent),
+    "KAPSM-absolute-ball": (ogp.kafbox.KAPSM(R, loss="absolute", radius=0.05, budget=None, **SHORT), recent),
+    "KAPSM-ball-full": (ogp.kafbox.KAPSM(R, radius=1e-3, budget=6, **SHORT), recent),
+    "KAPSM-full": (ogp.kafbox.KAPSM(R, radius=None, budget=6, **SHORT), recent),
+    "PHYPASS": (ogp.kafbox.PHYPASS(R, coherence=0.6, **SHORT), phypass),
+    "PHYPASS-several": (ogp.kafbox.PHYPASS(R, selected=3, coherence=0.6, **SHORT), phypass),
+    "L2S": (ogp.kafbox.L2S((1.0, 0.8), coherence=0.7), l2s),
+    "L2S-several": (ogp.kafbox.L2S((1.0, 0.8, 0.6), selected=3, coherence=0.7), l2s),
 }
 LEARNED, NEXT = stream(60), [([0.05 * i, 0.1 - 0.04 * i], 0.7 - 0.3 * i) for i in range(6)]
 

@@ -53,7 +53,7 @@ def golden():
 def test_kafbox_until_rounding_has_grown(name, rows, golden):
     """To 1e-8 for the first rows; then the predictions differ, while centers and errors stay the same."""
     X, y, theirs = golden["x"], golden["y"], golden[f"prediction__{name}"]
-    trace = ogp.run(ogp.PHYPASS(RBF(1.0), **RUNS[name]), X, y)
+    trace = ogp.run(ogp.kafbox.PHYPASS(RBF(1.0), **RUNS[name]), X, y)
     np.testing.assert_allclose(trace.mean[:rows], theirs[:rows], rtol=0, atol=1e-8)
     np.testing.assert_array_equal(trace.size, golden[f"size__{name}"])
     error, kafbox = (10 * np.log10(np.mean((y - mean)[750:] ** 2)) for mean in (trace.mean, theirs))
@@ -70,9 +70,9 @@ def test_kafbox_over_all_rows_where_rounding_may_not_grow(name, engine, golden):
     174 rows with one selected center and 64 with seven; with those for SSE3 after 105 and 65.
     """
     rule, stream = RUNS[name], (golden["x"], golden["y"], golden[f"prediction__{name}"])
-    assert digits_given_back(ogp.PHYPASS(RBF(1.0), engine=engine, **rule), *stream) < 1e-9
+    assert digits_given_back(ogp.kafbox.PHYPASS(RBF(1.0), engine=engine, **rule), *stream) < 1e-9
     longer = rule | {"step": rule["step"] * (1.0 + 1e-6)}
-    assert digits_given_back(ogp.PHYPASS(RBF(1.0), engine=engine, **longer), *stream) > 1e-8
+    assert digits_given_back(ogp.kafbox.PHYPASS(RBF(1.0), engine=engine, **longer), *stream) > 1e-8
 
 
 @pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="long double is no longer than double")
@@ -93,7 +93,7 @@ def test_beyond_that_ours_is_as_near_to_the_exact_run_as_kafbox(name, rows, lost
     x = X.astype(np.longdouble)
     K = np.exp(-((x[:, None] - x) ** 2).sum(axis=2) / 2)
     exact = loops.phypass_of(K, y.astype(np.longdouble), **RUNS[name])[0]
-    ours = ogp.run(ogp.PHYPASS(RBF(1.0), engine=engine, **RUNS[name]), X, y).mean
+    ours = ogp.run(ogp.kafbox.PHYPASS(RBF(1.0), engine=engine, **RUNS[name]), X, y).mean
     off, kafbox = (np.abs(mean - exact).reshape(-1, BLOCK).max(axis=1) for mean in (ours, theirs))
     assert kafbox[: lost // BLOCK].max() > 1e-8
     assert (off <= 10.0 * kafbox + LAST_DIGIT).all()
@@ -107,7 +107,7 @@ def test_repeated_centers_change_nothing(engine):
     y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(40)
     rule = {"step": 0.5, "window": 6, "selected": 40}
     mean, centers, _ = loops.phypass(X, y, RBF(1.0), coherence=0.999, **rule)
-    trace = ogp.run(ogp.PHYPASS(RBF(1.0), coherence=1.0, engine=engine, **rule), X, y)
+    trace = ogp.run(ogp.kafbox.PHYPASS(RBF(1.0), coherence=1.0, engine=engine, **rule), X, y)
     assert (len(centers), trace.size[-1]) == (8, 40)
     np.testing.assert_allclose(trace.mean, mean, rtol=0, atol=1e-9)
 
@@ -119,6 +119,6 @@ def test_rows_that_contradict_each_other_do_not_carry_it_away(near, engine):
 
     After the first row the prediction is 0.5, and the second leads it to 0.5 + 0.5 L near: to 2.5e8 without a bound.
     """
-    trace = ogp.run(ogp.PHYPASS(RBF(1.0), window=2, engine=engine), np.zeros((3, 1)), np.array([1.0, near, 0.0]))
+    trace = ogp.run(ogp.kafbox.PHYPASS(RBF(1.0), window=2, engine=engine), np.zeros((3, 1)), np.array([1.0, near, 0.0]))
     L = min(0.5 / near**2, 1e4)
     np.testing.assert_allclose(trace.mean, [0.0, 0.5, 0.5 + 0.5 * L * near], rtol=1e-5)

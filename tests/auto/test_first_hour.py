@@ -147,7 +147,7 @@ def test_one_row_needs_no_quantile(monkeypatch):
     model = ogp.Conformal(ogp.HeavyTailed(ogp.KRLST())).fit(X[:200], y[:200])
     block, single = ogp.from_bytes(model.to_bytes()), model
     block.partial_fit(X[200:], y[200:])
-    monkeypatch.setattr(ogp.Components, "quantile", None)
+    monkeypatch.setattr(ogp.predictions.Components, "quantile", None)
     for x, value in zip(X[200:], y[200:], strict=True):
         single.learn_one(x, float(value))
     for name, value in single.dump()["learned"].items():

@@ -42,7 +42,7 @@ def test_what_is_suggested_goes_with_the_units_of_the_inputs(cls):
     one, other = (
         ogp.run(cls(**cls.suggested(RBF(0.7 * unit), 0.05, budget=40)), unit * X, y).mean for unit in (1.0, 10.0)
     )
-    if cls is ogp.L2S:  # whose Gaussians have unit volume: `epsilon` and the shrinkage are in units of x
+    if cls is ogp.kafbox.L2S:  # whose Gaussians have unit volume: `epsilon` and the shrinkage are in units of x
         assert np.corrcoef(one, other)[0, 1] > 0.5
     else:
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)

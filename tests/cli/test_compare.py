@@ -46,7 +46,7 @@ class Waiting(RowLearner):
                 time.sleep(self.seconds)
     def predict(self, X):
         import numpy as np
-        return ogp.Gaussian(np.zeros((len(X), self.outputs)), np.ones((len(X), self.outputs)))
+        return ogp.predictions.Gaussian(np.zeros((len(X), self.outputs)), np.ones((len(X), self.outputs)))
     def dump(self):
         return {"seen": self.seen}
     def load(self, contents):

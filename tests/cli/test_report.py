@@ -45,7 +45,7 @@ def data_of(path: Path) -> dict:
 
 
 def predicted(y, mean, std=1.0, **more) -> Rows:
-    from onlinegp import Gaussian
+    from onlinegp.predictions import Gaussian
 
     mean = np.asarray(mean, dtype=np.float64)
     return Rows.of(

@@ -31,7 +31,7 @@ class ConstantLearner(RowLearner):
 
     def predict(self, X):
         shape = (len(X), self.outputs)
-        return ogp.Gaussian(np.full(shape, self.value), np.ones(shape))
+        return ogp.predictions.Gaussian(np.full(shape, self.value), np.ones(shape))
 
     def run(self, X, Y):
         self.learn(X, Y)
@@ -137,7 +137,7 @@ def test_nothing_is_tuned_on_what_is_scored():
 
 def test_permutations_share_rows_and_leave_out_those_to_tune_on():
     y = np.arange(50.0)
-    source = ogp.Permutations(y[:, None], y, tune=12)
+    source = ogp.comparing.Permutations(y[:, None], y, tune=12)
     tuned = source.tuning([0, 1])[1]
     runs = [y for _, y in source.runs([0, 1])]
     assert sorted(np.concatenate([tuned, runs[0]])) == y.tolist()
@@ -147,7 +147,7 @@ def test_permutations_share_rows_and_leave_out_those_to_tune_on():
 
 def test_blocks_follow_each_other_in_order():
     y = np.arange(50.0)
-    source = ogp.Blocks(y[:, None], y, tune=12)
+    source = ogp.comparing.Blocks(y[:, None], y, tune=12)
     assert source.tuning([0, 1, 2])[1].tolist() == y[:12].tolist()
     assert [run[1].tolist() for run in source.runs([7, 8, 9])] == [y[i : i + 12].tolist() for i in (12, 24, 36)]
 
@@ -195,9 +195,9 @@ def test_little_effort_reaches_what_a_class_declares():
 
 def test_short_runs_are_said_to_be_short():
     y = np.sin(np.arange(400.0))
-    found = ogp.compare([ogp.LinearRLS()], ogp.Blocks(y[:, None], y), runs=20, jobs=1)
+    found = ogp.compare([ogp.LinearRLS()], ogp.comparing.Blocks(y[:, None], y), runs=20, jobs=1)
     assert "16 rows. They are short" in " ".join(repr(found).split())
-    assert "short" not in repr(ogp.compare([ogp.LinearRLS()], ogp.Blocks(y[:, None], y), runs=2, jobs=1))
+    assert "short" not in repr(ogp.compare([ogp.LinearRLS()], ogp.comparing.Blocks(y[:, None], y), runs=2, jobs=1))
 
 
 # What is told
@@ -347,8 +347,8 @@ def test_by_density():
         ({"by": "luck"}, ValueError, "by must be one of"),
         ({"level": 1.0}, ValueError, "level must be greater than 0 and less than 1"),
         ({"steady": 1000}, ValueError, "must fit into a run of 300 rows"),
-        ({"stream": ogp.Blocks(*noise(0), tune=299)}, ValueError, "runs must leave some rows for each"),
-        ({"stream": ogp.Permutations(*noise(0), tune=300)}, ValueError, "tune must leave rows to score"),
+        ({"stream": ogp.comparing.Blocks(*noise(0), tune=299)}, ValueError, "runs must leave some rows for each"),
+        ({"stream": ogp.comparing.Permutations(*noise(0), tune=300)}, ValueError, "tune must leave rows to score"),
         ({"jobs": 0}, ValueError, "jobs must be at least 1"),
         ({"jobs": "2"}, TypeError, "jobs must be a whole number, got '2'"),
         ({"since": 1.5}, TypeError, "since must be a whole number, got 1.5"),
@@ -369,7 +369,9 @@ def test_what_cannot_be_compared_is_refused(change, error, said):
 
 
 @pytest.mark.parametrize(
-    "one", [ogp.compare, ogp.Comparison, ogp.Permutations, ogp.Blocks], ids=lambda one: one.__name__
+    "one",
+    [ogp.compare, ogp.comparing.Comparison, ogp.comparing.Permutations, ogp.comparing.Blocks],
+    ids=lambda one: one.__name__,
 )
 def test_examples_do_what_they_say(one):
     runner = doctest.DocTestRunner()
@@ -389,8 +391,8 @@ def test_random_features_are_drawn_for_each_run():
         X = np.random.default_rng(0).uniform(-3, 3, (200, 1))
         return X, np.sin(2 * X[:, 0]) + 1e-9 * np.random.default_rng(seed).standard_normal(200)
 
-    few = partial(ogp.RFFKLMS, kernel=RBF(1.0), basis=20)
-    models = {"drawn": few, "given": partial(few, seed=0), "as it is": ogp.RFFKLMS(RBF(1.0), basis=20)}
+    few = partial(ogp.kafbox.RFFKLMS, kernel=RBF(1.0), basis=20)
+    models = {"drawn": few, "given": partial(few, seed=0), "as it is": ogp.kafbox.RFFKLMS(RBF(1.0), basis=20)}
     found = ogp.compare(models, nearly_the_same, runs=5, effort=1000, jobs=1)
     spread = {entry.name: np.ptp([run.steady_error for run in entry.runs]) for entry in found.entries}
     assert spread["drawn"] > 1e-4

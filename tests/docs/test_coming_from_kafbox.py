@@ -54,7 +54,8 @@ def test_every_algorithm_and_parameter_is_on_the_map(run):
 @pytest.mark.parametrize("algorithm", MAP)
 def test_every_name_on_the_map_exists(algorithm):
     model, parameters = MAP[algorithm]
-    cls = getattr(ogp, model.strip("`"))
+    cls = getattr(ogp.kafbox, model.strip("`"))
+    assert getattr(ogp.kafbox, algorithm) is cls
     assert set(re.findall(r"`(\w+)`", parameters)) <= set(cls.parameter_names())
     if "none, it has no effect" in parameters or algorithm in DEFECTS:
         assert "Differs from KAFBOX" in " ".join(inspect.getdoc(cls).split())
@@ -67,7 +68,7 @@ DEFECTS = {"mxklms", "kapsm", "rffklms", "qklms_fb", "klms_csal1", "klms_csl1", 
 def test_what_kafbox_ignores_is_refused():
     """A name that no parameter has, such as `tcoeff` of its NORMA, which nothing there reads."""
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'tcoeff'. The parameters are kernel, step, leak"):
-        ogp.NORMA(tcoeff=0.5)
+        ogp.kafbox.NORMA(tcoeff=0.5)
 
 
 def test_squared_distances_are_those_of_the_differences():

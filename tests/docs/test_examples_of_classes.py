@@ -8,16 +8,18 @@ import inspect
 import pytest
 
 import onlinegp
+from onlinegp import kafbox
 from onlinegp.models.estimator import Estimator
 
-CLASSES = {name: one for name in onlinegp.__all__ if inspect.isclass(one := getattr(onlinegp, name))}
+NAMES = {name: getattr(module, name) for module in (kafbox, onlinegp) for name in module.__all__}
+CLASSES = {name: one for name, one in NAMES.items() if inspect.isclass(one)}
 MODELS = [name for name, one in CLASSES.items() if issubclass(one, Estimator) and one is not onlinegp.OnlineRegressor]
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_examples_run(name):
     finder, runner = doctest.DocTestFinder(recurse=False), doctest.DocTestRunner()
-    for test in finder.find(getattr(onlinegp, name), name):
+    for test in finder.find(CLASSES[name], name):
         assert runner.run(test).failed == 0
     assert runner.tries > 0
 
@@ -25,7 +27,7 @@ def test_examples_run(name):
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "GPRegression"])
 def test_the_catalogue_has_every_fact(name):
     """Cost, memory, equation and the meaning of the variance stand in the class; the documentation lists them."""
-    model = getattr(onlinegp, name)
+    model = CLASSES[name]
     for fact in ("cost", "memory", "equation", "variance"):
         assert getattr(model, fact)
         assert fact in vars(model)  # its own, not that of a base class

@@ -77,7 +77,7 @@ def test_a_tracker_stays_healthy(engine, kind, noise, forgetting):
 
 @engines
 @pytest.mark.parametrize("kind", STREAMS)
-@pytest.mark.parametrize("model", [ogp.SWKRLS, ogp.FBKRLS])
+@pytest.mark.parametrize("model", [ogp.kafbox.SWKRLS, ogp.kafbox.FBKRLS])
 def test_a_set_of_data_stays_healthy(engine, kind, model):
     X, Y = STREAMS[kind](1500 if engine == "python" else 10_000)
     recipe = model(RBF(1.0), noise=1e-8, budget=30).recipe()

@@ -27,7 +27,7 @@ def models(engine: str) -> list:
         ogp.KRLST(RBF(3.0), budget=25, jitter=1e-9, engine=engine),  # nearly singular: refined, with K kept
         ogp.KLMS(RBF(0.7), step=0.4, engine=engine),
         ogp.BetaKLMS(Matern32([0.7, 1.0]), noise=0.05, engine=engine),
-        ogp.SWKRLS(RBF(0.7), budget=9, engine=engine),
+        ogp.kafbox.SWKRLS(RBF(0.7), budget=9, engine=engine),
     ]
 
 
@@ -312,7 +312,9 @@ def test_learners_with_matrices_of_any_size_are_saved():
             self.seen = len(self.rows)
 
         def predict(self, X):
-            return ogp.Gaussian(np.full((len(X), self.outputs), float(self.seen)), np.ones((len(X), self.outputs)))
+            return ogp.predictions.Gaussian(
+                np.full((len(X), self.outputs), float(self.seen)), np.ones((len(X), self.outputs))
+            )
 
         def dump(self):
             return {"rows": self.rows, "products": self.rows @ self.rows.T, "last": np.array(self.seen), "word": "w"}

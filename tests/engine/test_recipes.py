@@ -120,7 +120,9 @@ def test_ties_in_pruning_are_broken_alike_on_many_streams(belief, pruning):
 
 
 @pytest.mark.parametrize("seed", range(30))
-@pytest.mark.parametrize("model", [ogp.FBKLMS(coherence=1.0, budget=4), ogp.QKLMSFB(radius=0.1, budget=4)])
+@pytest.mark.parametrize(
+    "model", [ogp.kafbox.FBKLMS(coherence=1.0, budget=4), ogp.kafbox.QKLMSFB(radius=0.1, budget=4)]
+)
 def test_ties_in_pruning_outside_the_recipes(model, seed):
     X, Y = tied_stream(np.random.default_rng(seed), 60, 2)
     traces = [ogp.run(type(model)(**model.get_params(deep=False) | {"engine": name}), X, Y[:, 0]) for name in ENGINES]
@@ -136,7 +138,7 @@ def test_of_equal_scores_the_oldest_is_removed():
 
 
 @pytest.mark.parametrize("budget", [*range(1, 18), 23, 31, 39, 40, 41, 55])
-@pytest.mark.parametrize("model", [ogp.KRLST, ogp.FBKRLS, ogp.SWKRLS])
+@pytest.mark.parametrize("model", [ogp.KRLST, ogp.kafbox.FBKRLS, ogp.kafbox.SWKRLS])
 def test_triangles_of_every_size(model, budget):
     """Removals in triangles that fill their blocks of rows and columns, or end within one."""
     recipe = model(RBF(1.0), noise=0.01, budget=budget).recipe()

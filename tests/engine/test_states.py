@@ -57,9 +57,9 @@ def test_blocks_equal_one_by_one_bit_for_bit(data, lengths):
 
 LARGE = {
     "KRLST": partial(ogp.KRLST, RBF(0.5), noise=0.01, forgetting=0.99),
-    "EXKRLS": partial(ogp.EXKRLS, RBF(0.5), noise=0.01),
-    "FBKRLS": partial(ogp.FBKRLS, RBF(0.5), noise=0.01),
-    "SWKRLS": partial(ogp.SWKRLS, RBF(0.5), noise=0.01),
+    "EXKRLS": partial(ogp.kafbox.EXKRLS, RBF(0.5), noise=0.01),
+    "FBKRLS": partial(ogp.kafbox.FBKRLS, RBF(0.5), noise=0.01),
+    "SWKRLS": partial(ogp.kafbox.SWKRLS, RBF(0.5), noise=0.01),
 }
 
 

@@ -148,14 +148,14 @@ def test_parts_in_parallel_equal_one_pass(model, without_joblib, monkeypatch):
     if without_joblib:
         monkeypatch.setitem(sys.modules, "joblib", None)
     X, y = stream(3000)
-    whole, parts = model.unfitted().fit(X, y), ogp.fit_parallel(model, X, y, n_jobs=2, parts=8)
+    whole, parts = model.unfitted().fit(X, y), ogp.parallel.fit_parallel(model, X, y, n_jobs=2, parts=8)
     assert parts.n_samples_seen_ == 3000
     np.testing.assert_allclose(parts.predict(X, True), whole.predict(X, True), rtol=1e-9, atol=1e-9)
 
 
 def test_models_that_have_no_sum_are_refused():
     with pytest.raises(TypeError, match="can be merged"):
-        ogp.fit_parallel(ogp.KRLST(), *stream(20))
+        ogp.parallel.fit_parallel(ogp.KRLST(), *stream(20))
 
 
 @pytest.mark.slow
@@ -164,7 +164,7 @@ def test_a_million_rows_over_eight_parts_equal_one_pass():
     X = rng.uniform(-2, 2, (1_000_000, 3))
     y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(len(X))
     model = ogp.RandomFeatureGP(RBF(1.0), noise=0.01, pairs=30)
-    whole, parts = model.unfitted().fit(X, y), ogp.fit_parallel(model, X, y, n_jobs=2, parts=8)
+    whole, parts = model.unfitted().fit(X, y), ogp.parallel.fit_parallel(model, X, y, n_jobs=2, parts=8)
     assert parts.n_samples_seen_ == len(X)
     np.testing.assert_allclose(parts.predict(X[:1000], True), whole.predict(X[:1000], True), rtol=1e-9, atol=1e-9)
 

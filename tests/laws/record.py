@@ -48,7 +48,7 @@ TREES = {
     "Calibrated-Lagged-Mixture": ogp.Calibrated(ogp.Lagged(ogp.Mixture([ogp.Scaled(KRLST), ogp.NLMS()]), lags=2)),
     "Lagged-Conformal": ogp.Lagged(ogp.Conformal(LINE, level=0.9), lags=3),
     "HeavyTailed-RandomFeatureGP": ogp.HeavyTailed(ogp.RandomFeatureGP(Matern32(0.7), noise=0.05, pairs=15)),
-    "Robust-LKAPA": ogp.Robust(ogp.LKAPA(RBF(0.7), step=0.1, window=4, budget=25)),
+    "Robust-LKAPA": ogp.Robust(ogp.kafbox.LKAPA(RBF(0.7), step=0.1, window=4, budget=25)),
 }
 RECORDED = {
     **{name: MODELS[name] for name in ("KLMS", "QKLMS", "KNLMS", "NORMA", "BetaKLMS-auto", "BetaKLMS-surprise")},

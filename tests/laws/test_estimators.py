@@ -167,8 +167,8 @@ def test_parameters_go_in_and_out(name):
         (ogp.QKLMS(radius=-1.0), "radius must be zero or more"),
         (ogp.KNLMS(coherence=1.5), "coherence must be greater than 0 and at most 1"),
         (ogp.KNLMS(epsilon=0.0), "epsilon must be positive"),
-        (ogp.NORMA(leak=3.0, step=0.5), "leak must be less than 1 / step"),
-        (ogp.NORMA(budget=0), "budget must be at least 1, got 0"),
+        (ogp.kafbox.NORMA(leak=3.0, step=0.5), "leak must be less than 1 / step"),
+        (ogp.kafbox.NORMA(budget=0), "budget must be at least 1, got 0"),
         (ogp.BetaKLMS(beta="most"), "beta must be one of 'auto'"),
         (ogp.BetaKLMS(beta=np.nan), "beta must be finite"),
         (ogp.OnlineGP(noise=0.0), "noise must be positive"),
@@ -177,8 +177,8 @@ def test_parameters_go_in_and_out(name):
         (ogp.KRLST(forgetting=1.5), "forgetting must be greater than 0 and at most 1"),
         (ogp.KRLST(budget=2.5), "budget must be a whole number"),
         (ogp.KRLST(power="wild"), "power must be one of"),
-        (ogp.SWKRLS(noise=-1.0), "noise must be positive"),
-        (ogp.FBKRLS(engine="steam"), "engine must be one of"),
+        (ogp.kafbox.SWKRLS(noise=-1.0), "noise must be positive"),
+        (ogp.kafbox.FBKRLS(engine="steam"), "engine must be one of"),
     ],
 )
 def test_bad_parameters_are_named(model, message):

@@ -91,7 +91,7 @@ def test_run_predicts_then_learns(name):
         assert std == pytest.approx(trace.std[i], rel=1e-12)
         assert model.size_ == trace.size[i]
     np.testing.assert_allclose(trace.log_density, density, rtol=1e-9, atol=1e-12)
-    if isinstance(trace.predictions, ogp.Gaussian):
+    if isinstance(trace.predictions, ogp.predictions.Gaussian):
         expected = -0.5 * np.log(2 * np.pi * trace.std**2) - 0.5 * ((y - trace.mean) / trace.std) ** 2
         np.testing.assert_allclose(trace.log_density, expected, rtol=1e-12)
     again = ogp.run(fresh(name), X, y)

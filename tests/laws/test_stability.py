@@ -44,7 +44,7 @@ def test_hundred_thousand_steps(forgetting):
 
 def test_uncertainty_injection_stays_finite_where_nothing_comes():
     """A center that no data confirm would have its variance grow like lambda^-t."""
-    model = ogp.KRLST(RBF(0.5), noise=1e-2, budget=20, forgetting=ogp.forgetting.UncertaintyInjection(0.9))
+    model = ogp.KRLST(RBF(0.5), noise=1e-2, budget=20, forgetting=ogp.recipes.forgetting.UncertaintyInjection(0.9))
     rng = np.random.default_rng(0)
     X = np.vstack([rng.uniform(-1, 1, (20, 1)), np.full((5000, 1), 5.0)])
     trace = ogp.run(model, X, np.sin(X[:, 0]))
@@ -61,7 +61,7 @@ def test_uncertainty_injection_keeps_its_digits_where_little_comes(engine, facto
     t = 0.01 * np.arange(3000)
     X = np.column_stack([np.sin(t), np.cos(1.618 * t)])
     y = np.sin(2.0 * X[:, 0]) + X[:, 1] + 3e-3 * np.random.default_rng(0).standard_normal(3000)
-    forgetting = ogp.forgetting.UncertaintyInjection(factor)
+    forgetting = ogp.recipes.forgetting.UncertaintyInjection(factor)
     trace = ogp.run(ogp.KRLST(RBF(1.0), noise=1e-5, budget=30, forgetting=forgetting, engine=engine), X, y)
     assert np.sqrt(((y - trace.mean)[1000:] ** 2).mean()) < 1e-2
     assert np.mean(np.abs(y - trace.mean)[1000:] < 1.96 * trace.std[1000:]) > 0.9

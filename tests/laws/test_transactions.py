@@ -201,7 +201,7 @@ class Halves(RowLearner):
 
     def predict(self, X):
         mean = np.full((len(X), 1), self.total / max(1, self.rows))
-        return ogp.Gaussian(mean, np.ones_like(mean))
+        return ogp.predictions.Gaussian(mean, np.ones_like(mean))
 
     def dump(self):
         return {"rows": self.rows, "total": self.total}

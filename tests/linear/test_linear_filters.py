@@ -13,7 +13,7 @@ engines = pytest.mark.parametrize("engine", ["native", "python"])
 FILTERS = {
     "LMS": ogp.LMS(step=0.04),
     "NLMS": ogp.NLMS(step=0.7, epsilon=1e-3),
-    "ProbLMS": ogp.ProbLMS(noise=0.09, drift=1e-3, prior=2.0, forgetting=0.99),
+    "ProbLMS": ogp.kafbox.ProbLMS(noise=0.09, drift=1e-3, prior=2.0, forgetting=0.99),
     "Kalman": ogp.Kalman(noise=0.09, drift=1e-2, prior=2.0),
     "Kalman-still": ogp.Kalman(noise=0.09, drift=0.0, prior=2.0),
 }
@@ -86,7 +86,7 @@ def test_prob_lms_takes_the_mean_variance_of_the_exact_step():
     """From N(w, v I), the exact posterior of one step has the mean that it keeps, and its mean variance."""
     X, Y = rows()
     keep, drift, noise, m = 0.95, 1e-2, 0.09, 4
-    learner = ogp.ProbLMS(noise=noise, drift=drift, prior=2.0, forgetting=keep).start(3, 1)
+    learner = ogp.kafbox.ProbLMS(noise=noise, drift=drift, prior=2.0, forgetting=keep).start(3, 1)
     for x, y, row in zip(with_ones(X), Y[:, 0], X, strict=True):
         before = learner.dump()
         w, P = keep * before["w"][:, 0], (keep**2 * before["v"][0] + drift) * np.eye(m)
@@ -151,8 +151,8 @@ def test_many_steps():
     for model, far in (
         (ogp.LMS(step=1e-3), 0.02),
         (ogp.NLMS(step=1e-3), 0.02),
-        (ogp.ProbLMS(noise=0.01, drift=0.0), 0.01),
-        (ogp.ProbLMS(noise=0.01, drift=1e-8), 0.02),
+        (ogp.kafbox.ProbLMS(noise=0.01, drift=0.0), 0.01),
+        (ogp.kafbox.ProbLMS(noise=0.01, drift=1e-8), 0.02),
         (ogp.Kalman(noise=0.01, drift=1e-8), 0.02),
     ):
         np.testing.assert_allclose(model.fit(X, y).coef_, [1.0, -2.0, 0.5], atol=far)
@@ -193,9 +193,9 @@ def test_persistence_predicts_the_value_before():
         (ogp.LMS(step=0.0), "step must be positive"),
         (ogp.NLMS(step=-1.0), "step must be positive"),
         (ogp.NLMS(epsilon=0.0), "epsilon must be positive"),
-        (ogp.ProbLMS(noise=0.0), "noise must be positive"),
-        (ogp.ProbLMS(drift=-1.0), "drift must be zero or more"),
-        (ogp.ProbLMS(forgetting=1.1), "forgetting must be greater than 0 and at most 1"),
+        (ogp.kafbox.ProbLMS(noise=0.0), "noise must be positive"),
+        (ogp.kafbox.ProbLMS(drift=-1.0), "drift must be zero or more"),
+        (ogp.kafbox.ProbLMS(forgetting=1.1), "forgetting must be greater than 0 and at most 1"),
         (ogp.Kalman(prior=0.0), "prior must be positive"),
         (ogp.Kalman(drift=np.inf), "drift must be zero or more, and finite"),
         (ogp.Kalman(intercept="yes"), "intercept must be True or False"),
@@ -212,7 +212,7 @@ def test_bad_parameters_are_named(model, message):
     [
         (ogp.Kalman(), "U", lambda U: np.tril(U) + 0.1, "upper triangle"),
         (ogp.Kalman(), "U", lambda U: -U, "upper triangle"),
-        (ogp.ProbLMS(), "v", lambda v: -v, "v must be at least 0, got -"),
+        (ogp.kafbox.ProbLMS(), "v", lambda v: -v, "v must be at least 0, got -"),
         (ogp.LMS(), "w", lambda w: w[:-1], "w must be float64 of shape"),
         (ogp.Persistence(), "changes.last", lambda y: y + np.nan, "not finite"),
         (ogp.Persistence(), "changes.resolution", lambda finest: -finest, "resolution must be at least 0, got -"),

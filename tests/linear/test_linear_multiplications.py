@@ -57,8 +57,8 @@ def kalman(learner, x, y):
 @pytest.mark.parametrize(
     ("model", "loop"),
     [
-        (ogp.ProbLMS(noise=0.1, drift=1e-3), prob_lms),
-        (ogp.ProbLMS(noise=0.1, drift=1e-3, forgetting=0.99, intercept=False), prob_lms),
+        (ogp.kafbox.ProbLMS(noise=0.1, drift=1e-3), prob_lms),
+        (ogp.kafbox.ProbLMS(noise=0.1, drift=1e-3, forgetting=0.99, intercept=False), prob_lms),
         (ogp.Kalman(noise=0.1, drift=1e-3), kalman),
         (ogp.Kalman(noise=0.1, drift=0.0, intercept=False), kalman),
     ],

@@ -19,13 +19,13 @@ pytestmark = pytest.mark.skipif(not available(), reason="not built")
 FIXED = {
     "LMS": ogp.LMS(step=0.04),
     "NLMS": ogp.NLMS(step=0.7, intercept=False),
-    "ProbLMS": ogp.ProbLMS(noise=0.09, drift=1e-3, forgetting=0.99),
+    "ProbLMS": ogp.kafbox.ProbLMS(noise=0.09, drift=1e-3, forgetting=0.99),
     "Kalman": ogp.Kalman(noise=0.09, drift=1e-2),
     "Kalman-still": ogp.Kalman(noise=0.09, drift=0.0),
     "LinearRLS": ogp.LinearRLS(noise=0.09),
     "LinearRLS-forgets": ogp.LinearRLS(noise=0.09, forgetting=0.98, intercept=False),
     "Persistence": ogp.Persistence(),
-    "RFFKLMS": ogp.RFFKLMS(RBF(1.0), step=0.4, basis=101),
+    "RFFKLMS": ogp.kafbox.RFFKLMS(RBF(1.0), step=0.4, basis=101),
 }
 every = pytest.mark.parametrize("name", FIXED)
 

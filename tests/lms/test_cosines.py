@@ -18,7 +18,7 @@ ENGINES = ("native", "python")
 
 
 def learners(kernel, outputs, basis):
-    return [ogp.RFFKLMS(kernel, step=0.4, basis=basis, engine=engine).start(2, outputs) for engine in ENGINES]
+    return [ogp.kafbox.RFFKLMS(kernel, step=0.4, basis=basis, engine=engine).start(2, outputs) for engine in ENGINES]
 
 
 @pytest.mark.parametrize("basis", [1, 8, 30, 101])  # less than a vector, whole ones, and a rest
@@ -54,7 +54,7 @@ def test_blocks_and_single_rows_have_the_same_bits():
 
 def test_a_file_that_only_says_that_it_has_many_features_takes_no_memory():
     X, y = stream(20)
-    header, arrays = unpack(ogp.RFFKLMS(basis=1000).fit(X, y).to_bytes())
+    header, arrays = unpack(ogp.kafbox.RFFKLMS(basis=1000).fit(X, y).to_bytes())
     header["learned"].update(features=9_999)
     data = pack(header, arrays)
     tracemalloc.start()
@@ -69,7 +69,7 @@ def test_an_angle_that_no_number_can_hold_is_reported(engine):
     X, y = stream(20)
     X[10] = 1e149
     with pytest.raises(ogp.BreakdownError, match="row 10"):
-        ogp.run(ogp.RFFKLMS(RBF(1e-200), basis=20, engine=engine), X, y)
+        ogp.run(ogp.kafbox.RFFKLMS(RBF(1e-200), basis=20, engine=engine), X, y)
 
 
 def test_sin_pi():

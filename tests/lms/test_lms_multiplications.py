@@ -98,14 +98,14 @@ def mixed(learner, x, y):
 
 R = RBF(1.0)
 CASES = {
-    "FBKLMS": (ogp.FBKLMS(R, coherence=0.8, budget=100), normalized, NEAR),
-    "FBKLMS-full": (ogp.FBKLMS(R, coherence=0.8, budget=8), normalized, FAR),
-    "MKNLMS": (ogp.MKNLMS([R, R, R], coherence=0.8), normalized, NEAR),
-    "QKLMSFB": (ogp.QKLMSFB(R, radius=0.4, budget=100), quantized_on_a_budget, NEAR),
-    "QKLMSFB-full": (ogp.QKLMSFB(R, radius=0.4, budget=8), quantized_on_a_budget, FAR),
-    "KLMSCSL1": (ogp.KLMSCSL1(R, step=0.2, coherence=0.5, penalty=1e-4), penalized, NEAR),
-    "KLMSCSAL1": (ogp.KLMSCSAL1(R, step=0.2, coherence=0.5, penalty=1e-5), penalized, NEAR),
-    "MXKLMS": (ogp.MXKLMS([R, R]), mixed, NEAR),
+    "FBKLMS": (ogp.kafbox.FBKLMS(R, coherence=0.8, budget=100), normalized, NEAR),
+    "FBKLMS-full": (ogp.kafbox.FBKLMS(R, coherence=0.8, budget=8), normalized, FAR),
+    "MKNLMS": (ogp.kafbox.MKNLMS([R, R, R], coherence=0.8), normalized, NEAR),
+    "QKLMSFB": (ogp.kafbox.QKLMSFB(R, radius=0.4, budget=100), quantized_on_a_budget, NEAR),
+    "QKLMSFB-full": (ogp.kafbox.QKLMSFB(R, radius=0.4, budget=8), quantized_on_a_budget, FAR),
+    "KLMSCSL1": (ogp.kafbox.KLMSCSL1(R, step=0.2, coherence=0.5, penalty=1e-4), penalized, NEAR),
+    "KLMSCSAL1": (ogp.kafbox.KLMSCSAL1(R, step=0.2, coherence=0.5, penalty=1e-5), penalized, NEAR),
+    "MXKLMS": (ogp.kafbox.MXKLMS([R, R]), mixed, NEAR),
 }
 
 

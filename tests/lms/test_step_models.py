@@ -80,7 +80,7 @@ def test_coherence_is_that_of_the_definition():
 def test_far_from_all_centers_a_new_one_gets_a_weight_of_its_own_error():
     """k is 0 there: KAFBOX divides by |k|^2, which gives a weight without bound, or none."""
     X, y = stream(50)
-    model = ogp.FBKLMS(RBF(0.7), step=0.5, budget=100, epsilon=1e-9).fit(X, y)
+    model = ogp.kafbox.FBKLMS(RBF(0.7), step=0.5, budget=100, epsilon=1e-9).fit(X, y)
     before = model.alpha_
     model.learn_one([1e6, -1e6], 1.0)
     np.testing.assert_allclose(model.alpha_[-1], 0.5, rtol=1e-8)
@@ -89,14 +89,14 @@ def test_far_from_all_centers_a_new_one_gets_a_weight_of_its_own_error():
 
 def test_without_need_for_its_budget_fbklms_is_knlms():
     X, y = stream(200)
-    one, other = (ogp.run(cls(RBF(0.7), coherence=0.8), X, y) for cls in (ogp.FBKLMS, ogp.KNLMS))
+    one, other = (ogp.run(cls(RBF(0.7), coherence=0.8), X, y) for cls in (ogp.kafbox.FBKLMS, ogp.KNLMS))
     np.testing.assert_array_equal(one.size, other.size)
     np.testing.assert_allclose(one.mean, other.mean, rtol=0, atol=1e-12)
     np.testing.assert_allclose(one.std, other.std, rtol=1e-12)
 
 
 def test_the_smallest_weight_leaves():
-    model = ogp.FBKLMS(RBF(0.5), budget=3)
+    model = ogp.kafbox.FBKLMS(RBF(0.5), budget=3)
     for x, y in ((0.0, 1.0), (5.0, 0.1), (10.0, 1.0)):
         model.learn_one([x], y)
     assert model.centers_[:, 0].tolist() == [0.0, 5.0, 10.0]
@@ -112,7 +112,7 @@ def test_the_smallest_weight_leaves():
 def test_the_significance_is_that_of_the_definition():
     """density = K influence, whatever was quantized, admitted and removed."""
     X, y = stream(400)
-    model = ogp.QKLMSFB(RBF(0.7), radius=0.3, budget=15, forgetting=0.9).fit(X, y)
+    model = ogp.kafbox.QKLMSFB(RBF(0.7), radius=0.3, budget=15, forgetting=0.9).fit(X, y)
     f = model._readable.f
     K = RBF(0.7)(f.centers)
     np.testing.assert_allclose(f.numbers("density"), K @ f.numbers("influence"), rtol=1e-9)
@@ -122,7 +122,7 @@ def test_the_significance_is_that_of_the_definition():
 
 def test_the_influence_counts_the_samples_of_each_center():
     X, y = stream(200)
-    model = ogp.QKLMSFB(RBF(0.7), radius=0.5, budget=1000, forgetting=1.0).fit(X, y)
+    model = ogp.kafbox.QKLMSFB(RBF(0.7), radius=0.5, budget=1000, forgetting=1.0).fit(X, y)
     influence = model._readable.f.numbers("influence")
     assert influence.sum() == 200
     assert model.size_ < 100
@@ -130,7 +130,7 @@ def test_the_influence_counts_the_samples_of_each_center():
 
 def test_without_need_for_its_budget_qklmsfb_is_qklms():
     X, y = stream(200)
-    fixed, growing = (cls(RBF(0.7), radius=0.4) for cls in (ogp.QKLMSFB, ogp.QKLMS))
+    fixed, growing = (cls(RBF(0.7), radius=0.4) for cls in (ogp.kafbox.QKLMSFB, ogp.QKLMS))
     one, other = ogp.run(fixed.set_params(budget=1000), X, y), ogp.run(growing, X, y)
     np.testing.assert_array_equal(one.size, other.size)
     np.testing.assert_allclose(one.mean, other.mean, rtol=0, atol=1e-12)
@@ -139,7 +139,7 @@ def test_without_need_for_its_budget_qklmsfb_is_qklms():
 
 def test_a_weight_of_zero_does_no_harm():
     """KAFBOX divides by it."""
-    model = ogp.QKLMSFB(RBF(0.7), radius=0.5, budget=3)
+    model = ogp.kafbox.QKLMSFB(RBF(0.7), radius=0.5, budget=3)
     model.learn_one([0.0], 0.0)  # error 0, weight 0
     model.learn_one([0.1], 1.0)
     for x in (3.0, 6.0, 9.0, 12.0):
@@ -149,7 +149,7 @@ def test_a_weight_of_zero_does_no_harm():
 
 
 def test_the_least_significant_center_leaves():
-    model = ogp.QKLMSFB(RBF(0.5), radius=0.1, budget=3, forgetting=1.0)
+    model = ogp.kafbox.QKLMSFB(RBF(0.5), radius=0.1, budget=3, forgetting=1.0)
     for x, y in ((0.0, 1.0), (3.0, 0.1), (6.0, 1.0), (9.0, 1.0)):
         model.learn_one([x], y)
     assert model.centers_[:, 0].tolist() == [0.0, 6.0, 9.0]
@@ -159,7 +159,7 @@ def test_the_least_significant_center_leaves():
 
 
 def test_the_penalty_is_taken_off_and_zeros_leave():
-    model = ogp.KLMSCSL1(RBF(0.5), step=0.5, coherence=0.5, penalty=0.01)
+    model = ogp.kafbox.KLMSCSL1(RBF(0.5), step=0.5, coherence=0.5, penalty=0.01)
     model.learn_one([0.0], 1.0)
     np.testing.assert_allclose(model.alpha_, [0.5 - 0.01])
     model.learn_one([9.0], -1.0)
@@ -170,7 +170,7 @@ def test_the_penalty_is_taken_off_and_zeros_leave():
 
 
 def test_the_adaptive_penalty_is_divided_by_the_size_of_the_weight():
-    model = ogp.KLMSCSAL1(RBF(0.5), step=0.5, coherence=0.5, penalty=0.01, epsilon=1e-3)
+    model = ogp.kafbox.KLMSCSAL1(RBF(0.5), step=0.5, coherence=0.5, penalty=0.01, epsilon=1e-3)
     model.learn_one([0.0], -0.5)  # the first weight is y / k(x, x)
     first = -0.5 + 0.01 / (0.5 + 1e-3)
     np.testing.assert_allclose(model.alpha_, [first], rtol=1e-13)
@@ -180,12 +180,12 @@ def test_the_adaptive_penalty_is_divided_by_the_size_of_the_weight():
 
 def test_a_weight_of_minus_epsilon_has_a_finite_penalty():
     """Where KAFBOX's, 1 / |alpha + epsilon|, is infinite."""
-    learner = ogp.KLMSCSAL1(RBF(0.5), penalty=1e-9, epsilon=1e-6, engine="python").start(1, 1)
+    learner = ogp.kafbox.KLMSCSAL1(RBF(0.5), penalty=1e-9, epsilon=1e-6, engine="python").start(1, 1)
     learner.f.append(np.zeros(1), -1e-6, kcc=1.0)
     np.testing.assert_allclose(learner.thresholds(), [[1e-9 / 2e-6]])
 
 
-@pytest.mark.parametrize("cls", [ogp.KLMSCSL1, ogp.KLMSCSAL1])
+@pytest.mark.parametrize("cls", [ogp.kafbox.KLMSCSL1, ogp.kafbox.KLMSCSAL1])
 def test_an_empty_dictionary_fills_again(cls):
     """KAFBOX's stays empty for ever."""
     model = cls(RBF(0.5), step=0.5, penalty=0.3)
@@ -205,8 +205,8 @@ def test_an_empty_dictionary_fills_again(cls):
 def test_with_one_kernel_they_are_knlms_and_klms(kernel):
     X, y = stream(300)
     for one, other in (
-        (ogp.MKNLMS([kernel], coherence=0.8), ogp.KNLMS(kernel, coherence=0.8)),
-        (ogp.MXKLMS([kernel], step=0.4), ogp.KLMS(kernel, step=0.4)),
+        (ogp.kafbox.MKNLMS([kernel], coherence=0.8), ogp.KNLMS(kernel, coherence=0.8)),
+        (ogp.kafbox.MXKLMS([kernel], step=0.4), ogp.KLMS(kernel, step=0.4)),
     ):
         mine, theirs = ogp.run(one, X, y), ogp.run(other, X, y)
         np.testing.assert_array_equal(mine.size, theirs.size)
@@ -217,7 +217,7 @@ def test_with_one_kernel_they_are_knlms_and_klms(kernel):
 def test_mknlms_is_normalized_lms_on_all_kernel_rows_as_one():
     X, y = stream(200)
     kernels, step, epsilon = (RBF(0.5), 2.0 * Matern32(1.0)), 0.5, 1e-2
-    trace = ogp.run(ogp.MKNLMS(kernels, step=step, coherence=0.8, epsilon=epsilon), X, y)
+    trace = ogp.run(ogp.kafbox.MKNLMS(kernels, step=step, coherence=0.8, epsilon=epsilon), X, y)
     C, w, means = np.empty((0, 2)), np.zeros((2, 0)), []
     for x, target in zip(X, y, strict=True):
         K = np.array([kernel(C, x[None])[:, 0] for kernel in kernels])
@@ -247,13 +247,13 @@ def test_the_gradient_of_the_shares_is_that_of_finite_differences():
 
 def test_the_kernel_that_fits_gets_the_share():
     X = np.random.default_rng(0).uniform(-3, 3, (600, 1))
-    model = ogp.MXKLMS([RBF(0.01), RBF(1.0), RBF(100.0)], mixing_step=0.5).fit(X, np.sin(2 * X[:, 0]))
+    model = ogp.kafbox.MXKLMS([RBF(0.01), RBF(1.0), RBF(100.0)], mixing_step=0.5).fit(X, np.sin(2 * X[:, 0]))
     assert model.shares_.argmax() == 1
     assert model.shares_.sum() == pytest.approx(1.0)
 
 
 def test_shares_stay_finite_whatever_the_errors():
-    model = ogp.MXKLMS([RBF(0.5), RBF(2.0)], mixing_step=1e6)
+    model = ogp.kafbox.MXKLMS([RBF(0.5), RBF(2.0)], mixing_step=1e6)
     X, y = stream(100)
     model.fit(X, 1e6 * y)
     assert np.isfinite(model.shares_).all()
@@ -263,20 +263,20 @@ def test_shares_stay_finite_whatever_the_errors():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (ogp.MKNLMS(RBF(1.0)), "kernels must be a list of kernels"),
-        (ogp.MXKLMS([]), "kernels must have at least one"),
-        (ogp.MKNLMS(["rbf"]), "kernel must be a kernel"),
-        (ogp.MXKLMS(mixing_step=-1.0), "mixing_step must be zero or more"),
-        (ogp.FBKLMS(coherence=0.0), "coherence must be greater than 0"),
-        (ogp.FBKLMS(epsilon=0.0), "epsilon must be positive"),
-        (ogp.QKLMSFB(forgetting=0.0), "forgetting must be greater than 0"),
-        (ogp.QKLMSFB(budget=0), "budget must be at least 1"),
-        (ogp.KLMSCSL1(penalty=-1.0), "penalty must be zero or more"),
-        (ogp.KLMSCSAL1(epsilon=-1.0), "epsilon must be positive"),
-        (ogp.RFFKLMS(Linear()), "kernel must be one of RBF"),
-        (ogp.RFFKLMS(basis=0), "basis must be at least 1"),
-        (ogp.RFFKLMS(basis=10**9), "basis must be at most 1000000"),
-        (ogp.RFFKLMS(seed=-1), "seed must be a whole number"),
+        (ogp.kafbox.MKNLMS(RBF(1.0)), "kernels must be a list of kernels"),
+        (ogp.kafbox.MXKLMS([]), "kernels must have at least one"),
+        (ogp.kafbox.MKNLMS(["rbf"]), "kernel must be a kernel"),
+        (ogp.kafbox.MXKLMS(mixing_step=-1.0), "mixing_step must be zero or more"),
+        (ogp.kafbox.FBKLMS(coherence=0.0), "coherence must be greater than 0"),
+        (ogp.kafbox.FBKLMS(epsilon=0.0), "epsilon must be positive"),
+        (ogp.kafbox.QKLMSFB(forgetting=0.0), "forgetting must be greater than 0"),
+        (ogp.kafbox.QKLMSFB(budget=0), "budget must be at least 1"),
+        (ogp.kafbox.KLMSCSL1(penalty=-1.0), "penalty must be zero or more"),
+        (ogp.kafbox.KLMSCSAL1(epsilon=-1.0), "epsilon must be positive"),
+        (ogp.kafbox.RFFKLMS(Linear()), "kernel must be one of RBF"),
+        (ogp.kafbox.RFFKLMS(basis=0), "basis must be at least 1"),
+        (ogp.kafbox.RFFKLMS(basis=10**9), "basis must be at most 1000000"),
+        (ogp.kafbox.RFFKLMS(seed=-1), "seed must be a whole number"),
     ],
 )
 def test_bad_parameters_are_named(model, message):
@@ -285,7 +285,7 @@ def test_bad_parameters_are_named(model, message):
 
 
 def test_stored_centers_of_several_kernels_must_be_the_same():
-    learner = ogp.MKNLMS([RBF(0.5), RBF(1.0)]).start(2, 1)
+    learner = ogp.kafbox.MKNLMS([RBF(0.5), RBF(1.0)]).start(2, 1)
     learner.learn(*(a.reshape(5, -1) for a in stream(5)))
     contents = learner.dump()
     contents["f1.centers"] = contents["f1.centers"] + 1.0
@@ -318,14 +318,14 @@ def test_what_one_engine_stored_the_other_continues(name):
 def test_products_of_features_are_the_values_of_the_kernel(kernel):
     """Where KAFBOX's are half of them."""
     X = np.random.default_rng(0).normal(size=(12, 2))
-    learner = ogp.RFFKLMS(kernel, basis=40_000, engine="python").start(2, 1)
+    learner = ogp.kafbox.RFFKLMS(kernel, basis=40_000, engine="python").start(2, 1)
     Z = np.array([learner.z(x) for x in X])
     np.testing.assert_allclose(Z @ Z.T, kernel(X), atol=0.03 * float(kernel.diag(X)[0]))
 
 
 def test_rffklms_is_klms_with_the_kernel_of_its_features():
     X, y = stream(100)
-    model = ogp.RFFKLMS(RBF(0.7), step=0.4, basis=50, seed=3)
+    model = ogp.kafbox.RFFKLMS(RBF(0.7), step=0.4, basis=50, seed=3)
     trace = ogp.run(model, X, y)
     Z = np.array([readable(model.start(2, 1)).z(x) for x in X])
     K, alpha = Z @ Z.T, np.zeros(100)
@@ -339,7 +339,7 @@ def test_the_seed_decides_and_no_other_generator_does():
     X, y = stream(30)
     np.random.seed(0)  # noqa: NPY002
     state = np.random.get_state()[1].copy()  # noqa: NPY002
-    one, other, third = (ogp.RFFKLMS(basis=20, seed=seed).fit(X, y).predict(X) for seed in (1, 1, 2))
+    one, other, third = (ogp.kafbox.RFFKLMS(basis=20, seed=seed).fit(X, y).predict(X) for seed in (1, 1, 2))
     np.testing.assert_array_equal(one, other)
     assert not np.allclose(one, third)
     np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
@@ -347,7 +347,7 @@ def test_the_seed_decides_and_no_other_generator_does():
 
 @native
 @pytest.mark.parametrize("outputs", [1, 2])
-@pytest.mark.parametrize("cls", [ogp.KLMSCSL1, ogp.KLMSCSAL1])
+@pytest.mark.parametrize("cls", [ogp.kafbox.KLMSCSL1, ogp.kafbox.KLMSCSAL1])
 def test_the_scale_of_errors_is_compiled_and_that_of_the_readable_learner(cls, outputs):
     X, y = stream(150)
     Y = np.column_stack([y, 3.0 - 2.0 * y])[:, :outputs]
@@ -368,7 +368,7 @@ def test_the_scale_of_errors_is_compiled_and_that_of_the_readable_learner(cls, o
 @pytest.mark.parametrize("around", [lambda model: model, ogp.Calibrated])
 def test_a_model_that_diverges_one_sample_at_a_time_is_noticed(around):
     """Its standard deviation follows its errors: it is never sure, and only its size tells."""
-    model = around(ogp.KLMSCSL1(RBF(1.0), step=3.5))
+    model = around(ogp.kafbox.KLMSCSL1(RBF(1.0), step=3.5))
 
     def learn(rows):
         for i in range(rows):

@@ -111,7 +111,7 @@ import onlinegp as ogp
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(3000, 1500)), rng.normal(size=3000)
 def model():
-    big = {"local": ogp.LocalGP(neighbors=4), "residual": ogp.ResidualGP(neighbors=4), "steps": ogp.MXKLMS()}
+    big = {"local": ogp.LocalGP(neighbors=4), "residual": ogp.ResidualGP(neighbors=4), "steps": ogp.kafbox.MXKLMS()}
     return ogp.Mixture([ogp.Calibrated(ogp.KRLST(budget=5)), big[sys.argv[1]]])
 one = model().fit(X[:100], y[:100])
 taken = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()

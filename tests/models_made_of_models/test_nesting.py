@@ -17,7 +17,7 @@ from onlinegp.kernels import RBF
 
 every = pytest.mark.parametrize("name", WRAPPED)
 OUTER = [ogp.Scaled, ogp.Lagged, ogp.Forecaster, ogp.Robust, ogp.Calibrated, ogp.HeavyTailed, ogp.Conformal]
-FAMILIES = [ogp.KLMS(), ogp.KNLMS(), ogp.BetaKLMS(), ogp.KRLST(), ogp.SWKRLS(), ogp.KRLS()]
+FAMILIES = [ogp.KLMS(), ogp.KNLMS(), ogp.BetaKLMS(), ogp.KRLST(), ogp.kafbox.SWKRLS(), ogp.KRLS()]
 
 
 def nested():

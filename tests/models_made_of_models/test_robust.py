@@ -47,7 +47,7 @@ def test_outliers_do_little():
 
 
 @dataclass(frozen=True, eq=False)
-class Shifted(ogp.Gaussian):
+class Shifted(ogp.predictions.Gaussian):
     """A kind of prediction of its own: it knows more than its mean and standard deviation."""
 
 

@@ -110,7 +110,7 @@ def test_fifteen_hundred_rows_of_lorenz(noise, allowed):
 
 @engines
 @pytest.mark.parametrize("noise", [1e-2, 1e-8])
-@pytest.mark.parametrize("model", [ogp.SWKRLS, ogp.FBKRLS])
+@pytest.mark.parametrize("model", [ogp.kafbox.SWKRLS, ogp.kafbox.FBKRLS])
 def test_a_set_of_data_is_the_batch_posterior_on_it(chaos, engine, noise, model):
     X, y, _ = chaos
     filter = model(RBF(32.0), noise=noise, budget=50, engine=engine).fit(X[:300], y[:300])
@@ -123,7 +123,7 @@ def test_a_set_of_data_is_the_batch_posterior_on_it(chaos, engine, noise, model)
 
 @engines
 @pytest.mark.parametrize("noise", [1e-2, 1e-6, 1e-10])
-@pytest.mark.parametrize("model", [ogp.OnlineGP, ogp.SWKRLS, ogp.FBKRLS, ogp.KRLST])
+@pytest.mark.parametrize("model", [ogp.OnlineGP, ogp.kafbox.SWKRLS, ogp.kafbox.FBKRLS, ogp.KRLST])
 def test_a_posterior_covariance_has_no_negative_variance(chaos, engine, noise, model):
     X, y, _ = chaos
     size = {} if model is ogp.OnlineGP else {"budget": 50}
@@ -185,7 +185,7 @@ def streams(draw):
 def test_windows_agree_with_long_double(engine, stream, budget):
     """Within what rounding K by some m units in its last place costs: that much, times k(x, x) over the noise."""
     kernel, noise, X, y = stream
-    model = ogp.SWKRLS(kernel, noise=noise, budget=budget, engine=engine).start(X.shape[1], 1)
+    model = ogp.kafbox.SWKRLS(kernel, noise=noise, budget=budget, engine=engine).start(X.shape[1], 1)
     model.learn(X, y[:, None])
     said = model.predict(X).output(0)
     mean, std = said.mean, said.std
@@ -231,7 +231,7 @@ def retold(kernel, noise, jitter, X, y, kept, keep=1.0, inject=1.0) -> tuple[np.
 def test_trackers_agree_with_long_double(engine, how, stream, budget):
     """With the same centers; the bound of the windows, times sqrt(1000): pivots may be a thousandth of the noise."""
     kernel, noise, X, y = stream
-    forgetting = ogp.forgetting.UncertaintyInjection(0.9) if "inject" in how else how.get("keep", 1.0)
+    forgetting = ogp.recipes.forgetting.UncertaintyInjection(0.9) if "inject" in how else how.get("keep", 1.0)
     model = ogp.KRLST(kernel, noise=noise, budget=budget, forgetting=forgetting, engine=engine).start(X.shape[1], 1)
     said, kept = [], []
     for x, value in zip(X, y, strict=True):
@@ -253,8 +253,8 @@ def test_trackers_agree_with_long_double(engine, how, stream, budget):
     [
         lambda **all: ogp.KRLST(**all),
         lambda **all: ogp.KRLST(forgetting=0.9, **all),
-        lambda **all: ogp.KRLST(forgetting=ogp.forgetting.UncertaintyInjection(0.9), **all),
-        lambda **all: ogp.FBKRLS(**all),
+        lambda **all: ogp.KRLST(forgetting=ogp.recipes.forgetting.UncertaintyInjection(0.9), **all),
+        lambda **all: ogp.kafbox.FBKRLS(**all),
     ],
     ids=["keep", "back to prior", "injection", "data"],
 )

@@ -107,7 +107,7 @@ def test_the_tracked_posterior_follows_the_seeds_recursions(data):
 
 def test_a_window_is_batch_regression_on_the_last_samples(data):
     X, y = data
-    model = ogp.SWKRLS(RBF(1.2), noise=NOISE, budget=40).fit(X, y)
+    model = ogp.kafbox.SWKRLS(RBF(1.2), noise=NOISE, budget=40).fit(X, y)
     window = ogp.GPRegression(RBF(1.2), noise=NOISE).fit(X[-40:], y[-40:])
     new = np.random.default_rng(2).uniform(-3, 3, (50, 3))
     np.testing.assert_allclose(model.predict(new, True), window.predict(new, True), rtol=0, atol=1e-8)
@@ -115,7 +115,7 @@ def test_a_window_is_batch_regression_on_the_last_samples(data):
 
 def test_a_fixed_budget_is_batch_regression_on_what_was_kept(data):
     X, y = data
-    model = ogp.FBKRLS(RBF(1.2), noise=NOISE, budget=40).fit(X, y)
+    model = ogp.kafbox.FBKRLS(RBF(1.2), noise=NOISE, budget=40).fit(X, y)
     kept = model._state.born[:40]
     batch = ogp.GPRegression(RBF(1.2), noise=NOISE).fit(X[kept], y[kept])
     new = np.random.default_rng(2).uniform(-3, 3, (50, 3))
@@ -163,7 +163,7 @@ def test_uncertainty_injection_literally(data):
     """Sigma <- Sigma / lambda, mu stays; then the paper's step."""
     X, y = data[0][:40], data[1][:40]
     kernel, jitter, factor = RBF(0.5), 1e-12, 0.99
-    rule = ogp.forgetting.UncertaintyInjection(factor)
+    rule = ogp.recipes.forgetting.UncertaintyInjection(factor)
     model = ogp.KRLST(kernel, noise=NOISE, budget=100, forgetting=rule, jitter=jitter).fit(X, y)
     mu, Sigma = np.zeros(0), np.zeros((0, 0))
     for t, (x, target) in enumerate(zip(X, y, strict=True)):

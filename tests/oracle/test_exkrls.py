@@ -102,7 +102,7 @@ def test_the_estimator_is_the_batch_answer_but_for_samples_that_add_nothing(engi
     if engine == "native" and not ogp.engine.available():
         pytest.skip("the compiled engine was not built")
     X, y = stream(80)
-    trace = ogp.run(ogp.EXKRLS(RBF(0.7), noise=0.05, budget=100, engine=engine, **PAPER), X, y)
+    trace = ogp.run(ogp.kafbox.EXKRLS(RBF(0.7), noise=0.05, budget=100, engine=engine, **PAPER), X, y)
     mean, variance = batch(X, y, 0.05, **PAPER, kernel=RBF(0.7))
     np.testing.assert_allclose(trace.mean, mean, rtol=0, atol=2e-3)
     np.testing.assert_allclose(trace.std**2, variance, rtol=2e-3)
@@ -135,13 +135,13 @@ def test_kafbox_up_to_its_budget_and_as_it_stays_from_there_on():
 
 def lorenz_error(series, **parameters):
     X, y = embed(series, 6)
-    trace = ogp.run(ogp.EXKRLS(RBF(32.0), noise=1e-6, transition=1.0, **parameters), X, y)
+    trace = ogp.run(ogp.kafbox.EXKRLS(RBF(32.0), noise=1e-6, transition=1.0, **parameters), X, y)
     return y - trace.mean
 
 
 def test_default_values_do_not_lose_a_function_that_stays():
     X, y = embed(mackey_glass(4008), 8)
-    trace = ogp.run(ogp.EXKRLS(), (X - y.mean()) / y.std(), (y - y.mean()) / y.std())
+    trace = ogp.run(ogp.kafbox.EXKRLS(), (X - y.mean()) / y.std(), (y - y.mean()) / y.std())
     first, last = (np.mean((trace.y - trace.mean)[rows] ** 2) for rows in (slice(500, 1500), slice(-1000, None)))
     assert last < min(first, 10.0**-2.0)
 
@@ -173,7 +173,7 @@ def run_and_check(n, parameters):
     rng = np.random.default_rng(0)
     X = np.cumsum(0.1 * rng.standard_normal((n, 2)), axis=0) % 6.0
     y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(n)
-    model = ogp.EXKRLS(RBF(1.0), budget=20, **parameters)
+    model = ogp.kafbox.EXKRLS(RBF(1.0), budget=20, **parameters)
     trace = ogp.run(model, X, y)
     assert np.isfinite(trace.mean).all()
     assert np.isfinite(trace.std).all()
@@ -203,11 +203,11 @@ def test_a_million_steps():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (ogp.EXKRLS(transition=1.1), "transition must be greater than 0 and at most 1"),
-        (ogp.EXKRLS(transition=1e-200, drift=0.0), "transition must be at least 1e-100"),
-        (ogp.EXKRLS(drift=-1.0), "drift must be zero or more"),
-        (ogp.EXKRLS(forgetting=0.0), "forgetting must be greater than 0"),
-        (ogp.EXKRLS(budget=0), "budget must be at least 1"),
+        (ogp.kafbox.EXKRLS(transition=1.1), "transition must be greater than 0 and at most 1"),
+        (ogp.kafbox.EXKRLS(transition=1e-200, drift=0.0), "transition must be at least 1e-100"),
+        (ogp.kafbox.EXKRLS(drift=-1.0), "drift must be zero or more"),
+        (ogp.kafbox.EXKRLS(forgetting=0.0), "forgetting must be greater than 0"),
+        (ogp.kafbox.EXKRLS(budget=0), "budget must be at least 1"),
     ],
 )
 def test_bad_parameters_are_named(model, message):

@@ -33,7 +33,7 @@ CASES = {
     "lms": ogp.LMS(step=0.05, intercept=False),
     "nlms": ogp.NLMS(step=0.9, epsilon=1e-6, intercept=False),
     "rls": Unrenewed(noise=1.0, prior=1e4, forgetting=0.99, intercept=False),
-    "problms": ogp.ProbLMS(noise=0.01, drift=1e-4, prior=0.01, intercept=False),
+    "problms": ogp.kafbox.ProbLMS(noise=0.01, drift=1e-4, prior=0.01, intercept=False),
     "kalman": ogp.Kalman(noise=0.01, drift=0.1, prior=1.0, intercept=False),
     "memory_cell": ogp.Persistence(),
 }

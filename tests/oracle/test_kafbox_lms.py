@@ -98,17 +98,17 @@ def learner(kind, model):
 
 
 CASES = {
-    "fbklms": (LeavesItselfOut, ogp.FBKLMS(RBF(1.0), step=0.5, coherence=0.95, budget=100)),
-    "qklms_fb": (CountsTwice, ogp.QKLMSFB(RBF(1.0), step=0.5, radius=0.5, budget=50, forgetting=0.95)),
-    "klms_csl1_b": (None, ogp.KLMSCSL1(RBF(1.0), step=0.05, coherence=0.5, penalty=1e-4)),
-    "klms_csal1": (AddsBeforeTheSize, ogp.KLMSCSAL1(RBF(1.0), step=0.1, coherence=0.95, penalty=5e-4)),
-    "klms_csal1_b": (AddsBeforeTheSize, ogp.KLMSCSAL1(RBF(1.0), step=0.05, coherence=0.5, penalty=1e-5)),
-    "mknlms_cs": (None, ogp.MKNLMS(FOUR, step=0.5, coherence=0.95, epsilon=1e-2)),
-    "mxklms": (WrongSign, ogp.MXKLMS(FOUR, step=0.8, mixing_step=2.0)),
-    "mxklms_b": (WrongSign, ogp.MXKLMS(FOUR, step=0.8, mixing_step=0.01)),
+    "fbklms": (LeavesItselfOut, ogp.kafbox.FBKLMS(RBF(1.0), step=0.5, coherence=0.95, budget=100)),
+    "qklms_fb": (CountsTwice, ogp.kafbox.QKLMSFB(RBF(1.0), step=0.5, radius=0.5, budget=50, forgetting=0.95)),
+    "klms_csl1_b": (None, ogp.kafbox.KLMSCSL1(RBF(1.0), step=0.05, coherence=0.5, penalty=1e-4)),
+    "klms_csal1": (AddsBeforeTheSize, ogp.kafbox.KLMSCSAL1(RBF(1.0), step=0.1, coherence=0.95, penalty=5e-4)),
+    "klms_csal1_b": (AddsBeforeTheSize, ogp.kafbox.KLMSCSAL1(RBF(1.0), step=0.05, coherence=0.5, penalty=1e-5)),
+    "mknlms_cs": (None, ogp.kafbox.MKNLMS(FOUR, step=0.5, coherence=0.95, epsilon=1e-2)),
+    "mxklms": (WrongSign, ogp.kafbox.MXKLMS(FOUR, step=0.8, mixing_step=2.0)),
+    "mxklms_b": (WrongSign, ogp.kafbox.MXKLMS(FOUR, step=0.8, mixing_step=0.01)),
     "rffklms": (
         Stored,
-        ogp.RFFKLMS(RBF(1.0), step=0.45, basis=300),
+        ogp.kafbox.RFFKLMS(RBF(1.0), step=0.45, basis=300),
     ),  # half of its step, for its kernel
 }
 
@@ -123,7 +123,7 @@ def test_predictions_and_sizes(name, golden):
 
 def test_csl1_beyond_its_stable_range_agrees_until_it_breaks_down_and_says_so(golden):
     """940 centers with a step of 0.1: the step exceeds 2 / |k|^2."""
-    model = ogp.KLMSCSL1(RBF(1.0), step=0.1, coherence=0.95, penalty=5e-4)
+    model = ogp.kafbox.KLMSCSL1(RBF(1.0), step=0.1, coherence=0.95, penalty=5e-4)
     with pytest.raises(ogp.BreakdownError, match="Lower the step") as caught:
         ogp.run(model, golden["x"], golden["y"])
     rows = len(caught.value.trace.mean)

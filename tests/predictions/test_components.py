@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from onlinegp import Components, Gaussian, MixtureOf, Predictions, Samples, StudentT
+from onlinegp.predictions import Components, Gaussian, MixtureOf, Predictions, Samples, StudentT
 from onlinegp.predictions.mixture import as_components, mix
 from onlinegp.predictions.samples import draw
 

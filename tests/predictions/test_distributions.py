@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from onlinegp import Components, Gaussian, MixtureOf, Predictions, Samples, StudentT
+from onlinegp.predictions import Components, Gaussian, MixtureOf, Predictions, Samples, StudentT
 from onlinegp.predictions.student import student_constant
 
 ZERO, ONE = np.zeros(3), np.ones(3)

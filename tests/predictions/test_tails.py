@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from onlinegp import Gaussian, MixtureOf, StudentT
+from onlinegp.predictions import Gaussian, MixtureOf, StudentT
 
 Y = np.array([-6.0, -2.0, 0.5, 1.0, 3.0, 6.0])
 MEAN, SCALE = np.full(6, 0.5), np.full(6, 1.5)

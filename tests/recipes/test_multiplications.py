@@ -45,7 +45,11 @@ def rffklms(x, w, y):
 
 @pytest.mark.parametrize(
     ("model", "loop", "weights"),
-    [(ogp.LMS(intercept=False), lms, 6), (ogp.NLMS(intercept=False), nlms, 6), (ogp.RFFKLMS(basis=50), rffklms, 50)],
+    [
+        (ogp.LMS(intercept=False), lms, 6),
+        (ogp.NLMS(intercept=False), nlms, 6),
+        (ogp.kafbox.RFFKLMS(basis=50), rffklms, 50),
+    ],
     ids=["LMS", "NLMS", "RFFKLMS"],
 )
 def test_those_without_centers(model, loop, weights):
@@ -116,7 +120,7 @@ def test_all_have_one_but_those_of_neighbors_and_mixtures():
 def test_a_full_budget_and_forgetting_add_to_it():
     free, full = (ogp.KRLST(RBF(1.0), budget=budget).multiplications(50, 4) for budget in (51, 50))
     assert full - free == 7 * 50**2
-    assert ogp.NORMA(leak=0.01, budget=60).multiplications(50, 4) == ogp.KLMS().multiplications(50, 4) + 50
+    assert ogp.kafbox.NORMA(leak=0.01, budget=60).multiplications(50, 4) == ogp.KLMS().multiplications(50, 4) + 50
     assert ogp.QKLMS().multiplications(50, 4) == ogp.KLMS().multiplications(50, 4) + 200
     assert ogp.LinearRLS(forgetting=0.9).multiplications(0, 4) > ogp.LinearRLS().multiplications(0, 4)
     assert ogp.Scaled(ogp.KLMS()).multiplications(50, 4) == ogp.KLMS().multiplications(50, 4)

@@ -10,7 +10,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinegp import KLMS, KRLST, QKLMS, Auto, BetaKLMS, Calibrated, Trace, run
+from onlinegp import KLMS, KRLST, QKLMS, Auto, BetaKLMS, Calibrated, run
 from onlinegp.checks import Array
 from onlinegp.cli.paths import Paths
 from onlinegp.datasets import channel_switch
@@ -18,6 +18,7 @@ from onlinegp.kernels import RBF
 from onlinegp.metrics import mse, to_db
 from onlinegp.models import OnlineRegressor
 from onlinegp.progress import shown
+from onlinegp.trace import Trace
 
 ROWS, SWITCH, NOISE = 1500, 750, 0.01
 FORGETTING = 0.998  # of KRLS-T: a memory of about 500 samples

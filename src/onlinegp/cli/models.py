@@ -7,6 +7,7 @@ import inspect
 import json
 import re
 
+import onlinegp
 from onlinegp.models.families import family
 from onlinegp.streams.running.algorithms import Algorithm, algorithm, algorithms, by_family
 from onlinegp.streams.running.prepare import shown
@@ -42,7 +43,12 @@ def _in_full(one: Algorithm) -> str:
     text = ROLE.sub(r"`\1`", inspect.getdoc(cls) or "").replace("``", "`")
     facts = {"Cost": cls.cost, "Memory": cls.memory, "Variance of y": cls.variance}
     told = "\n".join(f"{label}: {fact}." for label, fact in facts.items() if fact)
-    return f"{one.name}: onlinegp.{cls.__name__}\n\n{told}\n\n{text}"
+    return f"{one.name}: {place(cls)}\n\n{told}\n\n{text}"
+
+
+def place(cls: type) -> str:
+    """Return where people import a model from."""
+    return f"onlinegp.{'' if cls.__name__ in onlinegp.__all__ else 'kafbox.'}{cls.__name__}"
 
 
 def _plain(one: Algorithm) -> dict[str, object]:

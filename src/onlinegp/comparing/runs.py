@@ -73,7 +73,7 @@ class Permutations:
     --------
     >>> import numpy as np, onlinegp as ogp
     >>> y = np.arange(6.0)
-    >>> [len(order) for _, order in ogp.Permutations(y[:, None], y, tune=2).runs([0, 1])]
+    >>> [len(order) for _, order in ogp.comparing.Permutations(y[:, None], y, tune=2).runs([0, 1])]
     [4, 4]
     """
 
@@ -115,7 +115,7 @@ class Blocks:
     --------
     >>> import numpy as np, onlinegp as ogp
     >>> y = np.arange(6.0)
-    >>> [block.tolist() for _, block in ogp.Blocks(y[:, None], y, tune=2).runs([0, 1])]
+    >>> [block.tolist() for _, block in ogp.comparing.Blocks(y[:, None], y, tune=2).runs([0, 1])]
     [[2.0, 3.0], [4.0, 5.0]]
     """
 

@@ -18,6 +18,12 @@ from onlinegp.checks import Array, check_X, check_x, check_Xy, no_features
 # Names of arguments by constructor; no class is kept alive by them
 _ARGUMENTS: WeakKeyDictionary[Callable[..., None], tuple[str, ...]] = WeakKeyDictionary()
 
+FOR_THE_LIBRARY = {  # attributes that tuners, files, fleets and authors of models use
+    *("bounded", "bounded_by", "remedy", "searched", "std_from_errors", "suggested", "tuned_by", "tunes_itself"),
+    *("check", "delay", "dump", "features_optional", "learned_with", "learner", "recipe", "restore", "shared"),
+    *("start", "start_many", "unfitted"),
+}
+
 
 class Estimator:
     """Parameters by name, a representation, a score, and the tags that scikit-learn asks for."""
@@ -75,6 +81,11 @@ class Estimator:
     def features_optional(self) -> bool:
         """Whether X may be None: a series without features, predicted from its own past."""
         return False
+
+    def __dir__(self) -> list[str]:
+        """Return what people use: parameters, methods, results and facts."""
+        public = (name for name in super().__dir__() if name.startswith("__") or not name.startswith("_"))
+        return [name for name in public if name not in FOR_THE_LIBRARY]
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self).__init__).parameters

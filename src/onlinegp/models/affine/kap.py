@@ -120,7 +120,7 @@ class KAP(CoherentRegressor):
     >>> import numpy as np, onlinegp as ogp
     >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
     >>> y = np.sin(X[:, 0])
-    >>> model = ogp.KAP(ogp.kernels.RBF(1.0), window=5).fit(X, y)
+    >>> model = ogp.kafbox.KAP(ogp.kernels.RBF(1.0), window=5).fit(X, y)
     >>> model.score(X, y) > 0.99
     True
     """

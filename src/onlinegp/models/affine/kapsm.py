@@ -116,7 +116,7 @@ class KAPSM(RecentRegressor):
     >>> import numpy as np, onlinegp as ogp
     >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
     >>> y = np.sin(X[:, 0])
-    >>> model = ogp.KAPSM(ogp.kernels.RBF(1.0)).fit(X, y)
+    >>> model = ogp.kafbox.KAPSM(ogp.kernels.RBF(1.0)).fit(X, y)
     >>> model.score(X, y) > 0.95
     True
     """

@@ -254,7 +254,7 @@ class L2S(OnlineRegressor):
     >>> import numpy as np, onlinegp as ogp
     >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
     >>> y = np.sin(X[:, 0])
-    >>> model = ogp.L2S((1.0, 0.3), selected=5).fit(X, y)
+    >>> model = ogp.kafbox.L2S((1.0, 0.3), selected=5).fit(X, y)
     >>> model.score(X, y) > 0.95
     True
     """

@@ -70,7 +70,7 @@ class LKAPA(LeakyRegressor):
     y is the mean square of about its last 100 errors, the same everywhere.
 
     Use it in place of KLMS where inputs are correlated. Not without a budget on a long stream, whose cost then grows
-    with it; :class:`~onlinegp.KAP` bounds its centers by their coherence.
+    with it; :class:`~onlinegp.kafbox.KAP` bounds its centers by their coherence.
 
     Differs from KAFBOX: which stops learning when its budget M is full. Here the oldest center is removed.
 
@@ -94,7 +94,7 @@ class LKAPA(LeakyRegressor):
     >>> import numpy as np, onlinegp as ogp
     >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
     >>> y = np.sin(X[:, 0])
-    >>> model = ogp.LKAPA(ogp.kernels.RBF(1.0), step=0.05, leak=1e-3).fit(X, y)
+    >>> model = ogp.kafbox.LKAPA(ogp.kernels.RBF(1.0), step=0.05, leak=1e-3).fit(X, y)
     >>> model.score(X, y) > 0.99
     True
     """
@@ -131,8 +131,8 @@ class NLKAPA(LeakyRegressor):
     Newton's step gives inputs that are near each other large weights of opposite signs, about step / epsilon times the
     errors. They cancel until one of the centers is removed: with a budget, choose an epsilon of about half the window.
 
-    Use it in place of :class:`~onlinegp.LKAPA` where inputs are so correlated that this is slow. Not with a large
-    window, whose system of equations costs O(w^3), nor without a budget on a long stream.
+    Use it in place of :class:`~onlinegp.kafbox.LKAPA` where inputs are so correlated that this is slow. Not with a
+    large window, whose system of equations costs O(w^3), nor without a budget on a long stream.
 
     Differs from KAFBOX: which stops learning when it has as many centers as it may. Here it grows, or with a budget the
     oldest center is removed. KAFBOX also leaves out the Newton matrix at the first sample.
@@ -159,7 +159,7 @@ class NLKAPA(LeakyRegressor):
     >>> import numpy as np, onlinegp as ogp
     >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
     >>> y = np.sin(X[:, 0])
-    >>> model = ogp.NLKAPA(ogp.kernels.RBF(1.0), step=0.1, leak=1e-3, epsilon=1e-2).fit(X, y)
+    >>> model = ogp.kafbox.NLKAPA(ogp.kernels.RBF(1.0), step=0.1, leak=1e-3, epsilon=1e-2).fit(X, y)
     >>> model.score(X, y) > 0.99
     True
     """

@@ -215,7 +215,7 @@ class PHYPASS(CoherentRegressor):
     >>> import numpy as np, onlinegp as ogp
     >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
     >>> y = np.sin(X[:, 0])
-    >>> model = ogp.PHYPASS(ogp.kernels.RBF(1.0), selected=3, coherence=0.8).fit(X, y)
+    >>> model = ogp.kafbox.PHYPASS(ogp.kernels.RBF(1.0), selected=3, coherence=0.8).fit(X, y)
     >>> model.score(X, y) > 0.95
     True
     """

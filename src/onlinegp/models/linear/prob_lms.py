@@ -48,7 +48,7 @@ class ProbLMS(IsotropicRegressor):
     --------
     >>> import numpy as np, onlinegp as ogp
     >>> X = np.random.default_rng(0).normal(size=(2000, 3))
-    >>> model = ogp.ProbLMS(noise=1e-4, drift=0.0).fit(X, 3.0 + X @ [1.0, 0.5, -2.0])
+    >>> model = ogp.kafbox.ProbLMS(noise=1e-4, drift=0.0).fit(X, 3.0 + X @ [1.0, 0.5, -2.0])
     >>> model.coef_.round(2).tolist(), round(model.intercept_, 2)
     ([1.0, 0.5, -2.0], 3.0)
     """

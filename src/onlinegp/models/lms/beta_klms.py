@@ -50,7 +50,7 @@ class BetaKLMS(LMSRegressor):
     >>> import numpy as np, onlinegp as ogp
     >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
     >>> y = np.sin(X[:, 0])
-    >>> model = ogp.BetaKLMS(dictionary=ogp.dictionaries.Quantized(0.2)).fit(X, y)
+    >>> model = ogp.BetaKLMS(dictionary=ogp.recipes.dictionaries.Quantized(0.2)).fit(X, y)
     >>> model.score(X, y) > 0.99
     True
     >>> model.size_ < 30

@@ -68,7 +68,7 @@ class FBKLMS(ExpansionRegressor):
     variance exceeds the prior's and grows with the data. Do not read it as confidence.
 
     Use it if the memory is fixed and coherence alone would keep too many centers. If you can afford O(M^2),
-    :class:`~onlinegp.FBKRLS` and :class:`~onlinegp.KRLST` keep better centers.
+    :class:`~onlinegp.kafbox.FBKRLS` and :class:`~onlinegp.KRLST` keep better centers.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class FBKLMS(ExpansionRegressor):
     >>> import numpy as np, onlinegp as ogp
     >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
     >>> y = np.sin(X[:, 0])
-    >>> model = ogp.FBKLMS(ogp.kernels.RBF(1.0), coherence=0.9, budget=10).fit(X, y)
+    >>> model = ogp.kafbox.FBKLMS(ogp.kernels.RBF(1.0), coherence=0.9, budget=10).fit(X, y)
     >>> model.score(X, y) > 0.99
     True
     >>> model.size_

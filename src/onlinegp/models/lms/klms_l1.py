@@ -126,7 +126,7 @@ class KLMSCSL1(ExpansionRegressor):
     >>> import numpy as np, onlinegp as ogp
     >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
     >>> y = np.sin(X[:, 0])
-    >>> model = ogp.KLMSCSL1(ogp.kernels.RBF(1.0), step=0.2, coherence=0.9, penalty=1e-4).fit(X, y)
+    >>> model = ogp.kafbox.KLMSCSL1(ogp.kernels.RBF(1.0), step=0.2, coherence=0.9, penalty=1e-4).fit(X, y)
     >>> model.score(X, y) > 0.99
     True
     >>> model.size_ < 20
@@ -179,7 +179,7 @@ class KLMSCSAL1(KLMSCSL1):
     O(m) per sample; m is bounded on a bounded input domain. Like KLMSCSL1 it has no variance of its own: the variance
     of y is the mean square of the errors of about the last 100 rows, the same everywhere.
 
-    Use it if the penalty of :class:`~onlinegp.KLMSCSL1` shrinks large weights too much. As with KLMSCSL1, do not
+    Use it if the penalty of :class:`~onlinegp.kafbox.KLMSCSL1` shrinks large weights too much. As with KLMSCSL1, do not
     combine a coherence near one with the usual step.
 
     Parameters
@@ -208,7 +208,7 @@ class KLMSCSAL1(KLMSCSL1):
     >>> import numpy as np, onlinegp as ogp
     >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
     >>> y = np.sin(X[:, 0])
-    >>> model = ogp.KLMSCSAL1(ogp.kernels.RBF(1.0), step=0.2, coherence=0.9, penalty=1e-5).fit(X, y)
+    >>> model = ogp.kafbox.KLMSCSAL1(ogp.kernels.RBF(1.0), step=0.2, coherence=0.9, penalty=1e-5).fit(X, y)
     >>> model.score(X, y) > 0.99
     True
     >>> model.size_ < 20

@@ -95,7 +95,7 @@ class MKNLMS(SeveralRegressor):
     >>> import numpy as np, onlinegp as ogp
     >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
     >>> y = np.sin(X[:, 0])
-    >>> model = ogp.MKNLMS([ogp.kernels.RBF(0.5), ogp.kernels.RBF(1.0)], coherence=0.95).fit(X, y)
+    >>> model = ogp.kafbox.MKNLMS([ogp.kernels.RBF(0.5), ogp.kernels.RBF(1.0)], coherence=0.95).fit(X, y)
     >>> model.score(X, y) > 0.99
     True
     >>> model.size_ < 30

@@ -82,8 +82,8 @@ class MXKLMS(SeveralRegressor):
     psi_q^2 k_q: the variance of y is 1 / step everywhere and does not shrink.
 
     Use it to find the right kernel among several while learning. Do not use it on long streams, because its centers
-    grow without bound; :class:`~onlinegp.MKNLMS` bounds them. Shares that reach 0 or 1 hardly change again, so it
-    follows changes poorly.
+    grow without bound; :class:`~onlinegp.kafbox.MKNLMS` bounds them. Shares that reach 0 or 1 hardly change again, so
+    it follows changes poorly.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class MXKLMS(SeveralRegressor):
     >>> import numpy as np, onlinegp as ogp
     >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
     >>> y = np.sin(X[:, 0])
-    >>> model = ogp.MXKLMS([ogp.kernels.RBF(0.01), ogp.kernels.RBF(1.0)]).fit(X, y)
+    >>> model = ogp.kafbox.MXKLMS([ogp.kernels.RBF(0.01), ogp.kernels.RBF(1.0)]).fit(X, y)
     >>> model.score(X, y) > 0.99
     True
     >>> int(model.shares_.argmax())  # the kernel that is wide enough

@@ -48,7 +48,7 @@ class NORMA(LMSRegressor):
     >>> import numpy as np, onlinegp as ogp
     >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
     >>> y = np.sin(X[:, 0])
-    >>> model = ogp.NORMA(ogp.kernels.RBF(1.0), step=0.5, leak=1e-3, budget=200).fit(X, y)
+    >>> model = ogp.kafbox.NORMA(ogp.kernels.RBF(1.0), step=0.5, leak=1e-3, budget=200).fit(X, y)
     >>> model.score(X, y) > 0.99
     True
     >>> model.size_

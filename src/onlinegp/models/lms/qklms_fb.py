@@ -135,7 +135,7 @@ class QKLMSFB(ExpansionRegressor):
     >>> import numpy as np, onlinegp as ogp
     >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
     >>> y = np.sin(X[:, 0])
-    >>> model = ogp.QKLMSFB(ogp.kernels.RBF(1.0), radius=0.2, budget=20).fit(X, y)
+    >>> model = ogp.kafbox.QKLMSFB(ogp.kernels.RBF(1.0), radius=0.2, budget=20).fit(X, y)
     >>> model.score(X, y) > 0.99
     True
     >>> model.size_

@@ -123,7 +123,7 @@ class RFFKLMS(StepSized):
     >>> import numpy as np, onlinegp as ogp
     >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
     >>> y = np.sin(X[:, 0])
-    >>> model = ogp.RFFKLMS(ogp.kernels.RBF(1.0), step=0.5, basis=100).fit(X, y)
+    >>> model = ogp.kafbox.RFFKLMS(ogp.kernels.RBF(1.0), step=0.5, basis=100).fit(X, y)
     >>> model.score(X, y) > 0.99
     True
     """

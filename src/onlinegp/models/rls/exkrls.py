@@ -65,7 +65,7 @@ class EXKRLS(RecipeRegressor):
     >>> import numpy as np, onlinegp as ogp
     >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
     >>> y = np.sin(X[:, 0] + 0.002 * np.arange(500))
-    >>> trace = ogp.run(ogp.EXKRLS(ogp.kernels.RBF(1.0), noise=1e-3, drift=1e-2, budget=30), X, y)
+    >>> trace = ogp.run(ogp.kafbox.EXKRLS(ogp.kernels.RBF(1.0), noise=1e-3, drift=1e-2, budget=30), X, y)
     >>> bool(np.mean((y - trace.mean)[100:] ** 2) < 1e-2)
     True
     """

@@ -36,7 +36,7 @@ class FBKRLS(RecipeRegressor):
     >>> import numpy as np, onlinegp as ogp
     >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 1))
     >>> y = np.sin(X[:, 0])
-    >>> model = ogp.FBKRLS(ogp.kernels.RBF(1.0), noise=1e-3, budget=20).fit(X, y)
+    >>> model = ogp.kafbox.FBKRLS(ogp.kernels.RBF(1.0), noise=1e-3, budget=20).fit(X, y)
     >>> model.score(X, y) > 0.99
     True
     >>> model.size_

@@ -1,0 +1,86 @@
+"""Every algorithm of KAFBOX, the Kernel Adaptive Filtering Toolbox, under its class here and under its name there.
+
+::
+
+    from onlinegp import kafbox
+
+    kafbox.NORMA is kafbox.norma, kafbox.MKNLMS is kafbox.mknlms_cs, kafbox.LinearRLS is kafbox.rls
+
+S. Van Vaerenbergh and I. Santamaria, "A comparative study of kernel adaptive filtering algorithms", IEEE DSP/SPE, 2013.
+"""
+
+from __future__ import annotations
+
+from onlinegp.models import (
+    EXKRLS,
+    FBKLMS,
+    FBKRLS,
+    KAP,
+    KAPSM,
+    KLMS,
+    KLMSCSAL1,
+    KLMSCSL1,
+    KNLMS,
+    KRLS,
+    KRLST,
+    L2S,
+    LKAPA,
+    LMS,
+    MKNLMS,
+    MXKLMS,
+    NLKAPA,
+    NLMS,
+    NORMA,
+    PHYPASS,
+    QKLMS,
+    QKLMSFB,
+    RFFKLMS,
+    SWKRLS,
+    Kalman,
+    LinearRLS,
+    OnlineRegressor,
+    Persistence,
+    ProbLMS,
+)
+
+NAMES: dict[str, type[OnlineRegressor]] = {  # there, and the class here
+    "exkrls": EXKRLS,
+    "fbklms": FBKLMS,
+    "fbkrls": FBKRLS,
+    "kalman": Kalman,
+    "kap": KAP,
+    "kapsm": KAPSM,
+    "klms": KLMS,
+    "klms_csal1": KLMSCSAL1,
+    "klms_csl1": KLMSCSL1,
+    "knlms": KNLMS,
+    "krls": KRLS,
+    "krlst": KRLST,
+    "L2_s": L2S,
+    "lkapa": LKAPA,
+    "lms": LMS,
+    "memory_cell": Persistence,
+    "mknlms_cs": MKNLMS,
+    "mxklms": MXKLMS,
+    "nlkapa": NLKAPA,
+    "nlms": NLMS,
+    "norma": NORMA,
+    "phypass": PHYPASS,
+    "problms": ProbLMS,
+    "qklms": QKLMS,
+    "qklms_fb": QKLMSFB,
+    "rffklms": RFFKLMS,
+    "rls": LinearRLS,
+    "swkrls": SWKRLS,
+}
+__all__ = [cls.__name__ for cls in NAMES.values()]
+
+
+def __getattr__(name: str) -> type[OnlineRegressor]:
+    if name in NAMES:
+        return NAMES[name]
+    raise AttributeError(f"module 'onlinegp.kafbox' has no attribute {name!r}. It has: {', '.join(__dir__())}.")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *NAMES]
