@@ -66,7 +66,7 @@ static nb::object learn_one(TreeEngine& tree, nb::handle x, nb::handle y) {
     const Sample sample(x.ptr(), tree.d), target(y.ptr(), tree.p, tree.p == 1);
     if (tree.resting || !sample.data() || !target.data() || !tree.at_once()) return nb::none();
     const QuickTree quick(tree);
-    if (!quick.free()) return nb::none();
+    if (!quick.free() || tree.due()) return nb::none();
     return nb::bool_(tree.learn_one(sample.data(), target.data()));
 }
 
@@ -74,7 +74,7 @@ static nb::object predict_one(TreeEngine& tree, nb::handle x) {
     const Sample sample(x.ptr(), tree.d);
     if (tree.p != 1 || !sample.data() || !tree.at_once()) return nb::none();
     const QuickTree quick(tree);
-    if (!quick.free()) return nb::none();
+    if (!quick.free() || tree.due()) return nb::none();
     const Moments moments = tree.predict_one(sample.data());
     return nb::make_tuple(moments.mean, moments.std);
 }
@@ -308,6 +308,7 @@ void bind_tree(nb::module_& m) {
             new (self) TreeEngine(make(plan_of(plan)));
         }, "plan"_a)
         .def_prop_ro("rows", &TreeEngine::rows)
+        .def_prop_ro("due", &TreeEngine::due)
         .def_rw("resting", &TreeEngine::resting)
         .def_prop_ro("degrees", [](TreeEngine& tree) { return tree.root().kinds.degrees; })
         .def_prop_ro("size", [](TreeEngine& tree) { return tree.root().size(); })

@@ -32,6 +32,15 @@ static StretchRule stretch_rule(const Plan& plan) {
     return {c.at(0), c.at(1), c.at(2), c.at(3), c.at(4), c.at(5), c.at(6), c.at(7), c.at(8), c.at(9), c.at(10)};
 }
 
+static std::unique_ptr<ChangeDetector> detector(const Plan& plan, int d, int p) {
+    if (!plan.constants.count("change")) return nullptr;
+    const Vector& c = plan.vector("change");
+    ChangeDetector::Rule rule = {c.at(0), c.at(1), c.at(2), c.at(3), c.at(4), c.at(5), int64_t(c.at(6)), c.at(7),
+                                 plan.vector("pauses"), {}, size_t(plan.number("window"))};
+    for (const double one : plan.vector("fresh")) rule.fresh.push_back(size_t(one));
+    return std::make_unique<ChangeDetector>(std::move(rule), d, p);
+}
+
 class Maker {
   public:
     Owned node(const Plan& plan) {
@@ -45,9 +54,11 @@ class Maker {
             names.push_back(name);
             inside.push_back(node(one));
         }
-        if (kind == "mixture")
+        if (kind == "mixture") {
+            const int p = inside.at(0)->p;
             return std::make_unique<Mixture>(d, std::move(inside), std::move(names), weights_rule(plan), gate_rule(plan),
-                                             int(plan.number("threads")));
+                                             int(plan.number("threads")), detector(plan, d, p));
+        }
         if (inside.empty()) return own_leaf(plan);
         Owned one = std::move(inside.at(0));
         if (kind == "scaled")

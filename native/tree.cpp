@@ -69,7 +69,9 @@ bool TreeEngine::learn_one(const double* x, const double* y) {
 template <class Work> void TreeEngine::in_chunks(int64_t n, const Stopped& stopped, const Work& work) {
     const int64_t most = std::max(FEWEST_ROWS, MOST_COMPONENTS / (p * root_->kinds.count()));
     for (int64_t begin = 0; begin < n;) {
-        const int64_t rows = std::min({n - begin, chunk_, std::max(FEWEST_ROWS, root_->size())});  // doubles at most
+        const int64_t until_due = root_->until_due();
+        if (until_due == 0) return;
+        const int64_t rows = std::min({n - begin, chunk_, std::max(FEWEST_ROWS, root_->size()), until_due});  // doubles at most
         const auto start = std::chrono::steady_clock::now();
         work(begin, rows);
         begin += rows;

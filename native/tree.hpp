@@ -8,6 +8,8 @@
 
 namespace onlinegp {
 
+constexpr int64_t NEVER_DUE = int64_t(1) << 62;
+
 using Owned = std::unique_ptr<Node>;
 
 // What a call needs for a moment, by the number of a node in its tree. Threads that predict have one each.
@@ -49,6 +51,8 @@ class Node {
     virtual void flush() = 0;
     virtual void reserve(int64_t rows, Workspace& w) { slot(w).reserve(rows, *this); }
     virtual int64_t size() const = 0;
+    // Rows that it can learn before the readable learners may have something to do; zero if they have now
+    virtual int64_t until_due() const { return NEVER_DUE; }
     virtual int64_t work() const = 0;  // of a row, about, in kernel evaluations
     virtual bool shares_rows() const { return false; }  // with a node that must run before it
     virtual bool only_stores() const { return false; }  // `learn` needs no prediction and only keeps the row
@@ -105,6 +109,7 @@ class Outer : public Node {
         inner->reserve(rows, w);
     }
     int64_t size() const override { return inner->size(); }
+    int64_t until_due() const override { return inner->until_due(); }
     int64_t work() const override { return inner->work(); }
     bool shares_rows() const override { return inner->shares_rows(); }
     void enter(Workspace& w, const Node* next) override {

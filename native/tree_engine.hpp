@@ -27,12 +27,14 @@ class TreeEngine {
     Lock& lock() { return lock_; }
     int64_t rows() const { return rows_; }  // learned since it was made
     bool at_once() const;
+    bool due() const { return root_->until_due() == 0; }  // the readable learners have something to do before the next row
 
     // One row. Returns whether no further look at it is needed, as LearnerEngine::learn_one
     bool learn_one(const double* x, const double* y);
     Moments predict_one(const double* x);  // of the first output
 
-    // Rows in chunks, all of which the whole tree learns; between two of them it asks whether to stop
+    // Rows in chunks, all of which the whole tree learns; between two of them it asks whether to stop. It also stops
+    // where something is due; `rows` tells how many were learned.
     void learn(int64_t n, const double* X, const double* Y, const Stopped& stopped);
     void run(int64_t n, const double* X, const double* Y, const Output& out, const Stopped& stopped);
     void predict(int64_t n, const double* X, const Output& out, int threads, const Stopped& stopped);

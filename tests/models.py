@@ -115,6 +115,12 @@ WRAPPED = {
     "Mixture": ogp.Mixture([MODELS["KRLST"], LINEAR["LinearRLS"], MODELS["KNLMS"]]),
     "Mixture-named": ogp.Mixture([("gp", MODELS["OnlineGP-budget"]), ("line", LINEAR["LinearRLS-python"])], fade=1.0),
     "Mixture-shared": ogp.Mixture([LOCAL["LocalGP-store"], ogp.HeavyTailed(LOCAL["ResidualGP-store"])], gate=1.0),
+    "Mixture-restarting": ogp.Mixture(
+        [("fresh", ogp.HeavyTailed(LOCAL["ResidualGP-linear"])), ("window", LOCAL["LocalGP-store"])],
+        gate=1.0,
+        restarting=("fresh",),
+        against="window",
+    ),
     "Scaled-Mixture": ogp.Scaled(
         ogp.Mixture([ogp.HeavyTailed(MODELS["KRLST"]), ogp.Calibrated(LINEAR["LinearRLS"])], weights=(0.0, -3.0)),
         rows=40,

@@ -1,6 +1,8 @@
 // Members mixed by what they predicted: the twin of MixtureLearner in onlinegp.models.combined.mixture.
 #pragma once
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -14,13 +16,78 @@ struct GateRule {
     double power, keep, largest;  // of the gate; of the usual log std per row; of log std
 };
 
+// Notices that a stream has changed, and keeps the latest rows: the twin of ChangeDetector in
+// onlinegp.models.combined.changes. What is due then is done by the readable learners.
+class ChangeDetector {
+  public:
+    struct Rule {
+        double clip, alarm, worse;  // nats
+        double keep, limit;         // of the usual density: per row, and its absolute value
+        double rest;                // rows
+        int64_t log;                // rows that are kept
+        double least;               // of log densities
+        Vector pauses;              // rows after a start
+        std::vector<size_t> fresh;
+        size_t window;
+    };
+    ChangeDetector(Rule rule, int d, int p)
+        : rule_(std::move(rule)), d_(d), p_(p), state_(8), log_x_(size_t(rule_.log * d)), log_y_(size_t(rule_.log * p)) {}
+
+    void fields(Visitor& visit) {
+        visit.array("change state", state_);
+        visit.array("change log_x", log_x_);
+        visit.array("change log_y", log_y_);
+    }
+    // Rows until a change may be detected or a pause comes; zero if one is due now
+    int64_t until_due() const {
+        const double evidence = std::max(state_[0], state_[2]), age = state_[6];
+        if (evidence > rule_.alarm) return 0;
+        double rows = std::max(rule_.rest - age, 0.0) + std::max(1.0, std::floor((rule_.alarm - evidence) / rule_.clip));
+        for (const double pause : rule_.pauses)
+            if (pause > age) rows = std::min(rows, pause - age);
+        return int64_t(rows);
+    }
+    bool pauses() const { return std::find(rule_.pauses.begin(), rule_.pauses.end(), state_[6]) != rule_.pauses.end(); }
+
+    // A row and the log densities of all members
+    void follow(const double* x, const double* y, const Vector& densities) {
+        double &better = state_[0], &since = state_[1], &worse = state_[2], &others = state_[3];
+        double &total = state_[4], &weight = state_[5], &age = state_[6], &seen = state_[7];
+        const int64_t at = int64_t(seen) % rule_.log;
+        std::copy(x, x + d_, log_x_.begin() + at * d_);
+        std::copy(y, y + p_, log_y_.begin() + at * p_);
+        double best = rule_.least;
+        for (const size_t one : rule_.fresh) best = std::max(best, bounded(densities[one]));
+        if (age >= rule_.rest) {
+            better = std::max(0.0, better + clipped(bounded(densities[rule_.window]) - best));
+            worse = std::max(0.0, worse + clipped(total / weight - best - rule_.worse));
+            since = better > 0 ? since + 1 : 0.0;
+            others = worse > 0 ? others + 1 : 0.0;
+        }
+        if (worse == 0) {
+            total = rule_.keep * total + std::min(std::max(best, -rule_.limit), rule_.limit);
+            weight = rule_.keep * weight + 1;
+        }
+        age += 1;
+        seen += 1;
+    }
+
+  private:
+    double clipped(double gain) const { return std::min(std::max(gain, -rule_.clip), rule_.clip); }
+    double bounded(double density) const { return density > rule_.least ? std::min(density, -rule_.least) : rule_.least; }
+
+    const Rule rule_;
+    const int d_, p_;
+    Vector state_, log_x_, log_y_;  // see the readable twin
+};
+
 class Mixture final : public Node {
   public:
     Mixture(int d, std::vector<Owned> all, std::vector<std::string> names, const FadingWeightsRule& rule, const GateRule& gate,
-            int threads)
+            int threads, std::unique_ptr<ChangeDetector> detector)
         : Node(d, all[0]->p, degrees_of(all)), members_(std::move(all)), names_(std::move(names)), rule_(rule), gate_(gate),
-          threads_(threads), log_weights_(members_.size()), total_(members_.size()), count_(members_.size()),
-          densities_(members_.size()) {
+          threads_(threads), detector_(std::move(detector)), log_weights_(members_.size()), total_(members_.size()),
+          count_(members_.size()), densities_(members_.size()) {
         for (const Owned& one : members_) (one->shares_rows() ? later_ : first_).push_back(one.get());
     }
     // total, count: of how sure each member usually is
@@ -28,6 +95,7 @@ class Mixture final : public Node {
         visit.array("log_weights", log_weights_);
         visit.array("total", total_);
         visit.array("count", count_);
+        if (detector_) detector_->fields(visit);
         for (size_t j = 0; j < members_.size(); j++) visit.node(names_[j], *members_[j]);
     }
 
@@ -37,7 +105,7 @@ class Mixture final : public Node {
         mix(0, w);
     }
     void learn_next(const double* x, const double* y, Workspace& w) override {
-        update(0, y, w);
+        update(0, x, y, w);
         for (Node* one : later_) one->learn_next(x, y, w);
         for (Node* one : first_) one->learn_next(x, y, w);
     }
@@ -50,7 +118,7 @@ class Mixture final : public Node {
         for (int64_t i = 0; i < n; i++) {
             for (const Owned& one : members_) sizes[size_t(i)] = std::max(sizes[size_t(i)], one->slot(w).sizes[size_t(i)]);
             mix(i, w);
-            update(i, Y + i * p, w);
+            update(i, X + i * d, Y + i * p, w);
         }
     }
     void predict(int64_t n, const double* X, Workspace& w) const override {
@@ -77,6 +145,11 @@ class Mixture final : public Node {
         int64_t largest = 0;
         for (const Owned& one : members_) largest = std::max(largest, one->size());
         return largest;
+    }
+    int64_t until_due() const override {
+        int64_t rows = !detector_ ? NEVER_DUE : paused_ ? 0 : detector_->until_due();
+        for (const Owned& one : members_) rows = std::min(rows, one->until_due());
+        return rows;
     }
     int64_t work() const override {
         int64_t sum = 0;
@@ -165,12 +238,16 @@ class Mixture final : public Node {
         for (size_t j = 0; j < members_.size(); j++) weights[j] /= sum;
     }
 
-    void update(int64_t i, const double* y, Workspace& w) {
+    void update(int64_t i, const double* x, const double* y, Workspace& w) {
         for (size_t j = 0; j < members_.size(); j++) {
             densities_[j] = 0;
             for (int o = 0; o < p; o++) densities_[j] += members_[j]->predicted(w).log_density(i, o, y[o]);
         }
         update_weights(rule_, int64_t(members_.size()), densities_.data(), log_weights_.data());
+        if (detector_) {
+            detector_->follow(x, y, densities_);
+            paused_ = detector_->pauses();
+        }
         if (!(gate_.power > 0)) return;
         for (size_t j = 0; j < members_.size(); j++) {
             total_[j] = gate_.keep * total_[j] + log_std(*members_[j], i, w);
@@ -184,6 +261,8 @@ class Mixture final : public Node {
     const FadingWeightsRule rule_;
     const GateRule gate_;
     const int threads_;
+    const std::unique_ptr<ChangeDetector> detector_;  // null without one
+    bool paused_ = false;                             // by the row that was just learned
     Vector log_weights_, total_, count_, densities_;
 };
 

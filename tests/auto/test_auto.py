@@ -107,7 +107,7 @@ def test_a_kernel_that_is_given_is_used():
     kernel = RBF((0.7, 0.9))
     model = ogp.Auto(**SMALL, kernel=kernel, forgetting=0.999).fit(X, y)
     members = dict(model.chosen_.model.model.named())
-    assert set(members) == {"residual", "local", "krlst", "linear", "krlst-recent", "local-recent"}
+    assert set(members) == {"residual", "local", "krlst", "linear", "krlst-recent", "local-recent", "fresh"}
     assert members["local"].model.kernel == kernel
     assert members["krlst"].model.forgetting == 0.999
 
@@ -226,3 +226,27 @@ def test_a_tuning_that_fails_stays_due(call, error, monkeypatch):
     assert repr(model.chosen_) == repr(whole.chosen_)
     np.testing.assert_array_equal(model.predict(X, return_std=True), whole.predict(X, return_std=True))
     assert calls[1:] == [40]  # only the last tuning counts where all rows are at hand
+
+
+def test_a_member_is_tuned_on_the_rows_since_a_change():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-2.0, 2.0, (760, 2))
+    y = np.where(np.arange(760) < 300, np.sin(2.0 * X[:, 0]), 5.0 * np.cos(3.0 * X[:, 1])) + 0.1 * rng.normal(size=760)
+    options = {"rows": 150, "earliest": 150, "budget": 30}
+    model = ogp.Auto(**options)
+    trace = model.run(X[:600], y[:600])
+    ((row, kind),) = model.changes_
+    assert abs(row - 300) < 20
+    assert kind == "target"
+    assert "retuned" in model.weights_
+    assert "retuned" in dict(model.chosen_.model.model.models)
+    error = (trace.mean - y[:600])[500:]
+    assert np.mean(error**2) < 0.05 * np.var(y[500:])
+    loaded, rows = ogp.from_bytes(model.to_bytes()), ogp.Auto(**options)
+    for x, target in zip(X[:600], y[:600], strict=True):
+        rows.learn_one(x, target)
+    rows.partial_fit(X[600:], y[600:])
+    later = slice(600, None)
+    np.testing.assert_array_equal(model.run(X[later], y[later]).mean, loaded.run(X[later], y[later]).mean)
+    assert model.to_bytes() == loaded.to_bytes()
+    np.testing.assert_array_equal(rows.predict(X), model.predict(X))

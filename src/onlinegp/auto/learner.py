@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinegp.auto.members import Parts, Progress
+from onlinegp.auto.members import RETUNED, Parts, Progress, with_member
 from onlinegp.checks import Array
 from onlinegp.engine.compiled import compiled, outer
 from onlinegp.files.container import pack, unpack
@@ -27,6 +28,7 @@ from onlinegp.progress import ShareBar
 from onlinegp.state import Contents, Values, WithFields, array, data, integer, number, points, text
 
 FEWEST, MOST = 5, 10_000  # rows to tune on
+PAUSES = (150, 900)  # rows after a change at which a member is tuned on those since then
 _TUNING: ContextVar[Progress | None] = ContextVar("tuning", default=None)  # is told how far a tuning has come
 
 
@@ -90,9 +92,16 @@ class AutoLearner(WithFields):
         """Return the weights of the members now, by name; empty before there are some."""
         if self.inner is None:
             return {}
-        mixture = innermost_learner(outer(self.inner))
-        assert isinstance(mixture, MixtureLearner)
+        mixture = self._mixture(outer(self.inner))
         return dict(zip(mixture.members, mixture.weights().tolist(), strict=True))
+
+    def changes(self) -> list[tuple[int, str]]:
+        """Return the rows where changes began, and their kinds."""
+        mixture = None if self.inner is None else self._mixture(outer(self.inner))
+        if mixture is None or mixture.detector is None:
+            return []
+        before = self.seen - mixture.seen  # rows that were not kept for the last tuning
+        return [(before + row, kind) for row, kind in mixture.detector.changes()]
 
     def members(self) -> list[tuple[str, float, OnlineRegressor]]:
         """Return the members: name, weight now, and the model without what is around it."""
@@ -195,7 +204,7 @@ class AutoLearner(WithFields):
 
     def _tune(self) -> None:
         chosen = self._parts.compose(self._X, self._Y, _TUNING.get() or ShareBar())
-        inner = compiled(chosen.start(self.features, self.outputs))
+        inner = self._start(chosen)
         said, _ = inner.run(self._X, self._Y)
         half = slice(len(self._Y) // 2, None)
         variance = np.var(self._Y[half], axis=0)
@@ -205,6 +214,35 @@ class AutoLearner(WithFields):
         if self._final():
             self._X, self._Y = self._X[:0], self._Y[:0]
             self._at, self._done = inner.seen, True
+
+    def _start(self, chosen: Scaled) -> Learner:
+        """Return a learner of what was composed, which asks for a member that is tuned anew after a change."""
+        learner = chosen.start(self.features, self.outputs)
+        mixture = self._mixture(learner)
+        if mixture.detector is not None:
+            mixture.detector.pauses, mixture.pause = PAUSES, self._retune
+        return compiled(learner)
+
+    @staticmethod
+    def _mixture(learner: Learner) -> MixtureLearner:
+        mixture = innermost_learner(learner)
+        assert isinstance(mixture, MixtureLearner)
+        return mixture
+
+    def _retune(self, mixture: MixtureLearner) -> None:
+        """Tune a member on the rows since the last change, if there was one."""
+        detector = mixture.detector
+        assert detector is not None
+        if not len(detector.rows) or self.chosen is None:
+            return
+        detector.look()
+        rows = detector.since_change
+        model = self._parts.retune(*detector.latest(min(rows, self.rows)))
+        if model is not None:
+            mixture.put(
+                RETUNED, partial(model.start, self.features, self.outputs), *detector.latest(rows), like="fresh"
+            )
+            self.chosen = with_member(self.chosen, RETUNED, model)
 
     # Files
 
@@ -233,7 +271,7 @@ class AutoLearner(WithFields):
         chosen = rebuild(json.loads(text))
         if type(chosen) is not Scaled or type(innermost(chosen)) is not Mixture:
             raise ValueError(f"what was chosen must be a scaled mixture, got {type(chosen).__name__}.")
-        inner = compiled(chosen.start(self.features, self.outputs))
+        inner = self._start(chosen)
         inner.load(contents)
         return chosen, inner
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,8 +12,10 @@ from onlinegp import kernels
 from onlinegp.batch.parameter_search import prequential_density
 from onlinegp.batch.tuning import (
     MATERN,
+    MATERN_LINEAR,
     ROUGH,
     SMOOTH,
+    SMOOTH_LINEAR,
     Family,
     Hyperparameters,
     likely_forgetting,
@@ -24,6 +26,7 @@ from onlinegp.checks import Array
 from onlinegp.kernels import Kernel, Sum
 from onlinegp.models import KRLST, LinearRLS, LocalGP, OnlineRegressor, ResidualGP
 from onlinegp.models.combined import Conformal, HeavyTailed, Mixture, Scaled
+from onlinegp.models.combined.base import innermost
 from onlinegp.models.combined.standardize import Scale, moments
 from onlinegp.processes import single_threaded_blas
 
@@ -36,6 +39,7 @@ MEMBERS = (
     "linear",
     "krlst-recent",
     "local-recent",
+    "fresh",
 )
 SHAPES = (MATERN, SMOOTH, ROUGH)
 FEW, SOME = 300, 500  # rows, which tell the shape of the kernel; for one of another shape
@@ -45,7 +49,9 @@ LINEAR_FORGETTING = (1.0, 0.999)
 # Two members with short memories follow a change in the stream: a forgetting KRLST, and a GP on few, recent rows.
 RECENT_BUDGET, RECENT_FORGETTING = 100, 0.998
 RECENT_NEIGHBORS, RECENT_STORE = 32, 150
-FADE, GATE = 0.9, 4.0  # of the mixture
+FRESH_STORE = 2000  # rows of the member that starts again at a change
+RETUNED = "retuned"  # the member that is tuned on the rows since the last change
+FADE, GATE = 0.9, 4.0  # of the mixture; a gate of 2 loses where inputs are far from all rows
 TAILS: dict[str, Any] = {"degrees": (2.1, 4.0, 10.0), "half_life": 150.0, "fade": 0.98}
 
 Progress = Callable[[float], None]
@@ -69,10 +75,22 @@ class Parts:
         x, (center, std, varies) = Scale.of(X), moments(Y)
         y = Scale(center, np.where(varies, std, 1.0))
         Z, T = x(X), y(Y)[:, varies]
-        heavy = [(name, HeavyTailed(model, **TAILS)) for name, model in self._models(Z, T, progress).items()]
-        (xc, xs), (yc, ys) = x.numbers(), y.numbers()
-        model = Conformal(Mixture(heavy, fade=FADE, gate=GATE))
-        return Scaled(model, x_center=xc, x_scale=xs, y_center=yc, y_scale=ys)
+        heavy = {name: HeavyTailed(model, **TAILS) for name, model in self._models(Z, T, progress).items()}
+        return _scaled(Conformal(_mixture(heavy)), x, y)
+
+    @single_threaded_blas
+    def retune(self, X: Array, Y: Array) -> HeavyTailed | None:
+        """Return a member for the rows since a change, None if the target is constant in them."""
+        x, (center, std, varies) = Scale.of(X), moments(Y)
+        if not varies.any():
+            return None
+        y = Scale(center, np.where(varies, std, 1.0))
+        Z, T = x(X), y(Y)[:, varies]
+        families = (MATERN, MATERN_LINEAR, SMOOTH, SMOOTH_LINEAR)
+        best = (
+            likely_kernels(Z, T, families=families, rows=SOME)[0] if self.kernel is None else self._tuned(Z, T)["local"]
+        )
+        return HeavyTailed(_scaled(self._on_fresh_rows(best, self.store), x, y), **TAILS)
 
     def _models(self, Z: Array, T: Array, progress: Progress) -> dict[str, OnlineRegressor]:
         """Return the members by name, in the order in which they are asked for."""
@@ -93,10 +111,12 @@ class Parts:
         if "linear" in self.members:
             models["linear"] = self._linear(Z, T)
         models |= {name: model for name, model in self._recent(best).items() if name in self.members}
+        if "fresh" in self.members:
+            models["fresh"] = self._on_fresh_rows(tuned.get("local-linear", best), FRESH_STORE)
         progress(1.0)
         return {name: models[name] for name in self.members if name in models} or {"local": self._local(best)}
 
-    def _tuned(self, Z: Array, T: Array, progress: Progress) -> dict[str, Hyperparameters]:
+    def _tuned(self, Z: Array, T: Array, progress: Progress = lambda share: None) -> dict[str, Hyperparameters]:
         """Return kernels with noise and forgetting: without a linear part and with one, or the one that is given."""
         if self.kernel is not None:
             found = [self._given(self.kernel, Z, T)]
@@ -150,6 +170,12 @@ class Parts:
             "local-recent": LocalGP(one.kernel, noise=one.noise, neighbors=neighbors, store=RECENT_STORE),
         }
 
+    def _on_fresh_rows(self, one: Hyperparameters, store: int | None) -> ResidualGP:
+        """Return the member that learns the rows since a change: the linear part of its kernel is a part of its own."""
+        kernel = one.kernel.left if self.kernel is None and isinstance(one.kernel, Sum) else one.kernel
+        kept = store if self.store is None or store is None else min(store, self.store)
+        return ResidualGP(kernel, noise=one.noise, neighbors=self.neighbors, store=kept, linear=True)
+
     def _linear(self, Z: Array, T: Array) -> LinearRLS:
         """Return linear regression with the noise that is left, and the forgetting that predicted the rows best."""
         A = np.column_stack([Z, np.ones(len(Z))])
@@ -157,6 +183,28 @@ class Parts:
         noise = max(float(np.mean((T - A @ w) ** 2)), LEAST_NOISE)
         trials = [LinearRLS(noise=noise, forgetting=factor) for factor in LINEAR_FORGETTING]
         return max(trials, key=lambda one: prequential_density(HeavyTailed(one), Z, T)).unfitted()
+
+
+def _mixture(members: Mapping[str, OnlineRegressor]) -> Mixture:
+    """Return the mixture of members, which follows changes if it has the members for that."""
+    fresh = [name for name in ("fresh", RETUNED) if name in members]
+    rule: dict[str, Any] = (
+        {"restarting": fresh, "against": "local-recent"} if fresh and "local-recent" in members else {}
+    )
+    return Mixture(list(members.items()), fade=FADE, gate=GATE, **rule)
+
+
+def with_member(model: Scaled, name: str, member: HeavyTailed) -> Scaled:
+    """Return what `compose` returned with one more member, or another one of this name."""
+    mixture = innermost(model)
+    assert isinstance(mixture, Mixture)
+    params = model.get_params(deep=False) | {"model": Conformal(_mixture(dict(mixture.named()) | {name: member}))}
+    return Scaled(**params)
+
+
+def _scaled(model: OnlineRegressor, x: Scale, y: Scale) -> Scaled:
+    (xc, xs), (yc, ys) = x.numbers(), y.numbers()
+    return Scaled(model, x_center=xc, x_scale=xs, y_center=yc, y_scale=ys)
 
 
 def _family(one: Hyperparameters) -> Family:

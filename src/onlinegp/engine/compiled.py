@@ -140,8 +140,11 @@ class Compiled:
         self._working().learn(_rows(X), _rows(Y))
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
-        *arrays, sizes = self._working().run(_rows(X), _rows(Y))
-        return self._kinds.predictions(*arrays), sizes
+        core = self._working()
+        before = core.rows
+        *arrays, sizes = core.run(_rows(X), _rows(Y))
+        learned = core.rows - before  # up to a row where something is due
+        return self._kinds.predictions(*(one[:learned] for one in arrays)), sizes[:learned]
 
     def predict(self, X: Array) -> Predictions:
         arrays = self._working().predict(_rows(X), thread_count())
@@ -235,6 +238,11 @@ class CompiledTree(Compiled):
     def plan(self) -> Plan:
         raise TypeError("a compiled tree cannot be part of another one.")
 
+    def tree(self) -> Tree | None:
+        return (
+            None if any(getattr(one, "detector", None) is not None for one in nodes(self._learner)) else super().tree()
+        )
+
     @property
     def reference(self) -> Any:
         """The readable learners, with all that was learned."""
@@ -278,18 +286,34 @@ class CompiledTree(Compiled):
             return getattr(self._learner, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    def _attend(self) -> None:
+        """Let the readable learners do what is due before the next row, if anything is."""
+        core = self._core
+        if core is None or not core.due:
+            return
+        with self._resting() as learner:
+            for one in nodes(learner):
+                if attend := getattr(one, "attend", None):
+                    attend()
+            self._begin()
+
     def learn(self, X: Array, Y: Array) -> None:
         done = 0
+        self._attend()
         while not self.atomic and done < len(X):
             part = slice(done, done + self._next(Y[done:]))
             self._learner.learn(X[part], Y[part])
             self._begin()
             done = part.stop
-        if done < len(X):
+        while done < len(X):
+            before = self._working().rows
             super().learn(X[done:], Y[done:])
+            done += self._working().rows - before
+            self._attend()
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
         done, parts, sizes = 0, [], []
+        self._attend()
         while not self.atomic and done < len(X):
             part = slice(done, done + self._next(Y[done:]))
             predictions, size = self._learner.run(X[part], Y[part])
@@ -297,31 +321,38 @@ class CompiledTree(Compiled):
             parts.append(predictions)
             sizes.append(size)
             done = part.stop
-        if done < len(X) or not parts:
+        while done < len(X) or not parts:
             predictions, size = super().run(X[done:], Y[done:])
             parts.append(predictions)
             sizes.append(size)
+            done += len(size)
+            self._attend()
         return (parts[0], sizes[0]) if len(parts) == 1 else (Predictions.joined(parts), np.concatenate(sizes))
 
     def predict(self, X: Array) -> Predictions:
+        self._attend()
         return super().predict(X) if self.atomic else self._learner.predict(X)
 
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
+        self._attend()
         with self._resting() as learner:
             predictions = learner.skip(X, Y)
             self._begin()
         return predictions
 
     def begin_series(self) -> None:
+        self._attend()
         with self._resting() as learner:
             learner.begin_series()
             self._begin()
 
     def dump(self) -> Contents:
+        self._attend()
         with self._resting() as learner:
             return learner.dump()
 
     def dump_compact(self) -> Contents:
+        self._attend()
         with self._resting() as learner:
             return learner.dump_compact()
 

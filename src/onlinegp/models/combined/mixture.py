@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY
-from functools import cached_property
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike
 
 from onlinegp.checks import Array, fraction, non_negative
 from onlinegp.engine import thread_count
-from onlinegp.engine.plan import Plan, around
+from onlinegp.engine.plan import Constant, Plan, around
 from onlinegp.learner import Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import ROWS
+from onlinegp.models.combined.changes import ChangeDetector
 from onlinegp.models.combined.error_tracking import (
     LEAST,
     check_log_weights,
@@ -67,6 +68,12 @@ class Mixture(OnlineRegressor):
         the same if None.
     gate : float
         How much a member must be as sure as usual to count; zero for not at all, 2 is a good value.
+    restarting : sequence of str
+        Names of members that start again, from the rows since then, when a change of the stream is detected: when
+        `against` has predicted better than all of them by 20 nats. The others stay as they are, so that a false alarm
+        costs little, and what comes back is known.
+    against : str, optional
+        The name of the member with a short memory that those are compared with.
 
     Examples
     --------
@@ -84,6 +91,8 @@ class Mixture(OnlineRegressor):
     fade: float = 0.9
     weights: ArrayLike | None = None
     gate: float = 0.0
+    restarting: Sequence[str] = ()
+    against: str | None = None
 
     cost: ClassVar[str] = "the sum of those of the members"
     equation: ClassVar[str] = "p(y) = sum_j w_j p_j(y), log w <- fade log w + log p"
@@ -98,13 +107,40 @@ class Mixture(OnlineRegressor):
         fraction("Use 1.0 to forget nothing.", fade=self.fade)
         non_negative("Use 0.0 for none.", gate=self.gate)
         self._first_weights()
+        self._detector(1, 1)
         for _, model in self.named():
             model.check()
 
     def start(self, features: int, outputs: int) -> MixtureLearner:
         fade = fraction("Use 1.0 to forget nothing.", fade=self.fade)
         learners = {name: model.start(features, outputs) for name, model in self.named()}
-        return MixtureLearner(learners, fade, self._first_weights(), non_negative("Use 0.0 for none.", gate=self.gate))
+        gate = non_negative("Use 0.0 for none.", gate=self.gate)
+        return MixtureLearner(learners, fade, self._first_weights(), gate, self._detector(features, outputs))
+
+    def _detector(self, features: int, outputs: int) -> ChangeDetector | None:
+        members, fresh = (
+            dict(self.named()),
+            [self.restarting] if isinstance(self.restarting, str) else list(self.restarting),
+        )
+        if not fresh and self.against is None:
+            return None
+        if not fresh or self.against in fresh or not {*fresh, self.against} <= members.keys():
+            known = ", ".join(members)
+            raise ValueError(
+                f"restarting must be names of members, and against that of another, got {self.restarting!r} and "
+                f"{self.against!r}. The members are: {known}."
+            )
+        starts: dict[str, Callable[[], Learner]] = {
+            name: partial(members[name].unfitted().start, features, outputs) for name in fresh
+        }
+        return ChangeDetector(starts, str(self.against), features, outputs)
+
+    @property
+    def changes_(self) -> list[tuple[int, str]]:
+        """The changes that were detected: the row where each began, and its kind, "relation", "inputs" or "target"."""
+        learner = self._working
+        assert isinstance(learner, MixtureLearner)
+        return [] if learner.detector is None else learner.detector.changes()
 
     @property
     def weights_(self) -> dict[str, float]:
@@ -173,7 +209,8 @@ class Mixture(OnlineRegressor):
         copies = []
         for one in self.models:
             copies.append((one[0], one[1].unfitted()) if isinstance(one, list | tuple) else one.unfitted())
-        return type(self)(copies, fade=self.fade, weights=self.weights, gate=self.gate)
+        others = {name: getattr(self, name) for name in ("fade", "weights", "gate", "restarting", "against")}
+        return type(self)(copies, **others)
 
     def _first_weights(self) -> Array:
         members = len(self.named())
@@ -190,9 +227,18 @@ class Mixture(OnlineRegressor):
 class MixtureLearner(WithFields):
     """Learners by name, their log weights, the largest of which is zero, and how sure they usually are."""
 
-    def __init__(self, members: dict[str, Learner], fade: float, log_weights: Array, gate: float = 0.0) -> None:
+    def __init__(
+        self,
+        members: dict[str, Learner],
+        fade: float,
+        log_weights: Array,
+        gate: float = 0.0,
+        detector: ChangeDetector | None = None,
+    ) -> None:
         self.members, self.fade, self.log_weights, self.seen = members, fade, log_weights, 0
-        self._shared = share_rows(members)
+        self.detector = detector
+        self.pause: Callable[[MixtureLearner], None] | None = None  # called at the detector's pauses
+        self._shared = share_rows(members, set() if detector is None else set(detector.fresh))
         self._running = {
             name: [one for one, source in self._shared.items() if source == name]
             for name in members
@@ -225,6 +271,50 @@ class MixtureLearner(WithFields):
             self.run(X[i : i + ROWS], Y[i : i + ROWS])
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
+        if self.detector is None:
+            return self._run(X, Y)
+        parts, start = [], 0
+        while start < len(X):
+            part = slice(start, min(len(X), start + self.detector.until_next))
+            parts.append(self._run(X[part], Y[part]))
+            self.attend()
+            start = part.stop
+        if len(parts) == 1:
+            return parts[0]
+        return Predictions.joined([said for said, _ in parts]), np.concatenate([size for _, size in parts])
+
+    def attend(self) -> None:
+        """Let the fresh members start again if a change was detected, or do what is due at a pause."""
+        detector = self.detector
+        if detector is None:
+            return
+        if detector.detected:
+            rows = detector.onset()
+            X, Y = detector.latest(rows)
+            started = {name: start() for name, start in detector.fresh.items()}
+            for one in started.values():
+                one.learn(X, Y)
+            self.members.update(started)
+            detector.started(rows)
+        elif detector.age in detector.pauses and self.pause is not None:
+            self.pause(self)
+
+    def put(self, name: str, start: Callable[[], Learner], X: Array, Y: Array, like: str) -> None:
+        """Let a new member, or another one of this name, learn rows and begin with the weight of a member."""
+        one = start()
+        said, _ = one.run(X, Y)
+        total, count = np.zeros((2, 1))
+        fading_means(_log_std((said,)), self._keep, total, count)
+        weight = self.log_weights[list(self.members).index(like)]
+        at = list(self.members).index(name) if name in self.members else len(self.members)
+        self.log_weights = _with(self.log_weights, at, weight)
+        self._total, self._count = _with(self._total, at, total[0]), _with(self._count, at, count[0])
+        self.log_weights -= self.log_weights.max()
+        self.members[name], self._running[name] = one, []
+        if self.detector is not None:
+            self.detector.fresh[name] = start
+
+    def _run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
         by_name: dict[str, tuple[Predictions, Sizes]] = {}
         for name, sharing in self._running.items():
             by_name |= run_member(self.members, name, sharing, X, Y)
@@ -232,6 +322,10 @@ class MixtureLearner(WithFields):
         said = tuple(predictions for predictions, _ in ran)
         densities = np.stack([one.log_density(Y).sum(axis=1) for one in said], axis=1)
         weights = fading_weights(densities, self.fade, self.log_weights)
+        if self.detector is not None:
+            places = {name: i for i, name in enumerate(self.members)}
+            fresh = densities[:, [places[name] for name in self.detector.fresh]]
+            self.detector.follow(fresh, densities[:, places[self.detector.window]], X, Y)
         if self.gate:
             log_std = _log_std(said)
             weights = self._gated(weights, log_std, fading_means(log_std, self._keep, self._total, self._count))
@@ -272,12 +366,18 @@ class MixtureLearner(WithFields):
     def hold(self, change: Callable[[Learner], Learner]) -> None:
         """Replace members by what `change` returns for them, but for those that share rows."""
         for name, sharing in self._running.items():
-            if not sharing:
+            if not sharing and not (self.detector is not None and name in self.detector.fresh):
                 self.members[name] = change(self.members[name])
 
     def plan(self) -> Plan | None:
-        numbers = weights_rule(self.fade) | {"gate": self.gate, "usual_keep": self._keep, "largest": LEAST_SURE}
+        numbers: dict[str, Constant] = {"gate": self.gate, "usual_keep": self._keep, "largest": LEAST_SURE}
+        numbers |= weights_rule(self.fade)
         fields = {"log_weights": self.log_weights, "total": self._total, "count": self._count}
+        if (detector := self.detector) is not None:
+            places = {name: float(i) for i, name in enumerate(self.members)}
+            numbers |= detector.numbers | {"fresh": tuple(places[name] for name in detector.fresh)}
+            numbers["window"] = places[detector.window]
+            fields |= detector.arrays
         plan = around("mixture", self, {**numbers, "threads": float(thread_count())}, fields, self.members)
         if plan is not None:
             self._sizes = [member.components for member in plan.inside.values()]
@@ -293,18 +393,22 @@ class MixtureLearner(WithFields):
     def predict_one(self, x: object) -> tuple[float, float] | None:
         return None
 
-    @cached_property
-    def fields(self) -> Fields:  # type: ignore[override]
+    @property
+    def fields(self) -> Fields:
         return {
             "log_weights": array("members"),
             "seen": integer(),
             "total": array("members", attribute="_total"),
             "count": array("members", least=0.0, attribute="_count"),
-            **{name: learner(prefix=name) for name in self.children()},
+            **({} if self.detector is None else {"change": learner(attribute="detector", prefix="change ")}),
+            **{f"{name}.": learner(prefix=f"{name}.") for name in self.members},
         }
 
-    def children(self) -> dict[str, Learner]:
-        return {f"{name}.": member for name, member in self.members.items()}  # one may be called "seen"
+    def children(self) -> dict[str, Any]:
+        members = dict[str, Any](
+            (f"{name}.", member) for name, member in self.members.items()
+        )  # one may be called "seen"
+        return members if self.detector is None else {"change": self.detector, **members}
 
     def check(self, values: Values) -> None:
         check_log_weights(values["log_weights"])
@@ -312,6 +416,11 @@ class MixtureLearner(WithFields):
         if not np.all(np.abs(total) <= LEAST_SURE * (count + 1e-9)):
             raise ValueError(f"total and count must be a sum of logarithms and its weight, got {total!r}, {count!r}.")
         check_shared(self._shared, values)
+
+
+def _with(values: Array, at: int, value: float) -> Array:
+    """Return values with one of them replaced, or with one more."""
+    return np.concatenate([values[:at], [value], values[at + 1 :]])
 
 
 def _log_std(said: tuple[Predictions, ...]) -> Array:

@@ -6,7 +6,7 @@ place is taken by `SharedRows`, and its wrappers, such as `HeavyTailed`, follow 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -59,12 +59,15 @@ class SharedRows(RowLearner):
         pass  # they are those of the source: see `check_shared`
 
 
-def share_rows(members: dict[str, Learner]) -> dict[str, str]:
-    """Let each LocalGP use the rows of a ResidualGP that would keep the same; return which uses whose, by name."""
+def share_rows(members: dict[str, Learner], apart: Collection[str] = ()) -> dict[str, str]:
+    """Let each LocalGP use the rows of a ResidualGP that would keep the same; return which uses whose, by name.
+
+    Those `apart` share nothing, as they start again at other rows.
+    """
     shared = {}
     for name, member in members.items():
         for other, candidate in members.items():
-            if _keeps_the_same(member, candidate):
+            if name not in apart and other not in apart and _keeps_the_same(member, candidate):
                 members[name] = _with_rows(member, SharedRows(innermost_learner(candidate)))
                 shared[name] = other
                 break
