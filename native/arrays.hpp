@@ -38,6 +38,7 @@ void learn_rows(LearnerEngine& engine, const Matrix& X, const Matrix& Y, const S
 
 [[noreturn]] void raise_no_memory(int64_t learned, int64_t rows);  // of so many; in bindings.cpp
 
+void bind_alarms(nb::module_& m);                    // in bindings_alarms.cpp
 void bind_states(nb::class_<FleetEngine>& members);  // in bindings_states.cpp
 void bind_local(nb::module_& m);                     // in bindings_local.cpp
 void bind_rows(nb::module_& m);                      // in bindings_rows.cpp

@@ -369,6 +369,7 @@ NB_MODULE(_native, m) {
     m.def("exp2_minus", [](Numbers x) { return each(x, instructions().exp2_minus); });
     m.def("sin_pi", [](Numbers x) { return each(x, instructions().sin_pi); }).def("numbers", numbers);
     bind_rows(m);
+    bind_alarms(m);
     bind_centers(m), bind_affine(m), bind_tree(m);
     m.attr("instruction_set") = instructions().name;
     m.attr("compiler") = ONLINEGP_COMPILER;

@@ -125,6 +125,10 @@ WRAPPED = {
         ogp.Mixture([ogp.HeavyTailed(MODELS["KRLST"]), ogp.Calibrated(LINEAR["LinearRLS"])], weights=(0.0, -3.0)),
         rows=40,
     ),
+    "Detector": ogp.Detector(rate=0.01),
+    "Detector-python": ogp.Detector(season=12, engine="python"),
+    "Detector-model": ogp.Detector(MODELS["KRLST"], rate=0.01),
+    "Lagged-Detector-Scaled": ogp.Detector(ogp.Lagged(ogp.Scaled(MODELS["KRLST"], rows=30), lags=2)),
     "Auto": ogp.Auto(rows=30, earliest=15, members=("local", "krlst", "linear"), kernel=RBF(0.7), budget=20),
     "Auto-tuned": ogp.Auto(
         rows=20, members=("residual", "local", "local-linear", "residual-other", "linear"), store=40, neighbors=10

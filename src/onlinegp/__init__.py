@@ -35,6 +35,7 @@ from onlinegp.models import (
     RandomFeatureGP,
     ResidualGP,
 )
+from onlinegp.models.alarms.detector import Detector
 from onlinegp.models.breakdown import BreakdownError
 from onlinegp.models.combined import Calibrated, Conformal, Forecaster, HeavyTailed, Lagged, Mixture, Robust, Scaled
 from onlinegp.models.saving import from_bytes, load
@@ -53,6 +54,7 @@ __all__ = [
     "compare",
     "Conformal",
     "datasets",
+    "Detector",
     "estimate_hyperparameters",
     "Fleet",
     "Forecaster",

@@ -14,6 +14,7 @@ FAMILIES = {
     "onlinegp.models.linear": "Linear filters",
     "onlinegp.models.baselines": "Baselines",
     "onlinegp.models.combined": "Models made of models",
+    "onlinegp.models.alarms": "Alarms",
 }
 OTHER = "Models of your own"
 

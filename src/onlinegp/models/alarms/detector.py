@@ -1,0 +1,324 @@
+"""Alarms about a series, or about what a model predicts: calibrated, as events, with reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from itertools import groupby
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onlinegp import frames
+from onlinegp.checks import Array, probability
+from onlinegp.engine import is_native
+from onlinegp.learner import Learner, Sizes
+from onlinegp.models.alarms.alarms import Alarms
+from onlinegp.models.alarms.constants import NEAR, RECENT
+from onlinegp.models.alarms.events import C, Event
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.recipe import parameters
+from onlinegp.models.undo import Undo
+from onlinegp.predictions import Gaussian, Predictions
+from onlinegp.state import Fields, WithFields, integer, learner
+
+SIGMA = 1.2533141373155001  # standard deviations of a normal in a mean absolute error
+PIECE = 1024  # rows
+
+
+@dataclass(frozen=True, eq=False)
+class Detection:
+    """What a detector says of rows.
+
+    Attributes
+    ----------
+    tail : (n,) or (n, outputs), the probability of a row that is at least as odd; 1 for most rows
+    score : the same shape; -log10 of the rate of such an event for a row that opens or tops one, 0 elsewhere
+    event : the same shape; the number of the event that is open, 0 if there is none
+    events : events that opened or cleared on the way, in order; those that are open still have no end
+    predictions : of the target, each made before its row was learned
+    """
+
+    tail: Array
+    score: Array
+    event: NDArray[np.int64]
+    events: list[Event]
+    predictions: Predictions
+
+
+@parameters
+class Detector(OnlineRegressor):
+    """Alarms about a series, or about what a model predicts: events at a rate that you choose, with reasons.
+
+    It watches thirteen statistics of the target, learns the tail of each, pools their evidence, and opens an event
+    where that is so large that it should happen at a rate of `rate` per row. On top of a model it watches the normal
+    score of what the model predicted, beside value and level of the target. An event escalates and clears, has a kind
+    (spike, level, trend, variance, season broken, stuck, missing) and a reason. A new level is reported once, and then
+    accepted.
+
+    Without a model its predictions are those of a linear filter on the last eight values and those a season ago. The
+    first 150 rows never open an event. What is rarer than the rows so far can show is not found: at a rate of 0.0001,
+    an event needs about 2,000 rows of history.
+
+    Unlike other models it returns two numbers and an event for each row, by `detect`; all other methods, files, fleets
+    and stores work as for every model.
+
+    Parameters
+    ----------
+    model : OnlineRegressor, optional
+        The model whose predictions are watched; None to watch the target alone.
+    rate : float
+        The expected number of events that open, per row, on a stream that is as it always was.
+    season : int, optional
+        Rows after which the series repeats; 0 if it does not; None to look for it.
+    daily : bool
+        Whether the season is a day, so that the value a week ago tells something, too.
+    engine : {"auto", "native", "python"}
+        What watches the rows: the compiled engine or the readable one.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> y = np.sin(np.arange(3000) / 10) + 0.1 * np.random.default_rng(0).standard_normal(3000)
+    >>> y[2000] += 1.0
+    >>> for event in ogp.Detector().detect(y).events[:1]:
+    ...     print(event.kind, event.start)
+    spike 2000
+    """
+
+    model: OnlineRegressor | None = None
+    _: KW_ONLY
+    rate: float = 0.001
+    season: int | None = None
+    daily: bool = False
+    engine: str = "auto"
+
+    cost: ClassVar[str] = "about a microsecond per sample, and the model inside"
+    memory: ClassVar[str] = "30 kB (36 on top of a model, and the model), 1 kB per feature"
+    equation: ClassVar[str] = "evidence = .37 + .5 s(1) + .5 mean(s(1) ... s(4)), s = -log10 of learned tails"
+    variance: ClassVar[str] = "that of the model inside; alone, by its mean absolute error"
+
+    def check(self) -> None:
+        probability(rate=self.rate)
+        is_native(self.engine)
+        if self.season is not None and (isinstance(self.season, bool) or not isinstance(self.season, int | np.integer)):
+            raise TypeError(f"season must be a number of rows or None, got {self.season!r}.")
+        if self.season and not NEAR < self.season <= RECENT:
+            raise ValueError(
+                f"season must be 0, or from {NEAR + 1} to {RECENT} rows, got {self.season}. Use None to look for one."
+            )
+        if self.model is not None:
+            if not isinstance(self.model, OnlineRegressor):
+                raise TypeError(f"model must be an estimator of onlinegp or None, got {self.model!r}.")
+            self.model.check()
+
+    @property
+    def features_optional(self) -> bool:
+        return self.model is None or getattr(self.model, "features_optional", False)
+
+    @property
+    def delay(self) -> int:
+        return 1 if self.model is None else self.model.delay
+
+    @property
+    def std_from_errors(self) -> bool:  # type: ignore[override]
+        return self.model is None or self.model.std_from_errors
+
+    def start(self, features: int, outputs: int) -> DetectorLearner:
+        self.check()
+        inner = None if self.model is None else self.model.start(features, outputs)
+
+        def alarms(output: int) -> Alarms:
+            return Alarms(
+                self.rate,
+                features=features,
+                scores=inner is not None,
+                season=self.season,
+                daily=self.daily,
+                native=is_native(self.engine),
+                output=output,
+            )
+
+        return DetectorLearner(features, outputs, inner, [alarms(i) for i in range(outputs)])
+
+    def detect(self, y: ArrayLike, X: ArrayLike | None = None) -> Detection:
+        """Take rows in order, NaN where y is missing; return how odd each is, and the events.
+
+        Parameters
+        ----------
+        y : (n,) or (n, outputs)
+        X : (n, d), optional
+            The inputs: those of the model, and of which reasons say whether they are unusual.
+        """
+        target = np.asarray(frames.target(y), dtype=np.float64)
+        gone = np.isnan(target)
+        if target.ndim == 2 and (gone.any(axis=1) != gone.all(axis=1)).any():
+            raise ValueError(
+                "y must have all outputs of a row or none. Watch outputs that go missing one by one apart."
+            )
+        with self._lock:
+            learner, rows, Y = self._ready(X, np.where(gone, 0.0, target))  # type: ignore[arg-type]
+            Y = np.where(gone.reshape(Y.shape), np.nan, Y)
+            parts = []
+            for i in range(0, len(Y), PIECE):
+                part = slice(i, i + PIECE)
+                if isinstance(learner, Undo):
+                    parts.append(learner.change("detect", rows[part], Y[part]))
+                else:
+                    parts.append(learner.detect(rows[part], Y[part]))  # type: ignore[attr-defined]
+        return _joined(parts, self._single)
+
+    @property
+    def events_(self) -> list[Event]:
+        """The latest events, at most eight of each output; the one that is open last."""
+        learner = self._working
+        assert isinstance(learner, DetectorLearner)
+        return [event for alarms in learner.alarms for event in alarms.events]
+
+    def confirm(self, event: Event | int) -> None:
+        """Say that an event was real: its rows are forgotten, so that the next one like it is found as well."""
+        number, output = (event.number, event.output) if isinstance(event, Event) else (event, 0)
+        with self._lock:
+            learner = self._learner
+            if learner is None:
+                raise ValueError("event must be one of events_, and there are none yet. Call detect first.")
+            if isinstance(learner, Undo):
+                learner.change("confirm", np.array([number, output]))
+            else:
+                learner.confirm(np.array([number, output]))  # type: ignore[attr-defined]
+
+
+class DetectorLearner(WithFields):
+    """A learner inside, if there is one, and alarms for each output."""
+
+    def __init__(self, features: int, outputs: int, inner: Learner | None, alarms: list[Alarms]) -> None:
+        self.features, self.outputs, self.inner, self.alarms = features, outputs, inner, alarms
+        self.seen = 0
+
+    @property
+    def fields(self) -> Fields:
+        return {"seen": integer(), **{name: learner() for name in self.children()}}
+
+    def children(self) -> dict[str, Any]:
+        inside = {} if self.inner is None else {"model": self.inner}
+        return {f"output{i}": alarms for i, alarms in enumerate(self.alarms)} | inside
+
+    def holds(self) -> list[Learner]:
+        return [] if self.inner is None else [self.inner]
+
+    def hold(self, change: Callable[[Learner], Learner]) -> None:
+        if self.inner is not None:
+            self.inner = change(self.inner)
+
+    @property
+    def size(self) -> int:
+        return 0 if self.inner is None else self.inner.size
+
+    @property
+    def until_tuning(self) -> float:
+        return getattr(self.inner, "until_tuning", np.inf)
+
+    @property
+    def together(self) -> int:
+        return getattr(self.inner, "together", 0)
+
+    def learn(self, X: Array, Y: Array) -> None:
+        self.run(X, Y)
+
+    def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
+        predictions, size, _, _ = self._known(X, Y)
+        return predictions, size
+
+    def _known(self, X: Array, Y: Array) -> tuple[Predictions, Sizes, list[Array], list[Event]]:
+        """Take rows with a target."""
+        before, outs, events = self.seen, [], []
+        size = np.zeros(len(X), dtype=np.int64)
+        if self.inner is None:
+            for i, alarms in enumerate(self.alarms):
+                out, found = alarms.add(Y[:, i], X=X)
+                outs.append(out)
+                events += found
+            mean, error = (np.stack([out[:, C[name]] for out in outs], axis=1) for name in ("expected", "error"))
+            predictions: Predictions = Gaussian(mean, _std(error, before + np.arange(len(X))[:, None]))
+        else:
+            predictions, size = self.inner.run(X, Y)
+            z, bounds = predictions.z(Y), predictions.interval(0.95)
+            for i, alarms in enumerate(self.alarms):
+                out, found = alarms.add(Y[:, i], z[:, i], X, (bounds[0][:, i], bounds[1][:, i]))
+                outs.append(out)
+                events += found
+        self.seen += len(X)
+        return predictions, size, outs, events
+
+    def _missing(self, X: Array, Y: Array) -> tuple[Predictions, list[Array], list[Event]]:
+        """Take rows without a target."""
+        predictions = self.skip(X)
+        outs, events = [], []
+        for i, alarms in enumerate(self.alarms):
+            out, found = alarms.add(Y[:, i], X=X)
+            outs.append(out)
+            events += found
+        return predictions, outs, events
+
+    def detect(self, X: Array, Y: Array) -> tuple[Predictions, list[Array], list[Event]]:
+        """Take rows, NaN where the target is missing; return predictions, the columns of each output, and events."""
+        parts = []
+        for gone, rows in groupby(range(len(X)), lambda i: bool(np.isnan(Y[i, 0]))):
+            numbers = list(rows)
+            part = slice(numbers[0], numbers[-1] + 1)
+            if gone:
+                parts.append(self._missing(X[part], Y[part]))
+            else:
+                predictions, _, outs, events = self._known(X[part], Y[part])
+                parts.append((predictions, outs, events))
+        return (
+            Predictions.joined([part[0] for part in parts]),
+            [np.concatenate(outs) for outs in zip(*(part[1] for part in parts), strict=True)],
+            [event for part in parts for event in part[2]],
+        )
+
+    def predict(self, X: Array) -> Predictions:
+        return self._next(len(X)) if self.inner is None else self.inner.predict(X)
+
+    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
+        return self._next(len(X)) if self.inner is None else self.inner.skip(X, Y)
+
+    def _next(self, n: int) -> Predictions:
+        """Return what the watches expect of the next row, n times."""
+        expected = np.array([alarms.watch.next() for alarms in self.alarms])
+        mean, error = (np.tile(expected[:, k], (n, 1)) for k in (0, 1))
+        return Gaussian(mean, _std(error, np.full((n, 1), self.seen)))
+
+    def begin_series(self) -> None:
+        for alarms in self.alarms:
+            alarms.watch.begin_series()
+        if self.inner is not None:
+            self.inner.begin_series()
+
+    def confirm(self, event: NDArray[np.int64]) -> None:
+        """Forget the rows of an event: its number, and its output."""
+        self.alarms[event[1]].confirm(int(event[0]))
+
+    def learn_one(self, x: object, y: object) -> bool | None:
+        return None
+
+    def predict_one(self, x: object) -> tuple[float, float] | None:
+        return None
+
+
+def _std(error: Array, seen: NDArray[Any]) -> Array:
+    """Return standard deviations from mean absolute errors; wide while little is known, and never zero."""
+    return np.hypot(SIGMA * error, 1.0 / (seen + 1.0) ** 2)
+
+
+def _joined(parts: list[Any], single: bool) -> Detection:
+    """Return what pieces of rows gave as one."""
+    outs = [np.concatenate(pieces) for pieces in zip(*(part[1] for part in parts), strict=True)]
+    columns = {name: np.stack([out[:, C[name]] for out in outs], axis=1) for name in ("tail", "score", "event")}
+    predictions = Predictions.joined([part[0] for part in parts])
+    events = [event for part in parts for event in part[2]]
+    which = (slice(None), 0) if single else slice(None)
+    tail, score, number = (columns[name][which] for name in ("tail", "score", "event"))
+    predictions = predictions.output(0) if single else predictions
+    return Detection(10.0**-tail, score, number.astype(np.int64), events, predictions)

@@ -1,0 +1,266 @@
+"""Events: what opens, escalates and clears, with what is known of it; kept as text, as it is small and varied."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinegp.checks import Array
+from onlinegp.models.alarms.constants import (
+    COLUMNS,
+    EVENTS,
+    FAMILY,
+    LEVEL,
+    MISSING,
+    SEASONAL,
+    SINGLE,
+    STATISTICS,
+    STUCK,
+)
+from onlinegp.models.alarms.inputs import Inputs, unusual
+
+KINDS = ("spike", "level", "trend", "variance", "season broken", "stuck", "missing")
+ODD = 1.25  # evidence from which an event builds up
+PAUSE = 3  # rows without it that do not end a build-up
+CLEAR = 2.0  # evidence of a family from which a row counts for the kind
+SLOW = 15  # rows in which a trend builds up, at least
+FIRST = 10  # rows of an event that tell where it begins
+EARLY = 30  # rows of an event whose means tell what came
+AGES = (4, 19, 49)  # rows of an event at which inputs are looked at again
+WIDTH = 2.46  # mean absolute errors on either side of a 95% interval
+C = {name: k for k, name in enumerate(COLUMNS)}
+
+
+@dataclass(frozen=True)
+class Event:
+    """An alarm with its reason. Rows are counted from 0, in the order in which the detector saw them.
+
+    Attributes
+    ----------
+    number : 1 for the first of its series
+    kind : "spike", "level", "trend", "variance", "season broken", "stuck" or "missing"; it may change while it is open
+    since : row from which it builds up
+    start, peak, end : rows where it opened, where its evidence was largest, and last seen; end is None while it is open
+    severity : -log10 of the rate at which events of this evidence open
+    rows : how many rows show it
+    statistic : the leading one, as in `onlinegp.models.alarms.constants`
+    observed, expected, low, high : of the target; a level and a trend have means, the others the value at the peak
+    factor : how many times as large as usual errors are
+    unusual : inputs that are unusual by their own past, by number, the worst first
+    inputs : number of inputs
+    output : which target, if there are several
+    """
+
+    number: int
+    kind: str
+    since: int
+    start: int
+    peak: int
+    end: int | None
+    severity: float
+    rows: int
+    statistic: str
+    observed: float | None
+    expected: float
+    low: float
+    high: float
+    factor: float
+    unusual: tuple[int, ...] = ()
+    inputs: int = 0
+    output: int = 0
+
+    @property
+    def reason(self) -> str:
+        """One sentence that a person can read."""
+        from onlinegp.models.alarms.reasons import sentence
+
+        return sentence(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "unusual": list(self.unusual)}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Event:
+        return cls(**{**values, "unusual": tuple(values["unusual"])})
+
+
+class Journal:
+    """Follows the event that is open, and keeps the latest ones.
+
+    Parameters
+    ----------
+    bounded : whether rows come with bounds of a model, so that a level is compared with these
+    low : evidence from which a row shows the event
+    """
+
+    def __init__(self, features: int, output: int, bounded: bool, low: float) -> None:
+        self.output, self.bounded, self.low = output, bounded, low
+        self.inputs = Inputs(features)
+        self.past: list[Event] = []
+        self.open: dict[str, Any] | None = None
+        self.built = [0, -PAUSE - 1]  # rows where a build-up began and was last seen
+
+    @property
+    def events(self) -> list[Event]:
+        """The latest events, the one that is open last."""
+        return self.past + ([] if self.open is None else [self._event(None)])
+
+    def add(self, out: Array, y: Array, low: Array, high: Array, X: Array, before: int) -> list[Event]:
+        """Take judged rows, of which the first has number `before`; return events that opened or cleared, in order."""
+        found: list[Event] = []
+        numbers = out[:, C["event"]]
+        for i in np.flatnonzero((out[:, C["evidence"]] >= ODD) | (numbers > 0) | _ends(numbers, self.open)).tolist():
+            self._build_up(out[i], before + i)
+            if self.open is not None and numbers[i] != self.open["number"]:
+                found.append(self._close())
+            if numbers[i] > 0:
+                self._follow(out[i], (float(y[i]), float(low[i]), float(high[i])), X, i, before, found)
+        self.inputs.add(X)
+        return found
+
+    def _build_up(self, row: Array, t: int) -> None:
+        if row[C["evidence"]] >= ODD:
+            self.built = [t if t - self.built[1] > PAUSE + 1 else self.built[0], t]
+
+    def _follow(
+        self, row: Array, seen: tuple[float, float, float], X: Array, i: int, before: int, found: list[Event]
+    ) -> None:
+        """Add a row to the event that is open, or to a new one."""
+        t, opens = before + i, self.open is None
+        if self.open is None:
+            self.open = self._start(row, seen, t)
+        event, evidence = self.open, row[C["evidence"]]
+        if evidence >= self.low:
+            families = row[C["single"] : C["single"] + 4]
+            event["rows"], event["last"] = event["rows"] + 1, t
+            event["singles"] += int(families[SINGLE] >= CLEAR)
+            event["sums"] = [a + b for a, b in zip(event["sums"], families.tolist(), strict=True)]
+            event["tops"] = [max(a, b) for a, b in zip(event["tops"], families.tolist(), strict=True)]
+            self._lean(event, seen)
+            if seen[0] == seen[0] and event["known"] < EARLY:
+                event["known"] += 1
+                event["missed"] += abs(seen[0] - 0.5 * (seen[1] + seen[2]))
+                event["means"] = [a + b for a, b in zip(event["means"], seen, strict=True)]
+        if opens or row[C["score"]] > event["severity"]:
+            self._top(event, row, seen, t)
+        if event["peak"] == t or t - event["start"] in AGES:
+            for j, odd in self.inputs.look(X, i, t - event["since"] + 1).items():
+                event["unusual"][str(j)] = max(odd, event["unusual"].get(str(j), 0.0))
+        if opens:
+            found.append(self._event(None))
+
+    def _lean(self, event: dict[str, Any], seen: tuple[float, float, float]) -> None:
+        """Follow where the target is: on one side of what was expected, and if that grows."""
+        if seen[0] != seen[0]:
+            return
+        off = seen[0] - (0.5 * (seen[1] + seen[2]) if self.bounded else event["level"])
+        event["toward"], event["away"] = event["toward"] + off, event["away"] + abs(off)
+        event["late"] += max(0.05, 1.0 / event["rows"]) * (off - event["late"])
+        if event["rows"] <= FIRST:
+            event["early"] = event["late"]
+
+    def _start(self, row: Array, seen: tuple[float, float, float], t: int) -> dict[str, Any]:
+        run = int(row[C["run"]])
+        jumped = row[C["single"]] >= CLEAR
+        since = {STUCK: t - run, MISSING: t - run + 1}.get(int(row[C["statistic"]]), t if jumped else self.built[0])
+        usual = {name: float(row[C[name]]) for name in ("level", "spread")}
+        counts = dict.fromkeys(("rows", "known", "singles"), 0)
+        sums = {"missed": 0.0, "means": [0.0] * 3, "sums": [0.0] * 4, "tops": [0.0] * 4, "severity": 0.0, "last": t}
+        sums |= dict.fromkeys(("toward", "away", "early", "late"), 0.0)
+        sums["error"] = (seen[2] - seen[1]) / (2.0 * WIDTH)
+        return {"unusual": {}, "number": int(row[C["event"]]), "since": since, "start": t, **usual, **counts, **sums}
+
+    def _top(self, event: dict[str, Any], row: Array, seen: tuple[float, float, float], t: int) -> None:
+        """Take what the row with the largest evidence so far shows."""
+        y, low, high = seen
+        event.update(
+            severity=float(max(row[C["score"]], row[C["evidence"]])),
+            peak=t,
+            statistic=int(row[C["statistic"]]),
+            observed=y if y == y else None,
+            low=low,
+            high=high,
+        )
+
+    def _close(self) -> Event:
+        event = self._event(self.open["last"])  # type: ignore[index]
+        self.past, self.open = [*self.past, event][-EVENTS:], None
+        return event
+
+    def _event(self, end: int | None) -> Event:
+        """Return the event that is open, as it is known now."""
+        e = self.open
+        assert e is not None
+        kind = kind_of(e)
+        observed, low, high = e["observed"], e["low"], e["high"]
+        if kind in ("level", "trend") and e["known"]:
+            observed, low, high = (total / e["known"] for total in e["means"])
+            if STATISTICS[e["statistic"]].startswith("level") or not self.bounded:
+                width = 2.0 * 1.25 * e["spread"]  # two standard deviations
+                low, high = e["level"] - width, e["level"] + width
+        usual = e["error"] if e["error"] > 0.0 else 1.0
+        return Event(
+            number=e["number"],
+            kind=kind,
+            since=e["since"],
+            start=e["start"],
+            peak=e["peak"],
+            end=end,
+            severity=round(e["severity"], 3),
+            rows=e["rows"],
+            statistic=STATISTICS[e["statistic"]],
+            observed=observed,
+            expected=0.5 * (low + high),
+            low=low,
+            high=high,
+            factor=e["missed"] / max(e["known"], 1) / usual,
+            unusual=unusual({int(j): odd for j, odd in e["unusual"].items()}),
+            inputs=self.inputs.features,
+            output=self.output,
+        )
+
+    @property
+    def text(self) -> str:
+        """All that is known, as JSON."""
+        past = [event.to_dict() for event in self.past]
+        return json.dumps({"open": self.open, "past": past, "built": self.built})
+
+    @text.setter
+    def text(self, text: str) -> None:
+        try:
+            known = json.loads(text)
+            past = [Event.from_dict(event) for event in known["past"]]
+            self.open, self.past, self.built = known["open"], past, list(known["built"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"the events of a detector cannot be read: {error}.") from None
+
+
+def kind_of(event: dict[str, Any]) -> str:
+    """Return the kind of an event by what its rows show.
+
+    One to three odd rows, more odd by themselves than their level, are a spike. Else the family with the most evidence
+    wins. A level is on one side of what was usual, unlike a variance; one that builds up slowly or grows is a trend.
+    """
+    if event["statistic"] in (STUCK, MISSING):
+        return STATISTICS[event["statistic"]]
+    single, shifted, seasonal, spreading = event["tops"]
+    if event["singles"] <= 3 and single >= max(shifted, 0.9 * seasonal) and FAMILY[event["statistic"]] != SEASONAL:
+        return "spike"
+    _, shifted, seasonal, spreading = event["sums"]
+    if seasonal > max(shifted, spreading):
+        return "season broken"
+    if shifted == 0.0 or abs(event["toward"]) < 0.5 * event["away"]:
+        return "variance"
+    slow = event["start"] - event["since"] >= SLOW and event["tops"][SINGLE] < event["tops"][LEVEL]
+    grows = event["rows"] > 3 * FIRST and abs(event["late"]) > 1.7 * abs(event["early"])
+    return "trend" if slow or grows else "level"
+
+
+def _ends(numbers: Array, event: dict[str, Any] | None) -> NDArray[np.bool_]:
+    """Return which rows are the first behind an event."""
+    before = np.concatenate([[0.0 if event is None else event["number"]], numbers[:-1]])
+    return (before > 0) & (numbers != before)

@@ -1,0 +1,92 @@
+"""Which inputs are unusual by their own past; only looked at when an event opens or grows, as that is rare."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinegp.checks import Array
+from onlinegp.state import Fields, WithFields, integer
+from onlinegp.state.fields import Field
+
+KEPT = 256  # rows
+ENOUGH = 60  # rows to compare with
+LATEST = 20  # rows that are compared, at most: there must be many times as many before them
+UNUSUAL = 3.0  # -log10 of the probability, over the rows of the event
+BLOCKS = 25  # means of the past that are enough
+PERHAPS = 2.5  # the same for an input that is far more unusual than the others
+LARGEST = 1e30
+
+
+class Inputs(WithFields):
+    """The last 256 rows of the inputs, float32, and what of them is unusual."""
+
+    def __init__(self, features: int) -> None:
+        self.features, self.rows = features, 0
+        self.recent: NDArray[np.float32] = np.zeros((KEPT, features), dtype=np.float32)  # the latest last
+
+    @property
+    def fields(self) -> Fields:
+        recent = Field("array", (KEPT, "features"), np.float32)
+        return {"rows": integer(most=KEPT), "recent": recent}
+
+    def add(self, X: Array) -> None:
+        """Keep the latest rows."""
+        self.recent, self.rows = self._until(X, len(X)), min(self.rows + len(X), KEPT)
+
+    def _until(self, X: Array, n: int) -> NDArray[np.float32]:
+        """Return the last 256 rows before row n of a block that follows."""
+        new = np.clip(X[max(0, n - KEPT) : n], -LARGEST, LARGEST).astype(np.float32)
+        return np.concatenate([self.recent[len(new) :], new])
+
+    def look(self, X: Array, i: int, rows: int) -> dict[int, float]:
+        """Return which inputs may be unusual at row i of a block, after `rows` of an event, with their evidence."""
+        known = min(self.rows + i + 1, KEPT)
+        last = self._until(X, i + 1)[KEPT - known :].astype(np.float64)
+        rows = max(rows, 1)
+        if known - rows < ENOUGH:
+            return {}
+        new = min(rows, LATEST)
+        odd = {j: evidence(last[:-rows, j], last[-new:, j]) for j in range(self.features)}
+        return {j: value for j, value in odd.items() if value >= PERHAPS}
+
+
+def unusual(odd: dict[int, float]) -> tuple[int, ...]:
+    """Return which inputs to name, the worst first: those that are unusual, or one that stands out."""
+    worst = sorted(odd, key=lambda j: -odd[j])
+    if len(worst) == 1 or (worst and odd[worst[0]] >= odd[worst[1]] + 1.0 and odd[worst[0]] < UNUSUAL):
+        return (worst[0],)
+    return tuple(j for j in worst if odd[j] >= UNUSUAL)
+
+
+def evidence(past: Array, rows: Array) -> float:
+    """Return how unusual some rows of an input are: its values, their mean, their changes, or that there are none.
+
+    Each is compared with what it was in the past, -log10 of a probability.
+    """
+    center = np.median(past)
+    found = [tail(np.abs(past - center), float(np.abs(rows - center).max()), len(rows))]
+    changes, new = np.abs(np.diff(past)), np.abs(np.diff(rows, prepend=past[-1]))
+    found.append(tail(changes, float(new.max()), len(rows)))
+    if len(rows) >= 3:
+        sums = np.cumsum(past - past.mean())
+        means = np.abs(sums[len(rows) :] - sums[: -len(rows)]) / len(rows)
+        sure = min(1.0, len(past) / len(rows) / BLOCKS)  # there are few means of many rows to compare with
+        found.append(sure * tail(means, abs(float(rows.mean() - past.mean())), 1))
+        still = 1.0 - float(np.mean(changes == 0.0))
+        found.append(-len(rows) * np.log10(max(1.0 - still, 0.05)) if not np.diff(rows).any() else 0.0)
+    return max(found)
+
+
+def tail(past: Array, x: float, trials: int) -> float:
+    """Return -log10 of the probability of a value of at least x in so many trials: exponential above the top tenth."""
+    u = float(np.quantile(past, 0.9))
+    if x <= u:
+        return 0.0
+    excess = past[past > u] - u
+    scale = float(excess.mean()) if len(excess) else 0.0
+    if scale <= 0.0:
+        scale = 0.1 * (u or float(np.abs(past).mean()))
+    p = 0.1 * np.exp(-(x - u) / scale) if scale > 0.0 else 0.0
+    rank = np.count_nonzero(past >= x) / len(past)
+    return float(-np.log10(min(1.0, trials * max(p, rank, 1e-12))))

@@ -1,0 +1,107 @@
+"""What the next row should be, by recursive least squares on lags: near ones, and those of the season."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinegp.checks import Array
+from onlinegp.models.alarms.constants import AROUND, NEAR, RECENT, WEEK
+
+CUT = 10.0  # spreads at which a regressor is cut
+SHORTEST, LONGEST = NEAR + 1, 700  # seasons that are looked for
+MOST_NEAR = NEAR + 2 * AROUND + 2  # weights: lags and bias
+MOST_FAR = 6
+WINDUP = 1e10  # of the mean of P's diagonal: smooth waves need a large P
+
+
+def near_lags(season: int) -> list[int]:
+    """Return the lags of the near predictor."""
+    lags = list(range(1, NEAR + 1))
+    if season > 20:
+        return lags + list(range(season - AROUND, season + AROUND + 1))
+    return [*lags, season] if season > NEAR else lags
+
+
+def far_lags(season: int, daily: bool) -> list[int]:
+    """Return the lags of the far predictor; a season that is a day has a week, too."""
+    if season <= NEAR:
+        return []
+    lags = [season - 1, season, season + 1, 2 * season] + ([WEEK * season] if daily else [])
+    return [lag for lag in lags if lag <= RECENT]
+
+
+class Predictor:
+    """Recursive least squares with forgetting on (lagged value - level) / spread, cut at 10, and a bias::
+
+        g = P x,   w <- w + g e / (lambda + x.g),   P <- (P - g g' / (lambda + x.g)) / lambda
+
+    It works on arrays that are large enough, P (most, most) and w (most,), of which the first p are in use.
+    """
+
+    def __init__(self, P: Array, w: Array, lags: list[int], spare: int, forgetting: float) -> None:
+        self.P, self.w, self.lags, self.spare, self.forgetting = P, w, lags, spare, forgetting
+        self.x = np.zeros(len(w))
+        self.p = len(lags) + 1
+
+    def start(self, ridge: float, first: float) -> None:
+        """Forget all; the first weight starts at `first`."""
+        self.P[:], self.w[:] = 0.0, 0.0
+        self.P[np.arange(self.p), np.arange(self.p)] = 1.0 / ridge
+        self.w[0] = first
+
+    def predict(self, recent: NDArray[np.float32], t: int, reach: int, level: float, spread: float) -> float:
+        """Return the prediction of row t, in spreads from the level; lags can reach back `reach` rows.
+
+        A lag that goes farther is replaced by lag `spare`, or by the level if that is 0.
+        """
+        for j, lag in enumerate(self.lags):
+            lag = lag if lag <= reach else self.spare
+            past = float(recent[(t - lag) % RECENT]) if 0 < lag <= reach else level
+            self.x[j] = min(max((past - level) / spread, -CUT), CUT)
+        self.x[self.p - 1] = 1.0
+        total = 0.0
+        for j in range(self.p):
+            total += self.w[j] * self.x[j]
+        return float(total)
+
+    def learn(self, error: float, limit: float) -> None:
+        """Learn the row that was predicted last, its error cut at `limit`."""
+        p, x, P = self.p, self.x, self.P
+        error = min(max(error, -limit), limit)
+        g, s = np.zeros(p), self.forgetting
+        for j in range(p):
+            g += P[:p, j] * x[j]
+        for j in range(p):
+            s += g[j] * x[j]
+        root = 1.0 / sqrt(s)
+        g *= root
+        self.w[:p] += g * (root * error)
+        P[:p, :p] = (P[:p, :p] - g[:, None] * g[None, :]) * (1.0 / self.forgetting)
+        if sum(P[i, i] for i in range(p)) > p * WINDUP:  # no excitation for long
+            P *= 0.1
+
+
+def find_season(x: Array) -> int:
+    """Return the shortest lag with a peak of the autocorrelation of 90% of the highest after its first zero.
+
+    0 if that is below .2. Up to a third of the rows.
+    """
+    n = len(x)
+    longest = min(LONGEST, n // 3)
+    x = x - x.mean()
+    squares = float(x @ x)
+    if squares <= 0.0:
+        return 0
+    r = np.array([float(x[: n - k] @ x[k:]) / squares * n / (n - k) for k in range(longest + 2)])
+    zeros = np.flatnonzero(r[1:longest] <= 0.0)
+    first = max(int(zeros[0]) + 1 if len(zeros) else longest, SHORTEST)
+    highest = max(r[first : longest + 1], default=0.0)
+    if highest < 0.2:
+        return 0
+    for k in range(first + 1, longest + 1):
+        if r[k] > r[k - 1] and r[k] >= r[k + 1] and r[k] >= 0.9 * highest:
+            return k
+    return 0
