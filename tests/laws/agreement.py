@@ -43,8 +43,8 @@ def assert_one_by_one(block: Any, model: Any, X: np.ndarray, y: np.ndarray) -> N
         if i in some:
             said = model.predict_distribution(X[i : i + 1])
             np.testing.assert_array_equal(said.log_density(y[i : i + 1])[0], expected["log_density"][i])
-            # rows of several kinds are joined, with the components of other rows between theirs: another order of a sum,
-            # with the rounding of the mean and of the spread, also where an end of the interval is close to zero
+            # rows of several kinds are joined, with the components of other rows between theirs: another order of a
+            # sum, with the rounding of the mean and of the spread, also where an end of the interval is close to zero
             ends = [expected["lower"][[i]], expected["upper"][[i]]]
             np.testing.assert_allclose(said.interval(0.95), ends, rtol=0.0, atol=1e-14 * np.abs(ends).max())
         rows.append(model.predict_one(X[i], return_std=True))
