@@ -173,7 +173,7 @@ def test_the_command_line(cls, tmp_path):
     assert all(float(row["lower"]) < float(row["mean"]) < float(row["upper"]) for row in rows[40:])
     assert name in onlinegp("inspect", "model.ogp", "--import", "mine").stdout
     onlinegp("predict", "model.ogp", "data.csv", "--import", "mine", "--out", "again.csv")
-    assert "no model is called" in onlinegp("inspect", "model.ogp", code=1).stderr
+    assert "there is no model" in onlinegp("inspect", "model.ogp", code=1).stderr
     assert "--import MODULE" in onlinegp("run", "data.csv", "--model", name, code=1).stderr
     assert "cannot import" in onlinegp("run", "data.csv", "--import", "nowhere", "--model", name, code=2).stderr
     table = onlinegp("compare", "data.csv", "--import", "mine", "--models", f"{name},klms", "--jobs", "1").stdout

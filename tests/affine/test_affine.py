@@ -275,7 +275,7 @@ def test_bad_parameters_are_named(model, message):
 
 
 def test_gaussians_that_no_double_can_hold_are_refused():
-    with pytest.raises(ValueError, match=r"length_scales must be nearer to 0\.3 with 400 features"):
+    with pytest.raises(ValueError, match=r"length_scales must be closer to 0\.3 with 400 features"):
         ogp.kafbox.L2S((5.0,)).fit(np.zeros((2, 400)), [0.0, 1.0])
 
 

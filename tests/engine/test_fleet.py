@@ -145,7 +145,7 @@ def forged(data: bytes, change) -> bytes:
         (lambda header, arrays: header.update(names=["a"]), "1 names for 2 columns"),
         (lambda header, arrays: header.update(more=1), "unknown entry 'more'"),
         (lambda header, arrays: header.update(kind="model"), "not a fleet"),
-        (lambda header, arrays: header["model"].update({"class": "eval"}), "no model is called"),
+        (lambda header, arrays: header["model"].update({"class": "eval"}), "there is no model"),
         (lambda header, arrays: header["model"]["params"].update(budget=2), "at most the budget"),
         (lambda header, arrays: header["model"]["params"].update(budget=-1), "budget must be at least 1"),
         (lambda header, arrays: arrays.update(alpha=arrays["alpha"][:-1]), "alpha has"),

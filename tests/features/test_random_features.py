@@ -109,12 +109,12 @@ def test_taking_back_keeps_six_digits_of_the_noise_or_is_refused():
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (ogp.RandomFeatureGP(), "has learned something"),
+        (ogp.RandomFeatureGP(), "has learned data"),
         (ogp.LinearRLS().fit(*stream(20)), "must be a RandomFeatureGP"),
         (ogp.RandomFeatureGP(RBF(0.5), pairs=5).fit(*stream(20)), "the same kernel"),
         (ogp.RandomFeatureGP(pairs=5, seed=1).fit(*stream(20)), "the same seed"),
         (ogp.RandomFeatureGP(pairs=5).fit(*stream(20, features=3)), "2 features and 1 outputs"),
-        (ogp.RandomFeatureGP(pairs=5).fit(*stream(90, seed=1)), "knows more than this one"),
+        (ogp.RandomFeatureGP(pairs=5).fit(*stream(90, seed=1)), "contains more information"),
     ],
 )
 def test_what_cannot_be_taken_back_is_refused_and_changes_nothing(other, message):
@@ -154,7 +154,7 @@ def test_parts_in_parallel_equal_one_pass(model, without_joblib, monkeypatch):
 
 
 def test_models_that_have_no_sum_are_refused():
-    with pytest.raises(TypeError, match="can be merged"):
+    with pytest.raises(TypeError, match="must be mergeable"):
         ogp.parallel.fit_parallel(ogp.KRLST(), *stream(20))
 
 

@@ -215,11 +215,11 @@ def test_columns_of_other_names_are_not_merged():
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (ogp.LinearRLS(), "has learned something"),
+        (ogp.LinearRLS(), "has learned data"),
         (ogp.KRLST().fit(*rows(5)), "must be a LinearRLS"),
         (ogp.LinearRLS(noise=0.5).fit(*rows(5)), "the same noise"),
         (ogp.LinearRLS().fit(*rows(5, d=2)), "3 features and 1 outputs"),
-        (ogp.LinearRLS().fit(*rows(90, seed=1)), "knows more than this one"),
+        (ogp.LinearRLS().fit(*rows(90, seed=1)), "contains more information"),
     ],
 )
 def test_what_cannot_be_taken_back_is_refused_and_changes_nothing(other, message):

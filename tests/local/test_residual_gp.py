@@ -269,7 +269,7 @@ def test_wrong_parameters_are_refused(model, message):
         ({"r": np.full((40, 1), np.nan)}, "r holds a value that is not finite"),
         ({"power": 0.0}, "power must be positive"),
         ({"evidence": 0.5}, "evidence must be at least 1"),
-        ({"seen": 39}, "39 stored rows after 39 were learned, got 40"),
+        ({"seen": 39}, "39 stored rows after learning 39 rows, got 40"),
         ({"odd": 1}, "unknown entry 'odd'"),
     ],
 )
@@ -288,7 +288,7 @@ def test_the_linear_part_of_contents_must_fit(engine):
     contents = linear.fit(*stream(40)).learner.dump()
     with pytest.raises(ValueError, match=r"unknown entry 'line\.R'"):
         plain.start(2, 1).load(contents)
-    with pytest.raises(ValueError, match="must be 40, as seen, got 39"):
+    with pytest.raises(ValueError, match="must equal seen, 40, got 39"):
         linear.start(2, 1).load(contents | {"line.seen": 39})
 
 

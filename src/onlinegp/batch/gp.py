@@ -1,7 +1,7 @@
 """Batch Gaussian process regression, and hyperparameters by maximum likelihood.
 
-The model is y = f(x) + e, with f a zero-mean Gaussian process of covariance k, and e independent
-noise of variance `noise`. If y is far from zero, center it first.
+The model is y = f(x) + e, where f is a zero-mean Gaussian process with covariance k, and e is independent
+noise with variance `noise`. If y is far from zero, center it first.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from onlinegp.predictions import Gaussian
 from onlinegp.processes import single_threaded_blas
 
 JITTERS = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)  # relative to the mean of the diagonal
-FAILED = 1e25  # minus the log likelihood where there is none; finite for the sake of L-BFGS-B
+FAILED = 1e25  # the loss if the likelihood cannot be computed; finite because L-BFGS-B requires it
 
 
 def cholesky(K: Array) -> tuple[Array, float]:
-    """Return L with L L' = K + jitter I, and the jitter: zero, or else as little as will do.
+    """Return L with L L' = K + jitter I, and the smallest jitter that works, usually zero.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def cholesky(K: Array) -> tuple[Array, float]:
         )
     mean = float(np.mean(np.diagonal(K)))
     for jitter in (mean * relative for relative in JITTERS):
-        # K.T is K in Fortran's order, so that LAPACK needs no copy in between
+        # K.T is K in Fortran order, so that LAPACK needs no copy
         L, info = dpotrf(K.T + jitter * np.eye(len(K)) if jitter else K.T, lower=1, clean=1)
         if info == 0:
             return L, jitter
@@ -74,7 +74,7 @@ def log_marginal_likelihood(kernel: Kernel, noise: float, X: Array, y: Array, *,
 def one_step_ahead(kernel: Kernel, noise: float, X: Array, y: Array) -> Gaussian:
     """Return the predictive distribution of each y, (n,) or (n, outputs), given all rows before it.
 
-    With L L' = K + noise I, y_i - mean_i = L_ii (L^-1 y)_i and std_i = L_ii: one factorization for all rows.
+    With L L' = K + noise I, y_i - mean_i = L_ii (L^-1 y)_i and std_i = L_ii, so one factorization is enough.
     """
     from scipy.linalg import solve_triangular
 
@@ -85,13 +85,13 @@ def one_step_ahead(kernel: Kernel, noise: float, X: Array, y: Array) -> Gaussian
 
 @dataclass(frozen=True)
 class MaximumLikelihood:
-    """What `maximum_likelihood` found: the model, its likelihood on all rows, and the effort."""
+    """The result of `maximum_likelihood`: kernel and noise, the likelihood on all rows, and the effort."""
 
     kernel: Kernel
     noise: float
     log_marginal_likelihood: float
     converged: bool  # whether the last search ended before its limit of iterations
-    evaluations: int  # of a likelihood, those on a subset included
+    evaluations: int  # of the likelihood, including those on a subset
 
 
 @single_threaded_blas
@@ -109,47 +109,47 @@ def maximum_likelihood(
 ) -> MaximumLikelihood:
     """Return the hyperparameters and the noise that maximize the marginal likelihood (L-BFGS-B).
 
-    The search starts from the given values, and `restarts` times more from a random place within
-    a factor of 100 of them. Where there are more than `subset` rows, each start is first carried
-    to its maximum on so many of them, drawn at random; the given start and the best go on with all.
+    The search starts from the given values, and `restarts` more times from random values within a factor of 100
+    of them. If there are more than `subset` rows, each search first runs on a random subset of this size. The given
+    start and the best one then continue on all rows.
 
     Parameters
     ----------
     kernel, noise : Kernel, float
-        Where to start. What is zero stays zero (`noise=0` means noise-free data).
+        The starting values. A value of zero stays zero (`noise=0` means noise-free data).
     X, y : arrays, (n, d) and (n,) or (n, outputs)
         The data, finite.
     restarts, seed : int, and int, numpy Generator or None
-        Random starts in addition to the given one; the seed of these and of the subset.
+        The number of random starts in addition to the given one; the seed of these and of the subset.
     span : float
         Every hyperparameter stays within this factor of its given value.
     subset : int
-        Rows for the first part of the search.
+        The number of rows for the first part of the search.
     iterations : int
-        At most so many steps a search.
+        The largest number of steps per search.
     """
     X, y = check_Xy(X, y)
     noise = non_negative("Use 0.0 for data without noise.", noise=noise)
     restarts = 0 if restarts == 0 else count("Use 0 for none.", restarts=restarts)
-    subset = count("Some hundreds tell good starts from bad ones.", subset=subset)
+    subset = count("A few hundred rows are enough to find good starts.", subset=subset)
     iterations = count("200 is plenty.", iterations=iterations)
     room = abs(np.log(positive("1e5 is a wide search.", span=span)))
     rng = np.random.default_rng(seed)
-    kernel(X[:1])  # refuses a kernel of another width before the search begins
+    kernel(X[:1])  # raises an error for a kernel of the wrong width before the search begins
     with np.errstate(divide="ignore"):
-        given = np.append(kernel.theta, np.log(noise))  # -inf for what is zero, and stays so
+        given = np.append(kernel.theta, np.log(noise))  # -inf for values of zero, which stay zero
     if np.isneginf(given).all():  # nothing to search
         value = log_marginal_likelihood(kernel, noise, X, y)
         return MaximumLikelihood(kernel, noise, value, converged=True, evaluations=1)
     bounds = np.stack([given - room, given + room], axis=1)
     rows = np.sort(rng.permutation(len(X))[:subset])
     steps = np.log(100.0) * rng.uniform(-1.0, 1.0, (restarts, given.size))
-    steps[:, -1] = np.abs(steps[:, -1])  # with little noise at first, a search may never find it
+    steps[:, -1] = np.abs(steps[:, -1])  # a search that starts with too little noise may never find the right level
     starts = [given, *(given + steps)]
     climbs = [_climb(kernel, theta, bounds, X[rows], y[rows], iterations) for theta in starts]
     best = min(climbs, key=lambda climb: climb.fun)
     if len(rows) < len(X):
-        # on all rows: from the given start, and from the best one, if that is really another
+        # on all rows: from the given start, and from the best start if it differs
         best = min(climbs, key=lambda climb: round(_loss(kernel, climb.theta, X, y)[0], 3))
         finalists = [climbs[0]] if best is climbs[0] else [climbs[0], best]
         finals = [_climb(kernel, climb.theta, bounds, X, y, iterations) for climb in finalists]
@@ -170,18 +170,18 @@ def at(kernel: Kernel, theta: Array) -> tuple[Kernel, float]:
 
 
 def _loss(kernel: Kernel, theta: Array, X: Array, y: Array) -> tuple[float, Array]:
-    """Return minus the log likelihood for each value of y, and its gradient; FAILED where there is none."""
+    """Return minus the log likelihood per value of y, and its gradient; FAILED if it cannot be computed."""
     try:
         value, gradient = log_marginal_likelihood(*at(kernel, theta), X, y, gradient=True)
     except np.linalg.LinAlgError:
         value = np.nan
     if not np.isfinite(value):
-        return FAILED, np.zeros_like(theta)  # from here the line search turns back
+        return FAILED, np.zeros_like(theta)  # the line search then takes a shorter step
     return -value / y.size, -gradient / y.size
 
 
 def _climb(kernel: Kernel, theta: Array, bounds: Array, X: Array, y: Array, steps: int) -> Any:
-    """Maximize the likelihood from `theta`; return scipy's result, with the `theta` reached."""
+    """Maximize the likelihood from `theta`. Return scipy's result, with the final `theta`."""
     from scipy.optimize import minimize
 
     theta = theta.copy()
@@ -198,7 +198,7 @@ def _climb(kernel: Kernel, theta: Array, bounds: Array, X: Array, y: Array, step
         jac=True,
         method="L-BFGS-B",
         bounds=bounds[free],
-        options={"maxiter": steps, "ftol": 1e-7},  # less is nothing, as likelihoods go
+        options={"maxiter": steps, "ftol": 1e-7},  # smaller improvements of a likelihood do not matter
     )
     theta[free] = result.x
     result.theta = theta
@@ -213,7 +213,7 @@ class GPRegression(Estimator):
         mean      k*' (K + noise I)^-1 y                     (paper, eq. 2a)
         variance  k(x*, x*) - k*' (K + noise I)^-1 k*        (paper, eq. 2b)
 
-    and y the same mean, and the variance with `noise` added.
+    y has the same mean, and `noise` is added to the variance.
 
     Parameters
     ----------
@@ -222,26 +222,25 @@ class GPRegression(Estimator):
     noise : float
         Variance of the noise on y. Zero is allowed: the mean then passes through the data.
     optimize : bool
-        Whether `fit` sets kernel and noise by maximum likelihood, starting from these.
+        Whether `fit` tunes kernel and noise by maximum likelihood, starting from the given values.
     restarts, seed : int, and int, numpy Generator or None
-        Random starts of that search in addition to the given one, and their seed.
+        The number of random starts of that search in addition to the given one, and their seed.
 
     Attributes
     ----------
     kernel_, noise_ : Kernel, float
-        As used: those given, or the most likely ones.
+        The kernel and noise in use: the given or the tuned ones.
     alpha_ : array, (n,) or (n, outputs)
         Weights (K + noise I)^-1 y.
     jitter_ : float
-        What had to be added to the diagonal of K + noise I to factor it; zero as a rule.
+        The amount that was added to the diagonal of K + noise I to factor it, usually zero.
     X_train_, y_train_, n_features_in_ : array, array, int
         The data, and the columns of X.
 
     Notes
     -----
-    The prior mean is zero, as in the paper: center y if it is not. Several outputs (a `y` with
-    columns) share the kernel, the noise and so the variance. Before `fit`, predictions are those
-    of the prior.
+    The prior mean is zero, as in the paper: center y first if its mean is not zero. Several outputs (a `y` with
+    columns) share the kernel, the noise and therefore the variance. Before `fit`, predictions are those of the prior.
 
     References
     ----------
@@ -270,7 +269,7 @@ class GPRegression(Estimator):
         self.seed = seed
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn `X` (n, d) and `y` (n,) or (n, outputs), forgetting any earlier data."""
+        """Learn `X` (n, d) and `y` (n,) or (n, outputs), and forget any earlier data."""
         from scipy.linalg import cho_solve
 
         X, y, names = self._check_Xy(X, y, anew=True)
@@ -295,14 +294,14 @@ class GPRegression(Estimator):
         *,
         noise_free: bool = False,
     ) -> Any:
-        """Return the mean at `X` (m, d), (m,) or (m, outputs), and what else is asked for.
+        """Return the mean at `X` (m, d), (m,) or (m, outputs), and optionally the standard deviation or covariance.
 
         Parameters
         ----------
         X : array, (m, d)
             New inputs.
         return_std : bool
-            Also return the standard deviation of y, noise included, of the shape of the mean.
+            Also return the standard deviation of y, noise included, in the shape of the mean.
         return_cov : bool
             Also return the covariance of y, noise included, (m, m). Not together with `return_std`.
         noise_free : bool
@@ -343,8 +342,7 @@ class GPRegression(Estimator):
         Parameters
         ----------
         theta : array, (p + 1,), optional
-            Logarithms of the kernel's hyperparameters and, last, of the noise; if not given,
-            of those in use.
+            Logarithms of the kernel's hyperparameters and, last, of the noise; the current ones if not given.
         gradient : bool
             Whether to return the pair (value, gradient).
         """

@@ -1,4 +1,4 @@
-"""What all models share: fit, learn, run, predict, save; a subclass says how learning starts."""
+"""The base class of all models: fit, learn, run, predict, save. A subclass creates the learner."""
 
 from __future__ import annotations
 
@@ -30,40 +30,40 @@ if TYPE_CHECKING:
     from onlinegp.models.combined.scaled import Scaled
 
 BLOCK = 1000  # rows between two updates of a progress bar
-_MAKING_A_LOCK = Lock()
+_MAKING_A_LOCK = Lock()  # so that two threads do not create two locks for the same model
 
 
 class OnlineRegressor(Estimator):
-    """Base class of all models: parameters in `__init__` untouched, one `start()`, the rest is here.
+    """Base class of all models. A subclass stores its parameters in `__init__`, and `start()` returns a learner.
 
-    A subclass stores its parameters and returns a learner. Parameters take effect when learning starts; `fit` starts
-    anew, `partial_fit`, `learn_one` and `run` go on. One thread at a time is let in: the others wait.
+    Parameters take effect when learning starts. `fit` starts from scratch; `partial_fit`, `learn_one` and `run`
+    continue. Only one thread at a time can use a model; the others wait.
 
     Attributes
     ----------
     cost, citation : str
         The order of growth and the source, for `onlinegp models`.
     equation, memory, variance : str
-        The update or the model in one line, the memory that it takes, and what its variance of y means; for the
-        catalogue of the documentation.
+        The update or the model in one line, its memory, and the meaning of its variance of y, for the catalogue of the
+        documentation.
     bounded : bool
         Whether cost and memory per sample stay bounded on a bounded input domain.
     bounded_by : str
-        If they do not: the parameter whose suggested value bounds them, if there is one.
+        If they are not bounded: the parameter that bounds them, if there is one.
     remedy : str
         What to do if the model breaks down.
     std_from_errors : bool
-        Whether the standard deviation is that of its last errors: a model that diverges is never sure then.
+        Whether the standard deviation comes from recent errors. Such a model stays uncertain when it diverges.
     searched : mapping from str to tuple of Move
-        By parameter, the values to try beside the suggested one when the model is tuned on some rows.
+        By parameter, the values to try in addition to the suggested one when the model is tuned.
     tunes_itself : bool
-        Whether it finds its parameters on the rows that it learns.
+        Whether the model tunes its parameters on the rows that it learns.
     tuned_by : {"density", "error"}
-        What makes one of them the best: the log density of rows that are predicted before they are learned, or the
-        squared error, for a model whose variance says little.
+        The criterion for tuning: the log density of rows that are predicted before they are learned, or the squared
+        error, for a model whose variance is not meaningful.
     """
 
-    __slots__ = ("_lock_of_its_own",)  # no attribute that copies, pickles and scikit-learn would see
+    __slots__ = ("_lock_of_its_own",)  # a slot is not copied, pickled or seen by scikit-learn
 
     cost: ClassVar[str] = ""
     equation: ClassVar[str] = ""
@@ -86,14 +86,14 @@ class OnlineRegressor(Estimator):
     _single: bool = True  # whether y had one dimension
 
     def check(self) -> None:
-        """Raise an error if a parameter is wrong, as far as that can be known before there are data."""
+        """Raise an error if a parameter is invalid, as far as this can be checked without data."""
 
     def start(self, features: int, outputs: int) -> Learner:
-        """Return a learner that has seen nothing, or raise an error that names the wrong parameter."""
+        """Return a new learner, or raise an error that names the invalid parameter."""
         raise TypeError(f"{type(self).__name__} must define start(features, outputs).")
 
     def start_many(self, features: int, outputs: int) -> Members:
-        """Return the learners of a fleet, none of which has seen anything."""
+        """Return the learners of a fleet, before any data."""
 
         def start() -> Learner:
             return compiled(self.start(features, outputs))
@@ -102,29 +102,29 @@ class OnlineRegressor(Estimator):
 
     @classmethod
     def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
-        """Return parameters that go with a tuned kernel and noise; those that the model does not have are left out."""
+        """Return suggested parameters for a tuned kernel and noise. Parameters that the model lacks are left out."""
         known = {"kernel": kernel, "noise": noise, **wishes}
         return {name: value for name, value in known.items() if name in cls.parameter_names()}
 
     def multiplications(self, size: float, features: int) -> float | None:
-        """Return how many multiplications predicting a sample and then learning it takes, by a formula.
+        """Return the number of multiplications to predict a sample and then learn it, by a formula.
 
         Parameters
         ----------
         size : float
-            The number of centers, or of whatever grows with the data.
+            The number of centers, or of anything else that grows with the data.
         features : int
 
         Returns
         -------
         float or None
-            Divisions included, for one output; None if there is no formula. See `onlinegp.recipes.costs`.
+            Including divisions, for one output; None if there is no formula. See `onlinegp.recipes.costs`.
         """
         return None
 
     @property
     def delay(self) -> int:
-        """How many rows at the start are predicted before any value of y is known: one, or the horizon."""
+        """The number of rows at the start that are predicted before any y is known: one, or the horizon."""
         return 1
 
     # Learning
@@ -137,7 +137,7 @@ class OnlineRegressor(Estimator):
             return self.partial_fit(X, y)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn one more row, or many, in order. Bad input is refused before any of it is learned."""
+        """Learn one or more rows, in order. Invalid input is refused before any row is learned."""
         with self._lock:
             learner, X, Y = self._ready(X, y)
             before = learner.seen
@@ -154,8 +154,8 @@ class OnlineRegressor(Estimator):
         """Learn one sample: x of shape (d,), y a number, or (outputs,)."""
         learner = self._learner
         sound = None
-        if learner is not None and (self._single or learner.outputs > 1):  # else y is (1,), and no number
-            sound = learner.learn_one(x, y)  # plain numbers, at once
+        if learner is not None and (self._single or learner.outputs > 1):  # else y is (1,), not a number
+            sound = learner.learn_one(x, y)  # the fast path for plain numbers
         if sound:
             return self
         row = self._check_x(x)
@@ -168,7 +168,7 @@ class OnlineRegressor(Estimator):
         return self
 
     def run(self, X: ArrayLike, y: ArrayLike, *, progress: bool | None = None) -> Trace:
-        """Predict each row of X, then learn it with its y, and return what was predicted. See `onlinegp.run`."""
+        """Predict each row of X, then learn it with its y, and return the predictions. See `onlinegp.run`."""
         origin = frames.origin(X)
         with self._lock:
             learner, X, Y = self._ready(X, y)
@@ -178,7 +178,7 @@ class OnlineRegressor(Estimator):
             except BaseException:
                 self._health.after_failing(Y[: learner.seen - before])
                 raise
-            predictions = Predictions.joined([said for said, _ in parts])
+            predictions = Predictions.joined([part for part, _ in parts])
             size, scored = np.concatenate([size for _, size in parts]), before + np.arange(len(X)) >= self.delay
             trace = Trace(predictions, Y.copy(), size, scored, origin)
             trace = trace.output(0) if self._single else trace
@@ -191,13 +191,13 @@ class OnlineRegressor(Estimator):
         return trace
 
     def skip(self, X: ArrayLike, y: ArrayLike | None = None) -> Predictions:
-        """Predict rows in order, without learning them, and go on behind them.
+        """Predict rows in order without learning them, and continue after them.
 
-        For most models this is `predict_distribution`. One that feeds on past values of y remembers those that are
-        given, or its own predictions in their place where y is not known and never will be.
+        For most models this is `predict_distribution`. A model that uses past values of y remembers the given y, or
+        its own predictions if y is not known.
         """
         with self._lock:
-            if self._learner is None:  # nothing to go on from
+            if self._learner is None:  # no past values yet
                 return self.predict_distribution(X)
             if y is None:
                 return self._said(self._learner.skip(self._check_X(X)))
@@ -205,16 +205,16 @@ class OnlineRegressor(Estimator):
             return self._said(learner.skip(X, Y))
 
     def begin_series(self) -> Self:
-        """Let go of past values, for a model that feeds on them: the next row does not follow the last."""
+        """Start a new series: a model that uses past values forgets them. The next row does not follow the last."""
         with self._lock:
             if self._learner is not None:
                 self._learner.begin_series()
         return self
 
     def scaled(self, rows: int = 100) -> Scaled:
-        """Return this model in the units of the data: `Scaled(self, rows=rows)`, which standardizes X and y.
+        """Return `Scaled(self, rows=rows)`: this model with X and y standardized.
 
-        For a y that is not around 0 with a spread of about 1, and for features of different units.
+        Use it if y is not centered at 0 with a spread of about 1, or if features have different units.
 
         Examples
         --------
@@ -235,7 +235,7 @@ class OnlineRegressor(Estimator):
         ----------
         X : array-like of shape (n, d)
         return_std : bool
-            Whether to return the standard deviation of y too, the noise included.
+            Whether to return the standard deviation of y too, noise included.
 
         Returns
         -------
@@ -265,11 +265,11 @@ class OnlineRegressor(Estimator):
         return predictions.output(0) if self._single else predictions
 
     def predict_interval(self, X: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
-        """Return the ends of the intervals that hold y with probability `level`, at the rows of X."""
+        """Return the ends of the intervals that contain y with probability `level`, at the rows of X."""
         return self.predict_distribution(X).interval(level)
 
     def predict_one(self, x: ArrayLike, return_std: bool = False) -> Any:
-        """Predict y for one sample x of shape (d,); a number, or an array of shape (outputs,)."""
+        """Predict y for one sample x of shape (d,). Return a number, or an array of shape (outputs,)."""
         quick = self._learner.predict_one(x) if self._learner is not None and self._single else None
         if quick is not None:
             if not self._health.sound(quick[0], quick[1]):
@@ -282,17 +282,17 @@ class OnlineRegressor(Estimator):
 
     @property
     def forecast(self) -> Any:
-        """Not here: past values of y lead to the next ones, and only `Lagged` and `Forecaster` keep them."""
+        """Not available: a forecast needs past values of y, which only `Lagged` and `Forecaster` keep."""
         raise AttributeError(
-            f"{type(self).__name__} has no forecast: it keeps no past values of y to go on from. Put it into one that "
-            f"does, onlinegp.Forecaster({type(self).__name__}(...), lags=10) or Lagged, and let that learn the series."
+            f"{type(self).__name__} has no forecast: it keeps no past values of y. Wrap it in a model that does, "
+            f"onlinegp.Forecaster({type(self).__name__}(...), lags=10) or Lagged, and fit that to the series."
         )
 
     # What was learned
 
     @property
     def size_(self) -> int:
-        """The number of centers, or of whatever grows with the data."""
+        """The number of centers, or of anything else that grows with the data."""
         return self._working.size
 
     @property
@@ -307,13 +307,13 @@ class OnlineRegressor(Estimator):
 
     @property
     def learner(self) -> Learner:
-        """What holds all that was learned; see `onlinegp.learner`."""
+        """The learner, which holds everything that was learned; see `onlinegp.learner`."""
         return self._working
 
     # Saving
 
     def save(self, path: str | Path) -> None:
-        """Write the model to a file, beside it first and then renamed, so that a crash leaves no half of one."""
+        """Write the model to a file. It is written under another name and renamed: a crash leaves no partial file."""
         from onlinegp.models.saving import save
 
         save(self, path)
@@ -325,7 +325,7 @@ class OnlineRegressor(Estimator):
         return to_bytes(self)
 
     def dump(self) -> Contents | None:
-        """Return all that was learned by name, as arrays, numbers and strings; None before learning."""
+        """Return everything that was learned by name, as arrays, numbers and strings, or None before learning."""
         with self._lock:
             if self._learner is None:
                 return None
@@ -335,16 +335,16 @@ class OnlineRegressor(Estimator):
             return {**about, "names": names, "largest": self._health.largest, "learned": self._learner.dump()}
 
     def restore(self, contents: Contents) -> Self:
-        """Continue from what `dump` returned, bit for bit; refuse what does not fit with a ValueError."""
+        """Continue from the contents that `dump` returned, bit for bit. Raise a ValueError if they do not fit."""
         names = np.array(contents["names"], dtype=object) if contents["names"] else None
         with self._lock:
             self._adopt(contents["features"], contents["outputs"], bool(contents["single"]), names, contents)
         return self
 
-    # Inside
+    # Internals
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies and pickles carry what was learned, not the learner that works on it."""
+        """Return the state for copies and pickles: the learned contents instead of the learner."""
         with self._lock:
             own = dict(vars(self)) | {"_health": copy(self._health)}
             own["_learner"] = None if self._learner is None else self.dump()
@@ -353,7 +353,7 @@ class OnlineRegressor(Estimator):
     def __setstate__(self, own: dict[str, Any]) -> None:
         contents = own.pop("_learner", None)
         vars(self).update(own)
-        if contents is not None:  # parameters that were set since then wait for the next fit
+        if contents is not None:  # parameters that were set after learning started take effect at the next fit
             learner = type(self)(**self._learned_with).restore(contents)._learner
             self._learner = learner
 
@@ -362,7 +362,7 @@ class OnlineRegressor(Estimator):
 
     @property
     def learned_with(self) -> dict[str, Any]:
-        """The parameters that learning started with; those of now if it has not."""
+        """The parameters that learning started with, or the current ones before learning."""
         return self._learned_with if self.__sklearn_is_fitted__() else self.unfitted().get_params(deep=False)
 
     @property
@@ -384,16 +384,16 @@ class OnlineRegressor(Estimator):
         return outer(self._learner.learner if isinstance(self._learner, Undo) else self._learner)
 
     def _begin(self, features: int, y: Array, names: Any) -> None:
-        """Begin a stream: from here on the parameters are fixed."""
+        """Start a stream. From now on the parameters are fixed."""
         self._adopt(features, 1 if y.ndim == 1 else y.shape[1], y.ndim == 1, names)
 
     def _adopt(self, features: int, outputs: int, single: bool, names: Any, contents: Contents | None = None) -> None:
-        """Start a learner, which continues from contents if there are some, and let go of the old one, all at once."""
+        """Replace the learner by a new one, which continues from contents if given, in one step."""
         learner, health, learned = self.start(features, outputs), Health(), None
         if contents is not None:
             learned, health.largest = contents["learned"], float(contents["largest"])
             learner.load(learned)
-        twin = self.unfitted()  # whatever is set on a model inside later
+        twin = self.unfitted()  # keeps the current parameters even if those of an inner model change later
         learner = undoable(compiled(learner), lambda: compiled(twin.start(features, outputs)), learned)
         own = {name: value for name, value in vars(self).items() if name != "feature_names_in_"}
         own |= {} if names is None else {"feature_names_in_": names}
@@ -401,7 +401,7 @@ class OnlineRegressor(Estimator):
         self.__dict__ = own | {"_learned_with": twin.get_params(deep=False)}
 
     def _ready(self, X: ArrayLike, y: ArrayLike) -> tuple[Learner, Array, Array]:
-        """Return the learner and the checked rows, X (n, d) and Y (n, p); start a stream if there is none."""
+        """Return the learner and the checked rows, X (n, d) and Y (n, p). Start a stream if there is none."""
         X, y, names = self._check_Xy(X, y)
         if self._learner is None:
             self._begin(X.shape[1], y, names)
@@ -414,7 +414,7 @@ class OnlineRegressor(Estimator):
 
 
 def _blocks(n: int, model: OnlineRegressor, progress: bool | None) -> Iterator[slice]:
-    """Yield the rows in blocks with a progress bar, or all at once where nobody sees it: the results are the same."""
+    """Yield the rows in blocks with a progress bar, or all at once without one. The results are the same."""
     if n <= BLOCK or not (on_terminal() if progress is None else progress):
         yield slice(0, n)
         return

@@ -1,4 +1,4 @@
-"""Does a model still make sense? One that has broken down says so, and does not go on with confidence."""
+"""Detect models that have diverged."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from onlinegp.models.base import OnlineRegressor
     from onlinegp.trace import Trace
 
-FAR = 1e3  # a mean beyond this many times the largest |y| is not explained by any data,
-SURE = 1e5  # and if the error is also beyond this many standard deviations, the model is wrong and sure of it
-LOST = 1e9  # times the largest |y|: beyond, a model whose standard deviation is that of its errors is wrong in any case
-EVERY = 64  # rows learned between two checks, where learning does not predict
+FAR = 1e3  # a mean above this many times the largest |y| is absurd,
+SURE = 1e5  # and the model has diverged if its error also exceeds this many standard deviations
+LOST = 1e9  # a model whose standard deviation comes from its errors has diverged if its mean exceeds this times |y|
+EVERY = 64  # rows between two checks when learning does not predict
 
 
 class BreakdownError(ValueError):
-    """A model whose predictions are not finite, or absurd and certain.
+    """Raised if a model has diverged: its predictions are not finite, or absurd with a small standard deviation.
 
     Attributes
     ----------
     reason : what is wrong with the prediction
-    row : where it was noticed, counted from the start of the model's stream; None if it was asked without learning
-    trace : the predictions of the rows before, if they were made by `run`
+    row : the row where it was detected, counted from the start of the model's stream; None outside of learning
+    trace : the predictions of the rows before, if `run` made them
     """
 
     def __init__(self, message: str, row: int | None = None, reason: str = "") -> None:
@@ -39,12 +39,12 @@ class BreakdownError(ValueError):
 
 
 class Health:
-    """Watches what a model predicts, from the start of its stream on.
+    """Checks the predictions of a model from the start of its stream.
 
     Attributes
     ----------
-    largest : the largest |y| learned so far, but for a factor of two where samples were learned one by one
-    broken : what was raised when the model broke down; it is not saved any more
+    largest : the largest |y| learned so far, up to a factor of two if samples were learned one by one
+    broken : the error that was raised when the model broke down; such a model cannot be saved
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Health:
         self._last: tuple[Array, Array, int] | None = None  # the row learned last, and how many there were
 
     def after_running(self, model: OnlineRegressor, said: Predictions, Y: Array, before: int) -> None:
-        """Raise a BreakdownError for the first row, counted from `before`, that was predicted without sense."""
+        """Raise a BreakdownError for the first row, counted from `before`, with an absurd prediction."""
         first = max(self.largest, float(np.abs(Y[0]).max()))
         if np.abs(said.mean).max() <= FAR * first and said.std.max() < np.inf:  # the rule, in few passes; NaN fails it
             self.largest = max(first, float(np.abs(Y).max()))
@@ -67,31 +67,31 @@ class Health:
             raise self.error(model, before + i, said.mean[i], said.std[i])
 
     def after_learning(self, model: OnlineRegressor, learner: Learner, X: Array, Y: Array, before: int) -> None:
-        """Check a prediction of the last row, once in a while: it was learned, so it should not be far off."""
+        """Check the prediction of the last row every EVERY rows. It was just learned, so it should be close."""
         self.largest = max(self.largest, float(np.abs(Y).max()))
         self.remember(learner, X, Y)
         if learner.seen // EVERY > before // EVERY:
             self.before_saving(model, learner)
 
     def after_failing(self, Y: Array) -> None:
-        """Take account of the rows that were learned before a call failed or was interrupted."""
+        """Record the rows that were learned before a call failed or was interrupted."""
         self.largest = max(self.largest, float(np.abs(Y).max(initial=0.0)))
 
     def after_learning_one(self, model: OnlineRegressor, learner: Learner, X: Array, Y: Array) -> None:
-        """Check a row that its learner took at once and did not find ordinary; it knows no |y| of other rows."""
+        """Check a row that the fast path of the learner found unusual. The learner does not know |y| of other rows."""
         self.largest = max(self.largest, float(np.abs(Y).max()))
         self.remember(learner, X, Y)
         self.before_saving(model, learner)
 
     def remember(self, learner: Learner, X: Array, Y: Array) -> None:
-        """Keep the row learned last: what it did shows in no prediction yet."""
+        """Keep the last learned row, whose effect no prediction has shown yet."""
         self._last = X[-1:].copy(), Y[-1:].copy(), learner.seen
 
     def before_saving(self, model: OnlineRegressor, learner: Learner) -> None:
-        """Refuse to keep a model that has broken down."""
+        """Raise an error if the model has broken down."""
         if self.broken is not None:
             raise self.broken
-        if self._last is not None and self._last[-1] == learner.seen:  # else rows were learned at once since then
+        if self._last is not None and self._last[-1] == learner.seen:  # else the fast path has learned rows since then
             X, Y, _ = self._last
             self.after_running(model, learner.predict(X), Y, learner.seen - 1)
 
@@ -106,7 +106,7 @@ class Health:
     def error(
         self, model: OnlineRegressor, row: int | None, mean: Array | None = None, std: Array | None = None
     ) -> BreakdownError:
-        """Note that the model has broken down; return the error that names it, the row and the remedy."""
+        """Record that the model has broken down, and return the error with the model, the row and the remedy."""
         where = "" if row is None else f" at row {row} of its stream"
         what = _what_is_wrong(mean, std, self.largest)
         self.broken = BreakdownError(f"{model!r} broke down{where}: {what}. {model.remedy}", row, what)
@@ -114,7 +114,7 @@ class Health:
 
 
 def _make_sense(model: OnlineRegressor, mean: Array, std: Array, Y: Array, largest: Array) -> Any:
-    """Return for each row whether its prediction, (n, p) each, makes sense, where |y| was up to `largest` (n,)."""
+    """Return whether the prediction of each row is plausible; mean and std (n, p), largest |y| so far (n,)."""
     largest = largest[:, None]
     good = (np.abs(Y - mean) <= SURE * std) | (np.abs(mean) <= FAR * largest)
     good &= np.isfinite(mean) & np.isfinite(std)
@@ -124,20 +124,20 @@ def _make_sense(model: OnlineRegressor, mean: Array, std: Array, Y: Array, large
 
 
 def _what_is_wrong(mean: Array | None, std: Array | None, largest: float) -> str:
-    """Return what is wrong with a prediction, (p,) each."""
+    """Describe what is wrong with a prediction, (p,) each."""
     if mean is None or std is None or not (np.isfinite(mean).all() and np.isfinite(std).all()):
         return "its prediction is not finite, or absurd and certain"
     j = int(np.abs(mean).argmax())
-    return f"it predicts {mean[j]:.3g} +- {std[j]:.3g}, and no |y| so far exceeds {largest:.3g}"
+    return f"it predicts {mean[j]:.3g} +- {std[j]:.3g}, but no |y| so far exceeds {largest:.3g}"
 
 
 def check_events(
     model: OnlineRegressor, said: Predictions, which: Any, Y: Array, largest: Array, name: Callable[[int], str]
 ) -> Predictions:
-    """Return predictions of a fleet's events, or raise a BreakdownError for the first without sense.
+    """Return the predictions of a fleet's events, or raise a BreakdownError for the first absurd one.
 
-    The rule is that of a model. Event i belongs to member which[i], and `name` says whose it is. `largest` has the
-    largest |y| of each member so far, infinite where it is not known, and goes on with these events.
+    The rule is the same as for a single model. Event i belongs to member which[i], and `name` returns its name for the
+    error. `largest` has the largest |y| of each member so far, infinite if it is not known, and is updated.
     """
     own = np.abs(Y).max(axis=1)
     known = np.maximum(largest[which], own)
@@ -158,7 +158,7 @@ def check_events(
 
 
 def all_finite(said: Predictions, name: Callable[[int], str], remedy: str) -> Predictions:
-    """Return predictions, or raise a BreakdownError if one is not finite; `name` says whose that of a row is."""
+    """Return the predictions, or raise a BreakdownError if one is not finite. `name` returns the name for a row."""
     good = (np.isfinite(said.mean) & np.isfinite(said.std)).all(axis=tuple(range(1, said.mean.ndim)))
     if not good.all():
         raise BreakdownError(f"{name(int(np.argmin(good)))} broke down: its prediction is not finite. {remedy}")

@@ -1,4 +1,4 @@
-"""A model's class and parameters as plain data, and back: names and numbers, never code."""
+"""Convert a model's class and parameters to plain data and back: names and numbers, never code."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from onlinegp.recipes import dictionaries, forgetting, pruning
 UNIONS = (dictionaries.Dictionary, forgetting.Forgetting, pruning.Pruning)
 PARTS = {part.__name__: part for union in UNIONS for part in union.__args__}
 LIBRARY = "onlinegp"
-DEEPEST = 50  # models within models, in a file
+DEEPEST = 50  # the largest depth of models within models in a file
 
 
 def describe(model: OnlineRegressor, *, depth: int = 0) -> dict[str, Any]:
-    """Return the class of a model and the parameters that it learned with, or those of now if it has not learned."""
+    """Return the class of a model and the parameters that it learned with, or its current ones before learning."""
     _not_too_deep(depth)
     cls = type(model)
     module = LIBRARY if cls.__module__.startswith(f"{LIBRARY}.") else cls.__module__
@@ -31,16 +31,16 @@ def describe(model: OnlineRegressor, *, depth: int = 0) -> dict[str, Any]:
 
 
 def rebuild(description: Any, *, depth: int = 0) -> OnlineRegressor:
-    """Return the model that `describe` described, before it learned anything; its class must be known already."""
+    """Return the unfitted model that `describe` described. Its class must have been imported."""
     _not_too_deep(depth)
     if not isinstance(description, dict) or not isinstance(description.get("params"), dict):
         raise ModelFileError("a model must be an object with a class and parameters.")
     cls = known_model(description.get("class"), description.get("module"))
     if cls is None:
         raise ModelFileError(
-            f"no model is called {reprlib.repr(description.get('class'))} in "
+            f"there is no model {reprlib.repr(description.get('class'))} in "
             f"{reprlib.repr(description.get('module'))}. "
-            f"Import the module that defines it before the file is opened."
+            f"Import the module that defines it before you open the file."
         )
     params = {name: _decoded(value, depth) for name, value in description["params"].items()}
     if odd := sorted(set(cls.parameter_names()) ^ params.keys()):
@@ -51,7 +51,7 @@ def rebuild(description: Any, *, depth: int = 0) -> OnlineRegressor:
 
 def _not_too_deep(depth: int) -> None:
     if depth > DEEPEST:
-        raise ModelFileError(f"models are nested more than {DEEPEST} deep, which files do not hold. Nest fewer.")
+        raise ModelFileError(f"models are nested more than {DEEPEST} deep, which files do not support. Nest fewer.")
 
 
 def _encoded(name: str, value: Any, depth: int) -> Any:
@@ -93,7 +93,7 @@ def _decoded(value: Any, depth: int) -> Any:
 def _kernel(spec: Any) -> Kernel:
     kernel = from_spec(spec)
     with np.errstate(all="ignore"):
-        kernel(np.zeros((1, columns(kernel))))  # one that is too deep to be evaluated fails now
+        kernel(np.zeros((1, columns(kernel))))  # a kernel that is too deep to be evaluated fails here
     return kernel
 
 
@@ -101,5 +101,5 @@ def _part(name: str, numbers: dict[str, Any]) -> Any:
     for key, number in numbers.items():
         if isinstance(number, bool) or not isinstance(number, int | float):
             raise ModelFileError(f"{key} of {name} must be a number, got {reprlib.repr(number)}.")
-        float(number)  # which fails for whole numbers that no double can hold
+        float(number)  # fails for whole numbers that do not fit into a double
     return PARTS[name](**numbers)

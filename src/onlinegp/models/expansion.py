@@ -1,6 +1,6 @@
-"""A kernel expansion f(x) = sum_i weights_i k(c_i, x), for the algorithms that are no recipe.
+"""A kernel expansion f(x) = sum_i weights_i k(c_i, x), for the algorithms that are not recipes.
 
-The centers c_i come and go, kernel rows are computed by the compiled engine where it knows the kernel, and a learner
+Centers c_i can be added and removed. The compiled engine computes kernel rows if it supports the kernel. A learner
 updates the weights in place.
 """
 
@@ -19,7 +19,7 @@ from onlinegp.models.rowwise import StepLearner
 from onlinegp.state import Fields, Values, WithFields, array, integer, learner, points
 
 FIRST_CAPACITY = 16
-BLOCK = 1 << 18  # kernel values at a time, to bound the memory of a block of rows and the time until Ctrl-C is heard
+BLOCK = 1 << 18  # kernel values at a time, to bound the memory of a block and the response time to Ctrl-C
 
 
 class Centers(Protocol):
@@ -38,7 +38,7 @@ class Centers(Protocol):
 
 
 class Points:
-    """The readable centers, which define what the compiled ones must give."""
+    """The centers in Python. They define the results of the compiled twin."""
 
     def __init__(self, kernel: Kernel, features: int) -> None:
         self._kernel, self._size, self._room = kernel, 0, np.empty((0, features))
@@ -72,7 +72,7 @@ class Points:
         return float(self._kernel.diag(x[None, :])[0])
 
     def row(self, x: Array, weights: Array, k: Array, mean: Array) -> None:
-        """Put the kernel row into the first entries of k, and weights k into mean; weights (p, >= m)."""
+        """Write the kernel row into the first entries of k, and weights k into mean; weights (p, >= m)."""
         k[: self._size] = self._kernel.row(self.C, x)
         np.dot(weights[:, : self._size], k[: self._size], out=mean)
 
@@ -81,7 +81,7 @@ class Points:
         return np.array([self._kernel.row(self.C, x) for x in X]).reshape(len(X), self._size)
 
     def nearest(self, x: Array) -> tuple[int, float]:
-        """Return the nearest center and its squared Euclidean distance; the first of equals."""
+        """Return the nearest center and its squared Euclidean distance. Ties go to the first."""
         d2 = ((self.C - x) ** 2).sum(axis=1)
         j = int(d2.argmin())
         return j, float(d2[j])
@@ -94,7 +94,7 @@ class Points:
 
 
 def centers(engine: str, kernel: Kernel, features: int) -> Centers:
-    """Return the centers of an engine's name, without any."""
+    """Return an empty set of centers for an engine."""
 
     def native() -> Centers:
         from onlinegp.engine import _native
@@ -108,9 +108,9 @@ def centers(engine: str, kernel: Kernel, features: int) -> Centers:
 
 
 class Expansion(WithFields):
-    """Centers with weights (m, outputs), and with other numbers of each center, by name.
+    """Centers with weights (m, outputs), and additional numbers per center, by name.
 
-    Room doubles, so that a new center costs O(d). What is returned as a view is valid until the centers change.
+    The capacity doubles, so a new center costs O(d). Views are valid until the centers change.
 
     Parameters
     ----------
@@ -118,9 +118,9 @@ class Expansion(WithFields):
     kernel : Kernel
     features, outputs : int
     also : tuple of str
-        The names of further numbers that each center has.
+        The names of additional numbers per center.
     most : int, optional
-        The number of centers that there may be in stored contents.
+        The largest number of centers in stored contents.
     """
 
     lengths = {"m": "most"}
@@ -147,7 +147,7 @@ class Expansion(WithFields):
         self._weights, self._k, self._spare = self._numbers[: self.outputs], np.zeros(0), np.zeros(0)
         self._mean = np.zeros(self.outputs)
 
-    # What is there
+    # Contents
 
     @property
     def centers(self) -> Array:
@@ -164,13 +164,13 @@ class Expansion(WithFields):
         return self._weights[:, : self.size].T
 
     def numbers(self, name: str) -> Array:
-        """Return the further numbers of that name, (m,), a view to be changed in place."""
+        """Return the additional numbers of this name, (m,), a view to be changed in place."""
         return self._numbers[self.outputs + self.also.index(name), : self.size]
 
-    # What it says
+    # Evaluation
 
     def at(self, x: Array) -> tuple[Array, Array]:
-        """Return the kernel row k (m,) of x (d,) and the mean f(x) (outputs,); the next call overwrites both."""
+        """Return the kernel row k (m,) of x (d,) and the mean f(x) (outputs,). The next call overwrites both."""
         self._points.row(x, self._weights, self._k, self._mean)
         return self._k[: self.size], self._mean
 
@@ -185,13 +185,13 @@ class Expansion(WithFields):
         return np.concatenate([np.empty((0, self.size)), *parts])
 
     def nearest(self, x: Array) -> tuple[int, float]:
-        """Return the center nearest to x and its squared Euclidean distance; there must be one."""
+        """Return the center nearest to x and its squared Euclidean distance. There must be at least one center."""
         return self._points.nearest(x)
 
-    # What changes
+    # Changes
 
     def append(self, x: Array, weight: Array | float = 0.0, **also: float) -> None:
-        """Make x (d,) the last center, with a weight (outputs,) and its further numbers, zero unless given."""
+        """Make x (d,) the last center, with a weight (outputs,) and additional numbers, zero by default."""
         m = self.size
         if m == self._numbers.shape[1]:
             self._reserve(m + 1)
@@ -200,7 +200,7 @@ class Expansion(WithFields):
         self._put(m, weight, also)
 
     def replace(self, j: int, x: Array, weight: Array | float = 0.0, **also: float) -> None:
-        """Put x (d,) in the place of center j, with a weight and further numbers of its own."""
+        """Replace center j by x (d,), with a new weight and new additional numbers."""
         self._points.replace(j, x)
         self._put(j, weight, also)
 
@@ -229,7 +229,7 @@ class Expansion(WithFields):
         self._numbers, self._weights = numbers, numbers[: self.outputs]
         self._k, self._spare = np.zeros(capacity), np.zeros(capacity)
 
-    # What is stored
+    # Storage
 
     @cached_property
     def fields(self) -> Fields:  # type: ignore[override]
@@ -251,7 +251,7 @@ class Expansion(WithFields):
 
 
 class ExpansionLearner(StepLearner):
-    """A learner whose mean is an expansion, the part `f`."""
+    """A learner whose mean is the expansion `f`."""
 
     fields: Fields = {"seen": integer(), "f": learner()}
 

@@ -1,4 +1,4 @@
-"""The families of the models, by the package that a class is defined in: for lists and the documentation."""
+"""The families of models, by package, for lists and the documentation."""
 
 from __future__ import annotations
 

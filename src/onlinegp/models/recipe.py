@@ -1,4 +1,4 @@
-"""Models made of parts: a subclass is its parameters, its recipe and its citation."""
+"""Models made of parts. A subclass defines its parameters, its recipe and its citation."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ KEYWORD = Parameter.KEYWORD_ONLY
 def parameters(cls: Class) -> Class:
     """Generate the constructor of a model from its annotated parameters, as `dataclass` does.
 
-    Parameters after ``_: KW_ONLY`` are passed by name; those that all models of the family share (`shared`) come last.
-    The citation is added to the docstring.
+    Parameters after ``_: KW_ONLY`` are passed by name. Parameters that all models of the family share (`shared`) come
+    last. The citation is added to the docstring.
     """
     shared = getattr(cls, "shared", {})
     own = {name: _plain(kind) for name, kind in vars(cls).get("__annotations__", {}).items()}
@@ -46,7 +46,7 @@ def parameters(cls: Class) -> Class:
 
 
 def _helpful(init: Callable[..., None]) -> Callable[..., None]:
-    """Return a constructor that says which parameters there are when it is called with others."""
+    """Return a constructor whose TypeError lists the parameters."""
 
     @wraps(init)
     def helpful(self: Any, *args: Any, **named: Any) -> None:
@@ -62,14 +62,14 @@ def _helpful(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def _plain(annotation: Any) -> Any:
-    """Return what `dataclass` must know of an annotation, also where it cannot look up the text (in a notebook)."""
+    """Return an annotation that `dataclass` understands even if it cannot resolve the text (in a notebook)."""
     if annotation == "KW_ONLY":
         return KW_ONLY
     return ClassVar[Any] if str(annotation).startswith("ClassVar") else annotation
 
 
 def chosen_dictionary(dictionary: Dictionary | None) -> Dictionary:
-    """Return a dictionary that was chosen, every sample if None, or raise an error if it is none."""
+    """Return the given dictionary, or `Growing()` for None. Raise an error for anything else."""
     if dictionary is None:
         return Growing()
     if not hasattr(dictionary, "place"):
@@ -78,7 +78,7 @@ def chosen_dictionary(dictionary: Dictionary | None) -> Dictionary:
 
 
 def chosen_pruning(pruning: Pruning | None) -> Pruning | None:
-    """Return a pruning rule that was chosen, or raise an error if it is none."""
+    """Return the given pruning rule or None. Raise an error for anything else."""
     if pruning is None:
         return None
     if not hasattr(pruning, "candidate"):
@@ -88,17 +88,16 @@ def chosen_pruning(pruning: Pruning | None) -> Pruning | None:
 
 
 class RecipeRegressor(OnlineRegressor):
-    """Base class of the models made of parts: kernel x dictionary x belief x forgetting x pruning.
+    """Base class of models made of parts: kernel x dictionary x belief x forgetting x pruning.
 
     Parameters
     ----------
     kernel : Kernel, optional
         The covariance function; ``RBF()`` if None.
     engine : {"auto", "native", "python"}
-        What runs the update: the compiled engine, the readable one, or the best that is there; see
-        :mod:`onlinegp.engine`.
+        The engine that runs the update: compiled, pure Python, or the best available; see :mod:`onlinegp.engine`.
     dtype : {"float64", "float32"}
-        The precision of the compiled engine, for the models that have a choice; float32 takes half the time and memory,
+        The precision of the compiled engine, for the models that have a choice. float32 takes half the time and memory,
         and keeps six digits.
     """
 
@@ -109,7 +108,7 @@ class RecipeRegressor(OnlineRegressor):
     dtype: str = "float64"
 
     def recipe(self) -> Recipe:
-        """Return the recipe that the parameters describe, or raise an error that names the wrong one."""
+        """Return the recipe that the parameters describe, or raise an error that names the invalid parameter."""
         raise TypeError(f"{type(self).__name__} must define recipe().")
 
     def check(self) -> None:
@@ -131,7 +130,7 @@ class RecipeRegressor(OnlineRegressor):
     def _kernel(self) -> Kernel:
         return kernel_or_default(self.kernel)
 
-    # What was learned
+    # Learned attributes
 
     @property
     def centers_(self) -> Array:
@@ -151,7 +150,7 @@ class RecipeRegressor(OnlineRegressor):
 
     @property
     def posterior_cov_(self) -> Array:
-        """The covariance Sigma of f at the centers that the belief holds or implies."""
+        """The covariance Sigma of f at the centers, which the belief tracks or assumes."""
         state = self._state
         return state.power * self._recipe.belief.covariance(state, self._gram())
 

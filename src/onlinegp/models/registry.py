@@ -1,4 +1,4 @@
-"""Which model classes exist in this process, by name: the library's own, and those that the user has defined."""
+"""Find model classes by name: those of the library, and those that the user has defined."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ LIBRARY = "onlinegp"
 
 
 def known_model(name: Any, module: Any) -> type[OnlineRegressor] | None:
-    """Return the class of a name that was defined in a module, which has been imported already; None if there is none.
+    """Return the class with this name that an imported module defines, or None.
 
-    Classes of this library are found whatever their module is. Nothing is imported.
+    The module of a class of this library is "onlinegp". This function imports nothing.
     """
     for cls in _subclasses(OnlineRegressor):
         own = cls.__module__.startswith(f"{LIBRARY}.")
@@ -22,11 +22,11 @@ def known_model(name: Any, module: Any) -> type[OnlineRegressor] | None:
 
 
 def models_of_users() -> list[type[OnlineRegressor]]:
-    """Return the classes that were defined outside of the library, the latest first."""
+    """Return the classes that were defined outside of the library, the most recent first."""
     return [cls for cls in _subclasses(OnlineRegressor) if not cls.__module__.startswith(f"{LIBRARY}.")]
 
 
 def _subclasses(cls: type[OnlineRegressor]) -> list[type[OnlineRegressor]]:
-    """Return all classes derived from this one, the latest first: a class that was defined again counts once."""
+    """Return all classes derived from this one, the most recent first."""
     found = [deeper for sub in cls.__subclasses__() for deeper in (sub, *_subclasses(sub))]
     return found[::-1]

@@ -1,4 +1,4 @@
-"""Learners of one row after the other: look at x, then correct by y; and a standard deviation from errors of late."""
+"""Learners that process one row at a time: look at x, then correct with y. Also a standard deviation from errors."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from onlinegp.predictions import Gaussian
 from onlinegp.recipes.state import MOST_SEEN
 from onlinegp.state import WithFields, array, number
 
-REMEMBERED = 100.0  # rows, about: the errors that the standard deviation is that of
-LEAST = 1e-300  # of a mean square: a standard deviation is never zero
-SPACING = 2.0**-50  # a share of y: what differs by less is rounding
-SHARE_OF_A_CHANGE = 0.1  # its square is one of the rows that are remembered
+REMEMBERED = 100.0  # about how many rows the standard deviation averages over
+LEAST = 1e-300  # the smallest mean square, so that a standard deviation is never zero
+SPACING = 2.0**-50  # values of y that differ by less than this share count as equal
+SHARE_OF_A_CHANGE = 0.1  # its square is 1 / REMEMBERED
 
 
 class StepLearner(RowLearner):
-    """A learner that says how to `look` and how to `correct`; the loops over rows are here."""
+    """A learner that defines `look` and `correct` for one row. The loops over rows are here."""
 
     @abstractmethod
     def look(self, x: Array) -> tuple[Array, Array | float, Any]:
-        """Return the mean (p,) of y at x (d,), its standard deviation, and what `correct` needs to know of x.
+        """Return the mean (p,) of y at x (d,), its standard deviation, and intermediate results for `correct`.
 
-        Nothing changes; what is returned may be overwritten by the next call.
+        The learner does not change. The next call may overwrite the results.
         """
 
     @abstractmethod
     def correct(self, x: Array, y: Array, e: Array, seen: Any) -> None:
-        """Learn y (p,) at x (d,), with its error e = y - mean (p,), given what `look` has just seen of x."""
+        """Learn y (p,) at x (d,), with the error e = y - mean (p,) and the intermediate results of `look`."""
 
     def learn(self, X: Array, Y: Array) -> None:
-        with np.errstate(all="ignore"):  # what breaks down shows in what it predicts, and is reported there
+        with np.errstate(all="ignore"):  # a breakdown shows in the predictions and is reported there
             for x, y in zip(np.ascontiguousarray(X), Y, strict=True):
                 mean, _, seen = self.look(x)
                 self.correct(x, y, y - mean, seen)
@@ -60,15 +60,16 @@ class StepLearner(RowLearner):
 
 
 class ErrorScale(WithFields):
-    """The root mean square of the errors so far, those of about the last hundred rows more than the others.
+    """The root mean square of the errors, weighted towards about the last hundred rows.
 
         std = sqrt(squares / count),   squares <- keep squares + max(|e|, floor)^2,   count <- keep count + 1
 
-    The standard deviation of models without a variance of their own. Before there are errors, `first` counts as one.
+    This is the standard deviation of models without a variance of their own. Before any row, `first` counts as an
+    error.
 
-    Errors count from floor = max(resolution / 10, 2^-50 |y|) on, so that a long stretch of equal values does not make
-    it vanish. The resolution is the smallest change of y from one row to the next so far: it is as if one in a hundred
-    rows, about as many as are remembered, had changed by that. And no y is known better than to its last bits.
+    Errors below floor = max(resolution / 10, 2^-50 |y|) count as the floor, so that a long run of equal values does not
+    make the standard deviation vanish. The resolution is the smallest change of y between two rows so far. The floor
+    has the same effect as such a change in one of a hundred rows. 2^-50 |y| is the precision of y.
     """
 
     fields = {
@@ -85,13 +86,13 @@ class ErrorScale(WithFields):
         self.std = np.full(outputs, first)
 
     def _keep_together(self) -> None:
-        """Let the arrays be rows of one, for the compiled loops."""
+        """Store the arrays as rows of one array, for the compiled loops."""
         self.numbers = np.array([self.squares, self.last, self.resolution])
         self.squares, self.last, self.resolution = self.numbers
 
     @property
     def vector(self) -> Array:
-        """All that the next row needs, as compiled learners keep it: three rows of numbers, then the count."""
+        """The state as a vector for compiled learners: three rows of numbers, then the count."""
         return np.append(self.numbers, self.count)
 
     @vector.setter
@@ -100,27 +101,27 @@ class ErrorScale(WithFields):
         self.counted(float(vector[-1]))
 
     def add(self, e: Array, y: Array, seen: int) -> None:
-        """Learn the errors e (outputs,) of a row y (outputs,); `seen` rows came before it."""
+        """Learn the errors e (outputs,) of a row y (outputs,) after `seen` rows."""
         size = np.maximum(np.abs(e), self._floors(y[None, :], seen)[0])
         self.squares *= self.keep
         self.squares += np.clip(size * size, LEAST, 1.0 / LEAST)
         self.counted(self.keep * self.count + 1.0)
 
     def along(self, E: Array, Y: Array, seen: int) -> Array:
-        """Learn the errors E of rows Y, (n, outputs); return the standard deviations before each of them."""
+        """Learn the errors E of rows Y, (n, outputs). Return the standard deviations before each row."""
         size, count = np.maximum(np.abs(E), self._floors(Y, seen)), np.full(E.shape[1], self.count)
         before = fading_scales(size * size, 0.0, self.keep, self.squares, count, far=np.inf, tiny=LEAST)
         self.counted(float(count[0]))
         return np.sqrt(before)
 
     def counted(self, count: float) -> None:
-        """Go on after errors were added to `squares`, and counted."""
+        """Set the count after errors were added to `squares`, and update the standard deviation."""
         self.count = count
         np.divide(self.squares, self.count, out=self.std)
         np.sqrt(self.std, out=self.std)
 
     def _floors(self, Y: Array, seen: int) -> Array:
-        """Return the floors of rows Y (n, outputs), each with the changes up to it, and remember the last of them."""
+        """Return the floors of rows Y (n, outputs), each from the changes up to it, and remember the last row."""
         change, spacing = np.abs(np.diff(Y, axis=0, prepend=self.last[None, :])), SPACING * np.abs(Y)
         change[change <= spacing] = np.inf  # rounding
         if not seen:

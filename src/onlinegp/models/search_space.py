@@ -1,4 +1,4 @@
-"""What a class of models may declare to be searched: moves from the suggested value of a parameter to another one."""
+"""The search space of a model: ways to get from the suggested value of a parameter to other values to try."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from onlinegp.kernels import Kernel
 
 
 class Move(Protocol):
-    """One of the values to try for a parameter."""
+    """A value to try for a parameter."""
 
     def of(self, suggested: Any) -> Any:
-        """Return the value, given the suggested one."""
+        """Return the value to try, given the suggested value."""
 
 
 @dataclass(frozen=True)
 class Times:
-    """The suggested number times a factor."""
+    """Multiply the suggested number by a factor."""
 
     factor: float
 
@@ -31,7 +31,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Value:
-    """A value of its own, whatever was suggested."""
+    """A fixed value, independent of the suggested one."""
 
     value: Any
 
@@ -41,7 +41,7 @@ class Value:
 
 @dataclass(frozen=True)
 class LengthScales:
-    """The suggested kernel with all its length scales times a factor."""
+    """Multiply all length scales of the suggested kernel by a factor."""
 
     factor: float
 
@@ -51,9 +51,9 @@ class LengthScales:
 
 @dataclass(frozen=True)
 class Isotropic:
-    """The suggested kernel with the same length scale for all d columns: a factor times sqrt(d).
+    """Give the suggested kernel the same length scale for all d columns: a factor times sqrt(d).
 
-    Two rows of d standardized columns are some sqrt(2 d) apart.
+    Two rows of d standardized columns have a distance of about sqrt(2 d).
     """
 
     factor: float
@@ -66,7 +66,7 @@ class Isotropic:
 
 @dataclass(frozen=True)
 class Each:
-    """A move of every one of several suggested values, such as kernels or length scales."""
+    """Apply a move to each of several suggested values, such as kernels or length scales."""
 
     move: Move
 
@@ -76,7 +76,7 @@ class Each:
 
 FORGETTING: tuple[Move, ...] = tuple(map(Value, (0.9999, 0.999, 0.99)))  # memories of 10,000, 1,000 and 100 rows
 
-# Where models are compared, all of them search the kernel and the noise, whatever else their classes declare.
+# For comparisons, all models search the kernel and the noise too, in addition to what their classes declare.
 WIDELY: Mapping[str, tuple[Move, ...]] = {
     "kernel": (*map(LengthScales, (0.25, 0.5, 2.0, 4.0)), *map(Isotropic, (0.25, 0.5, 1.0, 2.0))),
     "noise": tuple(map(Times, (0.01, 0.1, 10.0))),
@@ -91,8 +91,8 @@ def length_scales(kernel: Kernel) -> Array:
 def typical_length_scale(kernel: Kernel) -> float:
     """Return the length scale l with 1 / l^2 the mean of 1 / length_scale^2, or one if the kernel has none.
 
-    Over all directions, a step of a given length then changes the squared scaled distance as much on average; inputs
-    that do not matter, with their length scales without end, leave l as it is but for their number.
+    On average over all directions, a step of a given length changes the squared scaled distance by the same amount as
+    with a single length scale l. Irrelevant inputs, with very large length scales, matter only by their number.
     """
     scales = kernel.theta[length_scales(kernel)]
     return float(np.mean(np.exp(-2.0 * scales)) ** -0.5) if scales.size else 1.0

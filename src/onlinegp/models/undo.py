@@ -1,4 +1,4 @@
-"""All or nothing: a call that fails or is interrupted leaves every layer of a learner with the same rows."""
+"""Undo failed calls: after an error or an interrupt, all layers of a learner have learned the same rows."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from onlinegp.checks import Array
 from onlinegp.learner import Contents, Learner, Sizes
 from onlinegp.predictions import Predictions
 
-ROWS = 1024  # at least, from one dump to the next
-FLEET_ROWS = 64  # the same in a fleet, which keeps such rows for each of its keys
+ROWS = 1024  # the smallest number of rows between two dumps
+FLEET_ROWS = 64  # the same in a fleet, which stores these rows for each key
 FIRST = 1024  # rows of the first piece of a call
 LONG = 0.1  # seconds between dumps
-QUICK, SLOW = 0.05, 0.2  # seconds: pieces grow if they take less, shrink if they take more
-FEWEST = 32  # rows of a piece: a call has a cost of its own, which fewer would pay more often
-RARE = 10.0  # calls take this many times as long as the dumps between them
+QUICK, SLOW = 0.05, 0.2  # seconds: pieces grow if they take less, and shrink if they take more
+FEWEST = 32  # the smallest number of rows of a piece, because each call has a fixed cost
+RARE = 10.0  # calls take at least this many times as long as the dumps between them
 
 
 def undoable(
@@ -28,18 +28,18 @@ def undoable(
 ) -> Learner:
     """Return a learner whose calls change all of its layers or none.
 
-    It is as `start` returns it, or has just loaded `contents`, which stay as they are. `rows` are at least between two
-    dumps, ROWS by default.
+    The given learner is new, as returned by `start`, or has just loaded `contents`, which must not change. `rows` is
+    the smallest number of rows between two dumps, ROWS by default.
     """
     return learner if getattr(learner, "atomic", False) else Undo(learner, start, contents, rows or ROWS)
 
 
 class Undo:
-    """A learner, a dump of it and the calls since.
+    """A learner, a dump of it, and the calls since the dump.
 
-    After an exception, Ctrl-C included, a new learner takes its place: it loads the dump and repeats these calls. If
-    that is interrupted, too, the next use of the learner does it. Calls with many rows are cut into pieces, and only
-    the last piece is taken back. A compiled learner is `atomic` and needs none of this: it stops between two rows.
+    After an exception, including Ctrl-C, a new learner loads the dump, repeats these calls and replaces the old one. If
+    this is interrupted too, it happens at the next use. Calls with many rows are cut into pieces, and only the last
+    piece is undone. A compiled learner is `atomic` and does not need this: it stops between two rows.
     """
 
     def __init__(self, learner: Learner, start: Callable[[], Learner], contents: Contents | None, apart: int) -> None:
@@ -50,34 +50,34 @@ class Undo:
         self._begin(contents)
 
     def _begin(self, contents: Contents | None, dumping: float = 0.0) -> None:
-        self._rows, self._seconds, self._dumping = 0, 0.0, dumping  # of the calls since, and of the dump
+        self._rows, self._seconds, self._dumping = 0, 0.0, dumping  # rows and time of calls since the dump; its time
         self._kept: tuple[Contents | None, list[tuple[Any, ...]]] | None = contents, []
 
     @property
     def learner(self) -> Learner:
-        """The learner, as it was before the call that failed, if one did."""
+        """The learner. After a failed call it is restored first."""
         if self._failed:
             with self._lock:
                 self._restore()
         return self._learner
 
-    size = property(attrgetter("learner.size"), doc="The number of centers, or of whatever grows with the data.")
+    size = property(attrgetter("learner.size"), doc="The number of centers, or of other parts that grow.")
     seen = property(attrgetter("learner.seen"), doc="The number of rows learned.")
 
     @property
     def until_tuning(self) -> float:
-        """How many more rows it learns up to its next tuning; infinity if it has none."""
+        """The number of rows until the next tuning; infinity if there is none."""
         return getattr(self.learner, "until_tuning", np.inf)
 
     def tree(self) -> Any:
-        """Return what a fleet works on without a detour, if there is that: all layers or none change by themselves."""
+        """Return the compiled tree that a fleet can use directly, or None. Such a tree needs no undo."""
         tree = getattr(self.learner, "tree", lambda: None)()
         if tree is not None:
             self._kept = None
         return tree
 
     def _restore(self) -> None:
-        if self._failed:  # else another thread did it
+        if self._failed:  # else another thread has restored it
             assert self._kept is not None
             contents, calls = self._kept
             learner = self._start()
@@ -88,19 +88,19 @@ class Undo:
             self._learner, self._failed = learner, False
 
     def change(self, name: str, *arguments: Any) -> Any:
-        """Return what a method of the learner returns that changes it; if it raises, nothing has changed."""
+        """Call a method that changes the learner, and return its result. If it raises, nothing has changed."""
         learner = self.learner
         if getattr(learner, "atomic", False):
             return self._call(learner, name, arguments)
-        if self._kept is None:  # until now there was nothing to take back
-            if name == "learn_one":  # which may come without the model's lock
+        if self._kept is None:  # until now the learner was atomic
+            if name == "learn_one":  # may be called without the model's lock
                 return None
             self._begin(learner.dump())
         began = perf_counter()
         try:
             answer = getattr(learner, name)(*arguments)
             if name == "learn_one":
-                if answer is None:  # it did nothing
+                if answer is None:  # the fast path does not support this row
                     return None
                 name, arguments = "learn", tuple(np.array(one, dtype=np.float64, ndmin=2) for one in arguments)
             self._seconds += perf_counter() - began
@@ -116,17 +116,17 @@ class Undo:
             raise
 
     def _call(self, learner: Learner, name: str, arguments: tuple[Any, ...]) -> Any:
-        """Return what a method returns that changes all layers or none by itself."""
+        """Call a method of an atomic learner, and return its result."""
         self._kept = None
         vars(self).pop("learn_one", None)
         vars(self).pop("predict_one", None)
         answer = getattr(learner, name)(*arguments)
         if name in ("learn", "learn_one", "run"):
-            vars(self).update(learn_one=learner.learn_one, predict_one=learner.predict_one)  # without a detour
+            vars(self).update(learn_one=learner.learn_one, predict_one=learner.predict_one)  # call them directly
         return answer
 
     def _keep(self) -> bool:
-        """Dump the learner as it is now, unless it has broken down, which its predictions show."""
+        """Dump the learner, and return whether this worked. It fails if the learner has broken down."""
         began = perf_counter()
         try:
             self._begin(self._learner.dump(), perf_counter() - began)
@@ -145,10 +145,10 @@ class Undo:
         parts = [self.change("run", X[part], Y[part]) for part in self._cut("run", len(X))]
         if len(parts) == 1:
             return parts[0]
-        return Predictions.joined([said for said, _ in parts]), np.concatenate([size for _, size in parts])
+        return Predictions.joined([part for part, _ in parts]), np.concatenate([size for _, size in parts])
 
     def _cut(self, name: str, rows: int) -> Iterator[slice]:
-        """Yield pieces of so many rows, each of a time that is soon done again."""
+        """Yield pieces of a call that take a short time each, so that repeating one is quick."""
         start = 0
         while start < rows:
             piece, began = self._pieces[name], perf_counter()
@@ -191,5 +191,5 @@ class Undo:
 
 
 def _copied(argument: Any) -> Any:
-    """Return an array of rows that nobody else can change."""
+    """Return a copy of an array, so that the caller cannot change it later."""
     return argument.copy() if isinstance(argument, np.ndarray) else argument

@@ -1,1 +1,1 @@
-"""Models that correct several of the last rows at once: kernel affine projections, and projections onto hyperslabs."""
+"""Models that correct several recent rows at once: kernel affine projections, and projections onto hyperslabs."""

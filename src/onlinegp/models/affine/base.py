@@ -1,4 +1,4 @@
-"""What the models that correct several rows at once share."""
+"""Base classes of the models that correct several rows at once."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from onlinegp.predictions import Gaussian
 from onlinegp.recipes.costs import ERRORS, kernel_row
 from onlinegp.state import Fields, Values, learner
 
-BLOCK = 256  # rows of a compiled call, between which Ctrl-C is heard
+BLOCK = 256  # rows per compiled call; Ctrl-C takes effect between two calls
 Kind = IntEnum("Kind", ["KAP", "LKAPA", "NLKAPA", "KAPSM", "PHYPASS"], start=0)  # as in native/api.hpp
 NO_VARIANCE = "none of its own: the mean square of about the last 100 errors, the same everywhere"
 
 
 class AffineRegressor(ExpansionRegressor):
-    """Base class of the affine projections and of the projections onto hyperslabs, whose learners have a window.
+    """Base class of affine projections and projections onto hyperslabs. Their learners have a window of rows.
 
     Parameters
     ----------
     kernel : Kernel, optional
         The covariance function; ``RBF()`` if None.
     engine : {"auto", "native", "python"}
-        What runs it: the compiled loop, the readable one, or the best that is there.
+        The engine: compiled, pure Python, or the best available.
     """
 
     remedy: ClassVar[str] = "Lower the step, and start again with fit."
@@ -42,11 +42,11 @@ class AffineRegressor(ExpansionRegressor):
     window: int
 
     def looking(self, size: float, features: int) -> float:
-        """Return the multiplications of the kernel rows of x, the mean, and the mean square of the errors."""
+        """Return the multiplications for the kernel rows of x, the mean, and the mean square of the errors."""
         return kernel_row(size, features) + size + ERRORS + kernel_row(self.window, features)
 
     def expansion(self, features: int, outputs: int) -> Expansion:
-        """Return the expansion that is learned, without centers."""
+        """Return the expansion to learn, without centers."""
         raise TypeError(f"{type(self).__name__} must define expansion(features, outputs).")
 
     def start(self, features: int, outputs: int) -> Learner:
@@ -57,18 +57,18 @@ class AffineRegressor(ExpansionRegressor):
 
 
 class BlockLearner(StepLearner):
-    """A learner that has a compiled loop over rows, beside what `look` and `correct` do.
+    """A learner with a compiled loop over rows, in addition to `look` and `correct`.
 
     Attributes
     ----------
-    rule : parameters by name for the compiled loop; None to go row by row
+    rule : parameters by name for the compiled loop; None for the Python loop
     """
 
     rule: dict[str, Any] | None = None
 
     @abstractmethod
     def _run(self, X: Array, Y: Array, mean: Array, std: Array, size: Sizes) -> None:
-        """Let the compiled loop predict and learn the rows, and fill in what it predicted."""
+        """Run the compiled loop: predict and learn the rows, and fill in the predictions."""
 
     def learn(self, X: Array, Y: Array) -> None:
         if self.rule is None:
@@ -88,7 +88,7 @@ class BlockLearner(StepLearner):
 
 
 class WindowLearner(ExpansionLearner):
-    """A kernel expansion that corrects the rows of a window; its standard deviation is that of its errors of late."""
+    """A kernel expansion that corrects the rows of a window. Its standard deviation is that of its recent errors."""
 
     fields: Fields = {**ExpansionLearner.fields, "errors": learner(), "window": learner()}
 

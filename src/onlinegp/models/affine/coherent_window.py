@@ -1,4 +1,4 @@
-"""Algorithms that make a sample a center if it is coherent with none, and correct the weights for the last rows."""
+"""Algorithms that admit a sample if it is coherent with no center, and correct the weights for the last rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onlinegp.state import Values
 
 
 class CoherentLearner(WindowLearner):
-    """An expansion that x joins if it is coherent with no center; with the kernel rows of the last rows.
+    """An expansion that admits x if it is coherent with no center, with the kernel rows of the last rows.
 
     The coherence of two inputs is |k(x, c)| / sqrt(k(x, x) k(c, c)).
     """
@@ -24,7 +24,7 @@ class CoherentLearner(WindowLearner):
         self.coherence = coherence
 
     def novel(self, k: Array, kxx: float) -> bool:
-        """Return whether x, with kernel row k, becomes a center. One whose k(x, x) is zero has nothing to give."""
+        """Return whether x, with kernel row k, becomes a center. If k(x, x) is zero, x cannot contribute."""
         return kxx > 0.0 and largest_coherence(k, kxx, self.f.numbers("kcc")) <= self.coherence
 
     def admit(self, x: Array, kxx: float, r: int) -> None:
@@ -37,12 +37,12 @@ class CoherentLearner(WindowLearner):
         if count != seen or columns != size:
             raise ValueError(
                 f"the window has {count} rows and {columns} centers, "
-                f"and the model {seen} and {size}: they must be the same."
+                f"but the model has {seen} and {size}: they must be the same."
             )
 
 
 class CoherentRegressor(AffineRegressor):
-    """Base class of the models with a `CoherentLearner`: each center has its k(c, c)."""
+    """Base class of the models with a `CoherentLearner`. Each center stores its k(c, c)."""
 
     def expansion(self, features: int, outputs: int) -> Expansion:
         return Expansion("python", self.over(), features, outputs, also=("kcc",))

@@ -1,4 +1,4 @@
-"""Algorithms that make every sample a center, and correct the weights of the last ones."""
+"""Algorithms that make every sample a center, and correct the weights of the most recent centers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from onlinegp.state import Values
 
 
 class RecentLearner(WindowLearner):
-    """Every sample becomes a center, the rows of the window have their weights corrected, and the oldest center leaves.
+    """Make every sample a center, correct the weights of the rows in the window, and remove the oldest center.
 
         weights <- keep weights,   weights of the window += Z,   Z = correction(Y - F)
 
-    F, what the model says of the rows in the window, is kept up: F <- keep F + K Z - k(X, c) w, where a center c of
-    weight w leaves.
+    F, the predictions of the rows in the window, is updated: F <- keep F + K Z - k(X, c) w, if a center c of weight w
+    is removed.
     """
 
     def __init__(self, f: Expansion, *, window: int, keep: float, engine: str) -> None:
@@ -32,7 +32,7 @@ class RecentLearner(WindowLearner):
 
     @abstractmethod
     def correction(self, E: Array) -> Array:
-        """Return what is added to the weights of the rows in the window, Z (n, p), for their errors E (n, p)."""
+        """Return the correction Z (n, p) of the weights of the rows in the window, for their errors E (n, p)."""
 
     def correct(self, x: Array, y: Array, e: Array, seen: Any) -> None:
         window, f = self.window, self.f
@@ -56,14 +56,14 @@ class RecentLearner(WindowLearner):
         self.errors.add(e, y, self.seen)
 
     def _corrected(self, Z: Array, KZ: Array) -> Array | None:
-        """Return a factor of f (p,) after the correction, or None; before F is changed."""
+        """Return a factor (p,) to scale f after the correction, or None. Called before F changes."""
         return None
 
     def _removed(self, center: Array, weight: Array) -> None:
-        """A center of this weight (p,) has left."""
+        """Called after a center of this weight (p,) was removed."""
 
     def _admit(self, x: Array) -> tuple[Array, Array] | None:
-        """Make x a center; return the one that leaves and its weight, if one does."""
+        """Make x a center. If the budget is full, return the removed center and its weight, else None."""
         if self.budget is None or self.f.size < self.budget:
             self.f.append(x)
             return None
@@ -73,7 +73,7 @@ class RecentLearner(WindowLearner):
         return old
 
     def _places(self) -> NDArray[np.int64]:
-        """Return which centers the slots of the window are, (n,)."""
+        """Return the center that each slot of the window is, (n,)."""
         window = self.window
         row = window.count - 1 - (window.count - 1 - np.arange(window.size)) % window.length
         return row if self.budget is None else row % self.budget
@@ -83,20 +83,20 @@ class RecentLearner(WindowLearner):
         centers = seen if self.budget is None else min(seen, self.budget)
         if count != seen or size != centers:
             raise ValueError(
-                f"after {seen} rows there must be {centers} centers and a window of as many rows, "
+                f"after {seen} rows there must be {centers} centers and a window that counts as many rows, "
                 f"got {size} and {count}."
             )
 
 
 class RecentRegressor(AffineRegressor):
-    """Base class of the models with a `RecentLearner`: the budget holds at least the rows of the window.
+    """Base class of the models with a `RecentLearner`. The budget is at least the window.
 
     Parameters
     ----------
     window : int
         The number of rows whose weights are corrected.
     budget : int, optional
-        The largest number of centers, at least `window`; None for all samples.
+        The largest number of centers, at least `window`; None keeps all samples.
     """
 
     window: int
@@ -106,7 +106,7 @@ class RecentRegressor(AffineRegressor):
         return {"window": count("One row makes it KLMS.", window=self.window)}
 
     def correcting(self, size: float, features: int) -> float:
-        """Return the multiplications of K Z, and of what a center that leaves takes from F."""
+        """Return the multiplications for K Z, and for the change of F when a center is removed."""
         leaves = self.budget is not None and size >= self.budget
         return self.window**2 + (kernel_row(self.window, features) + self.window if leaves else 0)
 

@@ -21,8 +21,8 @@ from onlinegp.state import Values, WithFields, array, learner
 class KAPLearner(CoherentLearner):
     """alpha <- alpha + step H' (epsilon I + H H')^-1 (Y - H alpha), with H = k(X, C) over the window.
 
-    G = H H' (n, n) is kept up: a new row of H has a row of G, a new column h of H adds h h'. So is F = H alpha, to
-    which a correction alpha + H' Z adds G Z.
+    G = H H' (n, n) is updated: a new row of H gives a new row of G, a new column h of H adds h h'. F = H alpha is
+    updated too: a correction alpha + H' Z adds G Z.
     """
 
     fields = {**CoherentLearner.fields, "gram": learner()}
@@ -56,7 +56,7 @@ class KAPLearner(CoherentLearner):
 
 
 class Gram(WithFields):
-    """G = H H', (n, n), kept up as rows of H are replaced and columns added."""
+    """G = H H', (n, n), updated when rows of H are replaced and columns are added."""
 
     fields = {"G": array("n", "n")}
     lengths = {"n": None}
@@ -73,20 +73,20 @@ class Gram(WithFields):
         self._room, self.size = G, len(G)
 
     def replace(self, r: int, H: Array) -> None:
-        """Row r of H (n, m) is new."""
+        """Update G for a new row r of H (n, m)."""
         n = self.size = len(H)
         if n > len(self._room):
             self._room = enlarged(self._room, len(self._room), 2 * n, 2 * n)
         self._room[r, :n] = self._room[:n, r] = H @ H[r]
 
     def add(self, h: Array) -> None:
-        """There is one more column, h (n,)."""
+        """Update G for an additional column h (n,) of H."""
         self.G[...] += np.multiply.outer(h, h)
 
 
 @parameters
 class KAP(CoherentRegressor):
-    """Kernel affine projection: the smallest change of the weights that corrects the last rows, with a coherence rule.
+    """Kernel affine projection: make the smallest change of the weights that corrects the last rows.
 
         alpha <- alpha + step H' (epsilon I + H H')^-1 (y - H alpha),    H = k(X, C) of the last `window` rows
 
@@ -94,10 +94,10 @@ class KAP(CoherentRegressor):
     row it is :class:`~onlinegp.KNLMS`. It has no predictive variance of its own: the variance of y is the mean square
     of about its last 100 errors, the same everywhere.
 
-    Use it where inputs are correlated, as the lags of a series are: it then learns faster than KNLMS. Not where the
-    noise is strong, which a large window follows, nor where intervals matter: take :class:`~onlinegp.KRLST`.
+    Use it if inputs are correlated, like the lags of a series: then it learns faster than KNLMS. If the noise is
+    strong, a large window follows the noise. For intervals, or for strong noise, use :class:`~onlinegp.KRLST`.
 
-    Differs from KAFBOX: there only the norm of the first center is stored, so that the coherence is wrong for kernels
+    Differs from KAFBOX: KAFBOX stores only the norm of the first center, so its coherence is wrong for kernels
     whose k(x, x) is not 1, and a negative k(x, c) counts as incoherent.
 
     Parameters
@@ -107,7 +107,7 @@ class KAP(CoherentRegressor):
     step : float
         The learning rate, stable below 2.
     window : int
-        The number of rows that are corrected together.
+        The number of rows to correct together.
     coherence : float
         In (0, 1]. A sample becomes a center if its coherence with every center is at most this.
     epsilon : float
@@ -146,7 +146,7 @@ class KAP(CoherentRegressor):
 
     def multiplications(self, size: float, features: int) -> float:
         w = self.window
-        # the coherence; a row of G and H' Z; (epsilon I + G)^-1, and G Z
+        # the coherence; a row of G, and H' Z; (epsilon I + G)^-1; G Z
         return self.looking(size, features) + 2 * size + 1 + 2 * w * size + solution(w) + w + w**2
 
     def rule(self) -> dict[str, Any]:

@@ -25,9 +25,9 @@ Loss = IntEnum("Loss", ["squared", "absolute", "huber"], start=0)  # as in nativ
 class KAPSMLearner(RecentLearner):
     """f <- P(f - step mean of L / |L'|^2 L' over the window), with P the projection onto the ball |f| <= radius.
 
-    L' = l'(e) k(x, .), so that a row has its weight corrected by step / n times l / |l'| sign(e) / k(x, x). The norm is
-    kept up: a correction by Z adds 2 Z . F + Z . K Z to |f|^2, and a center of weight w that leaves takes 2 w f(c) +
-    w^2 k(c, c), with f as it is without it.
+    L' = l'(e) k(x, .), so the weight of a row is corrected by step / n times l / |l'| sign(e) / k(x, x). The norm is
+    updated: a correction by Z adds 2 Z . F + Z . K Z to |f|^2, and removing a center of weight w subtracts 2 w f(c) +
+    w^2 k(c, c), where f is the function without that center.
     """
 
     fields = {**RecentLearner.fields, "norms.squares": array("outputs", attribute="norms")}
@@ -44,9 +44,10 @@ class KAPSMLearner(RecentLearner):
         return self.step / len(E) * self.distance(E) / np.where(kxx > 0.0, kxx, np.inf)
 
     def distance(self, E: Array) -> Array:
-        """Return l / |l'| with the sign of the error: how far the linearized loss says that f is from no loss.
+        """Return l / |l'| with the sign of the error: the distance of f from zero loss, by the linearized loss.
 
-        e / 2 for the squared one, e for the absolute one; for Huber's, e / 2 up to its bend b, and |e| - b / 2 beyond.
+        For the squared loss e / 2; for the absolute loss e; for Huber's loss e / 2 up to its bend b, and |e| - b / 2
+        beyond.
         """
         if self.loss == Loss.squared:
             return 0.5 * E
@@ -68,7 +69,7 @@ class KAPSMLearner(RecentLearner):
         _, f = self.f.at(center)
         squares = self.norms
         squares -= weight * (2.0 * f + weight * self.f.diagonal(center))
-        if self.budget is not None and self.window.count % self.budget == 0:  # anew, before rounding adds up
+        if self.budget is not None and self.window.count % self.budget == 0:  # from scratch, against rounding
             weights = self.f.weights
             squares[...] = (weights * (self.f.rows(self.f.centers) @ weights)).sum(axis=0)
         np.maximum(squares, 0.0, out=squares)
@@ -76,21 +77,21 @@ class KAPSMLearner(RecentLearner):
 
 @parameters
 class KAPSM(RecentRegressor):
-    """Kernel adaptive projected subgradient method: a step for the losses of the last rows, inside a ball.
+    """Kernel adaptive projected subgradient method: reduce the losses of the last rows, with f inside a ball.
 
         f <- P(f - step mean of L_i(f) / |L_i'(f)|^2 L_i'(f) over the last `window` rows)
 
-    where P scales f back to the ball |f| <= radius in the space of the kernel, if it is outside. O(m + w^2) per sample
-    with w the window; every sample becomes a center, up to the budget, at which the oldest is removed. It has no
+    where P scales f back to the ball |f| <= radius in the space of the kernel if f is outside. O(m + w^2) per sample
+    with w the window. Every sample becomes a center; when the budget is full, the oldest center is removed. It has no
     predictive variance of its own: the variance of y is the mean square of about its last 100 errors, the same
     everywhere.
 
-    Use it where a bound on the norm of f is known. Not against outliers: the step grows with the error for each of the
-    losses; :class:`~onlinegp.Robust` limits their effect. The paper is on classification; this is its update with a
-    loss of regression.
+    Use it if a bound on the norm of f is known. It is not robust against outliers, because the step grows with the
+    error for all losses; :class:`~onlinegp.Robust` limits their effect. The paper is about classification; this class
+    uses its update with a regression loss.
 
-    Differs from KAFBOX: there the norm of f is never computed, so that the ball has no effect, and the step for a row
-    without an error is 0 / 0 but for rounding. Several outputs are functions of their own, each in a ball.
+    Differs from KAFBOX: KAFBOX never computes the norm of f, so the ball has no effect, and its step for a row without
+    an error is 0 / 0 up to rounding. With several outputs, each output is a separate function with its own ball.
 
     Parameters
     ----------
@@ -99,15 +100,15 @@ class KAPSM(RecentRegressor):
     step : float
         The learning rate, stable below 2.
     loss : {"squared", "absolute", "huber"}
-        The loss of a row's error. With the squared one a full step halves the error.
+        The loss of a row's error. With the squared loss a full step halves the error.
     bend : float
-        Where Huber's loss becomes linear.
+        The error at which Huber's loss becomes linear.
     radius : float, optional
-        Of the ball, a bound on the norm of f; None for none.
+        The radius of the ball, a bound on the norm of f; None for no bound.
     window : int
         The number of rows whose losses count.
     budget : int, optional
-        The largest number of centers, at least `window`; None for all samples.
+        The largest number of centers, at least `window`; None keeps all samples.
     engine : str
         See :class:`~onlinegp.models.affine.base.AffineRegressor`.
 
@@ -148,17 +149,17 @@ class KAPSM(RecentRegressor):
 
     @classmethod
     def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
-        """The tuned kernel, and no ball: its radius is the norm of f, which is not a length of inputs."""
+        """Suggest the tuned kernel and no ball: its radius is a norm of f, not a distance between inputs."""
         return super().suggested(kernel, noise, **({"radius": None} | wishes))
 
     def multiplications(self, size: float, features: int) -> float:
         full = self.budget is not None and size >= self.budget
         total = self.looking(size, features) + self.correcting(size, features)
-        # the distances of the losses, and what the correction adds to the norm
+        # the distances of the losses, and the change of the norm
         total += (2 if self.loss == "absolute" else 3) * self.window + 1 + 2 * self.window
         if self.radius is not None:  # f is scaled back to the ball
             total += size + 1 + self.window + 3
-        if full:  # f at the center that leaves; and once in as many samples as the budget, the norm anew
+        if full:  # f at the removed center; and once per budget, the norm from scratch
             total += 2 * (kernel_row(size, features) + size) + 3 + 1
         return total
 

@@ -24,16 +24,16 @@ from onlinegp.recipes.costs import ERRORS, solution
 from onlinegp.state import Contents, Values, WithFields, array, integer, learner, points
 
 FIRST_CAPACITY = 16
-SHRINKAGE = 1e-3  # of the inner products toward the identity
+SHRINKAGE = 1e-3  # shrinks the inner products toward the identity
 
 
 class Atoms(WithFields):
     """Normalized Gaussians g(x) = (2 pi s)^(-d/2) exp(-|x - c|^2 / (2 s)), each with a center, a variance and weights.
 
-    Their inner product in L2 is a Gaussian too, of the sum of the variances: <g_1, g_2> = g_(s1 + s2)(c1 - c2). What
-    only depends on a variance is computed once: the columns of `_facts`, one for each of the Gaussians, are their
-    height and rate, g = height exp(-rate |x - c|^2), one over their norm, and heights and rates of their coherence
-    with a Gaussian of each of the variances that there are.
+    Their inner product in L2 is a Gaussian too, with the sum of the variances: <g_1, g_2> = g_(s1 + s2)(c1 - c2).
+    Quantities that depend only on a variance are computed once. `_facts` has one column per Gaussian: its height and
+    rate, g = height exp(-rate |x - c|^2), the inverse of its norm, and the heights and rates of its coherence with a
+    Gaussian of each variance.
     """
 
     fields = {"C": points("m"), "weights": array("m", "outputs"), "variance": array("m")}
@@ -91,13 +91,13 @@ class Atoms(WithFields):
         return k * self._facts[2, : self.size]
 
     def products(self, which: NDArray[np.int64]) -> Array:
-        """Return the inner products of some of them, (s, s)."""
+        """Return the inner products of the selected Gaussians, (s, s)."""
         C, variance = self.C[which], self.variance[which]
         both, difference = variance[:, None] + variance, C[:, None] - C
         return self.height(both) * np.exp(-0.5 / both * np.einsum("ijk,ijk->ij", difference, difference))
 
     def append(self, x: Array, variance: float) -> None:
-        """Add one at x, with weight zero; where there are as many as may be, the oldest leaves."""
+        """Add a Gaussian at x with weight zero. If the budget is full, remove the oldest."""
         if self.size == self.most:
             self._C[:-1], self._weights[:-1] = self._C[1:], self._weights[1:]
             self._variance[:-1], self._facts[:, :-1] = self._variance[1:], self._facts[:, 1:]
@@ -111,7 +111,7 @@ class Atoms(WithFields):
         self.size += 1
 
     def opened(self, more: int) -> dict[str, Any]:
-        """Make room for more; return the arrays by name, for a compiled loop that changes them."""
+        """Reserve space for `more` Gaussians and return the arrays by name, for a compiled loop that changes them."""
         if min(self.size + more, self.most) > len(self._C):
             old = self.dump()
             self._start(min(max(self.size + more, 2 * self.size), self.most))
@@ -128,7 +128,7 @@ class Atoms(WithFields):
 
     def check(self, values: Values) -> None:
         if not np.isin(values["variance"], self.variances).all():
-            raise ValueError("variance must hold squares of the length scales.")
+            raise ValueError("variance must contain only squares of the length scales.")
 
     def assign(self, values: Values) -> None:
         self._start(max(FIRST_CAPACITY, len(values["C"])))
@@ -136,12 +136,12 @@ class Atoms(WithFields):
 
 
 class L2SLearner(BlockLearner):
-    """f = sum of w_i g_i; the Gaussians that stand out most at x have their weights corrected.
+    """f = sum of w_i g_i. Each sample corrects the weights of the Gaussians that are largest at x.
 
         w_s <- w_s + step e G^-1 k / (epsilon + k' G^-1 k),   k = g_s(x),   G the inner products of the selected
 
-    A sample becomes a Gaussian of the first of the widths that is not coherent with those that are there; of any but
-    the first only if e^2 > novelty f(x)^2 too.
+    A sample becomes a Gaussian with the first width for which it is not coherent with the existing Gaussians. For any
+    width but the first, e^2 > novelty f(x)^2 must hold too.
     """
 
     fields = {"seen": integer(), "atoms": learner(), "errors": learner()}
@@ -207,31 +207,31 @@ class L2SLearner(BlockLearner):
         self.atoms.weights[which] += np.multiply.outer(z, self.step / (self.epsilon + k[which] @ z) * e)
 
     def products(self, which: NDArray[np.int64]) -> Array:
-        """Return G, the inner products of the selected Gaussians, shrunk a little toward the identity."""
+        """Return G, the inner products of the selected Gaussians, slightly shrunk toward the identity."""
         return (1.0 - SHRINKAGE) * self.atoms.products(which) + SHRINKAGE * np.eye(len(which))
 
 
 @parameters
 class L2S(OnlineRegressor):
-    """Learning in L2 space with Gaussians of several widths, of which the most active at x are corrected.
+    """Online learning in L2 space: Gaussians of several widths, of which the most active at x are corrected.
 
         f(x) = sum of w_i g_i(x),    w_s <- w_s + step e G^-1 k_s / (epsilon + k_s' G^-1 k_s)
 
-    with normalized Gaussians g_i and their inner products G in L2 space. Wide ones come first; a narrow one is added
-    where the wide ones are there already and the error is still large. O(m d) per sample, and a system of as many
-    equations as are selected. It has no predictive variance of its own: the variance of y is the mean square of about
-    its last 100 errors, the same everywhere. The kernel is the Gaussian, and it takes length scales in place of one.
+    with normalized Gaussians g_i and their inner products G in L2 space. Wide Gaussians come first; a narrow one is
+    added where wide ones already exist and the error is still large. O(m d) per sample, and a system of `selected`
+    equations. It has no predictive variance of its own: the variance of y is the mean square of about its last 100
+    errors, the same everywhere. The kernel is always Gaussian, so it takes length scales instead of a kernel.
 
-    Use it where the function is smooth in some places and rough in others. Not with many inputs: the coherence of two
-    Gaussians falls with each input, so that nearly every sample becomes one.
+    Use it if the function is smooth in some places and rough in others. Do not use it with many inputs: the coherence
+    of two Gaussians decreases with each input, so nearly every sample becomes a Gaussian.
 
-    Differs from KAFBOX: there the inner product of the first Gaussian with itself is inverted until a second one is
-    added, and a full dictionary ends in an error; here the oldest is removed.
+    Differs from KAFBOX: KAFBOX inverts the inner product of the first Gaussian with itself until a second one is
+    added, and raises an error if the dictionary is full. This class removes the oldest Gaussian.
 
     Parameters
     ----------
     length_scales : sequence of float
-        The widths of the Gaussians, the first preferred.
+        The widths of the Gaussians. The first is preferred.
     step : float
         The learning rate, stable below 2.
     coherence : float
@@ -239,15 +239,15 @@ class L2S(OnlineRegressor):
     epsilon : float
         Regularizes the normalization.
     selected : int
-        The number of weights that are corrected per sample.
+        The number of weights to correct per sample.
     novelty : float
-        A Gaussian of any but the first width is added only if e^2 exceeds this times the square of the prediction.
+        A Gaussian of any width but the first is added only if e^2 exceeds this times the square of the prediction.
     width : float
-        Errors up to it are not corrected.
+        Errors up to this size are not corrected.
     budget : int
         The largest number of Gaussians; the oldest is removed.
     engine : {"auto", "native", "python"}
-        What runs it: the compiled loop, the readable one, or the best that is there.
+        The engine: compiled, pure Python, or the best available.
 
     Examples
     --------
@@ -288,7 +288,7 @@ class L2S(OnlineRegressor):
 
     @classmethod
     def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
-        """Widths around the length scale of the tuned kernel, the widest first."""
+        """Suggest widths around the length scale of the tuned kernel, the widest first."""
         scale = typical_length_scale(kernel)
         return super().suggested(kernel, noise, **({"length_scales": (2.0 * scale, scale, 0.5 * scale)} | wishes))
 
@@ -325,9 +325,9 @@ class L2S(OnlineRegressor):
             raise ValueError("length_scales must hold at least one number, got none. Use (1.0,) for one.")
         scales = np.array([positive(length_scales=scale) for scale in self.length_scales])
         exponents = np.abs(features * np.log(2.0 * np.sqrt(np.pi) * scales))
-        if exponents.max() > 300.0:  # the height of such a Gaussian, and its inner products, are beyond a double
+        if exponents.max() > 300.0:  # the height of such a Gaussian and its inner products overflow a double
             raise ValueError(
-                f"length_scales must be nearer to 0.3 with {features} features, got {self.length_scales!r}: Gaussians "
-                f"of unit volume become too flat or too high. Scale the inputs, or use fewer of them."
+                f"length_scales must be closer to 0.3 with {features} features, got {self.length_scales!r}: Gaussians "
+                f"of unit volume become too flat or too high. Scale the inputs, or use fewer inputs."
             )
         return scales**2

@@ -61,31 +61,31 @@ class LeakyRegressor(RecentRegressor):
 
 @parameters
 class LKAPA(LeakyRegressor):
-    """Leaky kernel affine projection: the weights of the last rows follow their errors, and all weights leak.
+    """Leaky kernel affine projection: correct the weights of the last rows by their errors, and shrink all weights.
 
         alpha <- (1 - step leak) alpha,   alpha_i <- alpha_i + step (y_i - f(x_i)) for the last `window` rows
 
-    This is KAPA-3 of the paper, and KAPA-1 with leak=0. O(m + w^2) per sample with w the window; every sample becomes a
-    center, up to the budget, at which the oldest is removed. It has no predictive variance of its own: the variance of
-    y is the mean square of about its last 100 errors, the same everywhere.
+    This is KAPA-3 of the paper, and KAPA-1 with leak=0. O(m + w^2) per sample with w the window. Every sample becomes a
+    center; when the budget is full, the oldest center is removed. It has no predictive variance of its own: the
+    variance of y is the mean square of about its last 100 errors, the same everywhere.
 
-    Use it in place of KLMS where inputs are correlated. Not without a budget on a long stream, whose cost then grows
-    with it; :class:`~onlinegp.kafbox.KAP` bounds its centers by their coherence.
+    Use it instead of KLMS if inputs are correlated. Without a budget, the cost per row grows along the stream;
+    :class:`~onlinegp.kafbox.KAP` bounds its centers by their coherence.
 
-    Differs from KAFBOX: which stops learning when its budget M is full. Here the oldest center is removed.
+    Differs from KAFBOX: KAFBOX stops learning when its budget M is full. This class removes the oldest center.
 
     Parameters
     ----------
     kernel : Kernel, optional
         The covariance function; ``RBF()`` if None.
     step : float
-        The learning rate, stable below 2 / (window k(x, x)), and further where the inputs in the window differ.
+        The learning rate, stable below 2 / (window k(x, x)), or more if the inputs in the window differ.
     leak : float
         The ridge penalty: weights shrink by the factor 1 - step leak per sample. At least zero, and less than 1 / step.
     window : int
-        The number of rows whose weights are corrected; one makes it KLMS with a leak.
+        The number of rows whose weights are corrected; 1 is KLMS with a leak.
     budget : int, optional
-        The largest number of centers, at least `window`; None for all samples.
+        The largest number of centers, at least `window`; None keeps all samples.
     engine : str
         See :class:`~onlinegp.models.affine.base.AffineRegressor`.
 
@@ -120,22 +120,23 @@ class LKAPA(LeakyRegressor):
 
 @parameters
 class NLKAPA(LeakyRegressor):
-    """Normalized leaky kernel affine projection: Newton's step for the errors of the last rows, and all weights leak.
+    """Normalized leaky kernel affine projection: a Newton step for the errors of the last rows; all weights shrink.
 
         alpha <- (1 - step leak) alpha,   alpha_w <- alpha_w + step (K_w + epsilon I)^-1 (y_w - f(X_w))
 
-    over the last `window` rows w. This is KAPA-4 of the paper, and KAPA-2 with leak=0. O(m + w^3) per sample; every
-    sample becomes a center, up to a budget, at which the oldest is removed. It has no predictive variance of its own:
-    the variance of y is the mean square of about its last 100 errors, the same everywhere.
+    over the last `window` rows w. This is KAPA-4 of the paper, and KAPA-2 with leak=0. O(m + w^3) per sample. Every
+    sample becomes a center; when a budget is full, the oldest center is removed. It has no predictive variance of its
+    own: the variance of y is the mean square of about its last 100 errors, the same everywhere.
 
-    Newton's step gives inputs that are near each other large weights of opposite signs, about step / epsilon times the
-    errors. They cancel until one of the centers is removed: with a budget, choose an epsilon of about half the window.
+    The Newton step gives inputs that are close to each other large weights of opposite signs, about step / epsilon
+    times the errors. They cancel until one of the centers is removed. With a budget, use an epsilon of about half the
+    window.
 
-    Use it in place of :class:`~onlinegp.kafbox.LKAPA` where inputs are so correlated that this is slow. Not with a
-    large window, whose system of equations costs O(w^3), nor without a budget on a long stream.
+    Use it instead of :class:`~onlinegp.kafbox.LKAPA` if strong correlation of the inputs makes LKAPA slow. A large
+    window is expensive, O(w^3). Without a budget, the cost per row grows along the stream.
 
-    Differs from KAFBOX: which stops learning when it has as many centers as it may. Here it grows, or with a budget the
-    oldest center is removed. KAFBOX also leaves out the Newton matrix at the first sample.
+    Differs from KAFBOX: KAFBOX stops learning when it has reached its largest number of centers. This class grows, or
+    removes the oldest center if it has a budget. KAFBOX also leaves out the Newton matrix at the first sample.
 
     Parameters
     ----------
@@ -146,11 +147,11 @@ class NLKAPA(LeakyRegressor):
     leak : float
         The ridge penalty: weights shrink by the factor 1 - step leak per sample. At least zero, and less than 1 / step.
     epsilon : float
-        Regularizes Newton's step; half the window or more with a budget.
+        Regularizes the Newton step; with a budget, use half the window or more.
     window : int
         The number of rows whose weights are corrected.
     budget : int, optional
-        The largest number of centers, at least `window`; None for all samples.
+        The largest number of centers, at least `window`; None keeps all samples.
     engine : str
         See :class:`~onlinegp.models.affine.base.AffineRegressor`.
 
@@ -176,7 +177,7 @@ class NLKAPA(LeakyRegressor):
         **LeakyRegressor.searched,
         "epsilon": tuple(map(Times, (0.01, 0.1, 10.0))),
     }
-    cost: ClassVar[str] = "O(m + w^3) per sample with w the window; m grows by one with each, up to a budget"
+    cost: ClassVar[str] = "O(m + w^3) per sample with w the window; m grows by one per sample, up to a budget"
     equation: ClassVar[str] = (
         "alpha <- (1 - step leak) alpha; alpha_w <- alpha_w + step (K_w + epsilon I)^-1 e_w for the last w rows"
     )
@@ -191,7 +192,7 @@ class NLKAPA(LeakyRegressor):
 
     @classmethod
     def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
-        """The tuned kernel; with a budget, weights that do no harm when their centers leave."""
+        """Suggest the tuned kernel; with a budget, weights that are safe to remove."""
         own = {"step": 1.0, "epsilon": 10.0} if wishes.get("budget") is not None else {}
         return super().suggested(kernel, noise, **(own | wishes))
 

@@ -19,20 +19,20 @@ from onlinegp.models.recipe import parameters
 from onlinegp.recipes.costs import kernel_row, solution
 from onlinegp.state import Values, WithFields, array, integers, learner, points
 
-MOST = 10_000  # centers that the rows of a window are projected onto
-LONGEST = 1e4  # L: where rows contradict each other their sum is next to nothing, and L times it would be endless
-DEPENDENT = 1e-12  # of k(c, c): what is left of a center that others express, but for rounding
+MOST = 10_000  # the largest number of centers that the rows of a window are projected onto
+LONGEST = 1e4  # the largest L: if rows contradict each other, their sum is almost zero and L would be unbounded
+DEPENDENT = 1e-12  # a center counts as linearly dependent if less than this share of k(c, c) is left
 
 
 class Chosen(WithFields):
-    """The centers that each row of the window is projected onto, s of them for each of n rows.
+    """The centers that each row of the window is projected onto: s centers for each of n rows.
 
     Attributes
     ----------
-    places : (n, s), which centers, the most coherent with the row first; -1 where there are fewer
+    places : (n, s), the slots of the centers, the most coherent with the row first; -1 if there are fewer
     a, d : (n, s) and (n,), the weights of the projections, K_i a_i = y_i with K_i the kernel matrix of the chosen
         centers and y_i their part of the kernel row; and y_i . a_i
-    K : (n s, n s), the kernel matrix of all chosen ones, row after row; what stands for missing ones says nothing
+    K : (n s, n s), the kernel matrix of all chosen centers, row by row; entries of missing centers are meaningless
     """
 
     fields = {
@@ -55,7 +55,7 @@ class Chosen(WithFields):
         self._points = centers(self._engine, self._kernel, self.features)
 
     def choose(self, r: int, coherences: Array, k: Array, f: Expansion) -> None:
-        """Let row r have its most coherent centers; k is its kernel row."""
+        """Choose the most coherent centers for row r; k is its kernel row."""
         best = most_of(coherences, self.most)
         own = np.array([f.center(j) for j in best])
         if r == len(self.places):
@@ -78,7 +78,7 @@ class Chosen(WithFields):
             self._points.append(np.zeros(self.features))
 
     def dump(self) -> Contents:
-        there = (self.places >= 0).reshape(-1, 1)  # what stands for missing centers is not kept
+        there = (self.places >= 0).reshape(-1, 1)  # entries of missing centers are not stored
         K, C = np.where(there & there.T, self.K, 0.0), np.where(there, self._points.save(), 0.0)
         return {"places": self.places.copy(), "a": self.a.copy(), "d": self.d.copy(), "K": K, "C": C}
 
@@ -96,8 +96,8 @@ class Chosen(WithFields):
 def projection(K: Array, y: Array) -> Array:
     """Return a (s,) with K a = y, for the kernel matrix K (s, s) of centers and y in its span.
 
-    A center that the ones before it express, such as a repeated one, takes no part: its weight is 0. It has nothing
-    left when they are eliminated, which is the pivot of Gaussian elimination.
+    A center that is a linear combination of those before it, such as a duplicate, gets the weight 0. Its pivot in
+    Gaussian elimination is zero, up to rounding.
     """
     rest, part = K.copy(), np.ones(len(K), dtype=bool)
     for j in range(len(K)):
@@ -110,14 +110,14 @@ def projection(K: Array, y: Array) -> Array:
 
 
 class PHYPASSLearner(CoherentLearner):
-    """Each row of the window is projected onto the centers that are most coherent with it, all at once.
+    """Project each row of the window onto the centers that are most coherent with it, all rows at once.
 
     With P_i k(x_i, .) = sum_j a_ij k(c_j, .) over the chosen centers of row i, d_i = |P_i k(x_i, .)|^2 and
-    b_i = (error of row i beyond the width) / d_i, a step of the length that extrapolation allows:
+    b_i = (error of row i beyond the width) / d_i, the step is as long as extrapolation allows:
 
         f <- f + step L sum_i b_i P_i k(x_i, .),    L = sum_i b_i^2 d_i / |sum_i b_i P_i k(x_i, .)|^2
 
-    which is nothing if all errors are.
+    It is zero if all errors are zero.
     """
 
     fields = {**CoherentLearner.fields, "chosen": learner()}
@@ -144,10 +144,10 @@ class PHYPASSLearner(CoherentLearner):
         super().check(values)
         places, size = values["chosen"]["places"], len(values["f"]["centers"])
         if not np.all(places < size):
-            raise ValueError(f"places must be those of the {size} centers, or -1 for none, got {places!r}.")
+            raise ValueError(f"places must be slots of the {size} centers, or -1 for none, got {places!r}.")
 
     def _choose(self, r: int, novel: bool) -> None:
-        """Let row r choose its centers, and those that are more coherent with a new center than with one of theirs."""
+        """Choose centers for row r, and again for rows that are more coherent with a new center than with their own."""
         H, kcc, chosen = self.window.H, self.f.numbers("kcc"), self.chosen
         chosen.choose(r, np.abs(H[r]) / np.sqrt(kcc), H[r], self.f)
         if not novel:
@@ -170,28 +170,28 @@ class PHYPASSLearner(CoherentLearner):
         window.F[...] += window.H[:, places] @ V
 
     def extrapolation(self, squares: Array, length: Array) -> Array:
-        """Return L, the sum of squares over the squared length of the sum; zero where there is no error."""
+        """Return L, the sum of squares divided by the squared length of the sum, or zero if there is no error."""
         return np.minimum(np.divide(squares, length, out=np.zeros_like(squares), where=length > 0.0), LONGEST)
 
 
 @parameters
 class PHYPASS(CoherentRegressor):
-    """Parallel hyperslab projection along affine subspaces: selected weights correct the last rows, in parallel.
+    """Parallel hyperslab projection along affine subspaces: correct the last rows in parallel, by selected weights.
 
         f <- f + step L sum_i b_i P_i k(x_i, .)     over the last `window` rows
 
-    where P_i projects onto the `selected` centers most coherent with row i, b_i is the error over |P_i k(x_i, .)|^2,
-    and L, at least 1, makes the step as long as extrapolation allows. O(m w) per sample with w the window, and w small
-    systems of equations; m is bounded on a bounded input domain. It has no predictive variance of its own: the variance
-    of y is the mean square of about its last 100 errors, the same everywhere.
+    where P_i projects onto the `selected` centers most coherent with row i, b_i is the error divided by
+    |P_i k(x_i, .)|^2, and L, at least 1, makes the step as long as extrapolation allows. O(m w) per sample with w the
+    window, and w small systems of equations; m is bounded on a bounded input domain. It has no predictive variance of
+    its own: the variance of y is the mean square of about its last 100 errors, the same everywhere.
 
-    Use it where inputs are correlated and few weights may change per row. Not where intervals matter, nor where the
-    noise is strong, unless `width` keeps it from being corrected.
+    Use it if inputs are correlated and few weights may change per row. Do not use it for intervals, or if the noise is
+    strong, unless `width` excludes the noise from correction.
 
-    Differs from KAFBOX: where nothing is in error, its step is 0 / 0, and here none is made. Where rows contradict each
-    other, such as repeated inputs with other values of y, its L has no bound; here it is 10,000. Centers are chosen by
-    coherence, which for kernels whose k(x, x) is not 1 is not k(x, c); those that the others of a row express take no
-    part. KAFBOX's omega has no effect.
+    Differs from KAFBOX: if there is no error, KAFBOX's step is 0 / 0; here there is no step. If rows contradict each
+    other, such as equal inputs with different values of y, KAFBOX's L is unbounded; here it is at most 10,000. Centers
+    are chosen by coherence, which differs from k(x, c) for kernels whose k(x, x) is not 1, and linearly dependent
+    centers of a row are left out. KAFBOX's omega has no effect.
 
     Parameters
     ----------
@@ -200,9 +200,9 @@ class PHYPASS(CoherentRegressor):
     step : float
         The learning rate, stable below 2.
     window : int
-        The number of rows that are corrected together.
+        The number of rows to correct together.
     selected : int
-        The number of weights that a row may change.
+        The number of weights that each row may change.
     coherence : float
         In (0, 1]. A sample becomes a center if its coherence with every center is at most this.
     width : float
@@ -242,7 +242,7 @@ class PHYPASS(CoherentRegressor):
 
     def multiplications(self, size: float, features: int) -> float:
         w, s = self.window, min(self.selected, size)
-        # the coherences; the kernel rows of the chosen centers, and the projection onto them; the step along all
+        # the coherences; the kernel rows of the chosen centers, and the projection onto them; the step
         chosen = s * kernel_row(w * s, features) + solution(s) + 2 * s
         step = 3 * w + 3 * w * s + (w * s) ** 2 + w**2 * s + 2
         return self.looking(size, features) + 3 * size + 1 + chosen + step

@@ -1,4 +1,4 @@
-"""The last rows of a stream, which affine projections correct together, and what the model says of them."""
+"""The last rows of a stream, which affine projections correct together, and their predictions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FIRST_CAPACITY = 8
 
 
 class Window(WithFields):
-    """The last `length` rows (x, y), in slots of which the newest takes that of the oldest.
+    """The last `length` rows (x, y). A new row takes the slot of the oldest row.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Window(WithFields):
     size : the number of rows in the window, n
     K : (n, n), their kernel matrix
     Y : (n, p), their outputs
-    F : (n, p), what the model says of them now; the learner keeps it up
+    F : (n, p), their current predictions; the learner updates them
     """
 
     fields: Fields = {
@@ -50,7 +50,7 @@ class Window(WithFields):
 
     @property
     def K(self) -> Array:
-        # without room behind its rows: how a product is rounded depends on that, and a loaded window has less
+        # contiguous, without spare capacity: the rounding of a product depends on the memory layout
         return np.ascontiguousarray(self._K[: self.size, : self.size])
 
     @property
@@ -62,12 +62,12 @@ class Window(WithFields):
         return self._F[: self.size]
 
     def row(self, x: Array) -> Array:
-        """Return k(X, x), (n,); the next call overwrites it."""
+        """Return k(X, x), (n,). The next call overwrites it."""
         self._points.row(x, self._nothing, self._k, self._zero)
         return self._k[: self.size]
 
     def push(self, x: Array, y: Array, f: Array) -> int:
-        """Let a row in, with what the model says of it, and return its slot."""
+        """Add a row with its prediction f, and return its slot."""
         r = self.count % self.length
         if self.size < self.length:
             if self.size == len(self._Y):
@@ -97,7 +97,7 @@ class Window(WithFields):
     def check(self, values: Values) -> None:
         n, expected = len(values["X"]), min(values["count"], self.length)
         if n != expected:
-            raise ValueError(f"the window must have {expected} rows after {values['count']}, got {n}.")
+            raise ValueError(f"the window must have {expected} rows after {values['count']} rows, got {n}.")
 
     def assign(self, values: Values) -> None:
         X = np.ascontiguousarray(values["X"])
@@ -111,7 +111,7 @@ class Window(WithFields):
 
 
 class KernelRows(Window):
-    """A window that keeps the kernel rows of its rows: H = k(X, C), (n, m), for centers C that are never removed."""
+    """A window that stores the kernel rows of its rows: H = k(X, C), (n, m). Centers C are never removed."""
 
     fields = {**Window.fields, "H": array("n", "m")}
     lengths = {**Window.lengths, "m": None}
@@ -125,7 +125,7 @@ class KernelRows(Window):
         return np.ascontiguousarray(self._H[: self.size, : self.centers])  # as K
 
     def push_row(self, x: Array, y: Array, f: Array, k: Array) -> int:
-        """Let a row in, with its kernel row k (m,), and return its slot."""
+        """Add a row with its kernel row k (m,), and return its slot."""
         r = self.push(x, y, f)
         if self.size > len(self._H):
             self._H = enlarged(self._H, len(self._H), len(self._Y), self._H.shape[1])
@@ -133,7 +133,7 @@ class KernelRows(Window):
         return r
 
     def admit(self, r: int) -> None:
-        """The row of slot r, the newest, has become the last center."""
+        """Update H after the newest row, in slot r, became the last center."""
         m = self.centers
         if m == self._H.shape[1]:
             self._H = enlarged(self._H, len(self._H), len(self._H), max(FIRST_CAPACITY, 2 * m))
@@ -149,14 +149,14 @@ class KernelRows(Window):
 
 
 def enlarged(array: Array, rows: int, height: int, width: int) -> Array:
-    """Return an array of this height and width with the first rows of another one, and zeros elsewhere."""
+    """Return a larger array that starts with the first rows of `array`, and is zero elsewhere."""
     room, kept = np.zeros((height, width)), min(width, array.shape[1])
     room[:rows, :kept] = array[:rows, :kept]
     return room
 
 
 def most_of(values: Array, count: int) -> NDArray[np.int64]:
-    """Return where the largest values are, at most `count` of them, the largest first; of equals the first."""
+    """Return the indices of the `count` largest values, the largest first. Ties go to the first."""
     if count == 1:
         return np.array([values.argmax()])
     few = np.argpartition(-values, count - 1)[:count] if count < len(values) else np.arange(len(values))
@@ -164,7 +164,7 @@ def most_of(values: Array, count: int) -> NDArray[np.int64]:
 
 
 def solve_positive(A: Array, B: Array) -> Array:
-    """Return A^-1 B for a positive definite A (n, n) and B (n, p); not finite if A is not."""
+    """Return A^-1 B for a positive definite A (n, n) and B (n, p), or NaN if A is not positive definite."""
     from scipy.linalg.lapack import dposv
 
     _, X, failed = dposv(A, B)

@@ -1,4 +1,4 @@
-"""The value before: the baseline that every forecast must beat."""
+"""Predict the previous value: the baseline that every forecast must beat."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from onlinegp.state import integer, learner
 
 @parameters
 class Persistence(OnlineRegressor):
-    """Predict the last y, whatever x is: the baseline of every series.
+    """Predict the previous y and ignore x: the baseline of every series.
 
         y_t = y_(t-1) + e_t
 
-    Before there are data it predicts zero. The variance is the mean square of the changes of y so far, those of about
-    the last hundred rows more than the others: that of a random walk, one step ahead. Where y stays the same for long,
-    it ends at a hundredth of the square of the smallest change so far.
+    Before the first row it predicts zero. The variance is the mean square of the changes of y, weighted towards about
+    the last hundred rows: that of a random walk, one step ahead. If y stays constant for long, the variance decreases
+    to a hundredth of the square of the smallest change so far.
 
-    Use it to see whether another model has learned anything. Not for rows without an order.
+    Use it to check whether another model has learned anything. It makes no sense for rows without an order.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class Persistence(OnlineRegressor):
     cost: ClassVar[str] = "O(1) per sample"
     equation: ClassVar[str] = "y_t = y_(t-1) + e"
     memory: ClassVar[str] = "O(1)"
-    variance: ClassVar[str] = "the mean square of the changes of y, of about the last hundred rows: of a random walk"
+    variance: ClassVar[str] = "that of a random walk: the mean square of the changes of y over about the last 100 rows"
     citation: ClassVar[str] = ""
 
     def multiplications(self, size: float, features: int) -> float:
@@ -50,7 +50,7 @@ class Persistence(OnlineRegressor):
 
 
 class PersistenceLearner(StepLearner):
-    """The last y, zero before there is one, and the scale of its changes."""
+    """The last y, zero before the first row, and the scale of its changes."""
 
     fields = {"seen": integer(), "changes": learner()}
 
@@ -64,7 +64,7 @@ class PersistenceLearner(StepLearner):
     def correct(self, x: Array, y: Array, e: Array, seen: Any) -> None:
         if self.seen:
             self.changes.add(e, y, self.seen)
-        else:  # the first y is no change
+        else:  # the first y is not a change
             self.changes.last[:] = y
 
     def leaf_plan(self) -> Plan:

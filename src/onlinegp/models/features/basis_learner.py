@@ -1,13 +1,13 @@
 """Bayesian linear regression on a random basis, with a noise that is fitted to it.
 
 y = w'phi(x) + e with e ~ N(0, s2) and w ~ N(0, s2 variance / noise): the parameters give the ratio, the data the scale.
-A basis of few functions does not follow all that the kernel could, and what it misses is noise, too. With s2 = 1, let
-row i be predicted by mean_i and variance 1 + v_i before it is learned. Then
+A small basis cannot represent everything that the kernel could, and the rest counts as noise. With s2 = 1, let mean_i
+and 1 + v_i be the predicted mean and variance of row i before it is learned. Then
 
     s2 = (A noise + sum of (y_i - mean_i)^2 / (1 + v_i)) / (A + n)
 
-is the scale of the errors of prediction in units of what was predicted, with `noise` worth A rows. The sum is y'y - z'z
-in the square-root information form (R, z) of the regression, so it can be merged as R and z can.
+is the ratio of the actual to the predicted squared errors, where `noise` counts as A rows. The sum is y'y - z'z in the
+square-root information form (R, z) of the regression, so it can be merged like R and z.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from onlinegp.models.linear.information_form import MOST_LOST, ROUNDING, TOO_LIT
 from onlinegp.predictions import Gaussian
 from onlinegp.state import array, learner
 
-WORTH = 10.0  # rows that the noise given is worth
-ROWS = 512  # at a time, to bound the memory of their basis
+WORTH = 10.0  # the given noise counts as this many rows
+ROWS = 512  # rows at a time, to bound the memory of their basis
 
 
 class FeatureLearner(RowLearner):
@@ -51,7 +51,7 @@ class FeatureLearner(RowLearner):
         self.squares = np.zeros(outputs)
 
     @cached_property
-    def W(self) -> Array:  # drawn when it is needed: a file that only says that it has many features takes no memory
+    def W(self) -> Array:  # created on first use, so that a file that merely claims many features allocates no memory
         return self._draw()
 
     @property
@@ -65,19 +65,19 @@ class FeatureLearner(RowLearner):
         mean, std = np.empty(Y.shape), np.empty(Y.shape)
         for rows in _blocks(len(X)):
             seen = self.seen
-            said, _ = self.linear.run(basis(self.W, X[rows]), Y[rows])
-            mean[rows] = said.mean
-            errors = (Y[rows] - said.mean) ** 2 / said.std**2  # std^2 is 1 + v
+            part, _ = self.linear.run(basis(self.W, X[rows]), Y[rows])
+            mean[rows] = part.mean
+            errors = (Y[rows] - part.mean) ** 2 / part.std**2  # std^2 is 1 + v
             before = np.cumsum(np.vstack([self.squares, errors]), axis=0)  # row by row, in order
             n = seen + np.arange(float(len(errors)))[:, None]
-            std[rows] = said.std * np.sqrt(self._scale(before[:-1], n))
+            std[rows] = part.std * np.sqrt(self._scale(before[:-1], n))
             self.squares = before[-1]
         return Gaussian(mean, std), np.zeros(len(Y), dtype=np.int64)
 
     def predict(self, X: Array) -> Gaussian:
         parts = [self.linear.predict(basis(self.W, X[rows])) for rows in _blocks(len(X))]
-        said = Gaussian.joined(parts)
-        return Gaussian(said.mean, said.std * np.sqrt(self.scale))
+        predictions = Gaussian.joined(parts)
+        return Gaussian(predictions.mean, predictions.std * np.sqrt(self.scale))
 
     @property
     def scale(self) -> Array:
@@ -88,7 +88,7 @@ class FeatureLearner(RowLearner):
         return (WORTH * self.noise + squares) / (WORTH + n)
 
     def add(self, other: Contents, sign: int) -> None:
-        """Learn what another one of the same basis has learned, its contents, or with sign -1 take it back."""
+        """Merge the contents of another learner with the same basis or, with sign -1, subtract them."""
         before = self.linear.dump()
         grown = self.linear.add(other, sign)  # squares = y'y - z'z
         squares = np.maximum(self.squares + sign * other["squares"] + grown, 0.0)

@@ -1,12 +1,12 @@
-"""A fixed random basis in which a stationary kernel is nearly a product: orthogonal random features.
+"""A fixed random basis that approximates a stationary kernel: orthogonal random features.
 
 k(x, z) = E[cos(w'(x - z))] with w drawn from the kernel's spectral density, so with D draws
 
     k(x, z) ~ phi(x)'phi(z),   phi(x) = [cos(W x); sin(W x)] / sqrt(D),   and phi(x)'phi(x) = 1
 
-For RBF the w are normal, for Matern nu Student's t with 2 nu degrees of freedom. In blocks of d they are drawn
-orthogonal to each other, with lengths as if they were not, which halves the error or better. (Rahimi and Recht, "Random
-features for large-scale kernel machines", 2007; Yu et al., "Orthogonal random features", 2016.)
+For RBF the w are normal; for Matern nu they are Student's t with 2 nu degrees of freedom. In blocks of d they are
+orthogonal to each other, with the lengths of independent vectors, which at least halves the error. (Rahimi and Recht,
+"Random features for large-scale kernel machines", 2007; Yu et al., "Orthogonal random features", 2016.)
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from onlinegp.checks import Array
 from onlinegp.kernels import RBF, Kernel, Matern12, Matern32, Matern52, Scaled
 from onlinegp.kernels.base import per_dimension
 
-LANES = 8  # compiled learners take cosines in groups of so many
+LANES = 8  # compiled learners compute cosines in groups of this size
 DEGREES = {RBF: None, Matern12: 1.0, Matern32: 3.0, Matern52: 5.0}  # 2 nu; None for the normal distribution
 
 
 def parts_of(kernel: Kernel) -> tuple[float, Kernel]:
-    """Return variance and shape of a kernel, or raise an error if it has no basis of this kind."""
+    """Return the variance and the shape of a kernel, or raise an error if it has no such basis."""
     variance = 1.0
     shape = kernel
     while isinstance(shape, Scaled):
@@ -51,9 +51,9 @@ def frequencies(kernel: Kernel, d: int, count: int, rng: np.random.Generator) ->
 
 
 def _block(d: int, count: int, rng: np.random.Generator) -> Array:
-    """Return some orthogonal vectors of d entries in random directions, (count, d), each as long as a normal vector."""
+    """Return orthogonal vectors in random directions, (count, d), with the lengths of normal vectors."""
     Q, R = np.linalg.qr(rng.standard_normal((d, count)))
-    directions = (Q * np.sign(np.diag(R))).T  # all directions alike
+    directions = (Q * np.sign(np.diag(R))).T  # all directions are equally likely
     return directions * np.sqrt(rng.chisquare(d, count))[:, None]
 
 
@@ -63,7 +63,7 @@ def padded(count: int) -> int:
 
 
 def turns(W: Array, b: Array) -> Array:
-    """Return T (d + 1, D), D a multiple of LANES, with cos(W x + b) = sin(pi T'[x; 1]); what is added is zero."""
+    """Return T (d + 1, D) with cos(W x + b) = sin(pi T'[x; 1]), padded with zeros to a multiple of LANES."""
     count, d = W.shape
     T = np.zeros((d + 1, padded(count)))
     T[:-1, :count], T[-1, :count] = W.T / np.pi, b / np.pi + 0.5
@@ -71,6 +71,6 @@ def turns(W: Array, b: Array) -> Array:
 
 
 def basis(W: Array, X: Array) -> Array:
-    """Return phi (n, 2 D) of the rows of X (n, d), each row by itself: whatever rows come with it, the same bits."""
+    """Return phi (n, 2 D) for the rows of X (n, d). A row has the same bits in any block."""
     angles = np.einsum("nd,kd->nk", X, W)
     return np.concatenate([np.cos(angles), np.sin(angles)], axis=1) / np.sqrt(len(W))

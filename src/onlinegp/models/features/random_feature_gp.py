@@ -1,4 +1,4 @@
-"""A Gaussian process on a fixed random basis, whose posterior adds up."""
+"""A Gaussian process on a fixed random basis, whose models can be merged."""
 
 from __future__ import annotations
 
@@ -23,28 +23,27 @@ MOST_PAIRS = 10_000
 
 @parameters
 class RandomFeatureGP(AdditiveRegressor):
-    """Bayesian linear regression on random cosines and sines, which make up a stationary kernel.
+    """Bayesian linear regression on random cosines and sines, which approximate a stationary kernel.
 
-    What it has learned is a sum over rows: models of parts of the data can be merged (`merge`, `fit_parallel`), and a
-    part can be taken back (`without`). The noise is fitted to the basis, as few functions do not follow all that the
-    kernel could: :mod:`onlinegp.models.features.basis_learner` has the equations.
+    Its posterior is a sum over rows, so models of parts of the data can be merged (`merge`, `fit_parallel`), and a
+    part can be subtracted (`without`). The noise is fitted to the basis, because a small basis cannot represent
+    everything that the kernel could; :mod:`onlinegp.models.features.basis_learner` has the equations.
 
-    Use it for one large set of data on several processes or machines. Not for a stream that one machine can follow:
-    centers chosen from the data do better than a basis that is fixed before; nor with many inputs, where random
-    functions seldom meet the data.
+    Use it for a large data set on several processes or machines. For a stream that one machine can handle, centers
+    chosen from the data do better than a fixed basis. With many inputs, random functions seldom fit the data.
 
     Parameters
     ----------
     kernel : Kernel, optional
         RBF, Matern12, Matern32 or Matern52, or a multiple of one; ``RBF()`` if None.
     noise : float
-        The variance of the noise in y, to start from.
+        The initial variance of the noise in y.
     pairs : int
         The number of frequencies, each with a cosine and a sine.
     seed : int
-        Of the frequencies. Models that are to be merged must have the same.
+        The seed of the frequencies. Models can be merged only if they have the same seed.
     engine : {"auto", "native", "python"}
-        What runs it: the compiled loop, the readable one, or the best that is there.
+        The engine: compiled, pure Python, or the best available.
 
     Examples
     --------
@@ -69,7 +68,7 @@ class RandomFeatureGP(AdditiveRegressor):
         "y = w'phi(x) + e with phi(x) = [cos(W x); sin(W x)] / sqrt(D), W drawn once; the posterior of w"
     )
     memory: ClassVar[str] = "O(D^2)"
-    variance: ClassVar[str] = "that of Bayesian linear regression on phi, in the scale of the errors so far"
+    variance: ClassVar[str] = "that of Bayesian linear regression on phi, scaled by the errors so far"
     citation: ClassVar[str] = (
         'Rahimi and Recht, "Random features for large-scale kernel machines", NIPS, 2007; orthogonal: Yu, Suresh, '
         'Choromanski, Holtmann-Rice and Kumar, "Orthogonal random features", NIPS, 2016.'

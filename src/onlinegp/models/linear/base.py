@@ -1,4 +1,4 @@
-"""What the linear models share: weights that can be read, inputs with an intercept, and the check of it."""
+"""Base class and helpers of the linear models: their weights, the intercept, and checks."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from onlinegp.engine.compiled import readable
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.search_space import Move, Times
 
-NOISES: tuple[Move, ...] = tuple(map(Times, (3.0, 10.0, 30.0, 100.0, 1000.0)))  # what is not linear is noise, too
+NOISES: tuple[Move, ...] = tuple(map(Times, (3.0, 10.0, 30.0, 100.0, 1000.0)))  # nonlinear effects count as noise, too
 DRIFTS: tuple[Move, ...] = tuple(map(Times, (1e-4, 1e-2, 0.1, 10.0, 100.0)))
 
 
 class Weighted(Protocol):
-    """A learner whose mean is w'x, w (weights, outputs); with an intercept, its weight is the last."""
+    """A learner whose mean is w'x, w (weights, outputs). The weight of an intercept is the last."""
 
     @property
     def w(self) -> Array: ...
 
 
 class LinearRegressor(OnlineRegressor):
-    """Base class of the models that are linear in their inputs: `start` returns a `Weighted` learner, or its twin.
+    """Base class of the models that are linear in their inputs. `start` returns a `Weighted` learner, or its twin.
 
     Parameters
     ----------
     intercept : bool
-        Whether there is one more weight, of a constant.
+        Whether to add a constant term.
     engine : {"auto", "native", "python"}
-        What runs it: the compiled loop, the readable one, or the best that is there.
+        The engine: compiled, pure Python, or the best available.
     """
 
     shared: ClassVar[dict[str, str]] = {"engine": "auto"}
@@ -49,7 +49,7 @@ class LinearRegressor(OnlineRegressor):
 
     @property
     def intercept_(self) -> Array | float:
-        """The mean of the intercept, a number or (outputs,); zero if there is none."""
+        """The mean of the intercept, a number or (outputs,); zero without an intercept."""
         w = self._weights()
         b = w[:, -1] if w.shape[1] > self.n_features_in_ else np.zeros(len(w))
         return float(b[0]) if self._single else b
@@ -70,7 +70,7 @@ def with_constant(X: Array, intercept: bool) -> Array:
 
 
 def check_upper(name: str, R: Array, *, singular: bool = True) -> None:
-    """Refuse a stored matrix that is no upper triangle with a positive diagonal, or, if singular, one with zeros."""
+    """Check that a stored matrix is upper triangular with a positive diagonal; if `singular`, zeros are allowed."""
     diagonal = np.diag(R)
     if np.any(diagonal < 0.0) or (not singular and not diagonal.all()) or not np.array_equal(R, np.triu(R)):
         what = "a diagonal of zero or more" if singular else "a positive diagonal"

@@ -1,17 +1,17 @@
-"""Bayesian linear regression in square-root information form: the readable loop, and its compiled twin.
+"""Bayesian linear regression in square-root information form: the Python loop, and its compiled twin.
 
-y = w'x + e with w ~ N(0, prior I) and e ~ N(0, noise). What is known of w is kept as a triangle R and z:
+y = w'x + e with w ~ N(0, prior I) and e ~ N(0, noise). The posterior of w is stored as a triangle R and a vector z:
 
     R'R = I / prior + sum of x x' / noise,   R'z = sum of x y / noise,   so that w ~ N(R^-1 z, (R'R)^-1)
 
-A row is added by plane rotations of [R z; x'/sqrt(noise) y/sqrt(noise)], which are orthogonal: R has the condition of
-the data, not its square, and nothing is ever subtracted. A covariance in place of R would lose twice the digits, and
-its updates subtract. (Bierman, Factorization Methods for Discrete Sequential Estimation, 1977, ch. V.)
+A row is added by plane rotations of [R z; x'/sqrt(noise) y/sqrt(noise)]. Rotations are orthogonal and subtract
+nothing, and the condition number of R is that of the data, not its square. A covariance instead of R would lose twice
+the digits. (Bierman, Factorization Methods for Discrete Sequential Estimation, 1977, ch. V.)
 
-Forgetting: R'R <- lambda R'R and R'z <- lambda R'z before each row, and what that takes from the prior is given back,
-one weight per row in turn: the prior's share of the information stays between lambda^m and 1 of I / prior. Where no
-data come, w returns to its prior, and R never becomes singular: "stabilized" forgetting (Kulhavy and Zarrop, "On a
-general concept of forgetting", International Journal of Control, 1993), in portions.
+Forgetting: R'R <- lambda R'R and R'z <- lambda R'z before each row. This also shrinks the prior's information, which is
+restored for one weight per row in turn, so that it stays between lambda^m and 1 times I / prior. Without data, w
+returns to its prior, and R never becomes singular. This is "stabilized" forgetting (Kulhavy and Zarrop, "On a general
+concept of forgetting", International Journal of Control, 1993), in portions.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from onlinegp.models.linear.base import check_upper, with_constant
 from onlinegp.predictions import Gaussian
 from onlinegp.state import Values, array, integer
 
-ROUNDING = 1e-15  # the relative error of a column of R after n rows is below sqrt(n) of this
-MOST_LOST = 1e-6  # the relative error of what remains after rows were taken back
+ROUNDING = 1e-15  # the relative error of a column of R after n rows is below sqrt(n) times this
+MOST_LOST = 1e-6  # the largest relative error after a model was subtracted
 TOO_LITTLE_LEFT = (
-    "other must leave enough for six digits: what it knows is so much more than what would remain, in some direction "
-    "at least, that rounding errors would take its place. Learn the rows that remain from scratch."
+    "other must leave enough information for six digits: it contains so much more than would remain, at least in one "
+    "direction, that only rounding errors would be left. Learn the remaining rows from scratch."
 )
 
 
 def rotations(m: int, *, forgets: bool) -> float:
-    """Return the multiplications of predicting and learning a row with m weights.
+    """Return the multiplications to predict and learn a row with m weights.
 
-    u = R^-T x takes m^2 / 2, a row that is added 4 for each entry of the triangle; forgetting scales the triangle and
-    adds one more row, at most.
+    u = R^-T x takes m^2 / 2, adding a row 4 per entry of the triangle. Forgetting scales the triangle and adds at most
+    one additional row.
     """
     predict, add, scale = m * (m + 1) / 2 + 2 * m, 2 * m * (m - 1) + 9 * m, m * (m + 1) / 2 + m
     return predict + add + m + 1 + (scale + add if forgets else 0.0)
 
 
 class LinearLearner(RowLearner):
-    """R (m, m) and z (m, p), with m features and the intercept as one more."""
+    """R (m, m) and z (m, p), where m counts the features and the intercept."""
 
     fields = {"R": array("weights", "weights"), "z": array("weights", "outputs"), "seen": integer()}
 
@@ -65,10 +65,10 @@ class LinearLearner(RowLearner):
         m = self.weights = features + intercept
         self.prior_information = 1.0 / prior
         self.precision, self.keep = float(1.0 / np.sqrt(noise)), float(np.sqrt(forgetting))
-        # of the prior of a weight that was renewed k + 1 rows ago, 1 - lambda^(k + 1) is gone
+        # a weight whose prior was restored k + 1 rows ago has lost the share 1 - lambda^(k + 1) of it
         self.renewal = np.sqrt((1.0 - forgetting ** np.arange(1, m + 1)) / prior)
 
-    # Made when they are needed: a file that only says that it has many features takes no memory
+    # Created on first use, so that a file that merely claims many features allocates no memory
 
     @cached_property
     def R(self) -> Array:
@@ -137,17 +137,17 @@ class LinearLearner(RowLearner):
         std = np.sqrt(v + self.noise)[:, None]
         return Gaussian(mean, np.repeat(std, self.outputs, axis=1))
 
-    # Two learners of the same prior and noise that forget nothing: information adds up
+    # Merging two learners with the same prior and noise and no forgetting: their information adds up
 
     def add(self, other: Contents, sign: int) -> Array:
-        """Learn what another one has learned, its contents, or with sign -1 take it back.
+        """Merge the contents of another learner or, with sign -1, subtract them.
 
-        Its rows come and the prior's go, of which there would be two; or the reverse. Rows that come are rotated in, as
-        when they are learned. For rows [P p] that go, with W = R^-T P' and I - W W' = C C',
+        Merging adds its rows and removes one of the two priors; subtracting does the reverse. Rows are added by
+        rotations, as in learning. To remove rows [P p], with W = R^-T P' and I - W W' = C C',
 
             R'R - P'P = R'(I - W W')R  and  R'z - P'p = R'(z - W p),   so   R <- C'R,  z <- C^-1 (z - W p)
 
-        Returns by how much y'y / noise - z'z grows, less that of the other: the change of a sum of squares, (p,).
+        Returns the change of y'y / noise - z'z, minus that of the other learner: the change of a sum of squares, (p,).
         """
         m, seen = self.weights, self.seen + sign * other["seen"]
         theirs = np.hstack([other["R"], other["z"]])
@@ -163,8 +163,8 @@ class LinearLearner(RowLearner):
             C = None
         if C is None or seen < 0:
             raise ValueError(
-                "other must have learned only rows that this model has learned too, and it knows more than this one. "
-                "Take back what was merged before."
+                "other must have learned only rows that this model has learned too, but it contains more information. "
+                "Subtract only a model that was merged before."
             )
         left = np.linalg.solve(C, z - W @ p)
         if sign < 0 and self._lost(R, z, C, left) > MOST_LOST:
@@ -175,11 +175,12 @@ class LinearLearner(RowLearner):
         return np.asarray(grown)
 
     def _lost(self, R: Array, z: Array, C: Array, left: Array) -> float:
-        """Bound the relative error of what is left: R became C'R, and z `left`.
+        """Bound the relative error after subtracting: R became C'R, and z became `left`.
 
-        The columns of R have relative errors of about sqrt(n) 1e-16. They grow with the condition of R, its columns
-        scaled, and with |C^-1|^2: the information that was there over what is left, where least is left. A standard
-        deviation is off by that much of itself, a mean by that much of 1 + |z| deviations of f.
+        The columns of R have relative errors of about sqrt(n) 1e-16. They grow with the condition number of R with
+        scaled columns, and with |C^-1|^2, the ratio of the old information to the information that is left, in the
+        worst direction. This is the relative error of a standard deviation, and the error of a mean in units of
+        1 + |z| standard deviations of f.
         """
         condition = np.linalg.norm(np.linalg.norm(R, axis=0)[:, None] * np.linalg.inv(R))
         grown = np.linalg.norm(np.linalg.inv(C))

@@ -1,14 +1,14 @@
-"""Linear filters whose belief about the weights is one number: the readable loop, and its compiled twin.
+"""Linear filters with a single variance for all weights: the Python loop, and its compiled twin.
 
-y = w'x + e, where what is known of the m weights is taken to be N(w, v I), with one variance v for all. Per sample
+y = w'x + e. The m weights are assumed to be N(w, v I), with one variance v for all. Per sample
 
     w <- keep w,   v <- keep^2 v + drift
     s = floor + slope v x'x,   g = v / s,   e = y - w'x
     w <- w + g x e,   v <- v (floor + (slope - share) v x'x) / s
 
-s is the variance of y. With slope = 1 and share = 1 / m this is the best approximation of that form to the Kalman
+s is the variance of y. With slope = 1 and share = 1 / m this is the best approximation of this form to the Kalman
 filter (ProbLMS): its posterior v I - v^2 x x' / s has the mean variance v - share v^2 x'x / s. With share = 0 and no
-drift v stays what it was, and the gain is that of LMS (v = 1, s = 1 / step) or NLMS (s = (epsilon + x'x) / step).
+drift, v is constant, and the gain is that of LMS (v = 1, s = 1 / step) or NLMS (s = (epsilon + x'x) / step).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from onlinegp.state import array, integer
 
 @dataclass(frozen=True)
 class Rule:
-    """The constants of the update, and the v that it starts with."""
+    """The constants of the update, and the initial v."""
 
     floor: float
     slope: float
-    share: float = 0.0  # of the information of a sample that counts for every weight
+    share: float = 0.0  # the share of a sample's information that counts for each weight
     keep: float = 1.0
     drift: float = 0.0
     start: float = 1.0
@@ -71,10 +71,10 @@ class IsotropicLearner(FilterLearner):
 
 
 class IsotropicRegressor(LinearRegressor):
-    """Base class of the models that are such a filter: a subclass is its parameters and their rule."""
+    """Base class of the models that use such a filter. A subclass defines its parameters and their rule."""
 
     def rule(self, weights: int) -> Rule:
-        """Return the constants of the update of so many weights, or raise an error that names the wrong parameter."""
+        """Return the constants of the update, or raise an error that names the invalid parameter."""
         raise TypeError(f"{type(self).__name__} must define rule(weights).")
 
     def start(self, features: int, outputs: int) -> Learner:

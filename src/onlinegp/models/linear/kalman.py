@@ -21,26 +21,26 @@ class Kalman(LinearRegressor):
 
         w_t = w_(t-1) + d_t,   y_t = w_t'x_t + e_t,   d ~ N(0, drift I),   e ~ N(0, noise)
 
-    Its prediction and variance are those of the exact posterior of w, kept as a Cholesky factor:
+    Its prediction and variance are those of the exact posterior of w, stored as a Cholesky factor:
     :mod:`onlinegp.models.linear.kalman_filter` has the equations. Without drift it is
     :class:`~onlinegp.LinearRLS` without forgetting.
 
-    Use it where the relation is linear and its weights change. Not with many inputs, where the drift costs O(d^3):
+    Use it if the relation is linear and its weights change. With many inputs the drift is expensive, O(d^3);
     :class:`~onlinegp.LinearRLS` forgets at O(d^2).
 
-    Differs from KAFBOX: noise and drift are those that you give (there both are overwritten unless the transition
-    matrix is given, too), and the variance of y contains the drift and the noise.
+    Differs from KAFBOX: it uses the noise and drift that you set (KAFBOX overwrites both unless the transition matrix
+    is set, too), and the variance of y includes the drift and the noise.
 
     Parameters
     ----------
     noise : float
         The variance of the noise in y.
     drift : float
-        The variance by which each weight changes per sample; zero for none.
+        The variance of the change of each weight per sample; zero for constant weights.
     prior : float
-        The variance of the weights, and of the intercept, before there are data.
+        The prior variance of the weights and of the intercept.
     intercept : bool
-        Whether there is one more weight, of a constant.
+        Whether to add a constant term.
     engine : str
         See :class:`~onlinegp.models.linear.base.LinearRegressor`.
 
@@ -64,14 +64,14 @@ class Kalman(LinearRegressor):
     cost: ClassVar[str] = "O(d^3) per sample with d features; O(d^2) without drift"
     equation: ClassVar[str] = "y = w'x + e with w <- w + N(0, drift I) per sample; the posterior of w"
     memory: ClassVar[str] = "O(d^2)"
-    variance: ClassVar[str] = "exact for weights that follow a random walk; what is not linear in x is not in it"
+    variance: ClassVar[str] = "exact for weights that follow a random walk; it ignores effects that are not linear in x"
     citation: ClassVar[str] = (
         'Kalman, "A new approach to linear filtering and prediction problems", Journal of Basic Engineering, 1960; '
         "square-root form: Kailath, Sayed and Hassibi, Linear Estimation, 2000, ch. 12."
     )
 
     def multiplications(self, size: float, features: int) -> float:
-        # with m weights: f = U x, m plane rotations for the row, and for the drift of weight i those of m - i rows
+        # with m weights: f = U x, m plane rotations for the row, and m - i rows of rotations for the drift of weight i
         m = features + self.intercept
         observed = m * (m + 1) / 2 + 2 * m * (m + 1) + 4 * m
         return observed + 3 * m + 1 + (2 * m * (m + 1) * (m + 2) / 3 if self.drift > 0.0 else 0)

@@ -1,13 +1,13 @@
-"""The Kalman filter of the weights in square-root form: the readable loop, and its compiled twin.
+"""The Kalman filter of the weights in square-root form: the Python loop, and its compiled twin.
 
-w_t = w_(t-1) + d_t with d_t ~ N(0, drift I), and y_t = w_t'x_t + e_t with e_t ~ N(0, noise). What is known of w is
-N(w, P), and P is kept as a triangle U with U'U = P. Per sample, h = P x and f = U x:
+w_t = w_(t-1) + d_t with d_t ~ N(0, drift I), and y_t = w_t'x_t + e_t with e_t ~ N(0, noise). The posterior of w is
+N(w, P), and P is stored as a triangle U with U'U = P. Per sample, h = P x and f = U x:
 
     U'U <- U'U + drift I,   s = f'f + noise,   w <- w + h e / s,   U'U <- U'U - h h' / s
 
-Both changes of U are orthogonal: the first stacks U on sqrt(drift) I and makes a triangle of it again, the second
-rotates [sqrt(noise) 0; f U] to [sqrt(s) h'/sqrt(s); 0 U+]. So P cannot lose its positive definiteness, and nothing
-is subtracted. (Kailath, Sayed and Hassibi, Linear Estimation, 2000, ch. 12.)
+Both changes of U are orthogonal: the first stacks U on sqrt(drift) I and makes it triangular again, the second
+rotates [sqrt(noise) 0; f U] to [sqrt(s) h'/sqrt(s); 0 U+]. So P always stays positive definite, and nothing is
+subtracted. (Kailath, Sayed and Hassibi, Linear Estimation, 2000, ch. 12.)
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class KalmanLearner(FilterLearner):
         return U * np.where(np.diag(U) < 0.0, -1.0, 1.0)[:, None]
 
     def _observe(self, f: Array) -> tuple[Array, float]:
-        """Learn from a row with f = U x that P is smaller; return h / s and s."""
+        """Shrink P for a row with f = U x, and return h / s and s."""
         root, t = np.sqrt(self.noise), np.zeros(self.weights)
         for i in reversed(range(self.weights)):
             h = np.hypot(root, f[i])

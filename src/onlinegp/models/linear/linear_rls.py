@@ -20,16 +20,16 @@ from onlinegp.models.search_space import FORGETTING, Move
 class LinearRLS(LinearRegressor, AdditiveRegressor):
     """Recursive least squares: Bayesian linear regression with forgetting.
 
-    y = w'x + e, with w ~ N(0, prior I) and e ~ N(0, noise). Without forgetting it is the batch posterior of all rows.
-    With it, each row takes lambda of the information that the rows before gave, and w returns to its prior where none
-    comes: :mod:`onlinegp.models.linear.information_form` has the equations. Collinear and badly scaled inputs do no
-    harm, but the prior takes all inputs for alike: standardize them, with :class:`~onlinegp.Scaled`. The variance of y
-    is that of Bayesian linear regression, the noise included; what is not linear in x is not in it.
+    y = w'x + e, with w ~ N(0, prior I) and e ~ N(0, noise). Without forgetting this is the batch posterior of all rows.
+    With forgetting, each row multiplies the information of earlier rows by lambda, and w returns to its prior without
+    new data; :mod:`onlinegp.models.linear.information_form` has the equations. Collinear and badly scaled inputs do no
+    harm, but the prior treats all inputs alike: standardize them with :class:`~onlinegp.Scaled`. The variance of y is
+    that of Bayesian linear regression, including the noise. It ignores effects that are not linear in x.
 
-    Use it where the function is linear, as the baseline of everything else, and as a member of a mixture. Not where the
-    number of inputs is large beside the rows that matter and most say nothing.
+    Use it if the function is linear, as a baseline, and as a member of a mixture. Do not use it with many irrelevant
+    inputs and few rows.
 
-    Differs from KAFBOX: its `rls` forgets the prior too, so that the covariance of weights that no input excites grows
+    Differs from KAFBOX: KAFBOX's `rls` forgets the prior too, so the covariance of weights without excitation grows
     without bound.
 
     Parameters
@@ -37,11 +37,11 @@ class LinearRLS(LinearRegressor, AdditiveRegressor):
     noise : float
         The variance of the noise in y.
     prior : float
-        The variance of the weights, and of the intercept, before there are data.
+        The prior variance of the weights and of the intercept.
     forgetting : float
-        The factor lambda in (0, 1] by which the information of earlier rows shrinks per sample; one for none.
+        The factor lambda in (0, 1] by which the information of earlier rows shrinks per sample; 1 forgets nothing.
     intercept : bool
-        Whether there is one more weight, of a constant.
+        Whether to add a constant term.
     engine : str
         See :class:`~onlinegp.models.linear.base.LinearRegressor`.
 
@@ -67,7 +67,7 @@ class LinearRLS(LinearRegressor, AdditiveRegressor):
     cost: ClassVar[str] = "O(d^2) per sample with d features, O(d^2) memory"
     equation: ClassVar[str] = "y = w'x + e with w ~ N(0, prior I); the posterior of w, updated per sample"
     memory: ClassVar[str] = "O(d^2)"
-    variance: ClassVar[str] = "that of Bayesian linear regression; what is not linear in x is not in it"
+    variance: ClassVar[str] = "that of Bayesian linear regression; it ignores effects that are not linear in x"
     citation: ClassVar[str] = (
         "Bierman, Factorization Methods for Discrete Sequential Estimation, 1977; forgetting: Kulhavy and Zarrop, "
         '"On a general concept of forgetting", International Journal of Control, 1993.'

@@ -16,24 +16,23 @@ STEPS: tuple[Move, ...] = tuple(map(Times, (0.01, 0.03, 0.1, 0.3, 2.0)))
 
 @parameters
 class LMS(IsotropicRegressor):
-    """Least mean squares: the weights go a step along the gradient of each squared error.
+    """Least mean squares: gradient descent on the squared error of each sample.
 
         w <- w + step e x,   e = y - w'x
 
     As Bayesian linear regression it assumes that the covariance of the weights stays that of the prior, I, with
-    noise = 1 / step - x'x: it is KLMS with the kernel x'z. The variance of y is 1 / step everywhere, and does not
+    noise = 1 / step - x'x: it is KLMS with the kernel x'z. The variance of y is 1 / step everywhere and does not
     shrink.
 
-    Use it where nothing but its cost counts, and as the baseline of everything else. Not where inputs are correlated or
-    of different scales: it is slow there, and :class:`~onlinegp.LinearRLS` costs little more.
+    Use it if only the cost matters, and as a baseline. It learns slowly if inputs are correlated or have different
+    scales; :class:`~onlinegp.LinearRLS` costs little more.
 
     Parameters
     ----------
     step : float
-        The learning rate. Stable below 2 / x'x (with an intercept 2 / (1 + x'x)) for the largest x; beyond, it breaks
-        down.
+        The learning rate. Stable below 2 / x'x (with an intercept 2 / (1 + x'x)) for the largest x; above, it diverges.
     intercept : bool
-        Whether there is one more weight, of a constant.
+        Whether to add a constant term.
     engine : str
         See :class:`~onlinegp.models.linear.base.LinearRegressor`.
 
@@ -56,7 +55,7 @@ class LMS(IsotropicRegressor):
     cost: ClassVar[str] = "O(d) per sample with d features"
     equation: ClassVar[str] = "w <- w + step e x"
     memory: ClassVar[str] = "O(d)"
-    variance: ClassVar[str] = "1 / step everywhere: prior and noise that the step implies; it never shrinks"
+    variance: ClassVar[str] = "1 / step everywhere: the prior and the noise that the step implies; it never shrinks"
     citation: ClassVar[str] = (
         'Widrow and Hoff, "Adaptive switching circuits", IRE WESCON Convention Record, 1960; Sayed, Fundamentals of '
         "Adaptive Filtering, Wiley, 2003, ch. 5."
@@ -71,25 +70,25 @@ class LMS(IsotropicRegressor):
 
 @parameters
 class NLMS(IsotropicRegressor):
-    """Normalized least mean squares: a step in units of the power of the input, stable whatever its scale.
+    """Normalized least mean squares: LMS with a step divided by the power of the input, stable for any scale.
 
         w <- w + step e x / (epsilon + x'x),   e = y - w'x
 
     As Bayesian linear regression with step = 1 it assumes that the covariance of the weights stays that of the prior,
-    I, with noise = epsilon. The variance of y is the one that the step implies, (epsilon + x'x) / step; it does not
-    shrink. Do not read it as confidence.
+    I, with noise = epsilon. The step implies the variance of y, (epsilon + x'x) / step, which does not shrink. Do not
+    read it as confidence.
 
-    Use it in place of :class:`~onlinegp.LMS` where the power of the input changes. Not where inputs are correlated:
+    Use it instead of :class:`~onlinegp.LMS` if the power of the input changes. If inputs are correlated,
     :class:`~onlinegp.LinearRLS` learns faster.
 
     Parameters
     ----------
     step : float
-        The learning rate, stable below 2; one makes each error zero if epsilon is small.
+        The learning rate, stable below 2; 1 corrects each error completely if epsilon is small.
     epsilon : float
         Regularizes the normalization.
     intercept : bool
-        Whether there is one more weight, of a constant.
+        Whether to add a constant term.
     engine : str
         See :class:`~onlinegp.models.linear.base.LinearRegressor`.
 

@@ -15,32 +15,32 @@ from onlinegp.models.search_space import Move
 
 @parameters
 class ProbLMS(IsotropicRegressor):
-    """Probabilistic LMS: a Kalman filter of the weights whose covariance is one number, which adapts the step.
+    """Probabilistic LMS: a Kalman filter with a single variance for all weights, which adapts the step.
 
         v <- v + drift,   g = v / (v x'x + noise),   w <- w + g e x,   v <- v (1 - g x'x / d)
 
-    The weights drift like those of :class:`~onlinegp.Kalman`; after each of the d inputs their covariance is replaced
-    by the closest multiple v of I. O(d) per sample as LMS, with a step that is large while little is known. The
-    variance of y is v x'x + noise: right on average over directions of x, and not in each.
+    The weights drift like those of :class:`~onlinegp.Kalman`. After each sample, the covariance of the d weights is
+    replaced by the closest multiple v of I. O(d) per sample like LMS, with a step that is large at first. The variance
+    of y is v x'x + noise: right on average over all directions of x, but not in each direction.
 
-    Use it in place of :class:`~onlinegp.LMS` where the noise is known about, for its step and its variance. Not where
-    inputs are strongly correlated, whose directions it cannot tell apart.
+    Use it instead of :class:`~onlinegp.LMS` if the noise is roughly known, for its step and its variance. Do not use it
+    if inputs are strongly correlated, because it has one variance for all directions.
 
-    Differs from KAFBOX: with forgetting below one the variance of the weights fades too, and so does the prediction of
-    the next row; and the prior is a parameter.
+    Differs from KAFBOX: with forgetting below one, the variance of the weights and the prediction of the next row fade
+    too; and the prior is a parameter.
 
     Parameters
     ----------
     noise : float
         The variance of the noise in y.
     drift : float
-        The variance by which each weight changes per sample; zero for none.
+        The variance of the change of each weight per sample; zero for constant weights.
     prior : float
-        The variance of the weights, and of the intercept, before there are data.
+        The prior variance of the weights and of the intercept.
     forgetting : float
-        The factor in (0, 1] by which the weights shrink per sample; one for none.
+        The factor in (0, 1] by which the weights shrink per sample; 1 forgets nothing.
     intercept : bool
-        Whether there is one more weight, of a constant.
+        Whether to add a constant term.
     engine : str
         See :class:`~onlinegp.models.linear.base.LinearRegressor`.
 
@@ -64,7 +64,7 @@ class ProbLMS(IsotropicRegressor):
     cost: ClassVar[str] = "O(d) per sample with d features"
     equation: ClassVar[str] = "w <- w + g e x with g = v / (v x'x + noise); v <- v (1 - g x'x / d) + drift"
     memory: ClassVar[str] = "O(d)"
-    variance: ClassVar[str] = "v x'x + noise, with the mean variance v of the weights, which follows the data"
+    variance: ClassVar[str] = "v x'x + noise, where v is the mean variance of the weights"
     citation: ClassVar[str] = (
         'Fernandez-Bes, Elvira and Van Vaerenbergh, "A probabilistic least-mean-squares filter", ICASSP, 2015.'
     )

@@ -1,4 +1,4 @@
-"""What the linear filters share: a loop over rows that predicts each and then corrects the weights."""
+"""Base class of the linear filters: the loop that predicts each row and then corrects the weights."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from onlinegp.predictions import Gaussian
 
 
 class FilterLearner(RowLearner):
-    """Weights w (m, p), with m features and the intercept as one more. A subclass has what is known of them."""
+    """Weights w (m, p), where m counts the features and the intercept. A subclass adds their uncertainty."""
 
     def __init__(self, features: int, outputs: int, *, intercept: bool) -> None:
         self.features, self.outputs, self.weights = features, outputs, features + intercept
         self.intercept = intercept
 
     @cached_property
-    def w(self) -> Array:  # made when it is needed: a file that only says that it has many features takes no memory
+    def w(self) -> Array:  # created on first use, so that a file that merely claims many features allocates no memory
         return np.zeros((self.weights, self.outputs))
 
     @abstractmethod
@@ -30,14 +30,14 @@ class FilterLearner(RowLearner):
 
     @abstractmethod
     def at(self, X: Array) -> tuple[Array, Array]:
-        """Return means (n, p) and variances (n,) of y at rows X (n, m), each by itself: the same bits in any block."""
+        """Return means (n, p) and variances (n,) of y at rows X (n, m). A row has the same bits in any block."""
 
     def learn(self, X: Array, Y: Array) -> None:
         self.run(X, Y)
 
     def run(self, X: Array, Y: Array) -> tuple[Gaussian, Sizes]:
         mean, s = np.empty(Y.shape), np.empty(len(Y))
-        with np.errstate(all="ignore"):  # what breaks down shows in what it predicts, and is reported there
+        with np.errstate(all="ignore"):  # a breakdown shows in the predictions and is reported there
             for i, (x, y) in enumerate(zip(with_constant(X, self.intercept), Y, strict=True)):
                 mean[i], s[i] = self.step(x, y)
                 self.seen += 1

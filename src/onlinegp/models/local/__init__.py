@@ -1,1 +1,1 @@
-"""The exact GP on the nearest rows: the estimator, the readable learner, and its compiled twin."""
+"""GPs on the nearest rows: the estimators, the Python learners, and their compiled twins."""

@@ -1,4 +1,4 @@
-"""How far apart two rows are, for a kernel: the distance by which neighbors are chosen."""
+"""The distance between two rows for a given kernel, by which neighbors are chosen."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onlinegp.kernels import Kernel, Periodic, Stationary
 from onlinegp.kernels.base import per_dimension
 from onlinegp.kernels.spec import postfix
 
-FARTHEST = 1e150  # coordinates end here: the square of anything larger overflows a double
+FARTHEST = 1e150  # the largest coordinate: the square of anything larger overflows a double
 
 
 @dataclass(frozen=True)
@@ -29,16 +29,16 @@ class Circles:
 
 @dataclass(frozen=True)
 class Distance:
-    """Where rows are: the distance of two rows is the Euclidean one of their places.
+    """Map rows to points such that the Euclidean distance of the points is the distance of the rows.
 
-    r2(x, z) = sum over the parts of the kernel of their own scaled r2: for a stationary part sum_j (x_j - z_j)^2 /
-    length_scale_j^2, for a periodic one that of its points on circles. All stationary parts together are one rate for
-    each input. A kernel without such parts has the plain Euclidean distance.
+    r2(x, z) is the sum of the scaled r2 of all parts of the kernel. For a stationary part it is sum_j (x_j - z_j)^2 /
+    length_scale_j^2; for a periodic part it is the squared distance of its points on circles. All stationary parts
+    together give one rate per input. A kernel without such parts has the plain Euclidean distance.
 
     Attributes
     ----------
     rates : array, (d,), or (0,) if all parts are periodic
-    circles : one for each periodic part
+    circles : one per periodic part
     """
 
     rates: Array
@@ -59,7 +59,7 @@ class Distance:
         return cls(np.sqrt(squares), circles)
 
     def places(self, X: Array) -> Array:
-        """Return where the rows of X (n, d) are, (n, w)."""
+        """Return the points of the rows of X (n, d), (n, w)."""
         with np.errstate(over="ignore"):
             straight = [np.clip(X * self.rates, -FARTHEST, FARTHEST)] if self.rates.size else []
         warped = [c.radius * function(c.frequency * X) for c in self.circles for function in (np.cos, np.sin)]
@@ -67,7 +67,7 @@ class Distance:
 
 
 def squared(U: Array, u: Array) -> Array:
-    """Return the squared distances of the places U (n, w) to u (w,), summed in the order of the columns."""
+    """Return the squared distances of the points U (n, w) to u (w,), summed in the order of the columns."""
     r2 = np.zeros(len(U))
     for j in range(len(u)):
         e = U[:, j] - u[j]
@@ -76,7 +76,7 @@ def squared(U: Array, u: Array) -> Array:
 
 
 def _rates(scale: Array, features: int) -> Array:
-    """Return 1 / length_scale, (d,), at most what can be squared."""
+    """Return 1 / length_scale, (d,), limited so that its square does not overflow."""
     with np.errstate(over="ignore", divide="ignore"):
         return np.minimum(np.broadcast_to(1.0 / scale, features), FARTHEST)
 

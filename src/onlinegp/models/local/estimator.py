@@ -1,4 +1,4 @@
-"""What the estimators of neighbors share: their parameters' checks, and their learners on either engine."""
+"""Base class of the models that predict from the nearest rows: their parameters, checks and learners."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.local.learner import LocalLearner, LocalPrior
 from onlinegp.models.search_space import FORGETTING, Move
 
-STORE = 100_000  # rows that are suggested to be kept: a bound on the cost, and more than most streams have
+STORE = 100_000  # the suggested number of rows to keep: bounds the cost, and is more than most streams have
 
 
 class NeighborsRegressor(OnlineRegressor):
-    """A model that keeps rows and predicts with those nearest to a question."""
+    """A model that stores rows and predicts from the rows nearest to x."""
 
     kernel: Kernel | None
     noise: float
@@ -36,7 +36,7 @@ class NeighborsRegressor(OnlineRegressor):
 
     @classmethod
     def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
-        """The tuned kernel and noise, and a store that bounds the cost."""
+        """Suggest the tuned kernel and noise, and a store that bounds the cost."""
         return super().suggested(kernel, noise, **({"store": STORE} | wishes))
 
     def check(self) -> None:

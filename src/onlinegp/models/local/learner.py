@@ -1,7 +1,7 @@
-"""The exact GP on the nearest rows, readable: the definition that the compiled learner follows.
+"""The exact GP on the nearest rows in Python. It defines the results of the compiled learner.
 
 The prior is cov(y_t, y_u) = k(x_t, x_u) a^|t - u| + noise [t = u] with a = sqrt(forgetting), as for
-`estimate_hyperparameters`; t is the number of a row, and a question is asked of the row that comes next.
+`estimate_hyperparameters`. t is the number of a row, and a prediction is for the next row.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from onlinegp.models.local.distance import Distance, squared
 from onlinegp.predictions import Gaussian
 from onlinegp.state import Fields, Values, array, integer, points
 
-REDUNDANT = 1e-12  # of a neighbor's own variance: what those before it leave over when it adds nothing
+REDUNDANT = 1e-12  # a neighbor is redundant if less than this share of its variance is left
 
-MOST_ROWS = 2**53  # whose numbers a double can hold
+MOST_ROWS = 2**53  # the largest number of rows that a double can count exactly
 
 
 @dataclass(frozen=True)
 class LocalPrior:
-    """What a learner of neighbors is told.
+    """The checked parameters of a model on the nearest rows.
 
     Attributes
     ----------
-    store : the number of rows that are kept, None for all
+    store : the number of rows to keep, None for all
     """
 
     kernel: Kernel
@@ -40,7 +40,7 @@ class LocalPrior:
 
     @property
     def fade(self) -> float:
-        """What an age of one row adds to r2: k a^age = exp(-(r2 + fade age) / 2) for an RBF."""
+        """The amount that one row of age adds to r2: k a^age = exp(-(r2 + fade age) / 2) for an RBF."""
         return -float(np.log(self.forgetting))
 
 
@@ -52,7 +52,7 @@ ROWS: Fields = {
 
 
 class LocalLearner(RowLearner):
-    """The rows of late, and the exact GP on those that are nearest to a question."""
+    """The stored rows, and the exact GP on the rows nearest to x."""
 
     lengths = {"kept": None}
 
@@ -87,9 +87,9 @@ class LocalLearner(RowLearner):
         return Gaussian(mean, std)
 
     def neighbors(self, x: Array) -> NDArray[np.int64]:
-        """Return the places in the store of the rows nearest to x (1, d), the nearest first; of equals the newest.
+        """Return the indices of the stored rows nearest to x (1, d), the nearest first. Ties go to the newest.
 
-        Near is what has a small r2 + fade age: for an RBF, a large covariance k(x, z) a^age.
+        The nearest rows have the smallest r2 + fade age: for an RBF, the largest covariance k(x, z) a^age.
         """
         r2 = squared(self._U.used, self._distance.places(x)[0])
         rank = r2 + self._ages() * self.prior.fade
@@ -103,7 +103,7 @@ class LocalLearner(RowLearner):
         return np.arange(self.size, 0, -1, dtype=np.float64)
 
     def _answer(self, x: Array, near: NDArray[np.int64], V: Array) -> tuple[Array, float]:
-        """Return w'V (q,) at x (1, d) for values V (m, q) of these rows, and the variance of y, with w = A^-1 k.
+        """Return w'V (q,) at x (1, d), for values V (m, q) of the rows `near`, and the variance of y; w = A^-1 k.
 
         With A = K + noise I = L L', t = L^-1 k and Z = L^-1 V: w'V = t' Z, variance = k(x, x) - t' t + noise.
         """
@@ -123,7 +123,7 @@ class LocalLearner(RowLearner):
         seen, n = values["seen"], len(values["Y"])
         kept = seen if self.prior.store is None else min(seen, self.prior.store)
         if n != kept:
-            raise ValueError(f"there must be {kept} stored rows after {seen} were learned, got {n}.")
+            raise ValueError(f"there must be {kept} stored rows after learning {seen} rows, got {n}.")
 
     def assign(self, values: Values) -> None:
         self._clear()
@@ -132,9 +132,9 @@ class LocalLearner(RowLearner):
 
 
 def whitened(A: Array, R: Array) -> Array:
-    """Return L^-1 R for A = L L' (m, m), column by column; one whose pivot is nothing counts as if it were not there.
+    """Return L^-1 R for A = L L' (m, m), column by column. A row of A with a negligible pivot is left out.
 
-    Where a row of A is a combination of those before it, up to rounding, what it adds cannot be told from nothing.
+    Such a row is a linear combination of the rows before it, up to rounding.
     """
     A, R, own = A.copy(), R.copy(), np.diagonal(A).copy()
     for j in range(len(A)):
@@ -148,7 +148,7 @@ def whitened(A: Array, R: Array) -> Array:
 
 
 class Rows:
-    """Rows that are appended at the end and leave at the beginning; room doubles, so that a row costs O(1)."""
+    """A queue of rows: append at the end, remove at the beginning. Its capacity doubles, so a row costs O(1)."""
 
     def __init__(self, width: int) -> None:
         self._all, self._begin, self._end = np.empty((16, width)), 0, 0
@@ -158,7 +158,7 @@ class Rows:
         return self._all[self._begin : self._end]
 
     def append(self, rows: Array, most: int | None) -> None:
-        """Append rows, and keep the last `most` of all."""
+        """Append rows, and keep the last `most` rows of all."""
         if self._end + len(rows) > len(self._all):
             room = np.empty((2 * (len(self.used) + len(rows)), self._all.shape[1]))
             room[: len(self.used)] = self.used

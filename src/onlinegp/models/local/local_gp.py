@@ -12,12 +12,12 @@ from onlinegp.models.recipe import parameters
 
 @parameters
 class LocalGP(NeighborsRegressor):
-    """GP on the nearest rows: it keeps the data, and answers each question with the exact GP on the rows nearest to it.
+    """GP on the nearest rows: stores the data, and predicts each x by the exact GP on the nearest rows.
 
-    O(n d + k^3) per prediction with n the rows kept and k the neighbors; learning costs next to nothing. Equal to the
-    exact GP as long as there are no more rows than neighbors. The model to take for many data of few inputs, where no
-    budget of centers is enough. Its function jumps a little where the neighbors change. Not for data that must not be
-    kept.
+    O(n d + k^3) per prediction with n the stored rows and k the neighbors; learning is almost free. It equals the
+    exact GP as long as there are no more rows than neighbors. Use it for large data with few inputs, where no budget of
+    centers is enough. Its function has small jumps where the neighbors change. Do not use it if the data must not be
+    stored.
 
     Parameters
     ----------
@@ -26,26 +26,24 @@ class LocalGP(NeighborsRegressor):
     noise : float
         The variance of the noise in y.
     neighbors : int
-        The number of rows that a question is answered from.
+        The number of nearest rows that a prediction uses.
     store : int, optional
-        The number of rows that are kept, the latest; all if None.
+        The number of most recent rows to keep; all if None.
     forgetting : float
-        A factor lambda in (0, 1], one for none: rows that are n apart in time have the covariance k(x, z)
-        lambda^(n / 2), the model of :func:`~onlinegp.estimate_hyperparameters`. A question is asked of the row that
-        comes next.
+        A factor lambda in (0, 1]; 1 forgets nothing. Rows that are n apart in time have the covariance k(x, z)
+        lambda^(n / 2), the model of :func:`~onlinegp.estimate_hyperparameters`. A prediction is for the next row.
     engine : {"auto", "native", "python"}
         See :class:`~onlinegp.models.recipe.RecipeRegressor`.
 
     Notes
     -----
-    Near is what has a small r2 + n log(1 / lambda), where r2 is the kernel's own scaled squared distance and n the age
-    in rows; of equals the newer. For an RBF that is a large covariance, and the rule is the same for all kernels. In a
-    sum or product the r2 of all stationary parts are added; that of a periodic part is measured on its circles. Linear,
-    polynomial and constant parts do not count, and a kernel made of these alone, or one of your own, has the plain
-    Euclidean distance.
+    The nearest rows have the smallest r2 + n log(1 / lambda), where r2 is the kernel's scaled squared distance and n
+    the age in rows. Ties go to the newer row. For an RBF these rows have the largest covariance; the rule is the same
+    for all kernels. In a sum or product, the r2 of all stationary parts are added; the r2 of a periodic part is
+    measured on its circles. Linear, polynomial and constant parts do not count. A kernel made only of these, or a
+    kernel of your own, has the plain Euclidean distance.
 
-    A neighbor that adds nothing to those before it, such as a copy of another where there is hardly any noise, is left
-    out.
+    A redundant neighbor is left out, such as a duplicate when there is hardly any noise.
 
     Examples
     --------
@@ -64,7 +62,7 @@ class LocalGP(NeighborsRegressor):
     forgetting: float = 1.0
     engine: str = "auto"
 
-    cost: ClassVar[str] = "O(n d + k^3) per prediction with n the rows kept and k the neighbors, O(n d) memory"
+    cost: ClassVar[str] = "O(n d + k^3) per prediction with n the stored rows and k the neighbors, O(n d) memory"
     equation: ClassVar[str] = "mean = k' (K + noise I)^-1 y over the k stored rows nearest to x"
     memory: ClassVar[str] = "O(n d), grows, or O(N d) with store=N"
     variance: ClassVar[str] = "exact for the k nearest rows"

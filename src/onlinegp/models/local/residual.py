@@ -1,24 +1,26 @@
-"""The GP on current residuals, readable: the definition that the compiled learner follows.
+"""The GP on current residuals in Python. It defines the results of the compiled learner.
 
-Exact GP regression has the weights (K + noise I)^-1 y over all rows. For any other weights alpha let r be their
-residual. What they miss is a GP on r, of which the nearest rows N tell most:
+Exact GP regression has the weights (K + noise I)^-1 y over all rows. For any other weights alpha, let r be their
+residual. The remaining error is a GP on r, and the nearest rows N contain most of the information about it:
 
-    r = y - (K + noise I) alpha             kept for every stored row
+    r = y - (K + noise I) alpha             stored for every row
     mean(x) = k'alpha + w'r_N               w = (K_N + noise I)^-1 k_N
-    var(x)  = k(x, x) - k_N'w + noise       of y; never below the exact one
+    var(x)  = k(x, x) - k_N'w + noise       of y; never below the exact variance
 
     learn:  B = the new row, and the `refits` rows of N with the largest |r|
             alpha_B += delta,  r -= (K + noise I)[:, B] delta,   delta = (K_B + noise I)^-1 r_B
 
-An update is an exact step of block coordinate descent on 1/2 a'(K + noise I)a - y'a, which never rises. The mean is
-exact for any alpha if N holds all rows, and for any N if r = 0. K is that of `learner`: it fades with forgetting.
+An update is an exact step of block coordinate descent on 1/2 a'(K + noise I)a - y'a, so this objective never increases.
+The mean is exact for any alpha if N contains all rows, and for any N if r = 0. K is that of `learner`: it fades with
+forgetting.
 
-A row i that leaves a full store takes its weight along, r += K[:, i] alpha_i. The weights of the `refits` + 1 rows
-nearest to it are then solved for, so that they take over what it taught: without that, weights that balanced each other
-would be left alone, and grow with every row that leaves.
+If the store is full, the oldest row i is removed with its weight, r += K[:, i] alpha_i. Then the weights of the
+`refits` + 1 rows nearest to it are solved for, so that they take over its contribution. Otherwise weights that balanced
+each other would lose their counterpart, and the error would grow with every removed row.
 
-A linear part, y = h'b + f(x) with h = [x, 1], is learned by least squares from the errors of the rest, whose
-coefficients are g = h - H_N'w and whose variance is var(x); it adds g'b to the mean, and the weights learn r - H b.
+A linear part, y = h'b + f(x) with h = [x, 1], is learned by least squares from the errors of the other part. Its
+coefficients are g = h - H_N'w, and the variance of these errors is var(x). It adds g'b to the mean, and the weights
+learn r - H b.
 """
 
 from __future__ import annotations
@@ -39,18 +41,18 @@ from onlinegp.recipes.update import TINIEST
 from onlinegp.state import Fields, Values, array, learner, number
 
 NOTHING = (
-    1e-16  # of the squared error of a new row: which of several smaller residuals is the largest, rounding decides
+    1e-16  # residuals below this share of the new row's squared error count as zero: rounding would decide their order
 )
 
 
 @dataclass(frozen=True)
 class ResidualPrior(LocalPrior):
-    """What a learner of residuals is told.
+    """The checked parameters of a GP on residuals.
 
     Attributes
     ----------
-    refits : the number of neighbors whose weights are solved for with that of a new row
-    learn_power : whether the scale of the variance is learned from the errors
+    refits : the number of neighbors whose weights are solved for together with the weight of a new row
+    learn_power : whether to learn the scale of the variance from the errors
     linear : whether there is a linear part
     """
 
@@ -60,24 +62,24 @@ class ResidualPrior(LocalPrior):
 
     @property
     def local(self) -> LocalPrior:
-        """What LocalGP is told that finds the same neighbors and solves the same."""
+        """The parameters of the LocalGP that finds the same neighbors and solves the same equations."""
         return LocalPrior(self.kernel, self.noise, self.neighbors, self.store, self.forgetting)
 
     def line(self, features: int, outputs: int) -> LinearLearner:
-        """Return the linear part before any row: its weights have the variance one, as has each row that it learns."""
+        """Return the linear part before any row. Its weights and the rows that it learns have variance one."""
         return LinearLearner(features, outputs, noise=1.0, prior=1.0, forgetting=self.forgetting, intercept=True)
 
 
 class Answer(NamedTuple):
-    """What is said of a row x, before it is scaled by the power.
+    """The prediction for a row x, before its variance is scaled by the power.
 
     Attributes
     ----------
-    near : the places of its neighbors
-    alone, rest, local : (p,), k'alpha; the mean k'alpha + w'r_N; that of LocalGP, w'y_N; all without the linear part
-    variance : that of y without the linear part
+    near : the indices of its neighbors
+    alone, rest, local : (p,), k'alpha; the mean k'alpha + w'r_N; the mean of LocalGP, w'y_N; all without linear part
+    variance : the variance of y without the linear part
     g : (d + 1,), the coefficients of the linear part
-    line, doubt : (p,), its mean g'b; its variance
+    line, doubt : (p,), the mean g'b of the linear part; its variance
     """
 
     near: NDArray[np.int64]
@@ -91,7 +93,7 @@ class Answer(NamedTuple):
 
 
 class ResidualLearner(LocalLearner):
-    """The rows of late with their weights and residuals, the power of the variance, and the linear part."""
+    """The stored rows with their weights and residuals, the power of the variance, and the linear part."""
 
     prior: ResidualPrior
 
@@ -108,7 +110,7 @@ class ResidualLearner(LocalLearner):
 
     @property
     def residuals(self) -> Array:
-        """r = y - (K + noise I) alpha, (n, p), as it is kept."""
+        """The stored residuals r = y - (K + noise I) alpha, (n, p)."""
         return self._r.used
 
     def learn(self, X: Array, Y: Array) -> None:
@@ -119,20 +121,20 @@ class ResidualLearner(LocalLearner):
         return own, size
 
     def run_both(self, X: Array, Y: Array) -> tuple[Gaussian, Gaussian, Sizes]:
-        """Predict each row, then learn it; return its own predictions, those of LocalGP, and the sizes."""
-        said, size = [], np.empty(len(X), dtype=np.int64)
+        """Predict each row, then learn it. Return its own predictions, those of LocalGP, and the sizes."""
+        predicted, size = [], np.empty(len(X), dtype=np.int64)
         for i in range(len(X)):
             answer = self._ask(X[i : i + 1])
-            said.append(self._both(answer))
+            predicted.append(self._both(answer))
             self._learn_row(X[i : i + 1], Y[i], answer)
             size[i] = self.size
-        return *_gaussians(said, self.outputs), size
+        return *_gaussians(predicted, self.outputs), size
 
     def predict(self, X: Array) -> Gaussian:
         return self.predict_both(X)[0]
 
     def predict_both(self, X: Array) -> tuple[Gaussian, Gaussian]:
-        """Return its own predictions, and those of LocalGP from the same solution: w'y_N, with the same linear part."""
+        """Return its own predictions, and those of LocalGP from the same solve: w'y_N, with the same linear part."""
         return _gaussians([self._both(self._ask(X[i : i + 1])) for i in range(len(X))], self.outputs)
 
     # One row, x (1, d) and y (p,)
@@ -150,7 +152,7 @@ class ResidualLearner(LocalLearner):
         return Answer(near, alone, alone + sums[p : 2 * p], sums[:p], variance, g, line, doubt)
 
     def _both(self, answer: Answer) -> tuple[Array, Array, float, float]:
-        """Return both means, and the variances of y that go with them."""
+        """Return both means, and both variances of y."""
         variance = answer.variance + answer.doubt
         return answer.rest + answer.line, answer.local + answer.line, self.power * variance, variance
 
@@ -174,17 +176,17 @@ class ResidualLearner(LocalLearner):
             self._refit(self.neighbors(left)[: self.prior.refits + 1])
 
     def _worst(self, near: NDArray[np.int64], e: Array) -> NDArray[np.int64]:
-        """Return the neighbors with the largest residuals, without a row that is about to leave; e is the new row's."""
+        """Return the neighbors with the largest residuals, except a row to be removed; e is the new row's error."""
         if self.size == self.prior.store:
             near = near[near > 0]
         misfit = (self._unexplained(near) ** 2).sum(axis=1)
         misfit[misfit <= NOTHING * (e**2).sum()] = 0.0
         with np.errstate(over="ignore"):
-            rounded = misfit.astype(np.float32)  # so that copies are equal, and the nearer comes first
+            rounded = misfit.astype(np.float32)  # so that duplicates are equal, and the nearer one is first
         return near[np.argsort(-rounded, kind="stable")[: self.prior.refits]]
 
     def _unexplained(self, rows: NDArray[np.int64]) -> Array:
-        """Return what the weights and the linear part leave of y at these rows, r - H b."""
+        """Return the error of the weights and the linear part at these rows, r - H b."""
         return self.residuals[rows] - self._line_at(self._X.used[rows])
 
     def _line_at(self, X: Array) -> Array:
@@ -192,7 +194,7 @@ class ResidualLearner(LocalLearner):
         return _H(X) @ self._line.w if self.prior.linear else np.zeros((len(X), self.outputs))
 
     def _refit(self, B: NDArray[np.int64]) -> None:
-        """Solve for the weights of these rows, with the others as they are."""
+        """Solve for the weights of these rows, with all other weights fixed."""
         K = self._covariances(self._X.used[B], self._times()[B])
         self.residuals[B] = self._Y.used[B] - K @ self.alpha - self.prior.noise * self.alpha[B]
         delta = solved(K[:, B] + self.prior.noise * np.eye(len(B)), self._unexplained(B))
@@ -201,14 +203,14 @@ class ResidualLearner(LocalLearner):
         self.residuals[B] -= self.prior.noise * delta
 
     def _remove_oldest(self) -> None:
-        """Remove the oldest row and what it taught: r += K[:, i] alpha_i."""
+        """Remove the oldest row and its weight: r += K[:, i] alpha_i."""
         k = self._covariances(self._X.used[:1], self._times()[:1])
         self.residuals[:] += k.T @ self.alpha[:1]
         for rows in (self._X, self._Y, self._U, self._alpha, self._r):
             rows.remove_first()
 
     def _covariances(self, X: Array, times: Array) -> Array:
-        """Return k(x, z) a^|t - u| of rows x of these times t, (m,), and all stored rows z, (m, n)."""
+        """Return k(x, z) a^|t - u| for rows x with times t, (m,), and all stored rows z, (m, n)."""
         fade = np.exp(-0.5 * self.prior.fade * np.abs(times[:, None] - self._times()))
         return np.asarray(self.prior.kernel(X, self._X.used) * fade, dtype=np.float64)
 
@@ -228,7 +230,7 @@ class ResidualLearner(LocalLearner):
     def check(self, values: Values) -> None:
         super().check(values)
         if self.prior.linear and values["line"]["seen"] != values["seen"]:
-            raise ValueError(f"line.seen must be {values['seen']}, as seen, got {values['line']['seen']}.")
+            raise ValueError(f"line.seen must equal seen, {values['seen']}, got {values['line']['seen']}.")
 
     def assign(self, values: Values) -> None:
         super().assign(values)
@@ -240,7 +242,7 @@ class ResidualLearner(LocalLearner):
 
 
 def solved(A: Array, R: Array) -> Array:
-    """Return A^-1 R for A (m, m) and R (m, p); a row that those before it make redundant gets zero."""
+    """Return A^-1 R for A (m, m) and R (m, p), with zero for redundant rows."""
     T = whitened(A, np.hstack([R, np.eye(len(A))]))  # L^-1 R, L^-1
     return T[:, R.shape[1] :].T @ T[:, : R.shape[1]]
 
@@ -249,7 +251,7 @@ def _H(X: Array) -> Array:
     return np.hstack([X, np.ones((len(X), 1))])
 
 
-def _gaussians(said: list[tuple[Array, Array, float, float]], outputs: int) -> tuple[Gaussian, Gaussian]:
-    own, local, own_variance, local_variance = (np.array(column) for column in zip(*said, strict=True))
+def _gaussians(predicted: list[tuple[Array, Array, float, float]], outputs: int) -> tuple[Gaussian, Gaussian]:
+    own, local, own_variance, local_variance = (np.array(column) for column in zip(*predicted, strict=True))
     std = [np.repeat(np.sqrt(variance)[:, None], outputs, axis=1) for variance in (own_variance, local_variance)]
     return Gaussian(own, std[0]), Gaussian(local, std[1])

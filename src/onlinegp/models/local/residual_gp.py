@@ -17,20 +17,20 @@ from onlinegp.recipes.costs import kernel_row, solution
 
 @parameters
 class ResidualGP(NeighborsRegressor):
-    """GP on current residuals: KLMS's weights over all rows, corrected near each question by a small exact GP.
+    """GP on current residuals: kernel weights over all rows, plus an exact GP on the residuals of the nearest rows.
 
         r = y - (K + noise I) alpha
         mean = k'alpha + w'r_N,   w = (K_N + noise I)^-1 k_N,   N the nearest rows
 
-    Learning a row solves for its weight, together with those of the `refits` neighbors that fit worst. This is an exact
-    step of block coordinate descent on the GP's own objective, so it cannot diverge. O(n d + k^3) per row with n the
-    rows kept and k the neighbors. It is KLMS without neighbors, LocalGP without weights, and the exact GP if all rows
+    Learning a row solves for its weight, together with the weights of the `refits` neighbors that fit worst. This is an
+    exact step of block coordinate descent on the GP's objective, so it cannot diverge. O(n d + k^3) per row with n the
+    stored rows and k the neighbors. It is KLMS without neighbors, LocalGP without weights, and the exact GP if all rows
     are neighbors.
 
-    Use it for smooth functions of several inputs with little noise, where neighbors alone miss much of what the data
-    tell and the exact GP is too slow. Where the kernel does not fit the data it follows the exact GP, and
-    :class:`LocalGP` can be better: mix both with :class:`Mixture`, which then runs both for the price of one. Not for
-    data that must not be kept.
+    Use it for smooth functions of several inputs with little noise, where the neighbors alone are not enough and the
+    exact GP is too slow. If the kernel does not fit the data, it follows the exact GP, and :class:`LocalGP` can be
+    better: mix both with :class:`Mixture`, which then runs both for the price of one. Do not use it if the data must
+    not be stored.
 
     Parameters
     ----------
@@ -39,22 +39,21 @@ class ResidualGP(NeighborsRegressor):
     noise : float
         The variance of the noise in y.
     neighbors : int
-        The number of rows whose residuals correct a prediction; zero for none.
+        The number of rows whose residuals correct a prediction; zero for no correction.
     refits : int
-        The number of neighbors whose weights are solved for again with each new row. Each costs one more pass over the
-        rows; one is a good value.
+        The number of neighbors whose weights are solved for again with each new row. Each costs an additional pass over
+        the rows; 1 is a good value.
     store : int, optional
-        The number of rows that are kept, the latest; all if None. An older row leaves with what it taught, and the rows
-        nearest to it are refitted.
+        The number of most recent rows to keep; all if None. When a row is removed, the rows nearest to it are refitted.
     forgetting : float
-        A factor lambda in (0, 1], one for none: rows that are n apart in time have the covariance k(x, z)
+        A factor lambda in (0, 1]; 1 forgets nothing. Rows that are n apart in time have the covariance k(x, z)
         lambda^(n / 2), as for :class:`LocalGP`. The learned power and the linear part forget by the same factor.
     power : {"learned", "fixed"}
-        Whether the scale of the variance is learned from the errors. The variance given the neighbors is never below
+        Whether to learn the scale of the variance from the errors. The variance given the neighbors is never below
         that of the exact GP, and often well above.
     linear : bool
-        Whether a linear function of the inputs is learned as well, by least squares over all rows. Its weights have the
-        prior variance one: standardize the data, with :class:`~onlinegp.Scaled`.
+        Whether to learn a linear function of the inputs too, by least squares over all rows. Its weights have the
+        prior variance one: standardize the data with :class:`~onlinegp.Scaled`.
     engine : {"auto", "native", "python"}
         See :class:`~onlinegp.models.recipe.RecipeRegressor`.
 
@@ -81,7 +80,7 @@ class ResidualGP(NeighborsRegressor):
     linear: bool = False
     engine: str = "auto"
 
-    cost: ClassVar[str] = "O(n d + k^3) per sample with n the rows kept and k the neighbors, O(n d) memory"
+    cost: ClassVar[str] = "O(n d + k^3) per sample with n the stored rows and k the neighbors, O(n d) memory"
     equation: ClassVar[str] = "mean = k' alpha + k_N' (K_N + noise I)^-1 r_N with r = y - (K + noise I) alpha"
     memory: ClassVar[str] = "O(n d), grows, or O(N d) with store=N"
     variance: ClassVar[str] = "that of the k nearest rows, never below the exact one; its scale is learned from errors"
@@ -91,16 +90,14 @@ class ResidualGP(NeighborsRegressor):
     citation: ClassVar[str] = (
         'Coordinate descent: Wu, Wenger, Jones, Pleiss and Gardner, "Large-scale Gaussian processes via alternating '
         'projection", AISTATS 2024; nearest rows: Vecchia, "Estimation and model identification for continuous spatial '
-        'processes", J. Royal Statistical Society B, 1988. Residuals of current weights, corrected by neighbors: here.'
+        "processes\", J. Royal Statistical Society B, 1988. Their combination on current residuals is this library's."
     )
 
     def multiplications(self, size: float, features: int) -> float:
-        """Return those of a kernel row for the new row, each refit and a row that leaves, and of k neighbors."""
+        """Return the multiplications: kernel rows of the new row, the refits and a removed row, and k neighbors."""
         n, k = size, min(self.neighbors, size)
         block, leaves = 1 + min(self.refits, k), int(self.store is not None and n >= self.store)
-        passes = block + leaves * (
-            1 + min(block, k)
-        )  # the new row and its refits; a row that leaves, and those near it
+        passes = block + leaves * (1 + min(block, k))  # the new row and its refits; a removed row, and the rows near it
         rows = passes * kernel_row(n, features) + (1 + leaves) * features * n + 2 * passes * n
         values = 3 + (features + 1 if self.linear else 0)  # k, y, r, and the inputs for a linear part
         neighbors = kernel_row(k * (k + 1) / 2, features) + (k**3 - k) / 6 + values * k * (k + 1) / 2
@@ -114,7 +111,7 @@ class ResidualGP(NeighborsRegressor):
 
     @property
     def residuals_(self) -> Array:
-        """What the weights leave of y at the stored rows, y - (K + noise I) alpha, (n,) or (n, outputs)."""
+        """The residuals of the weights at the stored rows, y - (K + noise I) alpha, (n,) or (n, outputs)."""
         return self._of_rows("residuals")
 
     def _of_rows(self, name: str) -> Any:
