@@ -21,6 +21,9 @@ Residual* make_residual(const LocalPrior& prior, int d, int p);  // in local.cpp
 
 StepModel* make_steps(const StepRule& rule, int d, int p);  // in steps.cpp
 
+Learner* make_temporal(const Plan& plan);       // in temporal.cpp
+Learner* make_smoothed_lags(const Plan& plan);  // in temporal.cpp
+
 // The leaves by the kinds of their plans
 static Learner* make_leaf(const Plan& plan) {
     const std::string& kind = plan.kind;
@@ -30,6 +33,8 @@ static Learner* make_leaf(const Plan& plan) {
     if (kind == "cosines") return new Cosines(plan);
     if (kind == "random features") return new Features(plan);
     if (kind == "persistence") return new Persistence(plan);
+    if (kind == "temporal") return make_temporal(plan);
+    if (kind == "smoothed lags") return make_smoothed_lags(plan);
     return nullptr;
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import onlinegp as ogp
-from onlinegp.kernels import RBF, Linear, Matern32
+from onlinegp.kernels import RBF, Linear, Matern12, Matern32, Periodic
 from onlinegp.recipes.dictionaries import ALD, Coherence, Novelty, Quantized, Surprise
 from onlinegp.recipes.forgetting import UncertaintyInjection
 from onlinegp.recipes.pruning import LeastWeight, Oldest
@@ -67,6 +67,13 @@ LINEAR = {
 FEATURES = {
     "RandomFeatureGP": ogp.RandomFeatureGP(RBF(0.7), noise=0.01, pairs=20),
     "RandomFeatureGP-python": ogp.RandomFeatureGP(2.0 * Matern32([0.7, 0.9]), noise=0.01, pairs=9, engine="python"),
+}
+
+TEMPORAL = {
+    "TemporalGP": ogp.TemporalGP(Matern32(3.0) + Periodic(1.0, 6.0) * Matern12(20.0), noise=0.05, robust=2.0),
+    "TemporalGP-python": ogp.TemporalGP(noise=0.05, engine="python"),
+    "SmoothedLags": ogp.SmoothedLags((4, 12), forgetting=0.99),
+    "SmoothedLags-python": ogp.SmoothedLags(engine="python"),
 }
 
 LOCAL = {
@@ -138,7 +145,7 @@ WRAPPED = {
 }
 
 STEP_LIMITED = {"LMS"}  # stable for inputs of a bounded power: beyond, they break down and say so
-EVERY = MODELS | STEPS | LINEAR | FEATURES | LOCAL | AFFINE | WRAPPED
+EVERY = MODELS | STEPS | LINEAR | FEATURES | TEMPORAL | LOCAL | AFFINE | WRAPPED
 
 
 def stream(n: int = 120, *, features: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

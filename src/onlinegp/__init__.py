@@ -34,6 +34,8 @@ from onlinegp.models import (
     Persistence,
     RandomFeatureGP,
     ResidualGP,
+    SmoothedLags,
+    TemporalGP,
 )
 from onlinegp.models.alarms.detector import Detector
 from onlinegp.models.breakdown import BreakdownError
@@ -87,6 +89,8 @@ __all__ = [
     "Robust",
     "run",
     "Scaled",
+    "SmoothedLags",
+    "TemporalGP",
 ]
 ELSEWHERE = {  # what is public, but not at the front door
     "comparing": ("Blocks", "Comparison", "Permutations"),

@@ -31,6 +31,8 @@ from onlinegp.models.rls.krls import KRLS
 from onlinegp.models.rls.krlst import KRLST
 from onlinegp.models.rls.online_gp import OnlineGP
 from onlinegp.models.rls.swkrls import SWKRLS
+from onlinegp.models.temporal.smoothed_lags import SmoothedLags
+from onlinegp.models.temporal.temporal_gp import TemporalGP
 
 __all__ = [
     "BetaKLMS",
@@ -66,5 +68,7 @@ __all__ = [
     "RandomFeatureGP",
     "ResidualGP",
     "RFFKLMS",
+    "SmoothedLags",
     "SWKRLS",
+    "TemporalGP",
 ]

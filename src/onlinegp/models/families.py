@@ -8,6 +8,7 @@ FAMILIES = {
     "onlinegp.auto": "The model to begin with",
     "onlinegp.models.rls": "Gaussian processes with a tracked posterior",
     "onlinegp.models.local": "Gaussian processes on the nearest rows",
+    "onlinegp.models.temporal": "Models of series",
     "onlinegp.models.features": "Models on a fixed random basis",
     "onlinegp.models.lms": "Kernel least mean squares",
     "onlinegp.models.affine": "Kernel affine projections",

@@ -1,0 +1,10 @@
+// Models of series, one instruction set: a Gaussian process over time, and regression on smoothed lags.
+#include "leaves/smoothed_lags.hpp"
+#include "leaves/temporal.hpp"
+
+namespace onlinegp::ONLINEGP_ISA {
+
+Learner* make_temporal(const Plan& plan) { return new temporal::Temporal(plan); }
+Learner* make_smoothed_lags(const Plan& plan) { return new temporal::SmoothedLags(plan); }
+
+}  // namespace onlinegp::ONLINEGP_ISA

@@ -1,0 +1,1 @@
+"""Gaussian processes over time, and regressions on the past of a series."""

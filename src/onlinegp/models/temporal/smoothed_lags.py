@@ -1,0 +1,362 @@
+"""Regression on smoothed seasonal lags: what a series did lately, at this phase and on average, as inputs."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar
+
+import numpy as np
+
+from onlinegp.checks import Array, positive
+from onlinegp.engine.compiled import leaf
+from onlinegp.engine.plan import Plan
+from onlinegp.learner import Learner
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.recipe import parameters
+from onlinegp.models.rowwise import StepLearner
+from onlinegp.state import array, integer, number
+
+FAST, SLOW, SECOND, DEVIATION = (
+    0.4,
+    0.1,
+    0.5,
+    0.2,
+)  # rates of the means of a phase, and of the deviation from the slow one
+LEVEL, SLOW_LEVEL, CHANGE = 0.3, 0.1, 0.1  # rates of the levels and of the change, without a season
+TIGHTNESS = (10.0, 100.0, 1000.0)  # of the prior, times the mean square error of its forecaster
+CLIP = 4.0  # robust deviations to which a row is clipped
+BELIEVED = 3  # so many clipped rows in a row are a change
+FARTHEST = 15.0  # where iterated forecasts end, in standard deviations of y
+MOST_STEPS = 10_000  # ahead
+LONGEST_SEASON = 100_000
+
+
+@parameters
+class SmoothedLags(OnlineRegressor):
+    """Linear regression of a series on its recent values and on smoothed values of its seasons.
+
+        y_t = a'x_t + e,   x = [1, y_1, y_2, y_3, y_s, fast, slow, y_1 - slow before, v, y_(s+1), ...]
+
+    y_j is the value j rows ago; fast and slow are running means of the phase of the row, and v is the smoothed
+    deviation from the slow one. A second season adds y_(s2), its mean, the last deviation from it and its v. Without a
+    season the inputs are 1, y_1, y_2, y_3, two smoothed levels and a smoothed change.
+
+    The coefficients shrink to those of a simple forecaster, such as "as before" or "as a season ago": a = a_0 +
+    (G + A_0)^-1 b, where the sums G and b fade and A_0 does not. Which forecaster, and how tightly, the evidence
+    decides, again as rows double. A row further than 4 robust deviations from its prediction is clipped; the third one
+    in a row is believed.
+
+    It expects y around 0 with a spread of about 1: use ``SmoothedLags(...).scaled()`` for other units.
+
+    Parameters
+    ----------
+    seasons : tuple of float
+        The periods in rows, at most two, as `onlinegp.seasons.find_seasons` returns them.
+    forgetting : float
+        By which the sums fade with each row.
+    time : int, optional
+        The column of X that holds the time, in rows: it goes up by 1 from row to row, and by more over missing ones,
+        whose predictions stand in. A prediction at a later time is iterated. With None all rows follow each other.
+        Other columns are inputs that act linearly.
+    engine : str
+        "auto", "native" or "python".
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> t = np.arange(400)
+    >>> y = np.sin(2 * np.pi * t / 24) + 0.1 * np.random.default_rng(0).normal(size=400)
+    >>> model = ogp.SmoothedLags((24,)).fit(None, y)
+    >>> bool(abs(model.predict(np.empty((1, 0)))[0] - np.sin(2 * np.pi * 400 / 24)) < 0.3)
+    True
+    """
+
+    seasons: tuple[float, ...] = ()
+    _: KW_ONLY
+    forgetting: float = 0.997
+    time: int | None = None
+    engine: str = "auto"
+
+    cost: ClassVar[str] = "O(k^2) per sample with 7, 10 or 14 inputs; O(k^3) to predict after it"
+    equation: ClassVar[str] = "a = a_0 + (G + A_0)^-1 (b - G a_0),  G <- f G + x x',  b <- f b + x y"
+    memory: ClassVar[str] = "O(k^2) and the seasons"
+    variance: ClassVar[str] = "of the residuals; ahead, that of the iterated forecast with known coefficients"
+    citation: ClassVar[str] = ""
+
+    @property
+    def features_optional(self) -> bool:
+        return self.time is None
+
+    def check(self) -> None:
+        self._checked()
+
+    def start(self, features: int, outputs: int) -> Learner:
+        seasons, forgetting = self._checked()
+        if self.time is not None and not 0 <= self.time < features:
+            raise ValueError(f"time must be a column of X, from 0 to {features - 1}, got {self.time}.")
+        return leaf(self.engine, SmoothedLagsLearner(features, outputs, seasons, forgetting, self.time))
+
+    def _checked(self) -> tuple[tuple[int, int], float]:
+        seasons = tuple(self.seasons)
+        if len(seasons) > 2:
+            raise ValueError(f"seasons must be at most two periods, got {self.seasons!r}. Leave the weakest out.")
+        periods = [round(positive("It is a number of rows.", season=season)) for season in seasons]
+        if any(not 2 <= s <= LONGEST_SEASON for s in periods):
+            raise ValueError(f"seasons must be from 2 to {LONGEST_SEASON} rows, got {self.seasons!r}.")
+        if len(periods) == 2 and not periods[1] > periods[0]:
+            raise ValueError(f"the second season must be longer than the first, got {self.seasons!r}.")
+        if positive(forgetting=self.forgetting) > 1.0:
+            raise ValueError(f"forgetting must be at most 1, got {self.forgetting}. Use 1.0 to forget nothing.")
+        if self.time is not None and (isinstance(self.time, bool) or not isinstance(self.time, int)):
+            raise TypeError(f"time must be the number of a column, or None, got {self.time!r}.")
+        s1, s2 = [*periods, 1, 1][:2]
+        return (s1, s2), float(self.forgetting)
+
+
+class Past:
+    """What the inputs of a row are made of, of one output: recent values in a ring, and the means of the phases."""
+
+    def __init__(self, recent: Array, fast: Array, slow: Array, second: Array, smooth: Array) -> None:
+        self.parts = self.recent, self.fast, self.slow, self.second, self.smooth = recent, fast, slow, second, smooth
+        self.s1, self.s2 = len(slow), len(second)
+
+    def copy(self) -> Past:
+        return Past(*(part.copy() for part in self.parts))
+
+    def back(self, t: int, j: int) -> float:
+        return self.recent[(t - j) % len(self.recent)]
+
+    def inputs(self, t: int) -> list[float]:
+        """Return x of row t."""
+        y1, s1, s2 = self.back(t, 1), self.s1, self.s2
+        x = [1.0, y1, self.back(t, 2), self.back(t, 3)]
+        if s1 == 1:
+            return [*x, *self.smooth[2:]]
+        before = y1 - self.slow[(t - 1) % s1]
+        x += [self.back(t, s1), self.fast[t % s1], self.slow[t % s1], before, self.smooth[0], self.back(t, s1 + 1)]
+        if s2 == 1:
+            return x
+        before = y1 - self.second[(t - 1) % s2]
+        return [*x, self.back(t, s2), self.second[t % s2], before, self.smooth[1]]
+
+    def push(self, y: float, t: int) -> None:
+        """Go on after row t, whose value is y."""
+        if self.s1 > 1:
+            i, cycle = t % self.s1, t // self.s1 + 1.0
+            deviation = y - self.slow[i]
+            self.smooth[0] += DEVIATION * (deviation - self.smooth[0])
+            self.fast[i] += max(FAST, 1 / cycle) * (y - self.fast[i])
+            self.slow[i] += max(SLOW, 1 / cycle) * deviation
+        if self.s2 > 1:
+            i, cycle = t % self.s2, t // self.s2 + 1.0
+            deviation = y - self.second[i]
+            self.smooth[1] += DEVIATION * (deviation - self.smooth[1])
+            self.second[i] += max(SECOND, 1 / cycle) * deviation
+        self.smooth[2] += LEVEL * (y - self.smooth[2])
+        self.smooth[3] += SLOW_LEVEL * (y - self.smooth[3])
+        self.smooth[4] += CHANGE * (y - self.back(t, 1) - self.smooth[4])
+        self.recent[t % len(self.recent)] = y
+
+
+class SmoothedLagsLearner(StepLearner):
+    """The past of each output, the fading sums of its regression, and what that shrinks to."""
+
+    fields = {
+        "seen": integer(),
+        "position": integer(),
+        "time": number(least=None, attribute="last"),
+        "recent": array("outputs", "memory"),
+        "fast": array("outputs", "s1"),
+        "slow": array("outputs", "s1"),
+        "second": array("outputs", "s2"),
+        "smooth": array("outputs", 5),
+        "G": array("outputs", "k", "k"),
+        "b": array("outputs", "k"),
+        "yy": array("outputs", least=0.0),
+        "rows": number(),
+        "deviation": array("outputs", least=0.0),
+        "wild": array("outputs", least=0.0),
+        "a0": array("outputs", "k"),
+        "tightness": array("outputs", positive=True),
+    }
+
+    def __init__(
+        self,
+        features: int,
+        outputs: int,
+        seasons: tuple[int, int],
+        forgetting: float,
+        time: int | None = None,
+        *,
+        earliest: int | None = None,
+        prior: tuple[Array, float] | None = None,
+    ) -> None:
+        self.features, self.outputs, (self.s1, self.s2), self.forgetting = features, outputs, seasons, forgetting
+        self.time, self.last = time, 0.0
+        self.columns = [column for column in range(features) if column != time]
+        longest = max(seasons)
+        self.memory = max(longest, 4) + 2
+        self.k = (7 if self.s1 == 1 else 10) + (4 if self.s2 > 1 else 0) + len(self.columns)
+        self.earliest = longest + 4 if earliest is None else earliest  # rows before the first that is learned from
+        self.position = 0  # rows passed, missing ones too
+        self.recent, self.smooth = np.zeros((outputs, self.memory)), np.zeros((outputs, 5))
+        self.fast, self.slow, self.second = (np.zeros((outputs, s)) for s in (self.s1, self.s1, self.s2))
+        self.G, self.b, self.yy = np.zeros((outputs, self.k, self.k)), np.zeros((outputs, self.k)), np.zeros(outputs)
+        self.rows = 0.0  # that the sums hold
+        self.deviation, self.wild = np.zeros(outputs), np.zeros(outputs)  # of errors, and clipped rows in a row
+        a0, tightness = (simple_forecasters(*seasons, self.k)[0], 1.0) if prior is None else prior
+        self.chooses = prior is None  # what to shrink to, as rows double
+        self.a0, self.tightness = np.tile(a0, (outputs, 1)), np.full(outputs, tightness)
+
+    def past(self, o: int) -> Past:
+        return Past(self.recent[o], self.fast[o], self.slow[o], self.second[o], self.smooth[o])
+
+    def look(self, x: Array) -> tuple[Array, Array, Any]:
+        steps = self._steps(x)
+        mean, variance = np.empty(self.outputs), np.empty(self.outputs)
+        for o in range(self.outputs):
+            a, s2 = self.solved(o)
+            mean[o], psi2 = self._ahead(self.past(o), a, x, steps)
+            variance[o] = psi2 * s2
+        return mean, np.sqrt(variance), steps
+
+    def solved(self, o: int) -> tuple[Array, float]:
+        """Return the coefficients of an output, and the variance of its residuals."""
+        G, b0 = self.G[o], self.b[o] - self.G[o] @ self.a0[o]
+        A = G + self.tightness[o] * np.diag(prior_shape(self.k)) + (1e-7 * np.trace(G) / self.k + 1e-9) * np.eye(self.k)
+        change = np.linalg.solve(A, b0)
+        yy0 = self.yy[o] - 2 * self.a0[o] @ self.b[o] + self.a0[o] @ G @ self.a0[o]
+        q = max(yy0 - b0 @ change, 1e-12 * self.rows)
+        return self.a0[o] + change, q / max(self.rows - self.k / 2, 1.0) + 1.0 / (1.0 + self.seen**2.0)
+
+    def _ahead(self, past: Past, a: Array, x: Array, steps: int) -> tuple[float, float]:
+        """Return the prediction so many rows ahead, and its variance over that of one row.
+
+        A unit shock in the first of them shows what becomes of an error: the weights psi, whose squares add up.
+        """
+        own = x[self.columns]
+        if steps == 1:
+            return self._bounded(a @ [*past.inputs(self.position), *own]), 1.0
+        past, shocked = past.copy(), past.copy()
+        mean, psi2 = 0.0, 0.0
+        for i in range(steps):
+            t = self.position + i
+            mean = self._bounded(a @ [*past.inputs(t), *own])
+            other = a @ [*shocked.inputs(t), *own] + (i == 0)
+            other = min(max(other, mean - 3.0), mean + 3.0)
+            psi2 += (other - mean) ** 2
+            past.push(mean, t)
+            shocked.push(other, t)
+        return mean, psi2
+
+    @staticmethod
+    def _bounded(mean: float) -> float:
+        return min(max(mean, -FARTHEST), FARTHEST)
+
+    def correct(self, x: Array, y: Array, e: Array, steps: Any) -> None:
+        for o in range(self.outputs):
+            past = self.past(o)
+            a, _ = self.solved(o)
+            for i in range(steps - 1):  # missing rows: predictions stand in
+                past.push(self._bounded(a @ [*past.inputs(self.position + i), *x[self.columns]]), self.position + i)
+        self.position += steps - 1
+        learns = self.position >= self.earliest
+        for o in range(self.outputs):
+            past = self.past(o)
+            value = float(y[o])
+            if learns:
+                inputs = np.array([*past.inputs(self.position), *x[self.columns]])
+                value = self._believed(o, value, float(e[o]))
+                f = self.forgetting
+                self.G[o] = f * self.G[o] + np.outer(inputs, inputs)
+                self.b[o] = f * self.b[o] + inputs * value
+                self.yy[o] = f * self.yy[o] + value * value
+            past.push(value, self.position)
+        self.rows = self.forgetting * self.rows + learns
+        self.position += 1
+        self.last = float(x[self.time]) if self.time is not None else 0.0
+        count = self.position - self.earliest
+        if learns and self.chooses and count >= 8 and count & (count - 1) == 0:
+            for o in range(self.outputs):
+                chosen = choose_prior(self.s1, self.s2, self.G[o], self.b[o], self.yy[o], self.rows)
+                self.a0[o], self.tightness[o] = chosen
+
+    def _believed(self, o: int, y: float, e: float) -> float:
+        """Return the value of a row with the error e, clipped, and follow the size of errors."""
+        count = self.position - self.earliest + 1
+        deviation = self.deviation[o]
+        wild = count > 21 and abs(e) > CLIP * deviation
+        self.wild[o] = self.wild[o] + 1 if wild else 0
+        size = min(abs(e), 4 * deviation) if count > 21 else abs(e)
+        self.deviation[o] += max(0.02, 1 / count) * (1.2533 * size - deviation)
+        if wild and self.wild[o] < BELIEVED:
+            return y - e + np.sign(e) * CLIP * deviation
+        return y
+
+    def _steps(self, x: Array) -> int:
+        """Return how many rows after the last one x is."""
+        if self.time is None or not self.seen:
+            return 1
+        return int(min(max(np.rint(x[self.time] - self.last), 1.0), MOST_STEPS))
+
+    def leaf_plan(self) -> Plan:
+        numbers: dict[str, float | Array] = {
+            "s1": self.s1,
+            "s2": self.s2,
+            "forgetting": self.forgetting,
+            "time": -1 if self.time is None else self.time,
+            "earliest": self.earliest,
+            "chooses": float(self.chooses),
+            "forecasters": np.array(simple_forecasters(self.s1, self.s2, self.k)),
+        }
+        return Plan("smoothed lags", self, numbers)
+
+
+def prior_shape(k: int) -> Array:
+    """Return the diagonal of A_0 but for its tightness: the constant is hardly shrunk."""
+    return np.array([0.1] + [1.0] * (k - 1))
+
+
+def simple_forecasters(s1: int, s2: int, k: int) -> list[Array]:
+    """Return the coefficients of the forecasters that the regression may shrink to."""
+
+    def forecaster(**weights: float) -> Array:
+        a = np.zeros(k)
+        for name, weight in weights.items():
+            a[int(name[1:])] = weight
+        return a
+
+    if s1 == 1:  # as before, with 0.7 of the change, the levels, and 0.7 of the value before
+        plain = ({"x1": 1}, {"x1": 1, "x6": 0.7}, {"x4": 1}, {"x5": 1}, {"x1": 0.7})
+        return [forecaster(**weights) for weights in plain]
+    one = (
+        {"x1": 1},
+        {"x6": 1, "x7": 0.7},  # the slow mean, and 0.7 of the last deviation from it
+        {"x6": 1, "x8": 0.7},
+        {"x4": 1},  # as a season ago
+        {"x5": 1},
+        {"x4": 1, "x1": 0.7, "x9": -0.7},
+        {"x4": 1, "x1": 1, "x9": -1},
+    )
+    two = ({"x11": 1, "x12": 0.7}, {"x11": 1}, {"x11": 1, "x13": 0.7}, {"x10": 1}) if s2 > 1 else ()
+    return [forecaster(**weights) for weights in (*one, *two)]
+
+
+def choose_prior(s1: int, s2: int, G: Array, b: Array, yy: float, rows: float) -> tuple[Array, float]:
+    """Return the forecaster and the tightness of the prior with the largest evidence."""
+    k = len(b)
+    D = prior_shape(k)
+    best, chosen = -np.inf, (np.zeros(k), 1.0)
+    for a0 in simple_forecasters(s1, s2, k):
+        b0 = b - G @ a0
+        yy0 = max(float(yy - 2 * a0 @ b + a0 @ G @ a0), 0.0)
+        for tightness in TIGHTNESS:
+            own = tightness * min(1.0, max(yy0 / rows, 1e-9))
+            L = np.linalg.cholesky(G + np.diag(own * D))
+            z = np.linalg.solve(L, b0)
+            q = max(yy0 - float(z @ z), 1e-12 * rows)
+            gap = np.log(np.diag(L)).sum() - 0.5 * np.log(own * D).sum()
+            evidence = -gap - 0.5 * (rows + 1) * np.log((q + 1e-4) / (rows + 1))
+            if evidence > best:
+                best, chosen = evidence, (a0, own)
+    return chosen

@@ -1,0 +1,215 @@
+"""A Gaussian process over time, exact at a cost per row that does not grow: the Kalman filter of its state space."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY
+from math import inf
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onlinegp.checks import Array, positive
+from onlinegp.engine.compiled import leaf
+from onlinegp.engine.plan import Plan
+from onlinegp.kernels import Kernel, kernel_or_default
+from onlinegp.learner import Learner
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.recipe import parameters
+from onlinegp.models.rowwise import StepLearner
+from onlinegp.models.temporal.kernels import LocalTrend
+from onlinegp.models.temporal.state_space import WALK, Block, state_space
+from onlinegp.state import Values, array, integer, number
+from onlinegp.trace import Trace
+
+
+@parameters
+class TemporalGP(OnlineRegressor):
+    """A Gaussian process over time, with inputs beside it: exact, at the same cost for every row.
+
+        y_t = f(t) + w'x_t + e,   f ~ GP(0, kernel),   w ~ N(0, input_variance I),   e ~ N(0, noise)
+
+    The kernel is compiled to a state space (:mod:`onlinegp.models.temporal.state_space`), whose Kalman filter has the
+    predictions of the batch GP. Sums and products of these have one: Constant, Linear, Matern12, Matern32,
+    Matern52, Periodic, and RandomWalk, LocalTrend and Season of :mod:`onlinegp.models.temporal.kernels`.
+
+    Rows may be at any times, as long as these do not decrease. A gap is exact: no rows are needed for missing values.
+    `predict` takes times after the last row.
+
+    With `robust=c` an error of z > c standard deviations moves the state as one of c does: the variance of that row is
+    multiplied by z / c.
+
+    Use it for series, for sensors read at odd times, and for forecasts. Not for functions of several inputs.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        Over time. ``LocalTrend()`` if None.
+    noise : float
+        The variance of the noise in y.
+    time : int, optional
+        The column of X that holds the time. With None a row is one unit of time after the one before; the first is
+        at 0. All other columns are inputs, which act linearly.
+    input_variance : float
+        The prior variance of their weights.
+    robust : float, optional
+        The number of standard deviations from which an error is taken for an outlier; None for the exact GP.
+    engine : str
+        "auto", "native" or "python".
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> from onlinegp.kernels import Matern32, Periodic
+    >>> t = np.sort(np.random.default_rng(0).uniform(0, 100, 300))[:, None]  # at any times
+    >>> kernel = Matern32(30.0) + Periodic(1.0, period=12.0)
+    >>> model = ogp.TemporalGP(kernel, noise=0.01, time=0).fit(t, np.sin(2 * np.pi * t[:, 0] / 12))
+    >>> model.predict([[103.0], [106.0]]).round(1)  # -0.5 and -0.9 are right
+    array([-0.5, -0.9])
+    """
+
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    noise: float = 0.1
+    time: int | None = None
+    input_variance: float = 1.0
+    robust: float | None = None
+    engine: str = "auto"
+
+    cost: ClassVar[str] = "O(s^2) per sample with s states, 25 for a trend, a day of 11 harmonics and Matern12"
+    equation: ClassVar[str] = "m <- A m, P <- A P A' + Q;  v = h'P h + noise;  m += P h e / v, P -= P h h'P / v"
+    memory: ClassVar[str] = "O(s^2)"
+    variance: ClassVar[str] = "that of the exact GP; with robust set, of one whose outliers count less"
+    citation: ClassVar[str] = (
+        'Hartikainen and Sarkka, "Kalman filtering and smoothing solutions to temporal Gaussian process regression '
+        'models", MLSP 2010.'
+    )
+
+    @property
+    def features_optional(self) -> bool:
+        return self.time is None
+
+    def check(self) -> None:
+        self._blocks()
+        self._checked()
+
+    def start(self, features: int, outputs: int) -> Learner:
+        noise, variance, robust = self._checked()
+        if self.time is not None and not 0 <= self.time < features:
+            raise ValueError(f"time must be a column of X, from 0 to {features - 1}, got {self.time}.")
+        inputs = [column for column in range(features) if column != self.time]
+        blocks = (*self._blocks(), *(Block(WALK, variance, column=column) for column in inputs))
+        return leaf(self.engine, TemporalLearner(features, outputs, blocks, noise, self.time, robust))
+
+    def _blocks(self) -> tuple[Block, ...]:
+        return state_space(LocalTrend() if self.kernel is None else kernel_or_default(self.kernel))
+
+    def _checked(self) -> tuple[float, float, float]:
+        if self.time is not None and (isinstance(self.time, bool) or not isinstance(self.time, int)):
+            raise TypeError(f"time must be the number of a column, or None, got {self.time!r}.")
+        robust = inf if self.robust is None else positive("2 is a usual choice; None for none.", robust=self.robust)
+        return positive(noise=self.noise), positive(input_variance=self.input_variance), robust
+
+    # Time does not go back
+
+    def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        self._check_times(X)
+        return super().partial_fit(X, y)
+
+    def learn_one(self, x: ArrayLike, y: ArrayLike) -> Self:
+        if self.time is not None and self._learner is not None:
+            self._check_times(np.reshape(np.asarray(self._check_x(x), dtype=np.float64), (1, -1)))
+        return super().learn_one(x, y)
+
+    def run(self, X: ArrayLike, y: ArrayLike, *, progress: bool | None = None) -> Trace:
+        self._check_times(X)
+        return super().run(X, y, progress=progress)
+
+    def _check_times(self, X: ArrayLike) -> None:
+        """Refuse rows that are not in the order of time."""
+        if self.time is None:
+            return
+        X = self._check_X(X)
+        if not self.time < X.shape[1]:
+            return
+        t = X[:, self.time]
+        if self._learner is not None and self._learner.seen:
+            t = np.append(self._learner.dump()["time"], t)
+        late = np.flatnonzero(np.diff(t) < 0)
+        if len(late):
+            i = int(late[0])
+            raise ValueError(
+                f"times must not decrease: {t[i + 1]:g} comes after {t[i]:g}. Sort the rows by column {self.time}, or "
+                "use GPRegression, which takes rows in any order."
+            )
+
+
+class TemporalLearner(StepLearner):
+    """The mean (outputs, states) and covariance (outputs, states, states) of the state, one filter for each output."""
+
+    fields = {
+        "seen": integer(),
+        "time": number(least=None, attribute="last"),
+        "m": array("outputs", "states"),
+        "P": array("outputs", "states", "states"),
+    }
+
+    def __init__(
+        self,
+        features: int,
+        outputs: int,
+        blocks: Sequence[Block],
+        noise: float,
+        time: int | None = None,
+        robust: float = inf,
+    ) -> None:
+        self.features, self.outputs, self.blocks, self.noise, self.robust = features, outputs, blocks, noise, robust
+        self.time, self.last = time, 0.0  # the column, and the time of the last row
+        self.first = np.cumsum([0, *(block.states for block in blocks)])  # states of the blocks
+        self.states = int(self.first[-1])
+        self.m = np.zeros((outputs, self.states))
+        P = np.zeros((self.states, self.states))
+        for block, i in zip(blocks, self.first, strict=False):
+            P[i : i + block.states, i : i + block.states] = block.start()
+        self.P = np.tile(P, (outputs, 1, 1))
+
+    def look(self, x: Array) -> tuple[Array, Array, Any]:
+        t = self._time_of(x)
+        A, Q = self._transition(max(0.0, t - self.last))
+        m, P = self.m @ A.T, A @ self.P @ A.T + Q
+        h = np.zeros(self.states)
+        h[self.first[:-1]] = [block.observed(t, x) for block in self.blocks]
+        g = P @ h  # (outputs, states)
+        v = np.maximum(g @ h, 0.0) + self.noise
+        return m @ h, np.sqrt(v), (t, m, P, g, v)
+
+    def correct(self, x: Array, y: Array, e: Array, seen: Any) -> None:
+        self.last, m, P, g, v = seen
+        s = v * np.maximum(1.0, np.abs(e) / (np.sqrt(v) * self.robust))
+        self.m = m + g * (e / s)[:, None]
+        u = g / np.sqrt(s)[:, None]
+        self.P = P - u[:, :, None] * u[:, None, :]
+
+    def leaf_plan(self) -> Plan:
+        names = ("kind", "variance", "rate", "decay", "drift", "slope", "slope_drift", "period", "harmonic", "sine")
+        numbers: dict[str, Any] = {"noise": self.noise, "robust": self.robust}
+        numbers["time"] = -1 if self.time is None else self.time
+        for name in (*names, "power", "column"):
+            numbers[name] = [getattr(block, name) for block in self.blocks]
+        return Plan("temporal", self, numbers)
+
+    def check(self, values: Values) -> None:
+        P = values["P"]
+        if not np.allclose(P, P.transpose(0, 2, 1), rtol=1e-6, atol=1e-9 * np.abs(P).max(initial=0.0)):
+            raise ValueError("P must be symmetric.")
+
+    def _time_of(self, x: Array) -> float:
+        return float(self.seen) if self.time is None else float(x[self.time])
+
+    def _transition(self, dt: float) -> tuple[Array, Array]:
+        A, Q = np.zeros((2, self.states, self.states))
+        for block, i in zip(self.blocks, self.first, strict=False):
+            own = slice(i, i + block.states)
+            A[own, own], Q[own, own] = block.transition(dt)
+        return A, Q
