@@ -1,8 +1,9 @@
-// Affine projections over the last rows of a stream: onlinegp.models.affine.kap and recent, compiled; the arrays are Python's.
+// Affine projections over the last rows of a stream: onlinegp.models.affine.kap and recent, compiled.
 #pragma once
 #include <cmath>
 #include <vector>
 #include "api.hpp"
+#include "centers.hpp"
 #include "errors.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
@@ -54,6 +55,25 @@ static void choose_most(int64_t n, int64_t count, std::vector<int64_t>& which, s
     }
 }
 
+// Which algorithm, and its parameters
+struct AffineRule {
+    enum Kind { KAP, LKAPA, NLKAPA, KAPSM, PHYPASS } kind;
+    enum Loss { Squared, Absolute, Huber } loss;
+    int64_t window, budget, selected;  // a budget of 0: none
+    double step, keep, epsilon, coherence, bend, radius, width;
+};
+
+// What such a model keeps: numbers (p + 1, capacity) are the weights, and k(c, c) for KAP and PHYPASS; K, G (room, room); Y, F
+// (room, p); H (room, capacity); norms (p,). PHYPASS: places and along (room, s), length (room,), KC (room s, room s)
+struct AffineArrays {
+    Centers &f, &points, &chosen;
+    int64_t d, p, capacity, room, count;
+    double *numbers, *K, *Y, *F, *H, *G, *norms;
+    int64_t* places;
+    double *along, *length, *KC;
+    ErrorScale& errors;
+};
+
 // The rows of a block, one after the other: look, then correct
 class AffineRun {
   public:
@@ -64,20 +84,21 @@ class AffineRun {
         A_.resize(room * room), E_.resize(room * size_t(p_)), Z_.resize(room * size_t(p_)), KZ_.resize(room * size_t(p_));
     }
 
-    // mean and std (n, p), size (n,); returns the count of errors, which fades
-    double run(int64_t rows, const double* X, const double* Y, double* mean, double* std, int64_t* size) {
-        for (int64_t i = 0; i < rows; i++, X += a_.d, Y += p_, mean += p_, std += p_) {
+    // mean and variance (n, p), size (n,)
+    void run(int64_t rows, const double* X, const double* Y, double* mean, double* variance, int64_t* size) {
+        for (int64_t i = 0; i < rows; i++, X += a_.d, Y += p_, mean += p_, variance += p_) {
             const int64_t m = a_.f.size();
+            const bool is_first = a_.count == 0;
             a_.f.row(X, p_, a_.capacity, a_.numbers, k_.data(), mean_.data());
-            for (int64_t o = 0; o < p_; o++) mean[o] = m ? mean_[size_t(o)] : 0, std[o] = std::sqrt(a_.squares[o] / a_.errors);
+            for (int64_t o = 0; o < p_; o++) mean[o] = m ? mean_[size_t(o)] : 0;
+            a_.errors.variances(variance);
             push(X, Y, mean);
             if (rule_.kind == AffineRule::KAP) project(X, m);
             else if (rule_.kind == AffineRule::PHYPASS) project_along(X, m);
             else correct(X, m);
-            add_errors(p_, Y, mean, a_.fade, a_.squares, a_.errors);
+            a_.errors.add(Y, mean, is_first);
             size[i] = a_.f.size();
         }
-        return a_.errors;
     }
 
   private:
@@ -184,9 +205,9 @@ class AffineRun {
         const int64_t few = int64_t(which_.size());
         old_.resize(size_t(a_.d)), E_.resize(size_t(all > int64_t(E_.size()) ? all : int64_t(E_.size())));
         for (int64_t j = 0; j < s; j++) a_.places[first + j] = j < few ? which_[size_t(j)] : -1, a_.along[first + j] = 0;
-        for (int64_t j = 0; j < few; j++) a_.f.get(which_[size_t(j)], old_.data()), a_.chosen->replace(first + j, old_.data());
+        for (int64_t j = 0; j < few; j++) a_.f.get(which_[size_t(j)], old_.data()), a_.chosen.replace(first + j, old_.data());
         for (int64_t j = 0; j < few; j++) {
-            a_.f.get(which_[size_t(j)], old_.data()), a_.chosen->rows(1, old_.data(), E_.data());
+            a_.f.get(which_[size_t(j)], old_.data()), a_.chosen.rows(1, old_.data(), E_.data());
             for (int64_t c = 0; c < all; c++) a_.KC[(first + j) * all + c] = a_.KC[c * all + first + j] = E_[size_t(c)];
         }
         A_.resize(size_t(few * few) > A_.size() ? size_t(few * few) : A_.size());
@@ -299,10 +320,5 @@ class AffineRun {
     std::vector<double> k_, row_, mean_, scale_, old_, A_, E_, Z_, KZ_, V_, shares_;
     std::vector<int64_t> which_;
 };
-
-static double affine_run(const AffineRule& rule, const AffineArrays& arrays, int64_t rows, const double* X, const double* Y,
-                         double* mean, double* std, int64_t* size) {
-    return AffineRun(rule, arrays).run(rows, X, Y, mean, std, size);
-}
 
 }  // namespace onlinegp::ONLINEGP_ISA

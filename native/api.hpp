@@ -145,78 +145,6 @@ class Residual : public Local {
                                    double* local_variance) = 0;
 };
 
-// The centers of a kernel expansion, whose weights are somebody else's
-class Centers {
-  public:
-    virtual ~Centers();
-    virtual int64_t size() const = 0;
-    virtual double diagonal(const double* x) const = 0;  // k(x, x)
-    virtual void append(const double* x) = 0;
-    virtual void replace(int64_t j, const double* x) = 0;
-    virtual void remove(int64_t j) = 0;  // those after it move up by one
-    // k (size,) and mean (p,) = weights k, with weights (p, stride)
-    virtual void row(const double* x, int64_t p, int64_t stride, const double* weights, double* k, double* mean) = 0;
-    virtual void rows(int64_t n, const double* X, double* K) = 0;           // (n, size)
-    virtual std::pair<int64_t, double> nearest(const double* x) const = 0;  // and its squared Euclidean distance
-    virtual void get(int64_t j, double* x) const = 0;
-};
-
-// onlinegp.models.affine: which algorithm, and its parameters
-struct AffineRule {
-    enum Kind { KAP, LKAPA, NLKAPA, KAPSM, PHYPASS } kind;
-    enum Loss { Squared, Absolute, Huber } loss;
-    int64_t window, budget, selected;  // a budget of 0: none
-    double step, keep, epsilon, coherence, bend, radius, width;
-};
-
-// What such a model keeps, in arrays of Python's: numbers (p + 1, capacity) are the weights, and k(c, c) for KAP; K, G (room,
-// room); Y, F (room, p); H (room, capacity); norms (p,); squares (3, p), the last y and its smallest change in the other rows.
-// PHYPASS: places and along (room, s), length (room,), KC (room s, room s)
-struct AffineArrays {
-    Centers &f, &points, *chosen;
-    int64_t d, p, capacity, room, count;
-    double *numbers, *K, *Y, *F, *H, *G, *norms, *squares;
-    int64_t* places;
-    double *along, *length, *KC, errors, fade;
-};
-
-// onlinegp.models.affine.l2s: its parameters, and what it keeps: C (capacity, d), weights (capacity, p), variance (capacity,),
-// facts (3 + 2 widths, capacity), and for each width its variance and its column of facts
-struct GaussiansRule {
-    int64_t most, selected;
-    double step, coherence, epsilon, novelty, width, shrinkage;
-};
-struct GaussiansArrays {
-    int64_t d, p, capacity, widths, size;
-    double *C, *weights, *variance, *facts;
-    const double *variances, *columns;
-    double *squares, *errors, fade;
-};
-
-// The least mean squares algorithms that are no recipe
-enum class StepKind { Normalized, Penalized, AdaptivelyPenalized, Significant, Mixed };
-
-struct StepRule {
-    StepKind kind = StepKind::Normalized;
-    std::vector<Recipe> kernels;  // of which only the kernels count
-    double step = 1, coherence = 1, epsilon = 0, penalty = 0, radius = 0, forgetting = 1, mixing_step = 0;
-    int64_t budget = INT64_MAX;
-
-    int numbers() const {  // that each center has beside its weights
-        if (kind == StepKind::Normalized) return int(kernels.size());  // k(c, c)
-        if (kind == StepKind::Mixed) return 0;
-        return kind == StepKind::Significant ? 2 : 1;  // influence and density; k(c, c)
-    }
-};
-
-class StepModel : public Learner {
-  public:
-    // centers (size, d); values (kernels * outputs + numbers, size); gates (kernels, outputs); errors (3 outputs + 1,)
-    virtual void save(double* centers, double* values, double* gates, double* errors) const = 0;
-    virtual void load(int64_t m, int64_t seen, const double* centers, const double* values, const double* gates,
-                      const double* errors) = 0;
-};
-
 // One event of a fleet: the filter that it belongs to, and its row in X, Y, mean and variance
 struct Event {
     int64_t who, row;
@@ -246,17 +174,10 @@ struct InstructionSet {
     Model* (*make)(const Recipe& recipe, int d, int p, bool single);  // the recipe must outlive the model
     Local* (*make_local)(const LocalPrior& prior, int d, int p);      // so must the prior
     Residual* (*make_residual)(const LocalPrior& prior, int d, int p);
-    Centers* (*make_centers)(const Recipe& recipe, int d);            // of the recipe, only the kernel counts
-    StepModel* (*make_steps)(const StepRule& rule, int d, int p);     // which must outlive it
     Learner* (*make_leaf)(const Plan& plan);                          // null: there is no leaf of this kind
     Models* (*make_many)(const Recipe& recipe, int d, int p, bool single);
     void (*exp2_minus)(int64_t n, const double* x, double* y);
     void (*sin_pi)(int64_t n, const double* x, double* y);
-    // affine.hpp; it returns the new count of errors
-    double (*affine_run)(const AffineRule& rule, const AffineArrays& arrays, int64_t rows, const double* X, const double* Y,
-                         double* mean, double* std, int64_t* size);
-    int64_t (*gaussians_run)(const GaussiansRule& rule, const GaussiansArrays& arrays, int64_t rows, const double* X,
-                             const double* Y, double* mean, double* std, int64_t* size);  // gaussians.hpp
 };
 
 extern const InstructionSet* const available[];  // that this program was built with, best first; ends with null

@@ -42,9 +42,6 @@ void bind_alarms(nb::module_& m);                    // in bindings_alarms.cpp
 void bind_states(nb::class_<FleetEngine>& members);  // in bindings_states.cpp
 void bind_local(nb::module_& m);                     // in bindings_local.cpp
 void bind_rows(nb::module_& m);                      // in bindings_rows.cpp
-void bind_centers(nb::module_& m);                   // in bindings_centers.cpp
-void bind_steps(nb::module_& m);                      // in bindings_steps.cpp
-void bind_affine(nb::module_& m);                     // in bindings_affine.cpp
 void bind_tree(nb::module_& m);                       // in bindings_tree.cpp
 
 }  // namespace onlinegp

@@ -353,7 +353,6 @@ NB_MODULE(_native, m) {
         }, "recipe"_a, "features"_a, "outputs"_a, "single"_a)
         .def("rows", rows).def("weights", weights).def("save", save_one).def("load", load_one);
     bind_local(m);
-    bind_steps(m);
     nb::class_<FleetEngine> members(m, "Members");
     members.def("__init__", [](FleetEngine* self, const Recipe& recipe, int d, int p, bool single) {
             new (self) FleetEngine(instructions(), recipe, d, p, single);
@@ -370,7 +369,7 @@ NB_MODULE(_native, m) {
     m.def("sin_pi", [](Numbers x) { return each(x, instructions().sin_pi); }).def("numbers", numbers);
     bind_rows(m);
     bind_alarms(m);
-    bind_centers(m), bind_affine(m), bind_tree(m);
+    bind_tree(m);
     m.attr("instruction_set") = instructions().name;
     m.attr("compiler") = ONLINEGP_COMPILER;
     m.attr("DEEPEST") = DEEPEST;

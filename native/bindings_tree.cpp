@@ -1,5 +1,6 @@
 // The Python module: trees of learners, made from plans.
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include "arrays.hpp"
 #include "make.hpp"
@@ -20,6 +21,23 @@ static SharedLeaf shared_leaf(nb::handle core) {
     return {&tree.leaf()->learner(), &tree.lock()};
 }
 
+static Op op_of(const std::string& name) {
+    const auto found = std::find(std::begin(OP_NAMES), std::end(OP_NAMES), name);
+    if (found == std::end(OP_NAMES)) throw nb::value_error(("there is no kernel " + name).c_str());
+    return Op(found - std::begin(OP_NAMES));
+}
+
+// From the instructions of onlinegp.engine.program
+static Program program_of(nb::handle instructions) {
+    Program program;
+    for (nb::handle one : instructions) {
+        const auto [op, values, each, a, b, c] = nb::cast<std::tuple<std::string, Vector, bool, double, double, double>>(one);
+        program.code.push_back({op_of(op), each, int64_t(program.values.size()), a, b, c});
+        program.values.insert(program.values.end(), values.begin(), values.end());
+    }
+    return program;
+}
+
 static Plan plan_of(nb::handle from) {
     Plan plan;
     plan.kind = nb::cast<std::string>(from.attr("kind"));
@@ -31,6 +49,7 @@ static Plan plan_of(nb::handle from) {
     }
     for (auto [name, one] : nb::cast<nb::dict>(from.attr("inside")))
         plan.inside.emplace_back(nb::cast<std::string>(name), plan_of(one));
+    for (nb::handle program : nb::cast<nb::list>(from.attr("programs"))) plan.kernels.push_back(program_of(program));
     plan.shared = shared_leaf(from.attr("core"));
     return plan;
 }
@@ -143,9 +162,9 @@ class Paths : public Visitor {
     Paths(Purpose purpose, nb::dict contents) : Visitor(purpose), contents_(contents) {}
     void integer(const std::string& name, int64_t& value) override { exchange(name, value); }
     void number(const std::string& name, double& value) override { exchange(name, value); }
-    void array(const std::string& name, Vector& values, const Shape& shape) override { exchange(name, values, shape); }
-    void integers(const std::string& name, std::vector<int64_t>& values, const Shape& shape) override {
-        exchange(name, values, shape);
+    int64_t array(const std::string& name, Vector& values, const Shape& shape) override { return exchange(name, values, shape); }
+    int64_t integers(const std::string& name, std::vector<int64_t>& values, const Shape& shape) override {
+        return exchange(name, values, shape);
     }
     void node(const std::string& name, Node& inside) override {
         const std::string outer = path_;
@@ -159,19 +178,19 @@ class Paths : public Visitor {
         if (saves()) contents_[(path_ + name).c_str()] = value;
         if (loads()) value = nb::cast<T>(contents_[(path_ + name).c_str()]);
     }
-    template <class T> void exchange(const std::string& name, std::vector<T>& values, const Shape& shape) {
+    template <class T> int64_t exchange(const std::string& name, std::vector<T>& values, const Shape& shape) {
         const std::string path = path_ + name;
         if (saves()) {
             auto copy = fresh<T>(shape.empty() ? std::vector<size_t>{values.size()} : std::vector<size_t>(shape.begin(), shape.end()));
             std::copy(values.begin(), values.end(), copy.data());
             contents_[path.c_str()] = copy;
-        } else if (loads()) {
-            const auto array = nb::cast<nb::ndarray<const T, nb::c_contig, nb::device::cpu>>(contents_[path.c_str()]);
-            const bool is_free = std::find(shape.begin(), shape.end(), FREE) != shape.end();
-            if (is_free) values.resize(array.size());
-            if (array.size() != values.size()) throw nb::value_error((path + " has the wrong size.").c_str());
-            std::copy(array.data(), array.data() + array.size(), values.begin());
+            return int64_t(copy.shape(0));
         }
+        const auto array = nb::cast<nb::ndarray<const T, nb::c_contig, nb::device::cpu>>(contents_[path.c_str()]);
+        if (std::find(shape.begin(), shape.end(), FREE) != shape.end()) values.resize(array.size());
+        if (array.size() != values.size()) throw nb::value_error((path + " has the wrong size.").c_str());
+        std::copy(array.data(), array.data() + array.size(), values.begin());
+        return int64_t(array.shape(0));
     }
     nb::dict contents_;
     std::string path_;

@@ -6,43 +6,39 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
-class TiledCenters final : public Centers {
+// Their weights are somebody else's
+class Centers {
   public:
-    TiledCenters(const Recipe& recipe, int d) : d_(d), kernel_(recipe, d) {}
+    Centers(const Program& kernel, int d) : d_(d), kernel_(kernel, d) {}
 
-    int64_t size() const override { return m_; }
-    double diagonal(const double* x) const override { return onlinegp::ONLINEGP_ISA::diagonal(kernel_, x); }
+    int64_t size() const { return m_; }
+    double diagonal(const double* x) const { return onlinegp::ONLINEGP_ISA::diagonal(kernel_, x); }
 
-    void append(const double* x) override {
+    void append(const double* x) {
         reserve(m_ + 1);
         set_center(tiles_.data(), d_, m_++, x);
     }
-    void replace(int64_t j, const double* x) override { set_center(tiles_.data(), d_, j, x); }
-    void remove(int64_t j) override {
+    void replace(int64_t j, const double* x) { set_center(tiles_.data(), d_, j, x); }
+    void remove(int64_t j) {
         remove_center(tiles_.data(), d_, j, m_--);
         alpha_[size_t(m_)] = 0;
     }
 
     // weights (p, stride), of which the first `size` columns count
-    void row(const double* x, int64_t p, int64_t stride, const double* weights, double* k, double* mean) override {
+    void row(const double* x, int64_t p, int64_t stride, const double* weights, double* k, double* mean) {
         for (int64_t o = 0; o < p; o++) {
             std::copy(weights + o * stride, weights + o * stride + m_, alpha_.data());
             mean[o] = o ? dot(k_.data(), alpha_.data(), m_) : fill(x);
         }
         std::copy(k_.data(), k_.data() + m_, k);
     }
-    void rows(int64_t n, const double* X, double* K) override {
+    void rows(int64_t n, const double* X, double* K) {
         for (int64_t i = 0; i < n; i++) {
             fill(X + i * d_);
             std::copy(k_.data(), k_.data() + m_, K + i * m_);
         }
     }
-    // The nearest center and its squared Euclidean distance
-    std::pair<int64_t, double> nearest(const double* x) const override {
-        const Best<double> best = onlinegp::ONLINEGP_ISA::nearest(tiles_.data(), d_, m_, x);
-        return {best.slot, best.value};
-    }
-    void get(int64_t j, double* x) const override { get_center(tiles_.data(), d_, j, x); }
+    void get(int64_t j, double* x) const { get_center(tiles_.data(), d_, j, x); }
 
   private:
     double fill(const double* x) {

@@ -45,6 +45,7 @@ class Cosines final : public Fixed {
         for (int64_t o = 0; o < p; o++) add_to(w_.data() + o * D_, gain_ * (y[o] - mean[o]), scratch, D_);
     }
     void list_fields(Visitor& visit) override {
+        if (visit.looks()) return;
         std::vector<double> stored(size_t(used_ * p));  // (used, p)
         if (visit.saves())
             for (int64_t j = 0; j < used_ * p; j++) stored[size_t(j)] = w_[size_t(j % p * D_ + j / p)];

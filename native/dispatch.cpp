@@ -9,7 +9,6 @@ namespace onlinegp {
 Learner::~Learner() = default;
 Scratch::~Scratch() = default;
 Models::~Models() = default;
-Centers::~Centers() = default;
 Stop::~Stop() = default;
 
 bool Stop::look() { return false; }

@@ -201,15 +201,6 @@ class ResidualEngine : private MadeOf<LocalPrior>, public LearnerEngine {
     int64_t neighbors() const { return parts.neighbors; }
 };
 
-// A least mean squares algorithm that is no recipe
-class StepEngine : private MadeOf<StepRule>, public LearnerEngine {
-  public:
-    StepEngine(const InstructionSet& set, const StepRule& rule, int d, int p)
-        : MadeOf{rule}, LearnerEngine(d, p, set.make_steps(parts, d, p)) {}
-    StepModel& model() { return static_cast<StepModel&>(learner()); }
-    const StepRule& rule() const { return parts; }
-};
-
 // The events of a fleet, in one call. They are worked off model by model, so that memory is walked through once and in
 // order, and each thread takes a stretch of the models; those of one model stay in the order in which they came.
 class Rounds {

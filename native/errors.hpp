@@ -21,12 +21,6 @@ static inline void add_error(double e, double y, double keep, bool first, double
     squares = keep * squares + (square < LEAST_SQUARE ? LEAST_SQUARE : square > 1 / LEAST_SQUARE ? 1 / LEAST_SQUARE : square);
 }
 
-// The same of p outputs, whose numbers are the rows of squares (3, p), and the count of errors, which is one before the first
-static inline void add_errors(int64_t p, const double* y, const double* mean, double keep, double* squares, double& count) {
-    for (int64_t o = 0; o < p; o++) add_error(y[o] - mean[o], y[o], keep, count == 1, squares[o], squares[p + o], squares[2 * p + o]);
-    count = keep * count + 1;
-}
-
 // All of it, for a model that owns it: its fields, of p outputs, are squares, last, resolution and the count
 class ErrorScale {
   public:
@@ -42,17 +36,6 @@ class ErrorScale {
         for (size_t o = 0; o < squares_.size(); o++)
             add_error(y[o] - mean[o], y[o], KEEP, first, squares_[o], last_[o], resolution_[o]);
         count_ = KEEP * count_ + 1;
-    }
-    void save(double* out) const {
-        for (const std::vector<double>* one : {&squares_, &last_, &resolution_}) out = std::copy(one->begin(), one->end(), out);
-        *out = count_;
-    }
-    void load(const double* in) {
-        for (std::vector<double>* one : {&squares_, &last_, &resolution_}) {
-            std::copy_n(in, one->size(), one->begin());
-            in += one->size();
-        }
-        count_ = *in;
     }
     void fields(Visitor& visit, const std::string& prefix) {
         const Shape outputs{int64_t(squares_.size())};

@@ -18,14 +18,15 @@ class Visitor {
     enum class Purpose { Look, Save, Load };
     explicit Visitor(Purpose purpose) : purpose_(purpose) {}
     virtual ~Visitor() = default;
+    bool looks() const { return purpose_ == Purpose::Look; }  // at arrays where they are, no more
     bool saves() const { return purpose_ == Purpose::Save; }
     bool loads() const { return purpose_ == Purpose::Load; }
 
     virtual void integer(const std::string&, int64_t&) {}
     virtual void number(const std::string&, double&) {}
-    // The shape is that of all values if it is empty; one that has a free length shows how many there are
-    virtual void array(const std::string& name, std::vector<double>& values, const Shape& shape = {}) = 0;
-    virtual void integers(const std::string&, std::vector<int64_t>&, const Shape& = {}) {}
+    // An empty shape is that of a vector. Both return the first length of the shape, which may be free when fields are loaded.
+    virtual int64_t array(const std::string& name, std::vector<double>& values, const Shape& shape = {}) = 0;
+    virtual int64_t integers(const std::string&, std::vector<int64_t>&, const Shape& = {}) { return 0; }
     virtual void node(const std::string&, Node&) {}
 
   private:

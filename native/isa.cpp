@@ -1,6 +1,6 @@
 // One instruction set: compiled once for each, with its flags, into a namespace of its own.
+#include "affine_learner.hpp"
 #include "gaussians.hpp"
-#include "centers.hpp"
 #include "features.hpp"
 #include "filters.hpp"
 #include "fleet.hpp"
@@ -19,7 +19,7 @@ static Model* make(const Recipe& recipe, int d, int p, bool single) {
 Local* make_local(const LocalPrior& prior, int d, int p);        // in local.cpp
 Residual* make_residual(const LocalPrior& prior, int d, int p);  // in local.cpp
 
-StepModel* make_steps(const StepRule& rule, int d, int p);  // in steps.cpp
+Learner* make_steps(const Plan& plan);  // in steps.cpp
 
 Learner* make_temporal(const Plan& plan);       // in temporal.cpp
 Learner* make_smoothed_lags(const Plan& plan);  // in temporal.cpp
@@ -35,10 +35,14 @@ static Learner* make_leaf(const Plan& plan) {
     if (kind == "persistence") return new Persistence(plan);
     if (kind == "temporal") return make_temporal(plan);
     if (kind == "smoothed lags") return make_smoothed_lags(plan);
-    return nullptr;
+    if (kind == "kap") return new AffineLearner(plan, AffineRule::KAP);
+    if (kind == "lkapa") return new AffineLearner(plan, AffineRule::LKAPA);
+    if (kind == "nlkapa") return new AffineLearner(plan, AffineRule::NLKAPA);
+    if (kind == "kapsm") return new AffineLearner(plan, AffineRule::KAPSM);
+    if (kind == "phypass") return new AffineLearner(plan, AffineRule::PHYPASS);
+    if (kind == "gaussians") return new Gaussians(plan);
+    return make_steps(plan);
 }
-
-static Centers* make_centers(const Recipe& recipe, int d) { return new TiledCenters(recipe, d); }
 
 static Models* make_many(const Recipe& recipe, int d, int p, bool single) {
     if (single) return new Fleet<float>(recipe, d, p);
@@ -57,7 +61,6 @@ static void sin_pi_each(int64_t n, const double* x, double* y) {
 }
 
 extern const InstructionSet table;
-const InstructionSet table{NAME(ONLINEGP_ISA), make,      make_local,      make_residual, make_centers, make_steps,
-                           make_leaf,          make_many, exp2_minus_each, sin_pi_each,   affine_run,   gaussians_run};
+const InstructionSet table{NAME(ONLINEGP_ISA), make, make_local, make_residual, make_leaf, make_many, exp2_minus_each, sin_pi_each};
 
 }  // namespace onlinegp::ONLINEGP_ISA

@@ -34,8 +34,11 @@ template <class T> struct Kernel {
 
     double inside = INFINITY;  // more than this, and a center is within the recipe's radius
 
-    Kernel(const Recipe& recipe, int d) : d(d), length(int(recipe.kernel.code.size())) {
-        const Program& program = recipe.kernel;
+    // Of the recipe of a filter
+    Kernel(const Recipe& recipe, int d) : Kernel(recipe.kernel, d) {
+        if (tells_distance()) inside = at_distance(*this, T(recipe.dictionary.radius)) * (1.0 + CLOSE);
+    }
+    Kernel(const Program& program, int d) : d(d), length(int(program.code.size())) {
         code.resize(length);
         values.resize(program.values.size());
         for (size_t i = 0; i < program.values.size(); i++) values[i] = T(program.values[i]);
@@ -47,7 +50,6 @@ template <class T> struct Kernel {
             if (in.op == Op::Linear || in.op == Op::Polynomial) constant_diagonal = false;
         }
         if (constant_diagonal) everywhere = diagonal_of(*this, static_cast<const T*>(nullptr));
-        if (tells_distance()) inside = at_distance(*this, T(recipe.dictionary.radius)) * (1.0 + CLOSE);
     }
     bool tells_distance() const { return stationary_leaf() && !code[0].each && d <= WIDEST; }  // Euclidean, by falling
     bool scaled() const { return length == 2 && code[1].op == Op::Scale; }

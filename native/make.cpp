@@ -13,6 +13,13 @@
 namespace onlinegp {
 
 double Plan::number(const char* name) const { return vector(name).at(0); }
+double Plan::number(const char* name, double fallback) const { return constants.count(name) ? number(name) : fallback; }
+int64_t Plan::count(const char* name) const {
+    constexpr double LARGEST_EXACT = 9007199254740992.0;  // 2^53; what is larger is no limit
+    const double value = number(name);
+    return value < LARGEST_EXACT ? int64_t(value) : INT64_MAX;
+}
+int64_t Plan::count(const char* name, int64_t fallback) const { return constants.count(name) ? count(name) : fallback; }
 const Vector& Plan::vector(const char* name) const { return constants.at(name); }
 
 static FadingScaleRule scale_rule(const Plan& plan) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 #include <vector>
+#include "recipe.hpp"
 
 namespace onlinegp {
 
@@ -16,16 +17,21 @@ struct SharedLeaf {
     Lock* lock = nullptr;
 };
 
-// The kind of a learner, its constants, and what is inside
+// The kind of a learner, its constants, its kernels, and what is inside
 struct Plan {
     std::string kind;
     int features = 0, outputs = 0;
     std::map<std::string, std::vector<double>> constants;
     std::vector<std::pair<std::string, Plan>> inside;
+    std::vector<Program> kernels;
     SharedLeaf shared;
 
+    // These throw std::out_of_range for a name that is not there, unless there is a fallback
     double number(const char* name) const;
-    const std::vector<double>& vector(const char* name) const;  // both throw std::out_of_range for a name that is not there
+    double number(const char* name, double fallback) const;
+    int64_t count(const char* name) const;
+    int64_t count(const char* name, int64_t fallback) const;
+    const std::vector<double>& vector(const char* name) const;
 };
 
 }  // namespace onlinegp

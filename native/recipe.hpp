@@ -16,6 +16,9 @@ enum class Op : int64_t {
     RBF, Matern12, Matern32, Matern52, RationalQuadratic, Periodic, Linear, Polynomial, Constant, Add, Multiply, Scale
 };
 
+constexpr const char* OP_NAMES[] = {"RBF", "Matern12", "Matern32", "Matern52", "RationalQuadratic", "Periodic", "Linear",
+                                    "Polynomial", "Constant", "Add", "Multiply", "Scale"};  // in the same order
+
 struct Instruction {
     Op op;
     bool each;         // one value for each dimension, in Program::values from `start`; else they are all equal

@@ -62,12 +62,32 @@ struct Seen {
     }
 };
 
-class StepFilter final : public StepModel {
+enum class StepKind { Normalized, Penalized, AdaptivelyPenalized, Significant, Mixed };
+
+// Which algorithm, and its parameters
+struct StepRule {
+    StepRule(const Plan& plan, StepKind kind)
+        : kind(kind), step(plan.number("step")), coherence(plan.number("coherence", 1)), epsilon(plan.number("epsilon", 0)),
+          penalty(plan.number("penalty", 0)), radius(plan.number("radius", 0)), forgetting(plan.number("forgetting", 1)),
+          mixing_step(plan.number("mixing_step", 0)), budget(plan.count("budget", INT64_MAX)) {}
+    const StepKind kind;
+    const double step, coherence, epsilon, penalty, radius, forgetting, mixing_step;
+    const int64_t budget;
+
+    std::vector<std::string> numbers() const {  // that each center has beside its weights, for each kernel
+        if (kind == StepKind::Mixed) return {};
+        if (kind == StepKind::Significant) return {"influence", "density"};
+        return {"kcc"};  // k(c, c)
+    }
+};
+
+class StepFilter final : public Learner {
   public:
-    StepFilter(const StepRule& rule, int d, int p)
-        : rule_(rule), d_(d), p_(p), q_(int(rule.kernels.size())), f_(d, q_ * p + rule.numbers()), v_(size_t(q_ * p)), x_(size_t(d)),
-          mean_(size_t(p)), variance_(size_t(p)), now_(q_, p), errors_(p) {
-        for (const Recipe& kernel : rule.kernels) kernels_.emplace_back(new Kernel<double>(kernel, d));
+    StepFilter(const Plan& plan, StepKind kind)
+        : rule_(plan, kind), d_(plan.features), p_(plan.outputs), q_(int(plan.kernels.size())), is_several_(plan.number("several", 0) != 0),
+          f_(d_, q_ * (p_ + int(rule_.numbers().size()))), v_(size_t(q_ * p_)), x_(size_t(d_)), mean_(size_t(p_)),
+          variance_(size_t(p_)), now_(q_, p_), errors_(p_) {
+        for (const Program& kernel : plan.kernels) kernels_.emplace_back(new Kernel<double>(kernel, d_));
     }
 
     int64_t size() const override { return f_.size; }
@@ -106,20 +126,12 @@ class StepFilter final : public StepModel {
             look(X + i * d_, seen, mean + i * p_, variance + i * variances());
     }
 
-    void save(double* centers, double* values, double* gates, double* errors) const override {
-        for (int64_t i = 0; i < f_.size; i++) get_center(f_.tiles.data(), d_, i, centers + i * d_);
-        for (int i = 0; i < f_.rows; i++) std::copy(f_.row(i), f_.row(i) + f_.size, values + i * f_.size);
-        std::copy(v_.data(), v_.data() + q_ * p_, gates);
-        errors_.save(errors);
-    }
-    void load(int64_t m, int64_t seen, const double* centers, const double* values, const double* gates,
-              const double* errors) override {
-        f_.clear(), f_.reserve(m + 1);
-        for (int64_t i = 0; i < m; i++) f_.append(centers + i * d_);
-        for (int i = 0; i < f_.rows; i++) std::copy(values + i * m, values + (i + 1) * m, f_.row(i));
-        std::copy(gates, gates + q_ * p_, v_.data());
-        errors_.load(errors);
-        seen_ = seen;
+    void fields(Visitor& visit) override {
+        if (visit.looks()) return;
+        visit.integer("seen", seen_);
+        for (int q = 0; q < q_; q++) list_expansion(q, visit);
+        if (follows_errors()) errors_.fields(visit, "errors.");
+        if (mixed()) visit.array("gates.v", v_, {q_, p_});
     }
 
   private:
@@ -129,6 +141,33 @@ class StepFilter final : public StepModel {
     bool mixed() const { return rule_.kind == StepKind::Mixed; }
     bool follows_errors() const { return rule_.kind == StepKind::Penalized || adaptive(); }
     bool adaptive() const { return rule_.kind == StepKind::AdaptivelyPenalized; }
+
+    // The centers, the weights (m, p) and the further numbers of the expansion in kernel q; all have the same centers
+    void list_expansion(int q, Visitor& visit) {
+        const std::string prefix = is_several_ ? "f" + std::to_string(q) + "." : "f.";
+        const int64_t m = visit.loads() ? FREE : f_.size;
+        std::vector<double> centers(size_t(f_.size * d_)), weights(size_t(f_.size * p_)), numbers;
+        for (int64_t i = 0; i < f_.size; i++) {
+            get_center(f_.tiles.data(), d_, i, centers.data() + i * d_);
+            for (int o = 0; o < p_; o++) weights[size_t(i * p_ + o)] = alpha(q, o)[i];
+        }
+        const int64_t stored = visit.array(prefix + "centers", centers, {m, d_});
+        if (visit.loads() && q == 0) {
+            f_.clear();
+            f_.reserve(stored + 1);
+            for (int64_t i = 0; i < stored; i++) f_.append(centers.data() + i * d_);
+        }
+        visit.array(prefix + "weights", weights, {m, p_});
+        for (int64_t i = 0; visit.loads() && i < f_.size; i++)
+            for (int o = 0; o < p_; o++) alpha(q, o)[i] = weights[size_t(i * p_ + o)];
+        int which = is_several_ ? q : 0;
+        for (const std::string& name : rule_.numbers()) {
+            double* own = number(which++);
+            numbers.assign(own, own + f_.size);
+            visit.array(prefix + name, numbers, {m});
+            std::copy(numbers.begin(), numbers.end(), own);
+        }
+    }
 
     // The mean (p,) of y and its variances
     void look(const double* x, Seen& seen, double* mean, double* variance) const {
@@ -317,11 +356,13 @@ class StepFilter final : public StepModel {
             for (int o = 0; o < p_; o++) alpha(q, o)[last] = rule_.step * psi[q * p_ + o] * now_.e[o];
     }
 
-    const StepRule& rule_;
+    const StepRule rule_;
     const int d_, p_, q_;
+    const bool is_several_;  // fields are named f0, f1, ... then
     std::vector<std::unique_ptr<const Kernel<double>>> kernels_;
     Expansions f_;
-    Buffer<double> v_, x_, mean_, variance_, spare_;  // the gates; room for a center, for a prediction, and for a kernel row
+    std::vector<double> v_;                       // the gates, (q, p)
+    Buffer<double> x_, mean_, variance_, spare_;  // room for a center, for a prediction, and for a kernel row
     int64_t spare_room_ = 0, seen_ = 0;
     Seen now_;
     ErrorScale errors_;

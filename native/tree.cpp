@@ -165,7 +165,10 @@ Lines TreeEngine::lines() {
     needed.add(this, sizeof(*this));
     struct Arrays final : Visitor {
         explicit Arrays(Lines& needed) : Visitor(Purpose::Look), needed(needed) {}
-        void array(const std::string&, Vector& values, const Shape&) override { needed.add(values.data(), values.size() * sizeof(double)); }
+        int64_t array(const std::string&, Vector& values, const Shape&) override {
+            needed.add(values.data(), values.size() * sizeof(double));
+            return 0;
+        }
         void node(const std::string&, Node& one) override {
             one.lines(needed);
             one.fields(*this);

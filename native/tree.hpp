@@ -248,7 +248,7 @@ inline void Workspace::Slot::reserve(int64_t rows, const Node& node) {
 inline std::vector<Node*> nodes_of(Node& root) {
     struct Collect final : Visitor {
         Collect() : Visitor(Purpose::Look) {}
-        void array(const std::string&, Vector&, const Shape&) override {}
+        int64_t array(const std::string&, Vector&, const Shape&) override { return 0; }
         void node(const std::string&, Node& one) override {
             nodes.push_back(&one);
             one.fields(*this);

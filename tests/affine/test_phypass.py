@@ -10,8 +10,8 @@ import pytest
 
 import onlinegp as ogp
 from onlinegp.engine import available
+from onlinegp.engine.compiled import readable
 from onlinegp.kernels import RBF
-from onlinegp.models.affine.base import CompiledWindowLearner
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "channel_switch.npz"
 ENGINES = ["python", pytest.param("native", marks=pytest.mark.skipif(not available(), reason="not built"))]
@@ -30,7 +30,7 @@ def digits_given_back(model, X, y, theirs):
     learner, largest = model.start(X.shape[1], 1), 0.0
     for x, target, wanted in zip(X, y, theirs, strict=True):
         lost = wanted - learner.predict(x[None]).mean[0, 0]
-        twin = learner.readable() if isinstance(learner, CompiledWindowLearner) else learner
+        twin = readable(learner)
         largest = max(largest, abs(lost))
         if twin.f.size:
             k = twin.f.at(x)[0]

@@ -355,7 +355,8 @@ def test_the_scale_of_errors_is_compiled_and_that_of_the_readable_learner(cls, o
     compiled, slow = (model.set_params(engine=engine).start(2, outputs) for engine in ("native", "python"))
     assert compiled.plan() is not None
     assert compiled.atomic
-    for x, row in zip(X, Y, strict=True):
+    compiled.learn(X[:1], Y[:1])  # then it is there
+    for x, row in zip(X[1:], Y[1:], strict=True):
         assert compiled.learn_one(x, row if outputs > 1 else float(row[0])) is not None
     said, _ = slow.run(X, Y)
     again, _ = model.set_params(engine="native").start(2, outputs).run(X, Y)

@@ -61,7 +61,7 @@ def by_engine(name: str, native: Callable[[], Native], python: Callable[[], Pyth
     """Return what the engine of that name makes; for "auto" the compiled one, if it was built and knows every part."""
     if not is_native(name):
         return python()
-    from onlinegp.engine.native import UnsupportedError
+    from onlinegp.engine.program import UnsupportedError
 
     try:
         return native()

@@ -125,25 +125,6 @@ class Residual(Learner):
     def predict_both(self, X: Doubles, threads: int) -> tuple[Doubles, Doubles, Doubles, Doubles]: ...
     def predict_next_both(self, x: Doubles) -> tuple[Doubles, Doubles, Doubles, Doubles]: ...
 
-StepKind: Any
-
-class StepRule:
-    kind: Any
-    step: float
-    coherence: float
-    epsilon: float
-    penalty: float
-    radius: float
-    forgetting: float
-    mixing_step: float
-    budget: int
-    def add(self, kernel: Recipe) -> None: ...
-
-class StepFilter(Learner):
-    def __init__(self, rule: StepRule, features: int, outputs: int) -> None: ...
-    def save(self) -> tuple[Doubles, Doubles, Doubles, Doubles]: ...
-    def load(self, centers: Doubles, values: Doubles, gates: Doubles, errors: Doubles, seen: int) -> None: ...
-
 class Tree:
     def __init__(self, plan: Any) -> None: ...
     resting: bool
@@ -175,69 +156,6 @@ class Trees:
     ) -> tuple[Doubles, Doubles, Doubles, Doubles, Integers]: ...
     def predict(self, which: Integers, X: Doubles, threads: int) -> tuple[Doubles, Doubles, Doubles, Doubles]: ...
     def learned(self, events: int) -> NDArray[np.bool_]: ...
-
-class Centers:
-    def __init__(self, recipe: Recipe, features: int) -> None: ...
-    def __len__(self) -> int: ...
-    def append(self, x: Doubles) -> None: ...
-    def replace(self, j: int, x: Doubles) -> None: ...
-    def remove(self, j: int) -> None: ...
-    def diagonal(self, x: Doubles) -> float: ...
-    def row(self, x: Doubles, weights: Doubles, k: Doubles, mean: Doubles) -> None: ...
-    def rows(self, X: Doubles) -> Doubles: ...
-    def nearest(self, x: Doubles) -> tuple[int, float]: ...
-    def get(self, j: int) -> Doubles: ...
-    def save(self) -> Doubles: ...
-
-class AffineRule:
-    def __init__(
-        self,
-        *,
-        kind: int,
-        loss: int = ...,
-        window: int,
-        budget: int = ...,
-        selected: int = ...,
-        step: float,
-        keep: float = ...,
-        epsilon: float = ...,
-        coherence: float = ...,
-        bend: float = ...,
-        radius: float = ...,
-        width: float = ...,
-    ) -> None: ...
-
-class GaussiansRule:
-    def __init__(
-        self,
-        *,
-        most: int,
-        selected: int,
-        step: float,
-        coherence: float,
-        epsilon: float,
-        novelty: float,
-        width: float,
-        shrinkage: float,
-    ) -> None: ...
-
-class AffineFilter(Learner):
-    def __init__(self, rule: AffineRule, kernel: Recipe, features: int, outputs: int) -> None: ...
-    def save(self) -> dict[str, Any]: ...
-    def load(self, arrays: dict[str, Any]) -> None: ...
-
-def gaussians_run(
-    rule: GaussiansRule,
-    arrays: dict[str, Any],
-    many: int,
-    fade: float,
-    X: Doubles,
-    Y: Doubles,
-    mean: Doubles,
-    std: Doubles,
-    size: Integers,
-    /,
-) -> int: ...
 
 class Members:
     def __init__(self, recipe: Recipe, features: int, outputs: int, single: bool) -> None: ...

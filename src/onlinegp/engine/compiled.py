@@ -13,6 +13,7 @@ import numpy as np
 from onlinegp.checks import Array
 from onlinegp.engine import by_engine, thread_count
 from onlinegp.engine.plan import Plan, plan_of
+from onlinegp.engine.program import program
 from onlinegp.learner import Contents, Learner, Sizes
 from onlinegp.locks import ModelLock
 from onlinegp.predictions import Components, Gaussian, Predictions
@@ -82,6 +83,8 @@ class Compiled:
 
     def __init__(self, learner: Any) -> None:
         self.reference, self.features, self.outputs = learner, learner.features, learner.outputs
+        for kernel in getattr(learner, "kernels", ()):
+            program(kernel, learner.features)  # raises an UnsupportedError
         # The compiled learner is made when it is needed, from what was loaded: a file that only says that it has many
         # features takes no memory. Whoever does not hold the model's lock reads `_loaded` first, which goes later.
         self._loaded: Any = None

@@ -10,20 +10,8 @@ import numpy as np
 
 from onlinegp.checks import Array, choice
 from onlinegp.engine import _native, thread_count
-from onlinegp.kernels import (
-    Constant,
-    Kernel,
-    Linear,
-    Periodic,
-    Polynomial,
-    Product,
-    RationalQuadratic,
-    Scaled,
-    Stationary,
-    Sum,
-)
-from onlinegp.kernels.base import per_dimension
-from onlinegp.kernels.spec import BUILT_IN
+from onlinegp.engine.program import UnsupportedError, program
+from onlinegp.kernels import Kernel
 from onlinegp.learner import Contents
 from onlinegp.recipes.beliefs import Belief, Beta
 from onlinegp.recipes.contents import dump_state, filled
@@ -36,10 +24,6 @@ from onlinegp.recipes.update import Recipe
 PARTS = {"belief": get_args(Belief), "dictionary": get_args(Dictionary), "forgetting": get_args(Forgetting)}
 PARTS["pruning"] = get_args(Pruning)
 assert dict(_native.STATE) == KINDS, "the compiled engine was built for another State. Install onlinegp again."
-
-
-class UnsupportedError(TypeError):
-    """A recipe that only the Python engine can run, with the reason."""
 
 
 class NativeEngine:
@@ -133,45 +117,5 @@ def packed(recipe: Recipe, features: int) -> _native.Recipe:
 
 def pack_kernel(core: _native.Recipe, kernel: Kernel, features: int) -> None:
     """Give a recipe that has none a kernel, as a postfix program."""
-    if _add_kernel(core, kernel, features) > _native.DEEPEST:
-        raise UnsupportedError(
-            f"engine 'native' takes kernels up to {_native.DEEPEST} deep. Use 'python', or write the sum flatter."
-        )
-
-
-def _add_kernel(core: _native.Recipe, kernel: Kernel, d: int) -> int:
-    """Append a kernel to the postfix program; return how many operands it holds at a time."""
-    name = type(kernel).__name__
-    if BUILT_IN.get(name) is not type(kernel):
-        raise UnsupportedError(
-            f"engine 'native' runs kernels made of the built-in ones, got {name}. Use 'python' (or 'auto', which "
-            f"takes it by itself), or build the kernel from {', '.join(BUILT_IN)}."
-        )
-    if isinstance(kernel, (Sum, Product)):
-        left, right = _add_kernel(core, kernel.left, d), _add_kernel(core, kernel.right, d)
-        core.add(_native.Op.Add if isinstance(kernel, Sum) else _native.Op.Multiply)
-        return max(left, 1 + right)
-    if isinstance(kernel, Scaled):
-        depth = _add_kernel(core, kernel.kernel, d)
-        core.add(_native.Op.Scale, a=kernel.variance)
-        return depth
-    op = getattr(_native.Op, name)
-    if isinstance(kernel, Stationary):
-        scales = per_dimension(d, length_scale=kernel.length_scale)
-        alpha = kernel.alpha if isinstance(kernel, RationalQuadratic) else 0.0
-        core.add(op, _each(1.0 / scales, d), bool(scales.ndim), a=alpha)
-    elif isinstance(kernel, Periodic):
-        scales = per_dimension(d, length_scale=kernel.length_scale)
-        core.add(op, _each(1.0 / scales, d) + _each(1.0 / per_dimension(d, period=kernel.period), d), True)
-    elif isinstance(kernel, Linear):
-        core.add(op, _each(per_dimension(d, variance=kernel.variance), d), True)
-    elif isinstance(kernel, Polynomial):
-        core.add(op, a=kernel.scale, b=kernel.offset, c=kernel.degree)
-    else:
-        assert isinstance(kernel, Constant)
-        core.add(op, a=kernel.variance)
-    return 1
-
-
-def _each(values: Array, d: int) -> list[float]:
-    return np.broadcast_to(values, d).tolist()
+    for op, values, each, a, b, c in program(kernel, features):
+        core.add(getattr(_native.Op, op), values, each, a, b, c)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from onlinegp.checks import Array
+from onlinegp.engine.program import Instruction, program
+from onlinegp.kernels import Kernel
 
 Constant = float | tuple[float, ...] | Array
 
@@ -24,6 +26,7 @@ class Plan:
     numbers : constants by name: numbers and arrays
     fields : of a learner around others, what the next row needs, by name: its arrays, which are filled in place
     inside : the plans of the learners inside, by name
+    kernels : the covariance functions
     model : returns the compiled leaf that is part of this tree, or whose rows are shared
     """
 
@@ -32,6 +35,7 @@ class Plan:
     numbers: Mapping[str, Constant] = field(default_factory=dict)
     fields: Mapping[str, Array] = field(default_factory=dict)
     inside: Mapping[str, Plan] = field(default_factory=dict)
+    kernels: Sequence[Kernel] = ()
     model: Callable[[], Any] | None = None
 
     @property
@@ -43,6 +47,11 @@ class Plan:
     def constants(self) -> dict[str, Array]:
         """The numbers and arrays, each as a vector."""
         return {name: np.ravel(np.asarray(value, dtype=np.float64)) for name, value in self.numbers.items()}
+
+    @property
+    def programs(self) -> list[list[Instruction]]:
+        """The kernels."""
+        return [program(kernel, self.learner.features) for kernel in self.kernels]
 
     @property
     def components(self) -> int:

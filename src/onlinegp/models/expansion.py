@@ -7,12 +7,10 @@ updates the weights in place.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.engine import by_engine
 from onlinegp.kernels import Kernel
 from onlinegp.learner import Contents
 from onlinegp.models.rowwise import StepLearner
@@ -20,21 +18,6 @@ from onlinegp.state import Fields, Values, WithFields, array, integer, learner, 
 
 FIRST_CAPACITY = 16
 BLOCK = 1 << 18  # kernel values at a time, to bound the memory of a block and the response time to Ctrl-C
-
-
-class Centers(Protocol):
-    """Centers and their kernel rows: `Points`, or its compiled twin."""
-
-    def __len__(self) -> int: ...
-    def append(self, x: Array) -> None: ...
-    def replace(self, j: int, x: Array) -> None: ...
-    def remove(self, j: int) -> None: ...
-    def diagonal(self, x: Array) -> float: ...
-    def row(self, x: Array, weights: Array, k: Array, mean: Array) -> None: ...
-    def rows(self, X: Array) -> Array: ...
-    def nearest(self, x: Array) -> tuple[int, float]: ...
-    def get(self, j: int) -> Array: ...
-    def save(self) -> Array: ...
 
 
 class Points:
@@ -93,20 +76,6 @@ class Points:
         return self.C.copy()
 
 
-def centers(engine: str, kernel: Kernel, features: int) -> Centers:
-    """Return an empty set of centers for an engine."""
-
-    def native() -> Centers:
-        from onlinegp.engine import _native
-        from onlinegp.engine.native import pack_kernel
-
-        recipe = _native.Recipe()
-        pack_kernel(recipe, kernel, features)
-        return _native.Centers(recipe, features)
-
-    return by_engine(engine, native, lambda: Points(kernel, features))
-
-
 class Expansion(WithFields):
     """Centers with weights (m, outputs), and additional numbers per center, by name.
 
@@ -114,7 +83,6 @@ class Expansion(WithFields):
 
     Parameters
     ----------
-    engine : {"auto", "native", "python"}
     kernel : Kernel
     features, outputs : int
     also : tuple of str
@@ -127,7 +95,6 @@ class Expansion(WithFields):
 
     def __init__(
         self,
-        engine: str,
         kernel: Kernel,
         features: int,
         outputs: int,
@@ -137,12 +104,11 @@ class Expansion(WithFields):
     ) -> None:
         self.kernel, self.features, self.outputs, self.also, self.most = kernel, features, outputs, also, most
         kernel(np.zeros((1, features)))  # refuses a kernel of another width
-        self._engine = engine
         self._start()
 
     def _start(self) -> None:
         self.size = 0
-        self._points = centers(self._engine, self.kernel, self.features)
+        self._points = Points(self.kernel, self.features)
         self._numbers = np.zeros((self.outputs + len(self.also), 0))  # the weights, then the others
         self._weights, self._k, self._spare = self._numbers[: self.outputs], np.zeros(0), np.zeros(0)
         self._mean = np.zeros(self.outputs)
@@ -259,8 +225,8 @@ class ExpansionLearner(StepLearner):
         self.f, self.features, self.outputs = f, f.features, f.outputs
 
     @property
-    def fs(self) -> list[Expansion]:
-        return [self.f]
+    def kernels(self) -> tuple[Kernel, ...]:
+        return (self.f.kernel,)
 
     @property
     def size(self) -> int:  # type: ignore[override]

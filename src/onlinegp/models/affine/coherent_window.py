@@ -18,9 +18,9 @@ class CoherentLearner(WindowLearner):
 
     window: KernelRows
 
-    def __init__(self, f: Expansion, window: int, coherence: float, engine: str) -> None:
+    def __init__(self, f: Expansion, window: int, coherence: float) -> None:
         super().__init__(f)
-        self.window = KernelRows(engine, f.kernel, self.features, self.outputs, window)
+        self.window = KernelRows(f.kernel, self.features, self.outputs, window)
         self.coherence = coherence
 
     def novel(self, k: Array, kxx: float) -> bool:
@@ -45,4 +45,4 @@ class CoherentRegressor(AffineRegressor):
     """Base class of the models with a `CoherentLearner`. Each center stores its k(c, c)."""
 
     def expansion(self, features: int, outputs: int) -> Expansion:
-        return Expansion("python", self.over(), features, outputs, also=("kcc",))
+        return Expansion(self.over(), features, outputs, also=("kcc",))

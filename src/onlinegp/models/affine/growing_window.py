@@ -25,10 +25,10 @@ class RecentLearner(WindowLearner):
     is removed.
     """
 
-    def __init__(self, f: Expansion, *, window: int, keep: float, engine: str) -> None:
+    def __init__(self, f: Expansion, *, window: int, keep: float) -> None:
         super().__init__(f)
         self.budget, self.keep = f.most, keep
-        self.window = Window(engine, f.kernel, self.features, self.outputs, window)
+        self.window = Window(f.kernel, self.features, self.outputs, window)
 
     @abstractmethod
     def correction(self, E: Array) -> Array:
@@ -111,7 +111,7 @@ class RecentRegressor(AffineRegressor):
         return self.window**2 + (kernel_row(self.window, features) + self.window if leaves else 0)
 
     def expansion(self, features: int, outputs: int) -> Expansion:
-        return Expansion("python", self.over(), features, outputs, most=self._most())
+        return Expansion(self.over(), features, outputs, most=self._most())
 
     def _most(self) -> int | None:
         if self.budget is not None and count("Use budget=None to keep every sample.", budget=self.budget) < self.window:

@@ -25,12 +25,12 @@ class KAPLearner(CoherentLearner):
     updated too: a correction alpha + H' Z adds G Z.
     """
 
+    kind = "kap"
+    constants = ("step", "coherence", "epsilon")
     fields = {**CoherentLearner.fields, "gram": learner()}
 
-    def __init__(
-        self, f: Expansion, *, window: int, step: float, coherence: float, epsilon: float, engine: str
-    ) -> None:
-        super().__init__(f, window, coherence, engine)
+    def __init__(self, f: Expansion, *, window: int, step: float, coherence: float, epsilon: float) -> None:
+        super().__init__(f, window, coherence)
         self.step, self.epsilon = step, epsilon
         self.gram = Gram()
 
@@ -142,7 +142,6 @@ class KAP(CoherentRegressor):
     )
 
     readable: ClassVar[type[WindowLearner]] = KAPLearner
-    compiled: ClassVar[str] = "KAP"
 
     def multiplications(self, size: float, features: int) -> float:
         w = self.window

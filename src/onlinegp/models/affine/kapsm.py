@@ -30,12 +30,12 @@ class KAPSMLearner(RecentLearner):
     w^2 k(c, c), where f is the function without that center.
     """
 
+    kind = "kapsm"
+    constants = ("step", "loss", "bend", "radius")
     fields = {**RecentLearner.fields, "norms.squares": array("outputs", attribute="norms")}
 
-    def __init__(
-        self, f: Expansion, *, window: int, step: float, loss: Loss, bend: float, radius: float, engine: str
-    ) -> None:
-        super().__init__(f, window=window, keep=1.0, engine=engine)
+    def __init__(self, f: Expansion, *, window: int, step: float, loss: Loss, bend: float, radius: float) -> None:
+        super().__init__(f, window=window, keep=1.0)
         self.step, self.loss, self.bend, self.radius = step, loss, bend, radius
         self.norms = np.zeros(self.outputs)  # |f|^2
 
@@ -145,7 +145,6 @@ class KAPSM(RecentRegressor):
         "radius": tuple(map(Value, (1.0, 3.0, 10.0, 30.0))),
     }
     readable: ClassVar[type[WindowLearner]] = KAPSMLearner
-    compiled: ClassVar[str] = "KAPSM"
 
     @classmethod
     def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:

@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinegp.checks import Array, count, fraction, non_negative, positive
-from onlinegp.engine import is_native
+from onlinegp.engine.compiled import leaf
+from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel
-from onlinegp.learner import Sizes
-from onlinegp.models.affine.base import NO_VARIANCE, BlockLearner
+from onlinegp.learner import Learner
+from onlinegp.models.affine.base import NO_VARIANCE
 from onlinegp.models.affine.window import most_of
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.lms.base import StepSized
 from onlinegp.models.recipe import parameters
-from onlinegp.models.rowwise import ErrorScale
+from onlinegp.models.rowwise import ErrorScale, StepLearner
 from onlinegp.models.search_space import Each, Move, Times, typical_length_scale
 from onlinegp.recipes.costs import ERRORS, solution
 from onlinegp.state import Contents, Values, WithFields, array, integer, learner, points
@@ -110,15 +111,10 @@ class Atoms(WithFields):
         self._facts[:, self.size] = self._columns[variance]
         self.size += 1
 
-    def opened(self, more: int) -> dict[str, Any]:
-        """Reserve space for `more` Gaussians and return the arrays by name, for a compiled loop that changes them."""
-        if min(self.size + more, self.most) > len(self._C):
-            old = self.dump()
-            self._start(min(max(self.size + more, 2 * self.size), self.most))
-            self._fill(old)
-        columns = np.array([self._columns[float(s)] for s in self.variances])
-        arrays = {"C": self._C, "weights": self._weights, "variance": self._variance, "facts": self._facts}
-        return arrays | {"variances": self.variances, "columns": columns}
+    @property
+    def columns(self) -> Array:
+        """What only depends on the variance of a Gaussian, for each of the variances."""
+        return np.array([self._columns[float(s)] for s in self.variances])
 
     def _fill(self, contents: Contents) -> None:
         self.size = m = len(contents["C"])
@@ -135,7 +131,7 @@ class Atoms(WithFields):
         self._fill(values)
 
 
-class L2SLearner(BlockLearner):
+class L2SLearner(StepLearner):
     """f = sum of w_i g_i. Each sample corrects the weights of the Gaussians that are largest at x.
 
         w_s <- w_s + step e G^-1 k / (epsilon + k' G^-1 k),   k = g_s(x),   G the inner products of the selected
@@ -166,15 +162,12 @@ class L2SLearner(BlockLearner):
     def size(self) -> int:  # type: ignore[override]
         return self.atoms.size
 
-    def _run(self, X: Array, Y: Array, mean: Array, std: Array, size: Sizes) -> None:
-        from onlinegp.engine import _native
-
-        errors, count = self.errors, np.array([self.errors.count])
-        arrays = self.atoms.opened(len(X)) | {"squares": errors.numbers, "errors": count}
-        rule = _native.GaussiansRule(**(self.rule or {}))
-        self.atoms.size = _native.gaussians_run(rule, arrays, self.size, errors.keep, X, Y, mean, std, size)
-        errors.counted(float(count[0]))
-        self.seen += len(X)
+    def leaf_plan(self) -> Plan:
+        names = ("step", "coherence", "epsilon", "selected", "novelty", "width")
+        numbers = {name: float(getattr(self, name)) for name in names}
+        of_all = {"most": float(self.atoms.most), "shrinkage": SHRINKAGE}
+        tables = {"variances": self.atoms.variances, "columns": self.atoms.columns}
+        return Plan("gaussians", self, {**numbers, **of_all, **tables})
 
     def look(self, x: Array) -> tuple[Array, Array, Any]:
         d2, k = self.atoms.at(x)
@@ -301,7 +294,7 @@ class L2S(OnlineRegressor):
     def check(self) -> None:
         self.start(1, 1)
 
-    def start(self, features: int, outputs: int) -> L2SLearner:
+    def start(self, features: int, outputs: int) -> Learner:
         rule: dict[str, Any] = {
             "step": positive(step=self.step),
             "coherence": fraction(coherence=self.coherence),
@@ -311,10 +304,7 @@ class L2S(OnlineRegressor):
             "width": non_negative("Use 0.0 to correct every error.", width=self.width),
         }
         atoms = Atoms(features, outputs, self._variances(features), count(budget=self.budget))
-        learner = L2SLearner(atoms, **rule)
-        if is_native(self.engine):
-            learner.rule = rule | {"most": atoms.most, "shrinkage": SHRINKAGE}
-        return learner
+        return leaf(self.engine, L2SLearner(atoms, **rule))
 
     def _variances(self, features: int) -> Array:
         if isinstance(self.length_scales, (str, bytes)) or not isinstance(self.length_scales, Sequence):

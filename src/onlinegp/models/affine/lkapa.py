@@ -22,8 +22,11 @@ from onlinegp.recipes.costs import solution
 class LKAPALearner(RecentLearner):
     """The gradient of the squared errors of the window: Z = step E."""
 
-    def __init__(self, f: Expansion, *, window: int, step: float, keep: float, engine: str) -> None:
-        super().__init__(f, window=window, keep=keep, engine=engine)
+    kind = "lkapa"
+    constants: ClassVar[tuple[str, ...]] = ("step", "keep")
+
+    def __init__(self, f: Expansion, *, window: int, step: float, keep: float) -> None:
+        super().__init__(f, window=window, keep=keep)
         self.step = step
 
     def correction(self, E: Array) -> Array:
@@ -32,6 +35,9 @@ class LKAPALearner(RecentLearner):
 
 class NLKAPALearner(LKAPALearner):
     """Newton's step: Z = step (K + epsilon I)^-1 E."""
+
+    kind = "nlkapa"
+    constants: ClassVar[tuple[str, ...]] = ("step", "keep", "epsilon")
 
     def __init__(self, f: Expansion, *, epsilon: float, **rule: Any) -> None:
         super().__init__(f, **rule)
@@ -115,7 +121,6 @@ class LKAPA(LeakyRegressor):
     )
 
     readable: ClassVar[type[WindowLearner]] = LKAPALearner
-    compiled: ClassVar[str] = "LKAPA"
 
 
 @parameters
@@ -188,7 +193,6 @@ class NLKAPA(LeakyRegressor):
     citation: ClassVar[str] = LKAPA.citation
 
     readable: ClassVar[type[WindowLearner]] = NLKAPALearner
-    compiled: ClassVar[str] = "NLKAPA"
 
     @classmethod
     def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from onlinegp.learner import Contents
 from onlinegp.models.affine.base import NO_VARIANCE, WindowLearner
 from onlinegp.models.affine.coherent_window import CoherentLearner, CoherentRegressor
 from onlinegp.models.affine.window import enlarged, most_of
-from onlinegp.models.expansion import Expansion, centers
+from onlinegp.models.expansion import Expansion, Points
 from onlinegp.models.recipe import parameters
 from onlinegp.recipes.costs import kernel_row, solution
 from onlinegp.state import Values, WithFields, array, integers, learner, points
@@ -44,15 +44,15 @@ class Chosen(WithFields):
     }
     lengths = {"n": None, "all": None}
 
-    def __init__(self, engine: str, kernel: Kernel, features: int, most: int) -> None:
+    def __init__(self, kernel: Kernel, features: int, most: int) -> None:
         self.most, self.features = most, features
-        self._engine, self._kernel = engine, kernel
+        self._kernel = kernel
         self._start(0)
 
     def _start(self, n: int) -> None:
         self.places: NDArray[np.int64] = np.full((n, self.most), -1, dtype=np.int64)
         self.a, self.d, self.K = np.zeros((n, self.most)), np.zeros(n), np.zeros((n * self.most, n * self.most))
-        self._points = centers(self._engine, self._kernel, self.features)
+        self._points = Points(self._kernel, self.features)
 
     def choose(self, r: int, coherences: Array, k: Array, f: Expansion) -> None:
         """Choose the most coherent centers for row r; k is its kernel row."""
@@ -120,14 +120,16 @@ class PHYPASSLearner(CoherentLearner):
     It is zero if all errors are zero.
     """
 
+    kind = "phypass"
+    constants = ("step", "coherence", "selected", "width")
     fields = {**CoherentLearner.fields, "chosen": learner()}
 
     def __init__(
-        self, f: Expansion, *, window: int, step: float, coherence: float, selected: int, width: float, engine: str
+        self, f: Expansion, *, window: int, step: float, coherence: float, selected: int, width: float
     ) -> None:
-        super().__init__(f, window, coherence, engine)
-        self.step, self.width = step, width
-        self.chosen = Chosen(engine, f.kernel, self.features, selected)
+        super().__init__(f, window, coherence)
+        self.step, self.selected, self.width = step, selected, width
+        self.chosen = Chosen(f.kernel, self.features, selected)
 
     def correct(self, x: Array, y: Array, e: Array, seen: Any) -> None:
         (k, mean), kxx = seen, self.f.diagonal(x)
@@ -238,7 +240,6 @@ class PHYPASS(CoherentRegressor):
     )
 
     readable: ClassVar[type[WindowLearner]] = PHYPASSLearner
-    compiled: ClassVar[str] = "PHYPASS"
 
     def multiplications(self, size: float, features: int) -> float:
         w, s = self.window, min(self.selected, size)

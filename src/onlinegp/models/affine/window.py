@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
 from onlinegp.learner import Contents
-from onlinegp.models.expansion import centers
+from onlinegp.models.expansion import Points
 from onlinegp.state import Fields, Values, WithFields, array, integer, points
 
 FIRST_CAPACITY = 8
@@ -37,14 +37,14 @@ class Window(WithFields):
     }
     lengths: Mapping[str, int | str | None] = {"n": "length"}
 
-    def __init__(self, engine: str, kernel: Kernel, features: int, outputs: int, length: int) -> None:
+    def __init__(self, kernel: Kernel, features: int, outputs: int, length: int) -> None:
         self.length, self.features, self.outputs = length, features, outputs
-        self._engine, self._kernel = engine, kernel
+        self._kernel = kernel
         self._start()
 
     def _start(self) -> None:
         self.count = self.size = 0
-        self._points = centers(self._engine, self._kernel, self.features)
+        self._points = Points(self._kernel, self.features)
         self._K, self._k, self._nothing = np.zeros((0, 0)), np.zeros(0), np.zeros((1, 0))
         self._Y, self._F, self._zero = np.zeros((0, self.outputs)), np.zeros((0, self.outputs)), np.zeros(1)
 

@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 
 from onlinegp.checks import Array
+from onlinegp.engine.compiled import leaf, readable
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.kernels.spec import columns
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.expansion import Expansion
-from onlinegp.models.lms.native import NativeStepLearner, step_learner
 from onlinegp.models.recipe import RecipeRegressor
 from onlinegp.models.rowwise import StepLearner
 from onlinegp.models.search_space import Isotropic, LengthScales, Move, Times, Value, typical_length_scale
@@ -68,7 +68,6 @@ class StepRegressor(StepSized):
 
     shared: ClassVar[dict[str, str]] = {"engine": "auto"}
     readable: ClassVar[type[StepLearner]]
-    compiled: ClassVar[str]  # the name of the compiled rule
 
     engine: str = "auto"
 
@@ -82,14 +81,12 @@ class StepRegressor(StepSized):
 
     def start(self, features: int, outputs: int) -> Learner:
         rule, make = self.rule(), cast(Any, self.readable)
-        return step_learner(self.engine, make(self.over(), features, outputs, **rule), self.compiled, rule)
+        return leaf(self.engine, make(self.over(), features, outputs, **rule))
 
     @property
     def _readable(self) -> StepLearner:
         """The Python learner, with everything that was learned."""
-        learner = self._working
-        if isinstance(learner, NativeStepLearner):
-            return learner.readable()
+        learner = readable(self._working)
         assert isinstance(learner, StepLearner)
         return learner
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from onlinegp.checks import Array, count, fraction, positive
+from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel
 from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.lms.base import ExpansionRegressor
@@ -33,8 +34,12 @@ class FBKLMSLearner(ExpansionLearner):
         budget: int,
         epsilon: float,
     ) -> None:
-        super().__init__(Expansion("python", kernel, features, outputs, also=("kcc",), most=budget))
+        super().__init__(Expansion(kernel, features, outputs, also=("kcc",), most=budget))
         self.step, self.coherence, self.budget, self.epsilon = step, coherence, budget, epsilon
+
+    def leaf_plan(self) -> Plan:
+        numbers = {"step": self.step, "coherence": self.coherence, "budget": self.budget, "epsilon": self.epsilon}
+        return Plan("normalized steps", self, numbers, kernels=self.kernels)
 
     def look(self, x: Array) -> tuple[Array, float, tuple[Array, float, float]]:
         k, mean = self.f.at(x)
@@ -119,7 +124,6 @@ class FBKLMS(ExpansionRegressor):
     )
 
     readable: ClassVar[type[StepLearner]] = FBKLMSLearner
-    compiled: ClassVar[str] = "Normalized"
 
     def multiplications(self, size: float, features: int) -> float:
         return kernel_row(size, features) + 5 * size + 5 + (size + 3 if size >= self.budget else 0)

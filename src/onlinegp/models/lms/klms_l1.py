@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from onlinegp.checks import Array, fraction, non_negative, positive
+from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel
 from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.lms.base import ExpansionRegressor
@@ -35,9 +36,13 @@ class L1Learner(ExpansionLearner):
         coherence: float,
         penalty: float,
     ) -> None:
-        super().__init__(Expansion("python", kernel, features, outputs, also=("kcc",)))
+        super().__init__(Expansion(kernel, features, outputs, also=("kcc",)))
         self.step, self.coherence, self.penalty = step, coherence, penalty
         self.errors = ErrorScale(outputs)
+
+    def leaf_plan(self) -> Plan:
+        numbers = {"step": self.step, "coherence": self.coherence, "penalty": self.penalty}
+        return Plan("penalized steps", self, numbers, kernels=self.kernels)
 
     def look(self, x: Array) -> tuple[Array, Array, tuple[Array, float]]:
         k, mean = self.f.at(x)
@@ -82,6 +87,10 @@ class AdaptiveL1Learner(L1Learner):
     def __init__(self, *args: Any, epsilon: float, **rule: Any) -> None:
         super().__init__(*args, **rule)
         self.epsilon = epsilon
+
+    def leaf_plan(self) -> Plan:
+        numbers = {**super().leaf_plan().numbers, "epsilon": self.epsilon}
+        return Plan("adaptively penalized steps", self, numbers, kernels=self.kernels)
 
     def first_weight(self, y: Array, kxx: float) -> Array | float:
         return y / kxx if kxx > 0.0 else 0.0
@@ -157,7 +166,6 @@ class KLMSCSL1(ExpansionRegressor):
     )
 
     readable: ClassVar[type[StepLearner]] = L1Learner
-    compiled: ClassVar[str] = "Penalized"
 
     def multiplications(self, size: float, features: int) -> float:
         return kernel_row(size, features) + 4 * size + 2 + ERRORS
@@ -231,7 +239,6 @@ class KLMSCSAL1(KLMSCSL1):
     )
 
     readable: ClassVar[type[StepLearner]] = AdaptiveL1Learner
-    compiled: ClassVar[str] = "AdaptivelyPenalized"
 
     def multiplications(self, size: float, features: int) -> float:
         return super().multiplications(size, features) + size  # one threshold per weight

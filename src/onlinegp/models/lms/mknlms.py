@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from onlinegp.checks import Array, fraction, positive
+from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel
 from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.lms.multikernel import SeveralLearner, SeveralRegressor
@@ -33,6 +34,10 @@ class MKNLMSLearner(SeveralLearner):
     ) -> None:
         super().__init__(kernels, features, outputs, also=("kcc",))
         self.step, self.coherence, self.epsilon = step, coherence, epsilon
+
+    def leaf_plan(self) -> Plan:
+        numbers = {"several": 1.0, "step": self.step, "coherence": self.coherence, "epsilon": self.epsilon}
+        return Plan("normalized steps", self, numbers, kernels=self.kernels)
 
     def look(self, x: Array) -> tuple[Array, float, tuple[list[Array], float, list[float]]]:
         rows, mean, k2 = [], np.zeros(self.outputs), 0.0
@@ -115,7 +120,6 @@ class MKNLMS(SeveralRegressor):
     citation: ClassVar[str] = 'Yukawa, "Multikernel adaptive filtering", IEEE Trans. Signal Processing, 2012.'
 
     readable: ClassVar[type[StepLearner]] = MKNLMSLearner
-    compiled: ClassVar[str] = "Normalized"
 
     def multiplications(self, size: float, features: int) -> float:
         return len(self.over()) * (kernel_row(size, features) + 5 * size + 2) + 3

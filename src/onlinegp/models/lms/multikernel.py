@@ -26,11 +26,15 @@ class SeveralLearner(StepLearner):
 
     def __init__(self, kernels: Sequence[Kernel], features: int, outputs: int, also: tuple[str, ...] = ()) -> None:
         self.features, self.outputs = features, outputs
-        self.fs = [Expansion("python", kernel, features, outputs, also=also) for kernel in kernels]
+        self.fs = [Expansion(kernel, features, outputs, also=also) for kernel in kernels]
 
     @cached_property
     def fields(self) -> Fields:  # type: ignore[override]
         return {"seen": integer()} | {f"f{i}": learner() for i in range(len(self.fs))}
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        return tuple(f.kernel for f in self.fs)
 
     def children(self) -> dict[str, Any]:
         return {f"f{i}": f for i, f in enumerate(self.fs)}

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from onlinegp.checks import Array, non_negative, positive
+from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel
 from onlinegp.models.lms.multikernel import SeveralLearner, SeveralRegressor
 from onlinegp.models.recipe import parameters
@@ -51,6 +52,10 @@ class MXKLMSLearner(SeveralLearner):
     @cached_property
     def fields(self) -> Fields:  # type: ignore[override]
         return {**super().fields, "gates.v": array("fs", "outputs", attribute="gates")}
+
+    def leaf_plan(self) -> Plan:
+        numbers = {"several": 1.0, "step": self.step, "mixing_step": self.mixing_step}
+        return Plan("mixed kernels", self, numbers, kernels=self.kernels)
 
     def look(self, x: Array) -> tuple[Array, float, Array]:
         psi, parts = shares(self.gates), np.array([f.at(x)[1] for f in self.fs])
@@ -135,7 +140,6 @@ class MXKLMS(SeveralRegressor):
     )
 
     readable: ClassVar[type[StepLearner]] = MXKLMSLearner
-    compiled: ClassVar[str] = "Mixed"
 
     def multiplications(self, size: float, features: int) -> float:
         return len(self.over()) * (kernel_row(size, features) + size + 5) + 3

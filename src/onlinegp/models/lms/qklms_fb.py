@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from onlinegp.checks import Array, count, fraction, non_negative, positive
+from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel
 from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.lms.base import ExpansionRegressor
@@ -43,8 +44,12 @@ class QKLMSFBLearner(ExpansionLearner):
         budget: int,
         forgetting: float,
     ) -> None:
-        super().__init__(Expansion("python", kernel, features, outputs, also=("influence", "density"), most=budget))
+        super().__init__(Expansion(kernel, features, outputs, also=("influence", "density"), most=budget))
         self.step, self.radius, self.budget, self.forgetting = step, radius, budget, forgetting
+
+    def leaf_plan(self) -> Plan:
+        numbers = {"step": self.step, "radius": self.radius, "budget": self.budget, "forgetting": self.forgetting}
+        return Plan("significant centers", self, numbers, kernels=self.kernels)
 
     def look(self, x: Array) -> tuple[Array, float, tuple[Array, float]]:
         k, mean = self.f.at(x)
@@ -164,7 +169,6 @@ class QKLMSFB(ExpansionRegressor):
     )
 
     readable: ClassVar[type[StepLearner]] = QKLMSFBLearner
-    compiled: ClassVar[str] = "Significant"
 
     def multiplications(self, size: float, features: int) -> float:
         # the kernel rows of x and of the center that it is quantized to or replaces, and the distances

@@ -1,0 +1,77 @@
+"""Kernels as compiled learners read them: postfix programs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onlinegp.checks import Array
+from onlinegp.kernels import (
+    Constant,
+    Kernel,
+    Linear,
+    Periodic,
+    Polynomial,
+    Product,
+    RationalQuadratic,
+    Scaled,
+    Stationary,
+    Sum,
+)
+from onlinegp.kernels.base import per_dimension
+from onlinegp.kernels.spec import BUILT_IN
+
+DEEPEST = 32  # operands that a program may hold at a time, as in native/recipe.hpp
+
+Instruction = tuple[str, list[float], bool, float, float, float]  # operation, values, each, a, b, c, as over there
+
+
+class UnsupportedError(TypeError):
+    """A model that only the Python engine can run, with the reason."""
+
+
+def program(kernel: Kernel, features: int) -> list[Instruction]:
+    """Return a kernel as a postfix program, or raise an UnsupportedError."""
+    code: list[Instruction] = []
+    if _append(code, kernel, features) > DEEPEST:
+        raise UnsupportedError(
+            f"engine 'native' takes kernels up to {DEEPEST} deep. Use 'python', or write the sum flatter."
+        )
+    return code
+
+
+def _append(code: list[Instruction], kernel: Kernel, d: int) -> int:
+    """Append a kernel to a program; return how many operands it holds at a time."""
+    name = type(kernel).__name__
+    if BUILT_IN.get(name) is not type(kernel):
+        raise UnsupportedError(
+            f"engine 'native' runs kernels made of the built-in ones, got {name}. Use 'python' (or 'auto', which "
+            f"takes it by itself), or build the kernel from {', '.join(BUILT_IN)}."
+        )
+
+    def add(op: str, values: Array | None = None, each: bool = False, a: float = 0.0, b: float = 0.0, c: float = 0.0):
+        code.append((op, [] if values is None else values.tolist(), each, float(a), float(b), float(c)))
+
+    if isinstance(kernel, (Sum, Product)):
+        left, right = _append(code, kernel.left, d), _append(code, kernel.right, d)
+        add("Add" if isinstance(kernel, Sum) else "Multiply")
+        return max(left, 1 + right)
+    if isinstance(kernel, Scaled):
+        depth = _append(code, kernel.kernel, d)
+        add("Scale", a=kernel.variance)
+        return depth
+    if isinstance(kernel, Stationary):
+        scales = per_dimension(d, length_scale=kernel.length_scale)
+        alpha = kernel.alpha if isinstance(kernel, RationalQuadratic) else 0.0
+        add(name, np.broadcast_to(1.0 / scales, d), bool(scales.ndim), a=alpha)
+    elif isinstance(kernel, Periodic):
+        rates = 1.0 / per_dimension(d, length_scale=kernel.length_scale)
+        frequencies = 1.0 / per_dimension(d, period=kernel.period)
+        add(name, np.concatenate([np.broadcast_to(rates, d), np.broadcast_to(frequencies, d)]), True)
+    elif isinstance(kernel, Linear):
+        add(name, np.broadcast_to(per_dimension(d, variance=kernel.variance), d), True)
+    elif isinstance(kernel, Polynomial):
+        add(name, a=kernel.scale, b=kernel.offset, c=kernel.degree)
+    else:
+        assert isinstance(kernel, Constant)
+        add(name, a=kernel.variance)
+    return 1
