@@ -91,7 +91,7 @@ def test_inspecting_the_folder_of_a_checkpoint(tmp_path, capsys):
 @pytest.mark.parametrize("command", ["run", "compare", "tune"])
 def test_the_help_names_the_defaults_that_are_taken(command, capsys):
     with pytest.raises(SystemExit):
-        main([command, "--help"])
+        main([command, "--help-all" if command == "run" else "--help"])
     told = re.sub(r"\s+", " ", capsys.readouterr().out)
     own = "with --tune 0 the model's own default: {} for krlst)"
     assert f"noise on the target (tuned; {own.format(ogp.KRLST().noise)}" in told

@@ -103,8 +103,8 @@ ELSEWHERE = {  # what is public, but not at the front door
 
 
 def __getattr__(name: str) -> Any:
-    """Import `datasets`, `metrics` and `plots` when they are first used; say where other names are."""
-    if name in ("datasets", "metrics", "plots"):
+    """Import `datasets`, `metrics`, `parallel` and `plots` when they are first used; say where other names are."""
+    if name in ("datasets", "metrics", "parallel", "plots"):
         return import_module(f"onlinegp.{name}")
     found = [f" Use onlinegp.{module}.{name}." for module, names in ELSEWHERE.items() if name in names]
     raise AttributeError(f"module 'onlinegp' has no attribute {name!r}.{found[0] if found else ''}")

@@ -185,3 +185,30 @@ def test_numbers_as_text(value):
     assert float(text(value)) == value
     if arrow() is not None:
         assert texts(np.array([value])).to_pylist() == [text(value)]
+
+
+def test_the_help_of_run_fits_one_screen(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    short = inside("run", "--help").stdout.decode()
+    assert len(short.splitlines()) <= 40
+    assert sum(line.startswith("  --") for line in short.splitlines()) == 11  # ten, and --help-all
+    everything = inside("run", "--help-all").stdout.decode()
+    assert "--resume" in everything
+    assert "exit codes" in everything
+    assert "--keys" not in everything
+
+
+def test_abbreviated_options_are_refused():
+    done = inside("run", "data.csv", "--targ", "y", code=2)
+    assert b"unrecognized arguments: --targ y. Write the names of options in full" in done.stderr
+
+
+def test_renamed_options_still_work(tmp_path):
+    write_csv(tmp_path / "data.csv", 60)
+    args = ["run", "data.csv", *FIXED, "--features", "x0", "--target", "y"]
+    old = inside(*args, "--keys", "place", "--out", "old.csv", cwd=tmp_path)
+    assert b"--keys is now called --copy; the old name still works." in old.stderr
+    new = inside(*args, "--copy", "place", "--out", "new.csv", cwd=tmp_path)
+    assert b"now called" not in new.stderr
+    assert (tmp_path / "old.csv").read_bytes() == (tmp_path / "new.csv").read_bytes()
+    assert (tmp_path / "new.csv").read_text().startswith("place,y,mean")

@@ -228,7 +228,7 @@ def test_many_runs_have_intervals_and_tables(tmp_path, data):
     files = {name: tmp_path / f"table.{name}" for name in ("json", "csv", "latex")}
     args = [part for name, path in files.items() for part in (f"--{name}", path)]
     models = ["--models", "qklms,krlst(budget=20),linearrls", "--runs", "4", "--jobs", "1", "--effort", "500"]
-    done = inside("compare", data, *QUICK, *models, "--by", "error", *args, "--out", tmp_path / "c.svg")
+    done = inside("compare", data, *QUICK, *models, "--rank", "error", *args, "--out", tmp_path / "c.svg")
     table = json.loads(files["json"].read_text())
     assert {row["algorithm"] for row in table} == {"qklms", "krlst(budget=20)", "linearrls"}
     assert all(row["steady_low"] < row["steady"] < row["steady_high"] for row in table)
@@ -246,7 +246,7 @@ def test_columns_of_text_are_learned_from_the_rows_to_tune_on(tmp_path):
     rows = "".join(f"{'ab'[i % 2]},{i % 7},{i % 2 + 0.1 * (i % 7)}\n" for i in range(300))
     (tmp_path / "text.csv").write_text("kind,x,y\n" + rows)
     args = ["--models", "linearrls", "--categories", "onehot", "--runs", "3", "--jobs", "1", "--tune", "60"]
-    table = ["--kernel", "rbf(1.0)", "--noise", "0.01", "--json", tmp_path / "table.json", "--by", "error"]
+    table = ["--kernel", "rbf(1.0)", "--noise", "0.01", "--json", tmp_path / "table.json", "--rank", "error"]
     inside("compare", tmp_path / "text.csv", *args, *table)
     (row,) = json.loads((tmp_path / "table.json").read_text())
     assert row["steady"] < -30.0  # without the categories it would be -6

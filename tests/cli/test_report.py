@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
     lines = [f"<b>{i}</b>,{a:.6f},{b:.6f}" for i, (a, b) in enumerate(zip(x, y, strict=True), 1)]
     (folder / "keyed.csv").write_text("\n".join(["name,x,y", *lines]) + "\n")
     places = ["--report", "auto.html", "--out", "auto.csv", "--summary", "auto.json"]
-    inside("run", "keyed.csv", "--keys", "name", "--tune", "100", *places, cwd=folder)
+    inside("run", "keyed.csv", "--copy", "name", "--tune", "100", *places, cwd=folder)
     write_csv(folder / "data.csv", 300)
     inside("run", "data.csv", *FIXED, "--report", "fixed.html", "--out", "fixed.csv", cwd=folder)
     return folder

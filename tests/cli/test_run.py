@@ -321,6 +321,6 @@ def test_closed_pipe(data):
 
 
 def test_help_explains_itself():
-    told = inside("run", "--help").stdout.decode()
+    told = inside("run", "--help-all").stdout.decode()
     for word in ("examples:", "exit codes:", "--resume", "130"):
         assert word in told

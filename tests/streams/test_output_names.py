@@ -20,7 +20,7 @@ from shell import FIXED, inside, onlinegp
 def test_inputs_called_as_outputs(tmp_path, header, names):
     first, second, target = header.split(",")
     (tmp_path / "data.csv").write_text(f"{header},x\n" + "a,b,1,2\n" * 3)
-    args = ["run", tmp_path / "data.csv", *FIXED, "--target", target, "--features", "x", "--keys", f"{first},{second}"]
+    args = ["run", tmp_path / "data.csv", *FIXED, "--target", target, "--features", "x", "--copy", f"{first},{second}"]
     inside(*args, "--out", tmp_path / "out.jsonl")
     pairs = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0], object_pairs_hook=list)
     assert [name for name, _ in pairs] == [*names, "mean", "std", "lower", "upper", "log_density"]
@@ -39,5 +39,5 @@ def test_a_column_that_is_key_and_feature(tmp_path):
     """Copied as it was written, in short blocks and in long ones."""
     for rows in (3, 60):
         (tmp_path / "data.csv").write_text("x,y\n" + "1.50,2\n" * rows)
-        out = inside("run", tmp_path / "data.csv", *FIXED, "--features", "x", "--keys", "x").stdout.decode()
+        out = inside("run", tmp_path / "data.csv", *FIXED, "--features", "x", "--copy", "x").stdout.decode()
         assert [line.split(",")[0] for line in out.splitlines()] == ["x", *["1.50"] * rows]

@@ -37,7 +37,7 @@ def write(path, n=50, **columns):
 def test_keys_are_written_alike_beside_bad_rows(tmp_path, out):
     """A bad row changes nothing about the others of its block."""
     x = [float(i % 7) for i in range(50)]
-    args = ["--keys", "time,tags,raw,kind,price", "--features", "x", "--target", "y", "--on-bad-row", "skip"]
+    args = ["--copy", "time,tags,raw,kind,price", "--features", "x", "--target", "y", "--on-bad-row", "skip"]
     results = []
     for odd in (0.5, None):
         path = write(tmp_path / "data.parquet", x=[*x[:-1], odd])
@@ -82,14 +82,14 @@ def test_output_without_a_row_has_its_columns_and_replaces_what_was_there(tmp_pa
     (tmp_path / "data.csv").write_text("place,x,y\n")
     out = tmp_path / "out.parquet"
     out.write_bytes(b"of another run")
-    inside("run", tmp_path / "data.csv", *FIXED, "--flag", "0.1", "--keys", "place", "--target", "y", "--out", out)
+    inside("run", tmp_path / "data.csv", *FIXED, "--flag", "0.1", "--copy", "place", "--target", "y", "--out", out)
     inside(
         "run",
         tmp_path / "data.csv",
         *FIXED,
         "--flag",
         "0.1",
-        "--keys",
+        "--copy",
         "place",
         "--target",
         "y",

@@ -158,7 +158,7 @@ def test_what_is_not_used_is_said_with_the_remedy(tmp_path):
     told = inside("run", path, *FIXED, "--features", "x", "--out", tmp_path / "o.csv").stderr.decode()
     assert "not used" not in told
     assert b"not used" not in inside("run", path, *FIXED, "--quiet", "--out", tmp_path / "o.csv").stderr
-    told = inside("run", path, *FIXED, "--lags", "2", "--keys", "id,day", "--out", tmp_path / "o.csv").stderr.decode()
+    told = inside("run", path, *FIXED, "--lags", "2", "--copy", "id,day", "--out", tmp_path / "o.csv").stderr.decode()
     assert "not used: other day (dates of another form" in told
     assert "class (text" in told
     assert "column1" not in told
@@ -202,7 +202,7 @@ def test_other_formats_of_dates(tmp_path):
     other.write_text("\n".join([lines[0], *changed]) + "\n")
     outputs = []
     for path, more in ((iso, []), (other, ["--date-format", "%d.%m.%Y %H:%M"])):
-        inside("run", path, *TUNED, *ALL, *more, "--keys", "x", "--out", tmp_path / "o.csv")
+        inside("run", path, *TUNED, *ALL, *more, "--copy", "x", "--out", tmp_path / "o.csv")
         outputs.append((tmp_path / "o.csv").read_bytes())
     assert outputs[0] == outputs[1]
     told = inside("run", other, *ALL, "--date-format", "dd.mm.yyyy", code=1).stderr.decode()

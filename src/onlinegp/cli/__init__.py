@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 
+from onlinegp.cli.help import Parser
 from onlinegp.cli.process import Terminated, drop_output, interruptible, one_blas_thread, stand_in_for_closed_streams
 from onlinegp.streams.errors import printable
 
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _command(argv: list[str]) -> int:
     """Run a command and return its exit code, or raise what ended it."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="onlinegp",
         description="Regression on streams with honest uncertainty.",
         epilog="`onlinegp COMMAND --help` explains a command.",

@@ -14,6 +14,7 @@ from typing import Any
 from onlinegp.batch.parameter_search import EFFORT
 from onlinegp.checks import count, positive
 from onlinegp.cli.compare_runs import compare_over_runs, save_picture
+from onlinegp.cli.help import add_renamed
 from onlinegp.cli.options import (
     EXIT_CODES,
     add_model,
@@ -43,7 +44,7 @@ from onlinegp.streams.running.warm_up import WarmUp
 EPILOG = f"""examples:
   onlinegp compare data.csv
   onlinegp compare series.txt --lags 10 --models 'klms,qklms,krlst,krlst(budget=50)' --out compare.png --time 300
-  onlinegp compare data.csv --runs 20 --by error --latex table.tex --csv table.csv --out curves.svg
+  onlinegp compare data.csv --runs 20 --rank error --latex table.tex --csv table.csv --out curves.svg
 
 Each model is tuned for itself on the first rows: around the kernel and the noise that are most likely there, it tries
 what its class declares, such as step, length scale and radius, by predicting the second half of those rows before
@@ -51,7 +52,7 @@ learning them. No model may run more than {EFFORT} rows in that search; the tabl
 itself on the same rows and is not searched: it is the model that `onlinegp run` runs.
 
 The rows after those are scored, and the table is ranked by their mean log density, which rewards small errors and
-honest intervals alike; --by error ranks by the error alone. Cost is processor time per row, with reading and without
+honest intervals alike; --rank error ranks by the error alone. Cost is processor time per row, with reading and without
 tuning. A model that has not come to the end when the time is over, or that holds more than a gigabyte, is scored on the
 rows that it reached and listed below the others, beside what the best of those made of the same rows.
 
@@ -87,7 +88,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--models", metavar="A,B", help="see `onlinegp models`; all: all that stay small (one or two of each kind)"
     )
-    parser.add_argument("--by", choices=("density", "error"), default="density", help="what to rank by (density)")
+    add_renamed(
+        parser, "--by", "--rank", choices=("density", "error"), default="density", help="what to rank by (density)"
+    )
     parser.add_argument("--time", type=float, metavar="S", help=f"seconds until it ends ({SECONDS:g})")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (one per core)")
     parser.add_argument(
@@ -119,7 +122,7 @@ def main(args: argparse.Namespace) -> int:
         until = monotonic() + seconds
         args.source = file_of(args.source, Path(folder) / "input")  # every model reads it
         results = compared(args, until)
-    ranking = ranked(results, by=args.by)
+    ranking = ranked(results, by=args.rank)
     for line in told(ranking, seconds=seconds):
         print(line)
     for result in results:

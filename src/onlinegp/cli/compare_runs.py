@@ -30,7 +30,7 @@ def compare_over_runs(args: argparse.Namespace, taking_part: list[Entrant]) -> i
             taking_part,
             runs_of(args),
             runs=args.runs,
-            by=args.by,
+            by=args.rank,
             effort=EFFORT if args.effort is None else args.effort,
             jobs=1 if args.jobs == 1 else pool,
             say=say,

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from onlinegp.batch.parameter_search import BUDGET
+from onlinegp.cli.help import add_renamed
 from onlinegp.cli.parsing import parse_columns, parse_kernel, parse_setting
 from onlinegp.columns.plan import CHOICES, Rules
 from onlinegp.models import KRLST
@@ -42,7 +43,7 @@ def add_source(parser: argparse.ArgumentParser, *, optional: bool = False) -> No
     group.add_argument("source", metavar="SOURCE", nargs="?" if optional else None, help=what)
     group.add_argument("--target", metavar="NAME", help="the column to predict (the last one of numbers)")
     group.add_argument("--features", metavar="A,B", help="the columns to predict from (the other ones of numbers)")
-    group.add_argument("--keys", metavar="A,B", help="the columns to copy to the output (text, times, ids)")
+    add_renamed(group, "--keys", "--copy", metavar="A,B", help="the columns to copy to the output (text, times, ids)")
     group.add_argument(
         "--lags",
         type=int,
@@ -198,7 +199,7 @@ def chosen_columns(args: argparse.Namespace, source: Source, *, apart: Sequence[
             f"Add --categories onehot or ordinal, or leave it out."
         )
     rules = Rules(args.categories, args.category_limit, args.dates, args.date_format, args.missing)
-    features, keys = parse_columns(args.features), parse_columns(args.keys)
+    features, keys = parse_columns(args.features), parse_columns(args.copy)
     columns = choose_columns(source, target=args.target, features=features, keys=keys, lags=lags, rules=rules)
     talk = silent if getattr(args, "quiet", False) else say
     if features is None and (left := unused(source, columns, rules, chosen=(*(keys or ()), *apart), lags=lags)):

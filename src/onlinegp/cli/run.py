@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from onlinegp.checks import fraction
+from onlinegp.cli.help import Parser
 from onlinegp.cli.options import EXIT_CODES, add_source, checked_level, opened, say
 from onlinegp.cli.parsing import parse_every
 from onlinegp.cli.paths import Paths
@@ -80,6 +81,20 @@ implausible (the target is far beyond all those before; it is not learned, or bo
 
 {EXIT_CODES}  5    with --flag-exit: done, and something was flagged
 """
+SHORT_EPILOG = """examples:
+  onlinegp run data.csv                                  choose everything, print predictions
+  onlinegp run series.txt --lags 10 --out forecast.csv   a column of numbers, from its own past
+  onlinegp run data.csv --flag 0.001 --out out.csv       mark the odd rows
+  onlinegp run big.csv.gz --out out.csv --checkpoint safe --resume
+  onlinegp run events.csv --by sensor --order time --out out.csv
+
+Each row is predicted before it is learned: the output has mean, std, lower, upper
+and log_density. The first rows are used to tune the model and are not scored.
+"""
+MAIN_OPTIONS = (
+    *("--target", "--features", "--lags", "--model", "--by"),
+    *("--flag", "--out", "--report", "--save", "--checkpoint"),
+)
 FLAGGED_CODE = 5
 SETTINGS = (  # on which the output depends
     *("source", "out", "model", "kernel", "noise", "budget", "forgetting", "set", "tune", "robust", "level"),
@@ -96,8 +111,9 @@ PATHS = Paths(
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
+    parser.show_first(MAIN_OPTIONS, SHORT_EPILOG)
     add_source(parser)
     add_learned(parser)
     add_by_key(parser)

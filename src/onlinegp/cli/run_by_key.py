@@ -28,7 +28,7 @@ from onlinegp.streams.running.run import check_resumable
 MADE_BY: dict[
     str, Any
 ] = {  # the options that make a model of a key, with the values that they have if nobody types them
-    **{name: default for name, default in SETTLED.items() if name not in ("target", "features", "keys")},
+    **{name: default for name, default in SETTLED.items() if name not in ("target", "features", "copy")},
     **dict.fromkeys(("start", "by", "order")),
     "tune_by": "together",
 }
@@ -107,7 +107,7 @@ def columns_by_key(
         talk("each key starts with its parameters, and with nothing that it has learned")
         _select(encoder, source, apart, encoder.columns.features)
         return encoder, past, model.unfitted()
-    asked = {*apart, *(parse_columns(args.features) or ()), *(parse_columns(args.keys) or ())}
+    asked = {*apart, *(parse_columns(args.features) or ()), *(parse_columns(args.copy) or ())}
     if args.target is None:
         numbers = [name for name in source.names if source.numeric[name] and name not in asked]
         if not numbers:

@@ -23,7 +23,7 @@ from onlinegp.streams.running.run import Job
 from onlinegp.streams.running.warm_up import WarmUp
 
 SETTLED: dict[str, Any] = {  # what a model file settles, with the values that these options have if nobody types them
-    **dict.fromkeys(("target", "features", "keys", "lags", "date_format", "model", "kernel", "noise", "budget")),
+    **dict.fromkeys(("target", "features", "copy", "lags", "date_format", "model", "kernel", "noise", "budget")),
     **dict.fromkeys(("forgetting", "tune", "robust", "na_values")),
     "horizon": 1,
     "categories": "ignore",

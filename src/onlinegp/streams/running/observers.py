@@ -78,7 +78,7 @@ class Rows:
         if len(parts) == 1:
             return parts[0]
         first, last = parts[0], parts[-1]
-        names = [field.name for field in fields(cls)][: -len(("predictions", "before", "tuning", "keys", "model"))]
+        names = [one.name for one in fields(cls) if isinstance(getattr(first, one.name), np.ndarray)]
         return cls(
             **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names},
             predictions=Predictions.joined([part.predictions for part in parts]),
