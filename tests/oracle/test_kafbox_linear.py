@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import onlinegp as ogp
-from onlinegp.models.linear.information_form import LinearLearner, linear_learner
+from onlinegp.engine.compiled import leaf
+from onlinegp.models.linear.information_form import LinearLearner
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "channel_switch.npz"
 
@@ -19,7 +19,7 @@ class Unrenewed(ogp.LinearRLS):
 
     def start(self, features, outputs):
         options = {name: getattr(self, name) for name in ("noise", "prior", "forgetting", "intercept")}
-        return linear_learner(self.engine, partial(UnrenewedLearner, features, outputs, **options))
+        return leaf(self.engine, UnrenewedLearner(features, outputs, **options))
 
 
 class UnrenewedLearner(LinearLearner):
