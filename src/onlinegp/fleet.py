@@ -6,6 +6,7 @@ import copy
 import json
 import reprlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,10 +19,10 @@ from onlinegp.engine import thread_count
 from onlinegp.engine.keys import keys_of_file, listed
 from onlinegp.engine.members import LearnerMembers, Members, in_order, known_before
 from onlinegp.files.atomic import write_atomically
-from onlinegp.files.container import ModelFileError, as_model_file_error, chunks, unpack
-from onlinegp.files.stacks import stacked, unstacked
+from onlinegp.files.container import Arrays, ModelFileError, as_model_file_error, chunks
+from onlinegp.files.container import from_bytes as container_from_bytes
 from onlinegp.files.store import Store, is_store
-from onlinegp.homes import Home, Memory, Stored, taken
+from onlinegp.homes import Home, Memory, State, Stored, taken
 from onlinegp.learner import Contents
 from onlinegp.locks import ModelLock
 from onlinegp.models.base import OnlineRegressor
@@ -29,10 +30,11 @@ from onlinegp.models.breakdown import all_finite, check_events
 from onlinegp.models.description import describe, rebuild
 from onlinegp.models.saving import ABOUT, check_about, only
 from onlinegp.predictions import Predictions
+from onlinegp.state import Schema
 from onlinegp.stores import opened, stored_model
 from onlinegp.trace import Trace
 
-KEYS = "keys:"  # the name of the array that holds the keys, as JSON
+KEYS, RECORDS, ENDS = "keys", "records", "ends"  # arrays of a file: the keys as JSON, all records, where each ends
 
 
 class Fleet:
@@ -253,8 +255,8 @@ class Fleet:
         with self._lock:
             if key not in self._home:
                 raise KeyError(f"no model has the key {key!r}.")
-            learned = self._home.dump(key)
-            return copy.deepcopy(self.model).restore(self._about() | {"learned": learned})
+            contents = self._about() | {"learned": self._home.dump(key), "largest": self._home.largest(key)}
+            return copy.deepcopy(self.model).load(contents)
 
     def __setitem__(self, key: Hashable, model: OnlineRegressor) -> None:
         """Let a copy of this model, which must be of the same kind, go on as the one of a key."""
@@ -270,7 +272,7 @@ class Fleet:
                     f"model must have {odd[0]} = {mine[odd[0]]}, as the others of the fleet have, got "
                     f"{contents[odd[0]]}."
                 )
-            self._put([key], contents, [contents["learned"]])
+            self._put([key], contents, [(contents["learned"], contents["largest"])])
 
     def items(self) -> Iterator[tuple[Hashable, OnlineRegressor]]:
         """Yield each key with a copy of its model."""
@@ -297,7 +299,7 @@ class Fleet:
             raise ModelFileError(f"{path}: {error}") from None
 
     def to_bytes(self, *, progress: bool = False) -> bytes:
-        """Return what `save` writes: the arrays of all models, one after the other."""
+        """Return what `save` writes: the records of all models, one after the other."""
         return b"".join(self._chunks(progress))
 
     def _chunks(self, progress: bool) -> list[Any]:
@@ -306,31 +308,37 @@ class Fleet:
             odd = next((key for key in keys if type(key) not in (str, int)), None)
             if odd is not None:
                 raise ValueError(f"keys must be strings or whole numbers to be saved, got {odd!r}. Rename that one.")
-            parts = [self._home.dump(keys[i]) for i in _shown(len(keys), "saving", progress)]
-            header, arrays = stacked(parts)
-            text = np.frombuffer(json.dumps(keys).encode(), dtype=np.uint8)
-            about: Contents = {"kind": "fleet", "model": describe(self.model)} | (self._about() if parts else {})
-            about |= {"compact": True} if self._home.compact else {}
-            return chunks(about | header, arrays | {KEYS: text})
+            about: Contents = {"kind": "fleet", "model": describe(self.model), "compact": self._home.compact}
+            arrays: Arrays = {KEYS: np.frombuffer(json.dumps(keys).encode(), dtype=np.uint8)}
+            if keys:
+                about |= self._about() | {"schema": json.loads(self._schema().text)}
+                records = list(_shown(self._home.to_bytes(keys, self._single), len(keys), "saving", progress))
+                arrays[RECORDS] = np.frombuffer(b"".join(records), dtype=np.uint8)
+                arrays[ENDS] = np.cumsum([len(record) for record in records])
+            return chunks(about, arrays)
 
     @classmethod
     def from_bytes(cls, data: bytes, *, threads: int | None = None, progress: bool = False) -> Self:
         """Return the fleet that `to_bytes` wrote, or raise a ModelFileError."""
-        header, arrays = unpack(data)
+        header, arrays = container_from_bytes(data)
         if header.get("kind") != "fleet":
             what = reprlib.repr(header.get("kind"))
             raise ModelFileError(f"the file holds a {what}, not a fleet. Use onlinegp.load for a model.")
-        only(header, "kind", "model", "texts", "compact", *ABOUT)
+        only(header, "kind", "model", "schema", "compact", *ABOUT)
+        only(arrays, KEYS, RECORDS, ENDS)
         with as_model_file_error():
             model = rebuild(header["model"])
             model.check()
-            keys = keys_of_file(arrays.pop(KEYS, None))
-            learned = unstacked(header, arrays, len(keys))
+            keys = keys_of_file(arrays.get(KEYS))
             if keys:
-                check_about(header, arrays)
+                check_about(header, len(data) // 8)
+                records = _records(arrays, len(keys))
         fleet = cls(model, threads=threads, compact=header.get("compact") is True)
-        with as_model_file_error():
-            fleet._put(keys, header, (next(learned) for _ in _shown(len(keys), "loading", progress)))
+        if keys:
+            with as_model_file_error():
+                members = fleet.model.start_many(header["features"], header["outputs"])
+                members.schemas[fleet._home.compact].check_same(Schema.parse(header["schema"]))
+                fleet._put(keys, header, _shown(records, len(keys), "loading", progress), members)
         return fleet
 
     def __getstate__(self) -> dict[str, Any]:
@@ -342,8 +350,8 @@ class Fleet:
         with self._lock:
             own = {name: value for name, value in vars(self).items() if name not in ("_lock", "_home")}
             keys = list(self._home)
-            learned = [self._home.dump(key) for key in keys]
-            return own | {"contents": (keys, self._about(), learned), "compact": self._home.compact}
+            records = list(self._home.to_bytes(keys, self._single))
+            return own | {"contents": (keys, self._about(), records), "compact": self._home.compact}
 
     def __setstate__(self, own: dict[str, Any]) -> None:
         contents, self._home = own.pop("contents"), Memory(own.pop("compact"))
@@ -367,7 +375,11 @@ class Fleet:
     def _about_of(self, members: Members | None) -> Contents:
         names = [] if self._names is None else [str(name) for name in self._names]
         features, outputs = (0, 0) if members is None else (members.features, members.outputs)
-        return {"features": features, "outputs": outputs, "single": self._single, "names": names, "largest": 0.0}
+        return {"features": features, "outputs": outputs, "single": self._single, "names": names}
+
+    def _schema(self) -> Schema:
+        assert self._members is not None
+        return self._members.schemas[self._home.compact]
 
     def _threads(self) -> int:
         return self.threads or thread_count()
@@ -395,13 +407,15 @@ class Fleet:
             self._home.adopt(members, self._about_of(members))
         return members, keys, values, y.reshape(len(y), outputs)
 
-    def _put(self, keys: Sequence[Hashable], about: Contents, learned: Iterable[Contents]) -> None:
+    def _put(
+        self, keys: Sequence[Hashable], about: Contents, states: Iterable[State], members: Members | None = None
+    ) -> None:
         """Let the models of these keys continue from what they had learned; if one cannot, no key is added."""
         if not keys:
             return
-        members = self._members or self.model.start_many(about["features"], about["outputs"])
-        about = {name: about[name] for name in ABOUT} | {"largest": 0.0}
-        self._home.put(members, about, self._home.checked(keys), learned)
+        members = members or self._members or self.model.start_many(about["features"], about["outputs"])
+        about = {name: about[name] for name in ABOUT}
+        self._home.put(members, about, self._home.checked(keys), states)
         self._remember(about)
 
     def _sound(self, said: Predictions, keys: Sequence[Hashable], rows: Any) -> Predictions:
@@ -411,9 +425,22 @@ class Fleet:
         return lambda i: f"the model of the key {taken(keys, rows)[i]!r}"
 
 
-def _shown(n: int, what: str, progress: bool) -> Any:
+def _records(arrays: Arrays, count: int) -> Iterator[bytes]:
+    """Return the records of a file, one after the other; ends that do not fit are refused."""
+    records, ends = arrays.get(RECORDS), arrays.get(ENDS)
+    if records is None or records.dtype != np.uint8 or records.ndim != 1:
+        raise ModelFileError("the file has no records.")
+    if ends is None or ends.dtype != np.int64 or ends.shape != (count,):
+        raise ModelFileError(f"the file does not tell where the records of its {count} models end.")
+    places = [0, *ends.tolist()]
+    if places[-1] != len(records) or any(first > last for first, last in pairwise(places)):
+        raise ModelFileError("the records of the models do not fit the file.")
+    return (records[first:last].tobytes() for first, last in pairwise(places))
+
+
+def _shown(values: Iterable[Any], n: int, what: str, progress: bool) -> Iterable[Any]:
     if not progress:
-        return range(n)
+        return values
     from tqdm import tqdm
 
-    return tqdm(range(n), desc=what, unit="model", leave=False)
+    return tqdm(values, total=n, desc=what, unit="model", leave=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
@@ -15,9 +16,11 @@ from onlinegp.files.container import ModelFileError
 from onlinegp.files.store import AT_ONCE, RESTORE, Key, Last, Note, Store
 from onlinegp.learner import Contents
 from onlinegp.places import checked_places, newer
+from onlinegp.state.record import RESTORE as USE_A_COPY
 
 Keys = Sequence[Hashable]
 Part = tuple[slice | Which, Which]
+State = bytes | tuple[Contents, float]  # of a member: its record, or what it dumped and its largest |y|
 MOST_WAITING = 256 << 20  # bytes of states in a store's log before they are committed by themselves
 TYPES: dict[type[Key], str] = {str: "strings", int: "whole numbers"}  # what keys of a store may be
 
@@ -51,7 +54,15 @@ class Home(Protocol):
         ...
 
     def dump(self, key: Hashable) -> Contents: ...
-    def put(self, members: Members, about: Contents, keys: Keys, learned: Iterable[Contents]) -> None:
+    def largest(self, key: Hashable) -> float:
+        """Return the largest |y| that a key has learned."""
+        ...
+
+    def to_bytes(self, keys: Keys, single: bool) -> Iterator[bytes]:
+        """Yield the records of keys."""
+        ...
+
+    def put(self, members: Members, about: Contents, keys: Keys, states: Iterable[State]) -> None:
         """Adopt members, if there were none, and let those of keys continue from what they had learned.
 
         If one cannot, no key is added.
@@ -68,11 +79,12 @@ class Memory:
     def __init__(self, compact: bool = False) -> None:
         self.compact = compact
         self.members: Members | None = None
+        self._single = True
         self._numbers = Numbers()
         self._last: dict[Hashable, Any] = {}
 
     def adopt(self, members: Members, about: Contents) -> None:
-        self.members = members
+        self.members, self._single = members, about["single"]
 
     def checked(self, keys: Keys) -> Keys:
         if self.members is None:
@@ -91,7 +103,7 @@ class Memory:
         yield slice(None), which
         if learn and self.compact:
             assert self.members is not None
-            rounded(self.members, np.unique(which), self.members.outputs == 1)
+            rounded(self.members, np.unique(which), self._single)
 
     def unknown(self, keys: Keys) -> Any:
         return list(self._new(keys))[:1] if self._numbers.find(keys) is None else []
@@ -106,17 +118,27 @@ class Memory:
         assert self.members is not None
         return self.members.dump(self._numbers[key])
 
-    def put(self, members: Members, about: Contents, keys: Keys, learned: Iterable[Contents]) -> None:
+    def largest(self, key: Hashable) -> float:
+        assert self.members is not None
+        return float(self.members.largest[self._numbers[key]])
+
+    def to_bytes(self, keys: Keys, single: bool) -> Iterator[bytes]:
+        for i in range(0, len(keys), AT_ONCE):
+            assert self.members is not None
+            which = _indices(self._numbers[key] for key in keys[i : i + AT_ONCE])
+            yield from self.members.to_bytes(which, single, self.compact)
+
+    def put(self, members: Members, about: Contents, keys: Keys, states: Iterable[State]) -> None:
         new = self._new(keys)
         number = dict(zip(new, range(len(self._numbers), len(self._numbers) + len(new)), strict=True))
         members.grow(len(self._numbers) + len(new))
-        for key, contents in zip(keys, learned, strict=True):
+        for key, state in zip(keys, states, strict=True):
             member = number[key] if key in number else self._numbers[key]
-            members.load(member, contents)
-            if self.compact:
-                rounded(members, _indices([member]), members.outputs == 1)
+            put_state(members, member, state, about["single"])
+            if self.compact and not isinstance(state, bytes):
+                rounded(members, _indices([member]), about["single"])
         self._numbers.add(new)
-        self.members = members
+        self.adopt(members, about)
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -132,8 +154,8 @@ class Stored:
     """The `keep` members used last in memory, and all the others in a store, which has them all at a commit.
 
     A member that leaves memory is written if it has changed. Nothing of this is safe on disk before `commit`, so that
-    a killed process leaves the models as they were between two calls. If `compact`, what a call has changed is packed
-    after it, and goes on from there: a state at rest is its bytes, in memory as on disk.
+    a killed process leaves the models as they were between two calls. If `compact`, what a call has changed becomes a
+    record after it, and goes on from there: a state at rest is its bytes, in memory as on disk.
     """
 
     def __init__(self, store: Store, keep: int, compact: bool = False) -> None:
@@ -147,13 +169,14 @@ class Stored:
         self._changed: set[Key] = set()
         self._new: set[Key] = set()  # in memory, and not in the store yet
         self._last: dict[Key, Last] = {}
-        self._packed: dict[Key, bytes] = {}  # of the keys in memory, if compact
+        self._records: dict[Key, bytes] = {}  # of the keys in memory, if compact
         self._types: set[type[Key]] = store.types()  # of its keys: one type, but older versions let in both
 
     def adopt(self, members: Members, about: Contents) -> None:
         self.members, self._about = members, about
         if self.store.asked("events") != about:
             self.store.tell("events", about)
+            self.store.tell("schema", json.loads(members.schemas[self.compact].text))
 
     def checked(self, keys: Keys) -> list[Key]:
         """Return keys of the type that the store has, or raise an error: 0 and "0" would be two models."""
@@ -178,7 +201,7 @@ class Stored:
             if learn:
                 self._changed.update(distinct)
                 for key in distinct if self.compact else ():
-                    self._packed.pop(key, None)
+                    self._records.pop(key, None)
             mine = keys if isinstance(rows, slice) else [keys[i] for i in rows]
             yield rows, np.fromiter(map(self._slots.__getitem__, mine), np.int64, len(mine))
             if learn and self.compact:
@@ -187,7 +210,7 @@ class Stored:
     def _round(self, keys: list[Key]) -> None:
         assert self.members is not None
         states = rounded(self.members, _indices(self._slots[key] for key in keys), self._about["single"])
-        self._packed.update(zip(keys, states, strict=True))
+        self._records.update(zip(keys, states, strict=True))
 
     def _cut(self, keys: list[Key]) -> Iterator[tuple[slice | Which, list[Key]]]:
         """Yield the events of `keep` different keys at a time, and these; all of a key's together: it comes in once."""
@@ -226,11 +249,12 @@ class Stored:
         found = self.store.get(absent)
         old = [key for key in absent if key in found]
         try:
-            members.unpack(_indices(places[key] for key in old), [found[key][1] for key in old], self._about["single"])
+            records = [found[key][1] for key in old]
+            members.from_bytes(_indices(places[key] for key in old), records, self._about["single"])
         except ModelFileError as error:
-            raise ModelFileError(f"{self.store.path}: {error} {RESTORE}") from None
+            raise ModelFileError(f"{self.store.path}: {str(error).removesuffix(USE_A_COPY)}{RESTORE}") from None
         if self.compact:
-            self._packed.update((key, found[key][1]) for key in old)
+            self._records.update((key, found[key][1]) for key in old)
         for key in absent:
             if key not in found:
                 members.clear(places[key])
@@ -244,7 +268,7 @@ class Stored:
         self._write(keys)
         for key in keys:
             self._free.append(self._slots.pop(key))
-            self._packed.pop(key, None)
+            self._records.pop(key, None)
             del self._last[key]
 
     def _write(self, keys: Iterable[Key]) -> None:
@@ -253,10 +277,10 @@ class Stored:
         changed = [key for key in keys if key in self._changed]
         for i in range(0, len(changed), AT_ONCE):
             some = changed[i : i + AT_ONCE]
-            loose = [key for key in some if key not in self._packed]
+            loose = [key for key in some if key not in self._records]
             which = _indices(self._slots[key] for key in loose)
-            fresh = dict(zip(loose, self.members.pack(which, self._about["single"], self.compact), strict=True))
-            rows = [(key, self._last[key], fresh.get(key) or self._packed[key]) for key in some]
+            fresh = dict(zip(loose, self.members.to_bytes(which, self._about["single"], self.compact), strict=True))
+            rows = [(key, self._last[key], fresh.get(key) or self._records[key]) for key in some]
             self.store.put(rows, new=sum(key in self._new for key in some))
             self._changed.difference_update(some)
             self._new.difference_update(some)
@@ -287,20 +311,31 @@ class Stored:
         ((_, which),) = self.parts([key], learn=False)
         return self.members.dump(int(which[0]))
 
-    def put(self, members: Members, about: Contents, keys: Keys, learned: Iterable[Contents]) -> None:
-        for key, contents in zip(self.checked(keys), learned, strict=True):
+    def largest(self, key: Hashable) -> float:
+        assert self.members is not None
+        ((_, which),) = self.parts([key], learn=False)
+        return float(self.members.largest[which[0]])
+
+    def to_bytes(self, keys: Keys, single: bool) -> Iterator[bytes]:
+        for i in range(0, len(keys), AT_ONCE):
+            assert self.members is not None
+            for _, which in self.parts(keys[i : i + AT_ONCE], learn=False):
+                yield from self.members.to_bytes(which, single, self.compact)
+
+    def put(self, members: Members, about: Contents, keys: Keys, states: Iterable[State]) -> None:
+        for key, state in zip(self.checked(keys), states, strict=True):
             if self.members is None:
                 members.grow(1)
-                members.load(0, contents)  # refused before anything changes
+                put_state(members, 0, state, about["single"])  # refused before anything changes
                 self.adopt(members, about)
-            self._put(key, contents)
+            self._put(key, state)
 
-    def _put(self, key: Key, contents: Contents) -> None:
+    def _put(self, key: Key, state: State) -> None:
         assert self.members is not None
         new = key not in self
         ((_, which),) = self.parts([key], learn=False)
         try:
-            self.members.load(int(which[0]), contents)
+            put_state(self.members, int(which[0]), state, self._about["single"])
         except BaseException:
             if new:
                 self._leave([key])
@@ -330,10 +365,17 @@ def taken(values: Sequence[Any], rows: slice | Which) -> Sequence[Any]:
 
 def rounded(members: Members, which: Which, single: bool) -> list[bytes]:
     """Let members go on from their compact states, and return these."""
-    states, largest = members.pack(which, single, compact=True), members.largest[which]
-    members.unpack(which, states, single)
-    members.largest[which] = largest
+    states = members.to_bytes(which, single, compact=True)
+    members.from_bytes(which, states, single)
     return states
+
+
+def put_state(members: Members, member: int, state: State, single: bool) -> None:
+    """Let a member continue from a state."""
+    if isinstance(state, bytes):
+        members.from_bytes(_indices([member]), [state], single)
+    else:
+        members.load(member, *state)
 
 
 def _indices(numbers: Iterable[int]) -> Which:

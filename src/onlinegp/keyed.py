@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike
 from onlinegp import frames
 from onlinegp.checks import check_Xy, no_features
 from onlinegp.engine.members import known_before
-from onlinegp.engine.records import ABOUT, about_of
 from onlinegp.files.container import as_model_file_error
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.breakdown import check_events
+from onlinegp.state import about_of
 from onlinegp.trace import Trace
 
 
@@ -81,16 +81,16 @@ def step(
     members, only = model.start_many(values.shape[1], outputs), np.zeros(1, dtype=np.int64)
     members.grow(1)
     if state is not None:
-        members.unpack(only, [state], single)
+        members.from_bytes(only, [state], single)
     Y, which = y.reshape(len(y), outputs), np.zeros(len(y), dtype=np.int64)
     scored = known_before(members, which, model.delay)
     said, size = members.run(which, values, Y, 1)
     trace = Trace(check_events(model, said, which, Y, members.largest, lambda i: repr(model)), Y.copy(), size, scored)
-    (new,) = members.pack(only, single, compact)
+    (new,) = members.to_bytes(only, single, compact)
     return new, trace.output(0) if single else trace
 
 
-def restored(
+def from_bytes(
     model: OnlineRegressor, state: bytes | bytearray | memoryview, names: tuple[str, ...] = ()
 ) -> OnlineRegressor:
     """Return the model of a key as an estimator of its own, which can be saved.
@@ -108,10 +108,10 @@ def restored(
     about = about_of(state)
     members, only = model.start_many(about["features"], about["outputs"]), np.zeros(1, dtype=np.int64)
     members.grow(1)
-    members.unpack(only, [state], about["single"])
-    contents = {name: about[name] for name in ABOUT} | {"names": list(names), "largest": 0.0}
+    members.from_bytes(only, [state], about["single"])
+    contents = about | {"names": list(names), "largest": float(members.largest[0])}
     with as_model_file_error():
-        return copy.deepcopy(model).unfitted().restore(contents | {"learned": members.dump(0)})
+        return copy.deepcopy(model).unfitted().load(contents | {"learned": members.dump(0)})
 
 
 def checked_state(state: bytes | bytearray | memoryview) -> bytes:

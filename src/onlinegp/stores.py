@@ -10,11 +10,12 @@ from typing import Any
 from onlinegp.files.container import ModelFileError, as_model_file_error
 from onlinegp.files.store import RESTORE, Key, Store
 from onlinegp.homes import TYPES, Stored
-from onlinegp.keyed import restored
+from onlinegp.keyed import from_bytes
 from onlinegp.learner import Contents
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.description import describe, rebuild
 from onlinegp.models.saving import ABOUT, check_about, only
+from onlinegp.state import Schema
 
 
 def opened(path: str | Path | Store, keep: int, model: OnlineRegressor, compact: bool) -> tuple[Stored, Contents]:
@@ -36,8 +37,10 @@ def opened(path: str | Path | Store, keep: int, model: OnlineRegressor, compact:
         elif events is not None:
             with _described(store):
                 only(events, *ABOUT)
-                check_about(events, {})
-                home.adopt(model.start_many(events["features"], events["outputs"]), events)
+                check_about(events)
+                members = model.start_many(events["features"], events["outputs"])
+                members.schemas[compact].check_same(Schema.parse(store.asked("schema")))
+                home.adopt(members, events)
                 about = events
     except BaseException:
         store.close()
@@ -68,8 +71,8 @@ def stored_one(path: str | Path, key: str) -> tuple[OnlineRegressor, Any]:
         (_, state), about, model = found[key if key in found else names[-1]], store.asked("events"), _model(store)
         with _described(store):
             only(about, *ABOUT)
-            check_about(about, {})
-            return restored(model, state, about["names"]), store.asked("note")
+            check_about(about)
+            return from_bytes(model, state, about["names"]), store.asked("note")
 
 
 def stored_place(store: Store) -> tuple[OnlineRegressor, Any] | None:

@@ -22,8 +22,11 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import onlinegp as ogp
+from forging import forged_file, with_checksum
 from models import LINEAR, LOCAL, MODELS, WRAPPED, stream
-from onlinegp.files.container import BEFORE_CRC, NO_CRC, checksum, pack, unpack
+from onlinegp.files.container import BEFORE_CRC, NO_CRC, checksum
+from onlinegp.files.container import from_bytes as opened
+from onlinegp.files.container import to_bytes as written
 
 MEMORY, SECONDS = 1 << 30, 2.0
 ODD = [
@@ -139,7 +142,7 @@ def nested(rng: np.random.Generator, value: Any) -> Any:
 
 def header(rng: np.random.Generator, data: bytes) -> bytes:
     """Change what the header says."""
-    entries, arrays = unpack(data)
+    entries, arrays = opened(data)
     for _ in range(rng.integers(1, 3)):
         inner, key = (found := places(entries))[rng.integers(len(found))]
         what = rng.integers(6)
@@ -154,16 +157,16 @@ def header(rng: np.random.Generator, data: bytes) -> bytes:
         if not entries:
             break
     try:
-        return pack(entries, arrays)
+        return written(entries, arrays)
     except (RecursionError, ValueError):  # too deep, or too large, to be written in this way
         return data
 
 
 def array(rng: np.random.Generator, data: bytes) -> bytes:
     """Change the arrays."""
-    entries, arrays = unpack(data)
+    entries, arrays = opened(data)
     if not arrays:
-        return pack(entries, {"more": np.zeros(rng.integers(3))})
+        return written(entries, {"more": np.zeros(rng.integers(3))})
     name = sorted(arrays)[rng.integers(len(arrays))]
     values = arrays[name].copy()
     what = rng.integers(8)
@@ -187,7 +190,7 @@ def array(rng: np.random.Generator, data: bytes) -> bytes:
             pick = slice(None) if what == 6 else rng.integers(values.size)
             values.reshape(-1)[pick] = np.array(odd).astype(values.dtype)
             arrays[name] = values
-    return pack(entries, arrays)
+    return written(entries, arrays)
 
 
 def layout(rng: np.random.Generator, data: bytes) -> bytes:
@@ -217,7 +220,59 @@ def layout(rng: np.random.Generator, data: bytes) -> bytes:
     return mended(len(head).to_bytes(8, "little") + head + body)
 
 
-MUTATIONS = (raw, header, header, array, layout)
+def record(rng: np.random.Generator, data: bytes) -> bytes:
+    """Change bits and words of a record, whose checksum is right again."""
+    entries, arrays = opened(data)
+    name = "record" if "record" in arrays else "records"
+    if name not in arrays:
+        return data
+    ends = [0, *arrays["ends"].tolist()] if "ends" in arrays else [0, len(arrays[name])]
+    one = int(rng.integers(len(ends) - 1))
+    body, own = bytearray(arrays[name].tobytes()), slice(ends[one], ends[one + 1])
+    part = body[own]
+    for _ in range(rng.integers(1, 4)):
+        at = int(rng.integers(12, 120 if rng.integers(2) and len(part) > 120 else len(part)))
+        if rng.integers(3) == 0:
+            part[at] ^= 1 << int(rng.integers(8))
+        else:
+            word = rng.choice([0, 1, -1, 5, 2**31, 2**40, 2**62, -(2**63)])
+            odd = np.int64(word) if rng.integers(2) else np.float64(rng.choice([0.0, -1.0, 1e308, 1e-320, np.nan]))
+            part[at // 8 * 8 : at // 8 * 8 + 8] = odd.tobytes()[: len(part) - at // 8 * 8]
+    body[own] = with_checksum(bytes(part))
+    return written(entries, arrays | {name: np.frombuffer(bytes(body), np.uint8)})
+
+
+def contents(rng: np.random.Generator, data: bytes) -> bytes:
+    """Change what a model has learned: values, types, shapes and names, with a schema that says so."""
+    if opened(data)[0].get("kind") != "model":
+        return record(rng, data)
+
+    def change(_: Any, found: Any) -> None:
+        if found is None:
+            return
+        name = sorted(found)[rng.integers(len(found))]
+        what, value = rng.integers(6), found[name]
+        if what == 0:
+            del found[name]
+        elif what == 1:
+            found[str(rng.choice(["more", "learned.more", "learned.", "features"]))] = value
+        elif not isinstance(value, np.ndarray):
+            found[name] = [0, 1, -1, 2**62, 1.5, -1.0, 1e308, "x", ""][rng.integers(9)]
+        elif what == 2:
+            found[name] = value.astype(str(rng.choice(["f8", "f4", "i8", "u1", "?"])))
+        elif what == 3:
+            found[name] = value.reshape([(-1,), (1, -1), (-1, 1)][rng.integers(3)])
+        elif what == 4:
+            found[name] = value[: rng.integers(len(value) + 1)] if value.ndim else value
+        elif value.size:
+            value.reshape(-1)[rng.integers(value.size)] = np.float64(rng.choice([0, -1, 1e300, np.nan])).astype(
+                value.dtype
+            )
+
+    return forged_file(data, change)
+
+
+MUTATIONS = (raw, header, header, array, layout, record, record, contents, contents)
 
 
 # Opening them

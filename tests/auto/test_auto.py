@@ -67,7 +67,7 @@ def test_what_was_chosen_must_be_a_scaled_mixture():
     for text in ("", "{}", "no JSON", json.dumps({"class": "KRLST", "module": "onlinegp", "params": {}})):
         forged = {**contents, "learned": {**contents["learned"], "chosen": text}}
         with pytest.raises(ValueError, match=r"chosen|class|JSON|Expecting|lacks"):
-            ogp.Auto(**SMALL).restore(forged)
+            ogp.Auto(**SMALL).load(forged)
 
 
 def test_a_constant_target_waits_for_a_change():

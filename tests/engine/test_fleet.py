@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
+from forging import with_checksum, written
 from onlinegp.engine import available
-from onlinegp.files.container import ModelFileError, pack, unpack
+from onlinegp.files import container
+from onlinegp.files.container import ModelFileError
 from onlinegp.fleet import Fleet
 from onlinegp.kernels import RBF, Matern32
 from onlinegp.learner import RowLearner
+from onlinegp.state.record import Schema
 
 ENGINES = [
     "python",
@@ -117,27 +120,54 @@ def test_damaged_files_are_refused(engine, tmp_path):
 
 def renamed(keys) -> dict:
     """Return the array that holds these keys in a file."""
-    return {"keys:": np.frombuffer(json.dumps(keys).encode(), dtype=np.uint8)}
+    return {"keys": np.frombuffer(json.dumps(keys).encode(), dtype=np.uint8)}
+
+
+def record(change):
+    """Return a change of a file: of the contents of its first record."""
+
+    def of_first(header, arrays):
+        end, schema = int(arrays["ends"][0]), Schema.parse(header["schema"])
+        contents = schema.from_bytes(arrays["records"][:end].tobytes())
+        change(contents)
+        arrays["records"][:end] = np.frombuffer(written(schema, contents), dtype=np.uint8)
+
+    return of_first
+
+
+def word(place, value):
+    """Return a change of a file: of eight bytes of its first record."""
+
+    def of_first(header, arrays):
+        end = int(arrays["ends"][0])
+        first = arrays["records"][:end].tobytes()
+        first = with_checksum(first[:place] + np.array(value).tobytes() + first[place + 8 :])
+        arrays["records"][:end] = np.frombuffer(first, dtype=np.uint8)
+
+    return of_first
+
+
+FEATURES, SIZE, SCALE = 16, 40, 64  # where a record of a recipe has them
 
 
 def forged(data: bytes, change) -> bytes:
     """Return a fleet file with its header and arrays changed and its checksum right again."""
-    header, arrays = unpack(data)
+    header, arrays = container.from_bytes(data)
     arrays = {name: array.copy() for name, array in arrays.items()}
     change(header, arrays)
-    return pack(header, arrays)
+    return container.to_bytes(header, arrays)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda header, arrays: arrays.update(renamed([*"abcdef"])), "there are 6 models"),
-        (lambda header, arrays: arrays.update(renamed([*"abcd"])), "there are 4 models"),
+        (lambda header, arrays: arrays.update(renamed([*"abcdef"])), "of its 6 models end"),
+        (lambda header, arrays: arrays.update(renamed([*"abcd"])), "of its 4 models end"),
         (lambda header, arrays: arrays.update(renamed(["a"] * 5)), "twice"),
         (lambda header, arrays: arrays.update(renamed([[]] * 5)), "strings and whole numbers"),
         (lambda header, arrays: arrays.update(renamed({})), "strings and whole numbers"),
-        (lambda header, arrays: arrays.pop("keys:"), "strings and whole numbers"),
-        (lambda header, arrays: arrays.update({"keys:": np.frombuffer(b"[" * 10**5, np.uint8)}), "does not describe"),
+        (lambda header, arrays: arrays.pop("keys"), "strings and whole numbers"),
+        (lambda header, arrays: arrays.update({"keys": np.frombuffer(b"[" * 10**5, np.uint8)}), "does not describe"),
         (lambda header, arrays: header.update(features=10**9), "impossible"),
         (lambda header, arrays: header.update(features="2"), "impossible"),
         (lambda header, arrays: header.update(outputs=10**9), "impossible"),
@@ -146,24 +176,41 @@ def forged(data: bytes, change) -> bytes:
         (lambda header, arrays: header.update(more=1), "unknown entry 'more'"),
         (lambda header, arrays: header.update(kind="model"), "not a fleet"),
         (lambda header, arrays: header["model"].update({"class": "eval"}), "there is no model"),
-        (lambda header, arrays: header["model"]["params"].update(budget=2), "at most the budget"),
+        (lambda header, arrays: header["model"]["params"].update(budget=2), "at most the budget|exceed the budget"),
         (lambda header, arrays: header["model"]["params"].update(budget=-1), "budget must be at least 1"),
-        (lambda header, arrays: arrays.update(alpha=arrays["alpha"][:-1]), "alpha has"),
-        (lambda header, arrays: arrays.pop("alpha"), "lacks 'alpha'"),
-        (lambda header, arrays: arrays.pop("numbers:size"), "lacks 'size'"),
-        (lambda header, arrays: arrays.pop("shapes:alpha"), "which shape"),
-        (lambda header, arrays: arrays["shapes:alpha"].__setitem__((0, 0), 2**62), "alpha has"),
-        (lambda header, arrays: arrays["shapes:alpha"].__setitem__((0, slice(None)), 2**32), "alpha has"),
-        (lambda header, arrays: arrays["shapes:alpha"].__setitem__((0, 0), -1), "which shape"),
-        (lambda header, arrays: arrays["numbers:size"].__setitem__(0, 2**61), "at most the budget"),
-        (lambda header, arrays: arrays["numbers:size"].__setitem__(0, 3), "must be (float|int)64 of shape"),
-        (lambda header, arrays: arrays["centers"].__setitem__(0, np.nan), "not finite"),
+        (lambda header, arrays: header.update(compact=True), "the schema has|the schema lacks"),
+        (lambda header, arrays: header.pop("schema"), "schema"),
+        (lambda header, arrays: header.update(schema=[]), "the schema lacks 'features'"),
+        (lambda header, arrays: header["schema"].pop(), "the schema lacks 'learned.evidence'"),
+        (lambda header, arrays: header["schema"].append(["more", "integer"]), "the unknown entry 'more'"),
+        (lambda header, arrays: header["schema"].append(["more", "code"]), "cannot be read"),
+        (lambda header, arrays: header["schema"].append(header["schema"][0]), "twice"),
+        (lambda header, arrays: arrays.update(records=arrays["records"][:-1]), "do not fit the file"),
+        (lambda header, arrays: arrays.pop("records"), "no records"),
+        (lambda header, arrays: arrays.update(records=arrays["records"].astype(float)), "no records"),
+        (lambda header, arrays: arrays.pop("ends"), "does not tell where"),
+        (lambda header, arrays: arrays["ends"].__setitem__(0, 2**62), "do not fit the file"),
+        (lambda header, arrays: arrays["ends"].__setitem__(0, -8), "do not fit the file"),
+        (lambda header, arrays: arrays["ends"].__setitem__(0, 0), "cut short"),
+        (lambda header, arrays: arrays.update(more=np.zeros(1)), "unknown entry 'more'"),
+        (lambda header, arrays: arrays["records"].__setitem__(50, 255), "damaged"),
+        (lambda header, arrays: arrays["records"].__setitem__(6, 9), "version 9"),
+        (word(FEATURES, 3), "features"),
+        (word(SIZE, 2**61), "budget|does not fit"),
+        (word(SIZE, 3), "fit the state|bytes, and its entries"),
+        (word(SIZE, -1), "fit the state|-1 centers"),
+        (word(SCALE, 0.0), "positive"),
+        (word(SCALE, np.nan), "finite"),
+        (word(96, np.nan), "not finite"),
+        (record(lambda contents: contents.update(largest=-1.0)), "at least zero|below zero"),
+        (record(lambda contents: contents.update({"learned.seen": -1})), "at least 0|below zero"),
     ],
 )
-def test_forged_files_are_refused(change, message, tmp_path):
+@every
+def test_forged_files_are_refused(change, message, engine, tmp_path):
     keys, X, y = events(100, 5)
     path = tmp_path / "fleet.ogp"
-    Fleet(models("python")[0]).learn(keys, X, y).save(path)
+    Fleet(models(engine)[0]).learn(keys, X, y).save(path)
     path.write_bytes(forged(path.read_bytes(), lambda header, arrays: None))
     assert len(Fleet.load(path, progress=True)) == 5
     path.write_bytes(forged(path.read_bytes(), change))
@@ -290,7 +337,7 @@ def test_a_model_that_broke_down_is_named(engine):
     model = fleet["key1"]
     contents = model.dump()
     contents["learned"]["alpha"] = np.full_like(contents["learned"]["alpha"], 1e308)
-    fleet["key1"] = model.restore(contents)
+    fleet["key1"] = model.load(contents)
     with pytest.raises(ogp.BreakdownError, match="key 'key1' broke down"), np.errstate(all="ignore"):
         fleet.predict(keys, X)
     with pytest.raises(ogp.BreakdownError, match="key 'key1' broke down"), np.errstate(all="ignore"):

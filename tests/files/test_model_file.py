@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import zlib
 
 import numpy as np
@@ -12,9 +13,9 @@ from hypothesis import strategies as st
 from safetensors.numpy import load, save
 
 import onlinegp as ogp
+from forging import forged_file
 from models import LOCAL, MODELS, stream
 from onlinegp.files import atomic as files
-from onlinegp.files.container import pack, unpack
 from onlinegp.kernels import RBF, Kernel, Linear, Periodic
 from onlinegp.recipes.dictionaries import Quantized
 
@@ -26,15 +27,18 @@ def model():
 
 def forged(data: bytes, change) -> bytes:
     """Return the file with its header changed and its checksum right again."""
-    header, arrays = unpack(data)
-    answer = change(header)
-    return pack(answer if isinstance(answer, dict) else header, arrays)
+    return forged_file(data, lambda header, contents: change(header))
+
+
+def learned(data: bytes, change) -> bytes:
+    """Return the file with what was learned changed and its checksums right again."""
+    return forged_file(data, lambda header, contents: change(contents))
 
 
 def test_size_is_that_of_the_centers_in_use():
     big = ogp.KRLST(RBF(0.7), budget=1000).fit(*stream(40))
     triangles = 2 * 8 * big.size_ * (big.size_ + 1) // 2
-    assert len(big.to_bytes()) < triangles + 8 * big.size_ * 6 + 1200  # the last for the header
+    assert len(big.to_bytes()) < triangles + 8 * big.size_ * 6 + 1400  # the last for the header, with the schema
 
 
 def test_an_untrained_model_survives(tmp_path):
@@ -122,21 +126,21 @@ def test_others_may_read_what_is_saved(model, tmp_path):
             lambda data: forged(data, lambda h: h["model"]["params"].update(kernel={"part": "Kernel"})),
             "does not describe",
         ),
-        (lambda data: forged(data, lambda h: h["learned"]["learned"].update(size=10**12)), "at most the budget, 10"),
+        (lambda data: learned(data, lambda c: c.update(**{"learned.size": 10**12})), "at most the budget, 10"),
         (
-            lambda data: forged(data, lambda h: h["learned"]["learned"].update(size=-1)),
+            lambda data: learned(data, lambda c: c.update(**{"learned.size": -1})),
             "size must be at least 0",
         ),
-        (lambda data: forged(data, lambda h: h["learned"]["learned"].update(size=2.5)), "size must be a whole number"),
-        (lambda data: forged(data, lambda h: h["learned"]["learned"].update(scale=0.0)), "scale must be positive"),
-        (lambda data: forged(data, lambda h: h["learned"]["learned"].update(power=0.0)), "power must be positive"),
-        (lambda data: forged(data, lambda h: h["learned"]["learned"].update(size=9)), "must be float64 of shape"),
-        (lambda data: forged(data, lambda h: h["learned"].update(features=10**15)), "impossible sizes"),
-        (lambda data: forged(data, lambda h: h["learned"].update(features=1)), "must be float64 of shape|has 2 value"),
-        (lambda data: forged(data, lambda h: h["learned"].update(names=["a"])), "1 names for 2 columns"),
-        (lambda data: forged(data, lambda h: h["learned"]["learned"].update(scale="1")), "scale must be a finite"),
-        (lambda data: forged(data, lambda h: h["learned"]["learned"].pop("seen")), "lacks 'seen'"),
-        (lambda data: forged(data, lambda h: h["learned"]["learned"].update(more=1)), "unknown entry 'more'"),
+        (lambda data: learned(data, lambda c: c.update(**{"learned.size": 2.5})), "size must be a whole number"),
+        (lambda data: learned(data, lambda c: c.update(**{"learned.scale": 0.0})), "scale must be positive"),
+        (lambda data: learned(data, lambda c: c.update(**{"learned.power": 0.0})), "power must be positive"),
+        (lambda data: learned(data, lambda c: c.update(**{"learned.size": 9})), "must be float64 of shape"),
+        (lambda data: learned(data, lambda c: c.update(features=10**15)), "impossible sizes"),
+        (lambda data: learned(data, lambda c: c.update(features=1)), "must be float64 of shape|has 2 value"),
+        (lambda data: forged(data, lambda h: h.update(names=["a"])), "1 names for 2 columns"),
+        (lambda data: learned(data, lambda c: c.update(**{"learned.scale": "1"})), "scale must be a finite"),
+        (lambda data: learned(data, lambda c: c.pop("learned.seen") and None), "lacks 'seen'"),
+        (lambda data: learned(data, lambda c: c.update(**{"learned.more": 1})), "unknown entry 'more'"),
         (lambda data: forged(data, lambda h: {}), "not a model"),
     ],
 )
@@ -219,7 +223,36 @@ def test_any_reader_of_safetensors_reads_it(model):
     assert header["model"]["class"] == "KRLST"
     zeros = data.replace(header["crc32"].encode(), b"00000000", 1)
     assert f"{zlib.crc32(zeros):08x}" == header["crc32"]
-    centers = load(data)["centers"]
-    np.testing.assert_array_equal(centers, model.centers_)
-    start, end = entries["centers"]["data_offsets"]
-    np.testing.assert_array_equal(np.frombuffer(data[8 + length :][start:end]).reshape(-1, 2), model.centers_)
+    record = load(data)["record"].tobytes()
+    start, end = entries["record"]["data_offsets"]
+    assert record == data[8 + length :][start:end]
+    contents = read_record(header["schema"], record)
+    assert contents["learned.seen"] == 50
+    np.testing.assert_array_equal(contents["learned.centers"], model.centers_)
+    expected = model.dump()["learned"]
+    assert {f"learned.{name}" for name in expected} == {name for name in contents if name.startswith("learned.")}
+    for name, value in expected.items():
+        np.testing.assert_array_equal(contents[f"learned.{name}"], value)
+
+
+def read_record(schema, record):
+    """Return what is in a record, by name: the reader of the guide."""
+    text = json.dumps(schema, separators=(",", ":")).encode()
+    assert record[:8] == b"ogprec" + struct.pack("<H", 1)
+    assert struct.unpack_from("<II", record, 8) == (zlib.crc32(record[12:]), zlib.crc32(text))
+    found, place = {}, 16
+    for kind, letter in (("integer", "q"), ("number", "d")):
+        for name in [entry[0] for entry in schema if entry[1] == kind]:
+            found[name] = struct.unpack_from(f"<{letter}", record, place)[0]
+            place += 8
+    lengths = {name: value for name, value in found.items() if isinstance(value, int)}
+    for name, kind, dtype, shape in (entry for entry in schema if len(entry) == 4):
+        for size in shape:
+            if isinstance(size, str) and size not in lengths:
+                lengths[size] = struct.unpack_from("<q", record, place)[0]
+                place += 8
+        shape = [lengths.get(size, size) for size in shape]
+        shape = [shape[0] * (shape[0] + 1) // 2] if kind == "triangle" else shape
+        found[name] = np.frombuffer(record, dtype, int(np.prod(shape)), place).reshape(shape)
+        place += -(-found[name].nbytes // 8) * 8
+    return found

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import zlib
-
 import numpy as np
 import pytest
 
 import onlinegp as ogp
+from forging import record_of, with_checksum, written
 from models import EVERY, MODELS, stream
 from onlinegp.engine import available
-from onlinegp.engine.records import unpacked
 from onlinegp.files.container import ModelFileError
 from onlinegp.kernels import RBF, Linear, Matern32, Matern52
-from onlinegp.keyed import restored, step
+from onlinegp.keyed import from_bytes, step
 from onlinegp.recipes.compact import compacted, expanded, factor, has_compact
-from onlinegp.recipes.records import pack_state, unpack_state
+from onlinegp.state import learner_from_bytes
 
 TRACKED = {name: model for name, model in MODELS.items() if has_compact(model.recipe())}
 
@@ -37,7 +35,7 @@ def test_a_third_of_the_bytes():
     model = ogp.KRLST(RBF(1.0), noise=0.01, budget=50)
     large, small = (step(model, None, X, np.sin(X[:, 0]), compact=compact)[0] for compact in (False, True))
     m, d = 50, 4
-    assert len(small) == 88 + 4 * m * (m + 1) // 2 + 8 * m * (d + 2)  # R in float32; centers, weights and ages
+    assert len(small) == 96 + 4 * m * (m + 1) // 2 + 4 + 8 * m * (d + 2)  # R in float32; centers, weights, ages
     assert len(small) < len(large) / 3
 
 
@@ -56,7 +54,7 @@ def test_what_is_made_again_is_what_was_left_out(name, engine):
     members, which = model.start_many(2, 1), np.zeros(1, dtype=np.int64)
     members.learn(np.zeros(150, dtype=np.int64), X, y[:, None], 1)
     before = members.dump(0)
-    members.unpack(which, members.pack(which, True, compact=True), True)
+    members.from_bytes(which, members.to_bytes(which, True, compact=True), True)
     after = members.dump(0)
     assert after.keys() == before.keys()
     for same in ("centers", "alpha", "born", "size", "seen", "bound", "power", "evidence"):
@@ -79,12 +77,13 @@ def test_both_engines_agree_on_the_compact_form(name):
     fast, slow = (TRACKED[name].unfitted().set_params(engine=engine) for engine in ("native", "python"))
     members, which = fast.start_many(2, 1), np.zeros(1, dtype=np.int64)
     members.learn(np.zeros(150, dtype=np.int64), X, y[:, None], 1)
-    (state,) = members.pack(which, True, compact=True)
-    mine, theirs = unpacked(state)["learned"], compacted(slow.recipe(), members.dump(0))
+    (state,) = members.to_bytes(which, True, compact=True)
+    mine = learner_from_bytes(members.schemas[True], state)["learned"]
+    theirs = compacted(slow.recipe(), members.dump(0))
     assert mine.keys() == theirs.keys()
     for entry, value in mine.items():
         np.testing.assert_allclose(value, theirs[entry], rtol=1e-5, atol=1e-6)
-    members.unpack(which, [state], True)
+    members.from_bytes(which, [state], True)
     again = expanded(slow.recipe(), 2, 1, mine)
     for entry, value in members.dump(0).items():
         np.testing.assert_allclose(value, again[entry], rtol=1e-6, atol=1e-9)
@@ -129,7 +128,7 @@ def test_memory_store_and_step_agree_to_the_last_bit(tmp_path, name):
                 mine = np.flatnonzero(np.array(keys[b]) == key)
                 if len(mine):
                     state, _ = step(EVERY[name], state, X[b][mine], y[b][mine], compact=True)
-            assert restored(EVERY[name], state).to_bytes() == memory[key].to_bytes() == stored[key].to_bytes()
+            assert from_bytes(EVERY[name], state).to_bytes() == memory[key].to_bytes() == stored[key].to_bytes()
     with ogp.Fleet.load(tmp_path / "fleet.db", keep=3) as again:
         np.testing.assert_array_equal(*(fleet.run(keys, X, y).mean for fleet in (memory, again)))
 
@@ -171,21 +170,25 @@ def test_forged_compact_states_are_refused(engine):
     X, y = stream(30)
     model = ogp.KRLST(RBF(0.7), budget=10, engine=engine)
     state, _ = step(model, None, X, y, compact=True)
-    about, learned = unpack_state(state)
+    schema = model.start_many(2, 1).schemas[True]
+    contents = schema.from_bytes(state)
     nothing = np.zeros(0, dtype=np.float32)
     for changes, message in [
-        ({"R": nothing}, "fit the state of"),
-        ({"size": 11}, "exceed|fit the state of"),
-        ({"L": np.zeros(55)}, "other arrays|unknown entry|lacks"),
-        ({"seen": -1}, "below zero|at least 0"),
+        ({"learned.R": nothing}, "fit the state|bytes, and its entries"),
+        ({"learned.size": 11}, "exceed|fit the state|bytes, and its entries"),
+        ({"learned.R": np.zeros(99, dtype=np.float32)}, "fit the state|bytes, and its entries"),
+        ({"learned.seen": -1}, "below zero|at least 0"),
+        ({"largest": -1.0}, "below zero|at least zero"),
     ]:
         with pytest.raises(ModelFileError, match=message):
-            step(model, pack_state(**about, contents=learned | changes), X, y)
-    with pytest.raises(ModelFileError, match=r"other arrays|lacks"):
-        step(model, pack_state(**about, contents={k: v for k, v in learned.items() if k != "R"}), X, y)
-    data = state[:-4] + np.float32(np.inf).tobytes()
+            step(model, written(schema, contents | changes), X, y)
+    odd, bad = record_of({name: value for name, value in contents.items() if name != "learned.R"})
+    assert odd.checksum != schema.checksum
+    with pytest.raises(ModelFileError, match="other fields"):
+        step(model, bad, X, y)
+    data = state[:-8] + np.float32([np.inf, 0.0]).tobytes()
     with pytest.raises(ModelFileError, match="not finite"):
-        step(model, data[:8] + zlib.crc32(data[12:]).to_bytes(4, "little") + data[12:], X, y)
+        step(model, with_checksum(data), X, y)
     with pytest.raises(ModelFileError):
         step(ogp.KLMS(RBF(0.7), engine=engine), state, X, y)
 

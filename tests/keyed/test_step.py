@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import zlib
-
 import numpy as np
 import pytest
 
 import onlinegp as ogp
+from forging import record_of, with_checksum, written
 from models import EVERY, MODELS, stream
 from onlinegp.engine import available
-from onlinegp.engine.records import packed, unpacked
 from onlinegp.files.container import ModelFileError
-from onlinegp.files.records import pack_record, unpack_record
 from onlinegp.kernels import RBF
-from onlinegp.keyed import restored, step
-from onlinegp.recipes.records import pack_state, unpack_state
+from onlinegp.keyed import from_bytes, step
+from onlinegp.state import learner_to_bytes
 
 ENGINES = ("native" if available() else "python", "python")
 
@@ -33,7 +30,7 @@ def test_in_parts_as_at_once_as_the_model(name):
     np.testing.assert_array_equal(trace.std, alone.std)
     np.testing.assert_array_equal(np.concatenate(parts), trace.mean)
     assert state == whole
-    again = restored(model, state)
+    again = from_bytes(model, state)
     np.testing.assert_array_equal(again.predict(X), model.unfitted().fit(X, y).predict(X))
 
 
@@ -44,7 +41,7 @@ def test_a_state_is_little_more_than_its_numbers():
     m, d = 50, 4
     numbers = 2 * m * (m + 1) // 2 + m * d + 4 * m  # L and S; the centers; weights, k(c, c), ages, changes of Q
     assert 8 * numbers < len(state) < 8 * numbers + 500
-    assert len(state) < len(restored(ogp.KRLST(RBF(1.0), noise=0.01, budget=50), state).to_bytes())
+    assert len(state) < len(from_bytes(ogp.KRLST(RBF(1.0), noise=0.01, budget=50), state).to_bytes())
 
 
 def test_several_outputs_and_wrong_rows():
@@ -79,41 +76,35 @@ def test_other_models_and_damaged_states_are_refused():
             step(model, bad, X, y)
 
 
-def forged(state: bytes, change) -> bytes:
-    """Return a state of parts with something changed, and its checksum right."""
-    about, contents = unpack_state(state)
-    about |= {"more": b""}
-    change(about, contents)
-    more = about.pop("more")
-    data = pack_state(**about, contents=contents) + more
-    return data[:8] + zlib.crc32(data[12:]).to_bytes(4, "little") + data[12:]
-
-
 FORGED = {
-    "features": (lambda about, learned: about.update(features=10**9), "impossible sizes"),
-    "outputs": (lambda about, learned: about.update(outputs=0), "impossible sizes"),
-    "single": (lambda about, learned: about.update(single=2), "impossible sizes"),
-    "more": (lambda about, learned: about.update(more=bytes(8)), "do not fit"),
-    "fewer": (lambda about, learned: learned.update(L=learned["L"][:-1]), "fit the state of"),
-    "no alpha": (lambda about, learned: learned.pop("alpha"), "alpha|other arrays"),
-    "smaller": (lambda about, learned: learned.update(size=3), "fit the state of 3"),
-    "larger": (lambda about, learned: learned.update(size=2**61), "exceed|fit the state of"),
-    "negative": (lambda about, learned: learned.update(size=-1), "impossible sizes|-1 centers"),
-    "seen": (lambda about, learned: learned.update(seen=-1), "below zero|at least 0"),
-    "scale": (lambda about, learned: learned.update(scale=-0.5), "below zero|must be positive"),
-    "rowsum": (lambda about, learned: learned.update(rowsum=np.zeros(10)), "rowsum|other arrays"),
+    "features": ({"features": 10**9}, "impossible sizes"),
+    "outputs": ({"outputs": 0}, "impossible sizes"),
+    "single": ({"single": 2}, "single must be"),
+    "other width": ({"features": 3}, "features"),
+    "largest": ({"largest": -1.0}, "below zero|at least zero"),
+    "infinite largest": ({"largest": np.inf}, "finite|at least zero"),
+    "fewer": ({"learned.L": np.zeros(54)}, "fit the state|bytes, and its entries"),
+    "more": ({"learned.dQ": np.zeros(11)}, "fit the state|bytes, and its entries"),
+    "smaller": ({"learned.size": 3}, "fit the state|bytes, and its entries"),
+    "larger": ({"learned.size": 2**61}, "exceed|fit the state"),
+    "negative": ({"learned.size": -1}, "fit the state|-1 centers"),
+    "seen": ({"learned.seen": -1}, "below zero|at least 0"),
+    "scale": ({"learned.scale": -0.5}, "must be positive"),
+    "power": ({"learned.power": 0.0}, "must be positive"),
+    "not a number": ({"learned.bound": np.nan}, "finite"),
 }
 
 
 @pytest.mark.parametrize("engine", ["auto", "python"])
 @pytest.mark.parametrize("name", FORGED)
 def test_forged_states_are_refused(name, engine):
-    (X, y), (change, message) = stream(30), FORGED[name]
+    (X, y), (changes, message) = stream(30), FORGED[name]
     model = ogp.KRLST(RBF(0.7), budget=10, engine=engine)
     state, _ = step(model, None, X, y)
-    assert forged(state, lambda about, learned: None) == state
-    with pytest.raises(ModelFileError, match=message):
-        step(model, forged(state, change), X, y)
+    schema = model.start_many(2, 1).schemas[False]
+    assert written(schema, schema.from_bytes(state)) == state
+    with pytest.raises(ValueError, match=message):
+        step(model, written(schema, schema.from_bytes(state) | changes), X, y)
 
 
 @pytest.mark.parametrize("engine", ["auto", "python"])
@@ -121,46 +112,50 @@ def test_states_that_are_not_finite_are_neither_written_nor_read(engine):
     X, y = stream(30)
     model = ogp.KRLST(RBF(0.7), budget=10, engine=engine)
     state, _ = step(model, None, X, y)
-    about, learned = unpack_state(state)
-    for name in ("L", "S", "centers"):
-        at = state.index(learned[name].tobytes())
-        data = state[:at] + np.float64(np.nan).tobytes() + state[at + 8 :]
+    schema = model.start_many(2, 1).schemas[False]
+    for name in ("learned.L", "learned.S", "learned.centers"):
+        contents = schema.from_bytes(state)
+        contents[name].reshape(-1)[0] = np.nan
         with pytest.raises(ModelFileError, match="not finite"):
-            step(model, data[:8] + zlib.crc32(data[12:]).to_bytes(4, "little") + data[12:], X, y)
-    with pytest.raises(ModelFileError, match="not finite"):
-        pack_state(**about, contents=learned | {"power": np.inf})
+            step(model, written(schema, contents), X, y)
+        with pytest.raises(ModelFileError, match="not finite"):
+            schema.to_bytes(contents)
+    with pytest.raises(ModelFileError, match="power holds a value that is not finite"):
+        schema.to_bytes(schema.from_bytes(state) | {"learned.power": np.inf})
     members, which = model.start_many(2, 1), np.zeros(1, dtype=np.int64)
     with np.errstate(all="ignore"):
         members.run(which, X[:1], np.array([[np.inf]]), 1)
     with pytest.raises(ModelFileError, match="not finite"):
-        members.pack(which, True)
+        members.to_bytes(which, True)
 
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("outputs", [1, 2])
 def test_both_engines_write_and_read_the_same_bytes(name, outputs):
-    """What the compiled engine packs is what Python packs of the same contents, and each reads the other's."""
+    """The record of the compiled engine is what Python writes of the same contents, and each reads the other's."""
     X, y = stream(60)
     Y, which = np.stack([y, -y], axis=1)[:, :outputs], np.zeros(1, dtype=np.int64)
     fast, slow = (MODELS[name].unfitted().set_params(engine=engine).start_many(2, outputs) for engine in ENGINES)
     fast.learn(np.zeros(60, dtype=np.int64), X, Y, 1)
-    (state,) = fast.pack(which, outputs == 1)
-    assert state == packed(2, outputs, outputs == 1, fast.dump(0))
-    assert unpacked(state)["learned"].keys() == fast.dump(0).keys()
-    slow.unpack(which, [state], outputs == 1)
-    assert slow.pack(which, outputs == 1) == [state]
-    fast.unpack(which, [state], outputs == 1)
-    assert fast.pack(which, outputs == 1) == [state]
+    fast.largest[0] = 2.5
+    (state,) = fast.to_bytes(which, outputs == 1)
+    about = {"features": 2, "outputs": outputs, "single": outputs == 1, "largest": 2.5}
+    assert fast.schemas[False].text == slow.schemas[False].text
+    assert fast.schemas[True].text == slow.schemas[True].text
+    assert state == learner_to_bytes(fast.schemas[False], about | {"learned": fast.dump(0)})
+    for one in (slow, fast):
+        one.from_bytes(which, [state], outputs == 1)
+        assert one.largest[0] == 2.5
+        assert one.to_bytes(which, outputs == 1) == [state]
 
 
 FORGED_RECORDS = [
     ({"features": 10**9}, "impossible sizes"),
     ({"outputs": 0}, "impossible sizes"),
-    ({"single": 1}, "single must be"),
-    ({"more": 1}, "must say"),
-    ({"single": None}, "must say"),
-    ({".z": None}, "z"),
-    ({".R": np.zeros(3)}, "R"),
+    ({"single": 3}, "single must be"),
+    ({"learned.z": np.zeros(7)}, "bytes, and its entries"),
+    ({"learned.R": np.zeros(3)}, "does not fit|bytes, and its entries"),
+    ({"learned.seen": -1}, "at least 0"),
     ({"features": 1}, "features"),
 ]
 
@@ -170,20 +165,25 @@ def test_forged_records_are_refused(changes, message):
     X, y = stream(30)
     model = ogp.LinearRLS()
     state, _ = step(model, None, X, y)
-    contents = unpack_record(state)
-    assert pack_record(contents) == state
-    bad = {name: value for name, value in (contents | changes).items() if value is not None}
+    schema = model.start_many(2, 1).schemas[False]
+    contents = schema.from_bytes(state)
+    assert written(schema, contents) == schema.to_bytes(contents) == state
     with pytest.raises(ValueError, match=message):
-        step(model, pack_record(bad), X, y)
+        step(model, written(schema, contents | changes), X, y)
+    _, other = record_of(contents)
+    with pytest.raises(ModelFileError, match=r"other fields than such a model keeps\. Learn it again"):
+        step(model, other, X, y)
 
 
-def test_a_model_that_broke_down_is_not_packed():
-    with pytest.raises(ModelFileError, match="not finite"):
-        pack_record({"a": np.array([np.nan])})
-    with pytest.raises(ModelFileError, match="not finite"):
-        pack_record({"a": np.inf})
-    with pytest.raises(ModelFileError, match="not known"):
-        pack_record({"a": np.array(["text"])})
+def test_states_of_older_versions_are_refused_by_name():
+    X, y = stream(30)
+    state, _ = step(ogp.KRLST(budget=10), None, X, y)
+    for old in (b"ogpstat1", b"ogpstat2"):
+        with pytest.raises(ModelFileError, match=f"format {old.decode()}, an old one. Learn it again"):
+            step(ogp.KRLST(budget=10), old + bytes(100), X, y)
+    newer = with_checksum(state[:6] + b"\x02\x00" + state[8:])
+    with pytest.raises(ModelFileError, match="version 2, and this onlinegp reads version 1"):
+        step(ogp.KRLST(budget=10), newer, X, y)
 
 
 @pytest.mark.parametrize("kind", [bytearray, memoryview])
@@ -192,7 +192,7 @@ def test_a_state_may_come_as_a_database_returns_it(kind):
     state, _ = step(model, None, X[:3], y[:3])
     expected, _ = step(model, state, X[3:], y[3:])
     assert step(model, kind(state), X[3:], y[3:])[0] == expected
-    assert restored(model, kind(state)).to_bytes() == restored(model, state).to_bytes()
+    assert from_bytes(model, kind(state)).to_bytes() == from_bytes(model, state).to_bytes()
 
 
 def test_what_is_no_model_and_no_state_is_refused():

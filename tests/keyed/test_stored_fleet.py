@@ -17,10 +17,9 @@ import pytest
 
 import onlinegp as ogp
 from models import EVERY
-from onlinegp.engine.records import unpacked
 from onlinegp.files.container import ModelFileError
 from onlinegp.kernels import RBF
-from onlinegp.keyed import restored, step
+from onlinegp.keyed import from_bytes, step
 
 MODEL = ogp.KRLST(RBF(0.7), noise=0.01, budget=12, forgetting=0.99)
 
@@ -120,7 +119,7 @@ def test_its_states_are_those_of_step(tmp_path):
     for key, state in found.items():
         mine = np.array(keys) == key
         assert step(MODEL, None, X[mine], y[mine])[0] == state
-        assert restored(MODEL, state).n_samples_seen_ == mine.sum() == unpacked(state)["learned"]["seen"]
+        assert from_bytes(MODEL, state).n_samples_seen_ == mine.sum()
 
 
 def test_it_goes_on_where_it_was_committed(tmp_path):
@@ -276,10 +275,12 @@ def changed(path, *commands: str) -> None:
         ("CREATE INDEX sqlite1autoindex1x ON models (last)", "no store of onlinegp"),
         ("ALTER TABLE models ADD COLUMN more", "no store of onlinegp"),
         ("DROP TABLE models", "no store of onlinegp"),
-        ("UPDATE about SET value = '3' WHERE name = 'format'", "has format 3"),
+        ("UPDATE about SET value = '2' WHERE name = 'format'", "has format 2, and this onlinegp reads"),
         ("UPDATE about SET value = '[' WHERE name = 'model'", "not JSON"),
         ("UPDATE about SET value = '{}' WHERE name = 'model'", "a class and parameters"),
         ("UPDATE about SET value = '{\"features\": 2}' WHERE name = 'events'", "impossible sizes"),
+        ("DELETE FROM about WHERE name = 'schema'", "schema cannot be read"),
+        ("UPDATE about SET value = '[[\"more\", \"integer\"]]' WHERE name = 'schema'", "the schema lacks 'features'"),
         ("UPDATE about SET value = '7' WHERE name = 'events'", "does not describe"),
         ("UPDATE about SET value = 'null' WHERE name = 'events'", "does not say what its models are"),
         ("DELETE FROM about WHERE name = 'events'", "does not say what its models are"),

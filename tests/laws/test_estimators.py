@@ -66,7 +66,7 @@ def test_the_order_of_the_centers_does_not_matter(name):
             state.used(key)[:] = state.used(key)[order]
     if state.L is not None:
         state.square("L")[:] = np.tril(factor)
-    permuted = fresh(name).restore(model.dump() | {"learned": dump_state(state)})
+    permuted = fresh(name).load(model.dump() | {"learned": dump_state(state)})
     np.testing.assert_allclose(permuted.predict(X, True), model.predict(X, True), rtol=1e-9, atol=1e-10)
     permuted.partial_fit(X[80:], y[80:])
     model.partial_fit(X[80:], y[80:])

@@ -86,7 +86,7 @@ def test_one_by_one_is_the_same_as_a_block(seeds):
 COPIES = {
     "file": lambda model, path: (model.save(path), ogp.load(path))[1],
     "bytes": lambda model, _: ogp.from_bytes(model.to_bytes()),
-    "dump": lambda model, _: model.unfitted().restore(model.dump()),
+    "dump": lambda model, _: model.unfitted().load(model.dump()),
     "copy": lambda model, _: copy.deepcopy(model),
     "pickle": lambda model, _: pickle.loads(pickle.dumps(model)),
 }

@@ -222,4 +222,4 @@ def test_forged_contents_are_refused(model, name, spoil, message):
     contents = model.fit(*rows(20)).dump()
     contents["learned"][name] = spoil(contents["learned"][name])
     with pytest.raises(ValueError, match=message):
-        type(model)().restore(contents)
+        type(model)().load(contents)

@@ -172,7 +172,7 @@ def test_copies_and_other_engines_go_on(name):
     for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model)), ogp.from_bytes(model.to_bytes())):
         assert_same(other.learn_one(X[0], 0.3), copy.deepcopy(model).learn_one(X[0], 0.3))
     if "engine" in model.parameter_names():
-        readable = model.unfitted().set_params(engine="python").restore(model.dump())
+        readable = model.unfitted().set_params(engine="python").load(model.dump())
         assert_same(readable, model)
         np.testing.assert_allclose(readable.predict(X, True), model.predict(X, True), rtol=1e-10, atol=1e-11)
 

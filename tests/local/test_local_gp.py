@@ -180,7 +180,7 @@ def test_stored_rows_that_do_not_fit_are_refused(engine, what):
     before = model.predict_one([0.1, 0.2])
     contents = model.dump()
     with pytest.raises(ValueError, match=r"stored rows|seen|X|Y|Z"):
-        model.restore(contents | {"learned": contents["learned"] | BAD[what]})
+        model.load(contents | {"learned": contents["learned"] | BAD[what]})
     assert model.predict_one([0.1, 0.2]) == before
 
 

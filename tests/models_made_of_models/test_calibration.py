@@ -204,4 +204,4 @@ def test_forged_contents_are_refused(wrapper):
         contents = model.dump()
         contents["learned"][name] = contents["learned"][name] - 1e4
         with pytest.raises(ValueError, match=name):
-            wrapper(line()).restore(contents)
+            wrapper(line()).load(contents)

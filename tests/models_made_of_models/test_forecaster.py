@@ -153,4 +153,4 @@ def test_stored_contents_that_do_not_fit_are_refused(name, value):
     old = contents["learned"][name]
     contents["learned"][name] = np.full_like(old, value) if isinstance(value, float) else value
     with pytest.raises(ValueError, match=f"({name}|mean) (must|holds)"):
-        fresh().restore(contents)
+        fresh().load(contents)

@@ -172,7 +172,7 @@ def test_contents_that_do_not_fit_are_refused(wrong, message):
     contents = model.fit(*stream(20)).dump()
     contents["learned"] |= wrong
     with pytest.raises(ValueError, match=message):
-        ogp.Lagged(inner(), lags=2, horizon=3).restore(contents)
+        ogp.Lagged(inner(), lags=2, horizon=3).load(contents)
 
 
 @pytest.mark.parametrize("horizon", [1, 3])

@@ -147,7 +147,7 @@ def test_forged_weights_are_refused():
         contents = model.dump()
         contents["learned"]["log_weights"] = forged
         with pytest.raises(ValueError, match="log_weights"):
-            ogp.Mixture(members()).restore(contents)
+            ogp.Mixture(members()).load(contents)
 
 
 def test_an_interrupt_leaves_all_members_with_the_same_rows():

@@ -155,7 +155,7 @@ def test_contents_that_do_not_fit_are_refused(wrong, message):
     contents = model().fit(*stream(7)).dump()
     contents["learned"] |= wrong
     with pytest.raises(ValueError, match=message):
-        model().restore(contents)
+        model().load(contents)
 
 
 @pytest.mark.parametrize("engine", ["auto", "python"])

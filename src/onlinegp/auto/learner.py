@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from onlinegp.auto.members import RETUNED, Parts, Progress, with_member
 from onlinegp.checks import Array
 from onlinegp.engine.compiled import compiled, outer
-from onlinegp.files.container import pack, unpack
 from onlinegp.learner import Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined import Mixture, Scaled
@@ -25,7 +24,17 @@ from onlinegp.models.combined.standardize import like_so_far, moments
 from onlinegp.models.description import describe, rebuild
 from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.progress import ShareBar
-from onlinegp.state import Contents, Values, WithFields, array, data, integer, number, points, text
+from onlinegp.state import (
+    Values,
+    WithFields,
+    array,
+    described_from_bytes,
+    described_to_bytes,
+    integer,
+    model,
+    number,
+    points,
+)
 
 FEWEST, MOST = 5, 10_000  # rows to tune on
 PAUSES = (150, 900)  # rows after a change at which a member is tuned on those since then
@@ -54,10 +63,9 @@ class AutoLearner(WithFields):
         "unexplained": number(),
         "x": points("kept", attribute="_X"),
         "y": array("kept", "outputs", attribute="_Y"),
-        "chosen": text(attribute="_description"),
-        "learned": data("bytes", attribute="_learned"),
+        "chosen": model(attribute="_chosen"),
     }
-    lengths = {"kept": None, "bytes": None}
+    lengths = {"kept": None}
 
     def __init__(self, parts: Parts, features: int, outputs: int, rows: int, earliest: int) -> None:
         self.features, self.outputs, self.rows = features, outputs, rows
@@ -247,12 +255,13 @@ class AutoLearner(WithFields):
     # Files
 
     @property
-    def _description(self) -> str:
-        return "" if self.chosen is None else json.dumps(describe(self.chosen))
-
-    @property
-    def _learned(self) -> NDArray[np.uint8]:
-        return _packed({} if self.inner is None else self.inner.dump())
+    def _chosen(self) -> NDArray[np.uint8]:
+        """What was chosen: its description and its record; empty before there is anything."""
+        if self.chosen is None or self.inner is None:
+            return np.empty(0, dtype=np.uint8)
+        about = {"features": self.features, "outputs": self.outputs, "single": self.outputs == 1, "largest": 0.0}
+        contents = about | {"learned": self.inner.dump()}
+        return np.frombuffer(described_to_bytes(json.dumps(describe(self.chosen)), self.inner, contents), np.uint8)
 
     def check(self, values: Values) -> None:
         seen, counted, kept = values["seen"], values["seen"] - values["constant"], len(values["x"])
@@ -261,18 +270,18 @@ class AutoLearner(WithFields):
         expected = 0 if counted >= self.rows else min(seen, self.rows)
         if kept != expected:
             raise ValueError(f"x must have {expected} rows after {seen} were learned, got {kept}.")
-        contents = _unpacked(values["learned"])
-        if not bool(values["chosen"]) == bool(contents) == (counted >= self.due[0]):
+        if bool(len(values["chosen"])) != (counted >= self.due[0]):
             raise ValueError("what was chosen does not go with the number of rows.")
-        values["inner"] = self._started(values["chosen"], contents) if contents else (None, None)
+        values["inner"] = self._started(values["chosen"].tobytes()) if len(values["chosen"]) else (None, None)
 
-    def _started(self, text: str, contents: Contents) -> tuple[Scaled, Learner]:
-        """Return the model that a text describes, and a learner of it that has learned these contents."""
-        chosen = rebuild(json.loads(text))
+    def _started(self, data: bytes) -> tuple[Scaled, Learner]:
+        """Return the model that was chosen, and a learner of it that has learned what the record holds."""
+        description, contents = described_from_bytes(data)
+        chosen = rebuild(json.loads(description))
         if type(chosen) is not Scaled or type(innermost(chosen)) is not Mixture:
             raise ValueError(f"what was chosen must be a scaled mixture, got {type(chosen).__name__}.")
         inner = self._start(chosen)
-        inner.load(contents)
+        inner.load(contents["learned"])
         return chosen, inner
 
     def assign(self, values: Values) -> None:
@@ -282,21 +291,3 @@ class AutoLearner(WithFields):
         self._done = False
         if self._final() and self.inner is not None:
             self._at, self._done = self.inner.seen, True
-
-
-def _packed(contents: Contents) -> NDArray[np.uint8]:
-    """Return contents as one array: the learners of a fleet may have chosen different members, and are saved alike."""
-    arrays = {name: value for name, value in contents.items() if isinstance(value, np.ndarray)}
-    others = {name: value for name, value in contents.items() if name not in arrays}
-    return np.frombuffer(pack({"others": others}, arrays), dtype=np.uint8).copy()
-
-
-def _unpacked(array: Any) -> Contents:
-    """Return what `_packed` packed."""
-    if not isinstance(array, np.ndarray) or array.dtype != np.uint8 or array.ndim != 1:
-        raise ValueError("what was learned must be an array of bytes.")
-    header, arrays = unpack(array.tobytes())
-    others = header.get("others")
-    if not isinstance(others, dict):
-        raise ValueError("what was learned has no numbers.")
-    return others | arrays

@@ -10,27 +10,28 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 from onlinegp.engine.learner import gaussian
-from onlinegp.engine.records import packed, unpacked
 from onlinegp.files.container import ModelFileError, as_model_file_error
 from onlinegp.learner import Contents, Learner
 from onlinegp.predictions import Predictions
 from onlinegp.recipes.compact import StateFields
-from onlinegp.recipes.records import has_learned
 from onlinegp.recipes.update import Recipe
-from onlinegp.state import check_contents
+from onlinegp.state import Schema, check_contents, learner_from_bytes, learner_to_bytes, schema_of
+from onlinegp.state.record import AGAIN, check_head
 
 Which = NDArray[np.int64]
+Schemas = tuple[Schema, Schema]  # of the records of members, in full and compact
 
 
 class Members(Protocol):
     """Learners with the numbers 0, 1, ...; event i belongs to member which[i], and those of a member stay in order.
 
-    `remembers` says whether `skip` changes a member. `largest` is the largest |y| that each has learned, which
-    its owner keeps; infinite, not known, once one continues from what another had learned.
+    `remembers` says whether `skip` changes a member. `largest` is the largest |y| that each has learned, which its
+    owner keeps and records hold. `schemas` are those of the records, in full and compact.
     """
 
     remembers: bool
     largest: Array
+    schemas: Schemas
 
     @property
     def features(self) -> int: ...
@@ -62,22 +63,22 @@ class Members(Protocol):
         """Predict the events, without learning them, and go on behind them: `predict`, for most."""
         ...
 
-    def pack(self, which: Which, single: bool, compact: bool = False) -> list[bytes]:
-        """Return all that each of these members has learned as bytes; `single` says that y is (n,).
+    def to_bytes(self, which: Which, single: bool, compact: bool = False) -> list[bytes]:
+        """Return all that each of these members has learned as a record; `single` says that y is (n,).
 
         If `compact`, what can be made again is left out, and S rounded: see `onlinegp.recipes.compact`.
         """
         ...
 
-    def unpack(self, which: Which, states: list[bytes], single: bool) -> None:
-        """Let these members continue from what `pack` returned, or raise a ModelFileError; some may have changed."""
+    def from_bytes(self, which: Which, records: list[bytes], single: bool) -> None:
+        """Let these members continue from their records, or raise a ModelFileError; some may have changed."""
 
     def dump(self, member: int) -> Contents:
         """Return all that a member has learned, by name."""
         ...
 
-    def load(self, member: int, contents: Contents) -> None:
-        """Let a member continue from what `dump` returned."""
+    def load(self, member: int, contents: Contents, largest: float) -> None:
+        """Let a member continue from what `dump` returned, and from its largest |y|."""
 
 
 class LearnerMembers:
@@ -93,6 +94,7 @@ class LearnerMembers:
         self._is_tree = np.zeros(1, dtype=bool)
         self._kinds: Any = None  # of what trees predict
         self.largest = np.zeros(1)
+        self.schemas = schemas_of(self._members[0])
 
     def grow(self, count: int) -> None:
         while len(self._members) < count:
@@ -195,19 +197,23 @@ class LearnerMembers:
             return answer
         return answer[0] if len(answer) == 1 else self._kinds.predictions(*answer)
 
-    def pack(self, which: Which, single: bool, compact: bool = False) -> list[bytes]:
-        learners = [self._members[i] for i in which.tolist()]
-        contents = [learner.dump_compact() if compact else learner.dump() for learner in learners]
-        return [packed(self.features, self.outputs, single, learned) for learned in contents]
+    def to_bytes(self, which: Which, single: bool, compact: bool = False) -> list[bytes]:
+        about, records = {"features": self.features, "outputs": self.outputs, "single": single}, []
+        for i in which.tolist():
+            learner = self._members[i]
+            learned = learner.dump_compact() if compact else learner.dump()
+            contents = about | {"largest": self.largest[i], "learned": learned}
+            records.append(learner_to_bytes(self.schemas[compact], contents))
+        return records
 
-    def unpack(self, which: Which, states: list[bytes], single: bool) -> None:
+    def from_bytes(self, which: Which, records: list[bytes], single: bool) -> None:
         mine = {"features": self.features, "outputs": self.outputs, "single": single}
-        for i, state in zip(which.tolist(), states, strict=True):
-            contents = unpacked(state)
+        for i, record in zip(which.tolist(), records, strict=True):
+            contents = learner_from_bytes(schema_for(self.schemas, record), record)
             if odd := [name for name in mine if contents[name] != mine[name]]:
                 raise ModelFileError(f"the state has {odd[0]} {contents[odd[0]]}, and the model {mine[odd[0]]}.")
             with as_model_file_error():
-                self.load(i, contents["learned"])
+                self.load(i, contents["learned"], contents["largest"])
 
     def until_tuning(self, member: int | None) -> float:
         """Return how many more rows a member learns up to its next tuning, or one that has learned nothing."""
@@ -217,11 +223,11 @@ class LearnerMembers:
     def dump(self, member: int) -> Contents:
         return self._members[member].dump()
 
-    def load(self, member: int, contents: Contents) -> None:
+    def load(self, member: int, contents: Contents, largest: float) -> None:
         fresh = self._start()
         fresh.load(contents)
         self._replace(member, fresh)
-        self.largest[member] = np.inf
+        self.largest[member] = largest
 
 
 class NativeMembers:
@@ -241,6 +247,7 @@ class NativeMembers:
         self._nothing = self._core.save(0)
         self._begun: Which = np.zeros(1, dtype=np.int64)  # one for each member that has learned a row
         self.largest = np.zeros(1)
+        self.schemas = schemas_of(self._fields)
 
     def grow(self, count: int) -> None:
         self._core.grow(count)
@@ -267,25 +274,40 @@ class NativeMembers:
 
     skip = predict
 
-    def pack(self, which: Which, single: bool, compact: bool = False) -> list[bytes]:
+    def to_bytes(self, which: Which, single: bool, compact: bool = False) -> list[bytes]:
         try:
-            return self._core.pack(which, single, compact)
+            return self._core.to_bytes(which, self.largest[which], single, self.schemas[compact].checksum, compact)
         except ValueError as error:
             raise ModelFileError(f"{error} The model has broken down. Start from scratch.") from None
 
-    def unpack(self, which: Which, states: list[bytes], single: bool) -> None:
+    def from_bytes(self, which: Which, records: list[bytes], single: bool) -> None:
         try:
-            self._core.unpack(which, states, single)
+            full, compact = (schema.checksum for schema in self.schemas)
+            seen, largest = self._core.from_bytes(which, records, single, full, compact)
         except ValueError as error:
             raise ModelFileError(str(error)) from None
-        self._begun[which], self.largest[which] = [has_learned(state) for state in states], np.inf
+        self._begun[which], self.largest[which] = seen > 0, largest
 
     def dump(self, member: int) -> Contents:
         return self._core.save(member)
 
-    def load(self, member: int, contents: Contents) -> None:
+    def load(self, member: int, contents: Contents, largest: float) -> None:
         self._core.load(member, check_contents(self._fields, contents))
-        self._begun[member], self.largest[member] = contents["seen"] > 0, np.inf
+        self._begun[member], self.largest[member] = contents["seen"] > 0, largest
+
+
+def schemas_of(learner: Any) -> Schemas:
+    """Return the schemas of a learner's records."""
+    return schema_of(learner), schema_of(learner, compact=True)
+
+
+def schema_for(schemas: Schemas, record: bytes) -> Schema:
+    """Return the one of two schemas that a record has, or raise a ModelFileError."""
+    found = check_head(record)
+    for schema in schemas:
+        if schema.checksum == found:
+            return schema
+    raise ModelFileError(f"the state has other fields than such a model keeps. {AGAIN}")
 
 
 def known_before(members: Members, which: Which, delay: int) -> NDArray[np.bool_]:

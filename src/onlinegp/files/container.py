@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-FORMAT = 2
+FORMAT = 3
 OLD_MAGIC = (b"onlinegp", b"ogpfleet")  # of format 1, before the first release
 BEFORE_CRC = rb"\"crc32\": \""  # as it stands in the file: JSON within JSON
 NO_CRC = b"00000000"
@@ -29,7 +29,7 @@ class ModelFileError(ValueError):
     """A model file that cannot be read or written, with the reason."""
 
 
-def pack(header: dict[str, Any], arrays: Arrays) -> bytes:
+def to_bytes(header: dict[str, Any], arrays: Arrays) -> bytes:
     """Return header and arrays as the bytes of a file."""
     return b"".join(chunks(header, arrays))
 
@@ -49,7 +49,7 @@ def chunks(header: dict[str, Any], arrays: Arrays) -> list[Any]:
     return [view[:place], checksum(data, place), view[place + len(NO_CRC) :]]
 
 
-def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
+def from_bytes(data: bytes) -> tuple[dict[str, Any], Arrays]:
     """Return header and arrays of a file, or raise a ModelFileError."""
     length = _header_length(data)
     metadata = _json(data[8 : 8 + length]).get("__metadata__")
@@ -58,9 +58,10 @@ def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
     header = _json(metadata["onlinegp"])
     found = header.get("format")
     if found != FORMAT or isinstance(found, bool):
+        old = type(found) is int and found < FORMAT
+        remedy = "Learn again, or use the version of onlinegp that saved it." if old else "Upgrade onlinegp."
         raise ModelFileError(
-            f"the file has format {reprlib.repr(found)}, and this onlinegp reads format {FORMAT}. "
-            f"Upgrade onlinegp, or save the model again."
+            f"the file has format {reprlib.repr(found)}, and this onlinegp reads format {FORMAT}. {remedy}"
         )
     arrays = _arrays(data)
     place = data.find(BEFORE_CRC, 8, 8 + length) + len(BEFORE_CRC)
@@ -86,7 +87,7 @@ def as_model_file_error() -> Iterator[None]:
 def _header_length(data: bytes) -> int:
     """Return the length of safetensors' own header, once it was compared with that of the file."""
     if data.startswith(OLD_MAGIC):
-        raise ModelFileError("the file has format 1, of a version before the first release. Save the model again.")
+        raise ModelFileError("the file has format 1, of a version before the first release. Learn again.")
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or length > len(data) - 8 or data[8:9] != b"{":
         raise ModelFileError("this is not an onlinegp model file, or it is cut short. Use another file.")

@@ -21,7 +21,7 @@ from onlinegp.files.container import ModelFileError
 from onlinegp.files.owner import OwnerLock
 
 MAGIC = b"SQLite format 3\0"
-FORMAT = 2
+FORMAT = 3
 TABLES = {
     "about": "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "models": "CREATE TABLE models (number INTEGER PRIMARY KEY, key NOT NULL UNIQUE, last, state BLOB NOT NULL)",

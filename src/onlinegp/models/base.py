@@ -24,6 +24,7 @@ from onlinegp.models.search_space import Move
 from onlinegp.models.undo import FLEET_ROWS, Undo, undoable
 from onlinegp.predictions import Predictions
 from onlinegp.progress import bar, on_terminal
+from onlinegp.state import described_from_bytes, described_to_bytes
 from onlinegp.trace import Trace
 
 if TYPE_CHECKING:
@@ -334,7 +335,7 @@ class OnlineRegressor(Estimator):
             about = {"features": self._learner.features, "outputs": self._learner.outputs, "single": self._single}
             return {**about, "names": names, "largest": self._health.largest, "learned": self._learner.dump()}
 
-    def restore(self, contents: Contents) -> Self:
+    def load(self, contents: Contents) -> Self:
         """Continue from the contents that `dump` returned, bit for bit. Raise a ValueError if they do not fit."""
         names = np.array(contents["names"], dtype=object) if contents["names"] else None
         with self._lock:
@@ -347,14 +348,16 @@ class OnlineRegressor(Estimator):
         """Return the state for copies and pickles: the learned contents instead of the learner."""
         with self._lock:
             own = dict(vars(self)) | {"_health": copy(self._health)}
-            own["_learner"] = None if self._learner is None else self.dump()
+            contents = self.dump()
+            own["_learner"] = None if contents is None else described_to_bytes("", self._learner, contents)
             return own
 
     def __setstate__(self, own: dict[str, Any]) -> None:
-        contents = own.pop("_learner", None)
+        data = own.pop("_learner", None)
         vars(self).update(own)
-        if contents is not None:  # parameters that were set after learning started take effect at the next fit
-            learner = type(self)(**self._learned_with).restore(contents)._learner
+        if data is not None:  # parameters that were set after learning started take effect at the next fit
+            contents = described_from_bytes(data)[1] | {"names": []}
+            learner = type(self)(**self._learned_with).load(contents)._learner
             self._learner = learner
 
     def __sklearn_is_fitted__(self) -> bool:

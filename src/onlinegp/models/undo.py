@@ -65,6 +65,11 @@ class Undo:
     seen = property(attrgetter("learner.seen"), doc="The number of rows learned.")
 
     @property
+    def reference(self) -> Any:
+        """The learner whose fields are stored."""
+        return getattr(self.learner, "reference", self.learner)
+
+    @property
     def until_tuning(self) -> float:
         """The number of rows until the next tuning; infinity if there is none."""
         return getattr(self.learner, "until_tuning", np.inf)

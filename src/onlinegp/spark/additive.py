@@ -66,7 +66,7 @@ def fit(df: DataFrame, *, features: str | Sequence[str], target: str, model: Mod
         raise ValueError("df must have at least one row, got none.") from None
     contents = whole.dump()
     assert contents is not None
-    return start.restore(contents | {"names": list(names)})
+    return start.load(contents | {"names": list(names)})
 
 
 def _merged(one: bytes, other: bytes) -> bytes:

@@ -8,7 +8,7 @@ from os import PathLike, fspath
 from pyspark.sql import DataFrame, SparkSession
 
 from onlinegp.files.container import ModelFileError
-from onlinegp.keyed import restored
+from onlinegp.keyed import from_bytes
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.saving import with_extra
 from onlinegp.spark.by_key import STATE
@@ -59,6 +59,6 @@ def stored(checkpoint: str, operator: int = 0) -> DataFrame:
 def _model(key: Key, about: bytes, state: bytes) -> OnlineRegressor:
     try:
         model, extra = with_extra(bytes(about))
-        return restored(model, bytes(state), tuple(extra["names"]))
+        return from_bytes(model, bytes(state), tuple(extra["names"]))
     except ModelFileError as error:
         raise ModelFileError(f"key {key!r}: {error}") from None

@@ -170,6 +170,8 @@ class _Sizes:
     def shape(self, name: str, field: Field, value: Any) -> tuple[int, ...]:
         """Return the shape that a value must have."""
         found = value.shape if isinstance(value, np.ndarray) and value.ndim == len(field.shape) else (0, 0, 0, 0)
+        if field.kind == "model":
+            return found[:1]
         shape = tuple(
             size if isinstance(size, int) else self._size(name, size, found[axis])
             for axis, size in enumerate(field.shape)

@@ -139,6 +139,11 @@ def text(*, attribute: str = "") -> Field:
     return Field("text", attribute=attribute)
 
 
+def model(*, attribute: str = "") -> Field:
+    """A model that was itself learned: its description and its record, in bytes; see `onlinegp.state.record`."""
+    return Field("model", ("",), np.uint8, attribute=attribute)
+
+
 def learner(*, attribute: str = "", prefix: str | None = None) -> Field:
     """A learner within this one, or a part that has fields of its own."""
     return Field("learner", attribute=attribute, prefix=prefix)
