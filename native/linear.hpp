@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include "fixed.hpp"
 #include "plan.hpp"
 
@@ -104,28 +105,46 @@ class Information final : public Fixed {
     std::vector<double> R, z;
 };
 
-// The linear part of a model, h'b with h = [x, 1], which learns the errors of the rest
+// The linear part of a model, h'b with h = [x, 1], which learns the errors of the rest. It takes no memory before the first.
 class Line {
   public:
     Line(double forgetting, const std::vector<double>& renewal, int d, int p)
-        : m_(d + 1), p_(p), model_({1, forgetting, renewal, false}, d + 1, p), b_(size_t(m_ * p)) {
+        : rule_{1, forgetting, renewal, false}, m_(d + 1), p_(p), b_(size_t(m_ * p)) {}
+    // Make room for what it learns
+    void begin() {
+        if (model_) return;
+        model_ = std::make_unique<Information>(rule_, int(m_), int(p_));
         for (int64_t i = 0; i < m_; i++) R()[i * m_ + i] = 1;
     }
     void save(double* R_out, double* z_out) const {
-        std::copy(R(), R() + m_ * m_, R_out);
-        std::copy(z(), z() + m_ * p_, z_out);
+        if (model_) {
+            std::copy(R(), R() + m_ * m_, R_out);
+            std::copy(z(), z() + m_ * p_, z_out);
+            return;
+        }
+        std::fill(R_out, R_out + m_ * m_, 0.0);
+        std::fill(z_out, z_out + m_ * p_, 0.0);
+        for (int64_t i = 0; i < m_; i++) R_out[i * m_ + i] = 1;
     }
     void load(const double* R_in, const double* z_in, int64_t seen) {
+        begin();
         std::copy(R_in, R_in + m_ * m_, R());
         std::copy(z_in, z_in + m_ * p_, z());
-        model_.start_from(seen);
+        model_->start_from(seen);
     }
     // The mean (p,) and the variance of g'b; g is used up
-    void predict(double* g, double* mean, double* variance) const { predict_row(m_, p_, R(), z(), g, mean, variance); }
+    void predict(double* g, double* mean, double* variance) const {
+        if (model_) return predict_row(m_, p_, R(), z(), g, mean, variance);
+        std::fill(mean, mean + p_, 0.0);
+        double sum = 0;
+        for (int64_t i = 0; i < m_; i++) sum += g[i] * g[i];
+        *variance = sum;
+    }
     // Learn that g'b was this much, with the variance one
     void learn(const double* g, const double* target) {
+        begin();
         Stop never;
-        model_.learn(1, g, target, {}, never);
+        model_->learn(1, g, target, {}, never);
         for (int64_t i = m_ - 1; i >= 0; i--)  // b = R^-1 z
             for (int64_t o = 0; o < p_; o++) {
                 double sum = z()[i * p_ + o];
@@ -140,13 +159,12 @@ class Line {
     }
 
   private:
-    double* R() { return model_.R.data(); }
-    double* z() { return model_.z.data(); }
-    const double* R() const { return model_.R.data(); }
-    const double* z() const { return model_.z.data(); }
+    double* R() const { return model_->R.data(); }
+    double* z() const { return model_->z.data(); }
 
+    const InformationRule rule_;
     const int64_t m_, p_;
-    Information model_;
+    std::unique_ptr<Information> model_;
     std::vector<double> b_;
 };
 

@@ -119,7 +119,7 @@ class ResidualModel final : public OnRows<Residual> {
                 r(o)[slot] = *r_in++;
             }
         });
-        line_.load(in.R, in.z, store_.seen());
+        if (prior_.linear) line_.load(in.R, in.z, store_.seen());
         power_ = in.power;
         evidence_ = in.evidence;
     }
@@ -327,6 +327,7 @@ class ResidualModel final : public OnRows<Residual> {
         chosen_.reserve(size_t(most));
         misfits_.reserve(size_t(std::min(prior_.neighbors, room)));
         covariances_.reserve(most);
+        if (prior_.linear) line_.begin();
         store_.reserve(rows);  // what fails leaves everything as it is
         alpha_.swap(alpha);
         r_.swap(r);
