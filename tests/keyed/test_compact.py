@@ -12,7 +12,7 @@ from onlinegp.engine import available
 from onlinegp.files.container import ModelFileError
 from onlinegp.kernels import RBF, Linear, Matern32, Matern52
 from onlinegp.keyed import from_bytes, step
-from onlinegp.recipes.compact import compacted, expanded, factor, has_compact
+from onlinegp.recipes.compact import dump_compact, factor, has_compact, load_compact
 from onlinegp.state import learner_from_bytes
 
 TRACKED = {name: model for name, model in MODELS.items() if has_compact(model.recipe())}
@@ -79,12 +79,12 @@ def test_both_engines_agree_on_the_compact_form(name):
     members.learn(np.zeros(150, dtype=np.int64), X, y[:, None], 1)
     (state,) = members.to_bytes(which, True, compact=True)
     mine = learner_from_bytes(members.schemas[True], state)["learned"]
-    theirs = compacted(slow.recipe(), members.dump(0))
+    theirs = dump_compact(slow.recipe(), members.dump(0))
     assert mine.keys() == theirs.keys()
     for entry, value in mine.items():
         np.testing.assert_allclose(value, theirs[entry], rtol=1e-5, atol=1e-6)
     members.from_bytes(which, [state], True)
-    again = expanded(slow.recipe(), 2, 1, mine)
+    again = load_compact(slow.recipe(), 2, 1, mine)
     for entry, value in members.dump(0).items():
         np.testing.assert_allclose(value, again[entry], rtol=1e-6, atol=1e-9)
 

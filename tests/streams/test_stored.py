@@ -37,7 +37,7 @@ def folder(tmp_path_factory):
 
 def forged(data: bytes, stream: object) -> bytes:
     """Return the file with another stream's entry, and the checksum made right."""
-    header, arrays = container.unpack(data)
+    header, arrays = container.from_bytes(data)
     header["extra"]["stream"] = stream
     text = json.dumps({"crc32": container.NO_CRC.decode(), "format": container.FORMAT, **header})  # NaN too
     data = save(arrays, metadata={"onlinegp": text})
@@ -46,7 +46,7 @@ def forged(data: bytes, stream: object) -> bytes:
 
 
 def stream_of(data: bytes) -> dict:
-    return container.unpack(data)[0]["extra"]["stream"]
+    return container.from_bytes(data)[0]["extra"]["stream"]
 
 
 def resumed(stream: dict) -> dict:
@@ -168,11 +168,11 @@ WRONG_MODELS = [
 @pytest.mark.parametrize(("path", "value", "message"), WRONG_MODELS, ids=lambda value: str(value)[:50])
 def test_a_wrong_model_of_a_stream_is_refused(folder, path, value, message):
     """Lags, scales and bounds are parameters of the model, which checks them itself."""
-    header, arrays = container.unpack((folder / "c.ogp").read_bytes())
+    header, arrays = container.from_bytes((folder / "c.ogp").read_bytes())
     assert header["model"]["class"] == "Lagged"
     header["model"]["params"] = changed(header["model"]["params"], path, value)
     with pytest.raises(ModelFileError, match=message):
-        unpack(container.pack(header, arrays))
+        unpack(container.to_bytes(header, arrays))
 
 
 @pytest.mark.parametrize(("path", "value"), WRONG, ids=lambda value: str(value)[:50])

@@ -13,7 +13,7 @@ from onlinegp.engine.plan import Plan
 from onlinegp.engine.python import PythonEngine
 from onlinegp.learner import Contents, Sizes
 from onlinegp.predictions import Gaussian
-from onlinegp.recipes.compact import StateFields, compacted
+from onlinegp.recipes.compact import StateFields, dump_compact
 from onlinegp.recipes.contents import filled
 from onlinegp.recipes.state import State
 from onlinegp.recipes.update import Recipe
@@ -72,7 +72,7 @@ class RecipeLearner(WithFields):
         return self._engine.dump()
 
     def dump_compact(self) -> Contents:
-        return compacted(self.recipe, self.dump())
+        return dump_compact(self.recipe, self.dump())
 
     def assign(self, values: Values) -> None:
         self._use(filled(self.recipe, self.features, self.outputs, values))

@@ -45,7 +45,7 @@ class StateFields(WithFields):
 
     def check(self, values: Values) -> None:
         if "kcc" not in values:  # compact: expand it, check the result too, and put it in place
-            full = check_contents(self, expanded(self.recipe, self.features, self.outputs, values))
+            full = check_contents(self, load_compact(self.recipe, self.features, self.outputs, values))
             values.clear()
             values.update(full)
 
@@ -55,7 +55,7 @@ def has_compact(recipe: Recipe) -> bool:
     return "L" in recipe.belief.tracks
 
 
-def compacted(recipe: Recipe, contents: dict[str, Any]) -> dict[str, Any]:
+def dump_compact(recipe: Recipe, contents: dict[str, Any]) -> dict[str, Any]:
     """Return the contents of a state in compact form, or unchanged if there is no compact form."""
     if not has_compact(recipe):
         return contents
@@ -84,7 +84,7 @@ def factor(S: Array) -> Array:
     return R
 
 
-def expanded(recipe: Recipe, features: int, outputs: int, contents: dict[str, Any]) -> dict[str, Any]:
+def load_compact(recipe: Recipe, features: int, outputs: int, contents: dict[str, Any]) -> dict[str, Any]:
     """Return the full contents of a state from its compact form, which must be valid."""
     m = contents["size"]
     state = recipe.start(features, outputs)

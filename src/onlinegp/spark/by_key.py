@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -163,7 +164,7 @@ class Task:
     Parameters
     ----------
     model, about : estimator, bytes
-        What every key starts from, and the same as a file, with the names of the columns.
+        What every key starts from, and the same as a file, with the names of the columns and the schema of the states.
     late, level : str, float
         See `run_keyed`.
     """
@@ -256,7 +257,8 @@ def _prepared(
     if not roles.features and not model.features_optional:
         raise ValueError("features must name at least one column, got none. Only models of lags need none.")
     model = model.unfitted()
-    about = to_bytes(model, extra={"names": list(roles.features), "target": target})
+    schema = json.loads(model.start_many(len(roles.features), 1).schemas[False].text)
+    about = to_bytes(model, extra={"names": list(roles.features), "target": target, "schema": schema})
     use_this_python(df)
     return roles, Task(model, about, late, level)
 
