@@ -19,6 +19,7 @@ from onlinegp.files.container import ModelFileError
 from onlinegp.keyed import from_bytes, step
 from onlinegp.learner import RowLearner
 from onlinegp.models.description import describe
+from onlinegp.predictions import Gaussian
 from onlinegp.state import Schema, learner_from_bytes, learner_to_bytes, schema_of
 from onlinegp.state.record import Described, Entry
 
@@ -342,7 +343,7 @@ class Foreign(RowLearner):
         self.seen, self.word = len(self.rows), f"{len(self.rows)} rows"
 
     def predict(self, X):
-        return ogp.Gaussian(np.full((len(X), self.outputs), float(self.seen)), np.ones((len(X), self.outputs)))
+        return Gaussian(np.full((len(X), self.outputs), float(self.seen)), np.ones((len(X), self.outputs)))
 
     def dump(self):
         more = {} if self.seen < 50 else {"late": 1.5}  # what it holds depends on what it has learned
