@@ -71,7 +71,8 @@ class Maker {
         if (kind == "scaled")
             return std::make_unique<Scaled>(d, std::move(one), units(plan, "x_center", "x_scale"), units(plan, "y_center", "y_scale"));
         if (kind == "lagged") return std::make_unique<Lagged>(d, std::move(one), int64_t(plan.number("lags")), int64_t(plan.number("horizon")));
-        if (kind == "robust") return std::make_unique<Robust>(d, std::move(one), plan.number("bound"));
+        if (kind == "robust")
+            return std::make_unique<Robust>(d, std::move(one), plan.number("bound"), plan.number("reject"));
         if (kind == "calibrated") return std::make_unique<Calibrated>(d, std::move(one), scale_rule(plan));
         if (kind == "heavy tailed")
             return std::make_unique<HeavyTailed>(d, std::move(one), plan.vector("degrees"), scale_rule(plan), weights_rule(plan));

@@ -106,6 +106,7 @@ WRAPPED = {
     "Lagged-none": ogp.Lagged(MODELS["QKLMS"], lags=0, horizon=2),
     "Forecaster": ogp.Forecaster(MODELS["KRLST"], lags=2, steps=5, after=10),
     "Robust": ogp.Robust(MODELS["SWKRLS"], bound=2.0),
+    "Robust-reject": ogp.Robust(MODELS["KRLST"], bound=1.0, reject=2.0),
     "Robust-python": ogp.Robust(ogp.KNLMS(RBF(0.7), epsilon=1e-2, engine="python"), bound=1.5),
     "Lagged-Scaled-Robust": ogp.Lagged(ogp.Scaled(ogp.Robust(MODELS["KRLST"])), lags=3),
     "Lagged-Scaled-Robust-horizon": ogp.Lagged(ogp.Scaled(ogp.Robust(MODELS["KRLST"]), rows=30), lags=3, horizon=3),

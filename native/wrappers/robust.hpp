@@ -8,7 +8,8 @@ namespace onlinegp {
 // inside.
 class Robust final : public Outer {
   public:
-    Robust(int d, Owned inside, double bound) : Outer(d, std::move(inside), {}), bound_(bound) {}
+    Robust(int d, Owned inside, double bound, double reject)
+        : Outer(d, std::move(inside), {}), bound_(bound), reject_(reject) {}
 
     void learn_next(const double* x, const double* y, Workspace& w) override { inner->learn_next(x, believed(0, y, w), w); }
     void run(int64_t n, const double* X, const double* Y, Workspace& w) override {
@@ -27,19 +28,25 @@ class Robust final : public Outer {
     void change(int64_t i, Workspace& w) const override { copy_row(i, i, w); }
     void update(int64_t, const double*, Workspace&) override {}
 
-    // mean + clip(y - mean, -bound std, bound std)
+    // mean + clip(y - mean, -bound std, bound std), of which a share is learned where the deviation exceeds reject std
     const double* believed(int64_t i, const double* y, Workspace& w) const {
         Vector& target = slot(w).targets;
         target.resize(size_t(p));
         for (int o = 0; o < p; o++) {
             const Moments predicted_now = predicted(w).moments(i, o);
             const double most = bound_ * predicted_now.std;
-            target[size_t(o)] = predicted_now.mean + std::min(std::max(y[o] - predicted_now.mean, -most), most);
+            const double error = y[o] - predicted_now.mean;
+            double kept = std::min(std::max(error, -most), most);
+            if (std::isfinite(reject_) && error != 0) {
+                const double share = std::min(reject_ * predicted_now.std / std::fabs(error), 1.0);
+                kept = share * share * kept;
+            }
+            target[size_t(o)] = predicted_now.mean + kept;
         }
         return target.data();
     }
 
-    const double bound_;
+    const double bound_, reject_;
 };
 
 }  // namespace onlinegp

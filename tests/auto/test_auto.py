@@ -11,7 +11,7 @@ import pytest
 import onlinegp as ogp
 from marks import slow
 from onlinegp.auto.learner import watched
-from onlinegp.auto.members import Parts
+from onlinegp.auto.members import Parts, isolated
 from onlinegp.kernels import RBF
 
 SMALL = {"rows": 60, "earliest": 20, "budget": 30}
@@ -250,3 +250,26 @@ def test_a_member_is_tuned_on_the_rows_since_a_change():
     np.testing.assert_array_equal(model.run(X[later], y[later]).mean, loaded.run(X[later], y[later]).mean)
     assert model.to_bytes() == loaded.to_bytes()
     np.testing.assert_array_equal(rows.predict(X), model.predict(X))
+
+
+def test_outliers_are_isolated_targets():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2.0, 2.0, (400, 2))
+    y = np.sin(2.0 * X[:, 0]) + 0.05 * rng.normal(size=400)
+    wrong = rng.choice(400, 8, replace=False)
+    y[wrong] += 10.0 * rng.choice([-1.0, 1.0], 8)
+    assert set(np.flatnonzero(isolated(X, y[:, None]))) == set(wrong)
+    spikes = np.where(X[:, 1] > 1.8, 10.0, 0.0) + 0.1 * rng.normal(size=400)  # which the inputs explain
+    assert not isolated(X, spikes[:, None]).any()
+    assert not isolated(X, np.ones((400, 1))).any()
+
+
+def test_outliers_change_it_little():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2.0, 2.0, (600, 2))
+    clean = np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.05 * rng.normal(size=600)
+    y = clean + np.where(rng.uniform(size=600) < 0.02, 10.0 * rng.choice([-1.0, 1.0], 600), 0.0)
+    options = {"rows": 150, "earliest": 150, "budget": 50}
+    with_outliers = ogp.Auto(**options).run(X, y).mean[300:] - clean[300:]
+    without = ogp.Auto(**options).run(X, clean).mean[300:] - clean[300:]
+    assert np.mean(with_outliers**2) < 1.5 * np.mean(without**2)

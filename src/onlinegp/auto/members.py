@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlinegp import kernels
 from onlinegp.batch.parameter_search import prequential_density
@@ -25,7 +26,7 @@ from onlinegp.batch.tuning import (
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel, Sum
 from onlinegp.models import KRLST, LinearRLS, LocalGP, OnlineRegressor, ResidualGP
-from onlinegp.models.combined import Conformal, HeavyTailed, Mixture, Scaled
+from onlinegp.models.combined import Conformal, HeavyTailed, Mixture, Robust, Scaled
 from onlinegp.models.combined.base import innermost
 from onlinegp.models.combined.standardize import Scale, moments
 from onlinegp.processes import single_threaded_blas
@@ -49,6 +50,10 @@ LINEAR_FORGETTING = (1.0, 0.999)
 # Two members with short memories follow a change in the stream: a forgetting KRLST, and a GP on few, recent rows.
 RECENT_BUDGET, RECENT_FORGETTING = 100, 0.998
 RECENT_NEIGHBORS, RECENT_STORE = 32, 150
+RECENT = ("krlst-recent", "local-recent")
+ROBUST = {"bound": 3.0, "reject": 6.0}  # standard deviations: the others do not learn outliers, where there are some
+FAR, NORMAL_MAD = 5.0, 1.4826  # standard deviations, each so many median absolute deviations: what an outlier is
+NEAREST, OUTLIERS = 5, 0.005  # rows that it differs from, and the share of outliers to be mentioned
 FRESH_STORE = 2000  # rows of the member that starts again at a change
 RETUNED = "retuned"  # the member that is tuned on the rows since the last change
 FADE, GATE = 0.9, 4.0  # of the mixture; a gate of 2 loses where inputs are far from all rows
@@ -72,25 +77,29 @@ class Parts:
     @single_threaded_blas
     def compose(self, X: Array, Y: Array, progress: Progress = lambda share: None) -> Scaled:
         """Return a model for a stream that begins like X (n, d) and Y (n, p), where at least one output varies."""
-        x, (center, std, varies) = Scale.of(X), moments(Y)
-        y = Scale(center, np.where(varies, std, 1.0))
-        Z, T = x(X), y(Y)[:, varies]
-        heavy = {name: HeavyTailed(model, **TAILS) for name, model in self._models(Z, T, progress).items()}
-        return _scaled(Conformal(_mixture(heavy)), x, y)
+        outliers = isolated(X, Y)
+        x, y, Z, T = _standardized(X[~outliers], Y[~outliers])
+        members = self._models(Z, T, progress)
+        if outliers.any():  # a residual GP that does not learn them shares no rows
+            members = {
+                name: _robust(name, model) for name, model in members.items() if name != "local" or len(members) == 1
+            }
+        return _scaled(Conformal(_mixture({name: HeavyTailed(one, **TAILS) for name, one in members.items()})), x, y)
 
     @single_threaded_blas
     def retune(self, X: Array, Y: Array) -> HeavyTailed | None:
         """Return a member for the rows since a change, None if the target is constant in them."""
-        x, (center, std, varies) = Scale.of(X), moments(Y)
-        if not varies.any():
+        outliers = isolated(X, Y)
+        X, Y = X[~outliers], Y[~outliers]
+        if not moments(Y)[2].any():
             return None
-        y = Scale(center, np.where(varies, std, 1.0))
-        Z, T = x(X), y(Y)[:, varies]
+        x, y, Z, T = _standardized(X, Y)
         families = (MATERN, MATERN_LINEAR, SMOOTH, SMOOTH_LINEAR)
         best = (
             likely_kernels(Z, T, families=families, rows=SOME)[0] if self.kernel is None else self._tuned(Z, T)["local"]
         )
-        return HeavyTailed(_scaled(self._on_fresh_rows(best, self.store), x, y), **TAILS)
+        member: OnlineRegressor = self._on_fresh_rows(best, self.store)
+        return HeavyTailed(_scaled(_robust(RETUNED, member) if outliers.any() else member, x, y), **TAILS)
 
     def _models(self, Z: Array, T: Array, progress: Progress) -> dict[str, OnlineRegressor]:
         """Return the members by name, in the order in which they are asked for."""
@@ -200,6 +209,37 @@ def with_member(model: Scaled, name: str, member: HeavyTailed) -> Scaled:
     assert isinstance(mixture, Mixture)
     params = model.get_params(deep=False) | {"model": Conformal(_mixture(dict(mixture.named()) | {name: member}))}
     return Scaled(**params)
+
+
+def _standardized(X: Array, Y: Array) -> tuple[Scale, Scale, Array, Array]:
+    """Return scales for X and Y, and both in these units, Y without the outputs that do not vary."""
+    x, (center, std, varies) = Scale.of(X), moments(Y)
+    y = Scale(center, np.where(varies, std, 1.0))
+    return x, y, x(X), y(Y)[:, varies]
+
+
+def isolated(X: Array, Y: Array) -> NDArray[np.bool_]:
+    """Return which rows are outliers: far from the median of all targets, and from those of the nearest rows.
+
+    Where most targets that are far from the median are like those of the nearest rows, or few are far, there are none.
+    """
+    center = np.median(Y, axis=0)
+    spread = np.where((mad := np.median(np.abs(Y - center), axis=0)) > 0.0, NORMAL_MAD * mad, np.inf)
+    far = np.flatnonzero((np.abs(Y - center) > FAR * spread).any(axis=1))
+    found = np.zeros(len(Y), dtype=bool)
+    Z = Scale.of(X)(X)
+    for i in far:
+        distance = ((Z - Z[i]) ** 2).sum(axis=1)
+        distance[i] = np.inf
+        nearest = np.argsort(distance, kind="stable")[:NEAREST]
+        found[i] = bool((np.abs(Y[i] - np.median(Y[nearest], axis=0)) > FAR * spread).any())
+    enough = found.sum() > max(0.5 * len(far), OUTLIERS * len(Y))
+    return found if enough else np.zeros(len(Y), dtype=bool)
+
+
+def _robust(name: str, model: OnlineRegressor) -> OnlineRegressor:
+    """Return a member that does not learn outliers, unless it follows all that is new."""
+    return model if name in RECENT else Robust(model, **ROBUST)
 
 
 def _scaled(model: OnlineRegressor, x: Scale, y: Scale) -> Scaled:

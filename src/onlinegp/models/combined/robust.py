@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
+from math import inf
 from typing import ClassVar
 
 import numpy as np
@@ -30,6 +31,9 @@ class Robust(OuterRegressor):
         The model inside. Its parameters are used, and it stays as it is: what learns is a copy.
     bound : float
         The largest deviation that is learned from in full, in standard deviations of the prediction.
+    reject : float
+        A deviation of more standard deviations than this counts for less and less, by (reject std / deviation)^2;
+        infinity to learn all of them up to `bound`. A stream that jumps is then followed slowly.
 
     Examples
     --------
@@ -40,19 +44,26 @@ class Robust(OuterRegressor):
     model: OnlineRegressor
     _: KW_ONLY
     bound: float = 3.0
+    reject: float = inf
 
     cost: ClassVar[str] = "that of the model inside"
-    equation: ClassVar[str] = "learns mean + clip(y - mean, -bound std, bound std)"
+    equation: ClassVar[str] = "learns mean + clip(y - mean, -bound std, bound std), less of it beyond reject std"
     memory: ClassVar[str] = "that of the model inside"
     variance: ClassVar[str] = "that of the model inside"
     citation: ClassVar[str] = 'Huber, "Robust estimation of a location parameter", Annals of Math. Statistics, 1964.'
 
     def check(self) -> None:
-        positive(bound=self.bound)
+        self._bounds()
         super().check()
 
     def start(self, features: int, outputs: int) -> RobustLearner:
-        return RobustLearner(self._inside().start(features, outputs), positive(bound=self.bound))
+        return RobustLearner(self._inside().start(features, outputs), *self._bounds())
+
+    def _bounds(self) -> tuple[float, float]:
+        bound = positive(bound=self.bound)
+        if self.reject != inf and not positive(reject=self.reject) >= bound:
+            raise ValueError(f"reject must be at least bound, {bound:g}, got {self.reject!r}.")
+        return bound, float(self.reject)
 
 
 class RobustLearner(OuterLearner):
@@ -60,8 +71,8 @@ class RobustLearner(OuterLearner):
 
     fields = INSIDE
 
-    def __init__(self, inner: Learner, bound: float) -> None:
-        self.inner, self.bound = inner, bound
+    def __init__(self, inner: Learner, bound: float, reject: float = inf) -> None:
+        self.inner, self.bound, self.reject = inner, bound, reject
         self.features, self.outputs = inner.features, inner.outputs
 
     @property
@@ -76,10 +87,19 @@ class RobustLearner(OuterLearner):
         for i in range(len(Y)):
             row = slice(i, i + 1)
             said.append(self.inner.predict(X[row]))
-            mean, most = said[-1].mean, self.bound * said[-1].std
-            self.inner.learn(X[row], mean + np.clip(Y[row] - mean, -most, most))
+            self.inner.learn(X[row], self._believed(said[-1], Y[row]))
             size[i] = self.inner.size
         return Predictions.joined(said), size
+
+    def _believed(self, said: Predictions, Y: Array) -> Array:
+        """Return what is learned in place of Y."""
+        error, most = Y - said.mean, self.bound * said.std
+        kept = np.clip(error, -most, most)
+        if self.reject < inf:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = np.minimum(self.reject * said.std / np.abs(error), 1.0)
+            kept = np.where(error == 0.0, 0.0, share * share * kept)
+        return said.mean + kept
 
     def predict(self, X: Array) -> Predictions:
         return self.inner.predict(X)
@@ -88,4 +108,4 @@ class RobustLearner(OuterLearner):
         return self.inner.skip(X, Y)
 
     def plan(self) -> Plan | None:
-        return around("robust", self, {"bound": self.bound}, {}, {"model": self.inner})
+        return around("robust", self, {"bound": self.bound, "reject": self.reject}, {}, {"model": self.inner})
