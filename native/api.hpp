@@ -89,6 +89,7 @@ class Learner {
     virtual void reserve(int64_t) {}                                          // allocate what learning so many rows takes
     virtual void predict(int64_t n, const double* X, double* mean, double* variance, Stop& stop) const = 0;  // by several threads
     virtual void fields(Visitor&) {}  // all that the next row needs
+    virtual bool only_stores() const { return false; }  // `learn` needs no prediction and only keeps the row
     // While this one is at work, bring into the cache what `next`, of the same class, will need. Null: nothing.
     virtual void fetch_meanwhile(const Learner*) {}
     virtual void lines(Lines&) const {}  // of what it always reads, but for what `fetch_meanwhile` brings
@@ -106,38 +107,16 @@ class Model : public Learner {
     virtual void rows(int64_t n, const double* X, double* K) const = 0;  // kernel rows, (n, size)
 };
 
-// onlinegp.models.local.learner.LocalPrior, with the parts of its distance
-struct LocalPrior {
-    Recipe recipe;  // of which only the kernel counts
-    double noise = 0, fade = 0;
-    int64_t neighbors = 1, store = INT64_MAX;
-    std::vector<double> rates, frequencies, radii;  // (d,) or none; (d,) for each of the periodic parts
-    // onlinegp.models.local.residual.ResidualPrior
-    int64_t refits = 0;
-    bool learn_power = false, linear = false;
-    double forgetting = 1;
-    std::vector<double> renewal;  // (d + 1,), of the linear part
-};
-
 // The exact GP on the nearest rows
 class Local : public Learner {
   public:
+    virtual int64_t neighbors() const = 0;  // that it has at most
     virtual void nearest(int64_t n, const double* X, int64_t* rows) const = 0;  // their numbers, the nearest first
-    virtual void save(double* X, double* Y) const = 0;                          // (size, d) and (size, p), the oldest first
-    virtual void load(int64_t n, int64_t seen, const double* X, const double* Y) = 0;
-};
-
-// What the GP on current residuals keeps beside its rows: alpha, r (size, p), the oldest first; R (d + 1, d + 1), z (d + 1, p)
-struct ResidualArrays {
-    double *alpha = nullptr, *r = nullptr, *R = nullptr, *z = nullptr;
-    double power = 1, evidence = 1;
 };
 
 // The GP on current residuals
 class Residual : public Local {
   public:
-    virtual void save_weights(ResidualArrays& out) const = 0;
-    virtual void load_weights(const ResidualArrays& in) = 0;  // after `load`
     // What `steps` has room for: both means and both variances, before learning
     virtual void predict_both(int64_t n, const double* X, const Steps& steps, Stop& stop) const = 0;
     // `predict_next` with both means (p,) and both variances; learning the same x next does not solve again
@@ -172,8 +151,6 @@ class Models {
 struct InstructionSet {
     const char* name;
     Model* (*make)(const Recipe& recipe, int d, int p, bool single);  // the recipe must outlive the model
-    Local* (*make_local)(const LocalPrior& prior, int d, int p);      // so must the prior
-    Residual* (*make_residual)(const LocalPrior& prior, int d, int p);
     Learner* (*make_leaf)(const Plan& plan);                          // null: there is no leaf of this kind
     Models* (*make_many)(const Recipe& recipe, int d, int p, bool single);
     void (*exp2_minus)(int64_t n, const double* x, double* y);

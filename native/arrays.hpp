@@ -40,7 +40,6 @@ void learn_rows(LearnerEngine& engine, const Matrix& X, const Matrix& Y, const S
 
 void bind_alarms(nb::module_& m);                    // in bindings_alarms.cpp
 void bind_states(nb::class_<FleetEngine>& members);  // in bindings_states.cpp
-void bind_local(nb::module_& m);                     // in bindings_local.cpp
 void bind_rows(nb::module_& m);                      // in bindings_rows.cpp
 void bind_tree(nb::module_& m);                       // in bindings_tree.cpp
 

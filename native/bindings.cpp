@@ -352,7 +352,6 @@ NB_MODULE(_native, m) {
             new (self) Engine(instructions(), recipe, d, p, single);
         }, "recipe"_a, "features"_a, "outputs"_a, "single"_a)
         .def("rows", rows).def("weights", weights).def("save", save_one).def("load", load_one);
-    bind_local(m);
     nb::class_<FleetEngine> members(m, "Members");
     members.def("__init__", [](FleetEngine* self, const Recipe& recipe, int d, int p, bool single) {
             new (self) FleetEngine(instructions(), recipe, d, p, single);

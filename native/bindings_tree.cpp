@@ -129,6 +129,22 @@ struct PredictedRows {
     Integers sizes;
 };
 
+// The same of a ResidualGP, with what a LocalGP on its rows predicts
+struct BothPredicted : PredictedRows {
+    BothPredicted(TreeEngine& tree, size_t n, bool with_sizes)
+        : PredictedRows(tree.root(), n, with_sizes), local_means(fresh<double>({n, size_t(tree.p)})),
+          local_scales(fresh<double>({n, size_t(tree.p)})) {
+        if (!tree.leaf() || !dynamic_cast<Residual*>(&tree.leaf()->learner())) throw nb::type_error("it is no ResidualGP.");
+    }
+    Output output() {
+        Output out = PredictedRows::output();
+        out.local_means = local_means.data();
+        out.local_scales = local_scales.data();
+        return out;
+    }
+    Doubles local_means, local_scales;
+};
+
 static void learn(TreeEngine& tree, Matrix X, Matrix Y) {
     check_rows(tree, X, Y);
     released(tree, Use::Change, int64_t(X.shape(0)), [&](const Stopped& stopped) {
@@ -154,6 +170,38 @@ static nb::tuple predict(TreeEngine& tree, Matrix X, int threads) {
         tree.predict(int64_t(X.shape(0)), X.data(), out, threads < 1 ? 1 : threads, stopped);
     });
     return nb::make_tuple(rows.weights, rows.means, rows.scales, rows.stretch);
+}
+
+static nb::tuple run_both(TreeEngine& tree, Matrix X, Matrix Y) {
+    check_rows(tree, X, Y);
+    BothPredicted rows(tree, X.shape(0), true);
+    const Output out = rows.output();
+    released(tree, Use::Change, int64_t(X.shape(0)), [&](const Stopped& stopped) {
+        tree.run(int64_t(X.shape(0)), X.data(), Y.data(), out, stopped);
+    });
+    return nb::make_tuple(rows.means, rows.scales, rows.local_means, rows.local_scales, rows.sizes);
+}
+
+static nb::tuple predict_both(TreeEngine& tree, Matrix X, int threads) {
+    check_width(tree, X);
+    BothPredicted rows(tree, X.shape(0), false);
+    const Output out = rows.output();
+    released(tree, Use::Read, int64_t(X.shape(0)), [&](const Stopped& stopped) {
+        tree.predict(int64_t(X.shape(0)), X.data(), out, threads < 1 ? 1 : threads, stopped);
+    });
+    return nb::make_tuple(rows.means, rows.scales, rows.local_means, rows.local_scales);
+}
+
+// The numbers of the stored rows nearest to each row of X, the nearest first, of a leaf that keeps rows
+static Integers nearest(TreeEngine& tree, Matrix X) {
+    check_width(tree, X);
+    const auto* local = tree.leaf() ? dynamic_cast<const Local*>(&tree.leaf()->learner()) : nullptr;
+    if (!local) throw nb::type_error("it keeps no rows.");
+    const HeldTree held(tree, Use::Read);
+    Integers rows = fresh<int64_t>({X.shape(0), size_t(std::min(local->neighbors(), local->size()))});
+    nb::gil_scoped_release release;
+    local->nearest(int64_t(X.shape(0)), X.data(), rows.data());
+    return rows;
 }
 
 // Visits the fields by their paths, such as "model.total": copies them to a dictionary, or fills them from one
@@ -337,6 +385,9 @@ void bind_tree(nb::module_& m) {
         .def("learn", learn, "X"_a, "Y"_a)
         .def("run", run, "X"_a, "Y"_a)
         .def("predict", predict, "X"_a, "threads"_a)
+        .def("run_both", run_both, "X"_a, "Y"_a)
+        .def("predict_both", predict_both, "X"_a, "threads"_a)
+        .def("nearest", nearest, "X"_a)
         .def("dump", dump)
         .def("load", load, "contents"_a, "expected"_a = -1);
 }

@@ -177,30 +177,6 @@ class Engine : private MadeOf<Recipe>, public LearnerEngine {
     const Recipe& recipe() const { return parts; }
 };
 
-// The exact GP on the nearest rows
-class LocalEngine : private MadeOf<LocalPrior>, public LearnerEngine {
-  public:
-    LocalEngine(const InstructionSet& set, const LocalPrior& prior, int d, int p)
-        : MadeOf{prior}, LearnerEngine(d, p, set.make_local(parts, d, p)) {}
-    Local& model() { return static_cast<Local&>(learner()); }
-    int64_t neighbors() const { return parts.neighbors; }
-
-    bool learn_one(const double* x, const double* y) override {  // it is stored, no more: nothing that could go wrong
-        Stop never;
-        model().learn(1, x, y, {}, never);
-        return ordinary(y);
-    }
-};
-
-// The GP on current residuals
-class ResidualEngine : private MadeOf<LocalPrior>, public LearnerEngine {
-  public:
-    ResidualEngine(const InstructionSet& set, const LocalPrior& prior, int d, int p)
-        : MadeOf{prior}, LearnerEngine(d, p, set.make_residual(parts, d, p)) {}
-    Residual& model() { return static_cast<Residual&>(learner()); }
-    int64_t neighbors() const { return parts.neighbors; }
-};
-
 // The events of a fleet, in one call. They are worked off model by model, so that memory is walked through once and in
 // order, and each thread takes a stretch of the models; those of one model stay in the order in which they came.
 class Rounds {

@@ -16,9 +16,7 @@ static Model* make(const Recipe& recipe, int d, int p, bool single) {
     return new Filter<double>(recipe, d, p);
 }
 
-Local* make_local(const LocalPrior& prior, int d, int p);        // in local.cpp
-Residual* make_residual(const LocalPrior& prior, int d, int p);  // in local.cpp
-
+Learner* make_neighbors(const Plan& plan);  // in local.cpp
 Learner* make_steps(const Plan& plan);  // in steps.cpp
 
 Learner* make_temporal(const Plan& plan);       // in temporal.cpp
@@ -41,6 +39,7 @@ static Learner* make_leaf(const Plan& plan) {
     if (kind == "kapsm") return new AffineLearner(plan, AffineRule::KAPSM);
     if (kind == "phypass") return new AffineLearner(plan, AffineRule::PHYPASS);
     if (kind == "gaussians") return new Gaussians(plan);
+    if (Learner* learner = make_neighbors(plan)) return learner;
     return make_steps(plan);
 }
 
@@ -61,6 +60,6 @@ static void sin_pi_each(int64_t n, const double* x, double* y) {
 }
 
 extern const InstructionSet table;
-const InstructionSet table{NAME(ONLINEGP_ISA), make, make_local, make_residual, make_leaf, make_many, exp2_minus_each, sin_pi_each};
+const InstructionSet table{NAME(ONLINEGP_ISA), make, make_leaf, make_many, exp2_minus_each, sin_pi_each};
 
 }  // namespace onlinegp::ONLINEGP_ISA

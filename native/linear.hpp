@@ -116,21 +116,15 @@ class Line {
         model_ = std::make_unique<Information>(rule_, int(m_), int(p_));
         for (int64_t i = 0; i < m_; i++) R()[i * m_ + i] = 1;
     }
-    void save(double* R_out, double* z_out) const {
-        if (model_) {
-            std::copy(R(), R() + m_ * m_, R_out);
-            std::copy(z(), z() + m_ * p_, z_out);
-            return;
-        }
-        std::fill(R_out, R_out + m_ * m_, 0.0);
-        std::fill(z_out, z_out + m_ * p_, 0.0);
-        for (int64_t i = 0; i < m_; i++) R_out[i * m_ + i] = 1;
-    }
-    void load(const double* R_in, const double* z_in, int64_t seen) {
+    void fields(Visitor& visit, const std::string& prefix) {
         begin();
-        std::copy(R_in, R_in + m_ * m_, R());
-        std::copy(z_in, z_in + m_ * p_, z());
+        int64_t seen = model_->seen();
+        visit.array(prefix + "R", model_->R, {m_, m_});
+        visit.array(prefix + "z", model_->z, {m_, p_});
+        visit.integer(prefix + "seen", seen);
+        if (!visit.loads()) return;
         model_->start_from(seen);
+        solve();
     }
     // The mean (p,) and the variance of g'b; g is used up
     void predict(double* g, double* mean, double* variance) const {
@@ -145,12 +139,7 @@ class Line {
         begin();
         Stop never;
         model_->learn(1, g, target, {}, never);
-        for (int64_t i = m_ - 1; i >= 0; i--)  // b = R^-1 z
-            for (int64_t o = 0; o < p_; o++) {
-                double sum = z()[i * p_ + o];
-                for (int64_t j = i + 1; j < m_; j++) sum -= R()[i * m_ + j] * b_[size_t(j * p_ + o)];
-                b_[size_t(i * p_ + o)] = sum / R()[i * m_ + i];
-            }
+        solve();
     }
     double value(const double* x, int64_t o) const {
         double sum = b_[size_t((m_ - 1) * p_ + o)];
@@ -159,6 +148,14 @@ class Line {
     }
 
   private:
+    void solve() {  // b = R^-1 z
+        for (int64_t i = m_ - 1; i >= 0; i--)
+            for (int64_t o = 0; o < p_; o++) {
+                double sum = z()[i * p_ + o];
+                for (int64_t j = i + 1; j < m_; j++) sum -= R()[i * m_ + j] * b_[size_t(j * p_ + o)];
+                b_[size_t(i * p_ + o)] = sum / R()[i * m_ + i];
+            }
+    }
     double* R() const { return model_->R.data(); }
     double* z() const { return model_->z.data(); }
 

@@ -4,7 +4,10 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
-Local* make_local(const LocalPrior& prior, int d, int p) { return new LocalModel(prior, d, p); }
-Residual* make_residual(const LocalPrior& prior, int d, int p) { return new ResidualModel(prior, d, p); }
+Learner* make_neighbors(const Plan& plan) {
+    if (plan.kind == "local gp") return new LocalModel(plan);
+    if (plan.kind == "residual gp") return new ResidualModel(plan);
+    return nullptr;
+}
 
 }  // namespace onlinegp::ONLINEGP_ISA

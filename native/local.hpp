@@ -204,23 +204,37 @@ template <class Model> class OnRows : public Model {
     int64_t size() const final { return store_.size(); }
     int64_t seen() const final { return store_.seen(); }
     void flush() final {}
+    int64_t neighbors() const final { return prior_.neighbors; }
     void nearest(int64_t n, const double* X, int64_t* rows) const final {
         Question question(prior_, kernel_, store_, d_, 0);
         question.number(n, X, rows);
     }
-    void save(double* X, double* Y) const final { store_.save(X, Y); }
 
   protected:
     // Rows are in tiles too, if the kernel needs that
-    OnRows(const LocalPrior& prior, int d, int p, bool (*needs_points)(const Kernel<double>&))
-        : prior_(prior), d_(d), p_(p), kernel_(prior.recipe, d), store_(prior, d, p, needs_points(kernel_)) {}
+    OnRows(const Plan& plan, bool (*needs_points)(const Kernel<double>&))
+        : prior_(plan), d_(plan.features), p_(plan.outputs), kernel_(plan.kernels.at(0), d_),
+          store_(prior_, d_, p_, needs_points(kernel_)) {}
+    // The stored rows, the oldest first; `room(n)` is called before there are n
+    template <class Room> void list_rows(Visitor& visit, const Room& room) {
+        const int64_t n = visit.loads() ? FREE : size();
+        int64_t seen = store_.seen();
+        std::vector<double> X(size_t(size() * d_)), Y(size_t(size() * p_));
+        store_.save(X.data(), Y.data());
+        visit.array("X", X, {n, d_});
+        const int64_t stored = visit.array("Y", Y, {n, p_});
+        visit.integer("seen", seen);
+        if (!visit.loads()) return;
+        room(stored);
+        store_.restore(stored, seen, X.data(), Y.data());
+    }
     int64_t rows_after(int64_t more) const { return std::min(prior_.store, store_.size() + more); }
     int64_t solve_work() const {
         const int64_t m = std::min(prior_.neighbors, store_.size());
         return m * m * (m + 50) / 200 + 1;
     }
 
-    const LocalPrior& prior_;
+    const LocalPrior prior_;
     const int d_, p_;
     const Kernel<double> kernel_;
     Store store_;
@@ -228,10 +242,11 @@ template <class Model> class OnRows : public Model {
 
 class LocalModel final : public OnRows<Local> {
   public:
-    LocalModel(const LocalPrior& prior, int d, int p)
-        : OnRows(prior, d, p, [](const Kernel<double>&) { return false; }), question_(prior, kernel_, store_, d, p) {}
+    explicit LocalModel(const Plan& plan)
+        : OnRows(plan, [](const Kernel<double>&) { return false; }), question_(prior_, kernel_, store_, d_, p_) {}
 
     int64_t work_per_row() const override { return store_.size() / 4 + solve_work(); }
+    bool only_stores() const override { return true; }
     int64_t learn(int64_t n, const double* X, const double* Y, const Steps& steps, Stop& stop) override {
         for (int64_t i = 0; i < n; i++) {
             if (stop.asked(steps.mean ? work_per_row() : 1)) return i;
@@ -251,7 +266,9 @@ class LocalModel final : public OnRows<Local> {
         for (int64_t i = 0; i < n && !stop.asked(work_per_row()); i++)
             ask(question, X + i * d_, mean + i * p_, variance + i);
     }
-    void load(int64_t n, int64_t seen, const double* X, const double* Y) override { store_.restore(n, seen, X, Y); }
+    void fields(Visitor& visit) override {
+        if (!visit.looks()) list_rows(visit, [](int64_t) {});
+    }
 
   private:
     void ask(Question& question, const double* x, double* mean, double* variance) const {

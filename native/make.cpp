@@ -15,9 +15,8 @@ namespace onlinegp {
 double Plan::number(const char* name) const { return vector(name).at(0); }
 double Plan::number(const char* name, double fallback) const { return constants.count(name) ? number(name) : fallback; }
 int64_t Plan::count(const char* name) const {
-    constexpr double LARGEST_EXACT = 9007199254740992.0;  // 2^53; what is larger is no limit
-    const double value = number(name);
-    return value < LARGEST_EXACT ? int64_t(value) : INT64_MAX;
+    constexpr double LARGEST = 9007199254740992.0;  // 2^53, to which a double counts; what is larger is no limit
+    return int64_t(std::min(number(name), LARGEST));
 }
 int64_t Plan::count(const char* name, int64_t fallback) const { return constants.count(name) ? count(name) : fallback; }
 const Vector& Plan::vector(const char* name) const { return constants.at(name); }
@@ -90,18 +89,20 @@ class Maker {
     Owned own_leaf(const Plan& plan) {
         std::unique_ptr<Learner> learner(instructions().make_leaf(plan));
         if (!learner) throw std::invalid_argument("there is no compiled learner of kind " + plan.kind);
-        return std::make_unique<Leaf>(std::move(learner), plan.features, plan.outputs);
+        std::unique_ptr<Leaf> node = leaf(*learner, plan);
+        node->own(std::move(learner));
+        return node;
     }
     Owned shared_leaf(const Plan& plan) {
-        Learner& learner = *plan.shared.learner;
         locks_.push_back(plan.shared.lock);
-        if (auto* residual = dynamic_cast<Residual*>(&learner)) {
-            auto node = std::make_unique<ResidualLeaf>(*residual, plan.features, plan.outputs);
-            residual_[&learner] = node.get();
-            return node;
-        }
-        const bool only_stores = dynamic_cast<Local*>(&learner) != nullptr;
-        return std::make_unique<Leaf>(learner, plan.features, plan.outputs, only_stores);
+        return leaf(*plan.shared.learner, plan);
+    }
+    std::unique_ptr<Leaf> leaf(Learner& learner, const Plan& plan) {
+        auto* residual = dynamic_cast<Residual*>(&learner);
+        if (!residual) return std::make_unique<Leaf>(learner, plan.features, plan.outputs);
+        auto node = std::make_unique<ResidualLeaf>(*residual, plan.features, plan.outputs);
+        residual_[&learner] = node.get();
+        return node;
     }
     Owned shared_rows(const Plan& plan) {
         auto node = std::make_unique<SharedRows>(plan.features, plan.outputs);

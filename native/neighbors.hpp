@@ -6,6 +6,17 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
+// onlinegp.models.local.learner.LocalPrior and residual.ResidualPrior, with the parts of their distance
+struct LocalPrior {
+    explicit LocalPrior(const Plan& plan)
+        : noise(plan.number("noise")), fade(plan.number("fade")), neighbors(plan.count("neighbors")),
+          store(plan.count("store", INT64_MAX)), rates(plan.vector("rates")), frequencies(plan.vector("frequencies")),
+          radii(plan.vector("radii")) {}
+    const double noise, fade;
+    const int64_t neighbors, store;
+    const std::vector<double> rates, frequencies, radii;  // (d,) or none; (d,) for each of the periodic parts
+};
+
 // A row as a neighbor: near is what has a small rank r2 + fade age, and of equals the newer one
 struct Near {
     double rank;

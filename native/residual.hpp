@@ -42,16 +42,17 @@ static void subtract_rows(int64_t n, const std::vector<Covariances::Row>& rows, 
 
 class ResidualModel final : public OnRows<Residual> {
   public:
-    ResidualModel(const LocalPrior& prior, int d, int p)
-        : OnRows(prior, d, p, Covariances::needs_points), covariances_(prior, kernel_, store_),
-          line_(prior.forgetting, prior.renewal, d, p), next_(*this) {}
+    explicit ResidualModel(const Plan& plan)
+        : OnRows(plan, Covariances::needs_points), refits_(plan.count("refits")), learns_power_(plan.number("learn_power") != 0),
+          is_linear_(plan.number("linear") != 0), forgetting_(plan.number("forgetting")), covariances_(prior_, kernel_, store_),
+          line_(forgetting_, plan.vector("renewal"), d_, p_), next_(*this) {}
 
     int64_t work_per_row() const override { return store_.size() + solve_work(); }
 
     int64_t learn(int64_t n, const double* X, const double* Y, const Steps& steps, Stop& stop) override {
-        const bool answers = steps.mean || prior_.learn_power || prior_.linear;
+        const bool answers = steps.mean || learns_power_ || is_linear_;
         for (int64_t i = 0; i < n; i++, X += d_, Y += p_) {
-            if (stop.asked((2 + prior_.refits) * work_per_row())) return i;
+            if (stop.asked((2 + refits_) * work_per_row())) return i;
             see(X, answers);
             write(next_, steps, i);
             next_seen_ = false;
@@ -93,39 +94,36 @@ class ResidualModel final : public OnRows<Residual> {
         }
     }
 
-    void load(int64_t n, int64_t seen, const double* X, const double* Y) override {
-        next_seen_ = false;
-        grow(n ? n : 1);
-        store_.restore(n, seen, X, Y);
-    }
-    void save_weights(ResidualArrays& out) const override {
-        double *alpha_out = out.alpha, *r_out = out.r;
-        store_.each_slot([&](int64_t slot) {
-            for (int64_t o = 0; o < p_; o++) {
-                *alpha_out++ = alpha(o)[slot];
-                *r_out++ = r(o)[slot];
-            }
+    void fields(Visitor& visit) override {
+        if (visit.looks()) return;
+        list_rows(visit, [&](int64_t n) {
+            next_seen_ = false;
+            grow(n ? n : 1);
+            std::fill(alpha(0), alpha(p_), 0.0);
         });
-        line_.save(out.R, out.z);
-        out.power = power_;
-        out.evidence = evidence_;
-    }
-    void load_weights(const ResidualArrays& in) override {
-        const double *alpha_in = in.alpha, *r_in = in.r;
-        std::fill(alpha(0), alpha(p_), 0.0);
-        store_.each_slot([&](int64_t slot) {
-            for (int64_t o = 0; o < p_; o++) {
-                alpha(o)[slot] = *alpha_in++;
-                r(o)[slot] = *r_in++;
-            }
-        });
-        if (prior_.linear) line_.load(in.R, in.z, store_.seen());
-        power_ = in.power;
-        evidence_ = in.evidence;
+        list_of_rows(visit, "alpha", [&](int64_t o) { return alpha(o); });
+        list_of_rows(visit, "r", [&](int64_t o) { return r(o); });
+        visit.number("power", power_);
+        visit.number("evidence", evidence_);
+        if (is_linear_) line_.fields(visit, "line.");
     }
 
   private:
     static constexpr double TINIEST = 1e-290, NOTHING = 1e-16;  // as in Python
+
+    // A number for each stored row and output, (n, p), the oldest first
+    template <class Values> void list_of_rows(Visitor& visit, const char* name, const Values& values) {
+        std::vector<double> stored;
+        stored.reserve(size_t(size() * p_));
+        store_.each_slot([&](int64_t slot) {
+            for (int64_t o = 0; o < p_; o++) stored.push_back(values(o)[slot]);
+        });
+        visit.array(name, stored, {size(), p_});
+        const double* next = stored.data();
+        store_.each_slot([&](int64_t slot) {
+            for (int64_t o = 0; o < p_; o++) values(o)[slot] = *next++;
+        });
+    }
 
     // A question and what is said of it, for one thread
     struct Asked {
@@ -142,7 +140,7 @@ class ResidualModel final : public OnRows<Residual> {
         double variance = 0, doubt = 0;  // of y without the linear part, and of that
     };
 
-    int values() const { return 2 * p_ + (prior_.linear ? d_ + 1 : 0); }
+    int values() const { return 2 * p_ + (is_linear_ ? d_ + 1 : 0); }
 
     // Have in next_ what there is to say of x, if it is not there from the call before
     void see(const double* x, bool answers) {
@@ -175,13 +173,13 @@ class ResidualModel final : public OnRows<Residual> {
                 v[o] = store_.y(slot)[o];
                 v[p_ + o] = r(o)[slot];
             }
-            if (!prior_.linear) return;
+            if (!is_linear_) return;
             std::copy(store_.x(slot), store_.x(slot) + d_, v + 2 * p_);
             v[2 * p_ + d_] = 1;
         };
         asked.question.answer(x, values, asked.sums.data(), &asked.variance);
         for (int64_t o = 0; o < p_; o++) asked.rest[size_t(o)] = asked.global[size_t(o)] + asked.sums[size_t(p_ + o)];
-        if (!prior_.linear) return;
+        if (!is_linear_) return;
         for (int64_t j = 0; j <= d_; j++) asked.g[size_t(j)] = (j < d_ ? x[j] : 1.0) - asked.sums[size_t(2 * p_ + j)];
         std::copy(asked.g.data(), asked.g.data() + d_ + 1, asked.scratch.data());
         line_.predict(asked.scratch.data(), asked.line.data(), &asked.doubt);
@@ -226,21 +224,21 @@ class ResidualModel final : public OnRows<Residual> {
             squares += square(error - next_.line[size_t(o)]);
             error_[size_t(o)] = error / std;
         }
-        if (prior_.learn_power) {
-            evidence_ = prior_.forgetting * evidence_ + 1.0;
+        if (learns_power_) {
+            evidence_ = forgetting_ * evidence_ + 1.0;
             const double power = power_ + (squares / double(p_) / (next_.variance + next_.doubt) - power_) / evidence_;
             power_ = power < TINIEST ? TINIEST : power;
         }
-        if (!prior_.linear) return;
+        if (!is_linear_) return;
         for (int64_t j = 0; j <= d_; j++) next_.scratch[size_t(j)] = next_.g[size_t(j)] / std;
         line_.learn(next_.scratch.data(), error_.data());
     }
-    double line(const double* x, int64_t o) const { return prior_.linear ? line_.value(x, o) : 0.0; }
+    double line(const double* x, int64_t o) const { return is_linear_ ? line_.value(x, o) : 0.0; }
 
     void choose(int64_t slot) { chosen_.push_back({slot, rows_.data() + int64_t(chosen_.size()) * room_}); }
     // The neighbors with the largest residuals, without a row that is about to leave
     void choose_worst(int64_t leaves) {
-        const int64_t m = prior_.refits ? next_.question.neighbors() : 0;
+        const int64_t m = refits_ ? next_.question.neighbors() : 0;
         double least = 0;
         for (int64_t o = 0; o < p_; o++) least += NOTHING * square(delta_[size_t(o)]);
         misfits_.clear();
@@ -252,7 +250,7 @@ class ResidualModel final : public OnRows<Residual> {
             const double rounded = misfit > least ? double(float(misfit)) : 0.0;  // so that copies are equal
             misfits_.push_back({-rounded, i, slot});                              // and the nearer comes first
         }
-        const auto end = misfits_.begin() + std::ptrdiff_t(std::min(misfits_.size(), size_t(prior_.refits)));
+        const auto end = misfits_.begin() + std::ptrdiff_t(std::min(misfits_.size(), size_t(refits_)));
         std::partial_sort(misfits_.begin(), end, misfits_.end());
         for (auto one = misfits_.begin(); one < end; one++) choose(one->slot);
     }
@@ -298,7 +296,7 @@ class ResidualModel final : public OnRows<Residual> {
     }
     // Solve for the weights of the rows nearest to one that left: they take over what it taught
     void refit_around(const double* x) {
-        const int64_t count = std::min(prior_.refits + 1, next_.question.search(x));
+        const int64_t count = std::min(refits_ + 1, next_.question.search(x));
         chosen_.clear();
         for (int64_t i = 0; i < count; i++) choose(next_.question[i].slot);
         fill_chosen(0);
@@ -315,7 +313,7 @@ class ResidualModel final : public OnRows<Residual> {
     void grow(int64_t rows) {
         if (rows <= store_.room() || (room_ && store_.full())) return;
         const int64_t room = store_.room_for(rows) + Store::BLOCK;
-        const int64_t most = 2 + std::min({prior_.refits, prior_.neighbors, room});  // chosen rows
+        const int64_t most = 2 + std::min({refits_, prior_.neighbors, room});  // chosen rows
         Buffer<double> alpha(size_t(p_ * room)), r(size_t(p_ * room)), k{size_t(room)}, chosen(size_t(most * room));
         for (int64_t o = 0; o < p_ && room_; o++) {
             std::copy(this->alpha(o), this->alpha(o) + room_, alpha.data() + o * room);
@@ -327,7 +325,7 @@ class ResidualModel final : public OnRows<Residual> {
         chosen_.reserve(size_t(most));
         misfits_.reserve(size_t(std::min(prior_.neighbors, room)));
         covariances_.reserve(most);
-        if (prior_.linear) line_.begin();
+        if (is_linear_) line_.begin();
         store_.reserve(rows);  // what fails leaves everything as it is
         alpha_.swap(alpha);
         r_.swap(r);
@@ -337,6 +335,9 @@ class ResidualModel final : public OnRows<Residual> {
         room_ = room;
     }
 
+    const int64_t refits_;
+    const bool learns_power_, is_linear_;
+    const double forgetting_;
     Covariances covariances_;
     Line line_;
     double power_ = 1, evidence_ = 1;

@@ -1,5 +1,6 @@
 // Trees of learners, compiled once: what they do themselves is scalar work.
 #include "tree_engine.hpp"
+#include "wrappers/shared_rows.hpp"
 #include <new>
 
 namespace onlinegp {
@@ -50,7 +51,8 @@ Moments TreeEngine::predict_one(const double* x) {
 bool TreeEngine::learn_one(const double* x, const double* y) {
     bool sound = true;
     for (int o = 0; o < p; o++) sound = plausible_.target(y[o]) && sound;
-    if (root_->only_stores() && !is_fresh_) {
+    if (root_->only_stores()) {
+        is_fresh_ = false;
         root_->reserve(1, workspace());
         root_->learn(1, x, y, workspace());
     } else {
@@ -134,6 +136,7 @@ void TreeEngine::copy(int64_t begin, int64_t rows, Workspace& w, const Output& o
     std::copy_n(from.scales().data(), components, out.scales + at);
     std::copy_n(from.stretches().data(), values, out.stretch + begin * p);
     if (out.sizes) std::copy_n(root_->slot(w).sizes.data(), rows, out.sizes + begin);
+    if (out.local_means) static_cast<const ResidualLeaf*>(leaf_)->copy_local(rows, w, out.local_means + begin * p, out.local_scales + begin * p);
 }
 
 void TreeEngine::fields(Visitor& visit) {

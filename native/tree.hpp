@@ -140,11 +140,11 @@ class Outer : public Node {
 // A model whose predictions are normal: its own, or that of another tree, which saves it
 class Leaf : public Node {
   public:
-    Leaf(std::unique_ptr<Learner> own, int d, int p, bool only_stores = false) : Leaf(*own, d, p, only_stores) { own_ = std::move(own); }
-    Leaf(Learner& learner, int d, int p, bool only_stores = false)
-        : Node(d, p, {NORMAL}), learner_(learner), variances_(learner.variances()), only_stores_(only_stores) {}
-    bool only_stores() const override { return only_stores_; }
-    Learner& learner() { return learner_; }
+    Leaf(Learner& learner, int d, int p)
+        : Node(d, p, {NORMAL}), learner_(learner), variances_(learner.variances()) {}
+    void own(std::unique_ptr<Learner> learner) { own_ = std::move(learner); }  // the one that it has
+    bool only_stores() const override { return learner_.only_stores(); }
+    Learner& learner() const { return learner_; }
 
     void predict_next(const double* x, Workspace& w) override {
         Workspace::Slot& own = slot(w);
@@ -232,7 +232,6 @@ class Leaf : public Node {
     std::unique_ptr<Learner> own_;
     Learner& learner_;
     const int64_t variances_;  // of a row
-    const bool only_stores_;
 };
 
 inline Workspace::Slot::Slot(const Node& node) : predictions(node.kinds, node.p) {}

@@ -10,6 +10,7 @@ namespace onlinegp {
 struct Output {
     double *weights, *means, *scales, *stretch;
     int64_t* sizes;
+    double *local_means = nullptr, *local_scales = nullptr;  // (n, p), of a ResidualGP's neighbors alone
 };
 
 using Stopped = std::function<bool()>;

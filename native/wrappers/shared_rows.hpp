@@ -34,6 +34,10 @@ class ResidualLeaf final : public Leaf {
     // What the LocalGP predicts of n rows: means (n, p), variances (n,)
     const double* local_mean(int64_t n, Workspace& w) const { return slot(w).targets.data() + n * (p + 1); }
     const double* local_variance(int64_t n, Workspace& w) const { return local_mean(n, w) + n * p; }
+    void copy_local(int64_t n, Workspace& w, double* means, double* scales) const {
+        std::copy_n(local_mean(n, w), n * p, means);
+        for (int64_t i = 0; i < n * p; i++) scales[i] = std::sqrt(local_variance(n, w)[i / p]);
+    }
 
   private:
     Steps room_for_both(int64_t n, Workspace::Slot& own) const {

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
+from onlinegp.engine.compiled import Compiled
 from onlinegp.kernels import (
     RBF,
     Constant,
@@ -21,7 +22,6 @@ from onlinegp.kernels import (
     RationalQuadratic,
 )
 from onlinegp.models.local.learner import LocalLearner, LocalPrior, whitened
-from onlinegp.models.local.native import NativeLocalLearner, NativeResidualLearner
 from onlinegp.models.local.residual import ResidualLearner, ResidualPrior
 
 KERNELS: dict[str, Kernel] = {
@@ -51,7 +51,7 @@ FEATURES = 4
 def pair(kernel, outputs=1, features=FEATURES, **settings):
     settings = {"noise": 0.01, "neighbors": 21, "store": None, "forgetting": 1.0, **settings}
     prior = LocalPrior(kernel, **settings)
-    return LocalLearner(prior, features, outputs), NativeLocalLearner(prior, features, outputs)
+    return LocalLearner(prior, features, outputs), Compiled(LocalLearner(prior, features, outputs))
 
 
 def rows(n, outputs=1, features=FEATURES, seed=0):
@@ -62,9 +62,14 @@ def rows(n, outputs=1, features=FEATURES, seed=0):
     return X, np.sin(1.5 * X[:, :1] + np.arange(outputs)) + 0.1 * rng.standard_normal((n, outputs))
 
 
+def neighbors(compiled, x):
+    """The places in the store of the rows nearest to x (1, d)."""
+    return compiled._working().nearest(x)[0] - (compiled.seen - compiled.size)
+
+
 def assert_same_neighbors(readable, compiled, X):
     for i in range(len(X)):
-        np.testing.assert_array_equal(compiled.neighbors(X[i : i + 1]), readable.neighbors(X[i : i + 1]))
+        np.testing.assert_array_equal(neighbors(compiled, X[i : i + 1]), readable.neighbors(X[i : i + 1]))
 
 
 def assert_same(said, expected, rtol=1e-8):
@@ -128,7 +133,7 @@ def test_all_rows_are_equally_far():
     X = np.where(np.arange(7000) % 2, 1.0, -1.0)[:, None]
     for learner in (readable, compiled):
         learner.learn(X, X)
-    near = compiled.neighbors(np.zeros((1, 1)))
+    near = neighbors(compiled, np.zeros((1, 1)))
     np.testing.assert_array_equal(near, np.arange(6999, 6989, -1))
     np.testing.assert_array_equal(near, readable.neighbors(np.zeros((1, 1))))
 
@@ -197,11 +202,11 @@ def test_threads_do_not_change_a_bit():
     learner = pair(RBF(1.0), neighbors=64)[1]
     learner.learn(X, Y)
     asked = rows(501, seed=1)[0]
-    one = learner.predict(asked, threads=1)
+    one = learner._working().predict(asked, 1)
     for threads in (2, 3, 8):
-        several = learner.predict(asked, threads=threads)
-        np.testing.assert_array_equal(several.mean, one.mean)
-        np.testing.assert_array_equal(several.std, one.std)
+        several = learner._working().predict(asked, threads)
+        np.testing.assert_array_equal(several[1], one[1])
+        np.testing.assert_array_equal(several[2], one[2])
 
 
 def test_a_kernel_of_your_own_runs_on_the_python_engine():
@@ -243,15 +248,15 @@ RESIDUAL = SETTINGS | {
 def test_the_same_weights_on_residuals(kernel, settings):
     options = {"noise": 0.01, "neighbors": 21, "store": None, "forgetting": 1.0, **RESIDUAL[settings]}
     prior = ResidualPrior(KERNELS[kernel], **options)
-    readable, compiled = ResidualLearner(prior, FEATURES, 2), NativeResidualLearner(prior, FEATURES, 2)
+    readable, compiled = ResidualLearner(prior, FEATURES, 2), Compiled(ResidualLearner(prior, FEATURES, 2))
     X, Y = rows(160, outputs=2)
     found, expected = compiled.run_both(X, Y), readable.run_both(X, Y)
     for mine, its in zip(found[:2], expected[:2], strict=True):
         assert_same(mine, its, rtol=1e-7)
     np.testing.assert_array_equal(found[2], expected[2])
     scale = np.abs(readable.alpha).max()
-    np.testing.assert_allclose(compiled.alpha, readable.alpha, atol=1e-7 * scale)
-    np.testing.assert_allclose(compiled.residuals, readable.residuals, atol=1e-7)
+    np.testing.assert_allclose(compiled.dump()["alpha"], readable.alpha, atol=1e-7 * scale)
+    np.testing.assert_allclose(compiled.dump()["r"], readable.residuals, atol=1e-7)
     asked = np.vstack([rows(20, seed=1)[0], X[:10]])
     for mine, its in zip(compiled.predict_both(asked), readable.predict_both(asked), strict=True):
         assert_same(mine, its, rtol=1e-7)
@@ -263,13 +268,13 @@ def test_the_same_weights_on_residuals(kernel, settings):
 def test_residuals_in_blocks_are_those_of_single_rows_bit_for_bit():
     prior = ResidualPrior(RBF(0.9), 0.01, 21, 50, 0.99, refits=2, linear=True)
     X, Y = rows(200)
-    block, single = NativeResidualLearner(prior, FEATURES, 1), NativeResidualLearner(prior, FEATURES, 1)
+    block, single = Compiled(ResidualLearner(prior, FEATURES, 1)), Compiled(ResidualLearner(prior, FEATURES, 1))
     said, _ = block.run(X, Y)
     one_by_one = [single.run(X[i : i + 1], Y[i : i + 1])[0] for i in range(len(X))]
     np.testing.assert_array_equal(said.mean, np.vstack([one.mean for one in one_by_one]))
     np.testing.assert_array_equal(said.std, np.vstack([one.std for one in one_by_one]))
     for threads in (1, 3):
-        np.testing.assert_array_equal(block.predict(X, threads).mean, single.predict(X, 1).mean)
+        np.testing.assert_array_equal(block._working().predict(X, threads)[1], single._working().predict(X, 1)[1])
 
 
 @pytest.mark.parametrize("settings", RESIDUAL)
@@ -278,21 +283,20 @@ def test_a_row_that_is_predicted_and_then_learned_gives_the_bits_of_a_run(kernel
     """A prediction is kept for the row that is learned next, and for that row alone."""
     options = {"noise": 0.01, "neighbors": 21, "store": None, "forgetting": 1.0, **RESIDUAL[settings]}
     prior = ResidualPrior(KERNELS[kernel], **options)
-    run, single = NativeResidualLearner(prior, FEATURES, 2), NativeResidualLearner(prior, FEATURES, 2)
-    X, Y = rows(160, outputs=2)
-    own, local, _ = run.run_both(X, Y)
+    run, single = Compiled(ResidualLearner(prior, FEATURES, 1)), Compiled(ResidualLearner(prior, FEATURES, 1))
+    X, Y = rows(160)
+    own, _ = run.run(X, Y)
+    single.predict(X[:1])  # then it is there
     for i in range(len(X)):
-        mean, variance, local_mean, local_variance = single._core.predict_next_both(X[i : i + 1])
-        np.testing.assert_array_equal(mean[0], own.mean[i])
-        np.testing.assert_array_equal(np.sqrt(variance), own.std[i, :1])
-        np.testing.assert_array_equal(local_mean[0], local.mean[i])
-        np.testing.assert_array_equal(np.sqrt(local_variance), local.std[i, :1])
+        assert single.predict_one(X[i]) == (own.mean[i, 0], own.std[i, 0])
         if i % 5 == 1:
-            single._core.predict_next_both(X[i - 1 : i])  # another row than the one that is learned
+            single.predict_one(X[i - 1])  # another row than the one that is learned
         if i % 7 == 3:
             single.load(single.dump())
-        single.learn(X[i : i + 1], Y[i : i + 1])
+            single.predict(X[:1])
+        if i % 2:
+            assert single.learn_one(X[i], Y[i, 0]) is not None
+        else:
+            single.learn(X[i : i + 1], Y[i : i + 1])
     for name, value in run.dump().items():
         np.testing.assert_array_equal(single.dump()[name], value)
-    with pytest.raises(ValueError, match="one row"):
-        single._core.predict_next_both(X)

@@ -153,6 +153,16 @@ class Compiled:
         arrays = self._working().predict(_rows(X), thread_count())
         return self._kinds.predictions(*arrays)
 
+    # A ResidualGP also gives what a LocalGP on its rows predicts
+
+    def run_both(self, X: Array, Y: Array) -> tuple[Gaussian, Gaussian, Sizes]:
+        mean, std, local_mean, local_std, sizes = self._working().run_both(_rows(X), _rows(Y))
+        return Gaussian(mean[..., 0], std[..., 0]), Gaussian(local_mean, local_std), sizes
+
+    def predict_both(self, X: Array) -> tuple[Gaussian, Gaussian]:
+        mean, std, local_mean, local_std = self._working().predict_both(_rows(X), thread_count())
+        return Gaussian(mean[..., 0], std[..., 0]), Gaussian(local_mean, local_std)
+
     # Threads come here without the model's lock: the compiled learner is there, or it is made in a call that has it
 
     def learn_one(self, x: object, y: object) -> bool | None:

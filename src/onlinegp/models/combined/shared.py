@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import Array
+from onlinegp.engine.compiled import Compiled
 from onlinegp.engine.plan import Plan, plan_of
 from onlinegp.learner import Learner, RowLearner, Sizes
 from onlinegp.models.combined.base import OuterLearner, SpreadLearner, innermost_learner
-from onlinegp.models.local.learner import LocalLearner, LocalPrior
+from onlinegp.models.local.learner import LocalPrior
 from onlinegp.models.local.residual import ResidualPrior
 from onlinegp.predictions import Predictions
 from onlinegp.state import Contents, Values, array, integer, points
@@ -125,10 +126,10 @@ def changed(learner: Learner, said: Predictions, change: Change) -> Predictions:
 def _keeps_the_same(member: Learner, candidate: Learner) -> bool:
     """Whether a LocalGP, and a ResidualGP of the same engine, are wrapped in what changes predictions alone."""
     local, residual = innermost_learner(member), innermost_learner(candidate)
-    prior, other = getattr(local, "prior", None), getattr(residual, "prior", None)
+    prior, other = (getattr(getattr(one, "reference", one), "prior", None) for one in (local, residual))
     if type(prior) is not LocalPrior or type(other) is not ResidualPrior or other.linear or prior != other.local:
         return False
-    same_engine = isinstance(local, LocalLearner) == isinstance(residual, LocalLearner)
+    same_engine = isinstance(local, Compiled) == isinstance(residual, Compiled)
     return same_engine and _only_spreads(member) and _only_spreads(candidate)
 
 

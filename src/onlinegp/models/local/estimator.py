@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from onlinegp.checks import count, fraction, positive
-from onlinegp.engine import by_engine
+from onlinegp.engine.compiled import leaf
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.kernels.spec import columns
 from onlinegp.learner import Learner
@@ -43,14 +43,7 @@ class NeighborsRegressor(OnlineRegressor):
         self.start(columns(kernel_or_default(self.kernel)), 1)
 
     def start(self, features: int, outputs: int) -> Learner:
-        prior = self._prior()
-
-        def native() -> Learner:
-            from onlinegp.models.local.native import compiled
-
-            return compiled(prior, features, outputs)
-
-        return by_engine(self.engine, native, lambda: self.readable(prior, features, outputs))
+        return leaf(self.engine, self.readable(self._prior(), features, outputs))
 
     def _prior(self) -> LocalPrior:
         return LocalPrior(

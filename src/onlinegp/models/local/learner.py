@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinegp.checks import Array
+from onlinegp.engine.plan import Constant, Plan
 from onlinegp.kernels import Kernel
 from onlinegp.learner import RowLearner
 from onlinegp.models.local.distance import Distance, squared
@@ -65,6 +66,26 @@ class LocalLearner(RowLearner):
         self.seen = 0
         self._X, self._Y = Rows(self.features), Rows(self.outputs)
         self._U = Rows(self._distance.places(np.zeros((1, self.features))).shape[1])
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        return (self.prior.kernel,)
+
+    def leaf_plan(self) -> Plan:
+        return Plan("local gp", self, self._constants(), kernels=self.kernels)
+
+    def _constants(self) -> dict[str, Constant]:
+        prior, circles = self.prior, self._distance.circles
+        store = {} if prior.store is None else {"store": float(prior.store)}
+        return {
+            "noise": prior.noise,
+            "fade": prior.fade,
+            "neighbors": float(prior.neighbors),
+            "rates": self._distance.rates,
+            "frequencies": np.ravel([one.frequency for one in circles]),
+            "radii": np.ravel([one.radius for one in circles]),
+            **store,
+        }
 
     @property
     def size(self) -> int:  # type: ignore[override]

@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinegp.checks import Array
+from onlinegp.engine.plan import Plan
 from onlinegp.learner import Sizes
 from onlinegp.models.linear.information_form import LinearLearner
 from onlinegp.models.local.learner import ROWS, LocalLearner, LocalPrior, Rows, whitened
@@ -102,6 +103,12 @@ class ResidualLearner(LocalLearner):
         self._alpha, self._r = Rows(self.outputs), Rows(self.outputs)
         self.power, self.evidence = 1.0, 1.0
         self._line = self.prior.line(self.features, self.outputs)
+
+    def leaf_plan(self) -> Plan:
+        prior = self.prior
+        more = {"refits": float(prior.refits), "learn_power": prior.learn_power, "linear": prior.linear}
+        line = {"forgetting": prior.forgetting, "renewal": self._line.renewal}
+        return Plan("residual gp", self, {**self._constants(), **more, **line}, kernels=self.kernels)
 
     @property
     def alpha(self) -> Array:

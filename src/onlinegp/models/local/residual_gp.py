@@ -112,11 +112,11 @@ class ResidualGP(NeighborsRegressor):
     @property
     def residuals_(self) -> Array:
         """The residuals of the weights at the stored rows, y - (K + noise I) alpha, (n,) or (n, outputs)."""
-        return self._of_rows("residuals")
+        return self._of_rows("r")
 
     def _of_rows(self, name: str) -> Any:
-        values = getattr(self._working, name)
-        return values[:, 0].copy() if self._single else values.copy()
+        values = self._working.dump()[name]
+        return values[:, 0].copy() if self._single else values
 
     def _prior(self) -> ResidualPrior:
         if not isinstance(self.linear, bool):
