@@ -1,4 +1,4 @@
-"""What runs: a learner holds what was learned, learns rows in place and predicts rows. Engines are learners."""
+"""The protocol of learners. A learner holds what was learned, learns rows in place and predicts rows."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ Sizes = NDArray[np.int64]
 
 
 class Learner(Protocol):
-    """What a model needs to run everywhere: in `run`, files, fleets, River and the command line.
+    """The interface that `run`, files, fleets, River and the command line use.
 
-    Rows arrive checked: X (n, features) and Y (n, outputs), finite float64. `RowLearner` has what can be derived.
+    Rows are already checked: X (n, features) and Y (n, outputs), finite float64. `RowLearner` has default methods.
 
     Attributes
     ----------
     features, outputs : int
-    size : the number of centers, or of whatever grows with the data; zero if nothing does
+    size : the number of centers, or of anything else that grows with the data; zero if nothing does
     seen : the number of rows learned
     atomic : bool, optional
-        Whether a call that is interrupted stops between two rows, as those of compiled learners do. Calls of others are
-        taken back: see `onlinegp.models.undo`.
+        Whether an interrupted call stops between two rows, as in compiled learners. Calls of other learners are undone:
+        see `onlinegp.models.undo`.
     together : int, optional
-        How many of the next rows to learn in one call, if there are as many
+        The number of next rows to learn in one call, if there are that many
     """
 
     @property
@@ -45,17 +45,17 @@ class Learner(Protocol):
         """Learn the rows, in order and in place."""
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
-        """Predict each row, then learn it; return what was predicted, and the size after each row."""
+        """Predict each row, then learn it. Return the predictions, and the size after each row."""
         ...
 
     def predict(self, X: Array) -> Predictions:
-        """Return the distributions of y at the rows of X; nothing changes."""
+        """Return the distributions of y at the rows of X. The learner does not change."""
         ...
 
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
-        """Predict rows in order, without learning them, and go on behind them: `predict`, for most.
+        """Predict rows in order without learning them, and continue after them. For most learners this is `predict`.
 
-        Y holds the observed values, None if they are not known: a model with lags then uses its predictions instead.
+        Y has the observed values, or None if they are not known: a model with lags then uses its predictions instead.
         """
         ...
 
@@ -63,28 +63,28 @@ class Learner(Protocol):
         """Discard past values: the next row does not follow the last. Most models have none and do nothing."""
 
     def dump(self) -> Contents:
-        """Return all that the next step needs, by name: arrays, numbers and strings."""
+        """Return everything that the next step needs, by name: arrays, numbers and strings."""
         ...
 
     def dump_compact(self) -> Contents:
-        """Return less than `dump`, which `load` takes as well: what can be made again is left out, and rounded."""
+        """Return a smaller, rounded version of `dump`, without what can be computed again. `load` accepts it too."""
         ...
 
     def load(self, contents: Contents) -> None:
-        """Continue from what `dump` returned, bit for bit; refuse what does not fit with a ValueError."""
+        """Continue from the contents that `dump` returned, bit for bit. Raise a ValueError if they do not fit."""
         ...
 
     def learn_one(self, x: object, y: object) -> bool | None:
-        """Learn one plain sample at once, if that can be: return whether its prediction made sense, or None."""
+        """Fast path for one sample. Return True, False (run the health check), or None (not supported)."""
         ...
 
     def predict_one(self, x: object) -> tuple[float, float] | None:
-        """Return mean and standard deviation of one output at one plain sample at once, or None."""
+        """Fast path for one sample. Return mean and standard deviation of one output, or None (not supported)."""
         ...
 
 
 class RowLearner(WithFields, ABC):
-    """A learner that declares its `fields`, and says how to `learn` and `predict`; the rest follows, row by row."""
+    """A learner that declares its `fields` and defines `learn` and `predict`. The other methods follow, row by row."""
 
     features: int
     outputs: int
@@ -114,11 +114,11 @@ class RowLearner(WithFields, ABC):
 
 
 def run_by_row(learner: Learner, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
-    """Predict each row, then learn it: what `run` means."""
-    said, size = [], np.empty(len(X), dtype=np.int64)
+    """Predict each row, then learn it. This is the definition of `run`."""
+    predictions, size = [], np.empty(len(X), dtype=np.int64)
     for i in range(len(X)):
         row = slice(i, i + 1)
-        said.append(learner.predict(X[row]))
+        predictions.append(learner.predict(X[row]))
         learner.learn(X[row], Y[row])
         size[i] = learner.size
-    return Predictions.joined(said), size
+    return Predictions.joined(predictions), size

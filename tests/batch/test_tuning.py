@@ -132,11 +132,11 @@ def test_several_outputs_share_the_hyperparameters():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"forgetting": 1.0}, "forgetting must be less than 1 to start from, got 1.0"),
+        ({"forgetting": 1.0}, "forgetting must start below 1, got 1.0"),
         ({"forgetting": 0.0}, "forgetting must be greater than 0"),
         ({"noise": 0.0}, "noise must be positive"),
         ({"rows": 0}, "rows must be at least 1, got 0"),
-        ({"y": np.zeros(50)}, "y must not be zero throughout"),
+        ({"y": np.zeros(50)}, "y must not be zero everywhere"),
         ({"y": np.full(50, np.nan)}, "y contains NaN"),
     ],
 )

@@ -113,7 +113,7 @@ def test_what_does_not_follow_is_not_counted(leave):
 def test_a_forecast_that_explodes_is_left_out():
     model = ogp.Forecaster(ogp.LinearRLS(noise=1.0, intercept=False), lags=1, steps=2000, after=10)
     model.fit(None, 1.5 ** np.arange(20))
-    with pytest.raises(ValueError, match="grows beyond all bounds"):
+    with pytest.raises(ValueError, match="grows without bound"):
         model.forecast(2000)
     assert (model.factors_ == 1.0).all()
     assert same(ogp.from_bytes(model.to_bytes()), model)

@@ -1,8 +1,8 @@
-"""Hyperparameters of the largest posterior density: weak priors, several starts, few rows first.
+"""Maximize the posterior density of hyperparameters: weak priors, several starts, few rows first.
 
-The likelihood of a Gaussian process has several maxima, and with few rows some of them have no noise at all. So its
-logarithm is maximized together with that of a prior: independent normal distributions of the log hyperparameters,
-centered on what the spread of the data suggests, and wide. A thousand rows outweigh it, twenty do not.
+The likelihood of a Gaussian process has several maxima, and with few rows some of them have zero noise. So we maximize
+the sum of the log likelihood and the log of a prior: wide, independent normal distributions of the log hyperparameters,
+centered at values that fit the spread of the data. A thousand rows outweigh the prior, twenty do not.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ POWER = 1.5
 WEIGHTS = 2.0
 NOISE = 2.5
 OTHER = 2.0
-NOISE_SHARE = 1e-2  # of the power: where the prior of the noise is centered
-REACH = 5.0  # the search ends so many standard deviations from the center of the prior
+NOISE_SHARE = 1e-2  # the center of the noise prior, as a share of the power
+REACH = 5.0  # the search stays within this many standard deviations of the center of the prior
 ITERATIONS = 15  # on all rows
 
 Progress = Callable[[float], None]
@@ -36,7 +36,7 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True)
 class Stage:
-    """Climbs on some rows, of which the best go on."""
+    """A stage of the search: climbs on a subset of the rows, from which the best continue."""
 
     rows: int
     iterations: int
@@ -61,7 +61,7 @@ class Prior:
         return cls(np.append(mean, np.log(NOISE_SHARE * power)), np.append(std, NOISE))
 
     def log_density(self, theta: Array) -> tuple[float, Array]:
-        """Return the log density but for a constant, and its gradient; what is -inf is no part of it."""
+        """Return the log density up to a constant, and its gradient. Entries of -inf do not count."""
         u = np.where(np.isfinite(theta), (theta - self.mean) / self.std, 0.0)
         return -0.5 * float(u @ u), -u / self.std
 
@@ -70,7 +70,7 @@ class Prior:
         return self.mean + self.std * rng.standard_normal(self.mean.size)
 
     def bounds(self) -> Array:
-        """Return where the search ends, (p + 1, 2)."""
+        """Return the bounds of the search, (p + 1, 2)."""
         return np.stack([self.mean - REACH * self.std, self.mean + REACH * self.std], axis=1)
 
 
@@ -102,14 +102,14 @@ def _prior(kernel: Kernel, X: Array, power: float) -> tuple[Array, Array]:
 
 
 def spreads(X: Array) -> Array:
-    """Return the standard deviation of each column, one where it is constant."""
+    """Return the standard deviation of each column, or one for a constant column."""
     std = X.std(axis=0)
     return np.where(std > 1e-12 * np.abs(X).max(axis=0, initial=0.0), std, 1.0)
 
 
 @dataclass
 class Clock:
-    """The time that a search may take, and how far it is."""
+    """The time limit and the progress of a search."""
 
     seconds: float = np.inf
     progress: Progress = lambda share: None
@@ -137,7 +137,7 @@ class Clock:
 
 @dataclass
 class Climb:
-    """The best point of a climb: [kernel.theta, log noise], and minus its log posterior for each value of y."""
+    """The best point of a climb: [kernel.theta, log noise], and minus its log posterior per value of y."""
 
     theta: Array
     loss: float = np.inf
@@ -148,12 +148,12 @@ class _TimeIsUp(Exception):
 
 
 def posterior_loss(kernel: Kernel, theta: Array, prior: Prior, X: Array, y: Array) -> tuple[float, Array]:
-    """Return minus the log posterior for each value of y, and its gradient; FAILED where there is none."""
+    """Return minus the log posterior per value of y, and its gradient; FAILED if it cannot be computed."""
     try:
         with np.errstate(all="ignore"):
             value, gradient = log_marginal_likelihood(*at(kernel, theta), X, y, gradient=True)
-    except (np.linalg.LinAlgError, ValueError):  # a hyperparameter that overflowed is refused by the kernel
-        return FAILED, np.zeros_like(theta)  # from here the line search turns back
+    except (np.linalg.LinAlgError, ValueError):  # a kernel raises a ValueError for a hyperparameter that overflowed
+        return FAILED, np.zeros_like(theta)  # the line search then takes a shorter step
     density, slope = prior.log_density(theta)
     loss, gradient = -(value + density) / y.size, -(gradient + slope) / y.size
     if not (np.isfinite(loss) and np.isfinite(gradient[np.isfinite(theta)]).all()):
@@ -162,7 +162,7 @@ def posterior_loss(kernel: Kernel, theta: Array, prior: Prior, X: Array, y: Arra
 
 
 def climb(kernel: Kernel, start: Array, prior: Prior, X: Array, y: Array, *, iterations: int, clock: Clock) -> Climb:
-    """Maximize the posterior from `start` by L-BFGS-B; what is -inf stays so. Return the best point seen."""
+    """Maximize the posterior from `start` by L-BFGS-B, and return the best point. Entries of -inf stay fixed."""
     from scipy.optimize import minimize
 
     bounds = prior.bounds()
@@ -179,7 +179,7 @@ def climb(kernel: Kernel, start: Array, prior: Prior, X: Array, y: Array, *, ite
             best.theta, best.loss = theta.copy(), loss
         return loss, gradient[free]
 
-    options = {"maxiter": iterations, "maxfun": 2 * iterations, "ftol": 1e-5}  # less is nothing, as densities go
+    options = {"maxiter": iterations, "maxfun": 2 * iterations, "ftol": 1e-5}  # smaller improvements do not matter
     with contextlib.suppress(_TimeIsUp):
         minimize(objective, theta[free], jac=True, method="L-BFGS-B", bounds=bounds[free], options=options)
     clock.advance(work(len(y), iterations))
@@ -196,7 +196,7 @@ def climbs(
     clock: Clock,
     jobs: Jobs,
 ) -> list[Climb]:
-    """Climb from each point, in this process or with several jobs."""
+    """Climb from each point, in this process or in parallel."""
     if jobs == 1 or len(points) == 1:
         return [climb(kernel, p, prior, X, y, iterations=iterations, clock=clock) for p in points]
     found = in_parallel(_climb_elsewhere, ((kernel, p, prior, X, y, iterations, clock.left) for p in points), jobs)
@@ -207,7 +207,7 @@ def climbs(
 def _climb_elsewhere(
     kernel: Kernel, start: Array, prior: Prior, X: Array, y: Array, iterations: int, seconds: float
 ) -> Climb:
-    """Climb with a clock of its own: that of another process, or of another machine, does not count here."""
+    """Climb with a new clock: clocks of other processes or machines are not comparable."""
     return climb(kernel, start, prior, X, y, iterations=iterations, clock=Clock(seconds))
 
 
@@ -222,11 +222,11 @@ def search(
     clock: Clock,
     jobs: Jobs = 1,
 ) -> tuple[Kernel, float]:
-    """Return the kernel and the noise of the largest posterior density that was found from some starts.
+    """Return the kernel and the noise with the largest posterior density found from several starts.
 
-    Each start climbs on a few rows, the first in a random `order`; the best of them go on with more, and one with all.
-    Starts that are good already join `later`: a few rows would lead them away. The climbs of a stage do not need each
-    other: with `jobs` they run side by side.
+    Each start climbs on a few rows, the first ones in a random `order`. The best continue with more rows, and one with
+    all rows. Starts that are already good join `later`, because few rows would mislead them. The climbs of a stage are
+    independent, so with `jobs` they run in parallel.
     """
     prior = Prior.of(kernel, X, y)
 
@@ -266,5 +266,5 @@ def planned(starts: int, rows: int, later: int = 0) -> float:
 
 
 def _last(rows: int) -> int:
-    """Return the iterations on all rows: more where no smaller stage came before."""
+    """Return the iterations on all rows: more if there was no smaller stage."""
     return ITERATIONS if rows > FIRST.rows else 2 * ITERATIONS

@@ -1,4 +1,4 @@
-"""The parameters with which a model would have predicted some rows best, around the tuned hyperparameters."""
+"""Search for the parameters with which a model predicts best, starting from tuned hyperparameters."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from onlinegp.models.search_space import Move
 from onlinegp.processes import Jobs
 
 BUDGET = 300
-EFFORT = 100_000  # rows that the search for the parameters of one model may run, the same for every model
-DRAWS = 1000  # of starting points, most of which were tried before when few are left
+EFFORT = 100_000  # the largest number of rows that the search for one model may run, the same for every model
+DRAWS = 1000  # random starting points to draw; most of them are known already when few are left
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a model predicted the last of some rows, each before it was learned: means over those.
+    """The mean scores of a model over the last rows, each predicted before it was learned.
 
     A model that broke down has an infinite error, and a log density of minus infinity.
     """
 
     log_density: float = -inf
     squared_error: float = inf
-    rows: int = 0  # that the model ran through, the first half included
+    rows: int = 0  # all rows that the model ran through
 
     def merit(self, by: str) -> float:
-        """Return what is larger for a better model, by "density" or by "error"."""
+        """Return a score that is larger for a better model, by "density" or by "error"."""
         return self.log_density if by == "density" else -self.squared_error
 
 
@@ -44,9 +44,9 @@ Judge = Callable[[OnlineRegressor], Outcome]
 
 @dataclass(frozen=True)
 class Trial:
-    """A model that was tried, the best of its class: parameters, how it fared, and what it took to find it.
+    """The best model of its class that was tried: its parameters, its scores, and the effort of the search.
 
-    `tried` counts the models that were tried for it, `rows` those that all of them ran through.
+    `tried` counts the models that were tried, `rows` the rows that all of them ran through.
     """
 
     estimator: type[OnlineRegressor]
@@ -61,19 +61,19 @@ class Trial:
         return self.outcome.log_density
 
     def build(self) -> OnlineRegressor:
-        """Return the model, which has not learned anything."""
+        """Return a new model with these parameters."""
         return self.estimator(**self.params)
 
 
 def prequential(model: OnlineRegressor, X: Array, y: Array, *, last: float = 0.5) -> Outcome:
-    """Return how well the last rows, this share of them, were predicted, each before it was learned.
+    """Return the scores over the last rows, a share of `last`, each predicted before it was learned.
 
-    A row that was predicted before any was learned does not count.
+    A row that was predicted before any row was learned does not count.
     """
     with np.errstate(all="ignore"):
         try:
             trace = model.run(X, y, progress=False)
-        except (ValueError, FloatingPointError):  # it broke down: not a model for these rows
+        except (ValueError, FloatingPointError):  # the model broke down
             return Outcome(rows=len(y))
         scored = trace.scored & (np.arange(len(y)) >= int((1.0 - last) * len(y)))
         if not scored.any():
@@ -97,7 +97,7 @@ def hyperparameters(
     jobs: Jobs = 1,
     progress: Progress = lambda share: None,
 ) -> list[Hyperparameters]:
-    """Return the kernels and noises to try: the likely ones, or the kernel that was given with its likely noise."""
+    """Return the kernels and noises to try: the likely ones, or the given kernel with its likely noise."""
     kernel, noise = given.get("kernel"), given.get("noise")
     if kernel is None:
         return likely_kernels(Z, t, jobs=jobs, progress=progress)
@@ -119,33 +119,33 @@ def best_of(
     seed: int | None = None,
     until: float = inf,
 ) -> Trial:
-    """Return the best model of a class: the suggested ones first, then what the class declares to be searched.
+    """Return the best model of a class: try the suggested models, then search what the class declares.
 
-    From each suggested model, one coordinate at a time: all values of one parameter, the others held, the best is kept;
-    round after round until none gets better, or the effort is spent. The result is never worse than the suggested ones.
+    The search starts from each suggested model and changes one parameter at a time: it tries all values of a parameter,
+    keeps the best, and repeats until nothing improves or the effort is used up. The result is never worse than the
+    suggested models.
 
     Parameters
     ----------
     candidate : class of models
     found : list of Hyperparameters
-        Kernels and noises, for each of which the class suggests its other parameters.
+        Kernels and noises. The class suggests its other parameters for each of them.
     judge : callable
-        Returns the outcome of a model that has not learned anything; see `prequential`.
+        Returns the outcome of an unfitted model; see `prequential`.
     budget : int
-        The largest number of centers, of a model that has a budget.
+        The largest number of centers, for a model with a budget.
     given : mapping, optional
         Parameters that are not searched.
     searched : mapping, optional
-        By parameter, the values to try beside the suggested one; what the class declares if None.
+        By parameter, the values to try in addition to the suggested one; those of the class if None.
     by : {"density", "error"}, optional
-        What makes one of them the best; what the class declares if None.
+        The criterion; that of the class if None.
     effort : int
-        Rows that all trials together may run; the suggested models are tried in any case.
+        The largest number of rows for all trials together; the suggested models are always tried.
     seed : int, optional
-        If given, the search goes on from points that are drawn at random, until the effort is spent or nothing is left
-        to try.
+        If given, the search continues from random points until the effort is used up or nothing is left to try.
     until : float
-        When to end the search, on the clock of ``time.monotonic``.
+        The time at which the search ends, on the clock of ``time.monotonic``.
     """
     searched = candidate.searched if searched is None else searched
     spaces = [_Space(candidate, one, judge, budget, given or {}, searched, by or candidate.tuned_by) for one in found]
@@ -160,7 +160,7 @@ Point = tuple[int, ...]  # the number of a move for each searched parameter, zer
 
 
 class _Space:
-    """The models around a suggested one."""
+    """The search space around a suggested model."""
 
     def __init__(
         self,
@@ -188,7 +188,7 @@ class _Space:
         return sum(outcome.rows for outcome in self.tried.values())
 
     def search(self, effort: int, until: float, rng: np.random.Generator | None) -> None:
-        """Descend from the suggested point, and then from random ones if there is a generator."""
+        """Descend from the suggested point, and then from random points if there is a generator."""
         for point in chain([self.best], self._starts(rng)):
             if not self._descend(point, effort, until):
                 return
@@ -203,7 +203,7 @@ class _Space:
                 yield point
 
     def _descend(self, here: Point, effort: int, until: float) -> bool:
-        """Go from one best point to the next, along one coordinate after the other; return whether effort is left."""
+        """Improve a point along one coordinate after the other. Return whether effort is left."""
         before = None
         while here != before:
             before = here

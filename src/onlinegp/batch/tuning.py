@@ -1,10 +1,10 @@
-"""Tuned hyperparameters: `estimate_hyperparameters` of a function that changes, `likely_kernels` of one that does not.
+"""Tune hyperparameters: `estimate_hyperparameters` for a function that changes, `likely_kernels` for one that does not.
 
-A filter that forgets expects the function itself to change. Its model is a Gaussian process over inputs and time,
+A filter that forgets assumes that the function changes. Its model is a Gaussian process over inputs and time,
 
     cov(y_t, y_u) = k(x_t, x_u) a^|t - u| + noise [t = u],      0 < a <= 1
 
-whose time part is an AR(1) process. Going back to the prior, as KRLS-T does, is the exact filter of this model when
+whose time part is an AR(1) process. The forgetting of KRLS-T, back to the prior, is the exact filter of this model if
 the forgetting factor is lambda = a^2: from one sample to the next the mean shrinks by sqrt(lambda) = a.
 
 Van Vaerenbergh, Santamaria and Lazaro-Gredilla, "Estimation of the forgetting factor in kernel recursive least
@@ -37,16 +37,16 @@ STARTS = (  # length scales / sqrt(d), and noise
     (1.0, 0.5),  # noisy
     (4.0, 1e-4),  # smooth
 )
-SMALLEST_FORGETTING = 1e-6  # a KRLS-T below it forgets everything at once
-MEMORIES = (1e5, 3e4, 1e4, 3e3, 1e3, 300.0, 100.0)  # rows after which a function that changes is 1 / e of itself
-MARGIN = 3.0  # nats
-LATEST = 1000  # rows that tell it
-NOTHING = 0.98  # of the variance: a model whose errors exceed it explains nothing
+SMALLEST_FORGETTING = 1e-6  # with a smaller factor, KRLS-T forgets everything immediately
+MEMORIES = (1e5, 3e4, 1e4, 3e3, 1e3, 300.0, 100.0)  # rows after which the correlation has decreased to 1 / e
+MARGIN = 3.0  # nats by which forgetting must be better than no forgetting
+LATEST = 1000  # the last rows, from which forgetting is estimated
+NOTHING = 0.98  # a model whose squared errors exceed this share of the variance explains nothing
 
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """A kernel and a noise that go with some data, as found by `estimate_hyperparameters` or `likely_kernels`.
+    """A tuned kernel and noise, from `estimate_hyperparameters` or `likely_kernels`.
 
     Attributes
     ----------
@@ -55,11 +55,11 @@ class Hyperparameters:
     noise : float
         The variance of the noise in y.
     forgetting : float
-        The KRLS-T forgetting factor lambda, in (0, 1]; one means that the function does not change.
+        The forgetting factor lambda of KRLS-T, in (0, 1]; 1 means that the function does not change.
     log_likelihood : float
-        Of the rows that were used, summed over outputs.
+        The log likelihood of the rows that were used, summed over outputs.
     rows : int
-        How many were used.
+        The number of rows that were used.
     """
 
     kernel: Kernel
@@ -70,7 +70,7 @@ class Hyperparameters:
 
     @property
     def log_evidence(self) -> float:
-        """The log likelihood per row: the mean log density of a row, given those before it."""
+        """The log likelihood per row: the mean log density of a row, given the rows before it."""
         return self.log_likelihood / self.rows
 
     def krlst(self, budget: int = 100) -> KRLST:
@@ -80,7 +80,7 @@ class Hyperparameters:
 
 @dataclass(frozen=True)
 class Family:
-    """Covariances c k(x, z), k of one shape with a length scale for each column; with `linear`, + v x.z + b."""
+    """Covariances c k(x, z), with k of one shape and one length scale per column; with `linear`, + v x.z + b."""
 
     shape: Callable[[tuple[float, ...]], Kernel]
     linear: bool = False
@@ -107,29 +107,28 @@ def likely_kernels(
     progress: Progress = lambda share: None,
     seed: int | np.random.Generator | None = 0,
 ) -> list[Hyperparameters]:
-    """Return the kernel and the noise of each family that go best with the data, the most likely first.
+    """Return the best kernel and noise of each family for the data, the most likely first.
 
-    They have the largest posterior density that was found from several starts, short and long, noisy and smooth, under
-    weak priors. The function is taken to stay as it is.
+    They maximize the posterior density under weak priors, from several starts: short and long, noisy and smooth. The
+    function is assumed not to change.
 
     Parameters
     ----------
     X, y : array-likes of shape (n, d) and (n,)
         In standard units: each column and the target centered and scaled.
     families : sequence of Family
-        A family with a linear term starts from what was found without it, if that comes before.
+        A family with a linear term starts from the result without it, if that family comes earlier.
     rows : int
-        More are thinned evenly: a step of the search costs rows^3.
+        If there are more rows, they are thinned evenly: a step of the search costs rows^3.
     seconds : float
-        The search ends after about so long, with the best found by then. Without a limit it gives the same bytes
+        The search ends after about this time, with the best result so far. Without a limit it gives the same bytes
         each time.
     jobs : int or Executor, optional
-        Families of different shapes are searched side by side, so many at a time, over joblib; None for one per core.
-        The result is the same.
+        The number of families to search in parallel, over joblib; None for one per core. The result is the same.
     progress : callable
-        Called now and then with the share of the work that is done, in (0, 1]; at the end only, with several jobs.
+        Called from time to time with the share of finished work, in (0, 1]; only at the end with several jobs.
     seed : int, numpy Generator or None
-        For the rows on which the search begins.
+        The seed for the rows of the first stage.
 
     Examples
     --------
@@ -159,7 +158,7 @@ def _within(group: Group, X: Array, y: Array, seconds: float) -> dict[Family, Hy
 
 
 def _of_one_shape(group: Group, X: Array, y: Array, clock: Clock) -> dict[Family, Hyperparameters]:
-    """Return what is most likely in each family; one with a linear term starts from what was found without it."""
+    """Return the best of each family. A family with a linear term starts from the result without it."""
     found: dict[Family, Hyperparameters] = {}
     for family, order in group:
         plain = found.get(Family(family.shape)) if family.linear else None
@@ -170,7 +169,7 @@ def _of_one_shape(group: Group, X: Array, y: Array, clock: Clock) -> dict[Family
 def _most_likely(
     family: Family, plain: Hyperparameters | None, X: Array, y: Array, order: NDArray[np.int64], clock: Clock
 ) -> Hyperparameters:
-    """Return what the search finds; if nothing can be factored, the center of the prior."""
+    """Return the result of the search, or the center of the prior if no kernel matrix can be factored."""
     d = X.shape[1]
     template = family.kernel((1.0,) * d)
     starts = [np.append(family.kernel((scale * np.sqrt(d),) * d).theta, np.log(noise)) for scale, noise in STARTS]
@@ -188,9 +187,9 @@ def _most_likely(
 
 @single_threaded_blas
 def likely_noise(kernel: Kernel, X: ArrayLike, y: ArrayLike, *, rows: int = 1000) -> Hyperparameters:
-    """Return a kernel as it is given, with the noise that goes best with the data: the best of a fine grid.
+    """Return the given kernel with the best noise for the data, from a fine grid.
 
-    One decomposition serves every noise: with K = U diag(s) U' and z = U' y, but for a constant,
+    One decomposition is enough for all noises: with K = U diag(s) U' and z = U' y, up to a constant,
 
         log N(y | 0, K + noise I) = -1/2 sum_i [z_i^2 / (s_i + noise) + log(s_i + noise)]
     """
@@ -210,10 +209,10 @@ def likely_noise(kernel: Kernel, X: ArrayLike, y: ArrayLike, *, rows: int = 1000
 
 @single_threaded_blas
 def likely_forgetting(found: Hyperparameters, X: ArrayLike, y: ArrayLike) -> Hyperparameters:
-    """Return hyperparameters with the forgetting factor that goes best with the rows, in the order in which they came.
+    """Return hyperparameters with the best forgetting factor for the rows, which must be in order.
 
-    It is the best of a grid of memories, from a hundred rows to a hundred thousand, and one, for no forgetting, unless
-    another is more likely by 3 nats.
+    It is the best of a grid of memories, from a hundred to a hundred thousand rows. It is 1, no forgetting, unless
+    another factor is more likely by 3 nats.
     """
     X, y = check_Xy(X, y)
     X, y = X[-LATEST:], y[-LATEST:]
@@ -227,10 +226,10 @@ def likely_forgetting(found: Hyperparameters, X: ArrayLike, y: ArrayLike) -> Hyp
 
 
 def explains(found: Hyperparameters, X: ArrayLike, y: ArrayLike, *, rows: int = 1000) -> bool:
-    """Return whether the exact GP with these hyperparameters predicts the last rows better than their mean would.
+    """Return whether the exact GP with these hyperparameters predicts the last rows better than their mean.
 
-    Each row of the second half of them is predicted from all before it; the mean squared error must not exceed 98% of
-    the variance.
+    Each row of the second half is predicted from all rows before it. The mean squared error must not exceed 98% of the
+    variance.
     """
     X, y = check_Xy(X, y)
     X, y = X[-rows:], y[-rows:]
@@ -259,34 +258,34 @@ def estimate_hyperparameters(
     progress: Progress | None = None,
     seed: int | np.random.Generator | None = 0,
 ) -> Hyperparameters:
-    """Return the kernel, the noise and the forgetting factor that go best with a stream.
+    """Return the best kernel, noise and forgetting factor for a stream.
 
-    They have the largest posterior density that was found, under weak priors that follow the spread of the data. The
-    rows must be in the order in which they came, one per time step. The prior mean is zero, as that of the filters:
-    center y if it is not.
+    They maximize the posterior density under weak priors that depend on the spread of the data. The rows must be in
+    order, one per time step. The prior mean is zero, as in the filters: center y first if its mean is not zero.
 
     Parameters
     ----------
     X : array-like of shape (n, d)
     y : array-like of shape (n,) or (n, outputs)
     kernel : Kernel, optional
-        Where to start; an RBF with one length scale per column and an amplitude if None.
+        The starting value; an RBF with one length scale per column and an amplitude if None.
     noise : float, optional
-        Where to start; a tenth of the mean square of y if None.
+        The starting value; a tenth of the mean square of y if None.
     forgetting : float
-        Where to start, less than one.
+        The starting value, less than one.
     rows : int
-        At most so many are used, without gaps, from the middle of the stream: a step of the search costs rows^3.
+        The largest number of rows to use, without gaps, from the middle of the stream: a step of the search costs
+        rows^3.
     restarts : int
-        Starts drawn from the prior, in addition to the given one.
+        The number of starts drawn from the prior, in addition to the given one.
     seconds : float
-        The search ends after about so long, with the best found by then.
+        The search ends after about this time, with the best result so far.
     jobs : int or Executor, optional
-        Starts are searched side by side, so many at a time, over joblib; None for one per core. The result is the same.
+        The number of starts to search in parallel, over joblib; None for one per core. The result is the same.
     progress : callable, optional
-        Called now and then with the share of the work that is done, in (0, 1]. If None, there is a bar on a terminal.
+        Called from time to time with the share of finished work, in (0, 1]. If None, a bar is shown on a terminal.
     seed : int, numpy Generator or None
-        For the starts, and the rows on which they begin.
+        The seed for the starts, and for the rows of the first stage.
 
     Returns
     -------
@@ -298,18 +297,18 @@ def estimate_hyperparameters(
     >>> model = found.krlst(budget=100)
     """
     X, y, progress = *check_Xy(X, y), progress or ShareBar("hyperparameters")
-    n = min(len(X), count("Some hundreds are enough.", rows=rows))
+    n = min(len(X), count("A few hundred are enough.", rows=rows))
     restarts = 0 if restarts == 0 else count("Use 0 for none.", restarts=restarts)
     first = (len(X) - n) // 2
     X, y = X[first : first + n], y[first : first + n]
     _refuse_zero(y)
     power = float(np.mean(y**2))
     if kernel is None:
-        # a third of the distance of two rows, which are sqrt(2 d) std apart in the mean square
+        # about a third of the root mean square distance of two rows, which is sqrt(2 d) std
         kernel = power * RBF(tuple((0.5 * np.sqrt(X.shape[1]) * spreads(X)).tolist()))
     noise = 0.1 * power if noise is None else positive("Leave it out for a guess.", noise=noise)
     tracked = Tracked(kernel, Matern12(_memory(forgetting)))
-    tracked(np.ones((1, X.shape[1] + 1)))  # refuses a kernel of another width before the search begins
+    tracked(np.ones((1, X.shape[1] + 1)))  # raises an error for a kernel of the wrong width before the search begins
 
     rows_in_time = np.column_stack([X, np.arange(n, dtype=np.float64)])
     rng = np.random.default_rng(seed)
@@ -328,7 +327,7 @@ def estimate_hyperparameters(
 
 
 def log_likelihood(kernel: Kernel, noise: float, forgetting: float, X: ArrayLike, y: ArrayLike) -> float:
-    """Return the log likelihood of a stream, one row a time step, under a kernel, a noise and a forgetting factor."""
+    """Return the log likelihood of a stream, one row per time step, for a kernel, a noise and a forgetting factor."""
     X, y = check_Xy(X, y)
     noise = positive(noise=noise)
     if fraction(forgetting=forgetting) == 1.0:
@@ -341,12 +340,12 @@ def _memory(forgetting: float) -> float:
     """Return the length scale of time, in samples, of a forgetting factor: lambda = exp(-2 / length_scale)."""
     forgetting = fraction(forgetting=forgetting)
     if forgetting == 1.0:
-        raise ValueError("forgetting must be less than 1 to start from, got 1.0. Use 0.99; 1 can still be the result.")
+        raise ValueError("forgetting must start below 1, got 1.0. Use 0.99; the result can still be 1.")
     return -2.0 / float(np.log(forgetting))
 
 
 def _thinned(X: ArrayLike, y: ArrayLike, rows: int) -> tuple[Array, Array]:
-    """Return at most so many rows, evenly spread."""
+    """Return at most `rows` rows, evenly spaced."""
     X, y = check_Xy(X, y)
     _refuse_zero(y)
     n = min(count("A thousand is plenty.", rows=rows), len(X))
@@ -357,5 +356,5 @@ def _thinned(X: ArrayLike, y: ArrayLike, rows: int) -> tuple[Array, Array]:
 def _refuse_zero(y: Array) -> None:
     if not np.any(y):
         raise ValueError(
-            "y must not be zero throughout: it says nothing about hyperparameters. Pass more of the stream."
+            "y must not be zero everywhere: hyperparameters cannot be estimated from it. Pass more of the stream."
         )

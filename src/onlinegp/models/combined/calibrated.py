@@ -1,4 +1,4 @@
-"""Standard deviations that are corrected by how large the errors turn out to be."""
+"""Correct standard deviations from the size of past errors."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
 from onlinegp.state import array
 
-START = 20.0  # rows that the first scale, one, counts for
+START = 20.0  # the initial scale of one counts as this many rows
 
 
 @parameters
 class Calibrated(OuterRegressor):
-    """A model whose variance is multiplied by what it should have been: the fading mean of z^2, z = (y - mean) / std.
+    """Wrap a model and rescale its variance by the fading mean of z^2, z = (y - mean) / std.
 
-    The mean stays, and the model inside learns as it would alone. Each output has a factor of its own, which starts at
-    one, with the weight of 20 rows; an error of more than ten standard deviations counts as ten. The distribution is
-    stretched around its mean, whatever it is. It makes intervals of the right width on average, not of the right
-    shape: see :class:`HeavyTailed` for outliers.
+    The mean does not change, and the inner model learns as it would alone. Each output has its own factor, which starts
+    at one with the weight of 20 rows. An error of more than ten standard deviations counts as ten. The distribution is
+    stretched around its mean. This corrects the width of intervals on average, but not the shape of the distribution:
+    see :class:`HeavyTailed` for outliers.
 
     Parameters
     ----------
     model : OnlineRegressor
-        The model inside. Its parameters are used, and it stays as it is: what learns is a copy.
+        The inner model. A copy with the same parameters learns; this object does not change.
     half_life : float
-        The number of rows after which an error counts for half.
+        The number of rows after which an error counts half.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Calibrated(OuterRegressor):
 
     @property
     def factor_(self) -> Array | float:
-        """What the variance is multiplied by now: a number, or (outputs,)."""
+        """The current factor of the variance: a number, or (outputs,)."""
         learner = self._working
         assert isinstance(learner, CalibratedLearner)
         factor = learner.scale.now()
@@ -74,7 +74,7 @@ class Calibrated(OuterRegressor):
 
 
 class FadingScale:
-    """The fading mean of squared residuals, for each output: total / count. `degrees` as in `fading_scales`."""
+    """The fading mean of squared residuals per output: total / count. `degrees` as in `fading_scales`."""
 
     def __init__(self, outputs: int, keep: float, *, first: float = 1.0, degrees: float = 0.0) -> None:
         self.keep, self.degrees = keep, degrees
@@ -84,7 +84,7 @@ class FadingScale:
         return self.total / self.count
 
     def along(self, Z2: Array) -> Array:
-        """Learn squared residuals (n, p); return the scales before each, (n, p)."""
+        """Learn squared residuals (n, p). Return the scales before each row, (n, p)."""
         return fading_scales(Z2, self.degrees, self.keep, self.total, self.count)
 
     def rule(self) -> dict[str, float]:

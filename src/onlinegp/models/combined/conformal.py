@@ -1,4 +1,4 @@
-"""Intervals that hold y as often as they say, whatever the model inside believes."""
+"""Intervals that contain y as often as they should, for any inner model."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from onlinegp.state import array
 
 @parameters
 class Conformal(OuterRegressor):
-    """A model whose intervals at one level are stretched until they hold y as often as they promise.
+    """Wrap a model and stretch its intervals at one level until they contain y as often as they should.
 
-    The interval from the quantiles of the model inside is stretched around the mean by s, one for each output. A miss
-    widens it and a hit narrows it, so that misses have the share 1 - level. On a stream that stays as it is, one row
-    changes s less and less: the stretch settles, and starts as if 400 rows had confirmed a stretch of one. When
-    coverage is off, at the start or after a change, each row moves log s by `step` until it is not. So the share of
-    misses over many rows is near 1 - level, whatever the data do. At other levels the same stretch is used, without
-    such a promise.
+    The interval from the quantiles of the inner model is stretched around the mean by s, one per output. A miss widens
+    it and a hit narrows it, so that the share of misses is 1 - level. On a stream that does not change, the stretch
+    converges: each row changes s less and less. It starts as if 400 rows had confirmed a stretch of one. If coverage is
+    wrong, at the start or after a change, each row moves log s by `step` until coverage is right. So the share of
+    misses over many rows is close to 1 - level for any data. Other levels use the same stretch, without a guarantee.
 
-    Only intervals and quantiles change: mean, standard deviation and density stay those of the model inside.
+    Only intervals and quantiles change. Mean, standard deviation and density are those of the inner model.
     `Calibrated` and `HeavyTailed` correct the density: put `Conformal` around one of them. The other way round, they
-    learn the spread again, and the stretch is gone.
+    learn the spread again, and the stretch has no effect.
 
     Parameters
     ----------
     model : OnlineRegressor
-        The model inside. Its parameters are used, and it stays as it is: what learns is a copy.
+        The inner model. A copy with the same parameters learns; this object does not change.
     level : float
-        The probability that intervals at this level shall have, greater than 0 and less than 1.
+        The level of the intervals to correct, greater than 0 and less than 1.
     step : float
-        How much a row changes the logarithm of the stretch while coverage is off. Less follows changes more slowly.
+        The change of the logarithm of the stretch per row while coverage is wrong. A smaller step follows changes more
+        slowly.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Conformal(OuterRegressor):
         "log s <- log s + g (level - 1[y inside]), s the stretch of the interval, g a decreasing gain"
     )
     memory: ClassVar[str] = "that of the model inside"
-    variance: ClassVar[str] = "that of the model inside; the interval at one level contains y as often as it promises"
+    variance: ClassVar[str] = "that of the model inside; the interval at one level contains y as often as it should"
     citation: ClassVar[str] = (
         'Angelopoulos, Candes and Tibshirani, "Conformal PID control for time series prediction", NeurIPS, 2023.'
     )
@@ -82,13 +82,13 @@ class Conformal(OuterRegressor):
 
 
 class ConformalLearner(SpreadLearner):
-    """The log of the stretch of the inner learner's intervals, and what it rests on; each (outputs,).
+    """The log of the stretch of the inner learner's intervals, and the evidence for it; each (outputs,).
 
     Attributes
     ----------
     log_scale : the log of the stretch
-    rows : how many rows have confirmed it
-    more, fewer : evidence for more and for fewer misses than there should be, in nats
+    rows : the number of rows that have confirmed it
+    more, fewer : evidence for too many and for too few misses, in nats
     """
 
     fields = {
@@ -105,10 +105,10 @@ class ConformalLearner(SpreadLearner):
         self.log_scale, self.rows, self.more, self.fewer = np.zeros((4, inner.outputs))
 
     def along(self, said: Predictions, Y: Array, before: int) -> Predictions:
-        """Return predictions with their stretch: misses tell the stretch, and the stretch tells the misses.
+        """Return predictions with their stretch. The stretch depends on earlier misses, and misses on the stretch.
 
-        With the misses so far known, the stretch of the next row is, and so is whether it is missed. Each turn of the
-        loop gets at least one more row right; most blocks take a few, a row one or two.
+        Earlier misses determine the stretch of the next row, and the stretch determines whether the row is a miss. So
+        each iteration fixes at least one more row. Most blocks take a few iterations, a single row one or two.
         """
         missed = np.zeros(Y.shape)
         while True:
@@ -125,13 +125,13 @@ class ConformalLearner(SpreadLearner):
         return _widened(said, np.exp(self.log_scale))
 
     def _missed(self, said: Predictions, Y: Array, scale: Array) -> Array:
-        """Return ones where y is outside of the stretched interval, zeros elsewhere.
+        """Return 1 where y is outside the stretched interval, 0 elsewhere.
 
-        y is between mean + s (lower - mean) and mean + s (upper - mean) where |cdf(mean + (y - mean) / s) - 1/2| is at
-        most level / 2: one CDF instead of two quantiles.
+        y is between mean + s (lower - mean) and mean + s (upper - mean) if |cdf(mean + (y - mean) / s) - 1/2| is at
+        most level / 2. This needs one CDF instead of two quantiles.
         """
         scale = scale * getattr(said, "stretch", 1.0)
-        with np.errstate(over="ignore", invalid="ignore"):  # of a model that has broken down
+        with np.errstate(over="ignore", invalid="ignore"):  # the model may have broken down
             p = said.cdf(said.mean + (Y - said.mean) / scale)
         return (np.abs(p - 0.5) > 0.5 * self.level).astype(np.float64)
 
@@ -142,7 +142,7 @@ class ConformalLearner(SpreadLearner):
 
 
 def _widened(said: Predictions, factor: Array) -> Predictions:
-    """Return predictions with intervals that are stretched by a factor, and the density as it is if that can be."""
+    """Stretch the intervals of predictions by a factor, and keep the density if possible."""
     flat = as_components(said)
     if flat is None:
         return stretched(said, factor)

@@ -1,8 +1,7 @@
-"""What the models made of models follow along the rows: scales, weights and intervals.
+"""Track errors along the rows, for the models made of models: scales, weights and intervals.
 
-The loops here are the definitions. Where the compiled module was built, its twins run (native/tracking.hpp), with the
-same bits: there is nothing to choose. Each takes its state as arrays, changes them in place, and returns what was
-known before each row.
+The loops here are the definitions. If the compiled module was built, its twins run (native/tracking.hpp) and give the
+same bits. Each function takes its state as arrays, changes them in place, and returns the values before each row.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ import numpy as np
 from onlinegp.checks import Array
 from onlinegp.native import native as compiled_module
 
-FAR = 100.0  # z^2 / scale of a row counts up to this: an outlier widens what follows by a factor, not without bound
-TINY = 1e-12  # the least z^2 that counts, and one over the most: a scale is never zero
+FAR = 100.0  # z^2 / scale of a row is limited to this, which bounds the effect of an outlier
+TINY = 1e-12  # z^2 is limited to [TINY, 1 / TINY], so that a scale is never zero
 MEMORY = (
     0.5  # nats: one row changes log weights by at most this for each of the 1 / (1 - fade) rows that are remembered
 )
-LEAST = -1e300  # what a density of zero counts as
-WIDEST = 300.0  # of log scales: neither they nor their squares overflow
-ODDS = 3.0  # of a miss, over those that were asked for: what the stretch of intervals looks for
-CONFIRMED, MOST_ROWS = 400.0, 2000.0  # rows that a stretch of one is worth at first, and that any is worth at most
-ALARM = 6.0  # nats of evidence that coverage is off
+LEAST = -1e300  # the log of a density of zero
+WIDEST = 300.0  # the largest |log scale|: neither scales nor their squares overflow
+ODDS = 3.0  # the ratio of actual to expected odds of a miss to detect
+CONFIRMED, MOST_ROWS = 400.0, 2000.0  # the initial stretch counts as this many rows; no stretch counts as more
+ALARM = 6.0  # nats of evidence that coverage is wrong
 LIMITS = (CONFIRMED, MOST_ROWS, ALARM, WIDEST)
 
 
@@ -40,14 +39,14 @@ def fading_scales(
     tiny: float = TINY,
     native: bool = True,
 ) -> Array:
-    """Return fading means of z^2, (n, p): the squared scales of residuals, each from the rows before.
+    """Return fading means of z^2, (n, p): the squared scales of residuals, each from the rows before it.
 
     scale = total / count,   total <- keep total + w z^2,   count <- keep count + 1
 
     For Student's t with `degrees` nu the weight is w = (nu + 1) / (nu + z^2 / scale): one step of expectation and
     maximization per row (Lange, Little and Taylor, "Robust statistical modeling using the t distribution", JASA, 1989).
-    For the normal distribution, degrees = 0, it is one, and z^2 counts up to `far` times the scale. It counts from
-    `tiny` to 1 / tiny in any case.
+    For the normal distribution, degrees = 0, the weight is one, and z^2 is limited to `far` times the scale. z^2 is
+    always limited to [tiny, 1 / tiny].
     """
     out = np.empty(Z2.shape)
     if native and (twin := compiled_module()):
@@ -65,12 +64,12 @@ def fading_scales(
 
 
 def fading_weights(densities: Array, fade: float, log_weights: Array, *, native: bool = True) -> Array:
-    """Return the weights of members, (n, m), each from the log densities (n, m) of the rows before.
+    """Return the weights of members, (n, m), each from the log densities (n, m) of the rows before it.
 
     log w <- fade log w + log p,   where log p >= best log p of the row - MEMORY / (1 - fade)
 
-    The bound is 5 for a fade of 0.9: what one outlier says is worth ten rows that differ by half a nat. For a fade of
-    one there is none, and the weights are those of Bayes' rule.
+    The bound is 5 for a fade of 0.9: one outlier counts as much as ten rows that differ by half a nat. For a fade of
+    one there is no bound, and the weights are those of Bayes' rule.
     """
     out = np.empty(densities.shape)
     cut = weights_rule(fade)["cut"]
@@ -81,10 +80,10 @@ def fading_weights(densities: Array, fade: float, log_weights: Array, *, native:
     for i, row in enumerate(densities.tolist()):
         shares = [exp(one) for one in w]
         whole = 0.0
-        for share in shares:  # in this order, whatever `sum` does
+        for share in shares:  # in this order; `sum` may use another
             whole += share
         out[i] = [share / whole for share in shares]
-        row = [min(one, -LEAST) if one > LEAST else LEAST for one in row]  # NaN counts as none
+        row = [min(one, -LEAST) if one > LEAST else LEAST for one in row]  # NaN counts as a density of zero
         best = max(row)
         w = [fade * old + (max(one, best - cut) - best) for old, one in zip(w, row, strict=True)]
         largest = max(w)
@@ -99,7 +98,7 @@ def weights_rule(fade: float) -> dict[str, float]:
 
 
 def fading_means(V: Array, keep: float, total: Array, count: Array) -> Array:
-    """Return fading means of values (n, m), each from the rows before; the first row has its own.
+    """Return fading means of values (n, m), each from the rows before it. The first row has its own value.
 
     mean = total / count,   total <- keep total + v,   count <- keep count + 1
     """
@@ -114,22 +113,22 @@ def fading_means(V: Array, keep: float, total: Array, count: Array) -> Array:
 
 
 def shares_of(log_weights: Array) -> Array:
-    """Return the weights that the next row is predicted with, (m,)."""
+    """Return the weights for the prediction of the next row, (m,)."""
     return fading_weights(np.zeros((1, len(log_weights))), 1.0, log_weights.copy())[0]
 
 
 def check_log_weights(log_weights: Array) -> None:
-    """Refuse stored log weights the largest of which is not zero."""
+    """Check that the largest of stored log weights is zero."""
     if not np.all(log_weights.max(axis=-1) == 0.0):
         raise ValueError(f"the largest of log_weights must be 0, got {log_weights!r}.")
 
 
 @dataclass(frozen=True)
 class StretchRule:
-    """How the stretch of intervals at one level follows hits and misses; see `tracked_stretch`."""
+    """The constants of `tracked_stretch` for one level."""
 
     outside: float  # the share of rows that an interval should miss: 1 - level
-    step: float  # how much a miss changes log s where coverage is off, over 1 - outside
+    step: float  # the gain while coverage is wrong: a miss changes log s by step (1 - outside)
     slope: float  # d coverage / d log s of a normal prediction: 2 z phi(z)
     more: tuple[float, float]  # log-likelihood ratio of a miss and of a hit if misses have three times their odds
     fewer: tuple[float, float]  # likewise, a third of their odds
@@ -141,7 +140,7 @@ class StretchRule:
 
     @property
     def constants(self) -> Array:
-        """All numbers of the rule, as its compiled twin takes them."""
+        """All numbers of the rule, for its compiled twin."""
         return np.array([self.outside, self.step, self.slope, *self.more, *self.fewer, *LIMITS])
 
 
@@ -161,7 +160,7 @@ def tracked_stretch(
     *,
     native: bool = True,
 ) -> Array:
-    """Return the stretch s, (n, p), of the interval at each row, given which rows were missed: ones and zeros, (n, p).
+    """Return the stretch s, (n, p), of the interval at each row, given the misses as ones and zeros, (n, p).
 
     ::
 
@@ -170,11 +169,11 @@ def tracked_stretch(
         more  = max(0, more + log p1 / p0),      p1 with three times the odds of a miss;  fewer: a third of them
         where more or fewer reaches 6:           g = step,  rows <- 0
 
-    With g the stretch is a mean over the rows so far, which starts as if 400 rows had confirmed s = 1: on a stream that
-    stays as it is, intervals settle. Page's sums `more` and `fewer` notice when coverage is off, and the stretch then
-    moves by whole steps until it is not: the share of misses over many rows cannot stay far from `outside`, whatever
-    the data are. Gibbs and Candes, "Adaptive conformal inference under distribution shift", NeurIPS, 2021, tracked on
-    the logarithm of the scale; decreasing steps as in Angelopoulos, Barber and Bates, "Online conformal prediction with
+    The gain g makes the stretch a mean over the rows so far, which starts as if 400 rows had confirmed s = 1. So on a
+    stream that does not change, the intervals converge. Page's sums `more` and `fewer` detect wrong coverage, and then
+    the stretch moves by whole steps until coverage is right. So for any data, the share of misses over many rows stays
+    close to `outside`. Gibbs and Candes, "Adaptive conformal inference under distribution shift", NeurIPS, 2021, on the
+    logarithm of the scale; decreasing steps as in Angelopoulos, Barber and Bates, "Online conformal prediction with
     decaying step sizes", ICML, 2024.
     """
     out = np.empty(missed.shape)
@@ -197,5 +196,5 @@ def tracked_stretch(
 
 
 def keep_of(half_life: float) -> float:
-    """Return the factor per row after which a half is left of a weight."""
+    """Return the factor per row for which a weight halves after `half_life` rows."""
     return float(0.5 ** (1.0 / half_life))

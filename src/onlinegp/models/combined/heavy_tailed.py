@@ -1,4 +1,4 @@
-"""Predictions for data with outliers: the normal distribution beside Student's t, weighted by past densities."""
+"""Predictions for data with outliers: a mixture of the normal and Student's t, weighted by past densities."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from onlinegp.state import Values, array
 
 @parameters
 class HeavyTailed(OuterRegressor):
-    """A model whose predictions have the tails that its errors turn out to have.
+    """Wrap a model and fit the tails of its predictions to its errors.
 
-    Beside what the model inside says, with a calibrated variance (:class:`Calibrated`), stand Student's t
-    distributions around the same mean, with a few degrees of freedom each and scales that follow the errors. They are
-    mixed by fading log densities, log w <- fade log w + log p, for each output. The model inside learns as it would
+    The prediction is a mixture of the inner model's prediction, with a calibrated variance (:class:`Calibrated`), and
+    Student's t distributions with the same mean, a few degrees of freedom each, and scales that follow the errors. The
+    weights come from fading log densities, log w <- fade log w + log p, per output. The inner model learns as it would
     alone, and runs once.
 
-    Where errors are normal it costs less than 0.01 nats per row. It is calibrated: put no `Calibrated` around it or in
-    it.
+    If errors are normal, this costs less than 0.01 nats per row. It is calibrated already: do not combine it with
+    `Calibrated`.
 
     Parameters
     ----------
     model : OnlineRegressor
-        The model inside. Its parameters are used, and it stays as it is: what learns is a copy.
+        The inner model. A copy with the same parameters learns; this object does not change.
     degrees : sequence of float
-        Degrees of freedom of the t distributions, each more than two.
+        Degrees of freedom of the t distributions, each greater than two.
     half_life : float
-        The number of rows after which an error counts for half in the scales.
+        The number of rows after which an error counts half in the scales.
     fade : float
         The factor in (0, 1] by which log densities fade per row in the weights.
 
@@ -93,7 +93,7 @@ class HeavyTailed(OuterRegressor):
 
     @property
     def weights_(self) -> Array:
-        """The weights now: of what the model inside says, then of each of `degrees`; (1 + k,) or (outputs, 1 + k)."""
+        """The current weights of the inner prediction and of each of `degrees`; (1 + k,) or (outputs, 1 + k)."""
         learner = self._working
         assert isinstance(learner, HeavyTailedLearner)
         weights = learner.weights()
@@ -101,7 +101,7 @@ class HeavyTailed(OuterRegressor):
 
 
 class HeavyTailedLearner(SpreadLearner):
-    """A scale for each component, and the log weights of the components, (outputs, components)."""
+    """A scale per component, and the log weights of the components, (outputs, components)."""
 
     fields = {
         "log_weights": array("outputs", "scales"),
@@ -138,11 +138,11 @@ class HeavyTailedLearner(SpreadLearner):
         return self._mixed(said, np.tile(self.weights(), (len(said), 1, 1)), squares)
 
     def weights(self) -> Array:
-        """Return the weights of the components now, (outputs, components)."""
+        """Return the current weights of the components, (outputs, components)."""
         return np.array([shares_of(own) for own in self.log_weights])
 
     def _mixed(self, said: Predictions, weights: Array, squares: Array) -> Components | MixtureOf:
-        """Return what the model inside says, stretched, beside t distributions; squared scales (..., components)."""
+        """Mix the stretched inner predictions with t distributions; squared scales (..., components)."""
         factors = np.sqrt(squares)
         if type(said) is Gaussian:
             means = np.repeat(said.mean[..., None], len(self.scales), axis=-1)
@@ -174,7 +174,7 @@ class HeavyTailedLearner(SpreadLearner):
 
 
 def _shared(weights: Array, inner: Array) -> Array:
-    """Return the weights of all components: the first of `weights` is shared by those of the model inside."""
+    """Return the weights of all components. Those of the inner model share the first of `weights`."""
     if inner.shape[-1] == 1:
         return weights
     return np.concatenate([weights[..., :1] * inner, weights[..., 1:]], axis=-1)

@@ -1,4 +1,4 @@
-"""Past values of y as inputs: a series predicts itself."""
+"""Use past values of y as inputs, for series."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from onlinegp.predictions import Predictions
 from onlinegp.predictions.samples import Samples, draw
 from onlinegp.state import Fields, array, integer
 
-WIDEST = 100_000  # inputs of the model inside
+WIDEST = 100_000  # the largest number of inputs of the inner model
 
 
 @parameters
 class Lagged(OuterRegressor):
-    """A model whose inputs are its features and the last values of y, for series.
+    """Wrap a model and add the last values of y to its inputs, for series.
 
-    The input of a row is its features, then ``y[i - horizon], ..., y[i - horizon - lags + 1]``: the newest first, as
-    in `onlinegp.datasets.embed`; with several outputs, those of the first, then those of the second, ... A series
-    without features has ``X=None``. Rows that come before there are enough values are predicted by mean and spread of
-    those, and not learned.
+    The inputs of a row are its features, then ``y[i - horizon], ..., y[i - horizon - lags + 1]``, the newest first, as
+    in `onlinegp.datasets.embed`. With several outputs, the values of the first output come first, then those of the
+    second, ... A series without features has ``X=None``. Until there are enough past values, rows are predicted by the
+    mean and spread of the values so far, and not learned.
 
-    `predict` takes each of its rows for the next one of the stream; `forecast` follows the stream over many rows.
-    `skip` goes on over rows without y: each prediction stands in for the value that it predicts.
+    `predict` treats each of its rows as the next row of the stream. `forecast` predicts many rows ahead. `skip`
+    continues over rows without y, and uses each prediction in place of the value.
 
     Parameters
     ----------
     model : OnlineRegressor
-        The model inside. Its parameters are used, and it stays as it is: what learns is a copy.
+        The inner model. A copy with the same parameters learns; this object does not change.
     lags : int
-        How many past values; zero for none.
+        The number of past values; zero for none.
     horizon : int
-        How many rows ahead: row i is predicted from values up to row i - horizon, by a model that has learned rows
-        up to i - horizon. With more than one, `run` goes row by row.
+        The number of rows ahead: row i is predicted from values up to row i - horizon, by a model that has learned rows
+        up to i - horizon. If it is greater than one, `run` works row by row.
 
     Examples
     --------
@@ -95,21 +95,21 @@ class Lagged(OuterRegressor):
         paths: int = 1000,
         seed: int | np.random.Generator | None = 0,
     ) -> Samples:
-        """Predict the next `steps` values of y; nothing is learned, and the model stays where it is.
+        """Predict the next `steps` values of y. The model does not change.
 
-        Many possible futures are followed side by side. In each, a value is drawn from the prediction of the next row
-        and then stands in its lags, so that the uncertainty of one step is passed on to those after it. The errors
-        of the model are drawn independently from step to step, as the noise is.
+        The forecast simulates many possible futures. In each, a value is drawn from the prediction of the next row and
+        becomes one of its lags, so that the uncertainty of one step affects the later steps. The errors of the model
+        are drawn independently at each step, like the noise.
 
         Parameters
         ----------
         steps : int
-            How many rows ahead.
+            The number of rows ahead.
         X : array-like of shape (steps, d), optional
-            The features of these rows, for a model that has other features than its lags.
+            The features of these rows, for a model with features in addition to its lags.
         paths : int
-            How many futures. The ends of an interval are sampled too: with 1000, those of a 95% one are off by a
-            tenth of a standard deviation at most, as a rule.
+            The number of futures. The ends of an interval are estimates: with 1000 futures, the ends of a 95% interval
+            are usually accurate to a tenth of a standard deviation.
         seed : int, Generator or None
             The same seed gives the same forecast; None draws a new one.
 
@@ -126,12 +126,12 @@ class Lagged(OuterRegressor):
             assert isinstance(learner, LaggedLearner)
             if learner.features and X is None:
                 raise ValueError(
-                    f"X must be given: the model has {learner.features} features besides its lags, and what they will "
-                    f"be is not known here. Pass an array of shape ({steps}, {learner.features}), or use lags only."
+                    f"X must be given: the model has {learner.features} features in addition to its lags, whose future "
+                    f"values are not known. Pass an array of shape ({steps}, {learner.features}), or use lags only."
                 )
             X = self._check_X(np.empty((steps, 0)) if X is None else X)
             if len(X) != steps:
-                raise ValueError(f"X must have a row for each of the {steps} steps, got {len(X)}.")
+                raise ValueError(f"X must have one row per step, {steps}, got {len(X)}.")
             said = self._said(learner.forecast(X, paths, np.random.default_rng(seed)))
             assert isinstance(said, Samples)
             return said
@@ -145,16 +145,16 @@ class Lagged(OuterRegressor):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True  # scikit-learn scores rows out of their order
+        tags.regressor_tags.poor_score = True  # scikit-learn scores rows out of order
         return tags
 
 
 class UnboundedError(ValueError):
-    """A forecast that grows beyond all bounds."""
+    """Raised if a forecast grows without bound."""
 
 
 class LaggedLearner(OuterLearner):
-    """Holds the last values of y, and the rows that a longer horizon does not let the inner learner know yet."""
+    """The last values of y, and the rows that a longer horizon keeps from the inner learner for now."""
 
     fields: Fields = {
         "past": array("known", "outputs", attribute="_past"),
@@ -170,7 +170,7 @@ class LaggedLearner(OuterLearner):
         self.width, self.outputs = inner.features, inner.outputs
         self.memory = lags + horizon - 1 if lags else 0  # values that the next row may need
         self._past = np.empty((0, self.outputs))  # the last of them, oldest first
-        self.delay = horizon - 1  # rows that wait, at most
+        self.delay = horizon - 1  # the largest number of waiting rows
         self._waiting_x, self._waiting_y = np.empty((0, self.width)), np.empty((0, self.outputs))
 
     @property
@@ -230,18 +230,18 @@ class LaggedLearner(OuterLearner):
         return Predictions.joined(said)
 
     def _skip(self, x: Array) -> Predictions:
-        """Predict a row (1, d), whose prediction then stands in for its y; if there is any value to go by."""
+        """Predict a row (1, d), and use the prediction in place of its y if there are past values."""
         said = self._prior(x, self._past) if self._knows_little() else self.inner.skip(self._next(x))
         if len(self._past):
             self._remember(said.mean)
         return said
 
     def forecast(self, X: Array, paths: int, rng: np.random.Generator) -> Samples:
-        """Return samples of the next rows X (n, features): each path is fed with the values that were drawn for it."""
+        """Return samples of the next rows X (n, features). The values drawn for a path become its lags."""
         if self._knows_little():
             raise ValueError(
-                f"forecast needs the last {self.memory} values of y and a model that has learned, got "
-                f"{len(self._past)} values. Let it learn at least {self.memory + self.horizon} rows."
+                f"forecast needs the last {self.memory} values of y and a fitted model, got "
+                f"{len(self._past)} values. Learn at least {self.memory + self.horizon} rows first."
             )
         # values: (paths, outputs, memory + n), oldest first
         values = np.empty((paths, self.outputs, self.memory + len(X)))
@@ -251,7 +251,7 @@ class LaggedLearner(OuterLearner):
             said = self.inner.predict(np.hstack([np.tile(x, (paths, 1)), lags]))
             values[:, :, self.memory + i] = drawn = draw(said, rng)
             if not np.abs(drawn).max() < LARGEST:  # NaN fails the comparison too
-                raise UnboundedError(f"the forecast grows beyond all bounds at step {i + 1}. Use fewer steps.")
+                raise UnboundedError(f"the forecast grows without bound at step {i + 1}. Use fewer steps.")
         return Samples(np.ascontiguousarray(values[:, :, self.memory :].T))
 
     def begin_series(self) -> None:
@@ -264,14 +264,14 @@ class LaggedLearner(OuterLearner):
         return around("lagged", self, numbers, fields, {"model": self.inner})
 
     def steady_after(self, Y: Array | None) -> int:
-        """Return after how many rows all lags are known, as many wait as may, and one was learned; zero if so."""
+        """Return the number of rows until all lags are known, the queue is full, and a row was learned; 0 if so."""
         missing = self.memory - len(self._past), self.delay - len(self._waiting_x)
         return max(*missing, 0 if self.inner.seen or not (self.memory or self.delay) else 1)
 
-    # Inside
+    # Internals
 
     def _inputs(self, X: Array, Y: Array) -> tuple[int, Array]:
-        """Return how many of the rows come too early, and the inputs of the others."""
+        """Return the number of rows without enough lags, and the inputs of the other rows."""
         if not self.lags:
             return 0, X
         values = np.concatenate([self._past, Y])
@@ -282,23 +282,23 @@ class LaggedLearner(OuterLearner):
         return early, np.hstack([X[early:], windows(values[oldest:], self.lags)[: len(X) - early]])
 
     def _next(self, X: Array) -> Array:
-        """Return the inputs of rows that all take the place of the next one."""
+        """Return the inputs of rows, each as if it were the next row."""
         if not self.lags:
             return X
         lags = windows(self._past[: self.lags], self.lags)
         return np.hstack([X, np.repeat(lags, len(X), axis=0)])
 
     def _knows_little(self) -> bool:
-        """Whether the next row is predicted by mean and spread: its lags or a first row to learn from are missing."""
+        """Whether the next row is predicted by mean and spread: lags are missing, or nothing was learned yet."""
         return len(self._past) < self.memory or not self.inner.seen
 
     def _by_prior(self, X: Array, Y: Array, n: int) -> list[Predictions]:
-        """Return the predictions of the first n rows, each by mean and spread of the values before it."""
+        """Return the predictions of the first n rows, each by the mean and spread of the values before it."""
         values, start = np.concatenate([self._past, Y[:n]]), len(self._past)
         return [self._prior(X[i : i + 1], self._recent(values[: start + i])) for i in range(n)]
 
     def _prior(self, X: Array, past: Array) -> Predictions:
-        """Predict rows by mean and spread of past values, of which the last horizon - 1 are not known in time."""
+        """Predict rows by the mean and spread of past values, without the last horizon - 1, which are not known yet."""
         prior = self.inner.predict(np.hstack([X, np.zeros((len(X), self.width - self.features))]))
         return like_so_far(prior, past[: max(0, len(past) - self.horizon + 1)])
 

@@ -1,4 +1,4 @@
-"""Models mixed by what they predicted."""
+"""Mix models by how well they have predicted."""
 
 from __future__ import annotations
 
@@ -32,48 +32,46 @@ from onlinegp.predictions import Components, Predictions
 from onlinegp.predictions.mixture import mix
 from onlinegp.state import Fields, Values, WithFields, array, integer, learner
 
-HALF_LIFE = 100.0  # rows, of how sure a member usually is
-LEAST_SURE = 300.0  # the log of the largest standard deviation that is told from others
+HALF_LIFE = 100.0  # rows, for the usual log std of a member
+LEAST_SURE = 300.0  # the largest |log std|
 
 
 @parameters
 class Mixture(OnlineRegressor):
-    """Several models that learn side by side; what they predict is mixed by how well they have predicted.
+    """Run several models and mix their predictions by how well each has predicted.
 
-    The prediction is the mixture of the members' distributions, with weights from the log densities that they gave to
-    the observed values, of all outputs together, recent rows counting more: log w <- fade log w + log p. One row counts
-    for a bounded number of nats, 0.5 / (1 - fade), so that one outlier does not decide the weights.
-    With fade = 1 nothing is bounded and the weights are those of Bayes' rule: the sum of the mixture's log densities
-    is never below that of the best member by more than log(number of members), for one output.
+    The prediction is the mixture of the members' distributions. The weights come from the log densities of the observed
+    values, of all outputs together, with more weight for recent rows: log w <- fade log w + log p. One row counts for
+    at most 0.5 / (1 - fade) nats, so that one outlier does not decide the weights.
+    With fade = 1 there is no such bound, and the weights are those of Bayes' rule: the sum of the mixture's log
+    densities is never below that of the best member by more than log(number of members), for one output.
 
-    With a gate, a member counts for less at a row where it is less sure than it usually is: its weight there is
-    multiplied by (usual std / std)^gate, where the usual log std is a fading mean of 100 rows. A model that has seen
-    nothing like x says so by its variance; one that extrapolates well does not. The bound above holds for gate = 0.
+    With a gate, a member gets less weight at a row where it is less certain than usual: its weight is multiplied by
+    (usual std / std)^gate, where the usual log std is a fading mean of 100 rows. A model that has seen no data near x
+    has a large variance there; a model that extrapolates well does not. The bound above holds for gate = 0.
 
-    Members see the same rows and learn as each would alone, on several threads. The sum of their costs is paid; use it
-    where no model is known to be the best, or where the best one changes. Not for members that say nearly the same.
-    A :class:`ResidualGP` and a :class:`LocalGP` of the same kernel and parameters share their rows and their solution:
-    both cost what the first costs alone.
+    Members get the same rows and learn as they would alone, on several threads. The cost is the sum of their costs. Use
+    a mixture if no model is known to be the best, or if the best one changes. It does not help if members predict
+    nearly the same. A :class:`ResidualGP` and a :class:`LocalGP` with the same kernel and parameters share their rows
+    and their solve: both together cost as much as the first alone.
 
     Parameters
     ----------
     models : list of (name, OnlineRegressor), or of OnlineRegressor
-        The members. Their parameters are used, and they stay as they are: what learns are copies. Without names they
-        are called by their class in lower case, and numbered if several have the same: parameters are
-        ``krlst-1__noise``.
+        The members. Copies with the same parameters learn; these objects do not change. The default name is the class
+        in lower case, with a number if several members have the same class: parameters are ``krlst-1__noise``.
     fade : float
         The factor in (0, 1] by which log densities fade per row.
     weights : sequence of float, optional
-        The log weights to start with, up to a common constant, such as the sums of log densities on earlier rows; all
-        the same if None.
+        The initial log weights, up to a common constant, such as sums of log densities on earlier rows; equal if None.
     gate : float
-        How much a member must be as sure as usual to count; zero for not at all, 2 is a good value.
+        The strength of the gate; zero for none, 2 is a good value.
     restarting : sequence of str
-        Names of members that start again, from the rows since then, when a change of the stream is detected: when
-        `against` has predicted better than all of them by 20 nats. The others stay as they are, so that a false alarm
-        costs little, and what comes back is known.
+        Names of members that start again, from the rows after a detected change of the stream: when `against` has
+        predicted better than all of them by 20 nats. The other members continue, so a false alarm costs little, and the
+        mixture still knows the earlier relation if it returns.
     against : str, optional
-        The name of the member with a short memory that those are compared with.
+        The name of the member with a short memory to compare them with.
 
     Examples
     --------
@@ -137,14 +135,14 @@ class Mixture(OnlineRegressor):
 
     @property
     def changes_(self) -> list[tuple[int, str]]:
-        """The changes that were detected: the row where each began, and its kind, "relation", "inputs" or "target"."""
+        """The detected changes: the row where each began, and its kind, "relation", "inputs" or "target"."""
         learner = self._working
         assert isinstance(learner, MixtureLearner)
         return [] if learner.detector is None else learner.detector.changes()
 
     @property
     def weights_(self) -> dict[str, float]:
-        """The weights that the next row is predicted with, by the names of the members."""
+        """The weights for the prediction of the next row, by the names of the members."""
         learner = self._working
         assert isinstance(learner, MixtureLearner)
         return dict(zip(learner.members, learner.weights().tolist(), strict=True))
@@ -158,7 +156,7 @@ class Mixture(OnlineRegressor):
         return min(model.delay for _, model in self.named())
 
     def named(self) -> list[tuple[str, OnlineRegressor]]:
-        """Return the members with their names, if they are such."""
+        """Return the members with their names. Raise an error if a member is not a model."""
         if isinstance(self.models, str | OnlineRegressor) or not hasattr(self.models, "__iter__"):
             raise TypeError(f"models must be a list of estimators of onlinegp, got {self.models!r}.")
         pairs = [tuple(one) if isinstance(one, list | tuple) else (None, one) for one in self.models]
@@ -183,14 +181,14 @@ class Mixture(OnlineRegressor):
     # Parameters of the members, in scikit-learn's way
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name; with `deep`, the members and theirs too, as `name` and `name__noise`."""
+        """Return the parameters by name. With `deep`, include members and their parameters: `name`, `name__noise`."""
         params = super().get_params(deep=False)
         for name, model in self.named() if deep else []:
             params |= {name: model, **{f"{name}__{key}": value for key, value in model.get_params().items()}}
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name, members and theirs too; they take effect at the next `fit`."""
+        """Set parameters by name, including members and their parameters. They take effect at the next `fit`."""
         own = {name: value for name, value in params.items() if name in self.parameter_names()}
         super().set_params(**own)
         for name in sorted(params.keys() - own.keys(), key=lambda name: "__" in name):  # a member before its parameters
@@ -225,7 +223,7 @@ class Mixture(OnlineRegressor):
 
 
 class MixtureLearner(WithFields):
-    """Learners by name, their log weights, the largest of which is zero, and how sure they usually are."""
+    """Learners by name, their log weights (the largest is zero), and their usual log std."""
 
     def __init__(
         self,
@@ -252,15 +250,15 @@ class MixtureLearner(WithFields):
 
     @property
     def size(self) -> int:
-        """The size of the largest member: the members keep rows of one stream, which are not counted twice."""
+        """The size of the largest member. Members keep rows of the same stream, which are not counted twice."""
         return max(member.size for member in self.members.values())
 
     def weights(self) -> Array:
-        """Return the weights that the next row is predicted with, (members,)."""
+        """Return the weights for the prediction of the next row, (members,)."""
         return shares_of(self.log_weights)
 
     def weights_of(self, said: Predictions) -> Array | None:
-        """Return the weights of the members, (..., members), in predictions of this mixture; None if they are not."""
+        """Return the members' weights, (..., members), in predictions of this mixture; None for other predictions."""
         weights = getattr(said, "weights", None)
         if weights is None or weights.shape[-1] != sum(self._sizes):
             return None
@@ -284,7 +282,7 @@ class MixtureLearner(WithFields):
         return Predictions.joined([said for said, _ in parts]), np.concatenate([size for _, size in parts])
 
     def attend(self) -> None:
-        """Let the fresh members start again if a change was detected, or do what is due at a pause."""
+        """Restart the fresh members if a change was detected, or call `pause` if it is due."""
         detector = self.detector
         if detector is None:
             return
@@ -300,7 +298,7 @@ class MixtureLearner(WithFields):
             self.pause(self)
 
     def put(self, name: str, start: Callable[[], Learner], X: Array, Y: Array, like: str) -> None:
-        """Let a new member, or another one of this name, learn rows and begin with the weight of a member."""
+        """Add or replace a member: it learns the rows, and starts with the weight of the member `like`."""
         one = start()
         said, _ = one.run(X, Y)
         total, count = np.zeros((2, 1))
@@ -364,7 +362,7 @@ class MixtureLearner(WithFields):
         return list(self.members.values())
 
     def hold(self, change: Callable[[Learner], Learner]) -> None:
-        """Replace members by what `change` returns for them, but for those that share rows."""
+        """Replace members by what `change` returns for them, except members that share rows."""
         for name, sharing in self._running.items():
             if not sharing and not (self.detector is not None and name in self.detector.fresh):
                 self.members[name] = change(self.members[name])
@@ -419,12 +417,12 @@ class MixtureLearner(WithFields):
 
 
 def _with(values: Array, at: int, value: float) -> Array:
-    """Return values with one of them replaced, or with one more."""
+    """Return values with one value replaced or appended."""
     return np.concatenate([values[:at], [value], values[at + 1 :]])
 
 
 def _log_std(said: tuple[Predictions, ...]) -> Array:
-    """Return how unsure each member is of a row, (n, m): the mean log std of its outputs."""
+    """Return the uncertainty of each member at each row, (n, m): the mean log std of its outputs."""
     with np.errstate(divide="ignore"):
         log_std = np.stack([np.log(one.std).mean(axis=1) for one in said], axis=1)
     return np.clip(np.nan_to_num(log_std, nan=LEAST_SURE), -LEAST_SURE, LEAST_SURE)

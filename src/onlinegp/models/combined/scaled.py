@@ -1,4 +1,4 @@
-"""Standardized x and y: the model inside works with numbers of size one, and predictions have the units of the data."""
+"""Standardize x and y for a model. Predictions have the units of the data."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
 from onlinegp.state import Values, array, flags, integer, points
 
-FEW = 5  # rows before the first scale
+FEW = 5  # rows before the scales are first estimated
 
 
 @parameters
 class Scaled(OuterRegressor):
-    """A model that sees standardized data, and predicts in the units of the data: (x - center) / scale, and y likewise.
+    """Wrap a model and standardize its data: (x - center) / scale, and the same for y. Predictions are in data units.
 
-    What is not given is learned from the first `rows` rows. After 5 rows, and whenever there are twice as many, mean
-    and standard deviation are found anew, and the model inside learns the rows so far again in the new units; after
-    `rows` rows they are fixed. Each row is predicted from the rows before it alone: the first 5 by mean and spread.
+    Scales that are not given are learned from the first `rows` rows. After 5 rows, and each time the number of rows has
+    doubled, mean and standard deviation are estimated again, and the inner model learns the rows so far from scratch in
+    the new units. After `rows` rows they are fixed. Each row is predicted only from the rows before it: the first 5 by
+    mean and spread.
 
-    A column that never varied keeps the scale 1. A y that never varied is centered, and its scale is found when it
-    first varies: the size of that first deviation. (This is no kernel: `onlinegp.kernels.Scaled` multiplies one by a
-    number.)
+    A constant column keeps the scale 1. A constant y is centered, and its scale is set when it first varies, to the
+    size of that deviation. (Do not confuse this class with `onlinegp.kernels.Scaled`, a kernel multiplied by a number.)
 
     Parameters
     ----------
     model : OnlineRegressor
-        The model inside. Its parameters are used, and it stays as it is: what learns is a copy.
+        The inner model. A copy with the same parameters learns; this object does not change.
     rows : int
-        How many rows the scales are learned from. They are kept that long.
+        The number of rows to learn the scales from. They are stored until then.
     x_center, x_scale : array-like of shape (d,), or float, optional
-        Given together, they are used from the start.
+        If you give both, they are used from the start.
     y_center, y_scale : array-like of shape (outputs,), or float, optional
-        Likewise.
+        The same for y.
 
     Examples
     --------
@@ -74,20 +74,20 @@ class Scaled(OuterRegressor):
     def start(self, features: int, outputs: int) -> ScaledLearner:
         x = _given("x", self.x_center, self.x_scale, features, "feature")
         y = _given("y", self.y_center, self.y_scale, outputs, "output")
-        model = self._inside().unfitted()  # which later changes of parameters do not reach
+        model = self._inside().unfitted()  # a copy, so that later changes of parameters have no effect
         return ScaledLearner(model, features, outputs, count(rows=self.rows), x, y)
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """Center and scale of inputs and targets, found on some rows before learning."""
+    """Center and scale of inputs and targets, estimated before learning."""
 
     x: Scale
     y: Scale
 
     @classmethod
     def of(cls, X: Array, y: Array) -> Scaling:
-        """Mean and standard deviation of the columns; a column that is constant, but for rounding, keeps its scale."""
+        """Return mean and standard deviation of the columns. A column that is constant up to rounding has scale 1."""
         return cls(Scale.of(X), Scale.of(y.reshape(len(y), -1)))
 
     def __call__(self, X: Array, y: Array) -> tuple[Array, Array]:
@@ -101,7 +101,7 @@ class Scaling:
 
 
 def _given(name: str, center: Any, scale: Any, width: int, what: str) -> Scale | None:
-    """Return the scale that the parameters describe, None if they do not."""
+    """Return the scale given by the parameters, or None."""
     if center is None and scale is None:
         return None
     if center is None or scale is None:
@@ -118,7 +118,7 @@ def _given(name: str, center: Any, scale: Any, width: int, what: str) -> Scale |
 
 
 class ScaledLearner(OuterLearner):
-    """Scales, an inner learner in their units, and the rows that they are found from."""
+    """Scales, an inner learner in standard units, and the rows that the scales are estimated from."""
 
     fields = {
         "seen": integer(),
@@ -178,7 +178,7 @@ class ScaledLearner(OuterLearner):
         return around("scaled", self, numbers, {}, {"model": self.inner})
 
     def steady_after(self, Y: Array | None) -> int:
-        """Return after how many rows the scales may be final, of which the next targets are Y; zero if they are."""
+        """Return the number of rows until the scales may be final, given the next targets Y; zero if they are."""
         if self._final():
             return 0
         if not self._fixed():
@@ -196,22 +196,22 @@ class ScaledLearner(OuterLearner):
     # Which rows share a scale
 
     def _fixed(self, seen: int | None = None) -> bool:
-        """Whether no row is kept any more."""
+        """Whether rows are no longer stored."""
         return (self.seen if seen is None else seen) >= self.rows or (self._x_given and self._y_given)
 
     def _final(self) -> bool:
-        """Whether nothing about the scales can change any more."""
+        """Whether the scales can no longer change."""
         return self._fixed() and bool(self._varies.all())
 
     def _due(self) -> int:
-        """Return the number of rows after which the scales are found next: each of the first 5, 10, 20, ..., `rows`."""
+        """Return the number of rows at which the scales are next estimated: 1, ..., 5, 10, 20, ..., `rows`."""
         n = FEW if self.seen >= FEW else self.seen + 1
         while n <= self.seen:
             n *= 2
         return min(n, self.rows)
 
     def _unchanged(self, Y: Array) -> int:
-        """Return how many rows from here on go together; at least one. A scale may change in the last of them."""
+        """Return how many of the next rows share their scales, at least one. A scale may change in the last of them."""
         if self._final():
             return len(Y)
         if not self._fixed():
@@ -220,7 +220,7 @@ class ScaledLearner(OuterLearner):
         return max(1, int(new.argmax())) if new.any() else len(Y)
 
     def _deviates(self, Y: Array) -> Any:
-        """Return where an output that never varied does, (n, p)."""
+        """Return where an output that was constant so far varies, (n, p)."""
         away = np.abs(Y - self._y.center)
         return (away > np.maximum(CONSTANT * np.abs(self._y.center), TINY)) & ~self._varies
 
@@ -235,7 +235,7 @@ class ScaledLearner(OuterLearner):
         if not new.any():
             said, size = self.inner.run(self._x(X), self._y(Y))
             return self._in_units(said), size
-        # what was learned of such an output so far is zero, which is zero on any scale
+        # so far this output was learned as zero, which is zero on any scale
         said = self.predict(X)
         self._y = Scale(self._y.center, np.where(new, np.abs(Y[0] - self._y.center), self._y.scale))
         self._varies = self._varies | new
@@ -257,7 +257,7 @@ class ScaledLearner(OuterLearner):
         return said, size
 
     def _find(self) -> None:
-        """Find the scales of the rows so far, and let the inner learner learn these anew."""
+        """Estimate the scales from the rows so far, and let a new inner learner learn these rows."""
         X, Y = self._X, self._Y
         if not self._x_given:
             self._x = Scale.of(X)

@@ -1,4 +1,4 @@
-"""Centers and scales of columns, also where there is little to go by; never zero, never infinite."""
+"""Centers and scales of columns, also from few or constant rows. Scales are never zero or infinite."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from onlinegp.checks import LARGEST, Array
 from onlinegp.predictions import Predictions
 
 CONSTANT = 1e-12  # a column whose deviation is a smaller share of its largest magnitude is constant up to rounding
-LIMIT = 0.5 * LARGEST  # of a magnitude in standard units
-TINY = 1e-140  # deviations below this are taken for none: dividing by them would overflow
+LIMIT = 0.5 * LARGEST  # the largest magnitude in standard units
+TINY = 1e-140  # smaller deviations count as zero: dividing by them would overflow
 
 
 @dataclass(eq=False)
 class Scale:
-    """Columns in other units: (x - center) / scale, one center and one positive scale for each column."""
+    """Standardize columns: (x - center) / scale, with one center and one positive scale per column."""
 
     center: Array
     scale: Array
@@ -28,7 +28,7 @@ class Scale:
 
     @classmethod
     def of(cls, X: Array) -> Scale:
-        """Return mean and standard deviation of the columns; a constant one has the scale 1."""
+        """Return mean and standard deviation of the columns. A constant column has scale 1."""
         center, std, varies = moments(X)
         return cls(center, np.where(varies, std, 1.0))
 
@@ -37,7 +37,7 @@ class Scale:
         return tuple(self.center.tolist()), tuple(self.scale.tolist())
 
     def __call__(self, X: Array) -> Array:
-        """Return the columns in units of the scale, of a magnitude that the model inside can square."""
+        """Return the standardized columns, limited so that the inner model can square them."""
         Z = X - self.center
         Z /= self.scale
         np.minimum(Z, LIMIT, out=Z)  # np.clip takes five times as long for one row
@@ -45,24 +45,24 @@ class Scale:
 
 
 def moments(values: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """Return mean and standard deviation of the columns (n, k), and which of them vary; a constant is its own mean."""
+    """Return mean and standard deviation of the columns (n, k), and which columns vary. A constant is its own mean."""
     largest = np.abs(values).max(axis=0)
     unit = np.where(largest > TINY, largest, 1.0)
-    share = values / unit  # whose squares neither overflow nor vanish
+    share = values / unit  # its squares neither overflow nor vanish
     std = share.std(axis=0)
     varies = (std > CONSTANT) & (unit * std > TINY)
     return np.where(varies, unit * share.mean(axis=0), values[0]), unit * std, varies
 
 
 def own_size(center: Array) -> Array:
-    """Return the scale of columns that never varied: their magnitude, or one for zero."""
+    """Return the scale of constant columns: their magnitude, or one for zero."""
     return np.where(np.abs(center) > TINY, np.abs(center), 1.0)
 
 
 def like_so_far(prior: Predictions, Y: Array) -> Predictions:
-    """Return the prior moved to the mean of the values Y (n, p) so far, and stretched to the spread around it.
+    """Return the prior, shifted to the mean of the values Y (n, p) so far and stretched to their spread.
 
-    With no value it is the prior; where all values are the same, the spread is their magnitude.
+    Without values it is the prior. If all values are equal, the spread is their magnitude.
     """
     n = len(Y)
     if n == 0:
