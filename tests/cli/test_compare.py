@@ -190,8 +190,8 @@ def test_a_row_costs_neither_a_start_nor_a_tuning(data, monkeypatch):
         (["--models", "klms,klms"], b"each model once"),
         (["--runs", "1"], b"runs must be at least 2"),
         (["--runs", "2", "--time", "5"], b"--time is for one run"),
-        (["--runs", "2", "--lags", "3", "--horizon", "2"], b"--runs looks one row ahead"),
-        (["--runs", "2", "--lags", "3", "--runs-by", "permutations"], b"--lags needs theirs"),
+        (["--runs", "2", "--lags", "3", "--horizon", "2"], b"--runs predicts one row ahead"),
+        (["--runs", "2", "--lags", "3", "--runs-by", "permutations"], b"which --lags needs"),
         (["--latex", "t.tex"], b"--latex needs --runs"),
     ],
 )
@@ -234,7 +234,7 @@ def test_many_runs_have_intervals_and_tables(tmp_path, data):
     assert all(row["steady_low"] < row["steady"] < row["steady_high"] for row in table)
     told = " ".join(done.stdout.decode().split())
     assert "4 runs of 485 rows" in told  # of 1940
-    assert "on 60 other rows, at most 500 rows" in told
+    assert "on 60 other rows, with at most 500 rows" in told
     assert files["csv"].read_text().startswith("algorithm,")
     assert r"\begin{tabular}" in files["latex"].read_text()
     assert "<svg" in (tmp_path / "c.svg").read_text()
@@ -307,7 +307,7 @@ def test_if_none_finished_the_rows_that_all_reached_decide():
 def test_a_recommendation_names_those_that_may_be_better():
     good, cut = result("good", 0.2, 5000), result("cut", 0.1, 900, stopped="time")
     assert recommended(ranked([good], by="error")) == "Recommended: good, the best error."
-    assert "those that came to the end" in recommended(ranked([good, cut], by="error"))
+    assert "those that finished" in recommended(ranked([good, cut], by="error"))
     assert "when stopped: cut;" in recommended(ranked([good, cut], by="density"))
     assert "Ahead" not in recommended(ranked([good, result("cut", 0.3, 900, stopped="time")], by="error"))
     assert recommended(ranked([cut], by="error")) == "Recommended: cut, the best error."

@@ -58,7 +58,7 @@ def test_also_while_another_process_writes(store):
 
 def test_what_is_refused(store):
     assert b"no model in" in inside("inspect", store, "--key", "none", code=1).stderr
-    assert b"--out needs --key" in inside("inspect", store, "--out", store.with_name("x.ogp"), code=1).stderr
+    assert b"--out requires --key" in inside("inspect", store, "--out", store.with_name("x.ogp"), code=1).stderr
     model = store.with_name("model.ogp")
     ogp.KRLST().save(model)
     assert b"--key is for the store" in inside("inspect", model, "--key", "a", code=1).stderr

@@ -159,7 +159,7 @@ def test_every_class_gets_the_same_effort_and_what_is_given_stays(found):
     assert found["small"].params["budget"] == 10
     assert max(run.size for run in found["small"].runs) <= 10
     assert (found["as it is"].tried, found["as it is"].params["noise"]) == (0, 0.1)
-    assert "at most 3000 rows of trials for each" in " ".join(repr(found).split())
+    assert "at most 3000 rows of trials per" in " ".join(repr(found).split())
 
 
 def test_tuning_pays_on_rows_that_it_has_not_seen():
@@ -196,7 +196,7 @@ def test_little_effort_reaches_what_a_class_declares():
 def test_short_runs_are_said_to_be_short():
     y = np.sin(np.arange(400.0))
     found = ogp.compare([ogp.LinearRLS()], ogp.comparing.Blocks(y[:, None], y), runs=20, jobs=1)
-    assert "16 rows. They are short" in " ".join(repr(found).split())
+    assert "16 rows. They are too short" in " ".join(repr(found).split())
     assert "short" not in repr(ogp.compare([ogp.LinearRLS()], ogp.comparing.Blocks(y[:, None], y), runs=2, jobs=1))
 
 
@@ -211,7 +211,7 @@ def test_figures_are_those_of_plain_runs(found):
         errors.append(np.append(np.nan, (trace.mean - y)[1:] ** 2))  # nothing was known of the first row
         densities.append(trace.log_density)
     entry = found["as it is"]
-    assert "row that is predicted before any was learned, the first, is not scored" in " ".join(repr(found).split())
+    assert "first row, predicted before any row was learned, is not scored" in " ".join(repr(found).split())
     np.testing.assert_allclose(entry.of("error"), np.array(errors), rtol=1e-12)  # windows of one row
     np.testing.assert_allclose(entry.of("steady_density"), np.array(densities)[:, -30:].mean(axis=1))
     steady = np.array(errors)[:, -30:].mean()
@@ -249,7 +249,7 @@ def test_what_breaks_down_is_not_ranked():
     assert found["unstable"].broken == 3
     assert "broke down in 3 of 3 runs" in repr(found)
     assert "Nothing was tuned." in repr(found)
-    with pytest.raises(ValueError, match="came through all runs, got 'unstable'"):
+    with pytest.raises(ValueError, match="finished all runs, got 'unstable'"):
         found.plot(names=["unstable"])
     assert r"\multicolumn{8}{l}{broke down in 3 of 3 runs}" in found.latex()
     assert found.figures()[-1]["broken_runs"] == 3
@@ -331,34 +331,34 @@ def test_by_density():
         ({"models": [int]}, TypeError, "models must be classes such as"),
         ({"models": [partial(ogp.KLMS, RBF(2.0))]}, TypeError, "must have their parameters by name"),
         ({"models": [ogp.KLMS(step=-1.0)]}, ValueError, "step must be"),
-        ({"stream": noise(0)}, TypeError, "Permutations\\(X, y\\) for rows whose order means nothing"),
+        ({"stream": noise(0)}, TypeError, "Permutations\\(X, y\\) for rows whose order has no meaning"),
         ({"stream": lambda seed: noise(0)}, ValueError, "stream must depend on its seed"),
         ({"stream": lambda seed: noise(seed, 100 + seed)}, ValueError, "the same shape for each seed"),
-        ({"runs": 1}, ValueError, "runs must be at least 2, got 1. One run says nothing"),
+        ({"runs": 1}, ValueError, "runs must be at least 2, got 1. A single run has no"),
         ({"runs": 0}, ValueError, "runs must be at least 2, got 0"),
         ({"runs": 2.5}, TypeError, "runs must be a whole number, got 2.5"),
         ({"runs": None, "seeds": [1, 1]}, ValueError, "seeds must be different"),
         ({"runs": None, "seeds": [4]}, ValueError, "at least two, got \\[4\\]. Use range\\(20\\)"),
-        ({"runs": None, "seeds": 5}, TypeError, "seeds must be whole numbers, one for each run, got 5"),
-        ({"runs": None, "seeds": "12"}, TypeError, "seeds must be whole numbers, one for each run, got '12'"),
+        ({"runs": None, "seeds": 5}, TypeError, "seeds must be whole numbers, one per run, got 5"),
+        ({"runs": None, "seeds": "12"}, TypeError, "seeds must be whole numbers, one per run, got '12'"),
         ({"seeds": [1.5, 2]}, ValueError, "seeds must be a whole number of at least 0, got 1.5"),
         ({"seeds": [-1, 2]}, ValueError, "seeds must be a whole number of at least 0, got -1"),
         ({"seeds": [1, 2, 3]}, ValueError, "the number of seeds, 3, got 2"),
         ({"by": "luck"}, ValueError, "by must be one of"),
         ({"level": 1.0}, ValueError, "level must be greater than 0 and less than 1"),
         ({"steady": 1000}, ValueError, "must fit into a run of 300 rows"),
-        ({"stream": ogp.comparing.Blocks(*noise(0), tune=299)}, ValueError, "runs must leave some rows for each"),
+        ({"stream": ogp.comparing.Blocks(*noise(0), tune=299)}, ValueError, "runs must leave at least two rows for each"),
         ({"stream": ogp.comparing.Permutations(*noise(0), tune=300)}, ValueError, "tune must leave rows to score"),
         ({"jobs": 0}, ValueError, "jobs must be at least 1"),
         ({"jobs": "2"}, TypeError, "jobs must be a whole number, got '2'"),
         ({"since": 1.5}, TypeError, "since must be a whole number, got 1.5"),
         ({"stream": lambda seed: noise(seed)[1]}, TypeError, "stream must return X and y, got ndarray from stream"),
         ({"stream": lambda seed: (*noise(seed), 1)}, TypeError, "stream must return X and y, got tuple"),
-        ({"stream": lambda seed: None}, TypeError, "got NoneType from stream\\(2\\). Return both; a series becomes"),
+        ({"stream": lambda seed: None}, TypeError, "got NoneType from stream\\(2\\). Return both; for a series use"),
         (
             {"models": [ogp.LMS], "stream": lambda seed: (noise(seed)[0], np.full(300, 7.0 + seed))},
             ValueError,
-            "stream must have a y that changes in the 300 rows to tune on, got 9.0 in all of them",
+            "stream must have a y that varies in the 300 rows for tuning, got 9.0 in all of them",
         ),
     ],
 )

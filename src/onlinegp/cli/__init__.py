@@ -1,4 +1,4 @@
-"""The command line: `onlinegp COMMAND`. One module per command, no maths; each is imported only when it is called."""
+"""The command line: `onlinegp COMMAND`. One module per command, without math, imported when the command runs."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from onlinegp.streams.errors import printable
 
 # command: the line that --help shows. The module of that name has add_arguments(parser) and main(args) -> exit code.
 COMMANDS = {
-    "run": "predict a stream row by row, with intervals, and learn it: from a file or a pipe",
-    "forecast": "predict the next values of a series, with intervals that grow",
-    "compare": "put the same stream through several models: a ranked table and a plot",
+    "run": "predict each row of a file or a pipe, with intervals, and then learn it",
+    "forecast": "predict the next values of a series, with intervals that widen",
+    "compare": "run several models on the same stream: a ranked table and a plot",
     "tune": "find the kernel, the noise and other parameters of a model from the first rows of a stream",
     "predict": "predict with a saved model, without learning",
-    "inspect": "show what is in a model file or a checkpoint",
+    "inspect": "show the contents of a model file, a checkpoint or a store",
     "models": "list every algorithm with its parameters, cost and citation",
     "demo": "run six models on a simulated stream that changes: a table and a picture",
-    "info": "show which engine runs here, on which instruction set, with which versions",
-    "reproduce": "redo the experiments of papers: figures, numbers, and a report that checks their claims",
+    "info": "show the engine, the instruction set and the versions",
+    "reproduce": "run the experiments of papers: figures, numbers, and a report that checks their claims",
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code: 0 done, 1 failed, 2 not understood, 130 interrupted, 141 output closed.
 
-    An error may carry another one as its `exit_code`: 3 for bad data, 4 for a checkpoint that cannot be used.
+    An error may have its own `exit_code`: 3 for bad data, 4 for a checkpoint that cannot be used.
     """
     stand_in_for_closed_streams()
     try:
@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             code = _command(sys.argv[1:] if argv is None else list(argv))
         sys.stdout.flush()
         return code
-    except BrokenPipeError:  # whoever read the output has gone; there is nobody to tell
+    except BrokenPipeError:  # the reader of the output has closed the pipe
         drop_output()
         return 141
     except KeyboardInterrupt:
@@ -60,10 +60,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _command(argv: list[str]) -> int:
-    """Run a command and return its exit code, or raise what ended it."""
+    """Run a command and return its exit code, or raise an exception."""
     parser = Parser(
         prog="onlinegp",
-        description="Regression on streams with honest uncertainty.",
+        description="Online regression with honest uncertainty.",
         epilog="`onlinegp COMMAND --help` explains a command.",
     )
     parser.add_argument("--version", action="version", version=f"onlinegp {_version()}")
@@ -77,7 +77,7 @@ def _command(argv: list[str]) -> int:
     try:
         args = parser.parse_args(_with_negative_codes(argv))
     except SystemExit:
-        sys.stdout.flush()  # the help, which may have lost its reader too
+        sys.stdout.flush()  # the help; its reader may have closed the pipe, too
         raise
     one_blas_thread()
     if args.paths is not None:
@@ -86,7 +86,7 @@ def _command(argv: list[str]) -> int:
 
 
 def _with_negative_codes(argv: list[str]) -> list[str]:
-    """Return the arguments with `--na-values -9999,NA` in one: argparse would take -9999,NA for an option."""
+    """Join `--na-values -9999,NA` into one argument: argparse would treat -9999,NA as an option."""
     if "--na-values" not in argv[:-1]:
         return argv
     i = argv.index("--na-values")
@@ -94,14 +94,14 @@ def _with_negative_codes(argv: list[str]) -> list[str]:
 
 
 def _told(error: Exception) -> str:
-    """Return the message of an error, of the system's ones with the file and without the number."""
+    """Return the message of an error. For errors of the system: the file and the text, without the number."""
     if not isinstance(error, OSError) or error.strerror is None:
         return str(error)
     return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
 
 
 def _tell(message: Warning | str, *_: object, **__: object) -> None:
-    """Show a warning as the command line speaks, without a place in the source."""
+    """Print a message or a warning, without its position in the source."""
     print(f"onlinegp: {printable(str(message))}", file=sys.stderr)
 
 

@@ -1,4 +1,4 @@
-"""`onlinegp compare`: the same stream through several models, in parallel, within a time."""
+"""`onlinegp compare`: run several models on the same stream, in parallel, within a time limit."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ EPILOG = f"""examples:
   onlinegp compare series.txt --lags 10 --models 'klms,qklms,krlst,krlst(budget=50)' --out compare.png --time 300
   onlinegp compare data.csv --runs 20 --rank error --latex table.tex --csv table.csv --out curves.svg
 
-Each model is tuned for itself on the first rows: around the kernel and the noise that are most likely there, it tries
-what its class declares, such as step, length scale and radius, by predicting the second half of those rows before
-learning them. No model may run more than {EFFORT} rows in that search; the table says how many it ran. auto tunes
-itself on the same rows and is not searched: it is the model that `onlinegp run` runs.
+Each model is tuned separately on the first rows. Starting from the most likely kernel and noise, the search tries the
+values that its class declares, such as step, length scale and radius. A trial predicts the second half of those rows,
+each before it is learned. A search uses at most {EFFORT} rows; the table shows how many. auto tunes itself on the same
+rows; it is the model that `onlinegp run` uses.
 
-The rows after those are scored, and the table is ranked by their mean log density, which rewards small errors and
-honest intervals alike; --rank error ranks by the error alone. Cost is processor time per row, with reading and without
-tuning. A model that has not come to the end when the time is over, or that holds more than a gigabyte, is scored on the
-rows that it reached and listed below the others, beside what the best of those made of the same rows.
+The other rows are scored. The table is ranked by their mean log density, which rewards both small errors and honest
+intervals; --rank error ranks by the error alone. Cost is processor time per row, including reading but not tuning. A
+model that does not finish in time, or that needs more than a gigabyte, is scored on the rows that it reached. It is
+listed below the others, and compared with the best of them on the same rows.
 
-With --runs R there is no limit of time: the rows after those for tuning are cut into R blocks, or put into R random
-orders (--runs-by permutations), every model runs on each, and the table has confidence intervals over them.
+With --runs R there is no time limit. The rows that are not for tuning are cut into R blocks, or put into R random
+orders (--runs-by permutations). Every model runs on each, and the table has confidence intervals over the runs.
 
 {EXIT_CODES}"""
-USUAL = (  # what most would choose from, of each family; no more than run in a minute
+USUAL = (  # the usual choices of each family, as many as run in a minute
     "auto",
     "betaklms",
     "fbkrls",
@@ -86,25 +86,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_source(parser)
     add_model(parser)
     parser.add_argument(
-        "--models", metavar="A,B", help="see `onlinegp models`; all: all that stay small (one or two of each kind)"
+        "--models", metavar="A,B", help="see `onlinegp models`; all: all of bounded size (one or two of each kind)"
     )
     add_renamed(
-        parser, "--by", "--rank", choices=("density", "error"), default="density", help="what to rank by (density)"
+        parser,
+        "--by",
+        "--rank",
+        choices=("density", "error"),
+        default="density",
+        help="criterion of the ranking (density)",
     )
-    parser.add_argument("--time", type=float, metavar="S", help=f"seconds until it ends ({SECONDS:g})")
+    parser.add_argument("--time", type=float, metavar="S", help=f"time limit in seconds ({SECONDS:g})")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (one per core)")
-    parser.add_argument(
-        "--out", metavar="FILE", help="where to draw error over time and cost against error, .png or .svg"
-    )
-    parser.add_argument("--json", metavar="FILE", help="the table for programs")
+    parser.add_argument("--out", metavar="FILE", help="figure of error over time and cost against error, .png or .svg")
+    parser.add_argument("--json", metavar="FILE", help="write the table as JSON")
     runs = parser.add_argument_group("many runs")
-    runs.add_argument("--runs", type=int, metavar="R", help="so many, with confidence intervals over them")
+    runs.add_argument("--runs", type=int, metavar="R", help="number of runs, with confidence intervals over them")
     runs.add_argument(
         "--runs-by", choices=("blocks", "permutations"), help="blocks of the stream, or random orders of rows (blocks)"
     )
-    runs.add_argument("--effort", type=int, metavar="N", help="rows of trials for tuning each model (200000)")
-    runs.add_argument("--csv", metavar="FILE", help="where to write the table as CSV")
-    runs.add_argument("--latex", metavar="FILE", help="where to write the table as LaTeX")
+    runs.add_argument("--effort", type=int, metavar="N", help="rows for tuning each model, over all trials (200000)")
+    runs.add_argument("--csv", metavar="FILE", help="write the table as CSV")
+    runs.add_argument("--latex", metavar="FILE", help="write the table as LaTeX")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -139,7 +142,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def compared(args: argparse.Namespace, until: float) -> list[Result]:
-    """Return how the models fared until then."""
+    """Run the models until the given time, and return the results."""
     given = given_parameters(args)
     taking_part = entrants(args.models, given)
     source = opened(args)
@@ -147,20 +150,20 @@ def compared(args: argparse.Namespace, until: float) -> list[Result]:
     rows = args.tune or max(20 + 2 * lags, min(1000, source.rows_at_most(5000) // 5))
     X, y = first_rows(source, WarmUp(rows, lags=lags, horizon=args.horizon, encoder=encoder, say=say)).data()
     source.close()
-    say(f"{encoder.columns.target}: tuned on {len(y)} rows, the rest is scored")
+    say(f"{encoder.columns.target}: tuned on {len(y)} rows, the other rows are scored")
     contest = Contest(partial(reopened, args, encoder.columns), encoder, X, y, rows, lags, args.horizon)
     return compare(contest, taking_part, given=given, jobs=args.jobs, until=until, say=say)
 
 
 def reopened(args: argparse.Namespace, columns: Columns) -> Source:
-    """Return the source again, for a model, in small blocks: after each it looks at the clock."""
+    """Open the source again for a model, in small blocks: the model checks the time after each."""
     source = source_of(args, rows=LOOK)
     source.select(columns)
     return source
 
 
 def entrants(models: str | None, given: dict[str, Any]) -> list[Entrant]:
-    """Return the models that were named, or the usual ones; a wrong one is refused before any work."""
+    """Return the named models, or the usual ones. An unknown model is refused before any work."""
     names = _usual() if models is None else _small() if models == "all" else parse_models(models)
     if not names:
         raise ValueError(f"--models must name at least one model, got {models!r}. See `onlinegp models`.")
@@ -176,7 +179,7 @@ def entrants(models: str | None, given: dict[str, Any]) -> list[Entrant]:
 
 
 def _small() -> list[str]:
-    """Return the names of the models that stay small as suggested; say which are left out."""
+    """Return the names of the models of bounded size, and print which are left out."""
     known = algorithms().values()
     grow = [one.name for one in known if not (one.estimator.bounded or one.estimator.bounded_by)]
     if grow:
@@ -185,16 +188,16 @@ def _small() -> list[str]:
 
 
 def _usual() -> list[str]:
-    """Return the names of the usual models and of those that were imported; say which are left out."""
+    """Return the names of the usual and of imported models, and print which are left out."""
     known = algorithms()
     names = [name for name, one in known.items() if name in USUAL or family(one.estimator) == OTHER]
     others = ", ".join(name for name in known if name not in names)
-    say(f"left out: {others}. Name them in --models to include them; --models all takes all that stay small.")
+    say(f"left out: {others}. Name them in --models to include them; --models all includes all of bounded size.")
     return names
 
 
 def told(ranking: Ranking, *, seconds: float) -> list[str]:
-    """Return the ranked table, and below it those that did not come to the end."""
+    """Return the ranked table, and below it the models that did not finish."""
     what = MEASURES[ranking.by]
     lines = [table(ranking.finished)] if ranking.finished else []
     if ranking.stopped and ranking.finished:
@@ -206,12 +209,12 @@ def told(ranking: Ranking, *, seconds: float) -> list[str]:
         for one in ranking.stopped:
             verdict = "ahead" if one.ahead(ranking.by) else "not ahead"
             lines.append(
-                f"{one.result.name}: {what} {_number(one.own)} in the first {one.rows} rows, where {first} has "
+                f"{one.result.name}: {what} {_number(one.own)} in the first {one.rows} rows, {first} "
                 f"{_number(one.best)}; {verdict}."
             )
     elif ranking.stopped:
         lines.append(
-            f"No model came to the end in {seconds:g} s. They are ranked by the {what} in the first "
+            f"No model finished in {seconds:g} s. They are ranked by the {what} in the first "
             f"{ranking.stopped[0].rows} rows, which all reached; the figures are for the rows that each reached."
         )
         lines.append(table([one.result for one in ranking.stopped]))
@@ -219,13 +222,13 @@ def told(ranking: Ranking, *, seconds: float) -> list[str]:
 
 
 def recommended(ranking: Ranking) -> str:
-    """Return which model is recommended, and what may be better."""
+    """Return the recommended model, and models that may be better."""
     best = f"Recommended: {ranking.all[0].name}, the best {MEASURES[ranking.by]}"
     if not (ranking.stopped and ranking.finished):
         return f"{best}."
     ahead = [one.result.name for one in ranking.stopped if one.ahead(ranking.by)]
-    more = f" Ahead of it when stopped: {', '.join(ahead)}; a longer --time would tell." if ahead else ""
-    return f"{best} of those that came to the end.{more}"
+    more = f" Ahead of it when stopped: {', '.join(ahead)}; try a longer --time." if ahead else ""
+    return f"{best} of those that finished.{more}"
 
 
 def _number(value: float | None) -> str:
@@ -233,7 +236,7 @@ def _number(value: float | None) -> str:
 
 
 def table(results: list[Result]) -> str:
-    """Return the table of some results, in their order."""
+    """Return the table of results, in order."""
     width = max([5, *(len(r.name) for r in results)])
     titles = ("nMSE", "RMSE", "log density", "95% covers", "centers", "us/row", "rows", "search rows")
     rooms = (10, 10, 12, 11, 8, 9, 9, 12)
@@ -253,7 +256,7 @@ def table(results: list[Result]) -> str:
 
 
 def _check_picture(path: str) -> None:
-    """Refuse a picture that could not be drawn, before the work and not after it."""
+    """Raise an error if the picture cannot be drawn, before the work starts."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -263,7 +266,7 @@ def _check_picture(path: str) -> None:
 
 
 def draw(results: list[Result]) -> Any:
-    """Return the figure: everybody's error along the stream, and what a row costs against the error."""
+    """Return the figure: the errors along the stream, and the cost per row against the error."""
     from matplotlib.figure import Figure
 
     from onlinegp.streams.writing.report import error_curve

@@ -22,9 +22,9 @@ from onlinegp.streams.running.warm_up import WarmUp
 
 
 def compare_over_runs(args: argparse.Namespace, taking_part: list[Entrant]) -> int:
-    """Compare the models, print the table, and write what was asked for."""
+    """Compare the models, print the table, and write the requested files."""
     if args.time is not None:
-        raise ValueError("--time is for one run: with --runs every model comes to the end. Leave one of them out.")
+        raise ValueError("--time is for one run: with --runs every model finishes. Leave one of them out.")
     with worker_pool(args.jobs) as pool:
         found = compare(
             taking_part,
@@ -51,20 +51,20 @@ def compare_over_runs(args: argparse.Namespace, taking_part: list[Entrant]) -> i
 
 
 def numbers_of(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row of the table for JSON, which has no infinite numbers, such as 10 log10 of no error: null."""
+    """Return a row of the table for JSON, with null for infinite numbers, such as 10 log10 of zero error."""
     return {name: None if isinstance(value, float) and not isfinite(value) else value for name, value in row.items()}
 
 
 def runs_of(args: argparse.Namespace) -> Source:
-    """Return the rows of the source as runs; what becomes of its columns is learned from the rows to tune on."""
+    """Return the rows of the source as runs. The encoding of its columns is learned from the rows for tuning."""
     source = opened(args)
     encoder, lags = chosen_columns(args, source)
     rows = source.rows_at_most(MOST_TUNING)
     source.close()
     if args.horizon > 1:
-        raise ValueError(f"--runs looks one row ahead, got --horizon {args.horizon}. Leave one of them out.")
+        raise ValueError(f"--runs predicts one row ahead, got --horizon {args.horizon}. Leave one of them out.")
     if args.runs_by == "permutations" and lags:
-        raise ValueError("--runs-by permutations puts rows into random orders, and --lags needs theirs. Use blocks.")
+        raise ValueError("--runs-by permutations changes the order of rows, which --lags needs. Use blocks.")
     say(f"{encoder.columns.target}: reading all rows")
 
     def read(rows: int) -> tuple[Array, Array]:
@@ -79,12 +79,12 @@ def runs_of(args: argparse.Namespace) -> Source:
         read(tuning_rows(rows, args.tune))
     X, y = read(MOST_TUNING)
     if len(y) == MOST_TUNING:
-        say(f"the first {MOST_TUNING} rows are used, which fit in memory")
+        say(f"only the first {MOST_TUNING} rows are used, to fit in memory")
     return Permutations(X, y, args.tune) if args.runs_by == "permutations" else Blocks(X, y, args.tune)
 
 
 def save_picture(figure: Any, path: str) -> None:
-    """Write a figure in the format of its name, and say where."""
+    """Write a figure in the format of its file name, and print the name."""
     picture = io.BytesIO()
     figure.savefig(picture, format=Path(path).suffix[1:], dpi=150)
     write_atomically(path, [picture.getvalue()])

@@ -21,12 +21,12 @@ from onlinegp.progress import shown
 from onlinegp.trace import Trace
 
 ROWS, SWITCH, NOISE = 1500, 750, 0.01
-FORGETTING = 0.998  # of KRLS-T: a memory of about 500 samples
-SETTLED = 250  # rows after the start and after the switch that do not count: the filters are converging
+FORGETTING = 0.998  # for KRLS-T: a memory of about 500 samples
+SETTLED = 250  # rows after the start and after the switch that do not count, because the filters are converging
 MEANING = """
-The filters of the KLMS family are cheap, and their intervals are too wide: 100% is as wrong as 90%. KRLS-T tracks its
-posterior; with Calibrated, its intervals contain about as many values as they promise. Auto was told nothing, neither
-kernel nor noise nor that the channel changes: it scales and tunes itself, which takes most of its time."""
+The filters of the KLMS family are cheap, but their intervals are too wide: 100% is as wrong as 90%. KRLS-T tracks its
+posterior; with Calibrated, its intervals contain about as many values as they should. Auto knows neither the kernel,
+nor the noise, nor that the channel changes: it scales and tunes itself, which takes most of its time."""
 PATHS = Paths(folders={"--out": lambda folder: [folder / "demo.png"]})
 
 
@@ -38,7 +38,7 @@ class Result:
 
 
 def models() -> dict[str, OnlineRegressor]:
-    """Return the filters of the paper with one kernel, the cheapest first, and the model that tunes itself."""
+    """Return the filters of the paper with the same kernel, the cheapest first, and the model that tunes itself."""
     kernel = RBF(length_scale=3.0)
     krlst = KRLST(kernel, noise=NOISE, budget=100, forgetting=FORGETTING)
     return {
@@ -66,16 +66,16 @@ def main(args: argparse.Namespace) -> int:
     args.out.mkdir(parents=True, exist_ok=True)
     path = args.out / "demo.png"
     draw(y, results).savefig(path, dpi=150)
-    print(f"\nThe picture, {path}: above, what Auto predicted around the change, with a band that should contain")
-    print("95 of 100 observed values; below, how fast each error falls again after it.")
-    print("\nNext, your own data (the last column is predicted from the others):")
+    print(f"\nThe picture is {path}. The top shows the predictions of Auto around the change, with a band that should")
+    print("contain 95 of 100 observed values. The bottom shows how fast each error decreases after the change.")
+    print("\nTry your own data next (this predicts the last column from the others):")
     print("  onlinegp run data.csv --out predictions.csv --report report.html")
     return 0
 
 
 def stream(X: Array, y: Array) -> list[Result]:
     """Run every model over the stream, with a progress bar on a terminal."""
-    run(KLMS(), X[:10], y[:10])  # loads the engine, whose time is nobody's
+    run(KLMS(), X[:10], y[:10])  # load the engine first, so that no model is charged for it
     results, known = [], models()
     for name in shown(known, len(known), "models"):
         start = perf_counter()
@@ -85,7 +85,7 @@ def stream(X: Array, y: Array) -> list[Result]:
 
 
 def table(y: Array, results: list[Result]) -> str:
-    """Return the table: what it costs, and what it gives."""
+    """Return the table of errors, densities, coverage and cost."""
     before, after = slice(SETTLED, SWITCH), slice(SWITCH + SETTLED, ROWS)
     header = f"{'model':<18} {'before':>9} {'after':>9} {'log density':>12} {'95% contains':>13} {'us/sample':>10}"
     lines = [header, "-" * len(header)]

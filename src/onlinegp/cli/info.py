@@ -1,4 +1,4 @@
-"""`onlinegp info`: which engine runs here, on which instruction set, with which versions."""
+"""`onlinegp info`: show the engine, the instruction set and the versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`onlinegp inspect`: what is in a model file, a checkpoint or the store of a fleet."""
+"""`onlinegp inspect`: show the contents of a model file, a checkpoint or the store of a fleet."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model", metavar="FILE", help="a model (.ogp), the store of a fleet, or the folder of --checkpoint"
     )
-    parser.add_argument("--key", metavar="K", help="of a store: the model of one key")
+    parser.add_argument("--key", metavar="K", help="show the model of one key of a store")
     parser.add_argument("--out", metavar="FILE", help="with --key: write that model to a file, .ogp")
-    parser.add_argument("--json", action="store_true", help="print JSON, for other programs")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     add_import(parser)
 
 
 def main(args: argparse.Namespace) -> int:
     if args.out is not None and args.key is None:
-        raise ValueError("--out needs --key K, the key of the model to be written.")
+        raise ValueError("--out requires --key K, the key of the model to write.")
     path = Path(args.model)
     path = latest(path) if path.is_dir() else path
     try:
         if is_store(path):
             facts = _stored(args, path)
         elif args.key is not None:
-            raise ValueError(f"--key is for the store of a fleet, and {args.model} is none.")
+            raise ValueError(f"--key is for the store of a fleet, but {args.model} is not a store.")
         else:
             facts = inspected(path.read_bytes())
     except ModelFileError as error:
@@ -56,7 +56,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _stored(args: argparse.Namespace, path: Path) -> dict[str, Any]:
-    """Return what a store holds, or what it holds for a key."""
+    """Return the contents of a store, or the model of one key."""
     if args.key is None:
         model, compact = stored_model(path)
         facts = {"store": str(path), "bytes": path.stat().st_size, "compact": compact, **stored_facts(path)}
@@ -68,14 +68,14 @@ def _stored(args: argparse.Namespace, path: Path) -> dict[str, Any]:
 
 
 def _one(path: Path, key: str) -> bytes:
-    """Return the file of one model of a store, with the columns that it was made for if the store knows them."""
+    """Return the file of one model of a store, with its columns if the store knows them."""
     model, note = stored_one(path, key)
     stream = checked(note, model) if isinstance(note, dict) and "columns" in note else {}
     return pack(model, {name: stream[name] for name in SAVED}) if stream else model.to_bytes()
 
 
 def inspected(data: bytes) -> dict[str, Any]:
-    """Return what a file says of its model and of the stream that it comes from."""
+    """Return what a file says about its model and its stream."""
     model, stream = unpack(data)
     trained = model.__sklearn_is_fitted__()
     facts: dict[str, Any] = {
@@ -105,7 +105,7 @@ def _about_model(model: OnlineRegressor) -> dict[str, Any]:
 
 
 def _layers(model: OnlineRegressor) -> Iterator[OnlineRegressor]:
-    """Yield a model made of models from the outside in."""
+    """Yield the layers of a model made of models, from the outside in."""
     while isinstance(model, OuterRegressor):
         yield model
         model = model.model
@@ -113,14 +113,14 @@ def _layers(model: OnlineRegressor) -> Iterator[OnlineRegressor]:
 
 
 def _parameters(model: OnlineRegressor) -> Iterator[tuple[str, Any]]:
-    """Yield the parameters of one layer that say something."""
+    """Yield the parameters of one layer that are worth showing."""
     for name, value in model.get_params(deep=False).items():
         if name not in ("engine", "model") and not (isinstance(model, OuterRegressor) and value is None):
             yield name, value
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:
-    """Return the facts for people; a list without entries, such as the features of a series, is left out."""
+    """Return the facts as lines of text. An empty list, such as the features of a series, is left out."""
     lines = []
     for name, value in facts.items():
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""`onlinegp models`: every algorithm by family, with its cost; one of them in full."""
+"""`onlinegp models`: list every algorithm by family, or explain one."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ ROLE = re.compile(r":\w+:`(?:~[\w.]*\.)?([^`]+)`")  # :class:`~onlinegp.KRLST`, 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", metavar="NAME", help="explain one of them in full")
-    parser.add_argument("--json", action="store_true", help="print JSON, for other programs")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="explain one algorithm")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -28,8 +28,8 @@ def main(args: argparse.Namespace) -> int:
         print(_in_full(chosen[0]))
     else:
         print("\n\n".join(_listed(title, members) for title, members in by_family().items()))
-        print("\n`onlinegp models NAME` explains one: its parameters, its variance and its source.")
-        print("Use one with --model NAME or --model 'NAME(budget=50)'.")
+        print("\n`onlinegp models NAME` explains an algorithm: its parameters, its variance and its source.")
+        print("To use it, pass --model NAME or --model 'NAME(budget=50)'.")
     return 0
 
 
@@ -47,7 +47,7 @@ def _in_full(one: Algorithm) -> str:
 
 
 def place(cls: type) -> str:
-    """Return where people import a model from."""
+    """Return the full name of a model, to import it."""
     return f"onlinegp.{'' if cls.__name__ in onlinegp.__all__ else 'kafbox.'}{cls.__name__}"
 
 

@@ -1,4 +1,4 @@
-"""What the commands that read a stream have in common: options, and from options to a source."""
+"""Shared options of the commands that read a stream, and how to open the source that they describe."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from onlinegp.streams.running.prepare import FARTHEST
 
 EXIT_CODES = """exit codes:
   0    done
-  1    failed: a file that vanished, cannot be written or is named twice, a full disk, a model that broke down
+  1    failed: a file disappeared, cannot be written or is named twice, the disk is full, or a model broke down
   2    the command was not understood
   3    bad data: the message names file, line, column and value
   4    a checkpoint is damaged, missing or of another run
@@ -31,18 +31,18 @@ EXIT_CODES = """exit codes:
   141  the reader of the output closed the pipe, or there was no standard output
 """
 
-LAGS = 10  # where there is nothing else to predict from
-CSV = {"delimiter": "auto", "decimal": ".", "encoding": "utf-8"}  # how it is written, unless somebody types otherwise
+LAGS = 10  # the default if there is nothing else to predict from
+CSV = {"delimiter": "auto", "decimal": ".", "encoding": "utf-8"}  # the defaults of the options for CSV
 CATEGORY_LIMIT = 10
-MOST_TUNING = 1_000_000  # rows, which are kept in memory
+MOST_TUNING = 1_000_000  # rows, because they are kept in memory
 
 
 def add_source(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
     group = parser.add_argument_group("input")
     what = "CSV, CSV.gz, JSON lines, Parquet, or - for standard input"
     group.add_argument("source", metavar="SOURCE", nargs="?" if optional else None, help=what)
-    group.add_argument("--target", metavar="NAME", help="the column to predict (the last one of numbers)")
-    group.add_argument("--features", metavar="A,B", help="the columns to predict from (the other ones of numbers)")
+    group.add_argument("--target", metavar="NAME", help="the column to predict (the last numeric column)")
+    group.add_argument("--features", metavar="A,B", help="the columns to predict from (the other numeric columns)")
     add_renamed(group, "--keys", "--copy", metavar="A,B", help="the columns to copy to the output (text, times, ids)")
     group.add_argument(
         "--lags",
@@ -50,9 +50,7 @@ def add_source(parser: argparse.ArgumentParser, *, optional: bool = False) -> No
         metavar="N",
         help="predict from the last N values of the target (10 if there is nothing else)",
     )
-    group.add_argument(
-        "--horizon", type=int, default=1, metavar="H", help="with --lags: predict so many rows ahead (1)"
-    )
+    group.add_argument("--horizon", type=int, default=1, metavar="H", help="with --lags: predict H rows ahead (1)")
     add_format(group)
     columns = parser.add_argument_group("columns that are not plain numbers")
     columns.add_argument(
@@ -63,10 +61,10 @@ def add_source(parser: argparse.ArgumentParser, *, optional: bool = False) -> No
         type=int,
         default=CATEGORY_LIMIT,
         metavar="N",
-        help=f"the most categories per column ({CATEGORY_LIMIT})",
+        help=f"largest number of categories per column ({CATEGORY_LIMIT})",
     )
     columns.add_argument("--dates", choices=CHOICES["dates"], default="ignore", help="date columns as inputs (ignore)")
-    columns.add_argument("--date-format", metavar="F", help="how dates are written, such as %%d.%%m.%%Y (ISO 8601)")
+    columns.add_argument("--date-format", metavar="F", help="format of dates, such as %%d.%%m.%%Y (ISO 8601)")
     columns.add_argument(
         "--na-values", metavar="A,B", help="numbers and texts that mean missing, such as -9999,n/a (NA, NaN, null, ...)"
     )
@@ -76,15 +74,17 @@ def add_source(parser: argparse.ArgumentParser, *, optional: bool = False) -> No
 
 
 def add_format(group: Any) -> None:
-    """Let a parser, or a group of its options, know how SOURCE is written."""
+    """Add the options for the format of SOURCE to a parser or a group."""
     group.add_argument(
         "--format", choices=("auto", "csv", "jsonl", "parquet"), default="auto", help="the format of SOURCE (auto)"
     )
     group.add_argument(
-        "--delimiter", default="auto", metavar="C", help="between the fields of CSV: a character, tab or space (auto)"
+        "--delimiter", default="auto", metavar="C", help="delimiter of CSV fields: a character, tab or space (auto)"
     )
-    group.add_argument("--decimal", choices=(".", ","), default=".", metavar="C", help="of numbers in CSV: . or , (.)")
-    group.add_argument("--encoding", default="utf-8", metavar="E", help="of the text in CSV, such as latin-1 (utf-8)")
+    group.add_argument(
+        "--decimal", choices=(".", ","), default=".", metavar="C", help="decimal mark in CSV: . or , (.)"
+    )
+    group.add_argument("--encoding", default="utf-8", metavar="E", help="encoding of CSV, such as latin-1 (utf-8)")
 
 
 def add_import(parser: Any) -> None:
@@ -95,14 +95,14 @@ def add_import(parser: Any) -> None:
         default=[],
         type=imported,
         metavar="MODULE",
-        help="a Python module with models of your own, from this folder or installed",
+        help="a Python module with your own models, from this folder or installed",
     )
 
 
 def imported(name: str) -> str:
-    """Import a module that the user names, which makes its models known, and return its name."""
+    """Import a module that the user names, so that its models are known, and return its name."""
     if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())  # last: nothing of the same name is hidden by it
+        sys.path.append(os.getcwd())  # last, so that it hides no other module
     try:
         import_module(name)
     except ImportError as error:
@@ -140,7 +140,7 @@ def add_model(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 
 
 def given_parameters(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the model parameters that were typed."""
+    """Return the model parameters that the user has set."""
     given: dict[str, Any] = {}
     if args.kernel is not None:
         given["kernel"] = parse_kernel(args.kernel)
@@ -151,7 +151,7 @@ def given_parameters(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def opened(args: argparse.Namespace, *, rows: int = ROWS) -> Source:
-    """Return the source that the options describe, and say what is to be known of it."""
+    """Open the source that the options describe, and print its notes."""
     source = source_of(args, rows=rows)
     for note in [] if getattr(args, "quiet", False) else source.notes:
         say(note)
@@ -172,19 +172,19 @@ def source_of(args: argparse.Namespace, *, rows: int = ROWS) -> Source:
     unread = [] if isinstance(source, CsvSource) or getattr(args, "future", None) else typed(args, CSV)
     if unread:
         source.close()
-        raise ValueError(f"{args.source} is not CSV, and {listed(unread)} would have no effect. Leave it out.")
+        raise ValueError(f"{args.source} is not CSV, so {listed(unread)} would have no effect. Leave it out.")
     return source
 
 
 def typed(args: argparse.Namespace, defaults: dict[str, Any]) -> list[str]:
-    """Return the options that have other values than those they have if nobody types them."""
+    """Return the options whose values differ from their defaults."""
     return [f"--{name.replace('_', '-')}" for name, default in defaults.items() if getattr(args, name) != default]
 
 
 def chosen_columns(args: argparse.Namespace, source: Source, *, apart: Sequence[str] = ()) -> tuple[Encoder, int]:
-    """Select the columns and return their encoder, and the lags: those asked for, or `LAGS` if there is nothing else.
+    """Select the columns, and return their encoder and the number of lags, `LAGS` if there is nothing else.
 
-    Says which columns are not used, and how to use them, but for those `apart`, which are used for something else.
+    Print which columns are not used, and how to use them, except those in `apart`, which have another purpose.
     """
     lags = 0 if args.lags is None else args.lags
     if not 0 <= lags <= FARTHEST:
@@ -207,7 +207,7 @@ def chosen_columns(args: argparse.Namespace, source: Source, *, apart: Sequence[
     if not columns.features and lags == 0:
         lags = LAGS
     if args.horizon > 1 and lags == 0:
-        raise ValueError(f"--horizon {args.horizon} needs --lags: from what is known so many rows before?")
+        raise ValueError(f"--horizon {args.horizon} requires --lags N.")
     source.select(columns)
     return Encoder(columns, rules, talk), lags
 
@@ -219,9 +219,9 @@ def checked_level(level: float) -> float:
 
 
 def silent(*parts: object) -> None:
-    """Tell nobody."""
+    """Print nothing."""
 
 
 def say(*parts: object) -> None:
-    """Tell the user, beside the output."""
+    """Print a message to standard error."""
     print(*(printable(str(part)) for part in parts), file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""From what is typed to the library's parts: the one place where strings become kernels and models."""
+"""Parse what the user types: this is the only place where strings become kernels and models."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ NAMES = {name.lower(): part for name, part in (BUILT_IN | PARTS).items()}
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """A model as typed: its algorithm, and the parameters that were given."""
+    """A model that the user has typed: its algorithm, and the given parameters."""
 
     algorithm: Algorithm
     given: dict[str, Any] = field(default_factory=dict)
 
     def build(self, suggested: dict[str, Any]) -> OnlineRegressor:
-        """Return the estimator: what was given, then what was suggested, then the defaults."""
+        """Return the estimator. Given parameters take precedence over suggested ones and defaults."""
         return self.algorithm.estimator(**(suggested | self.given))
 
 
 def parse_model(text: str, extra: dict[str, Any] | None = None) -> ModelChoice:
     """Return the model in a text such as ``krlst`` or ``krlst(budget=200, forgetting=0.999)``.
 
-    `extra` holds parameters from other options, which must be parameters of the model.
+    `extra` has parameters from other options, which must be parameters of the model.
     """
     name, _, inside = text.strip().partition("(")
     chosen = algorithm(name.strip())
@@ -107,7 +107,7 @@ def _parsed(expression: str, text: str) -> ast.expr:
 
 
 def _value(node: ast.expr, text: str) -> Any:
-    """Evaluate numbers, words, lists, calls of known parts, sums and products; nothing else."""
+    """Evaluate numbers, words, lists, calls of known parts, sums and products, and nothing else."""
     if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, (int, float, str))):
         return node.value
     if isinstance(node, ast.Name):

@@ -1,4 +1,4 @@
-"""The files of a command: no two options may name the same one, and what is to be written can be written."""
+"""Check the files of a command: no two options name the same file, and all outputs can be written."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from pathlib import Path
 
 from onlinegp.files.atomic import check_folder, check_writable
 
-Identity = tuple[object, ...] | None  # of a file; None for what is none: a device, a pipe, nothing at all
+Identity = tuple[object, ...] | None  # identifies a file; None for a device, a pipe or nothing
 
 
 @dataclass(frozen=True)
 class Paths:
-    """The options of a command that name files, spelled as the user types them.
+    """The options of a command that name files, as the user types them.
 
     Attributes
     ----------
     reads : tuple of str
-        What is read.
+        Files to read.
     appends : tuple of str
-        What grows in place, row by row.
+        Files that grow row by row.
     replaces : tuple of str
-        What is written beside and renamed when it is complete.
+        Files that are written under another name and renamed when they are complete.
     folders : mapping from str to callable
-        Folders, each with a function that returns the files which the command keeps in it.
+        Folders, each with a function that returns the files that the command keeps in it.
     pipes : tuple of str
-        Those of them for which - is standard input or output.
+        Options for which - means standard input or output.
     renewed : tuple of str
-        Two of them that may name the same file: it is read at the beginning and replaced at the end.
+        Two options that may name the same file: it is read at the beginning and replaced at the end.
     """
 
     reads: tuple[str, ...] = ()
@@ -43,13 +43,13 @@ class Paths:
     renewed: tuple[str, ...] = ()
 
     def check(self, args: argparse.Namespace) -> None:
-        """Refuse two options that name the same file, and outputs that cannot be written; open and change nothing."""
+        """Raise an error if two options name the same file, or if an output cannot be written. Change nothing."""
         files = list(self._files(args))
         for (one, path, mine), (other, second, its) in combinations(files, 2):
             harmless = one == other or (one in self.reads and other in self.reads) or {one, other} == {*self.renewed}
             if mine is not None and mine == its and not harmless:
                 raise ValueError(
-                    f"{one} {path} and {other} {second} are the same file, and one would destroy the other. "
+                    f"{one} {path} and {other} {second} are the same file, so one would destroy the other. "
                     f"Use another name for {other}."
                 )
         for option, path, _ in files:
@@ -66,7 +66,7 @@ class Paths:
             if option in self.pipes and path in (None, "-"):
                 yield option, "-", _stream(0 if option in self.reads else 1)
             elif path == "-":
-                raise ValueError(f"{option} - is not possible: it needs a file. Use ./- for a file of that name.")
+                raise ValueError(f"{option} - is not possible: it requires a file. Use ./- for a file of that name.")
             elif path is not None:
                 yield option, path, identity(path)
         for option, kept in self.folders.items():
@@ -77,7 +77,7 @@ class Paths:
 
 
 def identity(path: str | Path) -> Identity:
-    """Return the same for all names of a file: links and spellings; None for a device or a pipe."""
+    """Return a value that is the same for all names of a file, through links too; None for a device or a pipe."""
     try:
         return _of(os.stat(path))
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""`onlinegp predict`: predictions of a saved model, without learning."""
+"""`onlinegp predict`: predict with a saved model, without learning."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ EPILOG = f"""examples:
   onlinegp run train.csv --save model.ogp
   onlinegp predict model.ogp new.csv --out predicted.csv
 
-The file needs the columns that the model was trained with; the target may be missing, unless lags are made from it.
-The rows are taken for those that follow what the model has learned: their first lags are the last values in its file.
---new-series is for rows that do not. Where the target is missing, its prediction stands in for it in later lags; for
-intervals that grow with the steps use `onlinegp forecast`.
+The file must have the columns that the model was trained with. The target may be missing, unless the model has lags.
+By default the rows follow the rows that the model has learned: their first lags are the last values in the model file.
+Use --new-series if they do not. If the target is missing, later lags use its prediction instead; for intervals that
+widen with the steps use `onlinegp forecast`.
 
 {EXIT_CODES}"""
 PATHS = Paths(reads=("MODEL", "SOURCE"), appends=("--out", "--rejects"), pipes=("SOURCE", "--out"))
@@ -30,7 +30,7 @@ PATHS = Paths(reads=("MODEL", "SOURCE"), appends=("--out", "--rejects"), pipes=(
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
-    parser.add_argument("model", metavar="MODEL", help="what --save wrote, or a checkpoint, or model.save(path)")
+    parser.add_argument("model", metavar="MODEL", help="a file from --save, a checkpoint, or model.save(path)")
     parser.add_argument("source", metavar="SOURCE", help="CSV, CSV.gz, JSON lines, Parquet, or - for standard input")
     parser.add_argument("--out", default="-", metavar="FILE", help=".csv, .jsonl or .parquet; - for CSV (-)")
     parser.add_argument("--level", type=float, default=0.95, metavar="P", help="probability of the interval (0.95)")
@@ -38,12 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--on-bad-row",
         choices=("stop", "skip"),
         default="stop",
-        help="what to do with a row that cannot be used (stop)",
+        help="what to do with a bad row (stop)",
     )
-    parser.add_argument("--rejects", metavar="FILE", help="with skip: where to write such rows and why, CSV")
+    parser.add_argument("--rejects", metavar="FILE", help="with skip: write bad rows and the reasons to a CSV file")
     parser.add_argument("--new-series", action="store_true", help="the rows do not follow those that were learned")
     add_format(parser)
-    parser.add_argument("--quiet", action="store_true", help="say nothing but errors")
+    parser.add_argument("--quiet", action="store_true", help="print only errors")
     add_import(parser)
 
 
@@ -51,7 +51,7 @@ def main(args: argparse.Namespace) -> int:
     checked_level(args.level)
     if args.rejects is not None and args.on_bad_row != "skip":
         raise ValueError(
-            f"--rejects {args.rejects} is for rows that are left out, and none is: the first bad one ends the command. "
+            f"--rejects {args.rejects} would stay empty, because the first bad row ends the command. "
             f"Add --on-bad-row skip, or leave it out."
         )
     model, stream = read_model(args.model)
@@ -62,8 +62,8 @@ def main(args: argparse.Namespace) -> int:
     columns = columns_of(stream, source, target_needed=model.features_optional) if stream else _by_itself(model, source)
     encoder = Encoder.restored(columns, stream) if stream else Encoder(columns)
     if not stream and not args.quiet:
-        said = "no target" if columns.target is None else f"the target {columns.target}"
-        say(f"{args.model} does not say for which columns it is: predicting from {listed(columns.features)}, {said}")
+        target = "no target" if columns.target is None else f"target {columns.target}"
+        say(f"{args.model} does not name its columns: predicting from {listed(columns.features)}, {target}")
     source.select(columns)
     sink = open_sink(args.out, (*columns.keys, columns.target or "target"))
     job = Job(source, sink, encoder, level=args.level, model=model, learn=False, rejects=Rejects(args.rejects))
@@ -80,21 +80,21 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _by_itself(model: OnlineRegressor, source: Source) -> Columns:
-    """Return the columns of a model that was made in Python: those that it was taught with, by name if they had any.
+    """Return the columns for a model from Python: the columns that it was trained with, if they had names.
 
-    Otherwise its inputs are the first columns of numbers. The target is the first number behind them, if there is one.
+    Otherwise its inputs are the first numeric columns. The target is the next numeric column, if there is one.
     """
     if not model.__sklearn_is_fitted__():
         raise ValueError("the model has not learned anything yet, so its inputs are not known. Train it first.")
     if model.n_outputs_ > 1:
-        raise ValueError(f"the model has {model.n_outputs_} outputs, and a table one target. Use it from Python.")
+        raise ValueError(f"the model has {model.n_outputs_} outputs, but a table has one target. Use it from Python.")
     width, numbers = model.n_features_in_, [name for name in source.names if source.numeric[name]]
     features = tuple(map(str, getattr(model, "feature_names_in_", numbers[:width])))
     for name in features:
         if name not in source.names:
             raise ValueError(f"the model needs the column {name!r}. {source.path} has: {listed(source.names)}.")
     if len(features) < width:
-        raise ValueError(f"the model has {width} inputs, and {source.path} {len(numbers)} columns of numbers.")
+        raise ValueError(f"the model has {width} inputs, but {source.path} has {len(numbers)} numeric columns.")
     target = next((name for name in numbers if name not in features), None)
     taken = {*features, target}
     keys = tuple(name for name in source.names if name not in taken)

@@ -1,4 +1,4 @@
-"""A command in its process: standard streams, signals, threads."""
+"""The process of a command: standard streams, signals and threads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 class Terminated(BaseException):
-    """SIGTERM or SIGHUP, as Ctrl-C is a KeyboardInterrupt: what is open is closed, what was started is ended."""
+    """Raised on SIGTERM or SIGHUP, like KeyboardInterrupt on Ctrl-C, so that files are closed and processes end."""
 
     def __init__(self, number: int = signal.SIGTERM) -> None:
         self.exit_code = 128 + number
@@ -24,7 +24,7 @@ class Terminated(BaseException):
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into exceptions, as Ctrl-C is one, and raise none of them within an import."""
+    """Turn SIGTERM and SIGHUP into exceptions, like Ctrl-C. Raise none of them during an import."""
     if threading.current_thread() is not threading.main_thread() or not ALARMS:
         yield
         return
@@ -50,9 +50,9 @@ def interruptible() -> Iterator[None]:
 
 
 def stand_in_for_closed_streams() -> None:
-    """Stand in for standard streams that were closed: nothing to read, nobody who reads, nobody to tell.
+    """Replace standard streams that are closed.
 
-    Otherwise the next file that is opened would take their number, and receive what is meant for them.
+    Otherwise the next open file would get their number and receive their data.
     """
     if sys.stdin is None:
         sys.stdin = open(os.devnull)  # noqa: SIM115
@@ -67,7 +67,7 @@ def stand_in_for_closed_streams() -> None:
 
 
 def drop_output() -> None:
-    """Write out what standard output still holds, or drop it where that fails: nothing is left to fail at the end."""
+    """Flush standard output, or discard its buffer if that fails, so that nothing fails at exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -75,11 +75,13 @@ def drop_output() -> None:
 
 
 def one_blas_thread() -> None:
-    """Keep BLAS to one thread, unless the user said otherwise: here models run side by side, and threads that wait for
-    each other on busy cores take longer than one alone."""
+    """Limit BLAS to one thread, unless the user has set a limit.
+
+    Commands run several models at the same time, and on busy cores waiting threads are slower than a single thread.
+    """
     if any(name in os.environ for name in BLAS_THREADS):
         return
     from threadpoolctl import threadpool_limits
 
-    os.environ.update(dict.fromkeys(BLAS_THREADS, "1"))  # for what is loaded later, and for processes of our own
+    os.environ.update(dict.fromkeys(BLAS_THREADS, "1"))  # for libraries that are loaded later, and for worker processes
     threadpool_limits(1, user_api="blas")

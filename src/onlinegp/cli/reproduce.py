@@ -1,4 +1,4 @@
-"""`onlinegp reproduce`: the figures of papers, their numbers, and a page that holds them against their claims."""
+"""`onlinegp reproduce`: run experiments of papers, and write figures, numbers and a page that checks their claims."""
 
 from __future__ import annotations
 
@@ -26,13 +26,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what",
         nargs="?",
         metavar="NAME",
-        help="an experiment, a paper, or all; without it, those of the paper that this library grew from; see --list",
+        help="an experiment, a paper, or all (the paper that this library started from); see --list",
     )
-    parser.add_argument("--list", action="store_true", help="list papers and experiments, and end")
-    parser.add_argument("--out", type=Path, default=Path("out/reproduce"), metavar="DIR", help="where (out/reproduce)")
+    parser.add_argument("--list", action="store_true", help="list papers and experiments, and exit")
+    parser.add_argument(
+        "--out", type=Path, default=Path("out/reproduce"), metavar="DIR", help="output folder (out/reproduce)"
+    )
     parser.add_argument("--kin40k", type=Path, metavar="FILE", help="KIN40K: CSV, CSV.gz or the folder of .asc files")
-    parser.add_argument("--repeats", type=int, metavar="N", help="runs of each experiment, fewer to be quick (its own)")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of all that is random (0)")
+    parser.add_argument("--repeats", type=int, metavar="N", help="runs per experiment (depends on the experiment)")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="random seed (0)")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -52,7 +54,7 @@ def main(args: argparse.Namespace) -> int:
         for claim in results["experiments"][name]["claims"]:
             print(f"  [{'holds' if claim['holds'] else 'DOES NOT HOLD'}] {claim['says']}\n      {claim['measured']}")
     if results["data"] is not None and results["data"]["stand_in"]:
-        print("No KIN40K file was given: a simulated robot arm took its place. Use --kin40k FILE for the real data.")
+        print("No KIN40K file was given: a simulated robot arm was used instead. Use --kin40k FILE for the real data.")
     print(f"{perf_counter() - start:.0f} s. Written: {', '.join(str(path) for path in files)}")
     return 0
 

@@ -1,4 +1,4 @@
-"""`onlinegp tune`: hyperparameters from the first rows of a stream."""
+"""`onlinegp tune`: tune a model on the first rows of a stream."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ EPILOG = f"""examples:
   onlinegp tune data.csv --tune 1000
   onlinegp tune data.csv --model krlst --out tuned.ogp && onlinegp run data.csv --start tuned.ogp
 
-Inputs and target are standardized first; length scales are in those units: the larger one is, the less its column
-matters. The file that --out writes holds scaling, columns and model, with nothing learned yet.
+Inputs and target are standardized first, and length scales are in these units: the larger a length scale, the less its
+column matters. The file that --out writes contains scaling, columns and the model, which has not learned anything yet.
 
 {EXIT_CODES}"""
 PATHS = Paths(reads=("SOURCE",), replaces=("--out",), pipes=("SOURCE",))
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_source(parser)
     model = add_model(parser)
     model.add_argument("--model", default="krlst", metavar="NAME", help="the model to tune (krlst)")
-    parser.add_argument("--out", metavar="FILE", help="where to write the tuned model, .ogp")
+    parser.add_argument("--out", metavar="FILE", help="write the tuned model to a file, .ogp")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -62,7 +62,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _relevance(names: list[str], kernel: Any) -> list[str]:
-    """Return how much each input matters: one over its length scale, the largest being 1."""
+    """Return the relevance of each input: the inverse of its length scale, scaled to a largest value of 1."""
     if kernel is None:
         return []
     theta = [v for name, v in zip(kernel.names, kernel.theta, strict=True) if "length_scale" in name]

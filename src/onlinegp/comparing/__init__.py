@@ -1,11 +1,11 @@
-"""Algorithms compared over many runs, each tuned for itself on data of its own.
+"""Compare algorithms over many runs. Each algorithm is tuned separately, on rows that are in no run.
 
-runs        where the runs come from: simulations of a seed, permutations or blocks of some rows
-entrants    what takes part: classes, which are tuned, and models as they are
-compare     `compare`: tunes, then runs every algorithm on every run
+runs        the runs: simulations by seed, or permutations or blocks of given rows
+entrants    the algorithms: classes, which are tuned, and model instances, which are not
+compare     `compare`: tune, then run every algorithm on every run
 intervals   means over runs and paired differences, with Student's t
-results     what was found: curves with bands, a table, costs
-tables      the same as text, CSV and LaTeX
+results     the results: curves with bands, a table, costs
+tables      the table as text, CSV and LaTeX
 figures     learning curves, and error against cost
 """
 

@@ -1,4 +1,4 @@
-"""`compare`: every algorithm tuned for itself, then run on every run."""
+"""`compare`: tune every algorithm separately, then run it on every run."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from onlinegp.processes import Jobs, in_parallel
 from onlinegp.progress import ShareBar
 
 RUNS = 20
-EFFORT = 200_000  # rows that the search for the parameters of one algorithm may run
-POINTS, LAST = 100, 5  # of a learning curve; the steady state is the last fifth
-LEVEL = 0.95  # of the predictive intervals whose coverage is told
+EFFORT = 200_000  # the largest number of rows that the search for one algorithm may run
+POINTS, LAST = 100, 5  # points of a learning curve; the steady state is the last fifth
+LEVEL = 0.95  # the level of the predictive intervals whose coverage is reported
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """An algorithm that is ready to run, and what it took to tune it: the models that were tried, and their rows.
+    """A tuned algorithm, and the effort of its tuning: the number of models that were tried, and their rows.
 
-    What is drawn at random in a model, such as frequencies, is drawn again for each run, unless it was given.
+    Random parts of a model, such as frequencies, are drawn again for each run, unless their seed was given.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Prepared:
     drawn: tuple[str, ...] = ()  # the names of the parameters that are seeds
 
     def starting(self, seed: int) -> OnlineRegressor:
-        """Return the model for the run of this seed, which has seen nothing."""
+        """Return a new model for the run with this seed."""
         return self.model.unfitted().set_params(**dict.fromkeys(self.drawn, seed))
 
 
@@ -65,45 +65,46 @@ def compare(
     jobs: Jobs = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Comparison:
-    """Compare algorithms over many runs of a stream, each tuned for itself on rows that are in none of them.
+    """Compare algorithms over many runs of a stream. Each is tuned separately, on rows that are in no run.
 
-    In every run each algorithm starts anew, and predicts every row before it learns it. Classes are tuned: around the
-    most likely kernels and noises of the rows to tune on, in standard units, a search of the same effort for each
-    tries what the class declares, such as step, radius and forgetting, and for all of them kernel and noise. It
-    goes by what the table is ranked by, the error or log density of the last rows, each predicted before it is learned:
-    as large a share of those rows as the steady state is of a run. Models that are given as they are run as they are.
+    In every run each algorithm starts from scratch, and predicts every row before it learns it. Classes are tuned:
+    starting from the most likely kernels and noises of the tuning rows, in standard units, a search tries kernel, noise
+    and the parameters that the class declares, such as step, radius and forgetting, with the same effort for each
+    class. Its criterion is that of the ranking: the error or the log density of the last rows, each predicted before it
+    is learned, with the same share of the tuning rows as the steady state has of a run. Model instances are not tuned.
 
     Parameters
     ----------
     models : sequence, or dict by name
-        Classes (``onlinegp.KRLST``), which are tuned; classes with some parameters that are not
-        (``functools.partial(onlinegp.KRLST, budget=50)``); models as they are (``onlinegp.KRLST(kernel)``).
+        Classes (``onlinegp.KRLST``), which are tuned; classes with fixed parameters, which are tuned otherwise
+        (``functools.partial(onlinegp.KRLST, budget=50)``); instances, which are not (``onlinegp.KRLST(kernel)``).
     stream : callable, Permutations or Blocks
-        A function of the seed that returns X and y, such as ``lambda seed: channel_switch(3000, seed=seed)``, whose
-        stream with one more seed is tuned on; or `Permutations` or `Blocks` of some rows.
+        A function of the seed that returns X and y, such as ``lambda seed: channel_switch(3000, seed=seed)``; the
+        stream with the next seed is for tuning. Or `Permutations` or `Blocks` of given rows.
     runs : int, optional
-        How many, at least two; 20 if neither they nor `seeds` are given.
+        The number of runs, at least two; 20 if neither `runs` nor `seeds` is given.
     seeds : sequence of int, optional
-        One for each run; 0, 1, ... if None.
+        One seed per run; 0, 1, ... if None.
     by : {"error", "density"}
-        What the search goes by, and the table is ranked by.
+        The criterion of the search and of the ranking.
     effort : int
-        Rows that the search for one algorithm may run, all its trials together.
+        The largest number of rows for all trials of one algorithm.
     budget : int
         The largest number of centers of algorithms that have a budget.
     level : float
         The probability of the confidence intervals.
     window : int, optional
-        Rows for each point of the learning curves; a hundredth of a run if None.
+        The number of rows per point of the learning curves; a hundredth of a run if None.
     steady : int, optional
-        Rows at the end of a run that are its steady state; a fifth of it if None.
+        The number of rows at the end of a run that are its steady state; a fifth of it if None.
     since : int
-        The row from which the time of convergence counts, such as that of a change.
+        The row from which convergence is measured, such as the row of a change.
     jobs : int or Executor, optional
-        How many tunings, and then runs, at a time. joblib runs them, on the backend that ``joblib.parallel_config``
-        chose; None for as many as that says, or one per core. An executor of ``concurrent.futures`` runs them itself.
+        The number of tunings, and then runs, at a time. joblib runs them, on the backend of
+        ``joblib.parallel_config``; None for its number of jobs, or one per core. An executor of ``concurrent.futures``
+        runs them itself.
     say : callable
-        Is told what is being done.
+        Called with messages about the progress.
 
     Returns
     -------
@@ -148,21 +149,21 @@ def compare(
 def _seeds(runs: int | None, seeds: Sequence[int] | None) -> list[int]:
     """Return the seed of each run."""
     if runs is not None:
-        count("One run says nothing about others; use 20.", least=2, runs=runs)
+        count("A single run has no confidence interval; use 20.", least=2, runs=runs)
     if seeds is None:
         return list(range(runs or RUNS))
     if not isinstance(seeds, Iterable) or isinstance(seeds, str):
-        raise TypeError(f"seeds must be whole numbers, one for each run, got {seeds!r}. Use range(20).")
+        raise TypeError(f"seeds must be whole numbers, one per run, got {seeds!r}. Use range(20).")
     found = [seed_of(seeds=seed) for seed in seeds]
     if len(set(found)) < len(found) or len(found) < 2:
         raise ValueError(f"seeds must be different, and at least two, got {found}. Use range(20).")
     if runs is not None and runs != len(found):
-        raise ValueError(f"runs must be the number of seeds, {len(found)}, got {runs}. Leave one of them out.")
+        raise ValueError(f"runs must equal the number of seeds, {len(found)}, got {runs}. Leave one of them out.")
     return found
 
 
 def _lengths(n: int, window: int | None, steady: int | None, since: int) -> tuple[int, int]:
-    """Return the rows of a point of the curves, and those of the steady state."""
+    """Return the number of rows per point of the curves, and in the steady state."""
     window = max(1, n // POINTS) if window is None else count(window=window)
     steady = max(1, n // LAST) if steady is None else count(steady=steady)
     if window > n or steady > n or count(least=0, since=since) >= n:
@@ -173,7 +174,7 @@ def _lengths(n: int, window: int | None, steady: int | None, since: int) -> tupl
 
 
 def _alike(streams: Iterator[Rows], first: Rows) -> Iterator[Rows]:
-    """Refuse a stream of another shape than the first."""
+    """Yield the streams, and raise an error if one has another shape than the first."""
     for X, y in streams:
         if X.shape != first[0].shape or y.shape != first[1].shape:
             raise ValueError(
@@ -191,20 +192,20 @@ def _prepared(
     jobs: Jobs,
     say: Callable[[str], None],
 ) -> list[Prepared]:
-    """Return all algorithms, tuned."""
+    """Tune all algorithms that need it, and return all algorithms."""
     tuned = [one for one in taking_part if isinstance(one, Entrant)]
     if tuned and (y == y[0]).all():
         raise ValueError(
-            f"stream must have a y that changes in the {len(y)} rows to tune on, got {y[0]} in all of them. Use more "
-            f"rows to tune on, or models as they are, such as onlinegp.KRLST()."
+            f"stream must have a y that varies in the {len(y)} rows for tuning, got {y[0]} in all of them. Use more "
+            f"rows for tuning, or model instances, such as onlinegp.KRLST()."
         )
     scaling = Scaling.of(X, y)
     Z, t = scaling(X, y)
     found = None
     if any("kernel" not in one.given for one in tuned):
-        say(f"maximum likelihood on {min(len(y), 1000)} of {len(y)} rows to tune on")
+        say(f"maximum likelihood on {min(len(y), 1000)} of {len(y)} rows for tuning")
         found = hyperparameters(Z, t, {}, jobs=jobs, progress=ShareBar("maximum likelihood"))
-    say(f"{len(tuned)} algorithms are tuned, with {settings.effort} rows each")
+    say(f"tuning {len(tuned)} algorithms, with {settings.effort} rows each")
     tasks = ((one, found, scaling, Z, t, settings) for one in tuned)
     ready = {one.name: one for one in in_parallel(tune_one, tasks, jobs, title="tuning", total=len(tuned))}
     return [
@@ -221,7 +222,7 @@ def tune_one(
     t: Array,
     settings: Settings,
 ) -> Prepared:
-    """Return an algorithm at its best on the rows to tune on."""
+    """Tune an algorithm on the rows for tuning."""
     given, cls = entrant.given, entrant.estimator
     with _named(entrant.name):
         trial = best_of(
@@ -241,13 +242,13 @@ def tune_one(
 
 
 def _searched(own: Mapping[str, tuple[Move, ...]]) -> dict[str, tuple[Move, ...]]:
-    """Return what is tried: what a class declares and what all search, in turn, since little effort ends early."""
+    """Return the search space: parameters of the class and common ones alternate, since a short search ends early."""
     both = {**WIDELY, **own}
     return {name: both[name] for name in chain.from_iterable(zip_longest(own, WIDELY)) if name is not None}
 
 
 def run_one(one: Prepared, seed: int, X: Array, y: Array, settings: Settings) -> Run:
-    """Put a stream through an algorithm that starts anew: what it does before the steady state, and in it."""
+    """Run an algorithm on a stream from scratch, and return its scores before and in the steady state."""
     model, split = one.starting(seed), len(y) - settings.steady
     try:
         with np.errstate(all="ignore"), _named(one.name):
@@ -265,7 +266,7 @@ def run_one(one: Prepared, seed: int, X: Array, y: Array, settings: Settings) ->
     last, size, steady = parts[-1], float(parts[-1].size.mean()), scored[split:]
     if not steady.any():
         return Run(
-            wrong=f"no row was scored: the {len(y)} rows were predicted before any was learned. Use longer runs."
+            wrong=f"no row was scored: all {len(y)} rows were predicted before a row was learned. Use longer runs."
         )
     lower, upper = last.interval(LEVEL)
     return Run(
@@ -283,7 +284,7 @@ def run_one(one: Prepared, seed: int, X: Array, y: Array, settings: Settings) ->
 
 @contextmanager
 def _named(name: str) -> Iterator[None]:
-    """Let whatever goes wrong inside say with which algorithm it did."""
+    """Add the name of the algorithm to an exception."""
     try:
         yield
     except Exception as error:
@@ -292,14 +293,14 @@ def _named(name: str) -> Iterator[None]:
 
 
 def _windows(values: Array, width: int) -> Array:
-    """Return the means of consecutive windows, of values that are not NaN; the last window may be shorter."""
+    """Return the means of consecutive windows, without NaN. The last window may be shorter."""
     starts, there = np.arange(0, len(values), width), ~np.isnan(values)
     with np.errstate(invalid="ignore"):
         return np.add.reduceat(np.where(there, values, 0.0), starts) / np.add.reduceat(there, starts, dtype=np.int64)
 
 
 def _bytes(model: OnlineRegressor) -> int:
-    """Return the bytes of all numbers that a model needs to go on."""
+    """Return the bytes of all numbers that a model needs to continue."""
     contents = model.dump()
     assert contents is not None
     return sum(value.nbytes if isinstance(value, np.ndarray) else 8 for value in contents["learned"].values())

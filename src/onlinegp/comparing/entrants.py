@@ -1,4 +1,4 @@
-"""What takes part in a comparison: classes, which are tuned, and models as they are."""
+"""The algorithms in a comparison: classes, which are tuned, and model instances, which are not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onlinegp.models.base import OnlineRegressor
 
 @dataclass(frozen=True)
 class Entrant:
-    """A class of models that takes part: its name in the table, and the parameters that are not searched."""
+    """A class of models to tune: its name in the table, and the parameters that are not searched."""
 
     name: str
     estimator: type[OnlineRegressor]
@@ -21,14 +21,14 @@ class Entrant:
 
 @dataclass(frozen=True)
 class Fixed:
-    """A model that takes part as it is, in the units of the data: nothing of it is tuned."""
+    """A model that is not tuned and runs in the units of the data."""
 
     name: str
     model: OnlineRegressor
 
 
 def entrants(models: Any) -> list[Entrant | Fixed]:
-    """Return what takes part: models by name, or a sequence of them, which are called by their classes."""
+    """Return the algorithms: models by name, or a sequence of models named by their classes."""
     if isinstance(models, Mapping):
         named = [(str(name), one) for name, one in models.items()]
     elif isinstance(models, Sequence) and not isinstance(models, str):
@@ -40,7 +40,7 @@ def entrants(models: Any) -> list[Entrant | Fixed]:
         raise TypeError(f"models must be a list of classes or models, or a dictionary of them by name, got {models!r}.")
     twice = [one.name for i, one in enumerate(found) if one.name in {other.name for other in found[:i]}]
     if twice:
-        raise ValueError(f"models must have names of their own, got {twice[0]} twice. Pass a dictionary.")
+        raise ValueError(f"models must have different names, got {twice[0]} twice. Pass a dictionary.")
     return found
 
 
@@ -60,7 +60,7 @@ def _entrant(name: str, one: Any) -> Entrant | Fixed:
 
 
 def _class_of(one: Any) -> type[OnlineRegressor]:
-    """Return the class of a model, of a class, or of a class with some parameters given."""
+    """Return the class of a model, of a class, or of a class with given parameters."""
     if isinstance(one, partial) and one.args:
         raise TypeError(
             f"models must have their parameters by name, as in partial(onlinegp.KRLST, budget=50), got {one!r}."
@@ -69,6 +69,6 @@ def _class_of(one: Any) -> type[OnlineRegressor]:
     if not (isinstance(cls, type) and issubclass(cls, OnlineRegressor)):
         raise TypeError(
             f"models must be classes such as onlinegp.KRLST, which are tuned, functools.partial(onlinegp.KRLST, "
-            f"budget=50) with parameters that are not, or models as they are, onlinegp.KRLST(), got {one!r}."
+            f"budget=50) with fixed parameters, or instances such as onlinegp.KRLST(), got {one!r}."
         )
     return cls

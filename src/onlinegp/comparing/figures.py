@@ -1,4 +1,4 @@
-"""Pictures of a comparison: learning curves with bands, and error against cost."""
+"""Figures of a comparison: learning curves with bands, and error against cost."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ AXES = {
     "multiplications": "multiplications per sample",
     "bytes": "memory [bytes]",
 }
-MARKS = ("o", "s", "^", "D", "v", "P", "X")  # when the colors are used up, as the styles of lines
-LETTER, LINE = 5.0, 9.0  # about the width of a letter and the height of a line in labels, in typographic points
-ROOM = 5  # lines by which a name may be away from its point
+MARKS = ("o", "s", "^", "D", "v", "P", "X")  # when the colors are used up, like the line styles
+LETTER, LINE = 5.0, 9.0  # approximate width of a letter and height of a line in labels, in points
+ROOM = 5  # the largest distance of a name from its point, in lines
 
 
 def draw(found: Comparison, cost: str, names: Sequence[str], figure: Any) -> Any:
-    """Return the figure: curves on the left, the front of the steady state against the cost on the right."""
+    """Return the figure: curves on the left, the steady state against the cost on the right."""
     choice(COSTS, cost=cost)
     if figure is None:
         from matplotlib import pyplot
@@ -65,7 +65,7 @@ def draw(found: Comparison, cost: str, names: Sequence[str], figure: Any) -> Any
 
 
 def plain(ax: Any) -> None:
-    """Write the numbers of a short logarithmic axis as 2, 5, 10: there is too little room for powers of ten."""
+    """Label a short logarithmic axis with 2, 5, 10, because powers of ten are too far apart."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
     low, high = ax.get_xlim()
@@ -76,13 +76,13 @@ def plain(ax: Any) -> None:
 
 
 def label(ax: Any, points: dict[str, tuple[float, float]], first: Sequence[str] = ()) -> None:
-    """Write the names beside points, toward the middle; a name that would cover another moves below it.
+    """Write names next to points, toward the middle. A name that would cover another moves below it.
 
-    Those of `first` are written first. A name for which there is no room is left out: the legend has it.
+    Names in `first` are placed first. A name without enough room is left out; the legend has it.
     """
     from matplotlib.patheffects import withStroke
 
-    ax.figure.draw_without_rendering()  # only now is the place of each point known
+    ax.figure.draw_without_rendering()  # this determines the position of each point
     unit = ax.figure.dpi / 72.0  # pixels in a typographic point
     places = {name: (ax.transData.transform(point) - ax.bbox.min) / unit for name, point in points.items()}
     taken: list[tuple[float, float, float]] = []

@@ -1,15 +1,15 @@
-"""Means over independent runs, and how far off they may be: Student's t.
+"""Confidence intervals of means over independent runs, with Student's t.
 
-With R runs q_1, ..., q_R of mean m and standard deviation s, the interval m +- t s / sqrt(R), t the quantile of R - 1
-degrees of freedom, holds the expected value with the probability `level` if the q are normal.
+With R runs q_1, ..., q_R of mean m and standard deviation s, the interval m +- t s / sqrt(R), with t the quantile for
+R - 1 degrees of freedom, contains the expected value with probability `level` if the q are normal.
 
-Squared errors are positive and skewed, and are told in dB. To first order log m deviates from the log of the expected
-value by the mean of (q_r - m) / m (the delta method), so that in dB the interval is
+Squared errors are positive and skewed, and are reported in dB. To first order, log m deviates from the log of the
+expected value by the mean of (q_r - m) / m (the delta method), so the interval in dB is
 
     10 log10 m +- 10 / log(10) t s / (m sqrt(R))
 
-and that of the ratio of two means over the same runs has the standard deviation of q_r / m - p_r / n in the place of
-s / m: what both algorithms owe to a hard run cancels.
+For the ratio of two means over the same runs, the standard deviation of q_r / m - p_r / n replaces s / m: the common
+effect of a hard run on both algorithms cancels.
 
 S. Asmussen and P. W. Glynn, Stochastic Simulation, 2007, chapter III (intervals, delta method, common random numbers).
 """
@@ -27,7 +27,7 @@ DB = 10.0 / np.log(10.0)
 
 
 class Interval(NamedTuple):
-    """A mean over runs, and the ends of the interval that holds the expected value; numbers, or arrays of points."""
+    """A mean over runs, and the ends of its confidence interval; numbers, or arrays of points."""
 
     value: Array
     low: Array
@@ -52,18 +52,18 @@ def of_difference(runs: Array, others: Array, level: float) -> Interval:
 def of_ratio_in_db(runs: Array, others: Array, level: float) -> Interval:
     """Return the interval in dB of the ratio of two means over the same runs, of positive values."""
     one, other = to_db(runs.mean(axis=0)), to_db(others.mean(axis=0))
-    value = np.subtract(one, other, out=np.zeros_like(one), where=one != other)  # also if both are without error
+    value = np.subtract(one, other, out=np.zeros_like(one), where=one != other)  # also if both errors are zero
     return _around(value, DB * (_relative(runs) - _relative(others)), level)
 
 
 def _relative(runs: Array) -> Array:
-    """Return the runs as shares of their mean; zero where it is zero, and all of them are."""
+    """Return the runs divided by their mean, or zero if all of them are zero."""
     mean = runs.mean(axis=0)
     return np.divide(runs, mean, out=np.zeros_like(runs), where=mean > 0.0)
 
 
 def _around(value: Array, runs: Array, level: float) -> Interval:
-    """Return the value with the half width that the spread of the runs gives it."""
+    """Return the interval around a value, from the spread of the runs."""
     from scipy.special import stdtrit
 
     half = stdtrit(len(runs) - 1, 0.5 + 0.5 * level) * runs.std(axis=0, ddof=1) / np.sqrt(len(runs))

@@ -1,4 +1,4 @@
-"""What a comparison found: means over runs with their intervals, paired differences, convergence, costs."""
+"""The results of a comparison: means over runs with intervals, paired differences, convergence, costs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COSTS = ("microseconds", "multiplications", "bytes")
-CONVERGED = 3.0  # dB above its steady state: there an algorithm counts as converged
+CONVERGED = 3.0  # dB: an algorithm has converged if its error is at most this much above its steady state
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a comparison was made; see `compare`."""
+    """The settings of a comparison; see `compare`."""
 
     by: str
     level: float
@@ -42,13 +42,13 @@ class Run:
 
     Attributes
     ----------
-    error, density : mean squared errors and log densities of the windows, (points,); NaN where no row was scored
+    error, density : mean squared errors and log densities of the windows, (points,); NaN if no row was scored
     steady_error, steady_density, coverage : means over the steady state; the coverage is that of 95% intervals
     size : the number of centers, mean over the steady state
     microseconds : processor time per sample in the steady state, predicting and learning
-    multiplications : per sample at that size, by the formula of its class; None if it has none
-    bytes : of all numbers that the model needs to go on, at the end
-    wrong : why it broke down, if it did; then nothing else is known
+    multiplications : per sample at that size, by the formula of its class; None if there is no formula
+    bytes : of all numbers that the model needs to continue, at the end
+    wrong : the reason if it broke down; then the other attributes are empty
     """
 
     error: Array = field(default_factory=lambda: np.empty(0))
@@ -65,7 +65,7 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """One algorithm: its parameters, what tuning them took, and its runs."""
+    """One algorithm: its parameters, the effort of its tuning, and its runs."""
 
     name: str
     params: dict[str, Any]
@@ -75,12 +75,12 @@ class Entry:
 
     @property
     def broken(self) -> int:
-        """In how many runs it broke down."""
+        """The number of runs in which it broke down."""
         return sum(bool(run.wrong) for run in self.runs)
 
     @property
     def why(self) -> str:
-        """What went wrong in the first run that it did not come through; nothing if it came through all."""
+        """The reason of its first breakdown; empty if it finished all runs."""
         return next((run.wrong for run in self.runs if run.wrong), "")
 
     def of(self, what: str) -> Array:
@@ -90,15 +90,14 @@ class Entry:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """What `compare` found: algorithms in the order of their steady state, the best first, with intervals over runs.
+    """The result of `compare`: algorithms ranked by their steady state, with intervals over runs.
 
-    An algorithm that broke down in any run is not ranked: the runs that it came through are the easy ones. It is
-    listed last. The expected values that the intervals hold are those of the tuned algorithms over all runs that the
-    stream could give.
+    An algorithm that broke down in any run is not ranked, because the runs that it finished are the easy ones. It is
+    listed last. The intervals are for the expected values of the tuned algorithms over all possible runs of the stream.
 
     Attributes
     ----------
-    settings : how it was made
+    settings : the settings of the comparison
     entries : the algorithms, the best first
 
     Examples
@@ -121,21 +120,23 @@ class Comparison:
 
     @property
     def ranked(self) -> tuple[Entry, ...]:
-        """The entries that came through all runs."""
+        """The entries that finished all runs."""
         return tuple(entry for entry in self.entries if not entry.broken)
 
     def __getitem__(self, name: str) -> Entry:
         for entry in self.entries:
             if entry.name == name:
                 return entry
-        raise KeyError(f"no algorithm is called {name!r}. There are: {', '.join(e.name for e in self.entries)}.")
+        raise KeyError(
+            f"there is no algorithm {name!r}. The algorithms are: {', '.join(e.name for e in self.entries)}."
+        )
 
     def _sound(self, name: str) -> Entry:
-        """Return an algorithm that came through all runs: there is no mean over some of them."""
+        """Return an algorithm that finished all runs. Others have no mean over the runs."""
         entry = self[name]
         if entry.broken:
             raise ValueError(
-                f"name must be that of an algorithm that came through all runs, got {name!r}, which broke down in "
+                f"name must be an algorithm that finished all runs, got {name!r}, which broke down in "
                 f"{entry.broken} of {len(entry.runs)}: {entry.why}"
             )
         return entry
@@ -148,10 +149,10 @@ class Comparison:
         return self._of_mean(runs)
 
     def behind(self, name: str, other: str | None = None) -> Interval:
-        """Return how far an algorithm is behind another one in the steady state, over the same runs; the best if None.
+        """Return how far an algorithm is behind another (the best if None) in the steady state, over the same runs.
 
-        In dB of squared error, or in nats of log density; larger is worse. If the interval holds zero, these runs do
-        not tell the two apart. The level is that of one such comparison, not of all of them together.
+        The unit is dB of squared error, or nats of log density; larger is worse. If the interval contains zero, these
+        runs show no difference. The level applies to one such comparison, not to all of them together.
         """
         what = f"steady_{self.settings.by}"
         own, others = self._sound(name).of(what), (self.ranked[0] if other is None else self._sound(other)).of(what)
@@ -170,19 +171,19 @@ class Comparison:
         return np.minimum(np.arange(s.window, s.rows + s.window, s.window), s.rows).astype(np.float64)
 
     def convergence(self, name: str, level: float | None = None) -> int | None:
-        """Return the samples, from `since` on, until the mean squared error over runs has come down to a level.
+        """Return the number of samples, from `since` on, until the mean squared error over runs reaches a level.
 
         Parameters
         ----------
         name : str
         level : float, optional
-            In dB; 3 dB above the steady state of the algorithm itself if None. The time to a level that is the same for
-            all compares them fairly where their steady states differ.
+            The level in dB; 3 dB above the algorithm's own steady state if None. Use the same level for all algorithms
+            to compare them fairly if their steady states differ.
 
         Returns
         -------
         int or None
-            The end of the first window that is there; None if it never was.
+            The end of the first window at that level; None if it was never reached.
         """
         entry = self._sound(name)
         own = float(intervals.of_mean_in_db(entry.of("steady_error"), 0.5).value) + CONVERGED
@@ -191,7 +192,7 @@ class Comparison:
         return int(self.samples[there.argmax()]) - self.settings.since if there.any() else None
 
     def pareto(self, cost: str = "microseconds") -> list[str]:
-        """Return the algorithms that no other one beats in both the steady state and the cost, the cheapest first.
+        """Return the algorithms that no other beats in both steady state and cost, the cheapest first.
 
         Parameters
         ----------
@@ -207,7 +208,7 @@ class Comparison:
         return front
 
     def _loss(self, entry: Entry) -> float:
-        """Return what is smaller for a better algorithm."""
+        """Return a loss, which is smaller for a better algorithm."""
         mean = float(np.mean(entry.of(f"steady_{self.settings.by}")))
         return mean if self.settings.by == "error" else -mean
 
@@ -218,13 +219,13 @@ class Comparison:
     # As text and pictures
 
     def figures(self) -> list[dict[str, Any]]:
-        """Return the table as plain data, one dictionary for each algorithm, the best first."""
+        """Return the table as plain data, one dictionary per algorithm, the best first."""
         from onlinegp.comparing import tables
 
         return tables.figures(self)
 
     def csv(self) -> str:
-        """Return the table as CSV, a line for each algorithm."""
+        """Return the table as CSV, one line per algorithm."""
         from onlinegp.comparing import tables
 
         return tables.csv(self)
@@ -249,7 +250,7 @@ class Comparison:
         ----------
         cost : {"microseconds", "multiplications", "bytes"}
         names : sequence of str, optional
-            The algorithms to draw; those that came through all runs if None.
+            The algorithms to draw; those that finished all runs if None.
         figure : Figure, optional
             Where to draw; a new figure if None.
         """

@@ -1,4 +1,4 @@
-"""Where runs come from: each is a stream of its own, and none of their rows was tuned on."""
+"""The runs of a comparison: simulations, permutations or blocks. Rows for tuning are in no run."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 from onlinegp.checks import Array, check_Xy, count
 
 Rows = tuple[Array, Array]  # X (n, d), and y (n,) or (n, outputs)
-SHARE, MOST = 5, 1000  # rows to tune on: a fifth of them, and so many at most
+SHARE, MOST = 5, 1000  # rows for tuning: a fifth of all rows, at most 1000
 
 
 class Source(Protocol):
-    """What `compare` asks for: rows to tune on, and a stream for each seed."""
+    """The interface that `compare` uses: rows for tuning, and a stream per seed."""
 
     def tuning(self, seeds: Sequence[int]) -> Rows:
-        """Return the rows to tune on, none of which is in a run."""
+        """Return the rows for tuning, which are in no run."""
         ...
 
     def runs(self, seeds: Sequence[int]) -> Iterator[Rows]:
@@ -29,7 +29,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class Simulated:
-    """A function of the seed that returns X and y. The stream to tune on has the seed after the largest."""
+    """A function of the seed that returns X and y. The stream for tuning has the seed after the largest."""
 
     function: Callable[[int], tuple[ArrayLike, ArrayLike]]
 
@@ -38,8 +38,8 @@ class Simulated:
         X, y = self._stream(new)
         if np.array_equal(y, self._stream(seeds[0])[1]):
             raise ValueError(
-                f"stream must depend on its seed, but stream({seeds[0]}) and stream({new}) return the same y: all runs "
-                f"would be the same, and tuned on. Pass it on: lambda seed: channel_switch(3000, seed=seed)."
+                f"stream must depend on its seed, but stream({seeds[0]}) and stream({new}) return the same y, so all "
+                f"runs would be equal. Use the seed: lambda seed: channel_switch(3000, seed=seed)."
             )
         return X, y
 
@@ -50,18 +50,18 @@ class Simulated:
         rows = self.function(seed)
         if not isinstance(rows, (tuple, list)) or len(rows) != 2:
             raise TypeError(
-                f"stream must return X and y, got {type(rows).__name__} from stream({seed}). Return both; a series "
-                f"becomes both with onlinegp.datasets.embed(series, 5)."
+                f"stream must return X and y, got {type(rows).__name__} from stream({seed}). Return both; for a series "
+                f"use onlinegp.datasets.embed(series, 5)."
             )
         return check_Xy(*rows)
 
 
 @dataclass(frozen=True, eq=False)
 class Permutations:
-    """Runs over the same rows in different orders, for rows whose order means nothing.
+    """Runs over the same rows in different orders, for rows whose order has no meaning.
 
-    Rows to tune on are drawn once and are in no run. The runs share their rows: an interval over them tells what the
-    order does, and not what other rows would do.
+    Rows for tuning are drawn once and are in no run. All runs have the same rows, so an interval over the runs shows
+    the effect of the order, not the effect of other rows.
 
     Parameters
     ----------
@@ -100,10 +100,10 @@ class Permutations:
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Runs over consecutive blocks of a stream, for rows whose order matters: each algorithm starts anew in each.
+    """Runs over consecutive blocks of a stream, for rows whose order matters.
 
-    The first rows are tuned on; the others are cut into as many blocks of the same length as there are runs. The runs
-    are as independent of each other as the blocks are. Seeds change nothing.
+    Each algorithm starts from scratch in each block. The first rows are for tuning; the others are cut into one block
+    of equal length per run. The runs are as independent as the blocks are. Seeds have no effect.
 
     Parameters
     ----------
@@ -134,8 +134,8 @@ class Blocks:
         length = (len(X) - start) // len(seeds)
         if length < 2:
             raise ValueError(
-                f"runs must leave some rows for each, got {len(seeds)} runs for the {len(X) - start} rows that are not "
-                f"tuned on. Use fewer runs."
+                f"runs must leave at least two rows for each run, got {len(seeds)} runs for the {len(X) - start} rows "
+                f"that are not for tuning. Use fewer runs."
             )
         for i in range(len(seeds)):
             block = slice(start + i * length, start + (i + 1) * length)
@@ -143,7 +143,7 @@ class Blocks:
 
 
 def tuning_rows(n: int, tune: int | None) -> int:
-    """Return how many of n rows are tuned on."""
+    """Return how many of n rows are for tuning."""
     rows = max(1, min(MOST, n // SHARE)) if tune is None else count("A thousand is plenty.", tune=tune)
     if rows >= n:
         raise ValueError(f"tune must leave rows to score, got {rows} of {n} rows. Use fewer.")
@@ -151,12 +151,12 @@ def tuning_rows(n: int, tune: int | None) -> int:
 
 
 def source_of(stream: Any) -> Source:
-    """Return what the user meant by a stream."""
+    """Return the source for the `stream` argument of `compare`."""
     if isinstance(stream, (Permutations, Blocks)):
         return stream
     if callable(stream):
         return Simulated(stream)
     raise TypeError(
-        f"stream must be a function of the seed that returns X and y, or Permutations(X, y) for rows whose order means "
-        f"nothing, or Blocks(X, y) for rows whose order matters, got {type(stream).__name__}."
+        f"stream must be a function of the seed that returns X and y, Permutations(X, y) for rows whose order has no "
+        f"meaning, or Blocks(X, y) for rows whose order matters, got {type(stream).__name__}."
     )

@@ -14,13 +14,13 @@ from onlinegp.comparing.results import CONVERGED, COSTS, Comparison, Entry
 UNITS = {"error": "dB", "density": "nats"}
 WORDS = {"error": "error", "density": "log density"}
 TITLES = {"error": "MSE [dB]", "density": "log density"}
-WIDTH = 84  # of the words below the table
-SHORT = 100  # rows of a run, in which little is learned
+WIDTH = 84  # of the text below the table
+SHORT = 100  # runs with fewer rows are too short to learn much
 COLUMNS = ("behind the best", "95% covers", "converged", "centers", "us", "mult.", "bytes")  # after the steady state
 
 
 def figures(found: Comparison) -> list[dict[str, Any]]:
-    """Return one dictionary for each algorithm."""
+    """Return one dictionary per algorithm."""
     fronts = {cost: found.pareto(cost) for cost in COSTS}
     return [_row(found, entry, fronts) for entry in found.entries]
 
@@ -47,27 +47,27 @@ def _row(found: Comparison, entry: Entry, fronts: dict[str, list[str]]) -> dict[
 
 
 def described(found: Comparison) -> str:
-    """Return in words how the comparison was made."""
+    """Describe how the comparison was made."""
     s = found.settings
     tuned = (
-        f"Tuned by {s.by} on {s.tuning_rows} other rows, at most {s.effort} rows of trials for each algorithm."
+        f"Tuned by {s.by} on {s.tuning_rows} other rows, with at most {s.effort} rows of trials per algorithm."
         if any(entry.tried for entry in found.entries)
         else "Nothing was tuned."
     )
-    short = "" if s.rows >= SHORT else " They are short, and the steady state is hardly one: use fewer, of more rows."
+    short = "" if s.rows >= SHORT else " They are too short for a steady state: use fewer and longer runs."
     where = "" if s.since == 0 else f" after row {s.since}"
     return (
-        f"{len(s.seeds)} runs of {s.rows} rows.{short} Steady state: the last {s.steady} rows of each. A "
-        f"row that is predicted before any was learned, the first, is not scored. Intervals: "
+        f"{len(s.seeds)} runs of {s.rows} rows.{short} Steady state: the last {s.steady} rows of each. The first row, "
+        f"predicted before any row was learned, is not scored. Intervals: "
         f"{s.level:.0%}, Student's t over runs; behind the best: paired over runs. Converged: samples{where} until the "
-        f"mean error of {s.window} rows is within {CONVERGED:g} dB of the steady state. {tuned} Processor time was "
-        f"measured, multiplications are from the formula of each class, both per sample; * marks those that no other "
-        f"beats in both {WORDS[s.by]} and time, the Pareto front."
+        f"mean error of {s.window} rows is within {CONVERGED:g} dB of the steady state. {tuned} Processor time is "
+        f"measured, multiplications are from the formula of each class, both per sample. * marks the Pareto front: the "
+        f"algorithms that no other beats in both {WORDS[s.by]} and time."
     )
 
 
 def text(found: Comparison) -> str:
-    """Return the table to be printed, and how it was made."""
+    """Return the table as text, and a description of how it was made."""
     rows = [_cells(found, row) for row in figures(found)]
     titles = ["algorithm", f"{TITLES[found.settings.by]}, steady", *COLUMNS, "search rows"]
     rooms = [max(len(title), *(len(row[i]) for row in rows)) for i, title in enumerate(titles)]
@@ -82,12 +82,12 @@ def text(found: Comparison) -> str:
 
 
 def broken(found: Comparison) -> list[str]:
-    """Return what went wrong with each algorithm that is not ranked."""
-    return [f"{entry.name} broke down, first so: {entry.why}" for entry in found.entries if entry.broken]
+    """Return the reason for each algorithm that is not ranked."""
+    return [f"{entry.name} broke down. First reason: {entry.why}" for entry in found.entries if entry.broken]
 
 
 def _cells(found: Comparison, row: dict[str, Any]) -> list[str]:
-    """Return what is printed of an algorithm."""
+    """Return the cells of an algorithm in the printed table."""
     if row["broken_runs"]:
         of = f"broke down in {row['broken_runs']} of {len(found.settings.seeds)} runs"
         return [row["algorithm"], of, *([""] * len(COLUMNS)), str(row["search_rows"])]
@@ -107,12 +107,12 @@ def _cells(found: Comparison, row: dict[str, Any]) -> list[str]:
 
 
 def _within(value: float, high: float) -> str:
-    """Return a value with the half of its interval; alone where it is infinite, as 10 log10 of no error."""
+    """Return a value with half the width of its interval, or alone if it is infinite (10 log10 of zero error)."""
     return f"{value:.2f} +- {high - value:.2f}" if np.isfinite(value) else f"{value:.2f}"
 
 
 def csv(found: Comparison) -> str:
-    """Return the table as CSV; empty where there is nothing to say."""
+    """Return the table as CSV, with empty fields where there is no value."""
     rows = figures(found)
     names = list(dict.fromkeys(name for row in rows for name in row))
     out = io.StringIO()
@@ -123,7 +123,7 @@ def csv(found: Comparison) -> str:
 
 
 def latex(found: Comparison) -> str:
-    """Return the table as LaTeX, with what it says of itself as a comment."""
+    """Return the table as LaTeX, with its description as a comment."""
     unit = UNITS[found.settings.by]
     titles = ["algorithm", f"steady state [{unit}]", f"behind the best [{unit}]", "95\\% covers", "converged"]
     titles += ["centers", r"time [$\mu$s]", "multiplications", "bytes"]
@@ -144,7 +144,7 @@ def latex(found: Comparison) -> str:
 
 
 def _escaped(cell: str) -> str:
-    """Return a text that LaTeX takes as it is; minus signs are those of mathematics."""
+    """Escape a text for LaTeX, with mathematical minus signs."""
     for letter in "&%$#_{}":
         cell = cell.replace(letter, f"\\{letter}")
     return f"${cell[0]}$" + cell[1:] if cell.startswith("-") and len(cell) > 1 else cell
