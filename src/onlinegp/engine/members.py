@@ -13,13 +13,11 @@ from onlinegp.engine.learner import gaussian
 from onlinegp.files.container import ModelFileError, as_model_file_error
 from onlinegp.learner import Contents, Learner
 from onlinegp.predictions import Predictions
-from onlinegp.recipes.compact import StateFields
+from onlinegp.recipes.compact import StateFields, has_compact, recipe_schemas
 from onlinegp.recipes.update import Recipe
-from onlinegp.state import Schema, check_contents, learner_from_bytes, learner_to_bytes, schema_of
-from onlinegp.state.record import AGAIN, check_head
+from onlinegp.state import Schemas, check_contents, learner_from_bytes, learner_to_bytes
 
 Which = NDArray[np.int64]
-Schemas = tuple[Schema, Schema]  # of the records of members, in full and compact
 
 
 class Members(Protocol):
@@ -94,7 +92,7 @@ class LearnerMembers:
         self._is_tree = np.zeros(1, dtype=bool)
         self._kinds: Any = None  # of what trees predict
         self.largest = np.zeros(1)
-        self.schemas = schemas_of(self._members[0])
+        self.schemas = Schemas(self._members[0])
 
     def grow(self, count: int) -> None:
         while len(self._members) < count:
@@ -209,7 +207,7 @@ class LearnerMembers:
     def from_bytes(self, which: Which, records: list[bytes], single: bool) -> None:
         mine = {"features": self.features, "outputs": self.outputs, "single": single}
         for i, record in zip(which.tolist(), records, strict=True):
-            contents = learner_from_bytes(schema_for(self.schemas, record), record)
+            contents = learner_from_bytes(self.schemas.of(record), record)
             if odd := [name for name in mine if contents[name] != mine[name]]:
                 raise ModelFileError(f"the state has {odd[0]} {contents[odd[0]]}, and the model {mine[odd[0]]}.")
             with as_model_file_error():
@@ -247,7 +245,7 @@ class NativeMembers:
         self._nothing = self._core.save(0)
         self._begun: Which = np.zeros(1, dtype=np.int64)  # one for each member that has learned a row
         self.largest = np.zeros(1)
-        self.schemas = schemas_of(self._fields)
+        self.schemas = recipe_schemas(recipe.tracks, has_compact(recipe), features, outputs)
 
     def grow(self, count: int) -> None:
         self._core.grow(count)
@@ -282,7 +280,7 @@ class NativeMembers:
 
     def from_bytes(self, which: Which, records: list[bytes], single: bool) -> None:
         try:
-            full, compact = (schema.checksum for schema in self.schemas)
+            full, compact = self.schemas[False].checksum, self.schemas[True].checksum
             seen, largest = self._core.from_bytes(which, records, single, full, compact)
         except ValueError as error:
             raise ModelFileError(str(error)) from None
@@ -294,20 +292,6 @@ class NativeMembers:
     def load(self, member: int, contents: Contents, largest: float) -> None:
         self._core.load(member, check_contents(self._fields, contents))
         self._begun[member], self.largest[member] = contents["seen"] > 0, largest
-
-
-def schemas_of(learner: Any) -> Schemas:
-    """Return the schemas of a learner's records."""
-    return schema_of(learner), schema_of(learner, compact=True)
-
-
-def schema_for(schemas: Schemas, record: bytes) -> Schema:
-    """Return the one of two schemas that a record has, or raise a ModelFileError."""
-    found = check_head(record)
-    for schema in schemas:
-        if schema.checksum == found:
-            return schema
-    raise ModelFileError(f"the state has other fields than such a model keeps. {AGAIN}")
 
 
 def known_before(members: Members, which: Which, delay: int) -> NDArray[np.bool_]:

@@ -10,7 +10,7 @@ length scale or the noise.
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import sqrt
 from typing import Any
 
@@ -22,26 +22,40 @@ from onlinegp.recipes.contents import FIELDS, NUMBERS, dump_state
 from onlinegp.recipes.linear_algebra import solve
 from onlinegp.recipes.state import TRACKED
 from onlinegp.recipes.update import Recipe
-from onlinegp.state import Fields, Values, WithFields, check_contents, triangle
+from onlinegp.state import Fields, Schemas, Values, WithFields, check_contents, triangle
 
 FACTOR = "R"
 KEPT = ("centers", "alpha", "born")
 
 
-class StateFields(WithFields):
-    """The full and the compact fields of a recipe's state. Checking compact fields expands them."""
+class StateLayout(WithFields):
+    """The full and the compact fields of a state that tracks these arrays; the latter only if it is `compactable`."""
 
-    def __init__(self, recipe: Recipe, features: int, outputs: int) -> None:
-        self.recipe, self.features, self.outputs, self.budget = recipe, features, outputs, recipe.budget
+    def __init__(self, tracks: tuple[str, ...], compactable: bool, features: int, outputs: int) -> None:
+        self._tracks, self._compactable, self.features, self.outputs = tracks, compactable, features, outputs
 
     @cached_property
     def fields(self) -> Fields:  # type: ignore[override]
-        return {name: FIELDS[name] for name in FIELDS if name not in TRACKED or name in self.recipe.tracks}
+        return {name: FIELDS[name] for name in FIELDS if name not in TRACKED or name in self._tracks}
 
     @cached_property
     def compact_fields(self) -> Fields | None:  # type: ignore[override]
-        factor = {FACTOR: triangle("size", dtype=np.float32)} if "S" in self.recipe.tracks else {}
-        return {name: FIELDS[name] for name in (*NUMBERS, *KEPT)} | factor if has_compact(self.recipe) else None
+        factor = {FACTOR: triangle("size", dtype=np.float32)} if "S" in self._tracks else {}
+        return {name: FIELDS[name] for name in (*NUMBERS, *KEPT)} | factor if self._compactable else None
+
+
+@lru_cache(maxsize=256)
+def recipe_schemas(tracks: tuple[str, ...], compactable: bool, features: int, outputs: int) -> Schemas:
+    """Return the schemas of the records of such states; kept, since each step of a key needs them."""
+    return Schemas(StateLayout(tracks, compactable, features, outputs))
+
+
+class StateFields(StateLayout):
+    """The fields of a recipe's state. Checking compact fields expands them."""
+
+    def __init__(self, recipe: Recipe, features: int, outputs: int) -> None:
+        super().__init__(recipe.tracks, has_compact(recipe), features, outputs)
+        self.recipe, self.budget = recipe, recipe.budget
 
     def check(self, values: Values) -> None:
         if "kcc" not in values:  # compact: expand it, check the result too, and put it in place

@@ -17,6 +17,7 @@ from onlinegp.state.fields import (
     triangle,
 )
 from onlinegp.state.learner_record import (
+    Schemas,
     about_of,
     check_sizes,
     described_from_bytes,
@@ -32,6 +33,7 @@ __all__ = [
     "Field",
     "Fields",
     "Schema",
+    "Schemas",
     "Values",
     "WithFields",
     "about_of",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import reprlib
 import struct
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,9 +28,35 @@ def schema_of(learner: Any, *, compact: bool = False) -> Schema:
     return _schema((*ABOUT, *_entries(learner, compact, LEARNED)))
 
 
-@lru_cache(maxsize=100)
+@lru_cache(maxsize=256)
 def _schema(entries: tuple[Entry, ...]) -> Schema:
     return Schema(entries)
+
+
+class Schemas:
+    """The two schemas that records of a learner may have, found when they are needed: schemas[compact]."""
+
+    def __init__(self, learner: Any) -> None:
+        self._learner = learner
+
+    def __getitem__(self, compact: bool) -> Schema:
+        return self._compact if compact else self._full
+
+    @cached_property
+    def _full(self) -> Schema:
+        return schema_of(self._learner)
+
+    @cached_property
+    def _compact(self) -> Schema:
+        return schema_of(self._learner, compact=True)
+
+    def of(self, record: bytes) -> Schema:
+        """Return the schema of a record, or raise a ModelFileError."""
+        found = check_head(record)
+        for compact in (False, True):
+            if self[compact].checksum == found:
+                return self[compact]
+        raise ModelFileError(f"the state has other fields than such a model keeps. {AGAIN}")
 
 
 def _entries(learner: Any, compact: bool, path: str) -> list[Entry]:

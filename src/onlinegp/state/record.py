@@ -24,6 +24,7 @@ import reprlib
 import struct
 import zlib
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from math import isfinite, prod
 from typing import Any, NamedTuple
 
@@ -81,11 +82,15 @@ class Schema:
         self._names = {entry.name for entry in self.entries}
         self.foreign = [entry.name for entry in self.entries if entry.kind == FOREIGN]
 
-    @classmethod
-    def parse(cls, found: Any) -> Schema:
+    @staticmethod
+    def parse(found: Any) -> Schema:
         """Return the schema that a file holds, as JSON or its text, or raise a ModelFileError."""
+        return _parse_short(found) if isinstance(found, str) and len(found) < 10_000 else Schema._parse(found)
+
+    @classmethod
+    def _parse(cls, found: Any) -> Schema:
         try:
-            found = json.loads(found) if isinstance(found, str | bytes) else found
+            found = json.loads(found) if isinstance(found, str) else found
             schema = cls([_entry(one) for one in found])
         except (ValueError, TypeError, RecursionError) as error:
             raise ModelFileError(f"the schema cannot be read ({str(error)[:200]}). {RESTORE}") from None
@@ -143,6 +148,11 @@ class Schema:
         else:
             what = f"has {odd!r} as {found.plain()[1:]}, and such a model as {wanted.plain()[1:]}"
         raise ModelFileError(f"the schema {what}. {AGAIN}")
+
+
+@lru_cache(maxsize=256)
+def _parse_short(text: str) -> Schema:
+    return Schema._parse(text)
 
 
 def _written(entry: Entry, value: Any, known: dict[str, int]) -> list[bytes]:
