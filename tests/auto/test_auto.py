@@ -12,6 +12,7 @@ import onlinegp as ogp
 from marks import slow
 from onlinegp.auto.learner import watched
 from onlinegp.auto.members import Parts, isolated
+from onlinegp.engine.compiled import outer
 from onlinegp.kernels import RBF
 
 SMALL = {"rows": 60, "earliest": 20, "budget": 30}
@@ -107,7 +108,16 @@ def test_a_kernel_that_is_given_is_used():
     kernel = RBF((0.7, 0.9))
     model = ogp.Auto(**SMALL, kernel=kernel, forgetting=0.999).fit(X, y)
     members = dict(model.chosen_.model.model.named())
-    assert set(members) == {"residual", "local", "krlst", "linear", "krlst-recent", "local-recent", "fresh"}
+    assert set(members) == {
+        "residual",
+        "local",
+        "krlst",
+        "linear",
+        "persistence",
+        "krlst-recent",
+        "local-recent",
+        "fresh",
+    }
     assert members["local"].model.kernel == kernel
     assert members["krlst"].model.forgetting == 0.999
 
@@ -273,3 +283,16 @@ def test_outliers_change_it_little():
     with_outliers = ogp.Auto(**options).run(X, y).mean[300:] - clean[300:]
     without = ogp.Auto(**options).run(X, clean).mean[300:] - clean[300:]
     assert np.mean(with_outliers**2) < 1.5 * np.mean(without**2)
+
+
+def test_intervals_are_wider_after_few_rows():
+    """What was just composed repeats the rows that it was tuned on, and misses too few of them: they do not count."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-3.0, 3.0, (100, 1))
+    y = np.sin(X[:, 0]) + 0.3 * rng.normal(size=100)
+    model = ogp.Auto(rows=100, earliest=50)
+    for rows in (50, 100):
+        model.partial_fit(X[rows - 50 : rows], y[rows - 50 : rows])
+        conformal = outer(model.learner.inner).inner
+        assert conformal.rows[0] == 0
+        assert conformal.log_scale[0] == pytest.approx(np.log(1.0 + 8.0 / rows))

@@ -24,12 +24,12 @@ class Auto(OnlineRegressor):
     until `rows`. From then on nothing is tuned, and no row is kept but for the members' own use. A tuning takes
     seconds for a thousand rows; a row then takes some hundred microseconds.
 
-    What it found is a mixture of up to ten models, weighted by how well each has predicted recently and by how sure
+    What it found is a mixture of up to eleven models, weighted by how well each has predicted recently and by how sure
     it is of the row: a GP on current residuals (:class:`ResidualGP`) with the likeliest stationary kernel, and beside
     it, from the same rows, a GP on the nearest rows (:class:`LocalGP`); a local GP with a linear part in its kernel; a
     residual GP with a smoother or rougher kernel; a GP on few centers (:class:`KRLST`); linear regression
-    (:class:`LinearRLS`); and two with short memories: a KRLST that forgets and a GP on the last 150 rows. Each has the
-    tails that its errors show (:class:`HeavyTailed`).
+    (:class:`LinearRLS`); the last value (:class:`Persistence`); and two with short memories: a KRLST that forgets and a
+    GP on the last 150 rows. Each has the tails that its errors show (:class:`HeavyTailed`).
 
     It follows changes. When the last 150 rows tell more than all rows do, or when predictions become much worse than
     they were, a residual GP ("fresh") starts again with the rows since then, and 150 and 900 rows later another one is
@@ -45,8 +45,8 @@ class Auto(OnlineRegressor):
         The number of rows after which it tunes first, at most `rows`.
     members : sequence of str
         What may be mixed: some of "residual", "local", "local-linear", "residual-other", "krlst", "linear",
-        "krlst-recent", "local-recent" and "fresh". Changes are followed with the last two. "local-linear" is left out
-        if its kernel is much less likely than that of the first two, and these if theirs is.
+        "persistence", "krlst-recent", "local-recent" and "fresh". Changes are followed with the last two.
+        "local-linear" is left out if its kernel is much less likely than that of the first two, and these if theirs is.
     kernel : Kernel, optional
         For inputs and target in standard units: it is used as it is, and only noise and forgetting are tuned.
     noise : float, optional
@@ -92,7 +92,7 @@ class Auto(OnlineRegressor):
     budget: int = 300
 
     cost: ClassVar[str] = "O(n d + k^3) per sample with n the rows kept and k the neighbors: some 300 us"
-    equation: ClassVar[str] = "p(y) = sum_j w_j p_j(y) over up to ten tuned members"
+    equation: ClassVar[str] = "p(y) = sum_j w_j p_j(y) over up to eleven members"
     memory: ClassVar[str] = "O(N d) with N the rows kept for the local GPs (store), O(M^2) for the KRLST"
     variance: ClassVar[str] = (
         "that of a mixture of members with the tails that their errors show; near what it promises on the "

@@ -36,6 +36,8 @@ from onlinegp.state import (
 )
 
 FEWEST, MOST = 5, 10_000  # rows to tune on
+STRETCH = tuple(f"model.{name}" for name in ("log_scale", "rows", "more", "fewer"))  # of Conformal, inside Scaled
+WIDER = 8.0  # over the rows tuned on: by how much intervals are wider at first
 PAUSES = (150, 900)  # rows after a change at which a member is tuned on those since then
 _TUNING: ContextVar[Progress | None] = ContextVar("tuning", default=None)  # is told how far a tuning has come
 
@@ -217,10 +219,22 @@ class AutoLearner(WithFields):
         variance = np.var(self._Y[half], axis=0)
         error = np.mean((self._Y - said.mean)[half] ** 2, axis=0)
         self.unexplained = float(np.mean(error[variance > 0.0] / variance[variance > 0.0])) if variance.any() else 1.0
+        self._set_stretch(inner)
         self.chosen, self.inner = chosen, inner
         if self._final():
             self._X, self._Y = self._X[:0], self._Y[:0]
             self._at, self._done = inner.seen, True
+
+    def _set_stretch(self, inner: Learner) -> None:
+        """Let intervals be wider after few rows, and take back what repeating the tuning rows taught of their stretch.
+
+        The learner that was just composed misses too few of the rows that it was tuned on.
+        """
+        contents = inner.dump()
+        for name in STRETCH:
+            contents[name] = np.zeros_like(contents[name])
+        contents[STRETCH[0]] += np.log1p(WIDER / len(self._Y))
+        inner.load(contents)
 
     def _start(self, chosen: Scaled) -> Learner:
         """Return a learner of what was composed, which asks for a member that is tuned anew after a change."""

@@ -25,7 +25,7 @@ from onlinegp.batch.tuning import (
 )
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel, Sum
-from onlinegp.models import KRLST, LinearRLS, LocalGP, OnlineRegressor, ResidualGP
+from onlinegp.models import KRLST, LinearRLS, LocalGP, OnlineRegressor, Persistence, ResidualGP
 from onlinegp.models.combined import Conformal, HeavyTailed, Mixture, Robust, Scaled
 from onlinegp.models.combined.base import innermost
 from onlinegp.models.combined.standardize import Scale, moments
@@ -38,6 +38,7 @@ MEMBERS = (
     "residual-other",
     "krlst",
     "linear",
+    "persistence",
     "krlst-recent",
     "local-recent",
     "fresh",
@@ -50,7 +51,7 @@ LINEAR_FORGETTING = (1.0, 0.999)
 # Two members with short memories follow a change in the stream: a forgetting KRLST, and a GP on few, recent rows.
 RECENT_BUDGET, RECENT_FORGETTING = 100, 0.998
 RECENT_NEIGHBORS, RECENT_STORE = 32, 150
-RECENT = ("krlst-recent", "local-recent")
+RECENT = ("persistence", "krlst-recent", "local-recent")
 ROBUST = {"bound": 3.0, "reject": 6.0}  # standard deviations: the others do not learn outliers, where there are some
 FAR, NORMAL_MAD = 5.0, 1.4826  # standard deviations, each so many median absolute deviations: what an outlier is
 NEAREST, OUTLIERS = 5, 0.005  # rows that it differs from, and the share of outliers to be mentioned
@@ -119,6 +120,8 @@ class Parts:
             models["krlst"] = self._krlst(best)
         if "linear" in self.members:
             models["linear"] = self._linear(Z, T)
+        if "persistence" in self.members:
+            models["persistence"] = Persistence()
         models |= {name: model for name, model in self._recent(best).items() if name in self.members}
         if "fresh" in self.members:
             models["fresh"] = self._on_fresh_rows(tuned.get("local-linear", best), FRESH_STORE)
