@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 OUT    ?= out
-DATA   ?= ../shared/data
+DATA   ?= $(ONLINEGP_DATA)
 
 # BLAS on one thread: the tests run two processes, the benchmarks compare one core with one core.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
@@ -12,7 +12,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 JAVA = $(shell java -version 2>&1 | grep -E 'version "(1[7-9]|[2-9][0-9])')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-spark attack check lint types bench accuracy docs sanitize clean
+.PHONY: help demo test test-slow test-spark attack check lint types coverage hooks bench accuracy docs sanitize clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -42,10 +42,16 @@ lint: $(VENV)/developed ## Check style, format and the direction of imports
 types: $(VENV)/developed ## Check types
 	$(BIN)/mypy
 
+coverage: $(VENV)/developed ## Run the tests and tell which lines of the package they run
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --cov --cov-report=term --cov-report=html:$(OUT)/coverage
+
+hooks: $(VENV)/developed ## Check and format what is committed from now on (pre-commit)
+	$(BIN)/pre-commit install
+
 bench: $(VENV)/installed ## Measure against NumPy and against the machine's limits
 	$(ONE_THREAD) $(BIN)/python benchmarks/run.py --out $(OUT)
 
-accuracy: $(VENV)/installed ## Measure errors, densities and coverage on real streams: make accuracy DATA=folder
+accuracy: $(VENV)/installed ## Measure errors, densities and coverage on real streams: set ONLINEGP_DATA, or DATA=folder
 	$(ONE_THREAD) $(BIN)/python benchmarks/accuracy.py --data $(DATA)
 	$(ONE_THREAD) $(BIN)/python benchmarks/fresh_coverage.py --data $(DATA)
 
@@ -66,7 +72,12 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-build-isolation --config-se
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/buildable: $(VENV)/bin/python
+# pip 25.1 is the first that reads dependency groups.
+$(VENV)/pip: $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@touch $@
+
+$(VENV)/buildable: $(VENV)/pip
 	$(BIN)/python -m pip install --quiet 'scikit-build-core>=0.10' 'nanobind>=2.4' cmake ninja 'setuptools>=70.1'
 	@touch $@
 
@@ -75,17 +86,17 @@ $(VENV)/installed: $(VENV)/buildable $(SOURCES)
 	@touch $@
 
 $(VENV)/tested: $(VENV)/buildable $(SOURCES)
-	$(INSTALL) '.[test]'
+	$(INSTALL) '.[all]' --group test
 	@touch $@ $(VENV)/installed
 
 $(VENV)/sparked: $(VENV)/tested
-	$(INSTALL) '.[test,spark]'
+	$(INSTALL) '.[all,spark]' --group test
 	@touch $@
 
 $(VENV)/documented: $(VENV)/buildable $(SOURCES)
-	$(INSTALL) '.[docs]'
+	$(INSTALL) '.[all]' --group docs
 	@touch $@ $(VENV)/installed
 
 $(VENV)/developed: $(VENV)/buildable $(SOURCES)
-	$(INSTALL) '.[dev]'
+	$(INSTALL) '.[all]' --group dev
 	@touch $@ $(VENV)/tested $(VENV)/documented $(VENV)/installed

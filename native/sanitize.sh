@@ -18,6 +18,12 @@ cp -r "$root/src/onlinegp" "$tree/onlinegp"
 rm -f "$tree"/onlinegp/engine/_native*.so
 cp "$build"/_native*.so "$tree/onlinegp/engine/"
 
+# an editable install puts its own finder first; without it PYTHONPATH decides
+cat >"$tree/sitecustomize.py" <<'PYTHON'
+import sys
+sys.meta_path[:] = [finder for finder in sys.meta_path if "ScikitBuild" not in type(finder).__name__]
+PYTHON
+
 # leaks of the interpreter itself are not ours
 export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 export PYTHONPATH=$tree OPENBLAS_NUM_THREADS=1 PYTHONMALLOC=malloc

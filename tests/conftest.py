@@ -1,25 +1,21 @@
+import os
 import signal
-import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
-
-HERE = Path(__file__).parent
-for folder in (HERE, HERE / "cli", HERE / "streams"):  # so that every test finds `models`, `shell` and `outcomes`
-    sys.path.insert(0, str(folder))
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # under nohup or in a background job; child processes inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
-def shared() -> Path:
-    """The folder with the public data sets, where it lies beside the project."""
-    folder = HERE.parent.parent / "shared"
-    if not folder.is_dir():
-        pytest.skip("the folder ../shared with the data sets is not here")
-    return folder
+def data() -> Path:
+    """The folder of the public data sets, which the environment variable ONLINEGP_DATA names."""
+    folder = Path(os.environ.get("ONLINEGP_DATA", ""))
+    if not os.environ.get("ONLINEGP_DATA") or not folder.is_dir():
+        pytest.skip("the environment variable ONLINEGP_DATA names no folder of data sets")
+    return folder.resolve()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-import numpy as np
-import pytest
-
-import onlinegp as ogp
-from onlinegp.kernels import RBF
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import baselines
 import cases
 import limits
+import numpy as np
+import pytest
 import trees
 
 import local
+import onlinegp as ogp
+from onlinegp.kernels import RBF
 
 CASES = {
     "klms": (ogp.KLMS(RBF(), step=0.5), {"step": 0.5}),

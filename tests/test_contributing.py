@@ -14,13 +14,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from shell import environment, rows_of, write_csv
 
 import onlinegp as ogp
 from marks import slow
 from models import stream
-
-sys.path.insert(0, str(Path(__file__).parent / "cli"))
-from shell import environment, rows_of, write_csv
 
 PAGE = Path(__file__).parents[1] / "CONTRIBUTING.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)

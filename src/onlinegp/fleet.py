@@ -23,14 +23,13 @@ from onlinegp.files.container import Arrays, ModelFileError, as_model_file_error
 from onlinegp.files.container import from_bytes as container_from_bytes
 from onlinegp.files.store import Store, is_store
 from onlinegp.homes import Home, Memory, State, Stored, taken
-from onlinegp.learner import Contents
 from onlinegp.locks import ModelLock
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.breakdown import all_finite, check_events
 from onlinegp.models.description import describe, rebuild
 from onlinegp.models.saving import ABOUT, check_about, only
 from onlinegp.predictions import Predictions
-from onlinegp.state import Schema
+from onlinegp.state import Contents, Schema
 from onlinegp.stores import opened, stored_model
 from onlinegp.trace import Trace
 

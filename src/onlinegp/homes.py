@@ -14,8 +14,8 @@ from onlinegp.engine.keys import Numbers
 from onlinegp.engine.members import Members, Which
 from onlinegp.files.container import ModelFileError
 from onlinegp.files.store import AT_ONCE, RESTORE, Key, Last, Note, Store
-from onlinegp.learner import Contents
 from onlinegp.places import checked_places, newer
+from onlinegp.state import Contents
 from onlinegp.state.record import RESTORE as USE_A_COPY
 
 Keys = Sequence[Hashable]
@@ -219,8 +219,8 @@ class Stored:
             yield slice(None), list(distinct)
             return
         for i, key in enumerate(distinct):
-            distinct[key] = i // self.keep  # type: ignore[assignment]
-        part = np.fromiter(map(distinct.__getitem__, keys), np.int64, len(keys))  # type: ignore[arg-type]
+            distinct[key] = i // self.keep
+        part = np.fromiter(map(distinct.__getitem__, keys), np.int64, len(keys))
         order, names = np.argsort(part, kind="stable"), list(distinct)
         for i, rows in enumerate(np.split(order, np.flatnonzero(np.diff(part[order])) + 1)):
             yield rows, names[i * self.keep : (i + 1) * self.keep]

@@ -57,7 +57,7 @@ class RiverRegressor(base.MiniBatchRegressor):
     def predict_one(self, x: dict[Any, Any], with_dist: bool = False) -> Any:
         """Predict the mean of y or, if `with_dist`, a `river.proba.Gaussian` with its mean and std, noise included."""
         mean, std = self.learner.predict_one(self._row(x), return_std=True)
-        return proba.Gaussian._from_state(n=1, m=mean, var=std**2, ddof=0) if with_dist else mean
+        return proba.Gaussian._from_state(n=1, m=mean, var=std**2, ddof=0) if with_dist else mean  # type: ignore[no-untyped-call]
 
     def predict_interval(self, x: dict[Any, Any], level: float = 0.95) -> tuple[float, float]:
         """Return the ends of the interval that contains y with probability `level`."""

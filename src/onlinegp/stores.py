@@ -11,11 +11,10 @@ from onlinegp.files.container import ModelFileError, as_model_file_error
 from onlinegp.files.store import RESTORE, Key, Store
 from onlinegp.homes import TYPES, Stored
 from onlinegp.keyed import from_bytes
-from onlinegp.learner import Contents
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.description import describe, rebuild
 from onlinegp.models.saving import ABOUT, check_about, only
-from onlinegp.state import Schema
+from onlinegp.state import Contents, Schema
 
 
 def opened(path: str | Path | Store, keep: int, model: OnlineRegressor, compact: bool) -> tuple[Stored, Contents]:

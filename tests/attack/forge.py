@@ -1,6 +1,6 @@
 """Forged model and fleet files: what anybody could write who knows the format, with the checksum right again.
 
-    python forge.py SEED COUNT
+    PYTHONPATH=tests python tests/attack/forge.py SEED COUNT
 
 opens COUNT of them under a limit of 1 GB of memory and of 2 s of processor time for each, and prints what came of them.
 """
@@ -18,8 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import onlinegp as ogp
 from forging import forged_file, with_checksum

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,12 +19,15 @@ from models import stream
 from onlinegp.kernels import RBF
 
 FORGE = Path(forge.__file__)
+ENV = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (FORGE.parent, FORGE.parents[1])))}
 ANSWERS = {"files", "refused", "predicts", "raises", "MB of growth"}
 
 
 def attacked(seed: int, count: int) -> dict[str, int]:
     """Open forged files in a process of its own; it must come to its end."""
-    done = subprocess.run([sys.executable, FORGE, str(seed), str(count)], capture_output=True, text=True, timeout=1800)
+    done = subprocess.run(
+        [sys.executable, FORGE, str(seed), str(count)], capture_output=True, text=True, timeout=1800, env=ENV
+    )
     assert done.returncode == 0, f"seed {seed} ended with {done.returncode}: {done.stderr[-2000:]}"
     found = json.loads(done.stdout)
     report(f"forged files, seed {seed}: {found}")
@@ -91,8 +95,7 @@ def test_small_files_take_little_memory(tmp_path):
     for name, change in SMALL.items():
         (tmp_path / name).write_bytes(small(change))
     code = f"""
-import resource, sys
-sys.path.insert(0, {str(FORGE.parent)!r})
+import resource
 import forge
 from pathlib import Path
 forge.attack(0, 50)
@@ -101,7 +104,9 @@ resource.setrlimit(resource.RLIMIT_AS, (used + (50 << 20),) * 2)
 for path in sorted(Path({str(tmp_path)!r}).iterdir()):
     print(path.name, forge.fate(path.read_bytes()), sep=": ")
 """
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=120, env=ENV
+    )
     assert done.returncode == 0, done.stderr
     fates = dict(line.split(": ") for line in done.stdout.splitlines())
     assert fates.keys() == SMALL.keys()

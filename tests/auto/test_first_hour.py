@@ -16,7 +16,6 @@ import onlinegp as ogp
 from onlinegp.processes import single_threaded_blas
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "benchmarks"))
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 MEASURED = """
 import resource, sys

@@ -233,8 +233,8 @@ def test_the_noise_of_a_given_kernel(noise):
         assert found.log_likelihood > log_marginal_likelihood(kernel, factor * found.noise, X, y)
 
 
-def test_kin40k_is_not_its_mean(shared):
-    with gzip.open(shared / "data" / "kin40k.csv.gz", "rt") as file:
+def test_kin40k_is_not_its_mean(data):
+    with gzip.open(data / "kin40k.csv.gz", "rt") as file:
         data = np.loadtxt(file, delimiter=",", skiprows=1, max_rows=2000)
     data = (data - data[:1000].mean(axis=0)) / data[:1000].std(axis=0)
     X, y = data[:, :-1], data[:, -1]

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
+import kafbox
 import numpy as np
 import pytest
 
 import onlinegp as ogp
 from onlinegp.kernels import RBF, Linear
 from onlinegp.models.search_space import WIDELY, Each, LengthScales, Times, typical_length_scale
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
-import kafbox
 
 CLASSES = sorted({type(model) for model in kafbox.models().values()} - {ogp.Persistence}, key=lambda cls: cls.__name__)
 

@@ -147,9 +147,9 @@ def test_no_option_at_all(data, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "lags", "db"), [("mg30", 10, -45.3), ("santafe", 10, -23.0), ("lorenz", 6, -54.8)])
-def test_series_files(shared, name, lags, db):
+def test_series_files(data, name, lags, db):
     """At least as good as a 300-base KRLS-T, and 95% intervals that hold what they say."""
-    said = rows_of(inside("run", shared / "data" / f"{name}.txt", "--lags", lags).stdout)[1000:5000]
+    said = rows_of(inside("run", data / f"{name}.txt", "--lags", lags).stdout)[1000:5000]
     y, mean = numbers(said, "value"), numbers(said, "mean")
     assert len(y) == 4000
     assert 10 * np.log10(np.mean((y - mean) ** 2) / np.var(y)) <= db

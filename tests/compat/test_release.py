@@ -94,7 +94,8 @@ def test_sdist_and_wheel_install_in_a_clean_environment(tmp_path):
     with tarfile.open(sdist) as archive:
         names = archive.getnames()
     assert any(name.endswith("/LICENSE") for name in names)
-    assert not any("/tests/" in name or "/.venv/" in name for name in names)
+    assert any("/tests/laws/" in name for name in names)
+    assert not any("/.venv/" in name or "/.ci/" in name for name in names)
     inside = zipfile.ZipFile(wheel).namelist()
     assert "onlinegp/py.typed" in inside
     assert "onlinegp/recipes/update.py" in inside

@@ -1,20 +1,16 @@
 """The reader of KIN40K against right and wrong files; the real one is used where it is at hand."""
 
 import gzip
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from onlinegp.datasets import kin40k
 
-KIN40K = Path(__file__).resolve().parents[3] / "shared" / "data" / "kin40k.csv.gz"
-needs_kin40k = pytest.mark.skipif(not KIN40K.exists(), reason="the KIN40K file is not at hand")
-
 
 @pytest.fixture(scope="module")
-def real():
-    X, y = kin40k(KIN40K)
+def real(data):
+    X, y = kin40k(data / "kin40k.csv.gz")
     return np.column_stack([X, y])
 
 
@@ -26,7 +22,6 @@ def write_folder(folder, data, fmt="%16.7e"):
     return folder
 
 
-@needs_kin40k
 def test_kin40k_is_read(real):
     assert real.shape == (40_000, 9)
     assert real.dtype == np.float64
@@ -35,20 +30,17 @@ def test_kin40k_is_read(real):
     assert abs(real[:10_000, 8].mean()) < 1e-6
 
 
-@needs_kin40k
 def test_kin40k_folder_and_file_agree_bit_for_bit(real, tmp_path):
     X, y = kin40k(write_folder(tmp_path / "asc", real))
     np.testing.assert_array_equal(np.column_stack([X, y]), real)
 
 
-@needs_kin40k
 def test_kin40k_csv_needs_no_header_and_survives_six_digits(real, tmp_path):
     np.savetxt(tmp_path / "plain.csv", real, fmt="%.6g", delimiter=",")
     X, _ = kin40k(str(tmp_path / "plain.csv"))
     np.testing.assert_allclose(X, real[:, :8], atol=1e-5)
 
 
-@needs_kin40k
 @pytest.mark.parametrize(
     "spoil",
     [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
 from pathlib import Path
 
+import kafbox
 import numpy as np
 import pytest
 
@@ -15,9 +15,6 @@ from onlinegp.engine import available
 from onlinegp.kernels import RBF
 
 DOCS = Path(__file__).parents[2] / "docs"
-sys.path.insert(0, str(DOCS))
-
-import kafbox  # noqa: E402
 
 PAGE = (DOCS / "coming_from" / "kafbox.md").read_text("utf-8")
 NO_PARAMETER = {"kerneltype", "kernelpar", "kernelpars", "dummy"}  # the kernel; and what a memory cell does not use

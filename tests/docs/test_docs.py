@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 import warnings
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "docs" / "_ext"))
 
 pytest.importorskip("matplotlib")
 import matplotlib  # noqa: E402

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
+import check_numbers
+import costs
 import pytest
 
-DOCS = Path(__file__).parents[2] / "docs"
-sys.path.insert(0, str(DOCS))
-
-import check_numbers  # noqa: E402
-import costs  # noqa: E402
-
-from onlinegp.kernels import RBF  # noqa: E402
+from onlinegp.kernels import RBF
 
 
 def test_the_table_has_every_model_that_is_measured():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +14,6 @@ from onlinegp.engine import available
 from onlinegp.kernels import RBF, Linear, Matern12, Matern32, Matern52
 from onlinegp.models.features.basis_learner import WORTH
 from onlinegp.models.features.random_basis import basis, frequencies
-
-KIN40K = Path(__file__).resolve().parents[3] / "shared" / "data" / "kin40k.csv.gz"
 
 
 @pytest.mark.parametrize("kernel", [RBF(0.7), RBF([0.5, 1.0, 2.0]), Matern12(1.0), Matern32(0.7), Matern52([1.0] * 3)])
@@ -170,9 +167,8 @@ def test_a_million_rows_over_eight_parts_equal_one_pass():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not KIN40K.exists(), reason="the KIN40K file is not at hand")
-def test_intervals_on_kin40k():
-    X, y = kin40k(KIN40K)
+def test_intervals_on_kin40k(data):
+    X, y = kin40k(data / "kin40k.csv.gz")
     center, scale = y[:10_000].mean(), y[:10_000].std()
     t = (y - center) / scale
     model = ogp.RandomFeatureGP(RBF(2.0), noise=0.01, pairs=200).fit(X[:10_000], t[:10_000])

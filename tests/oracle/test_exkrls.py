@@ -17,7 +17,6 @@ from onlinegp.recipes.beliefs import StateSpace
 from onlinegp.recipes.update import Recipe
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "channel_switch.npz"
-LORENZ = Path(__file__).parents[3] / "shared" / "data" / "lorenz.txt"
 PAPER = {"transition": 0.999, "drift": 1e-3, "forgetting": 0.995}
 
 
@@ -151,9 +150,8 @@ def test_lorenz():
     assert decibels(e[1000:]) < -55.0
 
 
-@pytest.mark.skipif(not LORENZ.exists(), reason="the file with the series is not there")
-def test_lorenz_of_the_file():
-    e = lorenz_error(np.loadtxt(LORENZ)[:1506], forgetting=0.999, budget=500)
+def test_lorenz_of_the_file(data):
+    e = lorenz_error(np.loadtxt(data / "lorenz.txt")[:1506], forgetting=0.999, budget=500)
     assert decibels(e[1000:]) < -55.0
 
 

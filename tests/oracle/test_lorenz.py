@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import copy
-import os
-import sys
 from pathlib import Path
 
+import lorenz
 import numpy as np
 import pytest
 
@@ -15,18 +14,10 @@ from onlinegp.models.lms.fbklms import FBKLMSLearner
 from onlinegp.models.lms.klms_l1 import AdaptiveL1Learner
 from onlinegp.models.lms.rffklms import RFFKLMSLearner
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "benchmarks"))
-import lorenz  # noqa: E402
-
-DATA = Path(os.environ.get("ONLINEGP_DATA", ROOT.parent / "shared" / "data"))
-
 
 @pytest.fixture(scope="module")
-def series():
-    if not (DATA / "lorenz.txt").exists():
-        pytest.skip("no lorenz.txt: ONLINEGP_DATA names its folder")
-    return lorenz.rows(DATA)
+def series(data):
+    return lorenz.rows(data)
 
 
 def decibels(e):
@@ -55,7 +46,7 @@ class Drawn(RFFKLMSLearner):
     """With the frequencies and phases of KAFBOX's seed."""
 
     def draw(self):
-        with np.load(ROOT / "tests" / "fixtures" / "random_features.npz") as stored:
+        with np.load(Path(__file__).parents[1] / "fixtures" / "random_features.npz") as stored:
             return stored["omega"], stored["b"]
 
 

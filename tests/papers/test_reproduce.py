@@ -5,13 +5,13 @@ Seconds here; the full figures are marked slow. The real KIN40K is used where it
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+import record_first_paper
 
 import onlinegp as ogp
 from onlinegp.cli import main
@@ -24,29 +24,18 @@ from onlinegp.papers.vanvaerenbergh2016relationship.arm import Arm
 from onlinegp.papers.vanvaerenbergh2016relationship.channel import Channel, identification
 from onlinegp.papers.vanvaerenbergh2016relationship.heldout import HeldOut
 
-FOLDER = Path(ogp.__file__).parent / "papers" / "vanvaerenbergh2016relationship"
 SLACK = 0.05  # dB: rounding differs between engines and machines
 TRACKER_SLACK = 0.5  # dB: a different last digit can make KRLS-T drop another center
 
 
-def load_script():
-    spec = importlib.util.spec_from_file_location("expected_script", FOLDER / "expected.py")
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    return script
-
-
-script = load_script()
-
-
 @pytest.fixture(scope="module")
 def expected():
-    return json.loads(script.FILE.read_text(encoding="ascii"))
+    return json.loads(record_first_paper.FILE.read_text(encoding="ascii"))
 
 
 @pytest.fixture(scope="module")
-def kin40k(shared):
-    return shared / "data" / "kin40k.csv.gz"
+def kin40k(data):
+    return data / "kin40k.csv.gz"
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +117,7 @@ def test_held_out_samples_come_from_the_channel_in_force():
 def test_figure_1(expected):
     result = fig1.gather(fig1.Settings(), None, run_jobs(fig1.plan(fig1.Settings())))
     assert all(holds(fig1.claims(result)).values())
-    for name, std in script.summary("fig1", result).items():
+    for name, std in record_first_paper.summary("fig1", result).items():
         np.testing.assert_allclose(std, expected["fig1"][name], atol=1e-5)
 
 
@@ -145,21 +134,21 @@ def check_statements(curves: dict[str, list[float]], samples: list[int]) -> None
 
 
 def reduced_curves(path):
-    arm = Arm.load(path, tune=script.REDUCED_TUNING)
-    return fig2.gather(script.REDUCED, arm, run_jobs(fig2.plan(script.REDUCED, arm)))
+    arm = Arm.load(path, tune=record_first_paper.REDUCED_TUNING)
+    return fig2.gather(record_first_paper.REDUCED, arm, run_jobs(fig2.plan(record_first_paper.REDUCED, arm)))
 
 
 def test_figure_2_reduced_on_kin40k(kin40k, expected):
     result = reduced_curves(kin40k)
     check_statements({name: curve["mean"] for name, curve in result["curves"].items()}, result["samples"])
-    compare(script.curves_at(result, (100, *script.AT)), expected["KIN40K"]["fig2, reduced"])
+    compare(record_first_paper.curves_at(result, (100, *record_first_paper.AT)), expected["KIN40K"]["fig2, reduced"])
     assert "stand-in" not in fig2.draw(result).axes[0].get_title(loc="left")
 
 
 def test_figure_2_reduced_on_the_stand_in(expected):
     result = reduced_curves(None)
     assert all(holds(fig2.claims(result)).values())
-    compare(script.curves_at(result, (100, *script.AT)), expected["robot arm"]["fig2, reduced"])
+    compare(record_first_paper.curves_at(result, (100, *record_first_paper.AT)), expected["robot arm"]["fig2, reduced"])
     assert "stand-in for KIN40K" in fig2.draw(result).axes[0].get_title(loc="left")
 
 
@@ -174,12 +163,12 @@ def test_curves_start_anew_with_every_repeat(arm):
 def test_figure_2_on_kin40k(kin40k, expected):
     result = reproduce(("fig2",), kin40k=kin40k)["experiments"]["fig2"]
     check_statements({name: curve["mean"] for name, curve in result["curves"].items()}, result["samples"])
-    compare(script.summary("fig2", result), expected["KIN40K"]["fig2"])
+    compare(record_first_paper.summary("fig2", result), expected["KIN40K"]["fig2"])
 
 
 def test_the_expected_numbers_of_figure_2_bear_the_statements_out(expected):
     for where in ("KIN40K", "robot arm"):
-        check_statements(expected[where]["fig2"], list(script.AT))
+        check_statements(expected[where]["fig2"], list(record_first_paper.AT))
 
 
 # The GP on current residuals
@@ -193,8 +182,8 @@ def check_residual(curves, within):
 
 @pytest.mark.parametrize("where", ["KIN40K", "robot arm"])
 def test_residual_reduced(where, expected, request):
-    result = script.reduced_residual(request.getfixturevalue("kin40k") if where == "KIN40K" else None)
-    curves = script.curves_at(result, (100, *script.AT))
+    result = record_first_paper.reduced_residual(request.getfixturevalue("kin40k") if where == "KIN40K" else None)
+    curves = record_first_paper.curves_at(result, (100, *record_first_paper.AT))
     check_residual(curves, within=1.0)
     compare(curves, expected[where]["residual, reduced"])
     assert residual.claims(result)[3].holds  # the cost
@@ -216,7 +205,7 @@ def test_the_exact_curve_is_that_of_gp_regression(arm):
 def test_residual_on_kin40k(kin40k, expected):
     result = reproduce(("residual",), kin40k=kin40k)["experiments"]["residual"]
     assert all(claim["holds"] for claim in result["claims"])
-    compare(script.summary("residual", result), expected["KIN40K"]["residual"])
+    compare(record_first_paper.summary("residual", result), expected["KIN40K"]["residual"])
 
 
 def test_the_expected_numbers_of_residual_bear_the_statements_out(expected):

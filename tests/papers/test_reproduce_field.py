@@ -6,11 +6,12 @@ import json
 
 import numpy as np
 import pytest
+import record_papers
 
 from onlinegp.cli import main
 from onlinegp.kernels import RBF
 from onlinegp.models import NORMA
-from onlinegp.papers import PAPERS, curves, expected
+from onlinegp.papers import PAPERS, curves
 from onlinegp.papers.channels import equalization
 from onlinegp.papers.chen2012quantized import static
 from onlinegp.papers.common import run_jobs
@@ -28,7 +29,7 @@ LONG = "vanvaerenbergh2012estimation/recovery"
 
 @pytest.fixture(scope="module")
 def numbers():
-    return json.loads(expected.FILE.read_text(encoding="ascii"))
+    return json.loads(record_papers.FILE.read_text(encoding="ascii"))
 
 
 def check(found: dict, wanted: dict) -> None:
@@ -43,10 +44,10 @@ def check(found: dict, wanted: dict) -> None:
                     assert found[table][name][what] == pytest.approx(value, rel=0.05, abs=1.0), (table, name)
 
 
-@pytest.mark.parametrize("name", [name for name in expected.NAMES if name != LONG])
+@pytest.mark.parametrize("name", [name for name in record_papers.NAMES if name != LONG])
 def test_one_run_gives_the_numbers_that_were_kept(name, numbers, tmp_path):
     results = reproduce((name,), repeats=1)  # one job, in this process
-    check(expected.summary(results["experiments"][name]), numbers["one run"][name])
+    check(record_papers.summary(results["experiments"][name]), numbers["one run"][name])
     files = write(results, tmp_path)
     assert f"{name.replace('/', '-')}.png" in {path.name for path in files}
     assert experiments()[name] in (tmp_path / f"{name.replace('/', '-')}.html").read_text()
@@ -54,7 +55,7 @@ def test_one_run_gives_the_numbers_that_were_kept(name, numbers, tmp_path):
 
 def test_kept_numbers_bear_the_claims_out(numbers):
     whole = numbers["whole"]
-    assert set(whole) == set(expected.NAMES)
+    assert set(whole) == set(record_papers.NAMES)
     tracker = whole["vanvaerenbergh2012kernel/fig3"]["levels"]
     assert tracker["KRLS-T"]["end"] + 3.0 < min(tracker[name]["end"] for name in ("SW-KRLS", "NORMA", "ALD-KRLS"))
     assert tracker["ALD-KRLS"]["back after"] is None
@@ -70,9 +71,9 @@ def test_kept_numbers_bear_the_claims_out(numbers):
 
 @pytest.mark.slow
 def test_whole_experiments_give_the_numbers_that_were_kept(numbers):
-    results = reproduce(expected.NAMES)["experiments"]
+    results = reproduce(record_papers.NAMES)["experiments"]
     for name, result in results.items():
-        check(expected.summary(result), numbers["whole"][name])
+        check(record_papers.summary(result), numbers["whole"][name])
         assert all(claim["holds"] for claim in result["claims"] if claim["by"] == "paper"), name
 
 

@@ -6,6 +6,7 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,7 +106,7 @@ def inside(y: Array, trace: Trace) -> NDArray[np.bool_]:
     return (lower <= y) & (y <= upper)
 
 
-def draw(y: Array, results: list[Result]):
+def draw(y: Array, results: list[Result]) -> Any:
     """Return the figure: the band of Auto around the switch, and the error of each model along the stream."""
     from matplotlib.figure import Figure
 

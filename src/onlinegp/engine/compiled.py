@@ -14,10 +14,10 @@ from onlinegp.checks import Array
 from onlinegp.engine import by_engine, thread_count
 from onlinegp.engine.plan import Plan, plan_of
 from onlinegp.engine.program import program
-from onlinegp.learner import Contents, Learner, Sizes
+from onlinegp.learner import Learner, Sizes
 from onlinegp.locks import ModelLock
 from onlinegp.predictions import Components, Gaussian, Predictions
-from onlinegp.state import Values, load_contents
+from onlinegp.state import Contents, Values, load_contents
 
 
 def compiled(learner: Learner) -> Learner:

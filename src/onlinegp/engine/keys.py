@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinegp.engine import available
 from onlinegp.files.container import ModelFileError
+from onlinegp.native import available
 
 Who = NDArray[np.int64]
 

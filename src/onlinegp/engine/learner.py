@@ -11,13 +11,13 @@ from onlinegp.checks import Array
 from onlinegp.engine import make_engine
 from onlinegp.engine.plan import Plan
 from onlinegp.engine.python import PythonEngine
-from onlinegp.learner import Contents, Sizes
+from onlinegp.learner import Sizes
 from onlinegp.predictions import Gaussian
 from onlinegp.recipes.compact import StateFields, dump_compact
 from onlinegp.recipes.contents import filled
 from onlinegp.recipes.state import State
 from onlinegp.recipes.update import Recipe
-from onlinegp.state import Values, WithFields
+from onlinegp.state import Contents, Values, WithFields
 
 
 class RecipeLearner(WithFields):

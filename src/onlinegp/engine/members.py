@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from onlinegp.checks import Array
 from onlinegp.engine.learner import gaussian
 from onlinegp.files.container import ModelFileError, as_model_file_error
-from onlinegp.learner import Contents, Learner
+from onlinegp.learner import Learner
 from onlinegp.predictions import Predictions
 from onlinegp.recipes.compact import StateFields, has_compact, recipe_schemas
 from onlinegp.recipes.update import Recipe
-from onlinegp.state import Schemas, check_contents, learner_from_bytes, learner_to_bytes
+from onlinegp.state import Contents, Schemas, check_contents, learner_from_bytes, learner_to_bytes
 
 Which = NDArray[np.int64]
 

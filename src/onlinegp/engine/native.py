@@ -12,7 +12,6 @@ from onlinegp.checks import Array, choice
 from onlinegp.engine import _native, thread_count
 from onlinegp.engine.program import UnsupportedError, program
 from onlinegp.kernels import Kernel
-from onlinegp.learner import Contents
 from onlinegp.recipes.beliefs import Belief, Beta
 from onlinegp.recipes.contents import dump_state, filled
 from onlinegp.recipes.dictionaries import Dictionary
@@ -20,6 +19,7 @@ from onlinegp.recipes.forgetting import Forgetting
 from onlinegp.recipes.pruning import Pruning
 from onlinegp.recipes.state import KINDS, State
 from onlinegp.recipes.update import Recipe
+from onlinegp.state import Contents
 
 PARTS = {"belief": get_args(Belief), "dictionary": get_args(Dictionary), "forgetting": get_args(Forgetting)}
 PARTS["pruning"] = get_args(Pruning)

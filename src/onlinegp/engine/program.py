@@ -48,7 +48,9 @@ def _append(code: list[Instruction], kernel: Kernel, d: int) -> int:
             f"takes it by itself), or build the kernel from {', '.join(BUILT_IN)}."
         )
 
-    def add(op: str, values: Array | None = None, each: bool = False, a: float = 0.0, b: float = 0.0, c: float = 0.0):
+    def add(
+        op: str, values: Array | None = None, each: bool = False, a: float = 0.0, b: float = 0.0, c: float = 0.0
+    ) -> None:
         code.append((op, [] if values is None else values.tolist(), each, float(a), float(b), float(c)))
 
     if isinstance(kernel, (Sum, Product)):

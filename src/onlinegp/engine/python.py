@@ -7,10 +7,10 @@ from operator import attrgetter
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.learner import Contents
 from onlinegp.recipes.contents import dump_state
 from onlinegp.recipes.state import State
 from onlinegp.recipes.update import Recipe, learn, predict
+from onlinegp.state import Contents
 
 
 class PythonEngine:

@@ -16,7 +16,7 @@ from onlinegp.checks import Array, check_x
 from onlinegp.engine.compiled import compiled, outer
 from onlinegp.engine.members import LearnerMembers, Members
 from onlinegp.kernels import Kernel
-from onlinegp.learner import Contents, Learner
+from onlinegp.learner import Learner
 from onlinegp.locks import ModelLock
 from onlinegp.models.breakdown import BreakdownError, Health
 from onlinegp.models.estimator import Estimator
@@ -24,7 +24,7 @@ from onlinegp.models.search_space import Move
 from onlinegp.models.undo import FLEET_ROWS, Undo, undoable
 from onlinegp.predictions import Predictions
 from onlinegp.progress import bar, on_terminal
-from onlinegp.state import described_from_bytes, described_to_bytes
+from onlinegp.state import Contents, described_from_bytes, described_to_bytes
 from onlinegp.trace import Trace
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
-from onlinegp.learner import Contents
 from onlinegp.models.rowwise import StepLearner
-from onlinegp.state import Fields, Values, WithFields, array, integer, learner, points
+from onlinegp.state import Contents, Fields, Values, WithFields, array, integer, learner, points
 
 FIRST_CAPACITY = 16
 BLOCK = 1 << 18  # kernel values at a time, to bound the memory of a block and the response time to Ctrl-C
@@ -198,7 +197,7 @@ class Expansion(WithFields):
     # Storage
 
     @cached_property
-    def fields(self) -> Fields:  # type: ignore[override]
+    def fields(self) -> Fields:
         own = {"centers": points("m"), "weights": array("m", "outputs")}
         return own | {name: array("m") for name in self.also}
 

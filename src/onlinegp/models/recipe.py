@@ -41,7 +41,7 @@ def parameters(cls: Class) -> Class:
     if cls.__doc__ and "References\n" not in cls.__doc__ and citation:
         cls.__doc__ = f"{cls.__doc__.rstrip()}\n\n    References\n    ----------\n    {citation}\n    "
     made = dataclass(eq=False, repr=False)(cls)
-    made.__init__ = _helpful(made.__init__)  # type: ignore[misc]
+    made.__init__ = _helpful(made.__init__)
     return made  # type: ignore[return-value]
 
 

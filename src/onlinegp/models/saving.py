@@ -17,10 +17,9 @@ import numpy as np
 from onlinegp.files import container
 from onlinegp.files.atomic import write_atomically
 from onlinegp.files.container import ModelFileError, as_model_file_error
-from onlinegp.learner import Contents
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.description import describe, rebuild
-from onlinegp.state import Schema, check_sizes, learner_from_bytes, learner_to_bytes, schema_of
+from onlinegp.state import Contents, Schema, check_sizes, learner_from_bytes, learner_to_bytes, schema_of
 
 ABOUT = ("features", "outputs", "single", "names")
 RECORD = "record"  # the array of a file that holds what was learned

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.learner import Contents, Learner, Sizes
+from onlinegp.learner import Learner, Sizes
 from onlinegp.predictions import Predictions
+from onlinegp.state import Contents
 
 ROWS = 1024  # the smallest number of rows between two dumps
 FLEET_ROWS = 64  # the same in a fleet, which stores these rows for each key

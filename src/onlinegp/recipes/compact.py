@@ -35,11 +35,11 @@ class StateLayout(WithFields):
         self._tracks, self._compactable, self.features, self.outputs = tracks, compactable, features, outputs
 
     @cached_property
-    def fields(self) -> Fields:  # type: ignore[override]
+    def fields(self) -> Fields:
         return {name: FIELDS[name] for name in FIELDS if name not in TRACKED or name in self._tracks}
 
     @cached_property
-    def compact_fields(self) -> Fields | None:  # type: ignore[override]
+    def compact_fields(self) -> Fields | None:
         factor = {FACTOR: triangle("size", dtype=np.float32)} if "S" in self._tracks else {}
         return {name: FIELDS[name] for name in (*NUMBERS, *KEPT)} | factor if self._compactable else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,7 +93,7 @@ class State:
         """Return the part of a buffer that is in use, as a view."""
         return self.square(name) if name in MATRICES else getattr(self, name)[: self.size]
 
-    def arrays(self) -> dict[str, NDArray]:
+    def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the buffers that exist, by name."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}

@@ -215,7 +215,7 @@ def in_order(place: Any, values: Array, last: Any) -> tuple[Any, NDArray[np.bool
     return by, rises if last is None else rises & (place[by] > last).astype(bool)
 
 
-class Processor(StatefulProcessor):
+class Processor(StatefulProcessor):  # type: ignore[misc]
     """The rows of a batch of a stream, key by key, with what is kept of the key in Spark's state store."""
 
     def __init__(self, task: Task, schema: StructType) -> None:

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array, count, fraction, non_negative, positive
 from onlinegp.kernels import Kernel
-from onlinegp.learner import Contents
 from onlinegp.models.affine.base import NO_VARIANCE, WindowLearner
 from onlinegp.models.affine.coherent_window import CoherentLearner, CoherentRegressor
 from onlinegp.models.affine.window import enlarged, most_of
 from onlinegp.models.expansion import Expansion, Points
 from onlinegp.models.recipe import parameters
 from onlinegp.recipes.costs import kernel_row, solution
-from onlinegp.state import Values, WithFields, array, integers, learner, points
+from onlinegp.state import Contents, Values, WithFields, array, integers, learner, points
 
 MOST = 10_000  # the largest number of centers that the rows of a window are projected onto
 LONGEST = 1e4  # the largest L: if rows contradict each other, their sum is almost zero and L would be unbounded

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
-from onlinegp.learner import Contents
 from onlinegp.models.expansion import Points
-from onlinegp.state import Fields, Values, WithFields, array, integer, points
+from onlinegp.state import Contents, Fields, Values, WithFields, array, integer, points
 
 FIRST_CAPACITY = 8
 

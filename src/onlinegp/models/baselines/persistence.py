@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from onlinegp.checks import Array
-from onlinegp.engine import available
 from onlinegp.engine.compiled import leaf
 from onlinegp.engine.plan import Plan
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import ErrorScale, StepLearner
+from onlinegp.native import available
 from onlinegp.recipes.costs import ERRORS
 from onlinegp.state import integer, learner
 

@@ -70,7 +70,7 @@ class ChangeDetector(WithFields):
         self.rows, self.kinds = np.zeros((2, 0), dtype=np.int64)
 
     @cached_property
-    def fields(self) -> Fields:  # type: ignore[override]
+    def fields(self) -> Fields:
         return {
             "state": array(8),
             "log_x": points(LOG),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -137,7 +138,7 @@ class ScaledLearner(OuterLearner):
         self, model: OnlineRegressor, features: int, outputs: int, rows: int, x: Scale | None, y: Scale | None
     ) -> None:
         self.features, self.outputs, self.rows, self.seen = features, outputs, rows, 0
-        self._start = lambda: model.start(features, outputs)
+        self._start = partial(model.start, features, outputs)
         self.inner = self._start()
         self._x_given, self._y_given = x is not None, y is not None
         self._x, self._y = x or Scale.none(features), y or Scale.none(outputs)

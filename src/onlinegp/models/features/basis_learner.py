@@ -19,11 +19,11 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.engine.plan import Plan
-from onlinegp.learner import Contents, RowLearner, Sizes
+from onlinegp.learner import RowLearner, Sizes
 from onlinegp.models.features.random_basis import basis, turns
 from onlinegp.models.linear.information_form import MOST_LOST, ROUNDING, TOO_LITTLE_LEFT, LinearLearner
 from onlinegp.predictions import Gaussian
-from onlinegp.state import array, learner
+from onlinegp.state import Contents, array, learner
 
 WORTH = 10.0  # the given noise counts as this many rows
 ROWS = 512  # rows at a time, to bound the memory of their basis

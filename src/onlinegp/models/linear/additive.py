@@ -6,9 +6,9 @@ import copy
 from typing import Any, Self, TypeVar
 
 from onlinegp.engine.compiled import Compiled
-from onlinegp.learner import Contents
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.undo import Undo
+from onlinegp.state import Contents
 
 ENGINE = "engine"  # may differ: the sums do not depend on it
 

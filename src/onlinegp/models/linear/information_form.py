@@ -22,10 +22,10 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.engine.plan import Plan
-from onlinegp.learner import Contents, RowLearner, Sizes
+from onlinegp.learner import RowLearner, Sizes
 from onlinegp.models.linear.base import check_upper, with_constant
 from onlinegp.predictions import Gaussian
-from onlinegp.state import Values, array, integer
+from onlinegp.state import Contents, Values, array, integer
 
 ROUNDING = 1e-15  # the relative error of a column of R after n rows is below sqrt(n) times this
 MOST_LOST = 1e-6  # the largest relative error after a model was subtracted

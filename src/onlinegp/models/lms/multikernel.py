@@ -29,7 +29,7 @@ class SeveralLearner(StepLearner):
         self.fs = [Expansion(kernel, features, outputs, also=also) for kernel in kernels]
 
     @cached_property
-    def fields(self) -> Fields:  # type: ignore[override]
+    def fields(self) -> Fields:
         return {"seen": integer()} | {f"f{i}": learner() for i in range(len(self.fs))}
 
     @property

@@ -50,7 +50,7 @@ class MXKLMSLearner(SeveralLearner):
         self.gates = np.zeros((len(self.fs), outputs))  # v
 
     @cached_property
-    def fields(self) -> Fields:  # type: ignore[override]
+    def fields(self) -> Fields:
         return {**super().fields, "gates.v": array("fs", "outputs", attribute="gates")}
 
     def leaf_plan(self) -> Plan:

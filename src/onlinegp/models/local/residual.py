@@ -225,7 +225,7 @@ class ResidualLearner(LocalLearner):
         return self.seen - self._ages()
 
     @cached_property
-    def fields(self) -> Fields:  # type: ignore[override]
+    def fields(self) -> Fields:
         own = {
             "alpha": array("kept", "outputs"),
             "r": array("kept", "outputs", attribute="residuals"),

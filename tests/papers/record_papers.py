@@ -1,8 +1,8 @@
-"""Write expected.json: the numbers of the papers' experiments that a test compares with new runs.
+"""Write papers.json: the numbers of the papers' experiments that a test compares with new runs.
 
-The first paper has its own expected.json, because it needs data.
+record_first_paper.py has those of the first paper, which needs data.
 
-Usage     python expected.py
+Usage     python tests/papers/record_papers.py
 Seed      0
 Run time  50 s of processor time
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 from onlinegp.papers.reproduction import named, reproduce
 
-FILE = Path(__file__).with_name("expected.json")
+FILE = Path(__file__).with_name("papers.json")
 NAMES = tuple(name for name in named("all") if "/" in name)
 KEPT = ("levels", "quantized", "thinned", "steps", "by lambda")  # rows of numbers, by name
 

@@ -1,6 +1,6 @@
-"""Write expected.json: the numbers of the paper's experiments that a test compares with new runs.
+"""Write first_paper.json: the numbers of the first paper's experiments that a test compares with new runs.
 
-Usage     python expected.py KIN40K_FILE
+Usage     python tests/papers/record_first_paper.py KIN40K_FILE
 Seed      0
 Run time  270 s of processor time on the Python engine, shared by two processes on two cores
 """
@@ -16,7 +16,7 @@ from onlinegp.papers.reproduction import reproduce
 from onlinegp.papers.vanvaerenbergh2016relationship import EXPERIMENTS, ON_THE_ARM, fig2, residual
 from onlinegp.papers.vanvaerenbergh2016relationship.arm import Arm
 
-FILE = Path(__file__).with_name("expected.json")
+FILE = Path(__file__).with_name("first_paper.json")
 AT = (500, 1000, 2000, 3000, 5000)  # samples of figure 2
 REDUCED = fig2.Settings(repeats=1, train=1000, test=1000, budget=200)
 REDUCED_RESIDUAL = residual.Settings(repeats=1, train=1000, test=500, budget=200, every=100)
