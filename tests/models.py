@@ -104,7 +104,8 @@ WRAPPED = {
     "Lagged": ogp.Lagged(MODELS["BetaKLMS-auto"], lags=3),
     "Lagged-horizon": ogp.Lagged(MODELS["KRLST"], lags=2, horizon=4),
     "Lagged-none": ogp.Lagged(MODELS["QKLMS"], lags=0, horizon=2),
-    "Forecaster": ogp.Forecaster(MODELS["KRLST"], lags=2, steps=5, after=10),
+    "Forecaster": ogp.Forecaster(),
+    "Forecaster-Lagged": ogp.Forecaster(model=ogp.Lagged(MODELS["KRLST"], lags=2), steps=5),
     "Robust": ogp.Robust(MODELS["SWKRLS"], bound=2.0),
     "Robust-reject": ogp.Robust(MODELS["KRLST"], bound=1.0, reject=2.0),
     "Robust-python": ogp.Robust(ogp.KNLMS(RBF(0.7), epsilon=1e-2, engine="python"), bound=1.5),
@@ -146,6 +147,7 @@ WRAPPED = {
 }
 
 STEP_LIMITED = {"LMS"}  # stable for inputs of a bounded power: beyond, they break down and say so
+ONE_OUTPUT = {"Forecaster"}  # these refuse several
 EVERY = MODELS | STEPS | LINEAR | FEATURES | TEMPORAL | LOCAL | AFFINE | WRAPPED
 
 

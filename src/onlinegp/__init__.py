@@ -39,8 +39,9 @@ from onlinegp.models import (
 )
 from onlinegp.models.alarms.detector import Detector
 from onlinegp.models.breakdown import BreakdownError
-from onlinegp.models.combined import Calibrated, Conformal, Forecaster, HeavyTailed, Lagged, Mixture, Robust, Scaled
+from onlinegp.models.combined import Calibrated, Conformal, HeavyTailed, Lagged, Mixture, Robust, Scaled
 from onlinegp.models.saving import from_bytes, load
+from onlinegp.models.temporal.forecaster import Forecaster
 
 if TYPE_CHECKING:
     from onlinegp import datasets, metrics, plots

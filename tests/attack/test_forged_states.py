@@ -121,7 +121,7 @@ def test_a_file_that_could_not_be_used_is_refused(number, engine):
 @pytest.mark.parametrize(
     ("name", "parameter", "value"),
     [
-        *(("Forecaster", "steps", value) for value in (2**31, 2**62, 2**64, 10**300)),
+        *(("Forecaster-Lagged", "steps", value) for value in (2**31, 2**62, 2**64, 10**300)),
         *(("PHYPASS", parameter, value) for parameter in ("window", "selected") for value in (10**6, 2**53, 2**63)),
         *(("RandomFeatureGP", "engine", value) for value in ("x", None, 1.0)),
     ],

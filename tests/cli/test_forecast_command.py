@@ -10,6 +10,7 @@ import pytest
 from shell import inside, onlinegp, rows_of, started
 
 import onlinegp as ogp
+from onlinegp.models.combined import IteratedForecaster
 
 MODEL = ["--kernel", "rbf(1.5)", "--noise", "0.01", "--model", "krlst", "--budget", "30", "--quiet"]
 SINE = np.sin(np.arange(300) / 3.0) + 0.1 * np.random.default_rng(0).standard_normal(300)
@@ -32,7 +33,7 @@ def numbers(rows):
 def test_the_command_says_what_python_says(folder):
     done = inside("forecast", "series.txt", *MODEL, "--lags", 4, "--steps", 7, "--level", 0.8, "--seed", 3, cwd=folder)
     table = numbers(rows_of(done.stdout))
-    model = ogp.Forecaster(ogp.KRLST(ogp.kernels.RBF(1.5), noise=0.01, budget=30), lags=4, steps=7).fit(None, SINE)
+    model = IteratedForecaster(ogp.KRLST(ogp.kernels.RBF(1.5), noise=0.01, budget=30), lags=4, steps=7).fit(None, SINE)
     ahead = model.forecast(7, seed=3)
     expected = np.column_stack([np.arange(1, 8), ahead.mean, ahead.std, *ahead.interval(0.8)])
     np.testing.assert_allclose(table, expected, rtol=1e-6)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models import EVERY, stream
+from models import EVERY, ONE_OUTPUT, stream
 from onlinegp.engine import available
 from onlinegp.engine.compiled import Compiled, nodes, outer, readable
 from onlinegp.models.base import OnlineRegressor
@@ -31,6 +31,8 @@ def schema(contents: dict[str, Any]) -> list[tuple[str, Any, Any]]:
 @every
 @pytest.mark.parametrize("outputs", [1, 2])
 def test_compiled_leaves_list_the_fields_of_their_readable_twins(name: str, outputs: int) -> None:
+    if outputs > 1 and name in ONE_OUTPUT:
+        pytest.skip("it predicts one series")
     X, y = stream()
     Y = y if outputs == 1 else np.column_stack([y, -0.5 * y])
     model = copy.deepcopy(EVERY[name]).fit(X, Y)

@@ -8,6 +8,7 @@ import pytest
 import onlinegp as ogp
 from onlinegp.datasets import mackey_glass
 from onlinegp.kernels import RBF
+from onlinegp.models.combined import IteratedForecaster
 
 STEPS = (1, 5, 20)
 ORIGINS, APART, FIRST = 200, 25, 600  # a forecast every 25 rows, from row 600 on
@@ -42,7 +43,7 @@ def scaled(y):
 
 
 def covered_by_paths(y, lags):
-    model = ogp.Forecaster(scaled(y), lags=lags, steps=max(STEPS)).fit(None, y[:FIRST])
+    model = IteratedForecaster(scaled(y), lags=lags, steps=max(STEPS)).fit(None, y[:FIRST])
     inside = np.empty((ORIGINS, len(STEPS)))
     for i in range(ORIGINS):
         start = FIRST + i * APART

@@ -16,7 +16,7 @@ from models import WRAPPED, stream
 from onlinegp.kernels import RBF
 
 every = pytest.mark.parametrize("name", WRAPPED)
-OUTER = [ogp.Scaled, ogp.Lagged, ogp.Forecaster, ogp.Robust, ogp.Calibrated, ogp.HeavyTailed, ogp.Conformal]
+OUTER = [ogp.Scaled, ogp.Lagged, ogp.Robust, ogp.Calibrated, ogp.HeavyTailed, ogp.Conformal]
 FAMILIES = [ogp.KLMS(), ogp.KNLMS(), ogp.BetaKLMS(), ogp.KRLST(), ogp.kafbox.SWKRLS(), ogp.KRLS()]
 
 

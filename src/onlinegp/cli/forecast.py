@@ -22,7 +22,7 @@ from onlinegp.cli.tuning_options import (
 )
 from onlinegp.files.atomic import write_atomically
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined import Forecaster
+from onlinegp.models.combined import IteratedForecaster
 from onlinegp.predictions import Predictions
 from onlinegp.streams.errors import BadData, Stopped, listed
 from onlinegp.streams.reading.source import Columns, Source, open_source, stored_columns
@@ -169,7 +169,7 @@ def _forecast(args: argparse.Namespace, last: LastValues, talk: Talk) -> Predict
 
 
 def _tell_if_unchecked(model: OnlineRegressor, args: argparse.Namespace, talk: Talk) -> None:
-    if not isinstance(model, Forecaster) and not model.n_features_in_:
+    if not isinstance(model, IteratedForecaster) and not model.n_features_in_:
         talk(
             f"the forecasts of {args.start} were never compared with the values that followed, so the intervals of "
             "far steps may be too wide. Learn the whole series here, or use a model of `onlinegp forecast --save`."

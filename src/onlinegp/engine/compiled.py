@@ -38,6 +38,16 @@ def leaf(engine: str, learner: Any) -> Any:
     return by_engine(engine, lambda: Compiled(learner), lambda: learner)
 
 
+def run_once(plan: Plan, contents: Contents, X: Array, Y: Array) -> tuple[Array, Array]:
+    """Predict rows and learn them with a compiled leaf of one output that is then dropped: means and deviations."""
+    from onlinegp.engine import _native
+
+    core = _native.Tree(plan)
+    core.load(contents)
+    _, means, scales, _, _ = core.run(_rows(X), _rows(Y))
+    return means[:, 0, 0], scales[:, 0, 0]
+
+
 def readable(learner: Any) -> Any:
     """Return the readable learner of a compiled one, with all that was learned; any other learner as it is."""
     return learner.readable() if isinstance(learner, Compiled) else learner

@@ -285,8 +285,8 @@ class OnlineRegressor(Estimator):
     def forecast(self) -> Any:
         """Not available: a forecast needs past values of y, which only `Lagged` and `Forecaster` keep."""
         raise AttributeError(
-            f"{type(self).__name__} has no forecast: it keeps no past values of y. Wrap it in a model that does, "
-            f"onlinegp.Forecaster({type(self).__name__}(...), lags=10) or Lagged, and fit that to the series."
+            f"{type(self).__name__} has no forecast: it keeps no past values of y. Use onlinegp.Forecaster(), or "
+            f"onlinegp.Forecaster(model=Lagged({type(self).__name__}(...), lags=10)), and fit it to the series."
         )
 
     # What was learned

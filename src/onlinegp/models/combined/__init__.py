@@ -2,11 +2,11 @@
 
 from onlinegp.models.combined.calibrated import Calibrated
 from onlinegp.models.combined.conformal import Conformal
-from onlinegp.models.combined.forecaster import Forecaster
 from onlinegp.models.combined.heavy_tailed import HeavyTailed
+from onlinegp.models.combined.iterated import IteratedForecaster
 from onlinegp.models.combined.lagged import Lagged
 from onlinegp.models.combined.mixture import Mixture
 from onlinegp.models.combined.robust import Robust
 from onlinegp.models.combined.scaled import Scaled
 
-__all__ = ["Calibrated", "Conformal", "Forecaster", "HeavyTailed", "Lagged", "Mixture", "Robust", "Scaled"]
+__all__ = ["Calibrated", "Conformal", "HeavyTailed", "IteratedForecaster", "Lagged", "Mixture", "Robust", "Scaled"]

@@ -62,6 +62,9 @@ class Block:
     def states(self) -> int:
         return STATES[self.kind]
 
+    def __deepcopy__(self, memo: object) -> Block:
+        return self  # nothing in it changes
+
     def start(self) -> Array:
         """Return the covariance at time 0, (states, states)."""
         v, a = self.variance, self.rate

@@ -176,10 +176,9 @@ class TemporalLearner(StepLearner):
 
     def look(self, x: Array) -> tuple[Array, Array, Any]:
         t = self._time_of(x)
-        A, Q = self._transition(max(0.0, t - self.last))
+        A, Q = self.transition(max(0.0, t - self.last))
         m, P = self.m @ A.T, A @ self.P @ A.T + Q
-        h = np.zeros(self.states)
-        h[self.first[:-1]] = [block.observed(t, x) for block in self.blocks]
+        h = self.observed(t, x)
         g = P @ h  # (outputs, states)
         v = np.maximum(g @ h, 0.0) + self.noise
         return m @ h, np.sqrt(v), (t, m, P, g, v)
@@ -207,7 +206,14 @@ class TemporalLearner(StepLearner):
     def _time_of(self, x: Array) -> float:
         return float(self.seen) if self.time is None else float(x[self.time])
 
-    def _transition(self, dt: float) -> tuple[Array, Array]:
+    def observed(self, t: float, x: Array) -> Array:
+        """Return h, (states,): y is h'state and noise."""
+        h = np.zeros(self.states)
+        h[self.first[:-1]] = [block.observed(t, x) for block in self.blocks]
+        return h
+
+    def transition(self, dt: float) -> tuple[Array, Array]:
+        """Return A and Q of all blocks, (states, states)."""
         A, Q = np.zeros((2, self.states, self.states))
         for block, i in zip(self.blocks, self.first, strict=False):
             own = slice(i, i + block.states)

@@ -13,7 +13,7 @@ from onlinegp.batch.tuning import NOTHING, explains
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined import Forecaster, Lagged, Robust
+from onlinegp.models.combined import IteratedForecaster, Lagged, Robust
 from onlinegp.models.combined.base import working
 from onlinegp.models.combined.scaled import Scaling
 from onlinegp.streams.errors import BadData, BrokeDown
@@ -117,7 +117,7 @@ class Preparation:
         """Return the model with lags, scaling and bounds, as they were asked for."""
         model = wrapped(model, scaling, lags=self.lags, horizon=self.horizon, robust=self.robust)
         if self.steps and isinstance(model, Lagged):
-            return Forecaster(model.model, lags=self.lags, horizon=self.horizon, steps=self.steps, after=after)
+            return IteratedForecaster(model.model, lags=self.lags, horizon=self.horizon, steps=self.steps, after=after)
         return model
 
 

@@ -8,7 +8,8 @@ import pytest
 import onlinegp as ogp
 from models import stream
 from onlinegp.kernels import RBF
-from onlinegp.models.combined.forecaster import EXPECTED, KEEP, OPEN, PATHS, SHARE
+from onlinegp.models.combined import IteratedForecaster
+from onlinegp.models.combined.iterated import EXPECTED, KEEP, OPEN, PATHS, SHARE
 
 SERIES = np.sin(0.3 * np.arange(260)) + 0.1 * np.random.default_rng(0).standard_normal(260)
 STEPS = 7
@@ -19,7 +20,7 @@ def inner():
 
 
 def fresh(**given):
-    return ogp.Forecaster(inner(), **{"lags": 3, "steps": STEPS} | given)
+    return IteratedForecaster(inner(), **{"lags": 3, "steps": STEPS} | given)
 
 
 def same(one, other):
@@ -88,7 +89,7 @@ def test_a_wrong_noise_is_found(noise):
     rng, y = np.random.default_rng(1), np.zeros(3000)
     for t in range(1, 3000):
         y[t] = 0.8 * y[t - 1] + rng.standard_normal()
-    model = ogp.Forecaster(ogp.LinearRLS(noise=noise, intercept=False), lags=1, steps=5).fit(None, y)
+    model = IteratedForecaster(ogp.LinearRLS(noise=noise, intercept=False), lags=1, steps=5).fit(None, y)
     assert model.factors_ == pytest.approx(np.full(5, 1.0 / noise), rel=0.35)
     assert model.factors_.mean() == pytest.approx(1.0 / noise, rel=0.2)
 
@@ -111,7 +112,7 @@ def test_what_does_not_follow_is_not_counted(leave):
 
 
 def test_a_forecast_that_explodes_is_left_out():
-    model = ogp.Forecaster(ogp.LinearRLS(noise=1.0, intercept=False), lags=1, steps=2000, after=10)
+    model = IteratedForecaster(ogp.LinearRLS(noise=1.0, intercept=False), lags=1, steps=2000, after=10)
     model.fit(None, 1.5 ** np.arange(20))
     with pytest.raises(ValueError, match="grows without bound"):
         model.forecast(2000)

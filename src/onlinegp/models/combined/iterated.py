@@ -27,7 +27,7 @@ EXPECTED = (1.0 + 1.0 / PATHS) * (PATHS - 1.0) / (PATHS - 3.0)
 
 
 @parameters
-class Forecaster(Lagged):
+class IteratedForecaster(Lagged):
     """A model with lags whose forecasts are compared with the values that followed, to correct their spread.
 
     Sampled paths take all noise for a part of the series, which drives what comes after it. Where the noise is in the
@@ -58,9 +58,10 @@ class Forecaster(Lagged):
     Examples
     --------
     >>> import numpy as np, onlinegp as ogp
+    >>> from onlinegp.models.combined import IteratedForecaster
     >>> rng = np.random.default_rng(0)
     >>> series = np.sin(0.3 * np.arange(500)) + 0.1 * rng.normal(size=500)  # noise in the measurement
-    >>> model = ogp.Forecaster(ogp.Scaled(ogp.KRLST(noise=0.02)), lags=8, steps=20).fit(None, series)
+    >>> model = IteratedForecaster(ogp.Scaled(ogp.KRLST(noise=0.02)), lags=8, steps=20).fit(None, series)
     >>> lower, upper = model.forecast(20).interval(0.95)
     >>> model.factors_.shape
     (20,)
@@ -84,9 +85,9 @@ class Forecaster(Lagged):
         self._checked()
         super().check()
 
-    def start(self, features: int, outputs: int) -> ForecasterLearner:
+    def start(self, features: int, outputs: int) -> IteratedLearner:
         lagged = super().start(features, outputs)
-        return ForecasterLearner(lagged.inner, features, lagged.lags, lagged.horizon, *self._checked())
+        return IteratedLearner(lagged.inner, features, lagged.lags, lagged.horizon, *self._checked())
 
     def _checked(self) -> tuple[int, int]:
         """Return steps and rows before the first forecast."""
@@ -100,11 +101,11 @@ class Forecaster(Lagged):
     def factors_(self) -> Array:
         """What the variances of a forecast are multiplied by, (steps,) or (steps, outputs)."""
         learner = self._working
-        assert isinstance(learner, ForecasterLearner)
+        assert isinstance(learner, IteratedLearner)
         return learner.factors()[:, 0] if self._single else learner.factors()
 
 
-class ForecasterLearner(LaggedLearner):
+class IteratedLearner(LaggedLearner):
     """A learner with lags, forecasts that wait for what comes, and the fading means of their squared errors by step."""
 
     fields = {

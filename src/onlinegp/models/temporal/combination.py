@@ -1,0 +1,81 @@
+"""Weights and intervals from past forecasts: how much each member counts, and how far its quantiles were off.
+
+With nu forecasts' worth of past rows, members of a family get weights (mean pinball loss)^(-2 nu), families
+(mean pinball loss)^(-nu): a short series averages, a long one chooses. Then the quantiles are stretched about the
+median.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onlinegp.checks import Array
+
+LEVELS = np.array([0.025, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.975])
+# ndtri(LEVELS), written out: scipy would take longer to import than a short forecast takes
+ABOVE = np.array([0.2533471031357997, 0.5244005127080407, 0.8416212335729142, 1.2815515655446004, 1.959963984540054])
+SCORES = np.concatenate([-ABOVE[::-1], [0.0], ABOVE])
+MEDIAN = len(LEVELS) // 2
+ORIGINS = 40
+FEWEST_BEFORE = 12  # rows before the first origin
+MEAN_ABSOLUTE = 0.798  # of a standard normal
+FARTHEST = 6.0  # deviations at which a past error is cut
+CAUTION = 2.0  # forecasts' worth of rows by which factors are shrunk
+LARGEST_FACTOR = 1.5
+ENDS = 1.05  # by which the ends are widened: parameters have seen the past rows
+
+
+def past_origins(n: int, h: int) -> Array:
+    """Return rows before which forecasts of h steps are made, the last of them n itself."""
+    gap = max(1, round(min(n / 2, 8 * h) / ORIGINS))
+    gap -= gap > 2 and gap % 2 == 0  # an odd number meets all phases
+    before = np.arange(n - 1, max(FEWEST_BEFORE, n // 4) - 1, -gap)[:ORIGINS][::-1]
+    return np.append(before, n).astype(np.int64)
+
+
+def truth(y: Array, origins: Array, h: int) -> Array:
+    """Return what followed the origins but the last, (origins - 1, h); NaN where it is not known."""
+    padded = np.append(y, np.full(h, np.nan))
+    return padded[origins[:-1, None] + np.arange(h)]
+
+
+def combine(families: list[list[Array]], y: Array, origins: Array, h: int) -> tuple[Array, Array]:
+    """Return the quantiles (levels, h) of the last origin, and the weights of the families.
+
+    A family is a list of members; each holds the quantiles of its forecasts, (levels, origins, h).
+    """
+    T = truth(y, origins, h)
+    nu = (origins[-1] - origins[0]) / h
+    known = np.isfinite(T)
+    if not known.any():
+        nu, T, known = 0.0, np.zeros_like(T), np.ones_like(known)
+    quantiles, weights = _average([_average(members, T, known, 2 * nu)[0] for members in families], T, known, nu)
+    return _calibrated(quantiles, T, known, nu)[:, -1], weights
+
+
+def pinball(y: Array, quantiles: Array) -> Array:
+    """Return the mean quantile loss over all levels; quantiles are (levels, ...)."""
+    levels = LEVELS.reshape(-1, *[1] * np.ndim(y))
+    return np.maximum(levels * (y - quantiles), (levels - 1) * (y - quantiles)).mean(axis=0)
+
+
+def _average(members: list[Array], T: Array, known: Array, power: float) -> tuple[Array, Array]:
+    loss = np.array([pinball(np.where(known, T, 0.0), q[:, :-1])[known].mean() for q in members])
+    weights = (loss / max(loss.min(), 1e-300) + 1e-9) ** -power
+    weights = np.where(np.isfinite(weights), weights, 0.0)
+    weights = weights / weights.sum() if weights.sum() > 0 else np.full(len(members), 1 / len(members))
+    return np.tensordot(weights, np.array(members), axes=1), weights
+
+
+def _calibrated(q: Array, T: Array, known: Array, nu: float) -> Array:
+    """Stretch about the median by past errors over predicted deviations: by the mean inside, the square at the ends."""
+    median = q[MEDIAN, :-1]
+    e = (T - median)[known]
+    stretch = np.ones(len(LEVELS))
+    for i, where in ((1, slice(1, -1)), (0, slice(0, None, len(LEVELS) - 1))):
+        above, below = (q[-1 - i, :-1] - median)[known], (median - q[i, :-1])[known]
+        z = np.minimum(np.abs(e) / np.maximum(np.where(e > 0, above, below) / SCORES[-1 - i], 1e-12), FARTHEST)
+        ratio = z.mean() / MEAN_ABSOLUTE if i else np.sqrt((z**2).mean())
+        factor = np.clip(max(ratio, 1e-3) ** (nu / (nu + CAUTION)), 1 / LARGEST_FACTOR, LARGEST_FACTOR)
+        stretch[where] = factor * (1.0 if i else ENDS)
+    return np.sort(q[MEDIAN] + (q - q[MEDIAN]) * stretch[:, None, None], axis=0)

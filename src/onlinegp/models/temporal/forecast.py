@@ -1,0 +1,136 @@
+"""A forecast: quantiles of every step ahead, and paths through them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onlinegp.checks import Array, count, probability
+from onlinegp.models.temporal.combination import LEVELS, SCORES
+from onlinegp.predictions import Predictions
+from onlinegp.predictions.samples import Samples
+from onlinegp.predictions.student import HALF_LOG_2PI
+
+GRID = (np.arange(400) + 0.5) / 400  # probabilities at which moments are computed
+THINNEST = 1e-12  # of the slope of the quantiles, as a share of their size
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast(Predictions):
+    """The distributions of the next values, known by quantiles at 11 levels.
+
+    Between two levels the quantile is linear in the normal score of the probability, and beyond the outermost ones it
+    goes on as between the last two: a normal distribution is reproduced exactly.
+
+    Attributes
+    ----------
+    quantiles : (n, 11)
+        At the levels .025, .1, .2, ..., .9, .975.
+    dates : array of length n, optional
+        When the values are due, if the series had dates.
+    seasons : tuple of float
+        The periods that were found, in rows.
+    weights : dict
+        By family of members, its share in the forecast.
+    """
+
+    quantiles: Array
+    dates: NDArray[Any] | None = None
+    seasons: tuple[float, ...] = ()
+    weights: dict[str, float] = field(default_factory=dict)
+    sampler: Any = None
+
+    @cached_property
+    def mean(self) -> Array:  # type: ignore[override]
+        return self._on_grid.mean(axis=1)
+
+    @cached_property
+    def std(self) -> Array:  # type: ignore[override]
+        return self._on_grid.std(axis=1)
+
+    @property
+    def median(self) -> Array:
+        return self.quantiles[:, len(LEVELS) // 2]
+
+    @cached_property
+    def _on_grid(self) -> Array:
+        from scipy.special import ndtri
+
+        return np.stack([self._at(z) for z in ndtri(GRID)], axis=1)
+
+    def _at(self, z: Any) -> Array:
+        """Return the quantiles of a normal score, a number or one for each row."""
+        z = np.broadcast_to(z, len(self.quantiles))
+        i = np.clip(np.searchsorted(SCORES, z) - 1, 0, len(SCORES) - 2)
+        rows = np.arange(len(z))
+        low, high = self.quantiles[rows, i], self.quantiles[rows, i + 1]
+        return low + (high - low) * (z - SCORES[i]) / (SCORES[i + 1] - SCORES[i])
+
+    def quantile(self, p: float) -> Array:
+        from scipy.special import ndtri
+
+        return self._at(float(ndtri(probability(p=p))))
+
+    def _scores(self, y: ArrayLike) -> tuple[Array, Array]:
+        """Return the normal scores of values, and by how much y grows with them."""
+        y = np.broadcast_to(self._values(y), self.shape)
+        slopes = np.diff(self.quantiles, axis=1) / np.diff(SCORES)
+        slopes = np.maximum(slopes, THINNEST * np.abs(self.quantiles).max(axis=1, keepdims=True) + 1e-300)
+        i = np.clip((self.quantiles <= y[:, None]).sum(axis=1) - 1, 0, len(SCORES) - 2)
+        rows = np.arange(len(y))
+        return SCORES[i] + (y - self.quantiles[rows, i]) / slopes[rows, i], slopes[rows, i]
+
+    def log_density(self, y: ArrayLike) -> Array:
+        z, slope = self._scores(y)
+        return -0.5 * z * z - HALF_LOG_2PI - np.log(slope)
+
+    def cdf(self, y: ArrayLike) -> Array:
+        from scipy.special import ndtr
+
+        return ndtr(self._scores(y)[0])
+
+    def survival(self, y: ArrayLike) -> Array:
+        from scipy.special import ndtr
+
+        return ndtr(-self._scores(y)[0])
+
+    def affine(self, center: Array | float, scale: Array | float) -> Forecast:
+        center, scale = np.asarray(center), np.asarray(scale)
+        return replace(self, quantiles=center[..., None] + scale[..., None] * self.quantiles)
+
+    def paths(self, n: int = 1000, seed: int | np.random.Generator | None = 0) -> Samples:
+        """Return possible futures, `values` (steps, n), for questions about several steps together.
+
+        Each step has the distribution of the forecast. How steps hang together is that of the Gaussian process over
+        time which had the best past forecasts: a level that is off stays off, so that a sum has an honest interval.
+
+        Examples
+        --------
+        >>> import numpy as np, onlinegp as ogp
+        >>> ahead = ogp.Forecaster().fit(np.random.default_rng(0).normal(size=100).cumsum()).forecast(10)
+        >>> total = ahead.paths().values.sum(axis=0)  # of all ten steps
+        >>> low, high = np.quantile(total, [0.025, 0.975])
+        """
+        rng, n = np.random.default_rng(seed), count(n=n)
+        z = rng.standard_normal((len(self), n)) if self.sampler is None else self.sampler(len(self), n, rng)
+        return Samples(np.stack([self._at(column) for column in z.T], axis=1))
+
+    def to_frame(self, level: float = 0.95) -> Any:
+        """Return a pandas frame, a row for each step: mean, median, std, lower and upper; dates are the index."""
+        import pandas as pd
+
+        lower, upper = self.interval(level)
+        columns = {"mean": self.mean, "median": self.median, "std": self.std, "lower": lower, "upper": upper}
+        if self.dates is None:
+            return pd.DataFrame(columns, index=pd.RangeIndex(1, len(self) + 1, name="step"))
+        return pd.DataFrame(columns, index=pd.Index(self.dates, name="date"))
+
+    def plot(self, y: ArrayLike = (), *, level: float = 0.95, ax: Any = None) -> Any:
+        """Draw the forecast after the last values of the series, y."""
+        from onlinegp import plots
+
+        return plots.forecast(np.asarray(y, dtype=np.float64), self, level=level, ax=ax)

@@ -1,0 +1,158 @@
+"""The members of a forecast: Gaussian processes over time and regressions on smoothed lags, on y and on log y."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onlinegp.checks import Array
+from onlinegp.engine import available
+from onlinegp.engine.compiled import leaf, readable
+from onlinegp.models.temporal.combination import SCORES
+from onlinegp.models.temporal.smoothed_lags import SmoothedLagsLearner, choose_prior
+from onlinegp.models.temporal.structure import MAX_FIT_ROWS, Structure
+
+FORGETTING = (0.99, 0.997, 1.0)
+MIN_SHARE = 0.05  # of the deviation of changes, that the robust scale must have
+LARGEST_LOG = 700.0
+
+
+@dataclass
+class Member:
+    """A learner in units of its own, of y or log y.
+
+    Attributes
+    ----------
+    learner : of the times, then the inputs if `inputs`
+    center, scale : of what it learns: (f - center) / scale
+    spread : of its standard deviations, in units of f
+    log : whether f is log y
+    weights : of the inputs, subtracted from f; none if they are inputs of the learner
+    """
+
+    learner: Any
+    center: float
+    scale: float
+    spread: float
+    log: bool
+    weights: Array | None = None
+
+    def learn(self, X: Array, y: Array) -> None:
+        if len(y):
+            self.learner.learn(self._inputs(X), self._targets(X, y))
+
+    def run(self, X: Array, y: Array) -> tuple[Array, Array]:
+        """Predict rows and learn them; return means and deviations of f."""
+        predictions, _ = self.learner.run(self._inputs(X), self._targets(X, y))
+        return self._back(X, predictions)
+
+    def ahead(self, X: Array) -> tuple[Array, Array]:
+        return self._back(X, self.learner.predict(self._inputs(X)))
+
+    def quantiles(self, mean: Array, std: Array) -> Array:
+        """Return quantiles of y, (levels, ...)."""
+        q = mean + SCORES.reshape(-1, *[1] * np.ndim(mean)) * std
+        return np.exp(np.clip(q, -LARGEST_LOG, LARGEST_LOG)) if self.log else q
+
+    def moments(self, mean: Array, std: Array) -> tuple[Array, Array]:
+        """Return mean and deviation of y; of a lognormal, if f is log y."""
+        if not self.log:
+            return mean, std
+        s2 = np.minimum(std**2, 4.0)
+        mean = np.exp(np.clip(mean + s2 / 2, -LARGEST_LOG / 2, LARGEST_LOG / 2))
+        return mean, mean * np.sqrt(np.expm1(s2))
+
+    def _inputs(self, X: Array) -> Array:
+        return X if self.weights is None else X[:, :1]
+
+    def _effect(self, X: Array) -> Array | float:
+        return (
+            0.0 if self.weights is None else np.einsum("ij,j->i", X[:, 1:], self.weights)
+        )  # the same bits for any rows
+
+    def _targets(self, X: Array, y: Array) -> Array:
+        return ((transformed(y, self.log) - self._effect(X) - self.center) / self.scale)[:, None]
+
+    def _back(self, X: Array, predictions: Any) -> tuple[Array, Array]:
+        mean = predictions.mean[:, 0] * self.scale + self.center + self._effect(X)
+        return mean, predictions.std[:, 0] * self.spread
+
+
+def transformed(y: Array, log: bool) -> Array:
+    return np.log(np.maximum(y, 1e-300)) if log else y
+
+
+def fit_members(X: Array, y: Array, seasons: tuple[float, ...]) -> list[list[Member]]:
+    """Return families of members that have learned nothing, with parameters from these rows.
+
+    X holds the times of the rows, from 0, then inputs; y has no gaps.
+    """
+    families: list[list[Member]] = [[], [], []]
+    for log in (False, True) if y.min() > 0 else (False,):
+        f = transformed(y, log)
+        gp, weights = _gp(X, f, seasons, log=log, drift=False)
+        families[0].append(gp)
+        rest, times = f - X[:, 1:] @ weights, X[:, :1]
+        families[1].append(_without_inputs(_gp(times, rest, seasons, log=log, drift=True)[0], weights))
+        for forgetting in FORGETTING:
+            families[2].append(_without_inputs(_lags(times, rest, seasons, forgetting, log=log), weights))
+    return families
+
+
+def _without_inputs(member: Member, weights: Array) -> Member:
+    member.weights = weights if len(weights) else None
+    return member
+
+
+def _compiled(learner: Any) -> Any:
+    return leaf("auto" if available() else "python", learner)
+
+
+def _gp(X: Array, f: Array, seasons: tuple[float, ...], *, log: bool, drift: bool) -> tuple[Member, Array]:
+    """Return a Gaussian process over time, and the weights of the inputs that its rows show."""
+    X, f = X[-MAX_FIT_ROWS:], f[-MAX_FIT_ROWS:]
+    center, scale = _units(X[:, 0], f, seasons)
+    z = (f - center) / scale
+    structure = Structure(seasons, drift, float(np.var(z)), X.shape[1] - 1)
+    shifted = np.column_stack([X[:, 0] - X[0, 0], X[:, 1:]])
+    theta, sigma2 = structure.fit(shifted, z)
+    member = Member(_compiled(structure.learner(theta)), center, scale, scale * np.sqrt(sigma2), log)
+    if not structure.inputs:
+        return member, np.empty(0)
+    learned = Member(_compiled(structure.learner(theta)), center, scale, scale, log)
+    learned.learner.learn(shifted, z[:, None])
+    return member, readable(learned.learner).m[0, -structure.inputs :] * scale
+
+
+def _units(t: Array, f: Array, seasons: tuple[float, ...]) -> tuple[float, float]:
+    """Return the center of the first rows, and the robust deviation of changes, seasonal ones if there is a season."""
+    n, s = len(f), int(max([*seasons, 1]))
+    center = float(np.median(f[: max(5, min(n, max(s, 10)))]))
+    grid = np.full(int(t[-1] - t[0]) + 1, np.nan)
+    grid[np.rint(t - t[0]).astype(np.int64)] = f
+    e = np.diff(grid[s:] - grid[:-s]) / np.sqrt(2) if s > 1 and len(grid) >= s + 5 else np.diff(grid)
+    e = e[np.isfinite(e)]
+    if len(e) < 5:
+        e = np.diff(f)
+    scale = np.sqrt(np.median(e**2) / 0.4549) + 1e-4 * f.std() + 1e-300
+    return center, float(scale if scale >= MIN_SHARE * e.std() else e.std() + 1e-300)
+
+
+def _lags(X: Array, f: Array, seasons: tuple[float, ...], forgetting: float, *, log: bool) -> Member:
+    """Return a regression on smoothed lags with the prior that the evidence of these rows favors."""
+    periods = [round(s) for s in seasons]
+    s1, s2 = [*periods, 1, 1][:2]
+    center, scale = float(f.mean()), float(f.std()) + 1e-300
+    earliest = min(max(s1, s2) + 4, len(f) // 2)
+
+    def start(prior: Any, forgetting: float) -> SmoothedLagsLearner:
+        return SmoothedLagsLearner(1, 1, (s1, s2), forgetting, 0, earliest=earliest, prior=prior)
+
+    first = start(None, forgetting)
+    learner = _compiled(start((first.a0[0], 0.3), forgetting))
+    learner.learn(X, ((f - center) / scale)[:, None])
+    sums = readable(learner)
+    prior = choose_prior(s1, s2, sums.G[0], sums.b[0], float(sums.yy[0]), max(sums.rows, 1.0))
+    return Member(_compiled(start(prior, forgetting)), center, scale, scale, log)
