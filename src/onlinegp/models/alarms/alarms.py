@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from math import log10
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 from onlinegp.models.alarms.constants import STATISTICS, Constants
@@ -64,8 +66,8 @@ class Alarms(WithFields):
 
     def add(
         self, y: Array, v: Array | None = None, X: Array | None = None, bounds: tuple[Array, Array] | None = None
-    ) -> tuple[Array, list[Event]]:
-        """Take rows; return what `constants.COLUMNS` names for each, and the events that opened or cleared.
+    ) -> tuple[Array, NDArray[Any]]:
+        """Take rows; return what `constants.COLUMNS` names for each, and the events that cleared or opened there.
 
         Parameters
         ----------

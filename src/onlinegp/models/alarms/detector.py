@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
+from functools import partial
 from itertools import groupby
 from typing import Any, ClassVar
 
@@ -17,38 +18,20 @@ from onlinegp.learner import Learner, Sizes
 from onlinegp.models.alarms.alarms import Alarms
 from onlinegp.models.alarms.constants import NEAR, RECENT
 from onlinegp.models.alarms.events import C, Event
+from onlinegp.models.alarms.watched import Watched
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined.base import OuterLearner, OuterRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.models.undo import Undo
 from onlinegp.predictions import Gaussian, Predictions
-from onlinegp.state import Fields, WithFields, integer, learner
+from onlinegp.state import Fields, integer, learner
 
 SIGMA = 1.2533141373155001  # standard deviations of a normal in a mean absolute error
-PIECE = 1024  # rows
-
-
-@dataclass(frozen=True, eq=False)
-class Detection:
-    """What a detector says of rows.
-
-    Attributes
-    ----------
-    tail : (n,) or (n, outputs), the probability of a row that is at least as odd; 1 for most rows
-    score : the same shape; -log10 of the rate of such an event for a row that opens or tops one, 0 elsewhere
-    event : the same shape; the number of the event that is open, 0 if there is none
-    events : events that opened or cleared on the way, in order; those that are open still have no end
-    predictions : of the target, each made before its row was learned
-    """
-
-    tail: Array
-    score: Array
-    event: NDArray[np.int64]
-    events: list[Event]
-    predictions: Predictions
+SHOWN = ("tail", "score", "event", "expected", "error")
 
 
 @parameters
-class Detector(OnlineRegressor):
+class Detector(OuterRegressor):
     """Alarms about a series, or about what a model predicts: events at a rate that you choose, with reasons.
 
     It watches thirteen statistics of the target, learns the tail of each, pools their evidence, and opens an event
@@ -61,8 +44,8 @@ class Detector(OnlineRegressor):
     first 150 rows never open an event. What is rarer than the rows so far can show is not found: at a rate of 0.0001,
     an event needs about 2,000 rows of history.
 
-    Unlike other models it returns two numbers and an event for each row, by `detect`; all other methods, files, fleets
-    and stores work as for every model.
+    Unlike other models it says two numbers and an event of each row beside its prediction: `detect` and `run` return
+    them with the predictions (`Watched`). Files, fleets and stores work as for every model.
 
     Parameters
     ----------
@@ -87,7 +70,7 @@ class Detector(OnlineRegressor):
     spike 2000
     """
 
-    model: OnlineRegressor | None = None
+    model: OnlineRegressor | None = None  # type: ignore[assignment]
     _: KW_ONLY
     rate: float = 0.001
     season: int | None = None
@@ -109,21 +92,26 @@ class Detector(OnlineRegressor):
                 f"season must be 0, or from {NEAR + 1} to {RECENT} rows, got {self.season}. Use None to look for one."
             )
         if self.model is not None:
-            if not isinstance(self.model, OnlineRegressor):
-                raise TypeError(f"model must be an estimator of onlinegp or None, got {self.model!r}.")
-            self.model.check()
+            super().check()
 
     @property
     def features_optional(self) -> bool:
-        return self.model is None or getattr(self.model, "features_optional", False)
+        return self.model is None or super().features_optional
 
     @property
     def delay(self) -> int:
-        return 1 if self.model is None else self.model.delay
+        return 1 if self.model is None else super().delay
 
     @property
     def std_from_errors(self) -> bool:  # type: ignore[override]
-        return self.model is None or self.model.std_from_errors
+        return self.model is None or super().std_from_errors
+
+    @property
+    def remedy(self) -> str:  # type: ignore[override]
+        return OnlineRegressor.remedy if self.model is None else super().remedy
+
+    def multiplications(self, size: float, features: int) -> float | None:
+        return None
 
     def start(self, features: int, outputs: int) -> DetectorLearner:
         self.check()
@@ -142,7 +130,7 @@ class Detector(OnlineRegressor):
 
         return DetectorLearner(features, outputs, inner, [alarms(i) for i in range(outputs)])
 
-    def detect(self, y: ArrayLike, X: ArrayLike | None = None) -> Detection:
+    def detect(self, y: ArrayLike, X: ArrayLike | None = None) -> Watched:
         """Take rows in order, NaN where y is missing; return how odd each is, and the events.
 
         Parameters
@@ -150,6 +138,11 @@ class Detector(OnlineRegressor):
         y : (n,) or (n, outputs)
         X : (n, d), optional
             The inputs: those of the model, and of which reasons say whether they are unusual.
+
+        Returns
+        -------
+        Watched
+            Predictions, each made before its row was learned, with `odds`, `score`, `event` and `events`.
         """
         target = np.asarray(frames.target(y), dtype=np.float64)
         gone = np.isnan(target)
@@ -157,17 +150,23 @@ class Detector(OnlineRegressor):
             raise ValueError(
                 "y must have all outputs of a row or none. Watch outputs that go missing one by one apart."
             )
+        parts: list[Predictions] = []
         with self._lock:
             learner, rows, Y = self._ready(X, np.where(gone, 0.0, target))  # type: ignore[arg-type]
-            Y = np.where(gone.reshape(Y.shape), np.nan, Y)
-            parts = []
-            for i in range(0, len(Y), PIECE):
-                part = slice(i, i + PIECE)
-                if isinstance(learner, Undo):
-                    parts.append(learner.change("detect", rows[part], Y[part]))
-                else:
-                    parts.append(learner.detect(rows[part], Y[part]))  # type: ignore[attr-defined]
-        return _joined(parts, self._single)
+            for missing, some in groupby(range(len(Y)), lambda i: bool(gone[i].any())):
+                numbers = list(some)
+                part = slice(numbers[0], numbers[-1] + 1)
+                parts.append(learner.skip(rows[part]) if missing else learner.run(rows[part], Y[part])[0])
+            watched = Predictions.joined(parts)
+            assert isinstance(watched, Watched)
+            return watched.output(0) if self._single else watched
+
+    def judge(self, X: ArrayLike, y: ArrayLike) -> Predictions:
+        """Take rows that the model inside neither learns nor remembers, such as values that cannot be; judge them."""
+        with self._lock:
+            learner, X, Y = self._ready(X, y)
+            judge = partial(learner.change, "judge") if isinstance(learner, Undo) else learner.judge  # type: ignore[attr-defined]
+            return self._said(judge(X, Y))
 
     @property
     def events_(self) -> list[Event]:
@@ -189,8 +188,10 @@ class Detector(OnlineRegressor):
                 learner.confirm(np.array([number, output]))  # type: ignore[attr-defined]
 
 
-class DetectorLearner(WithFields):
-    """A learner inside, if there is one, and alarms for each output."""
+class DetectorLearner(OuterLearner):
+    """A learner inside, None if there is none, and alarms for each output."""
+
+    inner: Any
 
     def __init__(self, features: int, outputs: int, inner: Learner | None, alarms: list[Alarms]) -> None:
         self.features, self.outputs, self.inner, self.alarms = features, outputs, inner, alarms
@@ -215,74 +216,46 @@ class DetectorLearner(WithFields):
     def size(self) -> int:
         return 0 if self.inner is None else self.inner.size
 
-    @property
-    def until_tuning(self) -> float:
-        return getattr(self.inner, "until_tuning", np.inf)
-
-    @property
-    def together(self) -> int:
-        return getattr(self.inner, "together", 0)
-
     def learn(self, X: Array, Y: Array) -> None:
         self.run(X, Y)
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
-        predictions, size, _, _ = self._known(X, Y)
-        return predictions, size
-
-    def _known(self, X: Array, Y: Array) -> tuple[Predictions, Sizes, list[Array], list[Event]]:
-        """Take rows with a target."""
-        before, outs, events = self.seen, [], []
-        size = np.zeros(len(X), dtype=np.int64)
-        if self.inner is None:
-            for i, alarms in enumerate(self.alarms):
-                out, found = alarms.add(Y[:, i], X=X)
-                outs.append(out)
-                events += found
-            mean, error = (np.stack([out[:, C[name]] for out in outs], axis=1) for name in ("expected", "error"))
-            predictions: Predictions = Gaussian(mean, _std(error, before + np.arange(len(X))[:, None]))
-        else:
-            predictions, size = self.inner.run(X, Y)
-            z, bounds = predictions.z(Y), predictions.interval(0.95)
-            for i, alarms in enumerate(self.alarms):
-                out, found = alarms.add(Y[:, i], z[:, i], X, (bounds[0][:, i], bounds[1][:, i]))
-                outs.append(out)
-                events += found
+        predicted, size = None, np.zeros(len(X), dtype=np.int64)
+        if self.inner is not None:
+            predicted, size = self.inner.run(X, Y)
+        watched = self._watch(X, Y, predicted)
         self.seen += len(X)
-        return predictions, size, outs, events
+        return watched, size
 
-    def _missing(self, X: Array, Y: Array) -> tuple[Predictions, list[Array], list[Event]]:
-        """Take rows without a target."""
-        predictions = self.skip(X)
-        outs, events = [], []
+    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
+        predicted = self._next(len(X)) if self.inner is None else self.inner.skip(X, Y)
+        return self._watch(X, np.full((len(X), self.outputs), np.nan) if Y is None else Y, predicted)
+
+    def judge(self, X: Array, Y: Array) -> Predictions:
+        """Watch rows that the learner inside does not learn, and in whose place it remembers its predictions."""
+        predicted = self._next(len(X)) if self.inner is None else self.inner.skip(X, None)
+        return self._watch(X, Y, predicted)
+
+    def _watch(self, X: Array, Y: Array, predicted: Predictions | None) -> Watched:
+        """Let the alarms take rows, by what was predicted of them; by their own predictions if that is None."""
+        outs, changes = [], []
+        z = bounds = None
+        if self.inner is not None and predicted is not None:
+            with np.errstate(all="ignore"):
+                z, bounds = predicted.z(Y), predicted.interval(0.95)
         for i, alarms in enumerate(self.alarms):
-            out, found = alarms.add(Y[:, i], X=X)
+            of_output = None if bounds is None else (bounds[0][:, i], bounds[1][:, i])
+            out, changed = alarms.add(Y[:, i], None if z is None else z[:, i], X, of_output)
             outs.append(out)
-            events += found
-        return predictions, outs, events
-
-    def detect(self, X: Array, Y: Array) -> tuple[Predictions, list[Array], list[Event]]:
-        """Take rows, NaN where the target is missing; return predictions, the columns of each output, and events."""
-        parts = []
-        for gone, rows in groupby(range(len(X)), lambda i: bool(np.isnan(Y[i, 0]))):
-            numbers = list(rows)
-            part = slice(numbers[0], numbers[-1] + 1)
-            if gone:
-                parts.append(self._missing(X[part], Y[part]))
-            else:
-                predictions, _, outs, events = self._known(X[part], Y[part])
-                parts.append((predictions, outs, events))
-        return (
-            Predictions.joined([part[0] for part in parts]),
-            [np.concatenate(outs) for outs in zip(*(part[1] for part in parts), strict=True)],
-            [event for part in parts for event in part[2]],
-        )
+            changes.append(changed)
+        column = {name: np.stack([out[:, C[name]] for out in outs], axis=1) for name in SHOWN}
+        if predicted is None:
+            predicted = Gaussian(column["expected"], _std(column["error"], self.seen + np.arange(len(X))[:, None]))
+        number = column["event"].astype(np.int64)
+        return Watched(predicted, 10.0 ** -column["tail"], column["score"], number, np.stack(changes, axis=1))
 
     def predict(self, X: Array) -> Predictions:
         return self._next(len(X)) if self.inner is None else self.inner.predict(X)
-
-    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
-        return self._next(len(X)) if self.inner is None else self.inner.skip(X, Y)
 
     def _next(self, n: int) -> Predictions:
         """Return what the watches expect of the next row, n times."""
@@ -300,25 +273,7 @@ class DetectorLearner(WithFields):
         """Forget the rows of an event: its number, and its output."""
         self.alarms[event[1]].confirm(int(event[0]))
 
-    def learn_one(self, x: object, y: object) -> bool | None:
-        return None
-
-    def predict_one(self, x: object) -> tuple[float, float] | None:
-        return None
-
 
 def _std(error: Array, seen: NDArray[Any]) -> Array:
     """Return standard deviations from mean absolute errors; wide while little is known, and never zero."""
     return np.hypot(SIGMA * error, 1.0 / (seen + 1.0) ** 2)
-
-
-def _joined(parts: list[Any], single: bool) -> Detection:
-    """Return what pieces of rows gave as one."""
-    outs = [np.concatenate(pieces) for pieces in zip(*(part[1] for part in parts), strict=True)]
-    columns = {name: np.stack([out[:, C[name]] for out in outs], axis=1) for name in ("tail", "score", "event")}
-    predictions = Predictions.joined([part[0] for part in parts])
-    events = [event for part in parts for event in part[2]]
-    which = (slice(None), 0) if single else slice(None)
-    tail, score, number = (columns[name][which] for name in ("tail", "score", "event"))
-    predictions = predictions.output(0) if single else predictions
-    return Detection(10.0**-tail, score, number.astype(np.int64), events, predictions)

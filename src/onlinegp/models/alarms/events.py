@@ -109,26 +109,31 @@ class Journal:
         """The latest events, the one that is open last."""
         return self.past + ([] if self.open is None else [self._event(None)])
 
-    def add(self, out: Array, y: Array, low: Array, high: Array, X: Array, before: int) -> list[Event]:
-        """Take judged rows, of which the first has number `before`; return events that opened or cleared, in order."""
-        found: list[Event] = []
+    def add(self, out: Array, y: Array, low: Array, high: Array, X: Array, before: int) -> NDArray[Any]:
+        """Take judged rows, of which the first has number `before`; return a tuple of events for rows where any change.
+
+        (n,), None for most rows; an event that clears comes before one that opens.
+        """
+        changes = np.full(len(out), None, dtype=object)
         numbers = out[:, C["event"]]
         for i in np.flatnonzero((out[:, C["evidence"]] >= ODD) | (numbers > 0) | _ends(numbers, self.open)).tolist():
             self._build_up(out[i], before + i)
+            found = []
             if self.open is not None and numbers[i] != self.open["number"]:
                 found.append(self._close())
             if numbers[i] > 0:
-                self._follow(out[i], (float(y[i]), float(low[i]), float(high[i])), X, i, before, found)
+                opens = self.open is None
+                self._follow(out[i], (float(y[i]), float(low[i]), float(high[i])), X, i, before)
+                found += [self._event(None)] if opens else []
+            changes[i] = tuple(found) or None
         self.inputs.add(X)
-        return found
+        return changes
 
     def _build_up(self, row: Array, t: int) -> None:
         if row[C["evidence"]] >= ODD:
             self.built = [t if t - self.built[1] > PAUSE + 1 else self.built[0], t]
 
-    def _follow(
-        self, row: Array, seen: tuple[float, float, float], X: Array, i: int, before: int, found: list[Event]
-    ) -> None:
+    def _follow(self, row: Array, seen: tuple[float, float, float], X: Array, i: int, before: int) -> None:
         """Add a row to the event that is open, or to a new one."""
         t, opens = before + i, self.open is None
         if self.open is None:
@@ -150,8 +155,6 @@ class Journal:
         if event["peak"] == t or t - event["start"] in AGES:
             for j, odd in self.inputs.look(X, i, t - event["since"] + 1).items():
                 event["unusual"][str(j)] = max(odd, event["unusual"].get(str(j), 0.0))
-        if opens:
-            found.append(self._event(None))
 
     def _lean(self, event: dict[str, Any], seen: tuple[float, float, float]) -> None:
         """Follow where the target is: on one side of what was expected, and if that grows."""

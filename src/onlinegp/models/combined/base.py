@@ -144,7 +144,7 @@ def stretched(said: Predictions, factor: Array) -> Predictions:
 
 def innermost(model: OnlineRegressor) -> OnlineRegressor:
     """Return what is inside a model made of models, at the end; the model itself if it is none."""
-    while isinstance(model, OuterRegressor):
+    while isinstance(model, OuterRegressor) and model.model is not None:
         model = model.model
     return model
 
@@ -157,6 +157,6 @@ def working(model: OnlineRegressor) -> Learner:
 def innermost_learner(learner: Learner) -> Learner:
     """Return what is inside a learner that holds another one, at the end; the learner itself if it does not."""
     learner = outer(learner)
-    while isinstance(learner, OuterLearner):
+    while isinstance(learner, OuterLearner) and learner.inner is not None:
         learner = outer(learner.inner)
     return learner

@@ -1,0 +1,82 @@
+"""Predictions of a detector: those of the model, and how odd each row turned out to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onlinegp.checks import Array
+from onlinegp.models.alarms.events import Event
+from onlinegp.predictions import Predictions
+
+
+@dataclass(frozen=True, eq=False)
+class Watched(Predictions):
+    """What was predicted of rows, and what a detector says of them; the distributions are those of `predicted`.
+
+    Rows of a detector go through fleets, commands and copies as predictions, and so does what it says of them.
+
+    Attributes
+    ----------
+    predicted : the predictions of the model
+    odds : (n,) or (n, outputs), the probability of a row that is at least as odd; 1 for most rows
+    score : -log10 of the rate of such an event for a row that opens or tops one, 0 elsewhere
+    event : the number of the event that is open, 0 if there is none
+    changes : tuples of the events that cleared or opened at a row, None for most
+    """
+
+    predicted: Predictions
+    odds: Array
+    score: Array
+    event: NDArray[np.int64]
+    changes: NDArray[Any]
+
+    @classmethod
+    def unseen(cls, predicted: Predictions) -> Watched:
+        """Return predictions of rows that no detector has seen."""
+        shape = predicted.shape
+        nothing = np.full(shape, None, dtype=object)
+        return cls(predicted, np.ones(shape), np.zeros(shape), np.zeros(shape, dtype=np.int64), nothing)
+
+    @property
+    def mean(self) -> Array:  # type: ignore[override]
+        return self.predicted.mean
+
+    @property
+    def std(self) -> Array:  # type: ignore[override]
+        return self.predicted.std
+
+    @property
+    def events(self) -> list[Event]:
+        """Events that cleared or opened, in the order of the rows."""
+        return [event for changes in self.changes.flat if changes is not None for event in changes]
+
+    def log_density(self, y: ArrayLike) -> Array:
+        return self.predicted.log_density(y)
+
+    def cdf(self, y: ArrayLike) -> Array:
+        return self.predicted.cdf(y)
+
+    def survival(self, y: ArrayLike) -> Array:
+        return self.predicted.survival(y)
+
+    def quantile(self, p: float) -> Array:
+        return self.predicted.quantile(p)
+
+    def pit(self, y: ArrayLike) -> Array:
+        return self.predicted.pit(y)
+
+    def tail(self, y: ArrayLike) -> Array:
+        return self.predicted.tail(y)
+
+    def z(self, y: ArrayLike) -> Array:
+        return self.predicted.z(y)
+
+    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
+        return self.predicted.interval(level)
+
+    def affine(self, center: Array | float, scale: Array | float) -> Predictions:
+        return self.predicted.affine(center, scale)
