@@ -26,7 +26,7 @@ struct Numbers {
 };
 
 struct Counts {
-    int64_t rows, known, recent, season, look, ready, same, gone, held, stuck_held, events, open, calm;
+    int64_t rows, known, recent, season, look, ready, same, gone, held, stuck_held, events, open, calm, own;
 };
 
 // What is returned of a row

@@ -195,15 +195,17 @@ void Watch::judge(const double* x, Out& out) {
     }
     out.evidence = best;
     out.statistic = leading;
-    out.score = open(best, leading == STUCK || leading == MISSING);
-    out.event = double(event(best, out.score, x));
+    const bool own = leading == STUCK || leading == MISSING;
+    out.score = open(best, own);
+    out.event = double(event(best, out.score, own, x));
     out.run = double(s.same);
 }
 
 double Watch::open(double best, bool own) {
     double score = 0;
     const auto top = [&](double& peak, int64_t& held, bool mine) {
-        if (mine && best > peak + (peak > 1 ? c.margin : 0.0)) {
+        const bool free = peak <= 1 || (own && peak < c.threshold);  // a run of rows grows slowly, and opens one event
+        if (mine && best > peak + (free ? 0.0 : c.margin)) {
             score = peak = best;
             held = 0;
         } else if (double(++held) > c.hold)
@@ -221,17 +223,20 @@ void Watch::thin(const double* x) {
         if (FAMILY[k] >= 0 && x[k] <= double(usual[k])) tails_[size_t(k)].thin(usual[k]);
 }
 
-int64_t Watch::event(double best, double score, const double* x) {
+int64_t Watch::event(double best, double score, bool own, const double* x) {
     if (s.open) {
         s.calm = best >= c.low ? 0 : s.calm + 1;
         s.open = double(s.calm) < c.quiet;
         if (!s.open && x) thin(x);
-    } else if (score >= c.threshold) {
+        if (!s.open || own == bool(s.own)) return s.open ? s.events : 0;
+    }
+    if (score >= c.threshold) {
         float* usual = to_.usual + (s.events % EVENTS) * int64_t(tails_.size());
         for (const Tail& tail : tails_) *usual++ = tail.largest();
         s.events++;
         s.open = 1;
         s.calm = 0;
+        s.own = own;
     }
     return s.open ? s.events : 0;
 }
@@ -267,7 +272,7 @@ void Watch::missing(Out& out) {
     out.evidence = best;
     out.statistic = MISSING;
     out.score = open(best, true);
-    out.event = double(event(best, out.score, nullptr));
+    out.event = double(event(best, out.score, true, nullptr));
     out.run = double(s.gone);
     recent_[place(s.rows)] = float(bounded(s.score_level + spread * expected));
     s.rows++;

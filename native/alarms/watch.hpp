@@ -38,7 +38,7 @@ class Watch {
     void statistics(double y, double z, const Errors& of, double* x, double* to_learn);
     void judge(const double* x, Out& out);
     double open(double best, bool own);
-    int64_t event(double best, double score, const double* x);
+    int64_t event(double best, double score, bool own, const double* x);
     void thin(const double* x);
     void learn(Errors of);
     void missing(Out& out);

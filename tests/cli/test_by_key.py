@@ -126,7 +126,6 @@ def test_what_is_refused(data, tmp_path):
         ([*BY, "--report", "r.html"], b"--report cannot be used with --by: it draws one stream"),
         ([*BY, "--save", "m.ogp"], b"--save cannot be used with --by"),
         ([*BY, "--ahead"], b"--ahead cannot be used with --by"),
-        ([*BY, "--flag", "0.001"], b"--flag cannot be used with --by"),
         ([*BY, "--keep", "0"], b"keep must be"),
         ([*BY, "--store", data], b"same file"),
         ([*BY, "--store", "s.db", "--checkpoint", "safe"], b"exclude each other"),
@@ -189,3 +188,28 @@ def test_twenty_kills(tmp_path, more):
     landed = crash(tmp_path, rows=60_000, kills=20, every=1000, more=more)
     assert len(landed) == 20
     assert len(set(landed)) > 10
+
+
+def test_events_of_each_key_are_those_of_its_rows_alone(tmp_path):
+    """With a budget over all keys, killed and resumed by the store, once each."""
+    rng = np.random.default_rng(0)
+    y = rng.standard_normal((900, 4))
+    y[700:720, 2] += 7.0
+    lines = [f"{i},s{k},{y[i, k]:.6f}" for i in range(900) for k in range(4)]
+    (tmp_path / "events.csv").write_text("time,sensor,y\n" + "\n".join(lines) + "\n")
+    args = ["--by", "sensor", "--order", "time", "--lags", "2", *FIXED, "--flag", "0.001"]
+    inside("run", "events.csv", *args, "--out", "out.csv", "--events", "all.jsonl", cwd=tmp_path)
+    events = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
+    found = [event for event in events if event["key"] == "s2" and event["start"] == 701]
+    assert [event["state"] for event in found] == ["open", "clear"]
+    rows = [row for row in rows_of(tmp_path / "out.csv") if row["sensor"] == "s2"]
+    assert rows[700]["event"] == str(found[0]["event"])
+    (tmp_path / "one.csv").write_text("y\n" + "\n".join(f"{value:.6f}" for value in y[:, 2]) + "\n")
+    inside("run", "one.csv", "--lags", "2", *FIXED, "--flag", "0.001", "--out", "o.csv", cwd=tmp_path)
+    assert [row["score"] for row in rows_of(tmp_path / "o.csv")] == [row["score"] for row in rows]
+    stored = [*args, "--out", "again.csv", "--events", "again.jsonl", "--store", "s.db", "--resume"]
+    for n in (1500, 3000, 3600):
+        (tmp_path / "part.csv").write_text("time,sensor,y\n" + "\n".join(lines[:n]) + "\n")
+        inside("run", "part.csv", *stored, cwd=tmp_path)
+    assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "all.jsonl").read_bytes()
+    assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "out.csv").read_bytes()

@@ -1,9 +1,10 @@
-"""A command for each flag: once, beside the run, whatever it does; and at least once if the run is killed."""
+"""A command for each event: once, beside the run, whatever it does; and at least once if the run is killed."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,7 +22,7 @@ MODEL = ["--model", "krlst", "--kernel", "rbf(1.0)", "--noise", "0.01", "--budge
 KEEP = [sys.executable, "-c", "import sys; open(sys.argv[1], 'ab').write(sys.stdin.buffer.read())"]
 
 
-def write_table(path, n=400, faults=(100, 200, 300)):
+def write_table(path, n=4000, faults=(1500, 2500, 3500)):
     rng = np.random.default_rng(0)
     x = rng.uniform(-2.0, 2.0, n)
     y = np.sin(x) + 0.1 * rng.standard_normal(n)
@@ -37,19 +38,19 @@ def words(*args):
     return shlex.join(map(str, args))
 
 
-def test_the_command_gets_the_row_as_json_once_for_each_flag(tmp_path):
+def test_the_command_gets_the_event_as_json_once_for_each_that_opens(tmp_path):
     write_table(tmp_path / "data.csv")
-    kept, out = tmp_path / "kept.jsonl", tmp_path / "out.jsonl"
-    flags = ["--flag", "0.00001", "--on-flag", words(*KEEP, kept), "--summary", tmp_path / "summary.json"]
-    done = inside("run", tmp_path / "data.csv", *MODEL, *flags, "--out", out)
+    kept, events = tmp_path / "kept.jsonl", tmp_path / "events.jsonl"
+    flags = ["--flag", "0.001", "--on-flag", words(*KEEP, kept), "--summary", tmp_path / "summary.json"]
+    more = ["--events", events, "--out", tmp_path / "out.csv"]
+    done = inside("run", tmp_path / "data.csv", *MODEL, *flags, *more)
     got = [json.loads(line) for line in kept.read_text().splitlines()]
-    written = [json.loads(line) for line in out.read_text().splitlines()]
-    flagged = [row | {"row": i + 1, "row_input": row["row"]} for i, row in enumerate(written) if row["flag"]]
-    assert len(flagged) >= 3
-    assert sorted(got, key=lambda row: row["row"]) == flagged  # its own key called row is row_input there
-    assert {row["row_input"] for row in got} >= {"a, 100", "a, 200", "a, 300"}
+    written = [json.loads(line) for line in events.read_text().splitlines()]
+    opened = [event for event in written if event["state"] == "open"]
+    assert sorted(got, key=lambda event: event["row"]) == opened
+    assert {event["columns"]["row"] for event in got} >= {"a, 1500", "a, 2500", "a, 3500"}
     assert json.loads((tmp_path / "summary.json").read_text())["commands"] == {"done": len(got), "failed": 0}
-    assert f"commands on a flag: {len(got)}, 0 failed" in done.stderr.decode()
+    assert f"commands on an event: {len(got)}, 0 failed" in done.stderr.decode()
 
 
 def test_no_shell_sees_the_command(tmp_path):
@@ -64,12 +65,12 @@ def test_no_shell_sees_the_command(tmp_path):
 def test_a_failure_stops_nothing_and_is_reported_once(tmp_path, command):
     write_table(tmp_path / "data.csv")
     one, two = tmp_path / "one.csv", tmp_path / "two.csv"
-    inside("run", tmp_path / "data.csv", *MODEL, "--flag", "0.00001", "--out", one)
-    done = inside("run", tmp_path / "data.csv", *MODEL, "--flag", "0.00001", "--on-flag", command, "--out", two)
+    inside("run", tmp_path / "data.csv", *MODEL, "--flag", "0.001", "--out", one)
+    done = inside("run", tmp_path / "data.csv", *MODEL, "--flag", "0.001", "--on-flag", command, "--out", two)
     assert one.read_bytes() == two.read_bytes()
     told = done.stderr.decode()
     assert told.count("it failed with exit code") == 1
-    assert "3, 3 failed" in told or "4, 4 failed" in told
+    assert re.search(r"commands on an event: (\d+), \1 failed", told)
 
 
 def test_a_slow_command_is_ended_with_all_that_it_started(tmp_path, monkeypatch):
@@ -156,12 +157,11 @@ def test_commands_end_with_a_run_that_is_killed(tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, slow(signal.SIGTERM)])
 def test_a_resumed_run_gives_the_same_bytes_and_every_command(tmp_path, number):
-    """Killed while commands are slow: flags, sums and the rows whose commands had not ended go on."""
-    faults = tuple(range(300, 20_000, 700))
-    write_table(tmp_path / "data.csv", 20_000, faults)
+    """Killed while commands are slow: events, and those whose commands had not ended, go on."""
+    write_table(tmp_path / "data.csv", 20_000, range(300, 20_000, 700))
     plain = ["run", "data.csv", *MODEL, "--flag", "0.001", "--every", "500"]
-    inside(*plain, "--out", "whole.csv", cwd=tmp_path)
-    args = [*plain, "--checkpoint", "safe", "--resume"]
+    inside(*plain, "--out", "whole.csv", "--events", "expected.jsonl", cwd=tmp_path)
+    args = [*plain, "--checkpoint", "safe", "--resume", "--events", "events.jsonl"]
     slow = "import sys, time; time.sleep(0.2); open('kept.jsonl', 'ab').write(sys.stdin.buffer.read())"
     more = ["--on-flag", words(sys.executable, "-c", slow), "--out", "out.csv", "--summary", "summary.json"]
     process = started(*args, *more, cwd=tmp_path)
@@ -171,19 +171,20 @@ def test_a_resumed_run_gives_the_same_bytes_and_every_command(tmp_path, number):
     assert process.returncode == (-9 if number == signal.SIGKILL else 143)
     onlinegp(*args, *more, cwd=tmp_path)
     assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
-    rows = {json.loads(line)["row"] for line in (tmp_path / "kept.jsonl").read_text().splitlines()}
-    assert rows >= {i + 1 for i in faults}
-    flagged = [i + 1 for i, line in enumerate((tmp_path / "out.csv").read_text().splitlines()[1:]) if line[-1] != ","]
-    assert rows == set(flagged)
-    counts = json.loads((tmp_path / "summary.json").read_text())["flags"]
-    assert sum(counts.values()) >= len(flagged)
+    assert (tmp_path / "events.jsonl").read_bytes() == (tmp_path / "expected.jsonl").read_bytes()  # once each
+    events = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    opened = {event["row"] for event in events if event["state"] == "open"}
+    assert len(opened) >= 15
+    assert {json.loads(line)["row"] for line in (tmp_path / "kept.jsonl").read_text().splitlines()} == opened
+    counts = json.loads((tmp_path / "summary.json").read_text())["events"]
+    assert sum(counts.values()) == len(opened)
 
 
 def test_a_command_runs_while_a_pipe_waits(tmp_path):
-    """In a pipe the command is started as soon as its row was answered."""
+    """In a pipe the command is started as soon as the row of its event was answered."""
     kept = tmp_path / "kept.jsonl"
     process = started("run", "-", *MODEL, "--flag", "0.001", "--on-flag", words(*KEEP, kept), "--quiet")
-    process.stdin.write(b"x,y\n" + b"1,0.5\n" * 18 + b"1,50\n")
+    process.stdin.write(b"x,y\n" + b"1,0.5\n1,0.6\n" * 300 + b"1,50\n")
     process.stdin.flush()
     wait_for(lambda: kept.exists() and kept.read_text().count("\n") >= 1)
     process.stdin.close()

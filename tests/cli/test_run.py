@@ -126,7 +126,7 @@ def test_a_row_that_is_predicted_before_any_data_is_not_scored(tmp_path):
     assert abs(numbers(said, "mean")[0] - 70) > 60
     error = (numbers(said, "y") - numbers(said, "mean"))[1:]
     assert figures["rmse"] == pytest.approx(np.sqrt(np.mean(error**2)))
-    assert said[0]["flag"] == ""  # no surprise: nothing was expected
+    assert said[0]["event"] == ""
     assert figures["surprises"][0]["row"] != 1
 
 

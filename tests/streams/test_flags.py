@@ -1,4 +1,4 @@
-"""Flags: as many false alarms as were asked for, planted faults found, and the same along any way through a stream."""
+"""Events of a run: as many as were asked for, planted faults found, and the same along any way through a stream."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import onlinegp as ogp
 from onlinegp.kernels import RBF
 from onlinegp.metrics import drifts
 from onlinegp.predictions import Gaussian
+from onlinegp.streams.reading.source import Columns, open_source
+from onlinegp.streams.running.budget import detector_parameters, time_column
 from onlinegp.streams.running.flags import MOST, Flags, Surprises
 from onlinegp.streams.running.observers import Rows
 from onlinegp.streams.running.predict_then_learn import Said, advance
@@ -43,71 +45,118 @@ def write_line(path, n, *, seed=0, faults=()):
     return path
 
 
-def test_false_alarms_are_as_many_as_asked_for_and_planted_faults_are_found(tmp_path):
-    """100,000 rows at 0.001: 80 to 120 surprises; with 20 faults of ten standard deviations, all of them besides."""
-    n, faults = 100_000, range(3_000, 100_000, 4_850)
-    assert len(faults) == 20
-    counts = []
+def events_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_false_events_are_as_many_as_asked_for_and_planted_faults_are_found(tmp_path):
+    """30,000 rows at 0.001: about 30 events; with 10 faults of ten standard deviations, all of them besides."""
+    n, faults = 30_000, range(3_000, 30_000, 2_850)
+    opened = []
     for name, planted in (("plain", ()), ("faults", faults)):
         write_line(tmp_path / f"{name}.csv", n, faults=planted)
-        out, summary = tmp_path / f"{name}-out.csv", tmp_path / f"{name}.json"
-        inside("run", tmp_path / f"{name}.csv", *NOISE, "--flag", "0.001", "--out", out, "--summary", summary)
-        flagged = {row["id"] for row in rows_of(out) if "surprise" in row["flag"]}
-        figures = json.loads(summary.read_text())
-        assert len(flagged) == figures["flags"]["surprise"]
-        assert len(figures["surprises"]) == MOST
-        counts.append(flagged)
-        assert sum(figures["flags"].values()) - len(flagged) <= 100  # drift: at most 0.001 per row
-    plain, found = counts
-    assert 80 <= len(plain) <= 120
-    assert {f"r{i}" for i in faults} <= found
-    assert len(found) <= 140
+        files = {name: tmp_path / name for name in ("out.csv", "summary.json", "events.jsonl")}
+        more = ["--out", files["out.csv"], "--summary", files["summary.json"], "--events", files["events.jsonl"]]
+        inside("run", tmp_path / f"{name}.csv", *NOISE, "--flag", "0.001", *more)
+        events = events_of(files["events.jsonl"])
+        opened.append([event for event in events if event["state"] == "open"])
+        assert sum(json.loads(files["summary.json"].read_text())["events"].values()) == len(opened[-1])
+        cleared = [event["event"] for event in events if event["state"] == "clear"]
+        assert cleared == [event["event"] for event in opened[-1]][: len(cleared)]
+        rows = rows_of(files["out.csv"])
+        assert {int(row["event"]) for row in rows if row["event"]} == {event["event"] for event in opened[-1]}
+        assert all(rows[event["row"] - 1]["event"] == str(event["event"]) for event in opened[-1])
+    plain, found = ({event["columns"]["id"] for event in events} for events in opened)
+    assert 12 <= len(plain) <= 48
+    assert len({f"r{i}" for i in faults} & found) >= 9
 
 
 def test_columns_say_how_odd_a_row_is(tmp_path):
-    write_line(tmp_path / "data.csv", 300, faults=[200])
+    write_line(tmp_path / "data.csv", 600, faults=[500])
     out = tmp_path / "out.csv"
     inside("run", tmp_path / "data.csv", *NOISE, "--flag", "0.001", "--out", out)
     rows = rows_of(out)
-    for row in rows:
-        z = (float(row["y"]) - float(row["mean"])) / float(row["std"])
-        assert float(row["z"]) == pytest.approx(z, rel=1e-9, abs=1e-12)
-        assert 0.0 <= float(row["tail"]) <= 1.0
-        assert ("surprise" in row["flag"]) == (float(row["tail"]) < 0.001)
-    assert "surprise" in rows[200]["flag"]
-    inside("run", tmp_path / "data.csv", *NOISE, "--out", out)
-    assert "flag" not in rows_of(out)[0]
+    assert all(0.0 < float(row["tail"]) <= 1.0 for row in rows)
+    assert all(float(row["score"]) == 0.0 for row in rows[:150])
+    assert float(rows[500]["score"]) >= 3.0
+    assert float(rows[500]["tail"]) < 0.01
+    assert rows[500]["event"] != rows[499]["event"]
+    plain = tmp_path / "plain.csv"
+    inside("run", tmp_path / "data.csv", *NOISE, "--out", plain)
+    assert "event" not in rows_of(plain)[0]
+    assert [row["mean"] for row in rows_of(plain)] == [row["mean"] for row in rows]  # it only watches
 
 
-def test_missing_targets_and_tuning_rows_are_not_flagged(tmp_path):
-    text = "x,y\n" + "".join(f"{i % 7},{'' if i % 10 == 5 else (i % 7) + 50 * (i in (40, 300))}\n" for i in range(400))
+def test_a_target_that_is_missing_for_long_is_an_event(tmp_path):
+    text = "time,x,y\n" + "".join(
+        f"{i // 60:02}:{i % 60:02},{i % 7},{'' if 400 <= i < 430 else (i % 7) + 0.1 * (i % 3)}\n" for i in range(600)
+    )
     (tmp_path / "data.csv").write_text(text)
-    out = tmp_path / "out.csv"
-    inside("run", tmp_path / "data.csv", "--model", "krlst", "--tune", "100", "--flag", "0.001", "--out", out)
-    rows = rows_of(out)
-    assert rows[40]["flag"] == "implausible"  # whatever is predicted of it
-    assert {row["flag"] for i, row in enumerate(rows[:100]) if i != 40} == {""}
-    assert rows[305]["z"] == rows[305]["tail"] == rows[305]["flag"] == ""
-    assert "surprise" in rows[300]["flag"]
+    more = ["--out", tmp_path / "out.csv", "--events", tmp_path / "events.jsonl"]
+    inside("run", tmp_path / "data.csv", "--model", "krlst", "--tune", "100", "--flag", "0.001", *more)
+    event = next(event for event in events_of(tmp_path / "events.jsonl") if event["kind"] == "missing")
+    assert event["since"] == 401
+    assert event["reason"] == "y is missing, since row 401; x as usual"
+
+
+def test_times_and_inputs_are_in_the_reasons(tmp_path):
+    rng = np.random.default_rng(0)
+    load, y = rng.normal(5.0, 1.0, 800), np.zeros(800)
+    y = load + 0.1 * rng.standard_normal(800)
+    load[700:720] += 8.0
+    lines = [f"2024-01-01T{i // 60:02}:{i % 60:02}:00,{load[i]:.3f},{y[i]:.3f}" for i in range(800)]
+    (tmp_path / "data.csv").write_text("time,load,y\n" + "\n".join(lines) + "\n")
+    more = ["--model", "linearrls", "--tune", "200", "--events", tmp_path / "events.jsonl", "--out", tmp_path / "o.csv"]
+    inside("run", tmp_path / "data.csv", *more, "--flag", "1/day")
+    event = next(event for event in events_of(tmp_path / "events.jsonl") if event["row"] == 701)
+    assert event["unusual"] == ["load"]
+    assert event["reason"].startswith("y ")
+    assert event["reason"].endswith("at 2024-01-01T11:40:00; load is unusual, too")
+
+
+def test_a_budget_per_day_is_a_rate_by_the_times(tmp_path):
+    rows = [f"2024-01-{1 + i // 24:02}T{i % 24:02}:00:00,{i % 5}" for i in range(120)]
+    (tmp_path / "d.csv").write_text("time,y\n" + "\n".join(rows) + "\n")
+    source = open_source(str(tmp_path / "d.csv"))
+    source.select(Columns("y", (), ("time",)))
+    assert time_column(source, None, None) == "time"
+    found = detector_parameters("1/day", source, by=None, time="time")
+    assert found == {"rate": pytest.approx(1 / 24), "season": 24, "daily": True}
+    assert detector_parameters("2/week", source, by=None, time="time")["rate"] == pytest.approx(2 / 168)
+    assert detector_parameters("0.01", source, by=None, time=None) == {"rate": 0.01}
+    with pytest.raises(ValueError, match="no column of times that rise"):
+        detector_parameters("1/day", source, by=None, time=None)
+    with pytest.raises(ValueError, match="less than one in two rows"):
+        detector_parameters("1/minute", source, by=None, time="time")
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 1000])
-def test_any_blocks_give_the_same_flags(size):
-    z = np.random.default_rng(0).standard_normal(1000)
-    z[300:330] += 1.5
-    z[500:560] *= 2.0
-    z[700:] /= 3.0
-    whole, parts = Flags(0.01), Flags(0.01)
-    expected, got = whole.add(rows_with(z)), []
-    best = Surprises()
+def test_any_blocks_give_the_same_events(size):
+    y = np.random.default_rng(0).standard_normal(1000)
+    y[300:330] += 5.0
+    y[500:560] *= 4.0
+    times = {"time": [f"t{i}" for i in range(1000)]}
+
+    def observed(detector, rows, flags):
+        part = slice(rows.start, rows.stop)
+        said = Said(detector.detect(y[part]), np.zeros(len(y[part])), np.ones(len(y[part]), dtype=bool))
+        keys = {"time": times["time"][part]}
+        return flags.add(Rows.of(y[part], said, level=0.95, before=part.start, keys=keys))
+
+    whole, parts = Flags(time="time"), Flags(time="time")
+    (expected, opened), detector = observed(ogp.Detector(), slice(0, 1000), whole), ogp.Detector()
+    got, found, best = [], [], Surprises()
     for i in range(0, 1000, size):
-        got += parts.add(rows_with(z[i : i + size]))
-        best.add(rows_with(z[i : i + size], before=i))
-        parts, best = stored(parts, Flags(0.01)), stored(best, Surprises())
-    assert got == expected
+        columns, some = observed(detector, slice(i, min(1000, i + size)), parts)
+        got += columns[2]
+        found += some
+        best.add(rows_with(y[i : i + size], before=i))
+        parts, best = stored(parts, Flags(time="time")), stored(best, Surprises())
+    assert got == expected[2]
+    assert found == opened
     assert parts.to_json() == whole.to_json()
-    assert {reason for flag in expected if flag for reason in flag.split()} >= {"surprise", "above", "wide", "narrow"}
-    assert [row["row"] - 1 for row in best.rows] == np.argsort(-np.abs(z), kind="stable")[:MOST].tolist()
+    assert whole.count >= 2
+    assert [row["row"] - 1 for row in best.rows] == np.argsort(-np.abs(y), kind="stable")[:MOST].tolist()
 
 
 def test_the_most_surprising_rows_keep_their_keys_and_stay_few():
@@ -143,9 +192,13 @@ def test_a_trace_has_the_same():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--on-flag", "true"], "need --flag P"),
-        (["--flag-exit"], "need --flag P"),
+        (["--on-flag", "true"], "need --flag RATE"),
+        (["--flag-exit"], "need --flag RATE"),
+        (["--events", "e.jsonl"], "need --flag RATE"),
         (["--flag", "0"], "--flag must be greater than 0"),
+        (["--flag", "often"], "--flag must be a number of events per row"),
+        (["--flag", "1/day"], "no column of times that rise"),
+        (["--flag", "1/year"], "--flag must be per minute, hour, day, week, month"),
         (["--flag", "0.1", "--on-flag", "no-such-program x"], "there is no such program"),
         (["--flag", "0.1", "--on-flag", "'"], "cannot be split into words"),
         (["--ahead"], "--ahead predicts the next row before it comes, and its x would not be known"),
@@ -160,11 +213,11 @@ def test_bad_options_are_refused_before_the_output_is_touched(tmp_path, options,
 
 
 def test_an_exit_code_where_it_was_asked_for(tmp_path):
-    write_line(tmp_path / "data.csv", 300, faults=[200])
-    args = ["run", tmp_path / "data.csv", *NOISE, "--flag", "0.00001", "--out", tmp_path / "out.csv"]
+    write_line(tmp_path / "data.csv", 1000, faults=[800])
+    args = ["run", tmp_path / "data.csv", *NOISE, "--flag", "0.0001", "--out", tmp_path / "out.csv"]
     inside(*args, code=0)
     inside(*args, "--flag-exit", code=5)
-    write_line(tmp_path / "data.csv", 300)
+    write_line(tmp_path / "data.csv", 1000)
     inside(*args, "--flag-exit", code=0)
 
 

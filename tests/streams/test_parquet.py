@@ -100,7 +100,7 @@ def test_output_without_a_row_has_its_columns_and_replaces_what_was_there(tmp_pa
     assert table.num_rows == 0
     assert ",".join(table.column_names) == (tmp_path / "out.csv").read_text().strip()
     texts = [name for name, kind in zip(table.column_names, table.schema.types, strict=True) if kind == pa.string()]
-    assert texts == ["place", "flag"]
+    assert texts == ["place", "event"]
 
 
 def test_a_disk_that_is_full_is_named_and_nothing_is_left(tmp_path, monkeypatch):

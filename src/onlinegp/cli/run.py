@@ -8,7 +8,6 @@ import sys
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from onlinegp.checks import fraction
 from onlinegp.cli.help import Parser
 from onlinegp.cli.options import EXIT_CODES, add_source, checked_level, opened, say
 from onlinegp.cli.parsing import parse_every
@@ -38,9 +37,12 @@ from onlinegp.cli.tuning_options import (
 )
 from onlinegp.files.atomic import write_atomically
 from onlinegp.files.store import Store
+from onlinegp.models.alarms.around import unwatched, watching
+from onlinegp.models.alarms.detector import Detector
 from onlinegp.progress import ShareBar
 from onlinegp.streams.errors import CheckpointError, Stopped, listed
 from onlinegp.streams.reading.source import ROWS, Columns, Source
+from onlinegp.streams.running.budget import detector_parameters, time_column
 from onlinegp.streams.running.checkpoint import Checkpoints, own_files
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.flag_commands import Commands
@@ -60,7 +62,7 @@ EPILOG = f"""examples:
   onlinegp run data.csv --target y --features a,b --model krlst --budget 200 --tune 1000 --out out.jsonl
   sensor | onlinegp run - --target y --tune 200           each line is answered before the next is read
   sensor | onlinegp run - --lags 10 --ahead               each answer holds the prediction of the next line
-  onlinegp run data.csv --flag 0.001 --on-flag 'tee -a flagged.jsonl' --out out.csv
+  onlinegp run data.csv --flag 1/day --events events.jsonl --report page.html --out out.csv
   onlinegp run big.csv.gz --out out.csv --checkpoint safe --resume
   onlinegp run events.csv --by sensor --order time --out out.csv --store fleet.db
 
@@ -74,17 +76,18 @@ on with the next row that comes, after its header; with --resume check it must b
 what was done is checked and skipped. With --checkpoint, a last line of a file that has no end yet is left unread, as it
 may still become longer.
 
-With --flag P there are z, tail and flag besides: how far out the target is in standard deviations, its two-sided tail
-probability, and what the row is flagged for: surprise (tail is below P), above, below, wide or narrow (an alarm of the
-cumulative sums: the target runs above or below its predictions, the errors are larger or smaller than predicted), or
-implausible (the target is far beyond all those before; it is not learned, or bounded by --robust).
+With --flag RATE a detector watches what is predicted. The output has score (-log10 of the rate of such events, where
+one opens or grows), tail (the probability of a row that is at least as odd) and event (its number while it is open).
+--events writes each event when it opens and when it clears: its kind (spike, level, trend, variance, season broken,
+stuck, missing), rows, severity, and the reason in words. RATE is what to expect if all is well: 0.001 per row, or 1/day
+over all keys. A target far beyond all those before is not learned, or bounded by --robust.
 
-{EXIT_CODES}  5    with --flag-exit: done, and something was flagged
+{EXIT_CODES}  5    with --flag-exit: done, and there was an event
 """
 SHORT_EPILOG = """examples:
   onlinegp run data.csv                                  choose everything, print predictions
   onlinegp run series.txt --lags 10 --out forecast.csv   a column of numbers, from its own past
-  onlinegp run data.csv --flag 0.001 --out out.csv       mark the odd rows
+  onlinegp run data.csv --flag 0.001 --out out.csv       report what is odd
   onlinegp run big.csv.gz --out out.csv --checkpoint safe --resume
   onlinegp run events.csv --by sensor --order time --out out.csv
 
@@ -93,17 +96,17 @@ and log_density. The first rows are used to tune the model and are not scored.
 """
 MAIN_OPTIONS = (
     *("--target", "--features", "--lags", "--model", "--by"),
-    *("--flag", "--out", "--report", "--save", "--checkpoint"),
+    *("--flag", "--events", "--out", "--report", "--save", "--checkpoint"),
 )
 FLAGGED_CODE = 5
 SETTINGS = (  # on which the output depends
     *("source", "out", "model", "kernel", "noise", "budget", "forgetting", "set", "tune", "robust", "level"),
-    *("flag", "ahead", "start", "new_series", "format", "delimiter", "encoding", "decimal", "categories"),
+    *("flag", "events", "ahead", "start", "new_series", "format", "delimiter", "encoding", "decimal", "categories"),
     *("category_limit", "dates", "date_format", "missing", "on_bad_row", "rejects"),
 )
 PATHS = Paths(
     reads=("SOURCE", "--start"),
-    appends=("--out", "--rejects", "--store"),
+    appends=("--out", "--rejects", "--store", "--events"),
     replaces=("--summary", "--save", "--report"),
     folders={"--checkpoint": own_files},
     pipes=("SOURCE", "--out"),
@@ -125,12 +128,15 @@ def add_arguments(parser: Parser) -> None:
     output.add_argument("--save", metavar="FILE", help="the model at the end, .ogp")
     output.add_argument("--ahead", action="store_true", help="write the prediction of the next row with each row")
     output.add_argument("--quiet", action="store_true", help="say nothing but errors")
-    flags = parser.add_argument_group("flags")
+    flags = parser.add_argument_group("alarms")
     flags.add_argument(
-        "--flag", type=float, metavar="P", help="flag odd rows; P is the share of normal rows flagged by mistake"
+        "--flag",
+        metavar="RATE",
+        help="report what is odd as events; RATE of them are expected if all is well: 0.001 per row, or 1/day",
     )
-    flags.add_argument("--on-flag", metavar="CMD", help="run this for each, with the row as JSON on its standard input")
-    flags.add_argument("--flag-exit", action="store_true", help="end with exit code 5 if anything was flagged")
+    flags.add_argument("--events", metavar="FILE", help="each event as it opens and clears, .jsonl")
+    flags.add_argument("--on-flag", metavar="CMD", help="run this for each event that opens, as JSON on standard input")
+    flags.add_argument("--flag-exit", action="store_true", help="end with exit code 5 if there was an event")
     safety = parser.add_argument_group("safety")
     safety.add_argument(
         "--on-bad-row",
@@ -201,10 +207,8 @@ def set_up(args: argparse.Namespace, talk: Talk) -> Job:
     """Return the job that the options describe, at its beginning or where its checkpoint says."""
     checked_level(args.level)
     checked_robust(args.robust)
-    if args.flag is not None:
-        fraction("0.001 is a usual choice.", **{"--flag": args.flag})
-    elif args.on_flag is not None or args.flag_exit:
-        raise ValueError("--on-flag and --flag-exit need --flag P, which says how odd a row must be. Add --flag 0.001.")
+    if args.flag is None and (args.on_flag is not None or args.flag_exit or args.events is not None):
+        raise ValueError("--events, --on-flag and --flag-exit need --flag RATE, the rate of events. Add --flag 0.001.")
     every = Every(*parse_every(args.every))
     format = output_format(args.out)
     refuse_alone(args)
@@ -250,6 +254,9 @@ class _Plan:
                 f"--ahead predicts the next row before it comes, and its {listed(encoder.columns.features)} would not "
                 f"be known by then. Use --lags N alone."
             )
+        watch = self._watch(encoder)
+        if model is not None:
+            model = unwatched(model) if watch is None else watching(model, **watch)
         settings = _settings(args, encoder.columns, past)
         saved = _saved(args, self.checkpoints, settings, talk)
         place = saved[1] if saved else {}
@@ -259,21 +266,22 @@ class _Plan:
             settings=settings,
             curves=Curves(past["horizon"]) if args.report else None,
             weights=Weights() if args.report else None,
-            flags=None if args.flag is None else Flags(args.flag),
-            surprises=None if args.flag is None and args.report is None else Surprises(),
-            commands=None if args.on_flag is None else Commands(args.on_flag, say),
+            surprises=Surprises() if args.report else None,
             ahead=args.ahead,
             screen=args.flag is not None and args.robust is None,
         )
         if saved:
             job.resume(*saved)
         elif model is None:
-            tune_first(args, job, past, talk)
+            tune_first(args, job, past, talk, watch=watch)
         return self._with_outputs(job, place)
 
     def by_key(self, store: Store | None) -> Job:
         args = self.args
         encoder, past, start = columns_by_key(args, self.source, self.talk)
+        watch = self._watch(encoder)
+        if start is not None and watch is not None:
+            start = Detector(start, **watch)
         by_key = {name: getattr(args, name) for name in ("by", "order", "late", "tune_by", "compact")}
         settings = _settings(args, encoder.columns, past) | by_key
         model, stream = saved_place(args, store) or (None, {})
@@ -299,7 +307,7 @@ class _Plan:
         if place and model is not None:
             job.resume(model, place)
         elif job.model is None:
-            _tune_keys(args, job, past, self.talk)
+            _tune_keys(args, job, past, self.talk, watch)
         return self._with_outputs(job, place)
 
     def _common(self, encoder: Encoder, place: dict[str, Any]) -> dict[str, Any]:
@@ -314,21 +322,42 @@ class _Plan:
             "every": self.every,
             "codes": CodeWatch(self.talk),
             "watch": Progress(quiet=args.quiet),
+            "flags": self._flags(encoder),
+            "commands": None if args.on_flag is None else Commands(args.on_flag, say),
         }
+
+    def _time(self) -> str | None:
+        return time_column(self.source, self.args.order, self.args.date_format)
+
+    def _watch(self, encoder: Encoder) -> dict[str, Any] | None:
+        """Return the parameters of the detector, None if there is to be none."""
+        args = self.args
+        return None if args.flag is None else detector_parameters(args.flag, self.source, by=args.by, time=self._time())
+
+    def _flags(self, encoder: Encoder) -> Flags | None:
+        if self.args.flag is None:
+            return None
+        time = self._time()
+        target, copied = str(encoder.columns.target), time if time in encoder.columns.keys else None
+        return Flags(target=target, inputs=encoder.names, time=copied, by=self.args.by)
 
     def _with_outputs(self, job: Job, place: dict[str, Any]) -> Job:
         args, columns = self.args, job.encoder.columns
         added = (*ADDED, *(FLAGGED if args.flag is not None else ()), *(AHEAD if args.ahead else ()))
         names = (*columns.keys, str(columns.target))
+        if job.flags is not None:
+            job.flags.write_to(args.events)
         job.sink = open_sink(_output(args), names, added=added, keep=place.get("output", 0))
         rejected = place.get("rejects", {"count": 0, "length": 0})
         job.rejects = Rejects(args.rejects, count=rejected["count"], keep=rejected["length"])
         return job
 
 
-def _tune_keys(args: argparse.Namespace, job: KeyedJob, past: dict[str, int], talk: Talk) -> None:
+def _tune_keys(
+    args: argparse.Namespace, job: KeyedJob, past: dict[str, int], talk: Talk, watch: dict[str, Any] | None
+) -> None:
     """Let the job tune on the first rows of all keys, or have models that tune themselves, or that are not tuned."""
-    prepared = preparation(args, past, say=talk, warn=talk, progress=ShareBar(quiet=args.quiet))
+    prepared = preparation(args, past, watch=watch, say=talk, warn=talk, progress=ShareBar(quiet=args.quiet))
     rows = 0 if args.tune_by == "key" else tuning_rows(args, job.source)
     if rows == 0:
         model = prepared.untuned()

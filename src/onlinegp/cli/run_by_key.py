@@ -15,6 +15,7 @@ from onlinegp.files.container import ModelFileError
 from onlinegp.files.store import Store
 from onlinegp.fleet import Fleet
 from onlinegp.homes import TYPES
+from onlinegp.models.alarms.around import unwatched
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.stores import stored_place
 from onlinegp.streams.errors import BadData, CheckpointError, listed
@@ -29,7 +30,7 @@ MADE_BY: dict[
     str, Any
 ] = {  # the options that make a model of a key, with the values that they have if nobody types them
     **{name: default for name, default in SETTLED.items() if name not in ("target", "features", "copy")},
-    **dict.fromkeys(("start", "by", "order")),
+    **dict.fromkeys(("start", "by", "order", "flag")),
     "tune_by": "together",
 }
 ROWS_OF_A_KEY = 100  # for tuning, where each key is tuned by itself
@@ -68,7 +69,6 @@ def refuse_alone(args: argparse.Namespace) -> None:
         ("report", "it draws one stream; use --summary FILE, or --report on the rows of one key, without --by"),
         ("ahead", "whose row comes next is not known; run the rows of one key with --ahead, without --by"),
         ("new_series", "every key starts without past values; leave it out"),
-        ("flag", "alarms add up along one stream; run the rows of one key with --flag, without --by"),
     ):
         if getattr(args, name):
             raise ValueError(f"--{name.replace('_', '-')} cannot be used with --by: {why}.")
@@ -106,7 +106,7 @@ def columns_by_key(
         assert model is not None
         talk("each key starts with its parameters, and with nothing that it has learned")
         _select(encoder, source, apart, encoder.columns.features)
-        return encoder, past, model.unfitted()
+        return encoder, past, unwatched(model).unfitted()
     asked = {*apart, *(parse_columns(args.features) or ()), *(parse_columns(args.copy) or ())}
     if args.target is None:
         numbers = [name for name in source.names if source.numeric[name] and name not in asked]

@@ -96,7 +96,15 @@ def told(columns: Columns, lags: int, horizon: int) -> str:
     return f"target: {columns.target}, predicted from {' and '.join(from_what)}"
 
 
-def tune_first(args: argparse.Namespace, job: Job, past: dict[str, int], talk: Talk, *, steps: int = 0) -> None:
+def tune_first(
+    args: argparse.Namespace,
+    job: Job,
+    past: dict[str, int],
+    talk: Talk,
+    *,
+    steps: int = 0,
+    watch: dict[str, Any] | None = None,
+) -> None:
     """Let the job tune on its first rows, or not at all; forecasts of so many `steps` are checked along the stream."""
     rows, plain = tuning_rows(args, job.source), job.encoder.columns.plain
     choice = parse_model(args.model or ("auto" if rows else "krlst"), given_parameters(args))
@@ -106,6 +114,7 @@ def tune_first(args: argparse.Namespace, job: Job, past: dict[str, int], talk: T
         args.robust,
         **past,
         steps=steps,
+        watch=watch,
         say=talk,
         warn=talk,
         progress=ShareBar(quiet=getattr(args, "quiet", False)),

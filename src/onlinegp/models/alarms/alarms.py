@@ -86,6 +86,11 @@ class Alarms(WithFields):
         width = WIDTH * out[:, C["error"]]
         return out[:, C["expected"]] - width, out[:, C["expected"]] + width
 
+    def forget_events(self) -> None:
+        """Count events from one again; what is usual stays known."""
+        self.watch.forget_events()
+        self.journal.past, self.journal.open = [], None
+
     def confirm(self, number: int) -> None:
         """Forget the rows of an event, which was real, so that the next one like it is found as well."""
         known = {event.number: event for event in self.events}

@@ -123,4 +123,5 @@ COUNTS = (
     "events",  # so far
     "open",  # whether the last one is
     "calm",  # rows since it was last seen
+    "own",  # whether it is one of a stuck or missing value
 )

@@ -175,6 +175,12 @@ class Detector(OuterRegressor):
         assert isinstance(learner, DetectorLearner)
         return [event for alarms in learner.alarms for event in alarms.events]
 
+    def forget_events(self) -> None:
+        """Count events from one again; what is usual stays known."""
+        with self._lock:
+            for alarms in self._working.alarms if self._learner is not None else ():  # type: ignore[attr-defined]
+                alarms.forget_events()
+
     def confirm(self, event: Event | int) -> None:
         """Say that an event was real: its rows are forgotten, so that the next one like it is found as well."""
         number, output = (event.number, event.output) if isinstance(event, Event) else (event, 0)

@@ -31,6 +31,7 @@ SLOW = 15  # rows in which a trend builds up, at least
 FIRST = 10  # rows of an event that tell where it begins
 EARLY = 30  # rows of an event whose means tell what came
 AGES = (4, 19, 49)  # rows of an event at which inputs are looked at again
+SIDE = 0.6  # of the deviations of a level that are on one side
 WIDTH = 2.46  # mean absolute errors on either side of a 95% interval
 C = {name: k for k, name in enumerate(COLUMNS)}
 
@@ -160,8 +161,14 @@ class Journal:
         """Follow where the target is: on one side of what was expected, and if that grows."""
         if seen[0] != seen[0]:
             return
-        off = seen[0] - (0.5 * (seen[1] + seen[2]) if self.bounded else event["level"])
-        event["toward"], event["away"] = event["toward"] + off, event["away"] + abs(off)
+        off = seen[0] - event["level"]
+        expected = 0.5 * (seen[1] + seen[2])
+        if event["rows"] <= EARLY:
+            offs = [off, seen[0] - expected] if self.bounded else [off]
+            event["toward"] = [a + b for a, b in zip(event["toward"], offs, strict=False)]
+            event["away"] = [a + abs(b) for a, b in zip(event["away"], offs, strict=False)]
+        if self.bounded:
+            off = seen[0] - expected
         event["late"] += max(0.05, 1.0 / event["rows"]) * (off - event["late"])
         if event["rows"] <= FIRST:
             event["early"] = event["late"]
@@ -173,7 +180,7 @@ class Journal:
         usual = {name: float(row[C[name]]) for name in ("level", "spread")}
         counts = dict.fromkeys(("rows", "known", "singles"), 0)
         sums = {"missed": 0.0, "means": [0.0] * 3, "sums": [0.0] * 4, "tops": [0.0] * 4, "severity": 0.0, "last": t}
-        sums |= dict.fromkeys(("toward", "away", "early", "late"), 0.0)
+        sums |= {"early": 0.0, "late": 0.0, "toward": [0.0] * (1 + self.bounded), "away": [0.0] * (1 + self.bounded)}
         sums["error"] = (seen[2] - seen[1]) / (2.0 * WIDTH)
         return {"unusual": {}, "number": int(row[C["event"]]), "since": since, "start": t, **usual, **counts, **sums}
 
@@ -256,7 +263,8 @@ def kind_of(event: dict[str, Any]) -> str:
     _, shifted, seasonal, spreading = event["sums"]
     if seasonal > max(shifted, spreading):
         return "season broken"
-    if shifted == 0.0 or abs(event["toward"]) < 0.5 * event["away"]:
+    one_sided = any(abs(toward) > SIDE * away for toward, away in zip(event["toward"], event["away"], strict=True))
+    if shifted == 0.0 or not one_sided:
         return "variance"
     slow = event["start"] - event["since"] >= SLOW and event["tops"][SINGLE] < event["tops"][LEVEL]
     grows = event["rows"] > 3 * FIRST and abs(event["late"]) > 1.7 * abs(event["early"])

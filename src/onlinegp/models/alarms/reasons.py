@@ -39,7 +39,8 @@ def _what(event: Event, target: str) -> str:
     if event.kind == "stuck":
         return f"{target} is stuck at {observed}"
     if event.kind == "variance":
-        return f"{target} varies {event.factor:.2g} times as much as usual"
+        much = f"varies {event.factor:.2g} times as much as usual" if event.factor >= 1.2 else "is slightly unusual"
+        return f"{target} {much}"
     if event.kind == "season broken":
         return f"{target} breaks its usual pattern: {observed} instead of {low} to {high}"
     if event.kind == "trend":

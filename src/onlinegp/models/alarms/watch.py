@@ -52,7 +52,8 @@ class Watch(WithFields):
     4. Evidence of the row: E = .37 + .5 s(1) + .5 (s(1) + s(2) + s(3) + s(4)) / 4 over the four largest; or that of
        stuck or missing - .5 if larger. `tail` is the tail of E itself.
     5. Score: E if E > R + .5 (R > 1; else E > R), then R = E; otherwise 0. R is held for 120 rows without a new peak,
-       then multiplied by .99 each row. Stuck and missing have their own R. An event opens where the score reaches a
+       then multiplied by .99 each row. Stuck and missing have their own R, which need not be topped by .5 before an
+       event is open. An event opens where the score reaches a
        threshold, and clears after 20 rows with E < 1.8. No rule accepts a new level: its rows enter the lists, and its
        rank falls. Of a fault that has passed, only the root of the number of its values stays in the lists.
 
@@ -127,6 +128,10 @@ class Watch(WithFields):
     def begin_series(self) -> None:
         """Let lags reach no row that came so far: the next row does not follow the last."""
         self.counts[COUNTS.index("recent")] = 0
+
+    def forget_events(self) -> None:
+        """Count events from one again."""
+        self.counts[[COUNTS.index(name) for name in ("events", "open", "calm", "own")]] = 0
 
     def next(self) -> tuple[float, float]:
         """Return what is expected of the next row by the near predictor, and the mean absolute error: of a series."""
@@ -309,7 +314,7 @@ class Readable:
             out[8 + family] = max(value for value, k in pooled if FAMILY[-k] == family)
         out[2], out[3] = best, leading
         out[1] = self._open(best, leading)
-        out[12], out[13] = self._event(best, out[1], x), s.same
+        out[12], out[13] = self._event(best, out[1], leading, x), s.same
 
     def _open(self, best: float, leading: int) -> float:
         """Return the score; a stuck or missing sensor is an event of its own."""
@@ -317,7 +322,8 @@ class Readable:
         own = leading in (STUCK, MISSING)
         for peak, held, mine in (("peak", "held", not own), ("stuck_peak", "stuck_held", own)):
             r = getattr(s, peak)
-            if mine and best > r + (c.margin if r > 1.0 else 0.0):
+            free = r <= 1.0 or (own and r < c.threshold)  # a run of rows grows slowly, and opens one event
+            if mine and best > r + (0.0 if free else c.margin):
                 score = best
                 setattr(s, peak, best)
                 setattr(s, held, 0)
@@ -327,12 +333,14 @@ class Readable:
                     setattr(s, peak, r * c.fade)
         return score
 
-    def _event(self, best: float, score: float, x: list[float]) -> int:
+    def _event(self, best: float, score: float, leading: int, x: list[float]) -> int:
         """Open an event, or clear it after 20 calm rows; return its number, 0 if none is open.
 
-        What has passed was a fault rather than a habit: of its values only the root of their number stays.
+        A value that is stuck or missing ends another event, and the other way around. What has passed was a fault
+        rather than a habit: of its values only the root of their number stays.
         """
         s, c = self.s, self.c
+        own = int(leading in (STUCK, MISSING))
         if s.open:
             s.calm = 0 if best >= c.low else s.calm + 1
             s.open = int(s.calm < c.quiet)
@@ -340,9 +348,11 @@ class Readable:
             for k in range(len(x) if not s.open else 0):
                 if FAMILY[k] >= 0 and x[k] <= usual[k]:
                     self.tails[k].thin(usual[k])
-        elif score >= c.threshold:
+            if not s.open or own == s.own:
+                return s.events if s.open else 0
+        if score >= c.threshold:
             self.w.usual[s.events % EVENTS] = [tail.largest() for tail in self.tails]
-            s.events, s.open, s.calm = s.events + 1, 1, 0
+            s.events, s.open, s.calm, s.own = s.events + 1, 1, 0, own
         return s.events if s.open else 0
 
     def _learn(
@@ -383,7 +393,7 @@ class Readable:
             out[0] = self.tails[-1].evidence(best, 1.0)
         out[2], out[3] = best, MISSING
         out[1] = self._open(best, MISSING)
-        out[12], out[13] = self._event(best, out[1], []), s.gone
+        out[12], out[13] = self._event(best, out[1], MISSING, []), s.gone
         value = s.score_level + spread * expected
         self.w.recent[s.rows % RECENT] = np.float32(min(max(value, -LARGEST), LARGEST))
         s.rows += 1

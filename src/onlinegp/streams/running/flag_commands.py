@@ -1,4 +1,4 @@
-"""A command for each flagged row, run beside the stream: it can neither stop nor delay it."""
+"""A command for each event, run beside the stream: it can neither stop nor delay it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from itertools import count
 from threading import BoundedSemaphore, Lock
 
 AT_ONCE = 4  # commands that run side by side
-WAITING = 1000  # rows whose command has not ended; the stream waits before there are more
+WAITING = 1000  # events whose command has not ended; the stream waits before there are more
 SECONDS = 10.0  # that a command may take
 
 
@@ -56,7 +56,7 @@ class Watcher:
 
 
 class Commands:
-    """Starts a command with a row as JSON on its standard input, for each row that it is given, without a shell.
+    """Starts a command with an event as JSON on its standard input, for each that it is given, without a shell.
 
     A command that fails, cannot be started or takes longer than 10 seconds is reported the first time, and counted.
     What it prints is dropped; its standard error is the run's.
@@ -85,7 +85,7 @@ class Commands:
             self.start(row)
 
     def unfinished(self) -> list[str]:
-        """Return the rows whose command has not ended, oldest first: to be started again if the run is killed now."""
+        """Return the events whose command has not ended, oldest first: to be started again if the run is killed now."""
         with self._lock:
             return [self._unfinished[number] for number in sorted(self._unfinished)]
 

@@ -1,65 +1,161 @@
-"""What in a stream is odd: surprising rows, runs of misses, a calibration that drifts; and the most surprising rows."""
+"""What in a stream is odd: the events of a detector, as they open and clear; and the most surprising rows."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from onlinegp.change_detection import KINDS, Cusum
 from onlinegp.checks import Array
-from onlinegp.state import Values, array, integers, learner
+from onlinegp.models.alarms.events import KINDS, Event
+from onlinegp.models.alarms.reasons import sentence
+from onlinegp.models.alarms.watched import Watched
+from onlinegp.state import Values, array, integer, integers, learner
 from onlinegp.streams.running.observers import Observer, Rows, texts
 from onlinegp.streams.running.plausible import PlausibleRange
+from onlinegp.streams.writing.sinks import Appended
 
-REASONS = ("surprise", *KINDS, "implausible")
 MOST = 10  # rows that are kept as the most surprising
 KEPT = ("y", "mean", "std", "lower", "upper", "z", "tail")  # of each of them
+DESCRIBED = ("severity", "rows", "statistic", "observed", "expected", "low", "high", "factor")
+MOST_EVENTS = 200  # that are kept for the report, the worst
+MOST_TIMES = 256  # last rows whose times are known
 
 
 class Flags(Observer):
-    """Marks scored rows whose tail probability is below `rate`, and rows where a cumulative sum raises an alarm.
+    """Gathers the events of a detector: writes them as they open and clear, counts them, and keeps the worst.
 
-    On a stream that is as predicted a share `rate` of the rows is a surprise; for the alarms see `Cusum`.
+    Parameters
+    ----------
+    target, inputs : names, for reasons
+    time, by : the columns of the time and of the key, among those that are copied, if there are any
     """
 
     fields = {
-        "totals": integers(len(REASONS), least=0),
-        "sums": array(len(KINDS), least=0.0, attribute="cusum.sums"),
+        "totals": integers(len(KINDS), least=0),
+        "written": integer(),
+        "worst": texts(MOST_EVENTS),
+        "times": texts(MOST_TIMES),
+        "since": texts(1),
+        "shift": integer(),
         "range": learner(),
     }
 
-    def __init__(self, rate: float) -> None:
-        self.rate = rate
-        self.cusum = Cusum(rate)
+    def __init__(
+        self, *, target: str = "y", inputs: Sequence[str] = (), time: str | None = None, by: str | None = None
+    ) -> None:
+        self.target, self.inputs, self.time, self.by = target, list(inputs), time, by
+        self.totals = np.zeros(len(KINDS), dtype=np.int64)
+        self.written = 0  # bytes of the file
+        self._worst: list[dict[str, Any]] = []
+        self.times: list[str] = []  # of the last rows
+        self.since: list[str] = []  # the time from which the event that is open builds up
+        self.shift = 0  # from rows that the detector has seen to those of the stream
         self.range = PlausibleRange()
-        self.totals = np.zeros(len(REASONS), dtype=np.int64)
+        self._file: Appended | None = None
 
     @property
     def counts(self) -> dict[str, int]:
-        """The number of flags so far, by reason."""
-        return dict(zip(REASONS, self.totals.tolist(), strict=True))
+        """The number of events so far, by kind; one that is open by what it looked like first."""
+        return dict(zip(KINDS, self.totals.tolist(), strict=True))
 
     @property
     def count(self) -> int:
-        """The number of flags so far; a row may have several."""
+        """The number of events so far."""
         return int(self.totals.sum())
 
-    def add(self, rows: Rows) -> list[str | None]:
-        """Return what each row is flagged for: reasons with blanks between them, or None."""
-        flags: list[str | None] = [None] * len(rows)
-        found = [(int(i), "surprise") for i in np.flatnonzero((rows.tail < self.rate) & rows.scored)]
-        found += self.cusum.add(np.where(rows.scored, rows.z, np.nan).tolist())
-        found += [(int(i), "implausible") for i in np.flatnonzero(rows.odd)]
-        for i, reason in found:
-            flags[i] = reason if flags[i] is None else f"{flags[i]} {reason}"
-            self.totals[REASONS.index(reason)] += 1
-        return flags
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """The worst events, in the order of their rows."""
+        return sorted(self._worst, key=lambda event: event["row"])
 
-    def rebuild(self) -> None:
-        self.cusum.sums = list(map(float, self.cusum.sums))
+    @property
+    def worst(self) -> list[str]:
+        """The worst events, the worst first, as JSON."""
+        return [json.dumps(event) for event in self._worst]
+
+    @worst.setter
+    def worst(self, events: list[str]) -> None:
+        self._worst = [json.loads(event) for event in events]
+
+    def check(self, values: Values) -> None:
+        needed = {"event", "kind", "row", "severity", "reason"}
+        for text in values["worst"]:
+            if not isinstance(event := json.loads(text), dict) or not needed <= event.keys():
+                raise ValueError(f"worst must hold events, got {text}.")
+
+    def write_to(self, path: str | None) -> None:
+        """Write events to this file, after those that are known to be in it."""
+        self._file = None if path is None else Appended(path, keep=self.written)
+
+    def add(self, rows: Rows) -> tuple[list[Any], list[str]]:
+        """Return the columns `score`, `tail` and `event` of rows, and each event that opens, as JSON."""
+        watched = rows.predictions if isinstance(rows.predictions, Watched) else Watched.unseen(rows.predictions)
+        times = [] if self.time is None else [_text(value) or "" for value in rows.keys[self.time]]
+        lines, opened = [], []
+        for i in np.flatnonzero(watched.changes != None).tolist():  # noqa: E711 (an array)
+            for event in watched.changes[i]:
+                described = self._described(event, rows, i, times)
+                self._keep(described)
+                lines.append(json.dumps(described, allow_nan=False))
+                opened += lines[-1:] if event.end is None else []
+        self.times = [*self.times, *times][-MOST_TIMES:] if self.by is None else []
+        if self._file is not None and lines:
+            self._file.write("".join(f"{line}\n" for line in lines).encode())
+            self.written = self._file.length
+        numbers = [int(number) or None for number in watched.event]
+        return [watched.score, watched.odds, numbers], opened
+
+    def _keep(self, new: dict[str, Any]) -> None:
+        """Count an event, and keep it among the worst; one that clears takes the place of itself."""
+        same = [k for k, old in enumerate(self._worst) if all(old.get(n) == new.get(n) for n in ("event", "key"))]
+        before = self._worst.pop(same[0]) if same else None
+        if before is not None:
+            self.totals[KINDS.index(before["kind"])] -= 1
+        if before is not None or new["state"] == "open":
+            self.totals[KINDS.index(new["kind"])] += 1
+        self._worst = sorted([*self._worst, new], key=lambda event: -event["severity"])[:MOST_EVENTS]
+
+    def _described(self, event: Event, rows: Rows, i: int, times: list[str]) -> dict[str, Any]:
+        """Return an event for people and programs. Rows are those of the stream; with keys, those of the key."""
+        opens, number, alone = event.end is None, rows.before + i + 1, self.by is None
+        if opens:
+            self.shift = number - event.start if alone else 1
+        shift = self.shift if alone else 1
+        row = event.peak if event.kind == "spike" and event.rows <= 1 else event.since
+        since = self.since[0] if alone and not opens and self.since else self._when(event, row, shift, times[: i + 1])
+        self.since = [since]
+        columns = {name: _text(values[i]) for name, values in rows.keys.items() if name != self.by}
+        return {
+            "event": event.number,
+            **({} if self.by is None else {"key": _text(rows.keys[self.by][i])}),
+            "state": "open" if opens else "clear",
+            "kind": event.kind,
+            "row": number,
+            **{name: getattr(event, name) + shift for name in ("since", "start", "peak")},
+            "end": None if event.end is None else event.end + shift,
+            **{name: getattr(event, name) for name in DESCRIBED},
+            "unusual": [self.inputs[j] for j in event.unusual],
+            "columns": columns,
+            "reason": sentence(event, self.target, self.inputs, lambda row: since),
+        }
+
+    def _when(self, event: Event, row: int, shift: int, times: list[str]) -> str:
+        """Return the time of a row, if it is known, else its number; `times` are those up to the current row."""
+        back, known = event.start - row, [*self.times, *times]
+        if event.end is None and times and back < (len(known) if self.by is None else 1):
+            return known[-1 - back]
+        return f"row {row + shift}" if self.by is None else f"its row {row + shift}"
+
+    def sync(self) -> None:
+        if self._file is not None:
+            self._file.sync()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
 
 
 class Surprises(Observer):

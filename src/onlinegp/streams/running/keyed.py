@@ -20,6 +20,8 @@ from onlinegp.files.store import Key, Store
 from onlinegp.fleet import Fleet
 from onlinegp.homes import TYPES
 from onlinegp.lags import windows
+from onlinegp.models.alarms.detector import Detector
+from onlinegp.models.alarms.watched import Watched
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.breakdown import BreakdownError
 from onlinegp.models.combined.base import innermost
@@ -308,7 +310,8 @@ class KeyedJob(Job):
 
     def _prior(self, X: Array) -> Predictions:
         assert self.model is not None
-        return self.model.unfitted().predict_distribution(X)
+        predictions = self.model.unfitted().predict_distribution(X)
+        return Watched.unseen(predictions) if isinstance(self.model, Detector) else predictions
 
     # Checkpoints: the place is kept in the store, in the same transaction as the models
 
@@ -319,8 +322,7 @@ class KeyedJob(Job):
 
     def _beside(self) -> dict[str, Any]:
         """Make the output safe, and return the place: called when the models are committed."""
-        self.sink.sync()
-        self.rejects.sync()
+        self._sync()
         place = self._place()
         place["rejects"] |= {"late": self.dropped}
         return self._stream() | place

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinegp.checks import Array
+from onlinegp.models.alarms.detector import Detector
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.breakdown import BreakdownError
 from onlinegp.models.combined.base import innermost
@@ -40,10 +41,10 @@ class Said:
         return len(self.size)
 
 
-def advance(
-    model: OnlineRegressor, X: Array, y: Array, *, learn: bool = True, apart: NDArray[np.bool_] | None = None
-) -> Said:
-    """Predict the rows X (n, features), then learn those whose y is not NaN, if `learn`; rows `apart` by themselves.
+def advance(model: OnlineRegressor, X: Array, y: Array, *, learn: bool = True, seen: Array | None = None) -> Said:
+    """Predict the rows X (n, features), then learn those whose y is not NaN, if `learn`.
+
+    What was `seen` in the place of a y that is not to be learned is shown to a detector; such rows go one by one.
 
     Raises
     ------
@@ -51,6 +52,7 @@ def advance(
         If the model does, with what it said of the rows before that.
     """
     said: list[Said] = []
+    apart = np.isnan(y) & ~np.isnan(y if seen is None else seen)
     for part, missing in stretches(np.isnan(y), apart):
         rows = X[part] if X.shape[1] else None
         try:
@@ -59,7 +61,10 @@ def advance(
                     trace = model.run(rows, y[part], progress=False)  # type: ignore[arg-type]
                     said.append(Said(trace.predictions, trace.size, trace.scored))
                 else:
-                    predictions = model.skip(X[part], None if missing else y[part])
+                    odd = apart[part.start] and isinstance(model, Detector)
+                    predictions = (
+                        model.judge(X[part], seen[part]) if odd else model.skip(X[part], None if missing else y[part])  # type: ignore
+                    )
                     size, known = size_of(model), model.__sklearn_is_fitted__()
                     said.append(Said(predictions, np.full(len(predictions), size), np.full(len(predictions), known)))
         except BreakdownError as error:

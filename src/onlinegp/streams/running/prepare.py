@@ -12,6 +12,7 @@ from onlinegp.batch.parameter_search import BUDGET, Outcome, Trial, best_of, hyp
 from onlinegp.batch.tuning import NOTHING, explains
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel
+from onlinegp.models.alarms.detector import Detector
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined import IteratedForecaster, Lagged, Robust
 from onlinegp.models.combined.base import working
@@ -39,6 +40,7 @@ class Preparation:
     lags: int = 0
     horizon: int = 1
     steps: int = 0  # over which forecasts are checked along the stream
+    watch: dict[str, Any] | None = None  # parameters of a detector around it, if there is to be one
     say: Callable[[str], None] = lambda text: None
     warn: Callable[[str], None] = lambda text: None
     progress: Progress = lambda share: None  # with the share of the tuning that is done
@@ -118,7 +120,7 @@ class Preparation:
         model = wrapped(model, scaling, lags=self.lags, horizon=self.horizon, robust=self.robust)
         if self.steps and isinstance(model, Lagged):
             return IteratedForecaster(model.model, lags=self.lags, horizon=self.horizon, steps=self.steps, after=after)
-        return model
+        return model if self.watch is None else Detector(model, **self.watch)
 
 
 def wrapped(
@@ -139,6 +141,7 @@ def wrapped(
 
 def past_of(model: OnlineRegressor) -> dict[str, int]:
     """Return lags and horizon of a model for a stream."""
+    model = model.model if isinstance(model, Detector) and model.model is not None else model
     return {"lags": model.lags, "horizon": model.horizon} if isinstance(model, Lagged) else {"lags": 0, "horizon": 1}
 
 
@@ -146,6 +149,8 @@ def teach(model: OnlineRegressor, X: Array, y: Array) -> None:
     """Let a model learn the tuning rows; what would have been predicted does not matter."""
     try:
         advance(model, X, y)
+        if isinstance(model, Detector):
+            model.forget_events()  # which nobody saw
     except BrokeDown as error:
         where = f" on row {len(error.said) + 1} of those for tuning"
         raise BrokeDown(error.model, error.reason, where=where) from None

@@ -35,11 +35,10 @@ from onlinegp.streams.running.predict_then_learn import Said, advance
 from onlinegp.streams.running.score import Curves, Score
 from onlinegp.streams.running.stop_signals import Stopper
 from onlinegp.streams.running.warm_up import WarmUp
-from onlinegp.streams.writing.sinks import ADDED, FLAGGED, Appended, ParquetSink, Sink, json_line
+from onlinegp.streams.writing.sinks import Appended, ParquetSink, Sink
 
 PIECE = 0.2  # seconds of work between two looks at signals
 FIRST_PIECE = 32  # rows, before it is known how long one takes; never fewer, as a piece has a cost of its own
-FLAG = 1 + len(ADDED) + FLAGGED.index("flag")  # its place behind the keys
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ class Job:
     weights: Weights | None = None
     flags: Flags | None = None
     surprises: Surprises | None = None
-    commands: Commands | None = None  # to run for each row that is flagged
+    commands: Commands | None = None  # to run for each event that opens
     ahead: bool = False
     screen: bool = False  # whether targets that are not plausible are not learned
     codes: CodeWatch = field(default_factory=CodeWatch)
@@ -123,7 +122,7 @@ class Job:
         self._piece, self._tuning_due = FIRST_PIECE, False
         self._written: list[Rows] = []  # not collected yet
         self._range, self._odd = PlausibleRange(), np.zeros(0, dtype=bool)
-        self._left: list[str] = []  # rows whose command had not ended when the checkpoint was made
+        self._left: list[str] = []  # events whose command had not ended when the checkpoint was made
 
     @property
     def observers(self) -> dict[str, Observer]:
@@ -235,11 +234,11 @@ class Job:
     def _predict(self, block: Block, start: int, y: Array) -> None:
         """Predict and learn the rows of a block from `start` on; if the model breaks down, write those before that."""
         assert self.model is not None
-        X, apart = self.encoder(block.X[start:]), self._odd[start:] if self.screen else None
+        X, odd = self.encoder(block.X[start:]), block.y[start:] if self.screen else None
         before = deepcopy(self.model) if self._tuning_due else None
         try:
             with self._stopper.at_once() if self._tuning_due or not self.learn else nullcontext():
-                said = advance(self.model, X, y, learn=self.learn, apart=apart)
+                said = advance(self.model, X, y, learn=self.learn, seen=odd)
         except Stopped:  # within a tuning: the row was not learned
             self.model = before or self.model
             raise
@@ -263,15 +262,18 @@ class Job:
             keys=dict(zip(self.source.columns.keys, keys, strict=True)),
             model=self.model,
         )
+        opened: list[str] = []
         columns: list[Any] = [rows.y, rows.mean, rows.std, rows.lower, rows.upper, rows.density]
         if self.flags is not None:
-            columns += [rows.z, rows.tail, self.flags.add(rows)]
+            flagged, opened = self.flags.add(rows)
+            columns += flagged
         if self.ahead:
             said_next = self._next()
             columns += [said_next.mean, said_next.std, *said_next.interval(self.level)]
         self.sink.write(keys, columns)
         self._written.append(rows)
-        self._start_commands(keys, columns)
+        if self.commands is not None:
+            self.commands.start_all(opened)
         self.rows += len(rows)
 
     def _collect(self) -> None:
@@ -285,17 +287,6 @@ class Job:
                 if name != "flags":  # which were added when they were written
                     observer.add(rows)
         self._written = []
-
-    def _start_commands(self, keys: list[Any], columns: list[Any]) -> None:
-        """Run the command for those rows that were flagged."""
-        names = self.source.columns.keys
-        if self.commands is None:
-            return
-        for i in [i for i, flag in enumerate(columns[FLAG]) if flag is not None]:
-            one = slice(i, i + 1)
-            added = [np.array([self.rows + i + 1.0]), *(column[one] for column in columns)]
-            row = [key[one] for key in keys]
-            self.commands.start(json_line((*names, str(self.source.columns.target)), row, added))
 
     def _next(self) -> Predictions:
         """Return what is predicted of the row that comes next."""
@@ -328,11 +319,12 @@ class Job:
         self.save_checkpoint()
 
     def close(self) -> None:
-        """Close all that the job has open, once the commands for flagged rows are done."""
+        """Close all that the job has open, once the commands for events are done."""
         if self.commands is not None:
             self.commands.finish()
-        for part in (self.source, self.sink, self.rejects, *([self.checkpoints] if self.checkpoints else [])):
-            part.close()
+        for part in (self.source, self.sink, self.rejects, self.flags, self.checkpoints):
+            if part is not None:
+                part.close()
 
     # Checkpoints
 
@@ -340,10 +332,14 @@ class Job:
         """Make output and state safe on disk, in that order. Before the model exists there is nothing to save."""
         if self.checkpoints is None or self.model is None:
             return
-        self.sink.sync()
-        self.rejects.sync()
+        self._sync()
         self.checkpoints.write(self.model_file(self._place()))
         self._saved()
+
+    def _sync(self) -> None:
+        for part in (self.sink, self.rejects, self.flags):
+            if part is not None:
+                part.sync()
 
     def _saved(self) -> None:
         self.saved_rows, self._saved_at = self.rows, monotonic()

@@ -14,7 +14,7 @@ UNSCORED = "used for tuning, without a target, or predicted before any was learn
 def summary(job: Job) -> dict[str, Any]:
     """Return the figures of a run."""
     seconds = monotonic() - job.began - job.idle
-    odd: dict[str, Any] = {} if job.flags is None else {"flags": job.flags.counts}
+    odd: dict[str, Any] = {} if job.flags is None else {"events": job.flags.counts}
     if job.surprises is not None:
         odd["surprises"] = job.surprises.rows
     if job.commands is not None:
@@ -42,9 +42,9 @@ def summary_lines(figures: dict[str, Any]) -> list[str]:
     others = figures["rows"] - figures["scored"]
     without = f" ({others} not: {UNSCORED})" if others else ""
     nmse = "none (the target is constant)" if figures["nmse_db"] is None else f"{figures['nmse_db']:.2f} dB"
-    lines += [_flagged(figures["flags"])] if "flags" in figures else []
+    lines += [_found(figures["events"])] if "events" in figures else []
     if figures.get("commands", {}).get("done"):
-        lines.append(f"commands on a flag: {figures['commands']['done']}, {figures['commands']['failed']} failed")
+        lines.append(f"commands on an event: {figures['commands']['done']}, {figures['commands']['failed']} failed")
     return [
         *lines,
         f"scored {figures['scored']} rows{without}: nMSE {nmse}, RMSE {figures['rmse']:.4g}, "
@@ -52,6 +52,6 @@ def summary_lines(figures: dict[str, Any]) -> list[str]:
     ]
 
 
-def _flagged(counts: dict[str, int]) -> str:
-    found = ", ".join(f"{count} {reason}" for reason, count in counts.items() if count)
-    return f"flags: {found or 'none'}"
+def _found(counts: dict[str, int]) -> str:
+    found = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+    return f"events: {found or 'none'}"

@@ -19,7 +19,7 @@ from onlinegp.streams.errors import CheckpointError
 from onlinegp.streams.number_text import arrow, floats, joined, need_arrow, texts
 
 ADDED = ("mean", "std", "lower", "upper", "log_density")
-FLAGGED = ("z", "tail", "flag")
+FLAGGED = ("score", "tail", "event")
 AHEAD = ("next_mean", "next_std", "next_lower", "next_upper")
 SPECIAL = ',"\n\r'  # what makes a CSV field need quotes
 
@@ -252,17 +252,8 @@ def open_sink(
         return NoSink()
     format = output_format(path)
     if format == "parquet":
-        return ParquetSink(path, names, {*names[: max(0, len(inputs) - 1)], "flag"})
+        return ParquetSink(path, names, {*names[: max(0, len(inputs) - 1)], "event"})
     return {"csv": CsvSink, "jsonl": JsonSink}[format](Appended(path, keep=keep), names)
-
-
-def json_line(inputs: tuple[str, ...], keys: list[Any], added: list[Any]) -> str:
-    """Return one row with its number and its flags, as JSON lines writes it."""
-    *names, target = distinct(inputs, ("row", *ADDED, *FLAGGED))[: len(inputs)]
-    columns = [*names, "row", target, *ADDED, *FLAGGED]
-    memory = Memory()
-    JsonSink(memory, columns).write(keys, added[: len(columns) - len(keys)])
-    return memory.data.decode().rstrip("\n")
 
 
 def distinct(inputs: tuple[str, ...], added: tuple[str, ...]) -> list[str]:

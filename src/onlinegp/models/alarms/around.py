@@ -1,0 +1,37 @@
+"""A detector around a model that has learned, and the model out of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onlinegp.models.alarms.detector import Detector
+from onlinegp.models.base import OnlineRegressor
+
+INSIDE = "model."  # before the names of what the model inside has learned
+
+
+def watching(model: OnlineRegressor, **parameters: Any) -> Detector:
+    """Return a detector with these parameters around a model, which goes on; so does a detector that it is in."""
+    inside = model.learned_with["model"] if isinstance(model, Detector) else model.unfitted()
+    detector = Detector(inside, **parameters)
+    contents = model.dump()
+    if contents is None:
+        return detector
+    learned = contents["learned"]
+    if not isinstance(model, Detector):
+        empty = detector.start(contents["features"], contents["outputs"]).dump()
+        own = {name: value for name, value in empty.items() if not name.startswith(INSIDE)}
+        learned = own | {"seen": 1} | {INSIDE + name: value for name, value in learned.items()}
+    return detector.restore({**contents, "learned": learned})
+
+
+def unwatched(model: OnlineRegressor) -> OnlineRegressor:
+    """Return the model in a detector, with all that it has learned; any other model as it is."""
+    if not isinstance(model, Detector) or model.model is None:
+        return model
+    inside: OnlineRegressor = model.learned_with["model"].unfitted()
+    contents = model.dump()
+    if contents is None:
+        return inside
+    own = {name.removeprefix(INSIDE): v for name, v in contents["learned"].items() if name.startswith(INSIDE)}
+    return inside.restore({**contents, "learned": own})

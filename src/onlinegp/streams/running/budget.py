@@ -1,0 +1,91 @@
+"""How many events to expect: per row, or per day by the times of the first rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from onlinegp.checks import Array, probability
+from onlinegp.columns.dates import moment, seconds
+from onlinegp.models.alarms.constants import NEAR, RECENT
+from onlinegp.streams.reading.source import Source
+
+SECONDS = {"minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0, "month": 2629746.0}
+FEWEST = 10  # times that tell how often rows come
+USUAL = "0.001 is a usual choice: one false event in 1,000 rows. Or name a time: 1/day."
+
+
+def detector_parameters(flag: str, source: Source, *, by: str | None, time: str | None) -> dict[str, Any]:
+    """Return the parameters of a detector: the rate of its events per row, and the day if that is a season.
+
+    Parameters
+    ----------
+    flag : as typed: 0.001 per row, or 1/day, over all keys together
+    by, time : the columns of the key and of the time, if there are any
+    """
+    pace = _pace(source, by, time)
+    season = round(SECONDS["day"] / pace[1]) if pace and pace[1] > 0.0 else 0
+    daily = {"season": season, "daily": True} if NEAR < season <= RECENT else {}
+    return {"rate": rate_of(flag, None if pace is None else pace[0]), **daily}
+
+
+def rate_of(flag: str, spacing: float | None) -> float:
+    """Return the rate per row of a budget such as 0.001 or 1/day; `spacing` is the time between rows in seconds."""
+    number, slash, unit = flag.partition("/")
+    try:
+        count = float(number)
+    except ValueError:
+        raise ValueError(f"--flag must be a number of events per row, or per day, got {flag!r}. {USUAL}") from None
+    if not slash:
+        return probability(USUAL, **{"--flag": count})
+    if unit not in SECONDS:
+        raise ValueError(f"--flag must be per {', '.join(SECONDS)}, got {flag!r}. {USUAL}")
+    if not spacing:
+        raise ValueError(
+            f"--flag {flag} needs to know how often rows come, and the first rows have no column of times that rise. "
+            f"Give a rate per row: --flag 0.001, or the form of the times: --date-format."
+        )
+    rate = count * spacing / SECONDS[unit]
+    if not 0.0 < rate < 0.5:
+        raise ValueError(
+            f"--flag {flag} is {rate:.3g} events per row, as rows are {spacing:g} seconds apart. It must be less than "
+            f"one in two rows. {USUAL}"
+        )
+    return rate
+
+
+def time_column(source: Source, order: str | None, date_format: str | None) -> str | None:
+    """Return the column of the time: that of the order, or the first one that holds dates."""
+    names = [order] if order is not None else source.names
+    return next((name for name in names if source.kind(name, date_format) == "date"), None)
+
+
+def _pace(source: Source, by: str | None, time: str | None) -> tuple[float, float] | None:
+    """Return the time between rows, and between rows of a key, in seconds; 0 if it cannot be known."""
+    if time is None:
+        return None
+    when = _seconds(source.samples[time], source.columns.date_format)
+    if np.isfinite(when).sum() < FEWEST:
+        return None
+    keys = [0] * len(when) if by is None else list(source.samples[by])
+    of_keys: dict[Any, list[float]] = {}
+    for key, t in zip(keys, when.tolist(), strict=True):
+        of_keys.setdefault(key, []).append(t)
+    steps = np.concatenate([np.diff(times) for times in of_keys.values()])
+    steps = steps[steps > 0.0]
+    own = float(np.median(steps)) if len(steps) else 0.0
+    known = when[np.isfinite(when)]
+    return (own if by is None else float(known.max() - known.min()) / (len(known) - 1)), own
+
+
+def _seconds(values: Sequence[Any], format: str | None) -> Array:
+    found: list[datetime | None] = []
+    for value in values:
+        try:
+            found.append(moment(value, format))
+        except (ValueError, TypeError):
+            found.append(None)
+    return seconds(found)
