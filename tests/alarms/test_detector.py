@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
+from onlinegp.models.alarms.around import unwatched, watching
 
 
 def noise(n, seed=0):
@@ -235,3 +236,20 @@ def test_bad_rows_change_nothing():
         with pytest.raises((ValueError, TypeError)):
             detector.detect(y)
     assert detector.to_bytes() == before
+
+
+def test_a_detector_is_put_around_a_model_that_has_learned_and_taken_away():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 2))
+    y = X.sum(axis=1) + 0.1 * rng.standard_normal(600)
+    plain = ogp.KRLST(noise=0.1, budget=20).fit(X[:200], y[:200])
+    detector = watching(plain, rate=0.01)
+    assert detector.rate == 0.01
+    detector.detect(y[200:400], X[200:400])
+    stricter = watching(detector, rate=0.0001)
+    assert stricter.learner.alarms[0].watch.rows == 200
+    assert stricter.predict_one(X[0]) == detector.predict_one(X[0])
+    out = unwatched(stricter)
+    plain.partial_fit(X[200:400], y[200:400])
+    assert out.to_bytes() == plain.to_bytes()
+    assert unwatched(plain) is plain

@@ -22,7 +22,7 @@ def watching(model: OnlineRegressor, **parameters: Any) -> Detector:
         empty = detector.start(contents["features"], contents["outputs"]).dump()
         own = {name: value for name, value in empty.items() if not name.startswith(INSIDE)}
         learned = own | {"seen": 1} | {INSIDE + name: value for name, value in learned.items()}
-    return detector.restore({**contents, "learned": learned})
+    return detector.load({**contents, "learned": learned})
 
 
 def unwatched(model: OnlineRegressor) -> OnlineRegressor:
@@ -34,4 +34,4 @@ def unwatched(model: OnlineRegressor) -> OnlineRegressor:
     if contents is None:
         return inside
     own = {name.removeprefix(INSIDE): v for name, v in contents["learned"].items() if name.startswith(INSIDE)}
-    return inside.restore({**contents, "learned": own})
+    return inside.load({**contents, "learned": own})
