@@ -83,8 +83,11 @@ class Flags(Observer):
     def check(self, values: Values) -> None:
         needed = {"event", "kind", "row", "severity", "reason"}
         for text in values["worst"]:
-            if not isinstance(event := json.loads(text), dict) or not needed <= event.keys():
+            event = json.loads(text)
+            if not isinstance(event, dict) or not needed <= event.keys() or event["kind"] not in KINDS:
                 raise ValueError(f"worst must hold events, got {text}.")
+            if not all(isinstance(event[name], int | float) for name in ("row", "severity")):
+                raise ValueError(f"worst must hold events with a row and a severity, got {text}.")
 
     def write_to(self, path: str | None) -> None:
         """Write events to this file, after those that are known to be in it."""
