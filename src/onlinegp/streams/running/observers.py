@@ -175,5 +175,7 @@ def _array(name: str, value: Any, field: Field | None) -> Any:
     allowed = {int} if field.dtype is np.int64 else {int, float, type(None)}
     if not isinstance(value, list) or not {type(cell) for cell in cells.flat} <= allowed:
         raise ValueError(f"{name} must be a list of numbers")
+    if any(cell != cell for cell in cells.flat):
+        raise ValueError(f"{name} must be a list of numbers, null where one is missing")
     found = cells.astype(field.dtype)
     return found.reshape((0,) * len(field.shape)) if value == [] else found
