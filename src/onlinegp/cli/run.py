@@ -96,7 +96,7 @@ and log_density. The first rows are used to tune the model and are not scored.
 """
 MAIN_OPTIONS = (
     *("--target", "--features", "--lags", "--model", "--by"),
-    *("--flag", "--events", "--out", "--report", "--save", "--checkpoint"),
+    *("--flag", "--out", "--report", "--save", "--checkpoint"),
 )
 FLAGGED_CODE = 5
 SETTINGS = (  # on which the output depends
