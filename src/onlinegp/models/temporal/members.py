@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.engine import available
 from onlinegp.engine.compiled import leaf, readable
 from onlinegp.models.temporal.combination import SCORES
 from onlinegp.models.temporal.smoothed_lags import SmoothedLagsLearner, choose_prior
 from onlinegp.models.temporal.structure import MAX_FIT_ROWS, Structure
+from onlinegp.native import available
 
 FORGETTING = (0.99, 0.997, 1.0)
 MIN_SHARE = 0.05  # of the deviation of changes, that the robust scale must have
