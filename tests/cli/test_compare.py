@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from math import inf
@@ -17,17 +18,17 @@ import onlinegp as ogp
 from onlinegp.batch.parameter_search import EFFORT, Outcome, Trial
 from onlinegp.cli.compare import recommended
 from onlinegp.cli.compare_runs import numbers_of
+from onlinegp.comparing import time_limit
+from onlinegp.comparing.ranking import ranked
+from onlinegp.comparing.time_limit import LOOK, Entrant, OneStream, Result, Tuned, likely_within, put_through, tune
 from onlinegp.kernels import RBF
 from onlinegp.predictions import Gaussian
 from onlinegp.progress import Hidden
 from onlinegp.streams.reading.source import Source, choose_columns, open_source
-from onlinegp.streams.running import comparison
 from onlinegp.streams.running.column_encoding import Encoder
-from onlinegp.streams.running.comparison import LOOK, Contest, Entrant, Result, Tuned, likely_within, put_through, tune
 from onlinegp.streams.running.observers import Rows
 from onlinegp.streams.running.predict_then_learn import Said
 from onlinegp.streams.running.prepare import teach
-from onlinegp.streams.running.ranking import ranked
 from onlinegp.streams.running.score import Curves
 
 QUICK = ["--kernel", "rbf(1.0)", "--noise", "0.01", "--tune", "60"]
@@ -80,10 +81,10 @@ def opened(path: Path) -> Source:
     return source
 
 
-def contest_of(path: Path, rows: int = 100) -> Contest:
+def contest_of(path: Path, rows: int = 100) -> OneStream:
     block = next(iter(opened(path)))
     encoder = Encoder(opened(path).columns)
-    return Contest(partial(opened, path), encoder, block.X[:rows], block.y[:rows], rows)
+    return OneStream(partial(opened, path), encoder, block.X[:rows], block.y[:rows], rows, inf)
 
 
 def tuned_klms() -> Tuned:
@@ -114,12 +115,12 @@ def test_a_run_stops_when_its_time_or_memory_is_used_up(data, monkeypatch):
     whole = put_through(contest, tuned_klms(), monotonic() + 1000.0)
     assert (whole.stopped, whole.figures["finished"], whole.figures["scored"]) == ("", True, 1900)
     with monkeypatch.context() as patch:
-        patch.setattr(comparison, "monotonic", count().__next__)  # one tick at each look
+        patch.setattr(time_limit, "monotonic", count().__next__)  # one tick at each look
         cut = put_through(contest, tuned_klms(), 8)
     assert cut.stopped == "time"
     assert 0 < cut.figures["scored"] < 1900
-    monkeypatch.setattr(comparison, "MEMORY", 8)
-    monkeypatch.setattr(comparison, "resident", count().__next__)
+    monkeypatch.setattr(time_limit, "MEMORY", 8)
+    monkeypatch.setattr(time_limit, "resident", count().__next__)
     assert put_through(contest, tuned_klms(), monotonic() + 1000.0).stopped == "memory"
     nothing = put_through(contest_of(data, LOOK), tuned_klms(), monotonic())
     assert "before any row to score" in nothing.wrong
@@ -127,7 +128,7 @@ def test_a_run_stops_when_its_time_or_memory_is_used_up(data, monkeypatch):
 
 def test_likelihood_that_takes_too_long_is_replaced_by_a_guess(data):
     said: list[str] = []
-    (guess,) = likely_within(1e-3, contest_of(data), {}, said.append, Hidden())
+    (guess,) = likely_within(1e-3, contest_of(data), said.append, Hidden())
     assert guess.kernel == RBF((2**0.5,) * 2)
     assert "starts from a guess" in said[0]
 
@@ -167,7 +168,7 @@ def test_auto_is_the_model_that_run_runs(tmp_path, data):
 def test_a_row_costs_neither_a_start_nor_a_tuning(data, monkeypatch):
     contest, clock = contest_of(data), [0.0]
 
-    def first(contest: Contest) -> int:
+    def first(contest: OneStream) -> int:
         clock[0] += 1000.0  # seconds, to start a process
         return 0
 
@@ -175,9 +176,9 @@ def test_a_row_costs_neither_a_start_nor_a_tuning(data, monkeypatch):
         clock[0] += 1000.0  # to learn the rows that it was tuned on
         teach(model, X, y)
 
-    monkeypatch.setattr(comparison, "first_block", first)
-    monkeypatch.setattr(comparison, "teach", taught)
-    monkeypatch.setattr(comparison, "process_time", lambda: clock[0])
+    monkeypatch.setattr(time_limit, "first_block", first)
+    monkeypatch.setattr(time_limit, "teach", taught)
+    monkeypatch.setattr(time_limit, "process_time", lambda: clock[0])
     assert put_through(contest, tuned_klms(), inf).figures["us_per_row"] == 0.0
     assert clock == [2000.0]
 
@@ -334,3 +335,15 @@ def test_a_bad_row_ends_it_with_its_place_and_a_remedy_that_is_there(tmp_path):
     told = inside("compare", data, *QUICK, "--models", "klms,persistence", "--jobs", "1", code=3).stderr.decode()
     assert "line 151, column 'x0'" in told
     assert "`run` and `predict` leave such rows out with --on-bad-row skip" in told
+
+
+def test_one_stream_with_a_time_limit_is_compared_like_any_other(data):
+    """By `onlinegp.compare`: classes are tuned, models run as they are."""
+    stream = replace(contest_of(data), until=monotonic() + 100.0)
+    said = []
+    models = {"line": ogp.LinearRLS, "mean": ogp.LinearRLS(noise=1e6, prior=1e-9), "klms": ogp.KLMS(step=1e9)}
+    ranking = ogp.compare(models, stream, by="error", jobs=1, say=said.append)
+    assert [one.name for one in ranking.all] == ["line", "mean"]
+    assert [one.name for one in ranking.failed] == ["klms"]
+    assert ranking.finished[0].figures["search"]["models"] > 1 > ranking.finished[1].figures["search"]["models"]
+    assert any("tuning 3 models" in line for line in said)

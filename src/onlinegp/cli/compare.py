@@ -27,8 +27,11 @@ from onlinegp.cli.options import (
 )
 from onlinegp.cli.parsing import parse_model, parse_models
 from onlinegp.cli.paths import Paths
+from onlinegp.comparing.compare import compare
 from onlinegp.comparing.entrants import Entrant
 from onlinegp.comparing.figures import label, plain
+from onlinegp.comparing.ranking import Ranking, Result
+from onlinegp.comparing.time_limit import LOOK, OneStream
 from onlinegp.files.atomic import write_atomically
 from onlinegp.models.families import OTHER, family
 from onlinegp.plots import COLORS, STYLES
@@ -36,9 +39,7 @@ from onlinegp.streams.errors import printable
 from onlinegp.streams.reading.raw import file_of
 from onlinegp.streams.reading.source import Columns, Source
 from onlinegp.streams.running.algorithms import algorithms
-from onlinegp.streams.running.comparison import LOOK, Contest, Result, compare
 from onlinegp.streams.running.prepare import first_rows
-from onlinegp.streams.running.ranking import Ranking, ranked
 from onlinegp.streams.running.warm_up import WarmUp
 
 EPILOG = f"""examples:
@@ -124,13 +125,11 @@ def main(args: argparse.Namespace) -> int:
         seconds = positive(time=SECONDS if args.time is None else args.time)
         until = monotonic() + seconds
         args.source = file_of(args.source, Path(folder) / "input")  # every model reads it
-        results = compared(args, until)
-    ranking = ranked(results, by=args.rank)
+        ranking = compared(args, until)
     for line in told(ranking, seconds=seconds):
         print(line)
-    for result in results:
-        if result.wrong:
-            print(f"{result.name}: {printable(result.wrong)}")
+    for result in ranking.failed:
+        print(f"{result.name}: {printable(result.wrong)}")
     if not ranking.all:
         raise ValueError("all models failed. Use a larger --noise, another --kernel, or a longer --time.")
     print(f"\n{recommended(ranking)}")
@@ -141,8 +140,8 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def compared(args: argparse.Namespace, until: float) -> list[Result]:
-    """Run the models until the given time, and return the results."""
+def compared(args: argparse.Namespace, until: float) -> Ranking:
+    """Run the models until the given time, and return them in order."""
     given = given_parameters(args)
     taking_part = entrants(args.models, given)
     source = opened(args)
@@ -151,8 +150,9 @@ def compared(args: argparse.Namespace, until: float) -> list[Result]:
     X, y = first_rows(source, WarmUp(rows, lags=lags, horizon=args.horizon, encoder=encoder, say=say)).data()
     source.close()
     say(f"{encoder.columns.target}: tuned on {len(y)} rows, the other rows are scored")
-    contest = Contest(partial(reopened, args, encoder.columns), encoder, X, y, rows, lags, args.horizon)
-    return compare(contest, taking_part, given=given, jobs=args.jobs, until=until, say=say)
+    reopen = partial(reopened, args, encoder.columns)
+    stream = OneStream(reopen, encoder, X, y, rows, until, lags, args.horizon, given)
+    return compare(taking_part, stream, by=args.rank, jobs=args.jobs, say=say)
 
 
 def reopened(args: argparse.Namespace, columns: Columns) -> Source:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,7 @@ from onlinegp.cli.options import CATEGORY_LIMIT, add_model, chosen_columns, give
 from onlinegp.cli.parsing import parse_model
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost
-from onlinegp.progress import ShareBar
+from onlinegp.progress import Hidden, ShareBar, bar
 from onlinegp.streams.errors import listed
 from onlinegp.streams.reading.source import Columns, Source, columns_of
 from onlinegp.streams.running.checkpoint import read_model
@@ -156,20 +155,17 @@ class Progress:
 
     def __init__(self, *, quiet: bool) -> None:
         self._bar: Any = None
-        self._hidden = quiet or not sys.stderr.isatty()
+        self._show = False if quiet else None
 
     def __call__(self, job: Job) -> None:
-        if self._hidden:
-            return
         if self._bar is None:
-            from tqdm import tqdm
-
-            self._bar = tqdm(initial=job.start_rows, unit=" rows", leave=False)
+            self._bar = bar(None, show=self._show, initial=job.start_rows, unit=" rows")
         self._bar.update(job.rows - self._bar.n)
-        error = job.score.summary()["nmse_db"]
-        self._bar.set_postfix_str(f"{'' if error is None else f'{error:.1f} dB, '}{size_of(job.model)} centers")
+        if not isinstance(self._bar, Hidden):
+            error = job.score.summary()["nmse_db"]
+            self._bar.set_postfix_str(f"{'' if error is None else f'{error:.1f} dB, '}{size_of(job.model)} centers")
 
     def close(self) -> None:
         if self._bar is not None:
             self._bar.close()
-            self._hidden = True
+            self._bar = Hidden()

@@ -3,6 +3,8 @@
 runs        the runs: simulations by seed, or permutations or blocks of given rows
 entrants    the algorithms: classes, which are tuned, and model instances, which are not
 compare     `compare`: tune, then run every algorithm on every run
+time_limit  one stream with a time limit, as `onlinegp compare` has it
+ranking     its results in order
 intervals   means over runs and paired differences, with Student's t
 results     the results: curves with bands, a table, costs
 tables      the table as text, CSV and LaTeX

@@ -17,11 +17,11 @@ from onlinegp.batch.tuning import Hyperparameters
 from onlinegp.checks import Array, choice, count, probability, seed_of
 from onlinegp.comparing.entrants import Entrant, Fixed, entrants
 from onlinegp.comparing.results import Comparison, Entry, Run, Settings
-from onlinegp.comparing.runs import Rows, source_of
+from onlinegp.comparing.runs import Rows, TimeLimited, source_of
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.scaled import Scaling
 from onlinegp.models.search_space import WIDELY, Move
-from onlinegp.processes import Jobs, in_parallel
+from onlinegp.processes import Jobs, cores, in_parallel
 from onlinegp.progress import ShareBar
 
 RUNS = 20
@@ -64,7 +64,7 @@ def compare(
     since: int = 0,
     jobs: Jobs = None,
     say: Callable[[str], None] = lambda text: None,
-) -> Comparison:
+) -> Any:
     """Compare algorithms over many runs of a stream. Each is tuned separately, on rows that are in no run.
 
     In every run each algorithm starts from scratch, and predicts every row before it learns it. Classes are tuned:
@@ -78,9 +78,10 @@ def compare(
     models : sequence, or dict by name
         Classes (``onlinegp.KRLST``), which are tuned; classes with fixed parameters, which are tuned otherwise
         (``functools.partial(onlinegp.KRLST, budget=50)``); instances, which are not (``onlinegp.KRLST(kernel)``).
-    stream : callable, Permutations or Blocks
+    stream : callable, Permutations, Blocks or OneStream
         A function of the seed that returns X and y, such as ``lambda seed: channel_switch(3000, seed=seed)``; the
-        stream with the next seed is for tuning. Or `Permutations` or `Blocks` of given rows.
+        stream with the next seed is for tuning. Or `Permutations` or `Blocks` of given rows. Or one stream with a
+        time limit, as `onlinegp compare` has it; then only `models`, `by`, `jobs` and `say` count.
     runs : int, optional
         The number of runs, at least two; 20 if neither `runs` nor `seeds` is given.
     seeds : sequence of int, optional
@@ -109,6 +110,7 @@ def compare(
     Returns
     -------
     Comparison
+        Or a `Ranking`, if `stream` has a time limit.
 
     Examples
     --------
@@ -128,7 +130,14 @@ def compare(
     probability("0.95 is usual.", level=level)
     if jobs is not None and not isinstance(jobs, Executor):
         count("Use None for one per core.", jobs=jobs)
-    taking_part, source, seeds = entrants(models), source_of(stream), _seeds(runs, seeds)
+    taking_part = entrants(models)
+    if isinstance(stream, TimeLimited):
+        return stream.compare(taking_part, by=by, jobs=jobs if isinstance(jobs, int) else cores(), say=say)
+    taking_part = [
+        Fixed(one.name, one.estimator(**one.given)) if isinstance(one, Entrant) and one.estimator.tunes_itself else one
+        for one in taking_part
+    ]
+    source, seeds = source_of(stream), _seeds(runs, seeds)
     X, y = source.tuning(seeds)
     streams = source.runs(seeds)
     first = next(streams)

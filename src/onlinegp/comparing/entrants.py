@@ -54,8 +54,6 @@ def _entrant(name: str, one: Any) -> Entrant | Fixed:
         cls, given = _class_of(one), dict(one.keywords) if isinstance(one, partial) else {}
     if odd := sorted(set(given) - set(cls.parameter_names())):
         raise ValueError(f"{name} has no parameter {odd[0]!r}. Its parameters: {', '.join(cls.parameter_names())}.")
-    if cls.tunes_itself:
-        return Fixed(name, cls(**given))
     return Entrant(name, cls, given)
 
 

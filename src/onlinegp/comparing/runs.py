@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -13,6 +14,14 @@ from onlinegp.checks import Array, check_Xy, count
 
 Rows = tuple[Array, Array]  # X (n, d), and y (n,) or (n, outputs)
 SHARE, MOST = 5, 1000  # rows for tuning: a fifth of all rows, at most 1000
+
+
+class TimeLimited(ABC):
+    """A stream on which models are compared until a time is over; see `onlinegp.comparing.time_limit`."""
+
+    @abstractmethod
+    def compare(self, entrants: Sequence[Any], *, by: str, jobs: int, say: Callable[[str], None]) -> Any:
+        """Return the ranking of what takes part."""
 
 
 class Source(Protocol):

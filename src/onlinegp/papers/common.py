@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from onlinegp.metrics import to_db
 from onlinegp.processes import worker_pool
+from onlinegp.progress import shown
 
 Job = Callable[[], Any]  # a functools.partial of a module's function, so that it can be pickled
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -38,12 +39,9 @@ class Claim:
 
 def run_jobs(jobs: Sequence[Job], *, workers: int = 1, progress: bool = False) -> list[Any]:
     """Run the jobs in this process, or in several with one thread each. Return their results in order."""
-    from tqdm import tqdm
-
-    workers = min(workers, len(jobs))
-    quiet = None if progress else True  # None: a bar on a terminal only
+    workers, show = min(workers, len(jobs)), None if progress else False
     if workers < 2:
-        return [job() for job in tqdm(jobs, disable=quiet, leave=False, unit="job")]
+        return [job() for job in shown(jobs, len(jobs), "jobs", show=show)]
 
     from concurrent.futures import as_completed
 
@@ -52,7 +50,7 @@ def run_jobs(jobs: Sequence[Job], *, workers: int = 1, progress: bool = False) -
     try:
         with worker_pool(workers) as pool:
             futures = [pool.submit(job) for job in jobs]
-            for future in tqdm(as_completed(futures), total=len(jobs), disable=quiet, leave=False, unit="job"):
+            for future in shown(as_completed(futures), len(jobs), "jobs", show=show):
                 future.result()
             return [future.result() for future in futures]
     finally:

@@ -15,15 +15,17 @@ MADE_BY = {"number": ("number",), "category": ("onehot", "ordinal"), "date": ("c
 STORED = ("target", "features", "keys", "kinds", "missing", "date_format", "na_values", "learned")
 
 
+def silent(text: str) -> None:
+    """Say nothing. An encoder travels to other processes, and a lambda cannot."""
+
+
 class Encoder:
     """Features of a block to the inputs of a model; plain numbers are left as they are.
 
     `plan` is None for plain numbers, and until the first rows have been seen.
     """
 
-    def __init__(
-        self, columns: Columns, rules: Rules = NUMBERS_ONLY, say: Callable[[str], None] = lambda text: None
-    ) -> None:
+    def __init__(self, columns: Columns, rules: Rules = NUMBERS_ONLY, say: Callable[[str], None] = silent) -> None:
         self.columns, self.rules, self.say = columns, rules, say
         self.plan: Plan | None = None
 

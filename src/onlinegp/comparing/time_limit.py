@@ -1,4 +1,4 @@
-"""The same stream through several models: each tuned for itself, run in a process of its own, within a time."""
+"""Compare models on one stream within a time: each is tuned for itself and runs in a process of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ import numpy as np
 from onlinegp.batch.parameter_search import BUDGET, Outcome, Trial, best_of, hyperparameters
 from onlinegp.batch.tuning import Hyperparameters
 from onlinegp.checks import Array
-from onlinegp.comparing.entrants import Entrant
+from onlinegp.comparing.entrants import Entrant, Fixed
+from onlinegp.comparing.ranking import Ranking, Result, ranked
+from onlinegp.comparing.runs import TimeLimited
 from onlinegp.kernels import RBF
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.baselines.persistence import Persistence
@@ -45,11 +47,21 @@ LEVEL = 0.95  # of the intervals
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Contest:
-    """What every model is put through: the first rows to be tuned on, and then the stream, which `open` opens.
+@dataclass(frozen=True, eq=False)
+class OneStream(TimeLimited):
+    """One stream, which every model reads from its beginning, and the time at which the comparison ends.
 
     It travels to other processes: `open` is a function of a module, or a partial of one.
+
+    Attributes
+    ----------
+    open : opens the stream
+    encoder : makes the inputs of the features
+    X, y : the rows to tune on, lags included
+    rows : how many rows of the stream these are
+    until : when the comparison ends, on the clock of ``time.monotonic``
+    lags, horizon : of all models
+    given : kernel and noise, if they are not to be estimated
     """
 
     open: Callable[[], Source]
@@ -57,8 +69,10 @@ class Contest:
     X: Array
     y: Array
     rows: int
+    until: float
     lags: int = 0
     horizon: int = 1
+    given: dict[str, Any] = field(default_factory=dict)
 
     @property
     def scaling(self) -> Scaling:
@@ -67,84 +81,63 @@ class Contest:
     def warm_up(self) -> WarmUp:
         return WarmUp(self.rows, lags=self.lags, horizon=self.horizon, encoder=self.encoder)
 
+    def compare(self, entrants: Sequence[Entrant | Fixed], *, by: str, jobs: int, say: Say) -> Ranking:
+        """Tune each model for itself and run the stream through it, until the time is over.
+
+        A model that has not come to the end by then has figures for the rows that it reached. Every model gets its
+        share of the time; those that need less leave the rest to the others, the cheapest runs first.
+        """
+        jobs, soft = min(jobs, len(entrants)), monotonic() + RUNS * (self.until - monotonic())
+        good: dict[str, Any] = {}
+        with bar(1 + 2 * len(entrants), bar_format="{l_bar}{bar}| {elapsed}{postfix}") as steps:
+
+            def tell(text: str) -> None:
+                steps.clear()  # a line of its own
+                say(text)
+
+            try:
+                with worker_pool(jobs) as pool:
+                    started = [pool.submit(first_block, self) for _ in range(jobs)]
+                    tell("maximum likelihood for kernel and noise, where the search begins")
+                    steps.set_postfix_str("maximum likelihood")
+                    found = likely_within(LIKELIHOOD * (self.until - monotonic()), self, tell, steps)
+                    wait(started, max(0.0, min(self.until - monotonic(), TIMEOUT_MAX)))
+                    turns = _Turns(pool, jobs, self.until, good, steps)
+                    search_end = monotonic() + SEARCH * (self.until - monotonic())
+                    tell(f"tuning {len(entrants)} models, {jobs} at a time")
+                    turns.take({one.name: partial(tune, self, one, found) for one in entrants}, search_end)
+                    tuned = sorted(
+                        (one for one in good.values() if isinstance(one, Tuned)), key=lambda one: one.seconds
+                    )
+                    tell(f"running {len(tuned)} models, the cheapest first")
+                    turns.take({one.entrant.name: partial(put_through, self, one) for one in tuned}, soft)
+            except TimeoutError:  # a process did not look at the clock in time; it has been ended
+                pass
+        late = "it was out of time, and has no figures. Use a longer --time."
+        results = [good.get(one.name) for one in entrants]
+        done = [
+            result if isinstance(result, Result) else Result(one.name, wrong=late)
+            for one, result in zip(entrants, results, strict=True)
+        ]
+        return ranked(done, by=by)
+
 
 @dataclass(frozen=True)
 class Tuned:
     """An entrant at its best on the tuning rows, and the processor time that it takes there, in seconds."""
 
-    entrant: Entrant
+    entrant: Entrant | Fixed
     trial: Trial
     seconds: float
-
-
-@dataclass
-class Result:
-    """How one model fared: figures over the rows that it reached, curves, what stopped it before the end, if anything,
-    or what went wrong."""
-
-    name: str
-    figures: dict[str, Any] = field(default_factory=dict)
-    curves: Curves | None = None
-    stopped: str = ""
-    wrong: str = ""
 
 
 class Cut(Exception):
     """A run has used up its time or its memory."""
 
 
-def compare(
-    contest: Contest,
-    entrants: Sequence[Entrant],
-    *,
-    given: dict[str, Any] | None = None,
-    jobs: int = 1,
-    until: float,
-    say: Say = lambda text: None,
-) -> list[Result]:
-    """Tune every model for itself, put the stream through each, and return how they fared, in the order given.
-
-    It ends at `until`, on the clock of ``time.monotonic``: a model that has not come to the end of the stream by then
-    has figures for the rows that it reached. Every model gets its share of the time; those that need less leave
-    the rest to the others, the cheapest runs first.
-    """
-    jobs, soft = min(jobs, len(entrants)), monotonic() + RUNS * (until - monotonic())
-    good: dict[str, Any] = {}
-    with bar(1 + 2 * len(entrants), bar_format="{l_bar}{bar}| {elapsed}{postfix}") as steps:
-
-        def tell(text: str) -> None:
-            steps.clear()  # a line of its own
-            say(text)
-
-        try:
-            with worker_pool(jobs) as pool:
-                started = [pool.submit(first_block, contest) for _ in range(jobs)]
-                tell("maximum likelihood for kernel and noise, where the search begins")
-                steps.set_postfix_str("maximum likelihood")
-                found = likely_within(LIKELIHOOD * (until - monotonic()), contest, given or {}, tell, steps)
-                wait(started, max(0.0, min(until - monotonic(), TIMEOUT_MAX)))
-                turns = _Turns(pool, jobs, until, good, steps)
-                search_end = monotonic() + SEARCH * (until - monotonic())
-                tell(f"tuning {len(entrants)} models, {jobs} at a time")
-                turns.take({one.name: partial(tune, contest, one, found) for one in entrants}, search_end)
-                tuned = sorted((one for one in good.values() if isinstance(one, Tuned)), key=lambda one: one.seconds)
-                tell(f"running {len(tuned)} models, the cheapest first")
-                turns.take({one.entrant.name: partial(put_through, contest, one) for one in tuned}, soft)
-        except TimeoutError:  # a process did not look at the clock in time; it has been ended
-            pass
-    late = "it was out of time, and has no figures. Use a longer --time."
-    results = [good.get(one.name) for one in entrants]
-    return [
-        result if isinstance(result, Result) else Result(one.name, wrong=late)
-        for one, result in zip(entrants, results, strict=True)
-    ]
-
-
-def likely_within(
-    seconds: float, contest: Contest, given: dict[str, Any], say: Say, steps: Any
-) -> list[Hyperparameters]:
+def likely_within(seconds: float, stream: OneStream, say: Say, steps: Any) -> list[Hyperparameters]:
     """Return what maximum likelihood finds in this time, or else a plain guess in standard units, with a word."""
-    Z, t = contest.scaling(contest.X, contest.y)
+    (Z, t), given = stream.scaling(stream.X, stream.y), stream.given
     if "kernel" in given:
         return hyperparameters(Z, t, given)
     try:
@@ -182,9 +175,9 @@ class _Turns:
                 raise TimeoutError
 
 
-def first_block(contest: Contest) -> int:
+def first_block(stream: OneStream) -> int:
     """Read a little, and load what all runs need: a process takes a while for that, which is no model's cost."""
-    source = contest.open()
+    source = stream.open()
     try:
         n = len(next(iter(source)))
     finally:
@@ -196,13 +189,16 @@ def first_block(contest: Contest) -> int:
     return n
 
 
-def tune(contest: Contest, entrant: Entrant, found: list[Hyperparameters], until: float) -> Tuned | Result:
+def tune(stream: OneStream, entrant: Entrant | Fixed, found: list[Hyperparameters], until: float) -> Tuned | Result:
     """Return a model at its best on the tuning rows; runs in a process of its own."""
-    Z, t = contest.scaling(contest.X, contest.y)
+    Z, t = stream.scaling(stream.X, stream.y)
 
     def judge(model: OnlineRegressor) -> Outcome:
-        return judged(model, Z, t, horizon=contest.horizon)
+        return judged(model, Z, t, horizon=stream.horizon)
 
+    if isinstance(entrant, Fixed):
+        params = entrant.model.get_params(deep=False)
+        return Tuned(entrant, Trial(type(entrant.model), params, Outcome(), 0, 0), inf)
     given = entrant.given
     if entrant.estimator.tunes_itself:  # on the tuning rows, when it runs
         return Tuned(entrant, Trial(entrant.estimator, given, Outcome(), 0, 0), inf)
@@ -215,18 +211,18 @@ def tune(contest: Contest, entrant: Entrant, found: list[Hyperparameters], until
         return Result(entrant.name, wrong=str(error))
 
 
-def put_through(contest: Contest, tuned: Tuned, until: float) -> Result:
+def put_through(stream: OneStream, tuned: Tuned, until: float) -> Result:
     """Put the stream through a model, until it ends or the time is over; runs in a process of its own."""
     name, trial = tuned.entrant.name, tuned.trial
-    first_block(contest)
+    first_block(stream)
     began = [process_time(), 0.0]
 
     def prepare(warm: WarmUp) -> OnlineRegressor:
-        if trial.estimator.tunes_itself:
-            asked = Preparation(named(trial.estimator), trial.params, lags=contest.lags, horizon=contest.horizon)
-            model = asked.tuned(warm)
+        if isinstance(tuned.entrant, Entrant) and trial.estimator.tunes_itself:
+            model = Preparation(named(trial.estimator), trial.params, None, stream.lags, stream.horizon).tuned(warm)
         else:
-            model = wrapped(trial.build(), contest.scaling, lags=contest.lags, horizon=contest.horizon)
+            scaling = stream.scaling if isinstance(tuned.entrant, Entrant) else None
+            model = wrapped(trial.build(), scaling, lags=stream.lags, horizon=stream.horizon)
             teach(model, *warm.rows_for_learning())
         began[:] = process_time(), job.rows  # what it costs to run, not to tune
         return model
@@ -238,10 +234,10 @@ def put_through(contest: Contest, tuned: Tuned, until: float) -> Result:
             raise Cut("memory")
 
     job = Job(
-        contest.open(),
+        stream.open(),
         NoSink(),
-        contest.encoder,
-        warm_up=contest.warm_up(),
+        stream.encoder,
+        warm_up=stream.warm_up(),
         prepare=prepare,
         curves=Curves(),
         watch=watch,

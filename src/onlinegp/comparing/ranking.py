@@ -1,13 +1,25 @@
-"""Who fared best: those that came to the end of the stream by the whole of it, the others over rows that are shared."""
+"""Rank models that ran on one stream within a time: by all rows, or by the rows that models have in common."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from onlinegp.streams.running.comparison import Result
+from onlinegp.streams.running.score import Curves
+
+
+@dataclass
+class Result:
+    """How one model fared: figures over the rows that it reached, curves, what stopped it before the end, if anything,
+    or what went wrong."""
+
+    name: str
+    figures: dict[str, Any] = field(default_factory=dict)
+    curves: Curves | None = None
+    stopped: str = ""
+    wrong: str = ""
 
 
 @dataclass(frozen=True)
@@ -39,6 +51,7 @@ class Ranking:
     by: str
     finished: list[Result]
     stopped: list[Stopped]
+    failed: list[Result] = field(default_factory=list)
 
     @property
     def all(self) -> list[Result]:
@@ -57,7 +70,7 @@ class Ranking:
 
 
 def ranked(results: Sequence[Result], *, by: str) -> Ranking:
-    """Return the results in order, without those that went wrong."""
+    """Return the results in order, and those that went wrong apart."""
     good = [one for one in results if not one.wrong]
     finished = sorted((one for one in good if not one.stopped), key=lambda one: _loss(_whole(one, by), by))
     cut = [one for one in good if one.stopped]
@@ -67,7 +80,9 @@ def ranked(results: Sequence[Result], *, by: str) -> Ranking:
     else:
         rows = _common(cut)
         stopped = [Stopped(one, rows, _over(one, rows, by), None) for one in cut]
-    return Ranking(by, finished, sorted(stopped, key=lambda one: _behind(one, by)))
+    return Ranking(
+        by, finished, sorted(stopped, key=lambda one: _behind(one, by)), [one for one in results if one.wrong]
+    )
 
 
 def _whole(one: Result, by: str) -> float | None:
