@@ -98,12 +98,9 @@ class Learner {
     virtual void use(Scratch*) {}
 };
 
-// A filter at work
+// A filter: a learner that a recipe describes
 class Model : public Learner {
   public:
-    virtual void load(const Arrays& in) = 0;
-    virtual void save(Arrays& out) = 0;
-    virtual void weights(double* centers, double* alpha) const = 0;
     virtual void rows(int64_t n, const double* X, double* K) const = 0;  // kernel rows, (n, size)
 };
 
@@ -150,7 +147,6 @@ class Models {
 
 struct InstructionSet {
     const char* name;
-    Model* (*make)(const Recipe& recipe, int d, int p, bool single);  // the recipe must outlive the model
     Learner* (*make_leaf)(const Plan& plan);                          // null: there is no leaf of this kind
     Models* (*make_many)(const Recipe& recipe, int d, int p, bool single);
     void (*exp2_minus)(int64_t n, const double* x, double* y);

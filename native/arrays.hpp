@@ -33,9 +33,6 @@ inline void check_index(FleetEngine& fleet, int64_t i) {
     if (i < 0 || i >= fleet.models().count()) throw nb::index_error("no such model in the fleet.");
 }
 
-// Learn rows in order. What ends it early, a signal or a lack of memory, leaves the rows before it learned.
-void learn_rows(LearnerEngine& engine, const Matrix& X, const Matrix& Y, const Steps& steps);  // in bindings.cpp
-
 [[noreturn]] void raise_no_memory(int64_t learned, int64_t rows);  // of so many; in bindings.cpp
 
 void bind_alarms(nb::module_& m);                    // in bindings_alarms.cpp

@@ -8,100 +8,12 @@ namespace nb = nanobind;
 using namespace nb::literals;
 using namespace onlinegp;
 
-// Plain numbers are learned at once, and the answer is whether their prediction made sense; anything unusual is left to
-// Python, which knows what to say of it: None
-static nb::object learn_one(LearnerEngine& engine, nb::handle x, nb::handle y) {
-    const Sample sample(x.ptr(), engine.d), target(y.ptr(), engine.p, engine.p == 1);
-    if (!sample.data() || !target.data() || !engine.at_once()) return nb::none();
-    const std::unique_lock<Lock> guard(engine.lock, std::try_to_lock);
-    if (!guard) return nb::none();
-    return nb::bool_(engine.learn_one(sample.data(), target.data()));
-}
-
-static nb::object predict_one(LearnerEngine& engine, nb::handle x) {
-    if (engine.p != 1) return nb::none();
-    const Sample sample(x.ptr(), engine.d);
-    if (!sample.data() || !engine.at_once()) return nb::none();
-    const std::unique_lock<Lock> guard(engine.lock, std::try_to_lock);
-    if (!guard) return nb::none();
-    double mean, variance;
-    engine.learner().predict_next(sample.data(), &mean, &variance);
-    return nb::make_tuple(mean, variance);
-}
-
 void onlinegp::raise_no_memory(int64_t learned, int64_t rows) {
     PyErr_Format(PyExc_MemoryError,
                  "there is no memory for more: %lld of %lld rows were learned, and the model is as they left it. "
                  "Save it, and go on with a budget, a store or a dictionary that admits fewer.",
                  static_cast<long long>(learned), static_cast<long long>(rows));
     throw nb::python_error();
-}
-
-void onlinegp::learn_rows(LearnerEngine& engine, const Matrix& X, const Matrix& Y, const Steps& steps) {
-    const Held held(engine.lock, Use::Change);
-    const int64_t n = int64_t(X.shape(0)), before = engine.learner().seen();
-    Signals signals;
-    bool memory = true;
-    {
-        nb::gil_scoped_release release;
-        StopIf interrupted([&] { return signals.came(); });
-        try {
-            engine.learner().learn(n, X.data(), Y.data(), steps, interrupted);
-        } catch (const std::bad_alloc&) {
-            memory = false;
-        }
-    }
-    signals.raise();
-    if (!memory) raise_no_memory(engine.learner().seen() - before, n);
-}
-
-static void learn(LearnerEngine& engine, Matrix X, Matrix Y) {
-    check_rows(engine, X, Y);
-    learn_rows(engine, X, Y, {});
-}
-
-// Room for the variances of n rows: (n,), or (n, p) where each output has its own
-static Doubles variances_of(LearnerEngine& engine, size_t n) {
-    const size_t each = size_t(engine.learner().variances());
-    return each == 1 ? fresh<double>({n}) : fresh<double>({n, each});
-}
-
-static nb::object run(LearnerEngine& engine, Matrix X, Matrix Y, bool decisions) {
-    check_rows(engine, X, Y);
-    const size_t n = X.shape(0), wanted = decisions ? n : 0;
-    Doubles mean = fresh<double>({n, size_t(engine.p)}), variance = variances_of(engine, n);
-    Integers size = fresh<int64_t>({n}), slot = fresh<int64_t>({wanted}), admitted = fresh<int64_t>({wanted}),
-             left = fresh<int64_t>({wanted});
-    Steps steps;
-    steps.mean = mean.data(), steps.variance = variance.data(), steps.size = size.data();
-    if (decisions) steps.slot = slot.data(), steps.admitted = admitted.data(), steps.left = left.data();
-    learn_rows(engine, X, Y, steps);
-    if (decisions) return nb::make_tuple(mean, variance, size, slot, admitted, left);
-    return nb::make_tuple(mean, variance, size);
-}
-
-static nb::object predict(LearnerEngine& engine, Matrix X, int threads) {
-    check_width(engine, X);
-    const size_t n = X.shape(0);
-    Doubles mean = fresh<double>({n, size_t(engine.p)}), variance = variances_of(engine, n);
-    const Held held(engine.lock, Use::Read);
-    Signals signals;
-    {
-        nb::gil_scoped_release release;
-        engine.predict(int64_t(n), X.data(), mean.data(), variance.data(), threads < 1 ? 1 : threads,
-                       [&] { return signals.came(); });
-    }
-    signals.raise();
-    return nb::make_tuple(mean, variance);
-}
-
-static Doubles rows(Engine& engine, Matrix X) {
-    check_width(engine, X);
-    const Held held(engine.lock, Use::Read);
-    Doubles K = fresh<double>({X.shape(0), size_t(engine.model().size())});
-    nb::gil_scoped_release release;
-    engine.model().rows(int64_t(X.shape(0)), X.data(), K.data());
-    return K;
 }
 
 // The shape of a state's array of this kind
@@ -158,23 +70,6 @@ static nb::dict state_fields() {
     nb::dict out;
     Arrays().each([&](const char* name, const char* kind, auto&) { out[name] = kind; });
     return out;
-}
-
-// The centers and their weights alone
-static nb::tuple weights(Engine& engine) {
-    const Held held(engine.lock, Use::Read);
-    const size_t m = size_t(engine.model().size());
-    Doubles centers = fresh<double>({m, size_t(engine.d)}), alpha = fresh<double>({m, size_t(engine.p)});
-    engine.model().weights(centers.data(), alpha.data());
-    return nb::make_tuple(centers, alpha);
-}
-static nb::dict save_one(Engine& engine) {
-    const Held held(engine.lock, Use::Read);
-    return save(engine, engine.model().size(), [&](Arrays& arrays) { engine.model().save(arrays); });
-}
-static void load_one(Engine& engine, nb::dict in) {
-    const Held held(engine.lock, Use::Change);
-    load(engine, in, [&](const Arrays& arrays) { engine.model().load(arrays); });
 }
 
 // Fleets
@@ -341,17 +236,6 @@ NB_MODULE(_native, m) {
     numpy_array = reinterpret_cast<PyTypeObject*>(nb::object(numpy.attr("ndarray")).release().ptr());  // kept for good
     numpy_float = reinterpret_cast<PyTypeObject*>(nb::object(numpy.attr("float64")).release().ptr());
     bind_recipe(m);
-    nb::class_<LearnerEngine>(m, "Learner")
-        .def_prop_ro("size", [](LearnerEngine& engine) { return engine.learner().size(); })
-        .def_prop_ro("seen", [](LearnerEngine& engine) { return engine.learner().seen(); })
-        .def("learn", learn).def("run", run, "X"_a, "Y"_a, "decisions"_a = false)
-        .def("predict", predict, "X"_a, "threads"_a)
-        .def("learn_one", learn_one, nb::arg().none(), nb::arg().none()).def("predict_one", predict_one, nb::arg().none());
-    nb::class_<Engine, LearnerEngine>(m, "Engine")
-        .def("__init__", [](Engine* self, const Recipe& recipe, int d, int p, bool single) {
-            new (self) Engine(instructions(), recipe, d, p, single);
-        }, "recipe"_a, "features"_a, "outputs"_a, "single"_a)
-        .def("rows", rows).def("weights", weights).def("save", save_one).def("load", load_one);
     nb::class_<FleetEngine> members(m, "Members");
     members.def("__init__", [](FleetEngine* self, const Recipe& recipe, int d, int p, bool single) {
             new (self) FleetEngine(instructions(), recipe, d, p, single);

@@ -15,7 +15,6 @@ using Numbers = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 
 static SharedLeaf shared_leaf(nb::handle core) {
     if (core.is_none()) return {};
-    if (LearnerEngine* engine = nullptr; nb::try_cast(core, engine)) return {&engine->learner(), &engine->lock};
     TreeEngine& tree = nb::cast<TreeEngine&>(core);
     if (!tree.leaf()) throw nb::value_error("only a leaf can be in two trees.");
     return {&tree.leaf()->learner(), &tree.lock()};
@@ -50,6 +49,8 @@ static Plan plan_of(nb::handle from) {
     for (auto [name, one] : nb::cast<nb::dict>(from.attr("inside")))
         plan.inside.emplace_back(nb::cast<std::string>(name), plan_of(one));
     for (nb::handle program : nb::cast<nb::list>(from.attr("programs"))) plan.kernels.push_back(program_of(program));
+    if (nb::handle recipe = from.attr("recipe"); !recipe.is_none())
+        plan.recipe = std::make_shared<const Recipe>(nb::cast<const Recipe&>(recipe));
     plan.shared = shared_leaf(from.attr("core"));
     return plan;
 }
@@ -68,17 +69,19 @@ class HeldTree {
 // The same for a short one, if they are all free
 class QuickTree {
   public:
-    explicit QuickTree(TreeEngine& tree) {
-        for (Lock* lock : tree.locks()) {
-            guards_.emplace_back(*lock, std::try_to_lock);
-            free_ = free_ && guards_.back().owns_lock();
-        }
+    explicit QuickTree(TreeEngine& tree) : locks_(tree.locks()) {
+        while (held_ < locks_.size() && locks_[held_]->try_lock()) held_++;
     }
-    bool free() const { return free_; }
+    QuickTree(const QuickTree&) = delete;
+    QuickTree& operator=(const QuickTree&) = delete;
+    ~QuickTree() {
+        while (held_ > 0) locks_[--held_]->unlock();
+    }
+    bool free() const { return held_ == locks_.size(); }
 
   private:
-    std::vector<std::unique_lock<Lock>> guards_;
-    bool free_ = true;
+    const std::vector<Lock*>& locks_;
+    size_t held_ = 0;
 };
 
 static nb::object learn_one(TreeEngine& tree, nb::handle x, nb::handle y) {
@@ -190,6 +193,37 @@ static nb::tuple predict_both(TreeEngine& tree, Matrix X, int threads) {
         tree.predict(int64_t(X.shape(0)), X.data(), out, threads < 1 ? 1 : threads, stopped);
     });
     return nb::make_tuple(rows.means, rows.scales, rows.local_means, rows.local_scales);
+}
+
+// For tests of recipes: what a filter decides of each row, beside means, variances and sizes
+static nb::tuple run_decisions(TreeEngine& tree, Matrix X, Matrix Y) {
+    check_rows(tree, X, Y);
+    const size_t n = X.shape(0);
+    Doubles mean = fresh<double>({n, size_t(tree.p)}), variance = fresh<double>({n});
+    Integers size = fresh<int64_t>({n}), slot = fresh<int64_t>({n}), admitted = fresh<int64_t>({n}), left = fresh<int64_t>({n});
+    if (!tree.leaf() || tree.leaf()->learner().variances() != 1) throw nb::type_error("it is no filter.");
+    const HeldTree held(tree, Use::Change);
+    Steps steps;
+    steps.mean = mean.data();
+    steps.variance = variance.data();
+    steps.size = size.data();
+    steps.slot = slot.data();
+    steps.admitted = admitted.data();
+    steps.left = left.data();
+    Stop never;
+    tree.leaf()->learner().learn(int64_t(n), X.data(), Y.data(), steps, never);
+    return nb::make_tuple(mean, variance, size, slot, admitted, left);
+}
+
+// For tests of kernels: the kernel rows of a filter, (n, size)
+static Doubles kernel_rows(TreeEngine& tree, Matrix X) {
+    check_width(tree, X);
+    const auto* model = tree.leaf() ? dynamic_cast<const Model*>(&tree.leaf()->learner()) : nullptr;
+    if (!model) throw nb::type_error("it is no filter.");
+    const HeldTree held(tree, Use::Read);
+    Doubles K = fresh<double>({X.shape(0), size_t(model->size())});
+    model->rows(int64_t(X.shape(0)), X.data(), K.data());
+    return K;
 }
 
 // The numbers of the stored rows nearest to each row of X, the nearest first, of a leaf that keeps rows
@@ -388,6 +422,8 @@ void bind_tree(nb::module_& m) {
         .def("run_both", run_both, "X"_a, "Y"_a)
         .def("predict_both", predict_both, "X"_a, "threads"_a)
         .def("nearest", nearest, "X"_a)
+        .def("run_decisions", run_decisions, "X"_a, "Y"_a)
+        .def("kernel_rows", kernel_rows, "X"_a)
         .def("dump", dump)
         .def("load", load, "contents"_a, "expected"_a = -1);
 }

@@ -86,96 +86,11 @@ class Plausible {
     double largest_ = 0;  // |y|, but for a factor of two
 };
 
-class LearnerEngine {
-  public:
-    LearnerEngine(int d, int p, Learner* learner) : d(d), p(p), learner_(learner) {}
-    virtual ~LearnerEngine() {
-        if (lock.lost()) (void)learner_.release();  // it was left in the middle of a change
-    }
-
-    const int d, p;
-    Lock lock;
-
-    Learner& learner() { return *learner_; }
-
-    // Whether one sample is so little work that the interpreter's lock may be kept meanwhile
-    virtual bool at_once() const { return true; }
-
-    // Learn one sample. Returns whether no further look at it is needed: what was predicted of it made sense, by the
-    // samples that were learned so, and y is of their size. onlinegp.models.breakdown has the rule.
-    virtual bool learn_one(const double* x, const double* y) {
-        Stop never;
-        Steps steps;
-        steps.mean = said_.data();
-        steps.variance = variances_.data();
-        learner_->learn(1, x, y, steps, never);
-        bool sound = ordinary(y);
-        for (int o = 0; o < p; o++) {
-            const double mean = said_[size_t(o)], variance = variances_[variances_.size() == 1 ? 0 : size_t(o)];
-            sound = plausible_.prediction(mean, std::sqrt(variance), y[o]) && sound;
-        }
-        return sound;
-    }
-
-    // Until `interrupted`, which only the calling thread asks
-    template <class Interrupted>
-    void predict(int64_t n, const double* X, double* mean, double* variance, int threads, const Interrupted& interrupted) {
-        in_parts(n, threads, interrupted, [&](int64_t begin, int64_t end, Stop& asked) {
-            learner_->predict(end - begin, X + begin * d, mean + begin * p, variance + begin * learner_->variances(), asked);
-        });
-    }
-    // Predict rows by `work(begin, end, stop)`, on several threads
-    template <class Interrupted, class Work>
-    void in_parts(int64_t n, int threads, const Interrupted& interrupted, const Work& work) {
-        learner_->flush();
-        const int64_t useful = n * learner_->work_per_row() / PAIRS_A_THREAD + 1;
-        const auto here = std::this_thread::get_id();
-        std::atomic<bool> stop{false};
-        const auto ask = [&] {
-            if (std::this_thread::get_id() == here && interrupted()) stop = true;
-            return stop.load();
-        };
-        const auto part = [&](int64_t begin, int64_t end) {
-            StopIf asked(ask);
-            work(begin, end, asked);
-        };
-        in_parallel(n, int(useful < threads ? useful : threads), part, ask);
-    }
-
-    static bool sound(const double* x, int64_t n) {  // NaN fails the comparison too
-        for (int64_t i = 0; i < n; i++)
-            if (!(std::fabs(x[i]) < LARGEST)) return false;
-        return true;
-    }
-
-  protected:
-    // Whether each |y| is of a size that is known
-    bool ordinary(const double* y) {
-        bool known = true;
-        for (int o = 0; o < p; o++) known = plausible_.target(y[o]) && known;
-        return known;
-    }
-
-  private:
-    std::unique_ptr<Learner> learner_;
-    std::vector<double> said_ = std::vector<double>(size_t(p));
-    std::vector<double> variances_ = std::vector<double>(size_t(learner_->variances()));
-    Plausible plausible_;
-};
-
-// What a model is made of, kept as long as it: the base of an engine, so that it is there before the model
-template <class Made> struct MadeOf {
-    const Made parts;
-};
-
-// A filter
-class Engine : private MadeOf<Recipe>, public LearnerEngine {
-  public:
-    Engine(const InstructionSet& set, const Recipe& recipe, int d, int p, bool single)
-        : MadeOf{recipe}, LearnerEngine(d, p, set.make(parts, d, p, single)) {}
-    Model& model() { return static_cast<Model&>(learner()); }
-    const Recipe& recipe() const { return parts; }
-};
+inline bool is_sound(const double* x, int64_t n) {  // NaN fails the comparison too
+    for (int64_t i = 0; i < n; i++)
+        if (!(std::fabs(x[i]) < LARGEST)) return false;
+    return true;
+}
 
 // The events of a fleet, in one call. They are worked off model by model, so that memory is walked through once and in
 // order, and each thread takes a stretch of the models; those of one model stay in the order in which they came.

@@ -11,9 +11,9 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
-static Model* make(const Recipe& recipe, int d, int p, bool single) {
-    if (single) return new Filter<float>(recipe, d, p);
-    return new Filter<double>(recipe, d, p);
+static Learner* make_filter(const Plan& plan) {
+    if (plan.number("single") != 0) return new Filter<float>(*plan.recipe, plan.features, plan.outputs);
+    return new Filter<double>(*plan.recipe, plan.features, plan.outputs);
 }
 
 Learner* make_neighbors(const Plan& plan);  // in local.cpp
@@ -25,6 +25,7 @@ Learner* make_smoothed_lags(const Plan& plan);  // in temporal.cpp
 // The leaves by the kinds of their plans
 static Learner* make_leaf(const Plan& plan) {
     const std::string& kind = plan.kind;
+    if (kind == "recipe") return make_filter(plan);
     if (kind == "isotropic filter") return new Isotropic(plan);
     if (kind == "kalman filter") return new Kalman(plan);
     if (kind == "linear regression") return Information::made(plan);
@@ -60,6 +61,6 @@ static void sin_pi_each(int64_t n, const double* x, double* y) {
 }
 
 extern const InstructionSet table;
-const InstructionSet table{NAME(ONLINEGP_ISA), make, make_leaf, make_many, exp2_minus_each, sin_pi_each};
+const InstructionSet table{NAME(ONLINEGP_ISA), make_leaf, make_many, exp2_minus_each, sin_pi_each};
 
 }  // namespace onlinegp::ONLINEGP_ISA

@@ -1,13 +1,59 @@
 // A filter at work behind the plain interface of api.hpp.
 #pragma once
+#include <deque>
+#include <string_view>
 #include "predict.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
 
+// The arrays of a state for a moment, packed as they are stored
+class StateRoom {
+  public:
+    // Let `arrays` point to those that the recipe tracks, with room for its size
+    void lend(Arrays& arrays, const Recipe& recipe, int64_t d, int64_t p) {
+        arrays.each([&](const char* name, std::string_view kind, auto& field) {
+            if constexpr (std::is_pointer_v<std::remove_reference_t<decltype(field)>>)
+                if (recipe.tracks(name)) field = take(name, shape_of(kind, arrays.size, d, p), field);
+        });
+    }
+    void list(Visitor& visit) {
+        for (Entry& one : entries_) {
+            if (one.is_counts) visit.integers(one.name, one.counts, one.shape);
+            else visit.array(one.name, one.values, one.shape);
+        }
+    }
+
+  private:
+    struct Entry {
+        std::string name;
+        Shape shape;
+        bool is_counts;
+        std::vector<double> values;
+        std::vector<int64_t> counts;
+    };
+    static Shape shape_of(std::string_view kind, int64_t m, int64_t d, int64_t p) {
+        if (kind == "points") return {m, d};
+        if (kind == "outputs") return {m, p};
+        if (kind == "triangular" || kind == "symmetric") return {m * (m + 1) / 2};
+        return {m};
+    }
+    static size_t length_of(const Shape& shape) { return size_t(shape.size() == 2 ? shape[0] * shape[1] : shape[0]); }
+    double* take(const char* name, const Shape& shape, double*) {
+        entries_.push_back({name, shape, false, std::vector<double>(length_of(shape)), {}});
+        return entries_.back().values.data();
+    }
+    int64_t* take(const char* name, const Shape& shape, int64_t*) {
+        entries_.push_back({name, shape, true, {}, std::vector<int64_t>(length_of(shape))});
+        return entries_.back().counts.data();
+    }
+
+    std::deque<Entry> entries_;  // which stay where they are
+};
+
 template <class T> class Filter final : public Model {
   public:
     Filter(const Recipe& recipe, int d, int p)
-        : recipe_(recipe), kernel_(recipe, d), state_(recipe, d, p), ahead_x_(size_t(block_rows) * d) {
+        : recipe_(recipe), kernel_(recipe_, d), state_(recipe_, d, p), ahead_x_(size_t(block_rows) * d) {
         state_.reserve(1);
     }
     ~Filter() override { delete own_; }
@@ -15,26 +61,23 @@ template <class T> class Filter final : public Model {
     int64_t size() const override { return state_.size; }
     int64_t seen() const override { return state_.seen; }
     int64_t work_per_row() const override { return work(recipe_, state_.size + 1); }
-    void load(const Arrays& in) override {
+    // The numbers of a state, then its arrays
+    void fields(Visitor& visit) override {
+        if (visit.looks()) return;
+        StateRoom room;
+        Arrays arrays;
+        arrays.size = state_.size;
+        if (visit.saves()) {
+            room.lend(arrays, recipe_, state_.d, state_.p);
+            flush();
+            state_.save(arrays);
+        }
+        arrays.each([&](const char* name, const char*, auto& field) { list_number(visit, name, field); });
+        if (visit.loads()) room.lend(arrays, recipe_, state_.d, state_.p);
+        room.list(visit);
+        if (!visit.loads()) return;
         prediction().fresh = prediction().foreseen = false;
-        state_.load(in);
-    }
-    void save(Arrays& out) override {
-        flush();
-        state_.save(out);
-    }
-
-    void weights(double* centers, double* alpha) const override {
-        Buffer<T> x(state_.d), a(state_.capacity);
-        for (int64_t i = 0; i < state_.size; i++) {
-            get_center(state_.tiles, state_.d, i, x.data());
-            for (int j = 0; j < state_.d; j++) centers[i * state_.d + j] = double(x[j]);
-        }
-        for (int o = 0; o < state_.p; o++) {
-            copy(state_.weights(o), a.data(), state_.size);
-            if (recipe_.tracked()) state_.L.template backward<1>(int(state_.size), {a.data()});
-            for (int64_t i = 0; i < state_.size; i++) alpha[i * state_.p + o] = double(a[i]);
-        }
+        state_.load(arrays);
     }
 
     int64_t learn(int64_t n, const double* X, const double* Y, const Steps& steps, Stop& stop) override {
@@ -103,6 +146,10 @@ template <class T> class Filter final : public Model {
     }
 
   private:
+    static void list_number(Visitor& visit, const char* name, int64_t& number) { visit.integer(name, number); }
+    static void list_number(Visitor& visit, const char* name, double& number) { visit.number(name, number); }
+    template <class Array> static void list_number(Visitor&, const char*, Array*&) {}
+
     static constexpr int block_rows = W<T> < AHEAD ? AHEAD : W<T>;
 
     Prediction<T>& prediction() {
@@ -187,7 +234,7 @@ template <class T> class Filter final : public Model {
         return i;
     }
 
-    const Recipe& recipe_;
+    const Recipe recipe_;
     Kernel<T> kernel_;
     State<T> state_;
     Prediction<T>*own_ = nullptr, *lent_ = nullptr;

@@ -1,6 +1,7 @@
 // What a compiled learner is made from. onlinegp.engine.plan.Plan, without Python.
 #pragma once
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@ struct Plan {
     std::map<std::string, std::vector<double>> constants;
     std::vector<std::pair<std::string, Plan>> inside;
     std::vector<Program> kernels;
+    std::shared_ptr<const Recipe> recipe;  // of a filter
     SharedLeaf shared;
 
     // These throw std::out_of_range for a name that is not there, unless there is a fallback

@@ -72,7 +72,7 @@ class Sample {
         if (single) data_ = number(o, short_[0]) ? short_ : nullptr;
         else if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) from_sequence(o, d);
         else if (view_.holds(1) && view_.length() == d) from_view(d);
-        if (data_ && !Engine::sound(data_, d)) data_ = nullptr;
+        if (data_ && !is_sound(data_, d)) data_ = nullptr;
     }
     const double* data() const { return data_; }
 

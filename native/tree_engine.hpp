@@ -22,7 +22,7 @@ class TreeEngine {
 
     const int d, p;
     bool resting = false;  // rows one by one are refused: Python is at work on the leaves. Under the interpreter's lock.
-    std::vector<Lock*> locks() const { return locks_; }
+    const std::vector<Lock*>& locks() const { return locks_; }
     Node& root() { return *root_; }
     Leaf* leaf() { return leaf_; }          // the root, if it is one
     Lock& lock() { return lock_; }

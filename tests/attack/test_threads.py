@@ -134,9 +134,9 @@ def test_eight_threads_on_one_model(engine):
 
 def native_fleet():
     from onlinegp.engine import _native
-    from onlinegp.engine.native import packed
+    from onlinegp.engine.recipe import compiled_recipe
 
-    fleet = _native.Members(packed(ogp.KRLST(RBF(0.7), budget=6).recipe(), 2), 2, 1, False)
+    fleet = _native.Members(compiled_recipe(ogp.KRLST(RBF(0.7), budget=6).recipe(), 2), 2, 1, False)
     fleet.grow(4 * THREADS)
     return fleet
 
@@ -260,13 +260,14 @@ def test_a_fork_in_the_middle_of_a_call():
     run_script(
         FORK
         + """
-        from onlinegp.engine import _native, make_engine
-        from onlinegp.engine.native import packed
+        from engines import make_engine
+        from onlinegp.engine import _native
+        from onlinegp.engine.recipe import compiled_recipe
 
         Y, which = y[:, None], np.arange(len(X)) % 3
         recipe = ogp.KRLST(RBF(0.7), budget=100).recipe()
         engine, other = (make_engine("native", recipe, recipe.start(8)) for _ in range(2))
-        fleet = _native.Members(packed(recipe, 8), 8, 1, False)
+        fleet = _native.Members(compiled_recipe(recipe, 8), 8, 1, False)
         fleet.grow(3)
         done = []
 

@@ -9,9 +9,9 @@ import pytest
 from shell import inside, onlinegp, rows_of, write_csv
 
 from onlinegp import KLMS, KRLST, BreakdownError, Robust
-from onlinegp.engine.learner import RecipeLearner
 from onlinegp.kernels import RBF, Linear
 from onlinegp.models.combined.scaled import Scaling
+from onlinegp.models.recipe_learner import RecipeLearner
 from onlinegp.predictions import Gaussian
 from onlinegp.streams.errors import BrokeDown
 from onlinegp.streams.running.predict_then_learn import advance
@@ -95,7 +95,7 @@ class BreakingLearner(RecipeLearner):
 
 class Breaking(KLMS):
     def start(self, features, outputs):
-        return BreakingLearner(self.engine, self.recipe(), features, outputs, self.dtype)
+        return BreakingLearner(self.recipe(), features, outputs)
 
 
 @pytest.mark.parametrize("robust", [False, True])
@@ -122,7 +122,7 @@ class RefusingLearner(RecipeLearner):
 
 class Refusing(KLMS):
     def start(self, features, outputs):
-        return RefusingLearner(self.engine, self.recipe(), features, outputs, self.dtype)
+        return RefusingLearner(self.recipe(), features, outputs)
 
 
 def test_a_model_that_gives_up_by_itself():

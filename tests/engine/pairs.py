@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from onlinegp.engine import make_engine
+from engines import make_engine
 from onlinegp.kernels import RBF, Constant, Kernel, Linear, Matern32, Periodic, RationalQuadratic
 from onlinegp.recipes.beliefs import Beta, Exact, Isotropic, LeastSquares, Posterior, Prior, StateSpace
 from onlinegp.recipes.dictionaries import ALD, Coherence, Growing, Novelty, Quantized, Surprise

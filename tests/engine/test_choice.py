@@ -13,7 +13,8 @@ import pytest
 from pairs import FEATURES, KERNELS, assert_same_state, native, recipes, stream
 
 import onlinegp.engine
-from onlinegp.engine import available, info, make_engine
+from engines import make_engine
+from onlinegp.engine import available, info
 from onlinegp.kernels import RBF, Kernel
 from onlinegp.recipes.beliefs import Posterior, Prior
 from onlinegp.recipes.state import NEW
@@ -88,12 +89,12 @@ def test_a_state_of_the_wrong_shape_is_named():
     recipe = recipes(KERNELS["RBF"])["Posterior-ALD-Keep-LeastError"]
     engine = native(recipe, recipe.start(FEATURES))
     engine.learn(*stream(50))
-    contents = engine._core.save()
+    contents = engine.dump()
     for name in ("L", "S", "dQ", "centers", "born"):
         with pytest.raises(ValueError, match=name):
-            engine._core.load({**contents, name: contents[name][:-1].copy()})
+            engine.core.load({**contents, name: contents[name][:-1].copy()})
     with pytest.raises(KeyError, match="evidence"):
-        engine._core.load({name: value for name, value in contents.items() if name != "evidence"})
+        engine.core.load({name: value for name, value in contents.items() if name != "evidence"})
 
 
 @needs_native

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engines import make_engine
 from onlinegp.engine import available
 from onlinegp.kernels import (
     RBF,
@@ -54,12 +55,10 @@ def kernels(d: int) -> st.SearchStrategy:
 
 
 def native_rows(kernel, C: np.ndarray, X: np.ndarray) -> np.ndarray:
-    from onlinegp.engine.native import NativeEngine
-
     recipe = Recipe(kernel, Prior(1.0))
-    engine = NativeEngine(recipe, recipe.start(C.shape[1]))
+    engine = make_engine("native", recipe, recipe.start(C.shape[1]))
     engine.learn(C, np.zeros((len(C), 1)))
-    return engine._core.rows(X)
+    return engine.core.kernel_rows(X)
 
 
 @settings(max_examples=200, deadline=None)

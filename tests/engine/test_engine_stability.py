@@ -7,8 +7,9 @@ import pytest
 from pairs import native
 
 import onlinegp as ogp
+from engines import make_engine
 from onlinegp.datasets import embed, lorenz
-from onlinegp.engine import available, make_engine
+from onlinegp.engine import available
 from onlinegp.kernels import RBF
 from onlinegp.recipes.state import MOST_SEEN
 

@@ -37,7 +37,7 @@ def compare(kernel: str, belief: str, rows: int) -> None:
     made = recipes(KERNELS[kernel])
     for name in names:
         recipe = made[name]
-        trace = native(recipe, recipe.start(FEATURES))._core.run(X, Y, True)
+        trace = native(recipe, recipe.start(FEATURES)).decisions(X, Y)
         try:
             assert_same_steps(python_steps(recipe, recipe.start(FEATURES), X, Y), trace, rtol=TOLERANCE)
         except AssertionError as error:
@@ -69,7 +69,7 @@ def test_the_nearest_of_equally_near_centers(dictionary, kernel):
     recipe = Recipe(kernel, Beta(0.0, 0.05), parts[dictionary])
     steps = python_steps(recipe, recipe.start(2), X, Y)
     assert 20 < sum(step.admitted for step in steps) < 500
-    assert_same_steps(steps, native(recipe, recipe.start(2))._core.run(X, Y, True), rtol=TOLERANCE)
+    assert_same_steps(steps, native(recipe, recipe.start(2)).decisions(X, Y), rtol=TOLERANCE)
 
 
 def tied_stream(rng, n, features):
@@ -97,7 +97,7 @@ def compare_ties(belief, pruning, streams):
         recipe = Recipe(TIED_KERNELS[kernel], TIED_BELIEFS[belief], dictionary, pruning=pruning(budget))
         X, Y = tied_stream(rng, 40, features)
         steps = python_steps(recipe, recipe.start(features), X, Y)
-        trace = native(recipe, recipe.start(features))._core.run(X, Y, True)
+        trace = native(recipe, recipe.start(features)).decisions(X, Y)
         try:
             assert_same_steps(steps, trace, rtol=1e-7)
         except AssertionError as error:
@@ -143,7 +143,7 @@ def test_triangles_of_every_size(model, budget):
     """Removals in triangles that fill their blocks of rows and columns, or end within one."""
     recipe = model(RBF(1.0), noise=0.01, budget=budget).recipe()
     X, Y = stream(budget + 60)
-    trace = native(recipe, recipe.start(FEATURES))._core.run(X, Y, True)
+    trace = native(recipe, recipe.start(FEATURES)).decisions(X, Y)
     assert_same_steps(python_steps(recipe, recipe.start(FEATURES), X, Y), trace, rtol=TOLERANCE)
 
 
@@ -158,7 +158,7 @@ def test_one_step_from_any_state(data, kernel, before, outputs, seed):
     python_steps(recipe, state, X[:-1], Y[:-1])
     engine = native(recipe, state)
     assert_same_state(engine.state, state)
-    trace = engine._core.run(X[-1:], Y[-1:], True)
+    trace = engine.decisions(X[-1:], Y[-1:])
     assert_same_steps(python_steps(recipe, state, X[-1:], Y[-1:]), trace)
     assert_same_state(engine.state, state, rtol=1e-8)
 
@@ -169,7 +169,7 @@ def test_many_outputs(name, outputs):
     recipe = recipes(KERNELS["RBF"])[name]
     X, Y = stream(200, outputs=outputs)
     state = recipe.start(FEATURES, outputs)
-    trace = native(recipe, recipe.start(FEATURES, outputs))._core.run(X, Y, True)
+    trace = native(recipe, recipe.start(FEATURES, outputs)).decisions(X, Y)
     assert_same_steps(python_steps(recipe, state, X, Y), trace)
 
 
@@ -179,7 +179,7 @@ def test_any_number_of_centers(pruning):
         recipe = Recipe(RBF(0.9), Posterior(0.02, 1e-3), forgetting=BackToPrior(0.99), pruning=pruning(budget))
         X, Y = stream(3 * budget + 10, seed=budget)
         state, engine = recipe.start(FEATURES), native(recipe, recipe.start(FEATURES))
-        trace = engine._core.run(X, Y, True)
+        trace = engine.decisions(X, Y)
         steps = python_steps(recipe, state, X, Y)
         assert any(s.left >= 0 for s in steps)
         assert_same_steps(steps, trace, rtol=TOLERANCE)
@@ -191,7 +191,7 @@ def test_any_number_of_features(features):
     X, Y = stream(150, features=features)
     for name in ("Isotropic-Coherence-Keep-None", "Posterior-Growing-Keep-LeastError", "Beta-Quantized-Keep-None"):
         recipe = recipes(KERNELS["RBF"])[name]
-        trace = native(recipe, recipe.start(features))._core.run(X, Y, True)
+        trace = native(recipe, recipe.start(features)).decisions(X, Y)
         assert_same_steps(python_steps(recipe, recipe.start(features), X, Y), trace)
 
 

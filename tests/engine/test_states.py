@@ -77,7 +77,7 @@ def test_solving_ahead_changes_nothing(name, budget):
         blocks.learn(X[last:end], Y[last:end])
         blocks.predict_one(X[end % len(X)]), blocks.predict_one(-X[0]), blocks.predict(X[:20])
         last = end
-    trace = steps._core.run(X, Y, True)
+    trace = steps.decisions(X, Y)
     assert_same_state(blocks.state, single.state)
     assert_same_state(steps.state, single.state)
     expected = python_steps(recipe, recipe.start(FEATURES, 2), X, Y)
@@ -116,7 +116,7 @@ def test_states_move_between_engines(kernel):
             steps = python_steps(recipe, alone, X[i : i + 60], Y[i : i + 60])
             engine = native(recipe, state)
             try:
-                assert_same_steps(steps[:30], engine._core.run(X[i : i + 30], Y[i : i + 30], True))
+                assert_same_steps(steps[:30], engine.decisions(X[i : i + 30], Y[i : i + 30]))
             except AssertionError as error:
                 raise AssertionError(f"{name}: {error}") from None
             state = engine.state

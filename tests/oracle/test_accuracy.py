@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import onlinegp as ogp
 from onlinegp.datasets import embed, lorenz, mackey_glass
 from onlinegp.engine import available
+from onlinegp.engine.compiled import readable
 from onlinegp.kernels import RBF, Linear, Matern12, Matern32, Matern52
 
 needs_native = pytest.mark.skipif(not available(), reason="the compiled engine was not built")
@@ -236,10 +237,10 @@ def test_trackers_agree_with_long_double(engine, how, stream, budget):
     said, kept = [], []
     for x, value in zip(X, y, strict=True):
         said.append(model.run(x[None], np.array([[value]]))[0])
-        kept.append(model.state.born[: model.size].copy())
+        kept.append(model.dump()["born"])
     mean, variance = (np.array([getattr(one, name).item() for one in said]) for name in ("mean", "std"))
     variance **= 2
-    expected, exact = retold(kernel, noise, model.recipe.belief.jitter, X, y, kept, **how)
+    expected, exact = retold(kernel, noise, readable(model).recipe.belief.jitter, X, y, kept, **how)
     m, kxx = min(len(X), budget), kernel.diag(X).max()
     rounding = 32.0 * 1e-15 * m * (1.0 + kxx / noise)
     scale = np.sqrt(m * (1.0 + kxx / noise)) * np.abs(y).max()
@@ -269,7 +270,8 @@ def test_never_non_finite(engine, model, stream, budget):
         assert np.isfinite(said.mean).all()
         assert np.isfinite(said.std).all()
         assert (said.std**2 >= noise * (1.0 - 1e-12)).all()
-    state, belief = tracker.state, tracker.recipe.belief
+    readable_tracker = readable(tracker)
+    state, belief = readable_tracker.state, readable_tracker.recipe.belief
     K, L = kernel(state.C), state.square("L")
     extra = belief.jitter * K.diagonal() if hasattr(belief, "jitter") else np.full(len(K), noise)
     assert np.abs(L @ L.T - K - np.diag(extra)).max(initial=0.0) <= 1e-13 * K.diagonal().max(initial=1.0)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
+from engines import make_engine
 from models import stream
 from onlinegp.datasets import embed, lorenz, mackey_glass
-from onlinegp.engine import make_engine
 from onlinegp.kernels import RBF
 from onlinegp.recipes.beliefs import StateSpace
 from onlinegp.recipes.update import Recipe
@@ -177,7 +177,7 @@ def run_and_check(n, parameters):
     assert np.isfinite(trace.std).all()
     assert (trace.std >= 0.1 * (1 - 1e-9)).all()
     assert np.abs(trace.mean).max() < 1e3
-    assert 1e-4 <= model.learner.state.power <= 1e4
+    assert 1e-4 <= model.learner.dump()["power"] <= 1e4
 
 
 @pytest.mark.parametrize(

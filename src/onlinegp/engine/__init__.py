@@ -6,20 +6,13 @@ import os
 import platform
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from onlinegp.checks import choice
-from onlinegp.engine.python import PythonEngine
-from onlinegp.native import available
-from onlinegp.recipes.state import State
-from onlinegp.recipes.update import Recipe
+from onlinegp.native import available as available
 
-if TYPE_CHECKING:
-    from onlinegp.engine.native import NativeEngine
-
-Engine: TypeAlias = "PythonEngine | NativeEngine"
 Native = TypeVar("Native")
 Python = TypeVar("Python")
 
@@ -39,22 +32,6 @@ def info() -> dict[str, str]:
         "numpy": np.__version__,
         "machine": platform.machine(),
     }
-
-
-def make_engine(name: str, recipe: Recipe, state: State, dtype: str = "float64") -> Engine:
-    """Return the engine of that name for a recipe and a state, which it takes over.
-
-    "native" is the compiled one, "python" the readable one; "auto" is the compiled one where it was built and knows
-    every part of the recipe, else the readable one. Only the compiled one has dtype="float32".
-    """
-    choice(("float64", "float32"), dtype=dtype)
-
-    def native() -> NativeEngine:
-        from onlinegp.engine.native import NativeEngine
-
-        return NativeEngine(recipe, state, dtype=dtype)
-
-    return by_engine(name, native, lambda: _python(recipe, state, dtype))
 
 
 def by_engine(name: str, native: Callable[[], Native], python: Callable[[], Python]) -> Native | Python:
@@ -92,14 +69,6 @@ def thread_count() -> int:
         return int(asked)
     cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
     return len(cores)
-
-
-def _python(recipe: Recipe, state: State, dtype: str) -> PythonEngine:
-    if dtype != "float64":
-        raise ValueError(
-            f"dtype must be 'float64' for the Python engine, got {dtype!r}. Only the compiled one has both."
-        )
-    return PythonEngine(recipe, state)
 
 
 def _warn_once() -> None:

@@ -13,7 +13,6 @@ import numpy as np
 from onlinegp.checks import Array
 from onlinegp.engine import by_engine, thread_count
 from onlinegp.engine.plan import Plan, plan_of
-from onlinegp.engine.program import program
 from onlinegp.learner import Learner, Sizes
 from onlinegp.locks import ModelLock
 from onlinegp.predictions import Components, Gaussian, Predictions
@@ -93,8 +92,8 @@ class Compiled:
 
     def __init__(self, learner: Any) -> None:
         self.reference, self.features, self.outputs = learner, learner.features, learner.outputs
-        for kernel in getattr(learner, "kernels", ()):
-            program(kernel, learner.features)  # raises an UnsupportedError
+        if hasattr(learner, "kernels"):
+            _ = learner.leaf_plan().programs  # raises an UnsupportedError for what only the Python engine runs
         # The compiled learner is made when it is needed, from what was loaded: a file that only says that it has many
         # features takes no memory. Whoever does not hold the model's lock reads `_loaded` first, which goes later.
         self._loaded: Any = None
@@ -194,7 +193,8 @@ class Compiled:
         return self._uncompiled().dump() if core is None else core.dump()[0]
 
     def dump_compact(self) -> Contents:
-        return self.dump()
+        compact = getattr(self.reference, "compact_contents", None)
+        return self.dump() if compact is None else compact(self.dump())
 
     def load(self, contents: Contents) -> None:
         load_contents(self, contents)

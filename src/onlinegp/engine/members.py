@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinegp.checks import Array
-from onlinegp.engine.learner import gaussian
 from onlinegp.files.container import ModelFileError, as_model_file_error
 from onlinegp.learner import Learner
-from onlinegp.predictions import Predictions
+from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.recipes.compact import StateFields, has_compact, recipe_schemas
 from onlinegp.recipes.update import Recipe
 from onlinegp.state import Contents, Schemas, check_contents, learner_from_bytes, learner_to_bytes
@@ -235,12 +234,11 @@ class NativeMembers:
 
     def __init__(self, recipe: Recipe, features: int, outputs: int, dtype: str) -> None:
         from onlinegp.engine import _native
-        from onlinegp.engine.native import is_single
-        from onlinegp.engine.native import packed as packed_recipe
+        from onlinegp.engine.recipe import compiled_recipe, is_single
 
         self.recipe, self.features, self.outputs = recipe, features, outputs
         self._fields = StateFields(recipe, features, outputs)
-        self._core = _native.Members(packed_recipe(recipe, features), features, outputs, is_single(recipe, dtype))
+        self._core = _native.Members(compiled_recipe(recipe, features), features, outputs, is_single(recipe, dtype))
         self._core.grow(1)
         self._nothing = self._core.save(0)
         self._begun: Which = np.zeros(1, dtype=np.int64)  # one for each member that has learned a row
@@ -292,6 +290,11 @@ class NativeMembers:
     def load(self, member: int, contents: Contents, largest: float) -> None:
         self._core.load(member, check_contents(self._fields, contents))
         self._begun[member], self.largest[member] = contents["seen"] > 0, largest
+
+
+def gaussian(mean: Array, variance: Array) -> Gaussian:
+    """Return normal distributions of means (n, p), with variances (n,) that all outputs share."""
+    return Gaussian(mean, np.repeat(np.sqrt(variance)[:, None], mean.shape[1], axis=1))
 
 
 def known_before(members: Members, which: Which, delay: int) -> NDArray[np.bool_]:

@@ -27,6 +27,7 @@ class Plan:
     fields : of a learner around others, what the next row needs, by name: its arrays, which are filled in place
     inside : the plans of the learners inside, by name
     kernels : the covariance functions
+    recipe : the compiled recipe of a filter
     model : returns the compiled leaf that is part of this tree, or whose rows are shared
     """
 
@@ -36,6 +37,7 @@ class Plan:
     fields: Mapping[str, Array] = field(default_factory=dict)
     inside: Mapping[str, Plan] = field(default_factory=dict)
     kernels: Sequence[Kernel] = ()
+    recipe: Any = None
     model: Callable[[], Any] | None = None
 
     @property

@@ -8,13 +8,15 @@ from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
-from onlinegp.checks import Array, count
+from onlinegp.checks import Array, choice, count
 from onlinegp.engine import by_engine
-from onlinegp.engine.learner import RecipeLearner
+from onlinegp.engine.compiled import leaf, readable
 from onlinegp.engine.members import Members, NativeMembers
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.kernels.spec import columns
+from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.recipe_learner import RecipeLearner
 from onlinegp.recipes.costs import multiplications
 from onlinegp.recipes.dictionaries import Dictionary, Growing
 from onlinegp.recipes.pruning import Pruning
@@ -114,8 +116,15 @@ class RecipeRegressor(OnlineRegressor):
     def check(self) -> None:
         self.start(columns(self._kernel()), 1)
 
-    def start(self, features: int, outputs: int) -> RecipeLearner:
-        return RecipeLearner(self.engine, self.recipe(), features, outputs, self.dtype)
+    def start(self, features: int, outputs: int) -> Learner:
+        choice(("float64", "float32"), dtype=self.dtype)
+        readable_learner = RecipeLearner(self.recipe(), features, outputs, self.dtype)
+        learner: Learner = leaf(self.engine, readable_learner)
+        if learner is readable_learner and self.dtype != "float64":
+            raise ValueError(
+                f"dtype must be 'float64' for the Python engine, got {self.dtype!r}. Only the compiled one has both."
+            )
+        return learner
 
     def start_many(self, features: int, outputs: int) -> Members:
         return by_engine(
@@ -159,7 +168,8 @@ class RecipeRegressor(OnlineRegressor):
 
     @property
     def _recipe_learner(self) -> RecipeLearner:
-        learner: Any = self._working
+        learner = readable(self._working)
+        assert isinstance(learner, RecipeLearner)
         return learner
 
     @property
