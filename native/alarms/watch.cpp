@@ -181,7 +181,11 @@ void Watch::judge(const double* x, Out& out) {
         four[at] = found;
     }
     double best = 0;
-    if (four[0] > 0) best = c.offset + (1.0 - c.pooled) * four[0] + c.pooled * (four[0] + four[1] + four[2] + four[3]) / 4.0;
+    if (four[0] > 0) {
+        const double young = std::log10(1.0 + c.young / double(std::max<int64_t>(s.known, 1)));
+        const double total = four[0] + four[1] + four[2] + four[3];
+        best = std::max(c.offset - young + (1.0 - c.pooled) * four[0] + c.pooled * total / 4.0, 0.0);
+    }
     for (const int k : {int(STUCK), int(MISSING)})
         if (evidence[k] - c.stuck_offset > best) {
             best = evidence[k] - c.stuck_offset;

@@ -123,7 +123,6 @@ def test_what_is_refused(data, tmp_path):
         (["--order", "time"], b"--order needs --by"),
         (["--by", "none"], b"there is no column 'none'"),
         (["--by", "sensor", "--target", "sensor"], b"--target sensor is the column of the key"),
-        ([*BY, "--report", "r.html"], b"--report cannot be used with --by: it draws one stream"),
         ([*BY, "--save", "m.ogp"], b"--save cannot be used with --by"),
         ([*BY, "--ahead"], b"--ahead cannot be used with --by"),
         ([*BY, "--keep", "0"], b"keep must be"),

@@ -37,6 +37,14 @@ def folder(tmp_path_factory):
     inside("run", "keyed.csv", "--copy", "name", "--tune", "100", *places, cwd=folder)
     write_csv(folder / "data.csv", 300)
     inside("run", "data.csv", *FIXED, "--report", "fixed.html", "--out", "fixed.csv", cwd=folder)
+    y = rng.standard_normal((900, 3))
+    y[700:720, 1] += 8.0
+    lines = [f"s{k},{y[i, k]:.5f}" for i in range(900) for k in range(3)]
+    (folder / "sensors.csv").write_text("\n".join(["sensor,y", *lines]) + "\n")
+    (folder / "one.csv").write_text("\n".join(["y", *(f"{value:.5f}" for value in y[:, 1])]) + "\n")
+    lags = ["--lags", "2", *FIXED, "--flag", "0.001"]
+    inside("run", "sensors.csv", "--by", "sensor", *lags, "--report", "keys.html", "--out", "keys.csv", cwd=folder)
+    inside("run", "one.csv", *lags, "--report", "events.html", "--out", "events.csv", cwd=folder)
     return folder
 
 
@@ -74,6 +82,19 @@ def test_the_most_surprising_row_is_the_planted_one(folder):
     assert abs(first["z"]) > 5
     assert first["tail"] < 1e-5
     assert json.loads((folder / "auto.json").read_text())["surprises"][0]["row"] == PLANTED
+
+
+@pytest.mark.parametrize("name", ["events", "keys"])
+def test_events_have_their_rows_and_reasons(folder, name):
+    data = data_of(folder / f"{name}.html")
+    (event,) = [event for event in data["events"] if event["start"] == 701 and event.get("key", "s1") == "s1"]
+    assert event["reason"].startswith("y ")
+    scene = event["scene"]
+    assert (scene["row"], len(scene["y"])) == (641, 160)
+    own = [float(row["y"]) for row in rows_of(folder / f"{name}.csv") if row.get("sensor", "s1") == "s1"]
+    assert scene["y"] == pytest.approx(own[640:800], rel=1e-4)
+    assert ("by" in data) == (name == "keys")
+    assert data["figures"]["events"][event["kind"]] >= 1
 
 
 def test_members_and_their_weights(folder):
@@ -190,7 +211,7 @@ addEventListener("load", () => setTimeout(() => {
   found.paper = color("paper");
   found.title = document.getElementById("title").textContent;
   found.surprises = document.querySelectorAll("#surprises tbody tr").length;
-  found.first = document.querySelector("#surprises tbody tr").textContent;
+  found.first = document.querySelector("#surprises tbody tr")?.textContent;
   found.ready = document.body.dataset.ready;
   parent.postMessage(found, "*");
 }, 50));
@@ -217,6 +238,16 @@ def in_chromium(page: Path, tmp_path: Path, *, width: int, dark: bool) -> dict:
     command = [browser("chromium"), *flags, "--virtual-time-budget=5000", "--dump-dom", f"file://{tmp_path}/frame.html"]
     page_then = subprocess.run(command, capture_output=True, timeout=90).stdout.decode()
     return json.loads(html.unescape(page_then.split('<pre id="found">')[1].split("</pre>")[0]))
+
+
+@pytest.mark.parametrize(("name", "width", "dark"), [("events", 360, False), ("keys", 800, True), ("keys", 360, False)])
+def test_events_in_chromium(folder, tmp_path, name, width, dark):
+    found = in_chromium(folder / f"{name}.html", tmp_path, width=width, dark=dark)
+    assert found["ready"] == "yes", found
+    assert found["wide"] == 0
+    along = {"band", "error", "size"} if name == "events" else set()
+    assert set(found["canvases"]) == {"event", "pit", "coverage"} | along
+    assert found["canvases"]["event"]["colors"] > 4
 
 
 @pytest.mark.parametrize(("name", "width", "dark"), [("auto", 360, True), ("auto", 800, False), ("fixed", 1400, False)])

@@ -51,6 +51,7 @@ from onlinegp.streams.running.keyed import KeyedJob
 from onlinegp.streams.running.member_weights import Weights
 from onlinegp.streams.running.plausible import CodeWatch
 from onlinegp.streams.running.run import Every, Job, Rejects, check_resumable, same_settings
+from onlinegp.streams.running.scenes import Scenes
 from onlinegp.streams.running.score import Curves
 from onlinegp.streams.running.summary import summary, summary_lines
 from onlinegp.streams.running.warm_up import WarmUp
@@ -323,6 +324,7 @@ class _Plan:
             "codes": CodeWatch(self.talk),
             "watch": Progress(quiet=args.quiet),
             "flags": self._flags(encoder),
+            "scenes": Scenes(args.by) if args.report and args.flag is not None else None,
             "commands": None if args.on_flag is None else Commands(args.on_flag, say),
         }
 
@@ -449,7 +451,7 @@ def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
     elif args.save:
         write_atomically(args.save, [job.model_file()])
         talk(f"model: {args.save}")
-    if args.report and job.curves is not None:
+    if args.report:
         from onlinegp.streams.writing.report import write_report
 
         write_report(args.report, job, figures, command=_command())

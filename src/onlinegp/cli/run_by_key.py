@@ -66,7 +66,6 @@ def refuse_alone(args: argparse.Namespace) -> None:
         return
     for name, why in (
         ("save", "there is a model per key; use --store, and `onlinegp inspect FILE --key K --out MODEL`"),
-        ("report", "it draws one stream; use --summary FILE, or --report on the rows of one key, without --by"),
         ("ahead", "whose row comes next is not known; run the rows of one key with --ahead, without --by"),
         ("new_series", "every key starts without past values; leave it out"),
     ):

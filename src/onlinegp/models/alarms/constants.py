@@ -30,8 +30,9 @@ class Constants(NamedTuple):
     beyond: float = 0.7  # above log10(rows) + this, evidence grows
     speed: float = 0.25  # by this share
     pooled: float = 0.5  # weight of the mean of the four best statistics; the rest is for the best
-    offset: float = 0.37  # added to the evidence of a row
+    offset: float = 0.45  # added to the evidence of a row
     stuck_offset: float = 0.5  # taken from that of a stuck row
+    young: float = 500.0  # rows: what is taken from the evidence of a young stream is log10(1 + this / rows)
     hold: float = 120.0  # rows for which the peak of an event is held
     fade: float = 0.99  # by which it fades after that, each row
     margin: float = 0.5  # by which a row must top it

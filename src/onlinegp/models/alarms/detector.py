@@ -79,7 +79,7 @@ class Detector(OuterRegressor):
 
     cost: ClassVar[str] = "about a microsecond per sample, and the model inside"
     memory: ClassVar[str] = "30 kB (36 on top of a model, and the model), 1 kB per feature"
-    equation: ClassVar[str] = "evidence = .37 + .5 s(1) + .5 mean(s(1) ... s(4)), s = -log10 of learned tails"
+    equation: ClassVar[str] = "evidence = .45 + .5 s(1) + .5 mean(s(1) ... s(4)), s = -log10 of learned tails"
     variance: ClassVar[str] = "that of the model inside; alone, by its mean absolute error"
 
     def check(self) -> None:

@@ -30,6 +30,7 @@ CLEAR = 2.0  # evidence of a family from which a row counts for the kind
 SLOW = 15  # rows in which a trend builds up, at least
 FIRST = 10  # rows of an event that tell where it begins
 EARLY = 30  # rows of an event whose means tell what came
+LARGER = 1.0  # severity by which a jump outdoes what an event was so far
 AGES = (4, 19, 49)  # rows of an event at which inputs are looked at again
 SIDE = 0.6  # of the deviations of a level that are on one side
 WIDTH = 2.46  # mean absolute errors on either side of a 95% interval
@@ -140,6 +141,10 @@ class Journal:
         if self.open is None:
             self.open = self._start(row, seen, t)
         event, evidence = self.open, row[C["evidence"]]
+        if row[C["score"]] > event["severity"] + LARGER and row[C["single"]] >= CLEAR and not opens:
+            self.open = event = (
+                event | self._start(row, seen, t) | {"start": event["start"]}
+            )  # what came before was less
         if evidence >= self.low:
             families = row[C["single"] : C["single"] + 4]
             event["rows"], event["last"] = event["rows"] + 1, t

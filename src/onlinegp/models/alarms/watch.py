@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isnan
+from math import isnan, log10
 from types import SimpleNamespace
 from typing import Any
 
@@ -49,8 +49,9 @@ class Watch(WithFields):
        the value changed; rows since there was one. Here a = max(|e| - .001 spread, 0), and z = a / max(mean of a, .1
        long mean of a).
     3. A learned tail for each (`tails`), s = -log10 p.
-    4. Evidence of the row: E = .37 + .5 s(1) + .5 (s(1) + s(2) + s(3) + s(4)) / 4 over the four largest; or that of
-       stuck or missing - .5 if larger. `tail` is the tail of E itself.
+    4. Evidence of the row: E = .45 + .5 s(1) + .5 (s(1) + s(2) + s(3) + s(4)) / 4 over the four largest; or that of
+       stuck or missing - .5 if larger. In a young stream, log10(1 + 500 / rows) is taken from it, as lists are short
+       and the predictors still learn. `tail` is the tail of E itself.
     5. Score: E if E > R + .5 (R > 1; else E > R), then R = E; otherwise 0. R is held for 120 rows without a new peak,
        then multiplied by .99 each row. Stuck and missing have their own R, which need not be topped by .5 before an
        event is open. An event opens where the score reaches a
@@ -300,7 +301,8 @@ class Readable:
         best, leading = four[0][0], -four[0][1] if four[0][0] > 0.0 else 0
         if best > 0.0:
             total = ((four[0][0] + four[1][0]) + four[2][0]) + four[3][0]
-            best = c.offset + (1.0 - c.pooled) * best + c.pooled * total / 4.0
+            young = log10(1.0 + c.young / max(s.known, 1))  # lists are short, and the predictors still learn
+            best = max(c.offset - young + (1.0 - c.pooled) * best + c.pooled * total / 4.0, 0.0)
         for k in (STUCK, MISSING):
             if evidence[k] - c.stuck_offset > best:
                 best, leading = evidence[k] - c.stuck_offset, k

@@ -96,7 +96,7 @@ class Flags(Observer):
     def add(self, rows: Rows) -> tuple[list[Any], list[str]]:
         """Return the columns `score`, `tail` and `event` of rows, and each event that opens, as JSON."""
         watched = rows.predictions if isinstance(rows.predictions, Watched) else Watched.unseen(rows.predictions)
-        times = [] if self.time is None else [_text(value) or "" for value in rows.keys[self.time]]
+        times = [] if self.time is None else [text_of(value) or "" for value in rows.keys[self.time]]
         lines, opened = [], []
         for i in np.flatnonzero(watched.changes != None).tolist():  # noqa: E711 (an array)
             for event in watched.changes[i]:
@@ -130,10 +130,10 @@ class Flags(Observer):
         row = event.peak if event.kind == "spike" and event.rows <= 1 else event.since
         since = self.since[0] if alone and not opens and self.since else self._when(event, row, shift, times[: i + 1])
         self.since = [since]
-        columns = {name: _text(values[i]) for name, values in rows.keys.items() if name != self.by}
+        columns = {name: text_of(values[i]) for name, values in rows.keys.items() if name != self.by}
         return {
             "event": event.number,
-            **({} if self.by is None else {"key": _text(rows.keys[self.by][i])}),
+            **({} if self.by is None else {"key": text_of(rows.keys[self.by][i])}),
             "state": "open" if opens else "clear",
             "kind": event.kind,
             "row": number,
@@ -207,10 +207,10 @@ class Surprises(Observer):
 
 def _texts(columns: Mapping[str, Any], i: int) -> str:
     """Return one row of the columns that are copied, as JSON."""
-    return json.dumps({name: _text(values[i]) for name, values in columns.items()})
+    return json.dumps({name: text_of(values[i]) for name, values in columns.items()})
 
 
-def _text(value: Any) -> str | None:
+def text_of(value: Any) -> str | None:
     """Return a value of a key column as a text, whoever read it."""
     value = value.as_py() if hasattr(value, "as_py") else value
     return None if value is None else str(value)

@@ -18,7 +18,7 @@ from onlinegp.predictions import Predictions
 from onlinegp.state import Field, Fields, WithFields
 from onlinegp.streams.running.predict_then_learn import Said
 
-OBSERVERS = ("score", "curves", "weights", "flags", "surprises")  # of a run, in the order of a checkpoint
+OBSERVERS = ("score", "curves", "weights", "flags", "surprises", "scenes")  # of a run, in the order of a checkpoint
 
 
 @dataclass(frozen=True)

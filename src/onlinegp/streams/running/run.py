@@ -32,6 +32,7 @@ from onlinegp.streams.running.member_weights import Weights
 from onlinegp.streams.running.observers import OBSERVERS, Observer, Rows
 from onlinegp.streams.running.plausible import CodeWatch, PlausibleRange
 from onlinegp.streams.running.predict_then_learn import Said, advance
+from onlinegp.streams.running.scenes import Scenes
 from onlinegp.streams.running.score import Curves, Score
 from onlinegp.streams.running.stop_signals import Stopper
 from onlinegp.streams.running.warm_up import WarmUp
@@ -106,6 +107,7 @@ class Job:
     weights: Weights | None = None
     flags: Flags | None = None
     surprises: Surprises | None = None
+    scenes: Scenes | None = None
     commands: Commands | None = None  # to run for each event that opens
     ahead: bool = False
     screen: bool = False  # whether targets that are not plausible are not learned

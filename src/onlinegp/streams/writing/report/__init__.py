@@ -67,26 +67,41 @@ def model_lines(model: OnlineRegressor | None) -> list[str]:
 
 def report_data(job: Job, figures: dict[str, Any]) -> dict[str, Any]:
     """Return what the page draws, in plain values."""
-    assert job.curves is not None
-    assert job.weights is not None
-    rows, model = error_curve(job.curves)
-    _, persistence = error_curve(job.curves, "persistence")
     return {
         "model": model_name(job.model),
         "source": job.source.path,
         "target": str(job.source.columns.target),
         "figures": {name: _number(value) for name, value in figures.items() if name != "surprises"},
         "surprises": [_rounded(row) for row in figures.get("surprises", [])],
-        "tuning": job.curves.tuning,
-        "width": job.curves.width,
-        **_curves(job.curves),
-        "error": {"row": _list(rows), "model": _list(model), "persistence": _list(persistence)},
-        "baselines": baselines(job.score, job.curves),
-        "weights": _weights(job.weights),
+        "events": _events(job),
+        **({"tuning": 0, "by": str(getattr(job, "by", ""))} if job.curves is None else _along(job, job.curves)),
         "pit": job.score.pit.tolist(),
         "levels": list(LEVELS),
         "within": [count / job.score.n if job.score.n else None for count in job.score.within.tolist()],
     }
+
+
+def _along(job: Job, curves: Curves) -> dict[str, Any]:
+    """Return the curves along one stream."""
+    assert job.weights is not None
+    rows, model = error_curve(curves)
+    _, persistence = error_curve(curves, "persistence")
+    return {
+        "tuning": curves.tuning,
+        "width": curves.width,
+        **_curves(curves),
+        "error": {"row": _list(rows), "model": _list(model), "persistence": _list(persistence)},
+        "baselines": baselines(job.score, curves),
+        "weights": _weights(job.weights),
+    }
+
+
+def _events(job: Job) -> list[dict[str, Any]]:
+    """Return the worst events in the order of their rows, with the rows around them where they are known."""
+    if job.flags is None:
+        return []
+    found = [_rounded(event) for event in job.flags.events]
+    return [event | {"scene": None if job.scenes is None else job.scenes.found(event)} for event in found]
 
 
 def _curves(curves: Curves) -> dict[str, Any]:

@@ -111,7 +111,8 @@ class Chart {  // x is zoomed by dragging or by keys; a view says what to draw (
       c.fillText(text, Math.min(this.px(v), this.width - half - 2), bottom + 6);
     }
     c.save(); c.beginPath(); c.rect(margin.left, 0, right - margin.left, bottom); c.clip();
-    if (!this.view.labels) this.shadeTuning(c);
+    if (!this.view.labels && !this.view.alone) this.shadeTuning(c);
+    this.shadeEvents(c);
     this.view.paint(this, c);
     c.restore();
   }
@@ -122,6 +123,16 @@ class Chart {  // x is zoomed by dragging or by keys; a view says what to draw (
     c.fillStyle = color("soft"); c.textAlign = "left"; c.textBaseline = "top";
     const from = Math.max(start, margin.left);
     if (end > margin.left) c.fillText(text, end - from < wide ? end + 4 : from + 4, margin.top);
+  }
+  shadeEvents(c) {  // rows that belong to events, with their numbers where there is room
+    let free = -Infinity;
+    for (const { start, end, event } of this.view.events || []) {
+      const from = this.px(start - .5), to = Math.max(from + 2, this.px(end + .5)), text = String(event);
+      c.fillStyle = color("alarm"); c.fillRect(from, 0, to - from, this.height - margin.bottom);
+      if (from < free || from < margin.left || to > this.width) continue;
+      c.fillStyle = color("bad"); c.textAlign = "left"; c.textBaseline = "top"; c.fillText(text, from + 1, margin.top - 6);
+      free = from + c.measureText(text).width + 4;
+    }
   }
   line(c, series, name, width, dash) {
     c.strokeStyle = color(name); c.lineWidth = width; c.setLineDash(dash || []); c.beginPath();
@@ -238,13 +249,14 @@ const span = (a, b) => a === b ? short(a) : short(a) + " to " + short(b);
 const rowsOf = (d, i) => d.row[i] === d.end[i] ? "row " + whole(d.row[i]) : "rows " + whole(d.row[i]) + " to " + whole(d.end[i]);
 const everything = [.5, data.figures.rows + .5];
 
+const events = data.events.map(event => ({ ...event, end: event.end ?? event.peak }));
 function bandView(d, ranges) {
   const x = d.row.map((row, i) => (row + d.end[i]) / 2);
   const legend = ranges ? [["band", level + " interval, widest"], ["range", "data, lowest to highest"], ["mean", "mean, lowest and highest"]]
     : [["band", level + " interval"], ["data", "data"], ["mean", "mean"]];
   return { x, domain: d.row.length ? [d.row[0] - .5, d.end[d.end.length - 1] + .5] : [0, 1], legend,
     series: [d.y_low, d.y_high, d.mean_low, d.mean_high], around: [d.lower, d.upper],
-    told: "Data, mean and interval by row.",
+    told: "Data, mean and interval by row.", events: data.by === undefined ? events : [],
     read: i => rowsOf(d, i) + "\ndata " + span(d.y_low[i], d.y_high[i]) + "\nmean " + span(d.mean_low[i], d.mean_high[i]) +
       "\ninterval " + short(d.lower[i]) + " to " + short(d.upper[i]),
     paint(chart, c) {
@@ -292,10 +304,13 @@ const f = data.figures, heading = `${data.model}: ${data.target} of ${data.sourc
 find("title").textContent = heading;
 function story() {
   if (!f.scored) return "No row was scored: every one was used for tuning, has no target, or was predicted before any was learned.";
-  const b = data.baselines;
+  const b = data.baselines || {};
   const against = name => known(b[name]) && b[name] > 0 ? percent(b.model / b[name]) + " of that of " : "";
+  const events = data.events.length ? ` ${data.events.length} events opened; the worst come first below.` : "";
+  if (data.by !== undefined) return `Each row was predicted before it was learned, by the model of its ${data.by}. Of ` +
+    `${whole(f.scored)} scored rows of ${whole(f.keys)} keys, ${percent(f.coverage)} fell into their ${level} intervals.` + events;
   return `Each row was predicted before it was learned. Of ${whole(f.scored)} scored rows, ${percent(f.coverage)} fell into their ` +
-    `${level} intervals. The root mean squared error is ${short(f.rmse)}: ${against("persistence")}the value before ` +
+    `${level} intervals.${events} The root mean squared error is ${short(f.rmse)}: ${against("persistence")}the value before ` +
     `(persistence), ${against("mean")}the mean of the target.` + (data.tuning ? ` The first ${whole(data.tuning)} rows were used for tuning.` : "") +
     (f.rows - f.scored > data.tuning ? ` ${whole(f.rows - f.scored)} rows are not scored: used for tuning, without a target, or predicted before any was learned.` : "");
 }
@@ -310,17 +325,55 @@ for (const [name, value] of tiles) {
   find("tiles").append(tile);
 }
 
-const views = { whole: bandView(data.whole, data.width > 1), tail: bandView(data.tail, false) };
-const charts = { band: new Chart("band", views.whole) };
+const charts = {}, alongPart = data.by === undefined;
+for (const name of ["band", "error", "weights", "size"]) find(name + "-part").hidden = !alongPart;
+const views = alongPart ? { whole: bandView(data.whole, data.width > 1), tail: bandView(data.tail, false) } : {};
+if (alongPart) charts.band = new Chart("band", views.whole);
 function choose(name) {
   charts.band.show(views[name]);
   for (const other of ["whole", "tail"]) find("show-" + other).setAttribute("aria-pressed", String(other === name));
   find("grain").textContent = name === "tail" ? "The last rows, one by one."
     : data.width > 1 ? "Ranges over " + data.width + " rows or more: nothing is averaged. See the last rows for single predictions." : "";
 }
-for (const name of ["whole", "tail"]) find("show-" + name).onclick = () => choose(name);
-choose("whole");
+if (alongPart) for (const name of ["whole", "tail"]) find("show-" + name).onclick = () => choose(name);
+if (alongPart) choose("whole");
 
+function sceneView(event) {  // the rows around an event, one by one
+  const s = event.scene, row = s.y.map((_, i) => s.row + i);
+  const d = { row, end: row, y_low: s.y, y_high: s.y, mean_low: s.mean, mean_high: s.mean, lower: s.lower, upper: s.upper };
+  return { ...bandView(d, false), alone: true, events: [event], told: event.reason };
+}
+function showEvent(event) {
+  find("event-title").textContent = `Event ${event.event}${event.key ? " of " + event.key : ""}: ${event.reason}`;
+  if (event.scene) { charts.event ? charts.event.show(sceneView(event)) : charts.event = new Chart("event", sceneView(event)); }
+  if (alongPart) {
+    const wide = Math.max(60, 2 * (event.end - event.start)), last = data.figures.rows + .5;
+    choose("whole"); charts.band.zoom([Math.max(.5, event.start - wide), Math.min(last, event.end + wide)]);
+  }
+}
+find("events-part").hidden = !events.length;
+find("trouble-part").hidden = alongPart || !events.length;
+if (events.length) {
+  const worst = [...events].sort((x, y) => y.severity - x.severity), keyed = !alongPart;
+  table("events", ["", "event", ...(keyed ? [data.by] : []), "rows", "kind", "severity", "reason"], worst.map(x => ["", x.event,
+    ...(keyed ? [x.key] : []), span(x.start, x.end), x.kind, x.severity.toFixed(1), x.reason]), 0);
+  document.querySelectorAll("#events tbody tr").forEach((line, i) => {
+    const show = made("button", "show");
+    show.setAttribute("aria-label", "show event " + worst[i].event);
+    show.onclick = () => showEvent(worst[i]);
+    line.firstChild.append(show); line.lastChild.className = "text reason"; });
+  find("events").querySelector("th:last-child").className = "text";
+  showEvent(worst.find(x => x.scene) || worst[0]);
+  if (alongPart) charts.band.zoom(null);
+  const trouble = new Map();
+  for (const x of events) trouble.set(x.key, [...(trouble.get(x.key) || []), x]);
+  const lines = [...trouble].map(([key, own]) => [key, own, Math.max(...own.map(x => x.severity))]).sort((x, y) => y[2] - x[2]);
+  if (keyed) table("trouble", [data.by, "events", "worst severity", "kinds"], lines.map(([key, own, most]) => [key, own.length, most.toFixed(1),
+    [...new Set(own.map(x => x.kind))].join(", ")]), 1);
+}
+
+if (alongPart) along();
+function along() {
 const e = data.error, b = data.baselines, meanLevel = known(b.mean) && b.mean > 0 ? 20 * Math.log10(b.mean) : null;
 charts.error = new Chart("error", linesView(e.row,
   [[e.persistence, "data", [5, 3]], [e.row.map(() => meanLevel), "soft", [2, 3]], [e.model, "mean"]],
@@ -330,7 +383,7 @@ const decibel = v => known(v) && v > 0 ? (20 * Math.log10(v)).toFixed(2).replace
 table("baselines", ["prediction", "RMSE", "MSE [dB]"], [[data.model, b.model], ["persistence: the target before", b.persistence],
   ["mean of the target", b.mean]].map(([name, v]) => [name, short(v), decibel(v)]), 1);
 
-const w = data.weights, shades = ["mean", "data", "good", "other", "ink", "soft", "gold", "brown"];
+const w = data.weights, shades = ["mean", "data", "good", "other", "ink", "soft", "gold", "brown", "pink", "bad"];
 find("weights-part").hidden = !w.row.length;
 if (w.row.length) charts.weights = new Chart("weights", { x: w.row.map((row, i) => (row + w.end[i]) / 2), limits: [0, 1],
   series: w.series, domain: everything, legend: w.members.map((name, k) => [shades[k % shades.length], name]),
@@ -343,6 +396,7 @@ if (w.row.length) charts.weights = new Chart("weights", { x: w.row.map((row, i) 
       below = above; });
   } });
 
+}
 const odd = data.surprises, keys = odd.length ? Object.keys(odd[0].keys) : [];
 find("surprises-part").hidden = !odd.length;
 table("surprises", ["row", ...keys, data.target, "mean", "std", "z", "tail"], odd.map(row => [whole(row.row),
@@ -358,7 +412,7 @@ charts.coverage = new Chart("coverage", barView(data.levels.map(v => Math.round(
   [["mean", "observed"], ["data", "nominal"]], i => "nominal " + percent(data.levels[i]) + "\nobserved " + percent(data.within[i]),
   (chart, c, half) => data.levels.forEach((v, i) => { c.beginPath(); c.moveTo(chart.px(i) - half * 1.15, chart.py(v));
     c.lineTo(chart.px(i) + half * 1.15, chart.py(v)); c.stroke(); })));
-charts.size = new Chart("size", linesView(data.whole.row, [[data.whole.size, "good"]], [],
+if (alongPart) charts.size = new Chart("size", linesView(data.whole.row, [[data.whole.size, "good"]], [],
   i => rowsOf(data.whole, i) + "\n" + short(data.whole.size[i]) + " centers", { zero: true }));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => Object.values(charts).forEach(chart => chart.draw()));
 document.body.dataset.ready = "yes";
