@@ -14,6 +14,7 @@ from onlinegp.files import container
 from onlinegp.files.container import ModelFileError
 from onlinegp.fleet import Fleet
 from onlinegp.kernels import RBF, Matern32
+from onlinegp.keyed import step
 from onlinegp.learner import RowLearner
 from onlinegp.state.record import Schema
 
@@ -383,3 +384,31 @@ def test_learners_with_matrices_of_any_size_are_saved():
     again = Fleet.from_bytes(fleet.to_bytes())
     np.testing.assert_array_equal(again.predict(keys, X), fleet.predict(keys, X))
     assert [model.n_samples_seen_ for _, model in again.items()] == [keys.count(key) for key in again]
+
+
+@every
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_models_that_were_loaded_are_held_to_the_breakdown_rule(engine, wrapped, tmp_path):
+    """The largest |y| is stored: an absurd prediction is one, whoever learned the rows before."""
+    keys, X, y = events(60, 2)
+    model = ogp.Calibrated(models(engine)[0]) if wrapped else models(engine)[0]
+    fleet = Fleet(model).learn(keys, X, y)
+    alone = fleet["key0"]
+    contents = alone.dump()
+    assert contents["largest"] == np.abs(y[[key == "key0" for key in keys]]).max()
+    name = "model.alpha" if wrapped else "alpha"
+    contents["learned"][name] = contents["learned"][name] * 1e9
+    fleet["key0"] = alone.load(contents)
+    fleet.save(tmp_path / "fleet.ogp")
+    with Fleet(model, store=tmp_path / "fleet.db") as stored:
+        stored["key0"] = alone
+    number = list(fleet).index("key0")
+    (state,) = fleet._home.members.to_bytes(np.array([number]), True)
+    with Fleet.load(tmp_path / "fleet.db") as stored:
+        for one in (fleet, Fleet.load(tmp_path / "fleet.ogp"), pickle.loads(pickle.dumps(fleet)), stored):
+            with pytest.raises(
+                ogp.BreakdownError, match=r"key 'key0' broke down: it predicts .* no \|y\| so far exceeds"
+            ):
+                one.run(["key0"], X[:1], y[:1])
+    with pytest.raises(ogp.BreakdownError, match=r"no \|y\| so far exceeds"):
+        step(model, state, X[:1], y[:1])
