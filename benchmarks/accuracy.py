@@ -47,7 +47,7 @@ def standard(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def auto(X: np.ndarray, y: np.ndarray) -> ogp.OnlineRegressor:
-    return ogp.Auto(rows=TUNED, earliest=TUNED)
+    return ogp.Auto(rows=TUNED, earliest=TUNED, tuning_delay=0.0)
 
 
 def krlst(X: np.ndarray, y: np.ndarray) -> ogp.OnlineRegressor:

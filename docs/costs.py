@@ -45,7 +45,11 @@ def models(kernel: Kernel, noise: float, radius: float, forgetting: float, engin
         "`Calibrated(KRLST)`, M = 100": ogp.Calibrated(
             ogp.KRLST(kernel, noise=noise, budget=100, forgetting=forgetting, **e)
         ),
-    } | ({} if engine == "python" else {"`Auto`": ogp.Auto(rows=TUNED, earliest=TUNED, forgetting=forgetting)})
+    } | (
+        {}
+        if engine == "python"
+        else {"`Auto`": ogp.Auto(rows=TUNED, earliest=TUNED, tuning_delay=0.0, forgetting=forgetting)}
+    )
 
 
 def measure(engine: str) -> list[str]:

@@ -138,11 +138,23 @@ WRAPPED = {
     "Detector-python": ogp.Detector(season=12, engine="python"),
     "Detector-model": ogp.Detector(MODELS["KRLST"], rate=0.01),
     "Lagged-Detector-Scaled": ogp.Detector(ogp.Lagged(ogp.Scaled(MODELS["KRLST"], rows=30), lags=2)),
-    "Auto": ogp.Auto(rows=30, earliest=15, members=("local", "krlst", "linear"), kernel=RBF(0.7), budget=20),
-    "Auto-tuned": ogp.Auto(
-        rows=20, members=("residual", "local", "local-linear", "residual-other", "linear"), store=40, neighbors=10
+    "Auto": ogp.Auto(
+        rows=30,
+        earliest=15,
+        tuning_delay=0.0,
+        members=("local", "krlst", "linear"),
+        kernel=RBF(0.7),
+        budget=20,
     ),
-    "Lagged-Auto": ogp.Lagged(ogp.Auto(rows=20, members=("linear",)), lags=2),
+    "Auto-background": ogp.Auto(rows=40, earliest=20, members=("local", "krlst", "persistence"), budget=20),
+    "Auto-tuned": ogp.Auto(
+        rows=20,
+        tuning_delay=0.0,
+        members=("residual", "local", "local-linear", "residual-other", "linear"),
+        store=40,
+        neighbors=10,
+    ),
+    "Lagged-Auto": ogp.Lagged(ogp.Auto(rows=20, tuning_delay=0.0, members=("linear",)), lags=2),
     "Calibrated-Mixture": ogp.Calibrated(ogp.Mixture([ogp.Mixture([MODELS["KLMS"]]), ogp.Robust(MODELS["FBKRLS"])])),
 }
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+import os
+import subprocess
+import sys
+from time import perf_counter, sleep
 
 import numpy as np
 import pytest
@@ -15,7 +19,7 @@ from onlinegp.auto.members import Parts, isolated
 from onlinegp.engine.compiled import outer
 from onlinegp.kernels import RBF
 
-SMALL = {"rows": 60, "earliest": 20, "budget": 30}
+SMALL = {"rows": 60, "earliest": 20, "tuning_delay": 0.0, "budget": 30}
 
 
 def raw(n: int = 300, *, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -87,7 +91,7 @@ def test_raw_data_around_seventy_are_covered():
     pd = pytest.importorskip("pandas")
     X, y = raw(1500, seed=3)
     frame = pd.DataFrame(X, columns=["distance", "mass"])
-    trace = ogp.run(ogp.Auto(rows=300, earliest=300), frame, y)
+    trace = ogp.run(ogp.Auto(tuning_delay=0.0, rows=300, earliest=300), frame, y)
     low, high = (end[300:] for end in trace.interval(0.95))
     assert np.mean((low <= y[300:]) & (y[300:] <= high)) == pytest.approx(0.95, abs=0.02)
     assert np.mean((trace.mean - y)[300:] ** 2) < 1.4  # the noise has the variance 1
@@ -125,10 +129,10 @@ def test_a_kernel_that_is_given_is_used():
 @pytest.mark.slow
 def test_pure_noise_is_known_as_such():
     rng = np.random.default_rng(0)
-    model = ogp.Auto(rows=400, earliest=400).fit(rng.normal(size=(400, 3)), rng.normal(size=400))
+    model = ogp.Auto(tuning_delay=0.0, rows=400, earliest=400).fit(rng.normal(size=(400, 3)), rng.normal(size=400))
     assert model.unexplained_ > 0.95
     X, y = raw(400)
-    assert ogp.Auto(rows=400, earliest=400).fit(X, y).unexplained_ < 0.2
+    assert ogp.Auto(tuning_delay=0.0, rows=400, earliest=400).fit(X, y).unexplained_ < 0.2
 
 
 @pytest.mark.parametrize(
@@ -207,7 +211,7 @@ def test_a_tuning_that_fails_stays_due(call, error, monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.uniform(-2.0, 2.0, (60, 1))
     y = np.sin(2.0 * X[:, 0]) + 0.1 * rng.standard_normal(60)
-    model = ogp.Auto(rows=40, earliest=20, members=("krlst", "linear"), kernel=RBF(0.7), budget=10)
+    model = ogp.Auto(tuning_delay=0.0, rows=40, earliest=20, members=("krlst", "linear"), kernel=RBF(0.7), budget=10)
     whole = copy.deepcopy(model).fit(X, y)
     learner = model.start(1, 1)  # alone, too, as in a fleet
     compose, calls = Parts.compose, []
@@ -240,23 +244,23 @@ def test_a_tuning_that_fails_stays_due(call, error, monkeypatch):
 
 def test_a_member_is_tuned_on_the_rows_since_a_change():
     rng = np.random.default_rng(1)
-    X = rng.uniform(-2.0, 2.0, (760, 2))
-    y = np.where(np.arange(760) < 300, np.sin(2.0 * X[:, 0]), 5.0 * np.cos(3.0 * X[:, 1])) + 0.1 * rng.normal(size=760)
-    options = {"rows": 150, "earliest": 150, "budget": 30}
+    X = rng.uniform(-2.0, 2.0, (900, 2))
+    y = np.where(np.arange(900) < 300, np.sin(2.0 * X[:, 0]), 5.0 * np.cos(3.0 * X[:, 1])) + 0.1 * rng.normal(size=900)
+    options = {"rows": 150, "earliest": 150, "tuning_delay": 0.0, "budget": 30}
     model = ogp.Auto(**options)
-    trace = model.run(X[:600], y[:600])
+    trace = model.run(X[:700], y[:700])
     ((row, kind),) = model.changes_
     assert abs(row - 300) < 20
     assert kind == "target"
     assert "retuned" in model.weights_
     assert "retuned" in dict(model.chosen_.model.model.models)
-    error = (trace.mean - y[:600])[500:]
-    assert np.mean(error**2) < 0.05 * np.var(y[500:])
+    error = (trace.mean - y[:700])[650:]
+    assert np.mean(error**2) < 0.05 * np.var(y[650:])
     loaded, rows = ogp.from_bytes(model.to_bytes()), ogp.Auto(**options)
-    for x, target in zip(X[:600], y[:600], strict=True):
+    for x, target in zip(X[:700], y[:700], strict=True):
         rows.learn_one(x, target)
-    rows.partial_fit(X[600:], y[600:])
-    later = slice(600, None)
+    rows.partial_fit(X[700:], y[700:])
+    later = slice(700, None)
     np.testing.assert_array_equal(model.run(X[later], y[later]).mean, loaded.run(X[later], y[later]).mean)
     assert model.to_bytes() == loaded.to_bytes()
     np.testing.assert_array_equal(rows.predict(X), model.predict(X))
@@ -279,7 +283,7 @@ def test_outliers_change_it_little():
     X = rng.uniform(-2.0, 2.0, (600, 2))
     clean = np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.05 * rng.normal(size=600)
     y = clean + np.where(rng.uniform(size=600) < 0.02, 10.0 * rng.choice([-1.0, 1.0], 600), 0.0)
-    options = {"rows": 150, "earliest": 150, "budget": 50}
+    options = {"rows": 150, "earliest": 150, "tuning_delay": 0.0, "budget": 50}
     with_outliers = ogp.Auto(**options).run(X, y).mean[300:] - clean[300:]
     without = ogp.Auto(**options).run(X, clean).mean[300:] - clean[300:]
     assert np.mean(with_outliers**2) < 1.5 * np.mean(without**2)
@@ -290,9 +294,88 @@ def test_intervals_are_wider_after_few_rows():
     rng = np.random.default_rng(3)
     X = rng.uniform(-3.0, 3.0, (100, 1))
     y = np.sin(X[:, 0]) + 0.3 * rng.normal(size=100)
-    model = ogp.Auto(rows=100, earliest=50)
+    model = ogp.Auto(tuning_delay=0.0, rows=100, earliest=50)
     for rows in (50, 100):
         model.partial_fit(X[rows - 50 : rows], y[rows - 50 : rows])
         conformal = outer(model.learner.inner).inner
         assert conformal.rows[0] == 0
         assert conformal.log_scale[0] == pytest.approx(np.log(1.0 + 8.0 / rows))
+
+
+BEHIND = {"rows": 60, "earliest": 20, "tuning_delay": 0.5, "budget": 30}
+
+
+def test_a_tuning_in_the_background_is_adopted_at_the_same_row_on_a_slow_and_on_a_fast_stream():
+    X, y = raw(120)
+    trace = ogp.Auto(**BEHIND).run(X, y)
+    slow_one = ogp.Auto(**BEHIND)
+    for i, (x, target) in enumerate(zip(X, y, strict=True)):
+        if i:
+            mean, std = slow_one.predict_one(x, return_std=True)
+            assert (mean, std) == (trace.mean[i], trace.std[i])
+        slow_one.learn_one(x, target)
+        if i in (20, 40, 62):
+            sleep(0.3)  # the tuning may be ready long before it is adopted
+    at_once = ogp.Auto(**BEHIND).fit(X, y)
+    np.testing.assert_array_equal(at_once.predict(X, return_std=True), slow_one.predict(X, return_std=True))
+
+
+def test_rows_before_the_first_tuning_are_predicted_by_members_that_need_none():
+    X, y = raw(30)
+    model = ogp.Auto(**BEHIND)
+    model.partial_fit(X[:10], y[:10])
+    assert set(model.weights_) == {"linear", "persistence", "local"}
+    model.partial_fit(X[10:30], y[10:30])
+    assert "krlst" in model.weights_
+
+
+@pytest.mark.parametrize("n", [12, 25, 45, 70])
+def test_saved_while_a_tuning_is_under_way_it_is_adopted_at_the_same_row(n):
+    X, y = raw(120)
+    model = ogp.Auto(**BEHIND).fit(X[:n], y[:n])
+    loaded, copied = ogp.from_bytes(model.to_bytes()), copy.deepcopy(model)
+    expected = model.run(X[n:], y[n:]).mean
+    np.testing.assert_array_equal(loaded.run(X[n:], y[n:]).mean, expected)
+    np.testing.assert_array_equal(copied.run(X[n:], y[n:]).mean, expected)
+
+
+def test_a_tuning_that_fails_in_the_background_fails_where_it_is_adopted(monkeypatch):
+    X, y = raw(90)
+    calls = []
+
+    def compose(self, *rows):
+        calls.append(len(rows[1]))
+        raise MemoryError("no memory")
+
+    monkeypatch.setattr(Parts, "compose", compose)
+    model = ogp.Auto(**BEHIND).partial_fit(X[:29], y[:29])
+    with pytest.raises(MemoryError):
+        model.learn_one(X[29], y[29])
+    assert model.n_samples_seen_ == 29
+    monkeypatch.undo()
+    model.partial_fit(X[29:], y[29:])
+    np.testing.assert_array_equal(model.predict(X), ogp.Auto(**BEHIND).fit(X, y).predict(X))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_does_what_was_under_way_itself():
+    X, y = raw(120)
+    model = ogp.Auto(**BEHIND).fit(X[:25], y[:25])
+    expected = copy.deepcopy(model).fit(X, y).predict(X).tobytes()
+    reader, writer = os.pipe()
+    if (child := os.fork()) == 0:
+        os.write(writer, model.partial_fit(X[25:], y[25:]).predict(X).tobytes())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        assert pipe.read() == expected
+    os.waitpid(child, 0)
+
+
+def test_a_script_ends_while_a_tuning_is_under_way():
+    script = "import numpy as np, onlinegp as ogp\nX = np.random.default_rng(0).normal(size=(700, 8))\n"
+    script += "ogp.Auto(earliest=640).fit(X, X[:, 0])\nprint('done')"
+    began = perf_counter()
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "done\n", "")
+    assert perf_counter() - began < 30

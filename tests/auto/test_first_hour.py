@@ -60,7 +60,7 @@ def watched(K):
 
 gp.cholesky = watched
 X = np.random.default_rng(0).uniform(-5, 5, (20, 1))
-ogp.Auto().fit(X, np.sin(X[:, 0]))
+ogp.Auto(tuning_delay=0.0).fit(X, np.sin(X[:, 0]))
 print(max(threads))
 """
 
@@ -132,7 +132,7 @@ def changing(n: int = 1200, change: int = 600) -> tuple[np.ndarray, np.ndarray]:
 def test_a_change_is_followed_and_covered():
     """Without the two members with short memories the error is 0.45 of the variance."""
     X, y = changing()
-    trace = ogp.Auto(rows=200, earliest=200).run(X, y)
+    trace = ogp.Auto(rows=200, earliest=200, tuning_delay=0.0).run(X, y)
     after = slice(600, None)
     assert np.mean((trace.mean - y)[after] ** 2) < 0.3 * np.var(y[after])
     lower, upper = trace.interval(0.95)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from onlinegp.auto.learner import FEWEST, MOST, AutoLearner
 from onlinegp.auto.members import MEMBERS, Parts
-from onlinegp.checks import count, fraction, positive
+from onlinegp.checks import count, fraction, non_negative, positive
 from onlinegp.kernels import Kernel
 from onlinegp.kernels.spec import columns
 from onlinegp.models.base import OnlineRegressor
@@ -19,10 +19,10 @@ from onlinegp.models.recipe import parameters
 class Auto(OnlineRegressor):
     """Mixture that scales and tunes itself: the model to begin with, in the units of the data.
 
-    The first rows are predicted by mean and spread of those before them. After `earliest` rows it tunes kernels, noise
-    and forgetting on them, learns them again with what it found, and goes on; and again whenever the rows have doubled,
-    until `rows`. From then on nothing is tuned, and no row is kept but for the members' own use. A tuning takes
-    seconds for a thousand rows; a row then takes some hundred microseconds.
+    The first rows are predicted by mean and spread of those before them, then by members that need no tuning. After
+    `earliest` rows it tunes kernels, noise and forgetting on them, in the background, lets what it found learn all rows
+    so far, and goes on with that; and again whenever the rows have doubled, until `rows`. A tuning takes seconds for a
+    thousand rows; a row then takes about a hundred microseconds.
 
     What it found is a mixture of up to eleven models, weighted by how well each has predicted recently and by how sure
     it is of the row: a GP on current residuals (:class:`ResidualGP`) with the likeliest stationary kernel, and beside
@@ -43,6 +43,9 @@ class Auto(OnlineRegressor):
         How many rows it tunes on at last.
     earliest : int
         The number of rows after which it tunes first, at most `rows`.
+    tuning_delay : float
+        A tuning on n rows is done in the background and adopted tuning_delay x n rows later, at most n. If it is not
+        ready then, the stream waits: results depend on the data alone. With zero it waits for each tuning.
     members : sequence of str
         What may be mixed: some of "residual", "local", "local-linear", "residual-other", "krlst", "linear",
         "persistence", "krlst-recent", "local-recent" and "fresh". Changes are followed with the last two.
@@ -77,12 +80,13 @@ class Auto(OnlineRegressor):
     >>> model = ogp.Auto().fit(X, y)
     >>> mean, std = model.predict(X[:3], return_std=True)
     >>> sorted(model.weights_)[0]
-    'krlst'
+    'fresh'
     """
 
     _: KW_ONLY
     rows: int = 1000
     earliest: int = 20
+    tuning_delay: float = 0.5
     members: Sequence[str] = MEMBERS
     kernel: Kernel | None = None
     noise: float | None = None
@@ -120,7 +124,12 @@ class Auto(OnlineRegressor):
                 f"earliest and rows must be {FEWEST} <= earliest <= rows <= {MOST}, got {earliest} and {rows}. "
                 f"Tuning on more rows takes long and gains little."
             )
-        return AutoLearner(self._parts(), features, outputs, rows, earliest)
+        delay = non_negative("Use 0.0 to wait for each tuning.", tuning_delay=self.tuning_delay)
+        if delay > 1.0:
+            raise ValueError(
+                f"tuning_delay must be at most 1, got {delay:g}: the next tuning is due when the rows doubled."
+            )
+        return AutoLearner(self._parts(), features, outputs, rows, earliest, delay)
 
     def _parts(self) -> Parts:
         names = tuple(self.members) if isinstance(self.members, Sequence) else (self.members,)

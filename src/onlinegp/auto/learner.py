@@ -6,19 +6,17 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinegp.auto.members import RETUNED, Parts, Progress, with_member
+from onlinegp.auto.composed import Candidate, Composed
+from onlinegp.auto.members import Parts, Progress
 from onlinegp.checks import Array
-from onlinegp.engine.compiled import compiled, outer
 from onlinegp.learner import Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined import Mixture, Scaled
-from onlinegp.models.combined.base import innermost, innermost_learner
-from onlinegp.models.combined.mixture import MixtureLearner
+from onlinegp.models.combined.base import innermost
 from onlinegp.models.combined.standardize import like_so_far, moments
 from onlinegp.models.description import describe, rebuild
 from onlinegp.predictions import Gaussian, Predictions
@@ -36,9 +34,7 @@ from onlinegp.state import (
 )
 
 FEWEST, MOST = 5, 10_000  # rows to tune on
-STRETCH = tuple(f"model.{name}" for name in ("log_scale", "rows", "more", "fewer"))  # of Conformal, inside Scaled
-WIDER = 8.0  # over the rows tuned on: by how much intervals are wider at first
-PAUSES = (150, 900)  # rows after a change at which a member is tuned on those since then
+CATCH_UP = 32  # rows that a candidate learns in one call, of those that came while it was tuned
 _TUNING: ContextVar[Progress | None] = ContextVar("tuning", default=None)  # is told how far a tuning has come
 
 
@@ -68,16 +64,18 @@ class AutoLearner(WithFields):
     }
     lengths = {"kept": None}
 
-    def __init__(self, parts: Parts, features: int, outputs: int, rows: int, earliest: int) -> None:
+    def __init__(self, parts: Parts, features: int, outputs: int, rows: int, earliest: int, delay: float = 0.0) -> None:
         self.features, self.outputs, self.rows = features, outputs, rows
         self.due = sorted({rows, *(earliest * 2**k for k in range(rows.bit_length()) if earliest * 2**k < rows)})
+        self.adoptions = {n + int(delay * n): n for n in self.due}  # when a tuning is adopted, and on how many rows
+        self._first = max(FEWEST, earliest // 2) if delay else min(self.adoptions)  # when there is a mixture
+        self._last = max(self.adoptions)
+        self._candidate: Candidate | None = None
         self._seen, self._done, self._at = 0, False, 0  # rows; whether nothing is tuned any more, and inner.seen then
         self.constant = 0  # rows that are not counted: the target did not vary in them
-        self.chosen: Scaled | None = None
-        self.inner: Learner | None = None
-        self.unexplained = 1.0  # share of the variance, in the second half of the rows tuned on
+        self._composed: Composed | None = None
         self._parts = parts
-        self._X, self._Y = np.empty((0, features)), np.empty((0, outputs))  # the latest, at most `rows`
+        self._X, self._Y = np.empty((0, features)), np.empty((0, outputs))  # the latest, as many as are needed
 
     @property
     def size(self) -> int:
@@ -95,30 +93,35 @@ class AutoLearner(WithFields):
     @property
     def together(self) -> int:
         """The rows to the last tuning: of those that are learned in one call, only the latest tuning counts."""
-        return max(0, self.rows - self._counted())
+        return max(0, self._last - self._counted())
+
+    @property
+    def inner(self) -> Learner | None:
+        return None if self._composed is None else self._composed.inner
+
+    @property
+    def chosen(self) -> Scaled | None:
+        return None if self._composed is None else self._composed.chosen
+
+    @property
+    def unexplained(self) -> float:
+        return 1.0 if self._composed is None else self._composed.unexplained
 
     def weights(self) -> dict[str, float]:
         """Return the weights of the members now, by name; empty before there are some."""
-        if self.inner is None:
-            return {}
-        mixture = self._mixture(outer(self.inner))
-        return dict(zip(mixture.members, mixture.weights().tolist(), strict=True))
+        return {name: weight for name, weight, _ in self.members()}
 
     def changes(self) -> list[tuple[int, str]]:
         """Return the rows where changes began, and their kinds."""
-        mixture = None if self.inner is None else self._mixture(outer(self.inner))
+        mixture = None if self._composed is None else self._composed.mixture
         if mixture is None or mixture.detector is None:
             return []
         before = self.seen - mixture.seen  # rows that were not kept for the last tuning
         return [(before + row, kind) for row, kind in mixture.detector.changes()]
 
     def members(self) -> list[tuple[str, float, OnlineRegressor]]:
-        """Return the members: name, weight now, and the model without what is around it."""
-        if self.chosen is None:
-            return []
-        mixture, weights = innermost(self.chosen), self.weights()
-        assert isinstance(mixture, Mixture)
-        return [(name, weights[name], innermost(model)) for name, model in mixture.named()]
+        """Return the members: name, weight now, and the model without what is around it; none before there are some."""
+        return [] if self._composed is None else self._composed.members()
 
     @property
     def until_tuning(self) -> float:
@@ -129,10 +132,10 @@ class AutoLearner(WithFields):
         start = 0
         while start < len(X):
             part = slice(start, start + self._together(len(X) - start))
-            replaced = self._counted() + len(X) - start >= self._next_but_one()  # by a later tuning, within these rows
-            if self.inner is not None and self._counted() + part.stop - part.start not in self.due:
+            end = self._counted() + len(X) - start  # of these rows
+            if self.inner is not None and not self._replaced(self._counted(), end):
                 self.inner.learn(X[part], Y[part])
-            self._take(X[part], Y[part], tune=not replaced)
+            self._take(X[part], Y[part], end)
             start = part.stop
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
@@ -169,11 +172,18 @@ class AutoLearner(WithFields):
         return self.seen - self.constant
 
     def _final(self) -> bool:
-        return self._done or self._counted() >= self.rows
+        return self._done or self._counted() >= self._last
+
+    def _replaced(self, after: int, end: int) -> bool:
+        """Whether a tuning is adopted after a number of rows, up to another number."""
+        return any(after < row <= end for row in self.adoptions)
 
     def _together(self, n: int) -> int:
-        """Return for how many of n rows nothing changes, up to a tuning behind the last of them; at least one."""
-        return n if self._final() else min(n, next(d for d in self.due if d > self._counted()) - self._counted())
+        """Return for how many of n rows nothing is due, up to the last of them; at least one."""
+        if self._final():
+            return n
+        counted = self._counted()
+        return min(n, *(row - counted for row in (*self.due, *self.adoptions, self._first) if row > counted))
 
     def _run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
         if self.inner is not None:
@@ -187,83 +197,71 @@ class AutoLearner(WithFields):
         shape = rows, self.outputs
         return like_so_far(Gaussian(np.zeros(shape), np.ones(shape)), Y)
 
-    def _take(self, X: Array, Y: Array, *, tune: bool = True) -> None:
-        """Count rows that were learned, keep them while they are needed, and tune if that is due."""
+    def _take(self, X: Array, Y: Array, end: int = 0) -> None:
+        """Count rows that were learned, keep them while they are needed, and tune if that is due.
+
+        Up to the number of rows `end` nothing is predicted: of the tunings adopted by then, only the last one counts.
+        """
         if self._done:
             return
-        before = self._X, self._Y, self._seen
+        before = self._X, self._Y, self._seen, self.constant
         try:
-            self._X = np.concatenate([self._X, X])[-self.rows :]
-            self._Y = np.concatenate([self._Y, Y])[-self.rows :]
+            self._X = np.concatenate([self._X, X])[-self._last :]
+            self._Y = np.concatenate([self._Y, Y])[-self._last :]
             self._seen += len(X)
-            if self._counted() not in self.due:
-                return
-            if not moments(self._Y)[2].any():
-                self.constant = self._seen
-            elif tune:
-                self._tune()
+            self._attend(end)
         except BaseException:  # the tuning stays due
-            self._X, self._Y, self._seen = before
+            self._X, self._Y, self._seen, self.constant = before
             raise
 
-    def _next_but_one(self) -> float:
-        """Return the number of rows at the tuning after the next one, infinity if there is none."""
-        later = [d for d in self.due if d > self._counted()]
-        return later[1] if len(later) > 1 else np.inf
+    def _attend(self, end: int) -> None:
+        """Do what is due after this number of rows."""
+        counted = self._counted()
+        if counted in self.due and not moments(self._tuning_rows(counted)[1])[2].any():
+            self.constant, self._candidate = self._seen, None
+            return
+        if counted in self.adoptions and not self._replaced(counted, end):
+            self._adopt(self.adoptions[counted])
+        elif self.inner is None and counted == self._first and not self._replaced(counted, end):
+            self._begin_untuned()
+        if counted in self.due and counted not in self.adoptions:
+            adopted = next(row for row, n in self.adoptions.items() if n == counted)
+            if not self._replaced(adopted, end):
+                self._candidate = self._new_candidate(counted)
+        elif self._candidate is not None:
+            self._candidate.catch_up(*self._since(self._candidate.rows), CATCH_UP)
 
-    def _tune(self) -> None:
-        chosen = self._parts.compose(self._X, self._Y, _TUNING.get() or ShareBar())
-        inner = self._start(chosen)
-        said, _ = inner.run(self._X, self._Y)
-        half = slice(len(self._Y) // 2, None)
-        variance = np.var(self._Y[half], axis=0)
-        error = np.mean((self._Y - said.mean)[half] ** 2, axis=0)
-        self.unexplained = float(np.mean(error[variance > 0.0] / variance[variance > 0.0])) if variance.any() else 1.0
-        self._set_stretch(inner)
-        self.chosen, self.inner = chosen, inner
+    def _tuning_rows(self, n: int) -> tuple[Array, Array]:
+        """Return the rows that are tuned on when n rows are counted."""
+        end = len(self._Y) - (self._counted() - n)
+        part = slice(max(0, end - self.rows), end)
+        return self._X[part], self._Y[part]
+
+    def _since(self, n: int) -> tuple[Array, Array]:
+        """Return the rows after the first n that are counted."""
+        part = slice(len(self._Y) - (self._counted() - n), None)
+        return self._X[part], self._Y[part]
+
+    def _new_candidate(self, n: int) -> Candidate:
+        return Candidate(self._parts, *self._tuning_rows(n), n)
+
+    def _adopt(self, n: int) -> None:
+        """Go on with what was tuned on the first n rows, which has learned those since then."""
+        candidate = self._candidate
+        if candidate is None or candidate.rows != n:
+            candidate = self._new_candidate(n)
+        self._composed = candidate.found(*self._since(n), _TUNING.get() or ShareBar())
+        self._candidate = None
         if self._final():
             self._X, self._Y = self._X[:0], self._Y[:0]
-            self._at, self._done = inner.seen, True
+            self._at, self._done = self._composed.inner.seen, True
 
-    def _set_stretch(self, inner: Learner) -> None:
-        """Let intervals be wider after few rows, and take back what repeating the tuning rows taught of their stretch.
-
-        The learner that was just composed misses too few of the rows that it was tuned on.
-        """
-        contents = inner.dump()
-        for name in STRETCH:
-            contents[name] = np.zeros_like(contents[name])
-        contents[STRETCH[0]] += np.log1p(WIDER / len(self._Y))
-        inner.load(contents)
-
-    def _start(self, chosen: Scaled) -> Learner:
-        """Return a learner of what was composed, which asks for a member that is tuned anew after a change."""
-        learner = chosen.start(self.features, self.outputs)
-        mixture = self._mixture(learner)
-        if mixture.detector is not None:
-            mixture.detector.pauses, mixture.pause = PAUSES, self._retune
-        return compiled(learner)
-
-    @staticmethod
-    def _mixture(learner: Learner) -> MixtureLearner:
-        mixture = innermost_learner(learner)
-        assert isinstance(mixture, MixtureLearner)
-        return mixture
-
-    def _retune(self, mixture: MixtureLearner) -> None:
-        """Tune a member on the rows since the last change, if there was one."""
-        detector = mixture.detector
-        assert detector is not None
-        if not len(detector.rows) or self.chosen is None:
-            return
-        detector.look()
-        rows = detector.since_change
-        model = self._parts.retune(*detector.latest(min(rows, self.rows)))
-        if model is not None:
-            mixture.put(
-                RETUNED, partial(model.start, self.features, self.outputs), *detector.latest(rows), like="fresh"
-            )
-            self.chosen = with_member(self.chosen, RETUNED, model)
+    def _begin_untuned(self) -> None:
+        """Go on with members that need no tuning, up to the first one that is adopted."""
+        if moments(self._Y)[2].any():
+            chosen = self._parts.untuned(self._X, self._Y)
+            self._composed = Composed(self._parts, chosen, self.features, self.outputs)
+            self._composed.repeat(self._X, self._Y)
 
     # Files
 
@@ -280,27 +278,34 @@ class AutoLearner(WithFields):
         seen, counted, kept = values["seen"], values["seen"] - values["constant"], len(values["x"])
         if counted < 0:
             raise ValueError(f"constant must be at most seen, {seen}, got {values['constant']}.")
-        expected = 0 if counted >= self.rows else min(seen, self.rows)
+        expected = 0 if counted >= self._last else min(seen, self._last)
         if kept != expected:
             raise ValueError(f"x must have {expected} rows after {seen} were learned, got {kept}.")
-        if bool(len(values["chosen"])) != (counted >= self.due[0]):
+        if (len(values["chosen"]) and counted < self._first) or (
+            not len(values["chosen"]) and counted >= min(self.adoptions)
+        ):
             raise ValueError("what was chosen does not go with the number of rows.")
-        values["inner"] = self._started(values["chosen"].tobytes()) if len(values["chosen"]) else (None, None)
+        values["inner"] = self._started(values["chosen"].tobytes()) if len(values["chosen"]) else None
 
-    def _started(self, data: bytes) -> tuple[Scaled, Learner]:
-        """Return the model that was chosen, and a learner of it that has learned what the record holds."""
+    def _started(self, data: bytes) -> Composed:
+        """Return the model that was chosen, with a learner that has learned what the record holds."""
         description, contents = described_from_bytes(data)
         chosen = rebuild(json.loads(description))
         if type(chosen) is not Scaled or type(innermost(chosen)) is not Mixture:
             raise ValueError(f"what was chosen must be a scaled mixture, got {type(chosen).__name__}.")
-        inner = self._start(chosen)
-        inner.load(contents["learned"])
-        return chosen, inner
+        composed = Composed(self._parts, chosen, self.features, self.outputs)
+        composed.inner.load(contents["learned"])
+        return composed
 
     def assign(self, values: Values) -> None:
-        self._seen, self.constant, self.unexplained = (values[name] for name in ("seen", "constant", "unexplained"))
+        self._seen, self.constant = values["seen"], values["constant"]
         self._X, self._Y = values["x"].copy(), values["y"].copy()
-        self.chosen, self.inner = values["inner"]
-        self._done = False
+        self._composed = values["inner"]
+        if self._composed is not None:
+            self._composed.unexplained = values["unexplained"]
+        self._done, self._candidate = False, None
+        under_way = [n for row, n in self.adoptions.items() if n <= self._counted() < row]
+        if under_way:
+            self._candidate = self._new_candidate(under_way[-1])
         if self._final() and self.inner is not None:
             self._at, self._done = self.inner.seen, True

@@ -52,6 +52,7 @@ LINEAR_FORGETTING = (1.0, 0.999)
 RECENT_BUDGET, RECENT_FORGETTING = 100, 0.998
 RECENT_NEIGHBORS, RECENT_STORE = 32, 150
 RECENT = ("persistence", "krlst-recent", "local-recent")
+UNTUNED_NOISE = 0.1  # before there is a tuning
 ROBUST = {"bound": 3.0, "reject": 6.0}  # standard deviations: the others do not learn outliers, where there are some
 FAR, NORMAL_MAD = 5.0, 1.4826  # standard deviations, each so many median absolute deviations: what an outlier is
 NEAREST, OUTLIERS = 5, 0.005  # rows that it differs from, and the share of outliers to be mentioned
@@ -86,6 +87,14 @@ class Parts:
                 name: _robust(name, model) for name, model in members.items() if name != "local" or len(members) == 1
             }
         return _scaled(Conformal(_mixture({name: HeavyTailed(one, **TAILS) for name, one in members.items()})), x, y)
+
+    def untuned(self, X: Array, Y: Array) -> Scaled:
+        """Return a model for a stream that begins like X and Y, with members that need no tuning."""
+        x, y, Z, _ = _standardized(X, Y)
+        kernel = kernels.Matern52(2.0 * np.sqrt(Z.shape[1])) if self.kernel is None else self.kernel
+        one = Hyperparameters(kernel, UNTUNED_NOISE if self.noise is None else self.noise, 1.0, 0.0, len(Z))
+        models = {"linear": LinearRLS(noise=one.noise), "persistence": Persistence(), "local": self._local(one)}
+        return _scaled(Conformal(_mixture({name: HeavyTailed(model, **TAILS) for name, model in models.items()})), x, y)
 
     @single_threaded_blas
     def retune(self, X: Array, Y: Array) -> HeavyTailed | None:

@@ -237,7 +237,8 @@ def preparation(args: argparse.Namespace, past: dict[str, int], **talk: Any) -> 
         raise ValueError(f"--tune-by {args.tune_by} cannot tune --model {choice.algorithm.name}. {remedy}.")
     given = dict(choice.given)
     if alone:
-        given = {"rows": args.tune or ROWS_OF_A_KEY, "earliest": args.tune or ROWS_OF_A_KEY} | given
+        rows = args.tune or ROWS_OF_A_KEY
+        given = {"rows": rows, "earliest": rows, "tuning_delay": 0.0} | given
     return Preparation(choice.algorithm.name, given, args.robust, past["lags"], past["horizon"], **talk)
 
 

@@ -297,12 +297,13 @@ class MixtureLearner(WithFields):
         elif detector.age in detector.pauses and self.pause is not None:
             self.pause(self)
 
-    def put(self, name: str, start: Callable[[], Learner], X: Array, Y: Array, like: str) -> None:
-        """Add or replace a member: it learns the rows, and starts with the weight of the member `like`."""
-        one = start()
-        said, _ = one.run(X, Y)
+    def put(self, name: str, start: Callable[[], Learner], one: Learner, predictions: Predictions, like: str) -> None:
+        """Add a member, or replace that of this name; it predicted some rows, and begins with the weight of another.
+
+        It starts again, with `start`, when a change is detected.
+        """
         total, count = np.zeros((2, 1))
-        fading_means(_log_std((said,)), self._keep, total, count)
+        fading_means(_log_std((predictions,)), self._keep, total, count)
         weight = self.log_weights[list(self.members).index(like)]
         at = list(self.members).index(name) if name in self.members else len(self.members)
         self.log_weights = _with(self.log_weights, at, weight)

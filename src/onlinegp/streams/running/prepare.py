@@ -67,7 +67,7 @@ class Preparation:
     def _tuned_by_itself(self, warm: WarmUp, rows: int) -> OnlineRegressor:
         """Return a model that tunes itself on the rows, all of them at once."""
         rows = min(max(rows, FEWEST), MOST)
-        auto = algorithm(self.name).estimator(**{"rows": rows, "earliest": rows} | self.given)
+        auto = algorithm(self.name).estimator(**{"rows": rows, "earliest": rows, "tuning_delay": 0.0} | self.given)
         model = self.wrapped(auto, after=len(warm.rows_for_learning()[1]))
         with watched(self.progress):
             teach(model, *warm.rows_for_learning())

@@ -1,0 +1,142 @@
+"""What was composed from rows: a model and its learner, which gets a member that is tuned again after a change."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from onlinegp.auto.background import Job, Progress, submit
+from onlinegp.auto.members import RETUNED, Parts, with_member
+from onlinegp.checks import Array
+from onlinegp.engine.compiled import compiled, outer
+from onlinegp.learner import Learner
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined import HeavyTailed, Mixture, Scaled
+from onlinegp.models.combined.base import innermost, innermost_learner
+from onlinegp.models.combined.mixture import MixtureLearner
+from onlinegp.predictions import Predictions
+
+STRETCH = tuple(f"model.{name}" for name in ("log_scale", "rows", "more", "fewer"))  # of Conformal, inside Scaled
+WIDER = 8.0  # over the rows learned: by how much intervals are wider at first
+RETUNED_AT = {300: 150, 1000: 700}  # rows after a change: when a member is adopted, and when its tuning begins
+PAUSES = tuple(sorted({*RETUNED_AT, *RETUNED_AT.values()}))
+MOST_RETUNED = 1000  # rows
+
+
+class Composed:
+    """A model and its learner.
+
+    Attributes
+    ----------
+    chosen : the model, as one that has learned nothing
+    inner : its learner
+    unexplained : share of the variance that was not predicted in the second half of the rows that it was tuned on
+    """
+
+    def __init__(self, parts: Parts, chosen: Scaled, features: int, outputs: int) -> None:
+        self.chosen, self.unexplained = chosen, 1.0
+        self._parts, self._features, self._outputs = parts, features, outputs
+        self._retuning: Job | None = None
+        learner = chosen.start(features, outputs)
+        mixture = innermost_learner(learner)
+        assert isinstance(mixture, MixtureLearner)
+        if mixture.detector is not None:
+            mixture.detector.pauses, mixture.pause = PAUSES, self._retune
+        self.inner: Learner = compiled(learner)
+
+    @property
+    def mixture(self) -> MixtureLearner:
+        """The readable mixture, up to date."""
+        mixture = innermost_learner(outer(self.inner))
+        assert isinstance(mixture, MixtureLearner)
+        return mixture
+
+    def members(self) -> list[tuple[str, float, OnlineRegressor]]:
+        """Return the members: name, weight now, and the model without what is around it."""
+        mixture, learner = innermost(self.chosen), self.mixture
+        assert isinstance(mixture, Mixture)
+        weights = dict(zip(learner.members, learner.weights().tolist(), strict=True))
+        return [(name, weights[name], innermost(model)) for name, model in mixture.named()]
+
+    def repeat(self, X: Array, Y: Array) -> None:
+        """Learn the rows that it was composed from.
+
+        It misses too few of them: what they teach of the stretch of intervals is taken back. After few rows intervals
+        are wider.
+        """
+        predictions, _ = self.inner.run(X, Y)
+        half = slice(len(Y) // 2, None)
+        variance, error = np.var(Y[half], axis=0), np.mean((Y - predictions.mean)[half] ** 2, axis=0)
+        varies = variance > 0.0
+        self.unexplained = float(np.mean(error[varies] / variance[varies])) if varies.any() else 1.0
+        contents = self.inner.dump()
+        for name in STRETCH:
+            contents[name] = np.zeros_like(contents[name])
+        contents[STRETCH[0]] += np.log1p(WIDER / len(Y))
+        self.inner.load(contents)
+
+    def _retune(self, mixture: MixtureLearner) -> None:
+        """Tune a member on the rows since the last change, if there was one, or adopt it."""
+        detector = mixture.detector
+        assert detector is not None
+        if not len(detector.rows):
+            return
+        detector.look()
+        X, Y = detector.latest(detector.since_change)
+        began = RETUNED_AT.get(detector.age)
+        if began is None:
+            self._retuning = self._new_retuning(X, Y)
+            return
+        before = len(X) - (detector.age - began)
+        retuning = self._retuning or self._new_retuning(X[:before], Y[:before])
+        self._retuning = None
+        found: tuple[HeavyTailed, Learner, Predictions] | None = retuning.result(lambda share: None)
+        if found is not None:
+            model, member, predictions = found
+            rest, _ = member.run(X[before:], Y[before:])
+            start = partial(model.start, self._features, self._outputs)
+            mixture.put(RETUNED, start, member, Predictions.joined([predictions, rest]), like="fresh")
+            self.chosen = with_member(self.chosen, RETUNED, model)
+
+    def _new_retuning(self, X: Array, Y: Array) -> Job:
+        def work(progress: Progress) -> tuple[HeavyTailed, Learner, Predictions] | None:
+            model = self._parts.retune(X[-MOST_RETUNED:], Y[-MOST_RETUNED:])
+            if model is None:
+                return None
+            member = model.start(self._features, self._outputs)
+            predictions, _ = member.run(X, Y)
+            return model, member, predictions
+
+        return submit(work)
+
+
+class Candidate:
+    """What is tuned on rows in the background, and then learns those that came meanwhile.
+
+    Attributes
+    ----------
+    rows : the number of rows that it is tuned on
+    """
+
+    def __init__(self, parts: Parts, X: Array, Y: Array, rows: int) -> None:
+        def work(progress: Progress) -> Composed:
+            composed = Composed(parts, parts.compose(X, Y, progress), X.shape[1], Y.shape[1])
+            composed.repeat(X, Y)
+            return composed
+
+        self.rows, self._learned, self._job = rows, 0, submit(work)
+
+    def catch_up(self, X: Array, Y: Array, most: int) -> None:
+        """Learn some of the rows since the tuning began, X and Y, if that is over."""
+        if self._job.ready:
+            part = slice(self._learned, min(len(X), self._learned + most))
+            self._job.result(lambda share: None).inner.learn(X[part], Y[part])
+            self._learned = part.stop
+
+    def found(self, X: Array, Y: Array, progress: Progress) -> Composed:
+        """Return what was found, with all rows since the tuning began learned."""
+        composed: Composed = self._job.result(progress)
+        composed.inner.learn(X[self._learned :], Y[self._learned :])
+        self._learned = len(X)
+        return composed
