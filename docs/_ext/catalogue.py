@@ -59,13 +59,14 @@ def catalogue() -> str:
 
 def facts(cls: type[OnlineRegressor]) -> list[str]:
     """Return the facts of a model, a line of Markdown each."""
-    growth = f" It grows with the stream, unless `{cls.bounded_by}` is given." if cls.bounded_by else ""
+    known = cls.facts
+    growth = f" It grows with the stream, unless `{known.bounded_by}` is given." if known.bounded_by else ""
     told = {
-        "Equation": f"`{cls.equation}`",
-        "Cost": _powers(cls.cost),
-        "Memory": f"{_powers(cls.memory)}.{growth}",
-        "Variance of y": cls.variance,
-        "Source": cls.citation or "this library",
+        "Equation": f"`{known.equation}`",
+        "Cost": _powers(known.cost),
+        "Memory": f"{_powers(known.memory)}.{growth}",
+        "Variance of y": known.variance,
+        "Source": known.citation or "this library",
     }
     return [f"- **{label}:** {text}" for label, text in told.items()]
 

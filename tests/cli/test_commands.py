@@ -28,11 +28,11 @@ def folder(tmp_path_factory):
 def test_models_lists_every_algorithm():
     told = onlinegp("models").stdout.decode()
     for name, one in algorithms().items():
-        assert f"\n  {name:<16} {one.estimator.cost}\n" in told
+        assert f"\n  {name:<16} {one.estimator.facts.cost}\n" in told
         assert f" {one.summary}\n" in told
         assert one.summary
-        assert one.estimator.cost.startswith("O(")
-        assert one.estimator.citation in " ".join(one.estimator.__doc__.split())
+        assert one.estimator.facts.cost.startswith("O(")
+        assert one.estimator.facts.citation in " ".join(one.estimator.__doc__.split())
         for parameter in one.parameters:
             assert f"{parameter} :" in one.estimator.__doc__
     assert "forgetting" in inside("models", "KRLS-T").stdout.decode()

@@ -12,6 +12,7 @@ from onlinegp.checks import count, fraction, non_negative, positive
 from onlinegp.kernels import Kernel
 from onlinegp.kernels.spec import columns
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 
 
@@ -95,16 +96,18 @@ class Auto(OnlineRegressor):
     store: int | None = 50_000
     budget: int = 300
 
-    cost: ClassVar[str] = "O(n d + k^3) per sample with n the rows kept and k the neighbors: some 300 us"
-    equation: ClassVar[str] = "p(y) = sum_j w_j p_j(y) over up to eleven members"
-    memory: ClassVar[str] = "O(N d) with N the rows kept for the local GPs (store), O(M^2) for the KRLST"
-    variance: ClassVar[str] = (
-        "that of a mixture of members with the tails that their errors show; near what it promises on the "
-        "streams of the guide"
-    )
-    citation: ClassVar[str] = (
-        'Raftery, Karny and Ettler, "Online prediction under model uncertainty via dynamic model averaging", '
-        "Technometrics, 2010."
+    facts: ClassVar[Facts] = Facts(
+        cost="O(n d + k^3) per sample with n the rows kept and k the neighbors: some 300 us",
+        memory="O(N d) with N the rows kept for the local GPs (store), O(M^2) for the KRLST",
+        equation="p(y) = sum_j w_j p_j(y) over up to eleven members",
+        variance=(
+            "that of a mixture of members with the tails that their errors show; near what it promises on the "
+            "streams of the guide"
+        ),
+        citation=(
+            'Raftery, Karny and Ettler, "Online prediction under model uncertainty via dynamic model averaging", '
+            "Technometrics, 2010."
+        ),
     )
     remedy: ClassVar[str] = "Look for values that cannot be, or for a column in other units, and start anew with fit."
     tunes_itself: ClassVar[bool] = True

@@ -181,7 +181,7 @@ def entrants(models: str | None, given: dict[str, Any]) -> list[Entrant]:
 def _small() -> list[str]:
     """Return the names of the models of bounded size, and print which are left out."""
     known = algorithms().values()
-    grow = [one.name for one in known if not (one.estimator.bounded or one.estimator.bounded_by)]
+    grow = [one.name for one in known if not (one.estimator.facts.bounded or one.estimator.facts.bounded_by)]
     if grow:
         say(f"left out, because they grow with every row: {', '.join(grow)}. Name them in --models to include them.")
     return [one.name for one in known if one.name not in grow]

@@ -34,14 +34,14 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _listed(title: str, members: list[Algorithm]) -> str:
-    lines = [f"  {one.name:<16} {one.estimator.cost}\n{'':<19}{one.summary}" for one in members]
+    lines = [f"  {one.name:<16} {one.estimator.facts.cost}\n{'':<19}{one.summary}" for one in members]
     return "\n".join([title, *lines])
 
 
 def _in_full(one: Algorithm) -> str:
     cls = one.estimator
     text = ROLE.sub(r"`\1`", inspect.getdoc(cls) or "").replace("``", "`")
-    facts = {"Cost": cls.cost, "Memory": cls.memory, "Variance of y": cls.variance}
+    facts = {"Cost": cls.facts.cost, "Memory": cls.facts.memory, "Variance of y": cls.facts.variance}
     told = "\n".join(f"{label}: {fact}." for label, fact in facts.items() if fact)
     return f"{one.name}: {place(cls)}\n\n{told}\n\n{text}"
 
@@ -58,10 +58,10 @@ def _plain(one: Algorithm) -> dict[str, object]:
         "class": one.estimator.__name__,
         "family": family(one.estimator),
         "summary": one.summary,
-        "cost": one.estimator.cost,
-        "memory": one.estimator.memory,
-        "equation": one.estimator.equation,
-        "variance": one.estimator.variance,
+        "cost": one.estimator.facts.cost,
+        "memory": one.estimator.facts.memory,
+        "equation": one.estimator.facts.equation,
+        "variance": one.estimator.facts.variance,
         "parameters": defaults,
-        "citation": one.estimator.citation,
+        "citation": one.estimator.facts.citation,
     }

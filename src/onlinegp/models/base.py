@@ -20,6 +20,7 @@ from onlinegp.learner import Learner
 from onlinegp.locks import ModelLock
 from onlinegp.models.breakdown import BreakdownError, Health
 from onlinegp.models.estimator import Estimator
+from onlinegp.models.facts import Facts
 from onlinegp.models.search_space import Move
 from onlinegp.models.undo import FLEET_ROWS, Undo, undoable
 from onlinegp.predictions import Predictions
@@ -42,15 +43,8 @@ class OnlineRegressor(Estimator):
 
     Attributes
     ----------
-    cost, citation : str
-        The order of growth and the source, for `onlinegp models`.
-    equation, memory, variance : str
-        The update or the model in one line, its memory, and the meaning of its variance of y, for the catalogue of the
-        documentation.
-    bounded : bool
-        Whether cost and memory per sample stay bounded on a bounded input domain.
-    bounded_by : str
-        If they are not bounded: the parameter that bounds them, if there is one.
+    facts : Facts
+        Cost, memory, equation, the meaning of the variance of y, and the source.
     remedy : str
         What to do if the model breaks down.
     std_from_errors : bool
@@ -66,13 +60,7 @@ class OnlineRegressor(Estimator):
 
     __slots__ = ("_lock_of_its_own",)  # a slot is not copied, pickled or seen by scikit-learn
 
-    cost: ClassVar[str] = ""
-    equation: ClassVar[str] = ""
-    memory: ClassVar[str] = ""
-    variance: ClassVar[str] = ""
-    bounded: ClassVar[bool] = True
-    bounded_by: ClassVar[str] = ""
-    citation: ClassVar[str] = ""
+    facts: ClassVar[Facts] = Facts()
     remedy: ClassVar[str] = "Use more noise or a smoother kernel, scale the data, and start again with fit."
     std_from_errors: ClassVar[bool] = False
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {}

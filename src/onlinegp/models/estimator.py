@@ -19,7 +19,7 @@ from onlinegp.checks import Array, check_X, check_x, check_Xy, no_features
 _ARGUMENTS: WeakKeyDictionary[Callable[..., None], tuple[str, ...]] = WeakKeyDictionary()
 
 FOR_THE_LIBRARY = {  # attributes that tuners, files, fleets and authors of models use
-    *("bounded", "bounded_by", "remedy", "searched", "std_from_errors", "suggested", "tuned_by", "tunes_itself"),
+    *("remedy", "searched", "std_from_errors", "suggested", "tuned_by", "tunes_itself"),
     *("check", "delay", "dump", "features_optional", "learned_with", "learner", "recipe", "restore", "shared"),
     *("start", "start_many", "unfitted"),
 }

@@ -39,7 +39,7 @@ def parameters(cls: Class) -> Class:
     cls.__annotations__ = own | {name: "str" for name in shared}
     for name, default in shared.items():
         setattr(cls, name, default)
-    citation = getattr(cls, "citation", "")
+    citation = cls.facts.citation if hasattr(cls, "facts") else ""
     if cls.__doc__ and "References\n" not in cls.__doc__ and citation:
         cls.__doc__ = f"{cls.__doc__.rstrip()}\n\n    References\n    ----------\n    {citation}\n    "
     made = dataclass(eq=False, repr=False)(cls)

@@ -13,6 +13,7 @@ from onlinegp.models.affine.base import NO_VARIANCE, WindowLearner
 from onlinegp.models.affine.coherent_window import CoherentLearner, CoherentRegressor
 from onlinegp.models.affine.window import enlarged, solve_positive
 from onlinegp.models.expansion import Expansion
+from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.recipes.costs import solution
 from onlinegp.state import Values, WithFields, array, learner
@@ -132,13 +133,15 @@ class KAP(CoherentRegressor):
     coherence: float = 0.95
     epsilon: float = 1e-2
 
-    cost: ClassVar[str] = "O(m w + w^3) per sample with w the window; m is bounded by the coherence on a bounded domain"
-    equation: ClassVar[str] = "alpha <- alpha + step H' (epsilon I + H H')^-1 (y - H alpha)"
-    memory: ClassVar[str] = "O(m (d + w)), bounded by the coherence on a bounded input domain"
-    variance: ClassVar[str] = NO_VARIANCE
-    citation: ClassVar[str] = (
-        'Richard, Bermudez and Honeine, "Online prediction of time series data with kernels", IEEE Trans. Signal '
-        "Processing, 2009."
+    facts: ClassVar[Facts] = Facts(
+        cost="O(m w + w^3) per sample with w the window; m is bounded by the coherence on a bounded domain",
+        memory="O(m (d + w)), bounded by the coherence on a bounded input domain",
+        equation="alpha <- alpha + step H' (epsilon I + H H')^-1 (y - H alpha)",
+        variance=NO_VARIANCE,
+        citation=(
+            'Richard, Bermudez and Honeine, "Online prediction of time series data with kernels", IEEE Trans. Signal '
+            "Processing, 2009."
+        ),
     )
 
     readable: ClassVar[type[WindowLearner]] = KAPLearner

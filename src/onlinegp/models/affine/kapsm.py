@@ -14,6 +14,7 @@ from onlinegp.kernels import Kernel
 from onlinegp.models.affine.base import NO_VARIANCE, WindowLearner
 from onlinegp.models.affine.growing_window import RecentLearner, RecentRegressor
 from onlinegp.models.expansion import Expansion
+from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.models.search_space import Move, Value
 from onlinegp.recipes.costs import kernel_row
@@ -131,13 +132,15 @@ class KAPSM(RecentRegressor):
     window: int = 10
     budget: int | None = 200
 
-    cost: ClassVar[str] = "O(m + w^2) per sample with w the window; m is at most the budget"
-    equation: ClassVar[str] = "f <- P(f - step mean of L_i / |L_i'|^2 L_i'), P the projection onto |f| <= radius"
-    memory: ClassVar[str] = "O(M d + w^2) with M the budget and w the window"
-    variance: ClassVar[str] = NO_VARIANCE
-    citation: ClassVar[str] = (
-        'Slavakis, Theodoridis and Yamada, "Online kernel-based classification using adaptive projection algorithms", '
-        "IEEE Trans. Signal Processing, 2008."
+    facts: ClassVar[Facts] = Facts(
+        cost="O(m + w^2) per sample with w the window; m is at most the budget",
+        memory="O(M d + w^2) with M the budget and w the window",
+        equation="f <- P(f - step mean of L_i / |L_i'|^2 L_i'), P the projection onto |f| <= radius",
+        variance=NO_VARIANCE,
+        citation=(
+            'Slavakis, Theodoridis and Yamada, "Online kernel-based classification using adaptive projection '
+            'algorithms", IEEE Trans. Signal Processing, 2008.'
+        ),
     )
 
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {

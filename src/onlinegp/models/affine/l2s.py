@@ -17,6 +17,7 @@ from onlinegp.learner import Learner
 from onlinegp.models.affine.base import NO_VARIANCE
 from onlinegp.models.affine.window import most_of
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.facts import Facts
 from onlinegp.models.lms.base import StepSized
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import ErrorScale, StepLearner
@@ -263,16 +264,16 @@ class L2S(OnlineRegressor):
     budget: int = 1000
     engine: str = "auto"
 
-    cost: ClassVar[str] = "O(m d + s^3) per sample with s the selected; m is at most the budget"
-    equation: ClassVar[str] = "w_s <- w_s + step e G^-1 k_s / (epsilon + k_s' G^-1 k_s)"
-    memory: ClassVar[str] = "O(M d) with M the budget"
-    variance: ClassVar[str] = NO_VARIANCE
+    facts: ClassVar[Facts] = Facts(
+        cost="O(m d + s^3) per sample with s the selected; m is at most the budget",
+        memory="O(M d) with M the budget",
+        equation="w_s <- w_s + step e G^-1 k_s / (epsilon + k_s' G^-1 k_s)",
+        variance=NO_VARIANCE,
+        citation=('Ohnishi and Yukawa, "Online learning in L2 space with multiple Gaussian kernels", EUSIPCO 2017.'),
+    )
     remedy: ClassVar[str] = "Lower the step, and start again with fit."
     std_from_errors: ClassVar[bool] = True
     tuned_by: ClassVar[Literal["density", "error"]] = "error"
-    citation: ClassVar[str] = (
-        'Ohnishi and Yukawa, "Online learning in L2 space with multiple Gaussian kernels", EUSIPCO 2017.'
-    )
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
         "length_scales": tuple(Each(Times(factor)) for factor in (0.25, 0.5, 2.0)),
         "coherence": StepSized.searched["coherence"],

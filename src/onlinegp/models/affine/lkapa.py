@@ -14,6 +14,7 @@ from onlinegp.models.affine.base import NO_VARIANCE, WindowLearner
 from onlinegp.models.affine.growing_window import RecentLearner, RecentRegressor
 from onlinegp.models.affine.window import solve_positive
 from onlinegp.models.expansion import Expansion
+from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.models.search_space import Move, Times
 from onlinegp.recipes.costs import solution
@@ -112,12 +113,14 @@ class LKAPA(LeakyRegressor):
     window: int = 10
     budget: int | None = 1000
 
-    cost: ClassVar[str] = "O(m + w^2) per sample with w the window; m is at most the budget"
-    equation: ClassVar[str] = "alpha <- (1 - step leak) alpha; alpha_i <- alpha_i + step e_i for the last w rows"
-    memory: ClassVar[str] = "O(M d + w^2) with M the budget and w the window"
-    variance: ClassVar[str] = NO_VARIANCE
-    citation: ClassVar[str] = (
-        'Liu and Principe, "Kernel affine projection algorithms", EURASIP J. Advances in Signal Processing, 2008.'
+    facts: ClassVar[Facts] = Facts(
+        cost="O(m + w^2) per sample with w the window; m is at most the budget",
+        memory="O(M d + w^2) with M the budget and w the window",
+        equation="alpha <- (1 - step leak) alpha; alpha_i <- alpha_i + step e_i for the last w rows",
+        variance=NO_VARIANCE,
+        citation=(
+            'Liu and Principe, "Kernel affine projection algorithms", EURASIP J. Advances in Signal Processing, 2008.'
+        ),
     )
 
     readable: ClassVar[type[WindowLearner]] = LKAPALearner
@@ -182,15 +185,17 @@ class NLKAPA(LeakyRegressor):
         **LeakyRegressor.searched,
         "epsilon": tuple(map(Times, (0.01, 0.1, 10.0))),
     }
-    cost: ClassVar[str] = "O(m + w^3) per sample with w the window; m grows by one per sample, up to a budget"
-    equation: ClassVar[str] = (
-        "alpha <- (1 - step leak) alpha; alpha_w <- alpha_w + step (K_w + epsilon I)^-1 e_w for the last w rows"
+    facts: ClassVar[Facts] = Facts(
+        cost="O(m + w^3) per sample with w the window; m grows by one per sample, up to a budget",
+        memory="O(m d + w^2) with w the window; m grows, up to a budget",
+        equation=(
+            "alpha <- (1 - step leak) alpha; alpha_w <- alpha_w + step (K_w + epsilon I)^-1 e_w for the last w rows"
+        ),
+        variance=NO_VARIANCE,
+        citation=LKAPA.facts.citation,
+        bounded=False,
+        bounded_by="budget",
     )
-    memory: ClassVar[str] = "O(m d + w^2) with w the window; m grows, up to a budget"
-    bounded: ClassVar[bool] = False
-    bounded_by: ClassVar[str] = "budget"
-    variance: ClassVar[str] = NO_VARIANCE
-    citation: ClassVar[str] = LKAPA.citation
 
     readable: ClassVar[type[WindowLearner]] = NLKAPALearner
 

@@ -14,6 +14,7 @@ from onlinegp.models.affine.base import NO_VARIANCE, WindowLearner
 from onlinegp.models.affine.coherent_window import CoherentLearner, CoherentRegressor
 from onlinegp.models.affine.window import enlarged, most_of
 from onlinegp.models.expansion import Expansion, Points
+from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.recipes.costs import kernel_row, solution
 from onlinegp.state import Contents, Values, WithFields, array, integers, learner, points
@@ -229,13 +230,15 @@ class PHYPASS(CoherentRegressor):
     coherence: float = 0.95
     width: float = 0.0
 
-    cost: ClassVar[str] = "O(m w + w s^3) per sample with window w and s selected; m is bounded by the coherence"
-    equation: ClassVar[str] = "f <- f + step L sum of e_i / |P_i k_i|^2 P_i k_i over the last w rows"
-    memory: ClassVar[str] = "O(m (d + w) + (w s)^2), bounded by the coherence on a bounded input domain"
-    variance: ClassVar[str] = NO_VARIANCE
-    citation: ClassVar[str] = (
-        'Takizawa and Yukawa, "Adaptive nonlinear estimation based on parallel projection along affine subspaces in '
-        'reproducing kernel Hilbert space", IEEE Trans. Signal Processing, 2015.'
+    facts: ClassVar[Facts] = Facts(
+        cost="O(m w + w s^3) per sample with window w and s selected; m is bounded by the coherence",
+        memory="O(m (d + w) + (w s)^2), bounded by the coherence on a bounded input domain",
+        equation="f <- f + step L sum of e_i / |P_i k_i|^2 P_i k_i over the last w rows",
+        variance=NO_VARIANCE,
+        citation=(
+            'Takizawa and Yukawa, "Adaptive nonlinear estimation based on parallel projection along affine '
+            'subspaces in reproducing kernel Hilbert space", IEEE Trans. Signal Processing, 2015.'
+        ),
     )
 
     readable: ClassVar[type[WindowLearner]] = PHYPASSLearner

@@ -21,6 +21,7 @@ from onlinegp.models.alarms.events import C, Event
 from onlinegp.models.alarms.watched import Watched
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import OuterLearner, OuterRegressor
+from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.models.undo import Undo
 from onlinegp.predictions import Gaussian, Predictions
@@ -77,10 +78,12 @@ class Detector(OuterRegressor):
     daily: bool = False
     engine: str = "auto"
 
-    cost: ClassVar[str] = "about a microsecond per sample, and the model inside"
-    memory: ClassVar[str] = "30 kB (36 on top of a model, and the model), 1 kB per feature"
-    equation: ClassVar[str] = "evidence = .45 + .5 s(1) + .5 mean(s(1) ... s(4)), s = -log10 of learned tails"
-    variance: ClassVar[str] = "that of the model inside; alone, by its mean absolute error"
+    facts: ClassVar[Facts] = Facts(
+        cost="about a microsecond per sample, and the model inside",
+        memory="30 kB (36 on top of a model, and the model), 1 kB per feature",
+        equation="evidence = .45 + .5 s(1) + .5 mean(s(1) ... s(4)), s = -log10 of learned tails",
+        variance="that of the model inside; alone, by its mean absolute error",
+    )
 
     def check(self) -> None:
         probability(rate=self.rate)

@@ -9,6 +9,7 @@ from onlinegp.engine.compiled import leaf
 from onlinegp.engine.plan import Plan
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import ErrorScale, StepLearner
 from onlinegp.native import available
@@ -36,11 +37,13 @@ class Persistence(OnlineRegressor):
     4.0
     """
 
-    cost: ClassVar[str] = "O(1) per sample"
-    equation: ClassVar[str] = "y_t = y_(t-1) + e"
-    memory: ClassVar[str] = "O(1)"
-    variance: ClassVar[str] = "that of a random walk: the mean square of the changes of y over about the last 100 rows"
-    citation: ClassVar[str] = ""
+    facts: ClassVar[Facts] = Facts(
+        cost="O(1) per sample",
+        memory="O(1)",
+        equation="y_t = y_(t-1) + e",
+        variance="that of a random walk: the mean square of the changes of y over about the last 100 rows",
+        citation="",
+    )
 
     def multiplications(self, size: float, features: int) -> float:
         return ERRORS

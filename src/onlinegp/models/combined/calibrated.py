@@ -13,6 +13,7 @@ from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterRegressor, SpreadLearner, stretched
 from onlinegp.models.combined.error_tracking import FAR, TINY, fading_scales, keep_of
+from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
 from onlinegp.state import array
@@ -51,10 +52,12 @@ class Calibrated(OuterRegressor):
     _: KW_ONLY
     half_life: float = 100.0
 
-    cost: ClassVar[str] = "that of the model inside"
-    equation: ClassVar[str] = "variance <- variance times the fading mean of z^2, z = (y - mean) / std"
-    memory: ClassVar[str] = "that of the model inside"
-    variance: ClassVar[str] = "right on average over recent rows"
+    facts: ClassVar[Facts] = Facts(
+        cost="that of the model inside",
+        memory="that of the model inside",
+        equation="variance <- variance times the fading mean of z^2, z = (y - mean) / std",
+        variance="right on average over recent rows",
+    )
 
     def check(self) -> None:
         positive(half_life=self.half_life)

@@ -13,6 +13,7 @@ from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterRegressor, SpreadLearner, stretched
 from onlinegp.models.combined.error_tracking import ALARM, MOST_ROWS, WIDEST, StretchRule, tracked_stretch
+from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
 from onlinegp.predictions.base import WIDE
@@ -59,14 +60,14 @@ class Conformal(OuterRegressor):
     level: float = 0.95
     step: float = 0.1
 
-    cost: ClassVar[str] = "that of the model inside"
-    equation: ClassVar[str] = (
-        "log s <- log s + g (level - 1[y inside]), s the stretch of the interval, g a decreasing gain"
-    )
-    memory: ClassVar[str] = "that of the model inside"
-    variance: ClassVar[str] = "that of the model inside; the interval at one level contains y as often as it should"
-    citation: ClassVar[str] = (
-        'Angelopoulos, Candes and Tibshirani, "Conformal PID control for time series prediction", NeurIPS, 2023.'
+    facts: ClassVar[Facts] = Facts(
+        cost="that of the model inside",
+        memory="that of the model inside",
+        equation=("log s <- log s + g (level - 1[y inside]), s the stretch of the interval, g a decreasing gain"),
+        variance="that of the model inside; the interval at one level contains y as often as it should",
+        citation=(
+            'Angelopoulos, Candes and Tibshirani, "Conformal PID control for time series prediction", NeurIPS, 2023.'
+        ),
     )
 
     def check(self) -> None:

@@ -16,6 +16,7 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterRegressor, SpreadLearner, stretched
 from onlinegp.models.combined.calibrated import FadingScale, squared
 from onlinegp.models.combined.error_tracking import check_log_weights, fading_weights, keep_of, shares_of, weights_rule
+from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Components, Gaussian, MixtureOf, Predictions, StudentT
 from onlinegp.predictions.components import log_of_sum
@@ -62,13 +63,15 @@ class HeavyTailed(OuterRegressor):
     half_life: float = 100.0
     fade: float = 0.99
 
-    cost: ClassVar[str] = "that of the model inside"
-    equation: ClassVar[str] = "p(y) = sum_j w_j t_j(y), log w <- fade log w + log p"
-    memory: ClassVar[str] = "that of the model inside"
-    variance: ClassVar[str] = "calibrated, with the tails that the errors show"
-    citation: ClassVar[str] = (
-        'Lange, Little and Taylor, "Robust statistical modeling using the t distribution", J. American Statistical '
-        "Association, 1989."
+    facts: ClassVar[Facts] = Facts(
+        cost="that of the model inside",
+        memory="that of the model inside",
+        equation="p(y) = sum_j w_j t_j(y), log w <- fade log w + log p",
+        variance="calibrated, with the tails that the errors show",
+        citation=(
+            'Lange, Little and Taylor, "Robust statistical modeling using the t distribution", J. American Statistical '
+            "Association, 1989."
+        ),
     )
 
     def check(self) -> None:

@@ -13,6 +13,7 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.calibrated import FadingScale, squared
 from onlinegp.models.combined.error_tracking import fading_scales
 from onlinegp.models.combined.lagged import WIDEST, Lagged, LaggedLearner, UnboundedError
+from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.predictions.samples import Samples
@@ -74,12 +75,13 @@ class IteratedForecaster(Lagged):
     steps: int = 20
     after: int = 0
 
-    cost: ClassVar[str] = "that of the model inside, and that of up to 100 predictions"
-    equation: ClassVar[str] = (
-        "variance at step h <- variance times the fading mean of z_h^2, z_h = (y - mean_h) / std_h"
+    facts: ClassVar[Facts] = Facts(
+        cost="that of the model inside, and that of up to 100 predictions",
+        memory="that of the model inside, the lags, and 10 numbers for each step",
+        equation=("variance at step h <- variance times the fading mean of z_h^2, z_h = (y - mean_h) / std_h"),
+        variance="that of the model inside; of a forecast, right on average at every step",
+        citation=Lagged.facts.citation,
     )
-    memory: ClassVar[str] = "that of the model inside, the lags, and 10 numbers for each step"
-    variance: ClassVar[str] = "that of the model inside; of a forecast, right on average at every step"
 
     def check(self) -> None:
         self._checked()

@@ -16,6 +16,7 @@ from onlinegp.learner import Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterLearner, OuterRegressor
 from onlinegp.models.combined.standardize import like_so_far
+from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
 from onlinegp.predictions.samples import Samples, draw
@@ -62,11 +63,13 @@ class Lagged(OuterRegressor):
     lags: int = 10
     horizon: int = 1
 
-    cost: ClassVar[str] = "that of the model inside, with lags more inputs"
-    equation: ClassVar[str] = "x_i = [features, y_{i - h}, ..., y_{i - h - lags + 1}], h the horizon"
-    memory: ClassVar[str] = "that of the model inside, and the lags"
-    variance: ClassVar[str] = "that of the model inside"
-    citation: ClassVar[str] = 'Takens, "Detecting strange attractors in turbulence", 1981.'
+    facts: ClassVar[Facts] = Facts(
+        cost="that of the model inside, with lags more inputs",
+        memory="that of the model inside, and the lags",
+        equation="x_i = [features, y_{i - h}, ..., y_{i - h - lags + 1}], h the horizon",
+        variance="that of the model inside",
+        citation='Takens, "Detecting strange attractors in turbulence", 1981.',
+    )
 
     def check(self) -> None:
         self._sizes()

@@ -27,6 +27,7 @@ from onlinegp.models.combined.error_tracking import (
     weights_rule,
 )
 from onlinegp.models.combined.shared import check_shared, predict_member, run_member, share_rows
+from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Components, Predictions
 from onlinegp.predictions.mixture import mix
@@ -92,13 +93,15 @@ class Mixture(OnlineRegressor):
     restarting: Sequence[str] = ()
     against: str | None = None
 
-    cost: ClassVar[str] = "the sum of those of the members"
-    equation: ClassVar[str] = "p(y) = sum_j w_j p_j(y), log w <- fade log w + log p"
-    memory: ClassVar[str] = "the sum of those of the members"
-    variance: ClassVar[str] = "that of the mixture: large where the members disagree"
-    citation: ClassVar[str] = (
-        'Raftery, Karny and Ettler, "Online prediction under model uncertainty via dynamic model averaging", '
-        "Technometrics, 2010."
+    facts: ClassVar[Facts] = Facts(
+        cost="the sum of those of the members",
+        memory="the sum of those of the members",
+        equation="p(y) = sum_j w_j p_j(y), log w <- fade log w + log p",
+        variance="that of the mixture: large where the members disagree",
+        citation=(
+            'Raftery, Karny and Ettler, "Online prediction under model uncertainty via dynamic model averaging", '
+            "Technometrics, 2010."
+        ),
     )
 
     def check(self) -> None:

@@ -13,6 +13,7 @@ from onlinegp.engine.plan import Plan, around
 from onlinegp.learner import Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterLearner, OuterRegressor
+from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
 
@@ -46,11 +47,13 @@ class Robust(OuterRegressor):
     bound: float = 3.0
     reject: float = inf
 
-    cost: ClassVar[str] = "that of the model inside"
-    equation: ClassVar[str] = "learns mean + clip(y - mean, -bound std, bound std), less of it beyond reject std"
-    memory: ClassVar[str] = "that of the model inside"
-    variance: ClassVar[str] = "that of the model inside"
-    citation: ClassVar[str] = 'Huber, "Robust estimation of a location parameter", Annals of Math. Statistics, 1964.'
+    facts: ClassVar[Facts] = Facts(
+        cost="that of the model inside",
+        memory="that of the model inside",
+        equation="learns mean + clip(y - mean, -bound std, bound std), less of it beyond reject std",
+        variance="that of the model inside",
+        citation='Huber, "Robust estimation of a location parameter", Annals of Math. Statistics, 1964.',
+    )
 
     def check(self) -> None:
         self._bounds()

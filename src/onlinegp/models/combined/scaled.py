@@ -16,6 +16,7 @@ from onlinegp.learner import Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterLearner, OuterRegressor
 from onlinegp.models.combined.standardize import CONSTANT, LIMIT, TINY, Scale, like_so_far, moments, own_size
+from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
 from onlinegp.state import Values, array, flags, integer, points
@@ -63,10 +64,12 @@ class Scaled(OuterRegressor):
     y_center: ArrayLike | None = None
     y_scale: ArrayLike | None = None
 
-    cost: ClassVar[str] = "that of the model inside"
-    equation: ClassVar[str] = "(x - center) / scale, and y likewise"
-    memory: ClassVar[str] = "that of the model inside, and the first rows"
-    variance: ClassVar[str] = "that of the model inside, in the units of the data"
+    facts: ClassVar[Facts] = Facts(
+        cost="that of the model inside",
+        memory="that of the model inside, and the first rows",
+        equation="(x - center) / scale, and y likewise",
+        variance="that of the model inside, in the units of the data",
+    )
 
     def check(self) -> None:
         count(rows=self.rows)

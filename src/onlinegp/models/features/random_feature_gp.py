@@ -12,6 +12,7 @@ from onlinegp.engine import ENGINES
 from onlinegp.engine.compiled import leaf, readable
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.learner import Learner
+from onlinegp.models.facts import Facts
 from onlinegp.models.features.basis_learner import FeatureLearner
 from onlinegp.models.features.random_basis import check_width, frequencies, parts_of
 from onlinegp.models.linear.additive import AdditiveRegressor
@@ -63,15 +64,15 @@ class RandomFeatureGP(AdditiveRegressor):
     seed: int = 0
     engine: str = "auto"
 
-    cost: ClassVar[str] = "O(D^2) per sample with D pairs, O(D^2) memory"
-    equation: ClassVar[str] = (
-        "y = w'phi(x) + e with phi(x) = [cos(W x); sin(W x)] / sqrt(D), W drawn once; the posterior of w"
-    )
-    memory: ClassVar[str] = "O(D^2)"
-    variance: ClassVar[str] = "that of Bayesian linear regression on phi, scaled by the errors so far"
-    citation: ClassVar[str] = (
-        'Rahimi and Recht, "Random features for large-scale kernel machines", NIPS, 2007; orthogonal: Yu, Suresh, '
-        'Choromanski, Holtmann-Rice and Kumar, "Orthogonal random features", NIPS, 2016.'
+    facts: ClassVar[Facts] = Facts(
+        cost="O(D^2) per sample with D pairs, O(D^2) memory",
+        memory="O(D^2)",
+        equation=("y = w'phi(x) + e with phi(x) = [cos(W x); sin(W x)] / sqrt(D), W drawn once; the posterior of w"),
+        variance="that of Bayesian linear regression on phi, scaled by the errors so far",
+        citation=(
+            'Rahimi and Recht, "Random features for large-scale kernel machines", NIPS, 2007; orthogonal: Yu, Suresh, '
+            'Choromanski, Holtmann-Rice and Kumar, "Orthogonal random features", NIPS, 2016.'
+        ),
     )
 
     def check(self) -> None:

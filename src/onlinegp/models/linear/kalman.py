@@ -9,6 +9,7 @@ from typing import ClassVar
 from onlinegp.checks import non_negative, positive
 from onlinegp.engine.compiled import leaf
 from onlinegp.learner import Learner
+from onlinegp.models.facts import Facts
 from onlinegp.models.linear.base import DRIFTS, NOISES, LinearRegressor
 from onlinegp.models.linear.kalman_filter import KalmanLearner
 from onlinegp.models.recipe import parameters
@@ -61,13 +62,15 @@ class Kalman(LinearRegressor):
     intercept: bool = True
 
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {"noise": NOISES, "drift": DRIFTS}
-    cost: ClassVar[str] = "O(d^3) per sample with d features; O(d^2) without drift"
-    equation: ClassVar[str] = "y = w'x + e with w <- w + N(0, drift I) per sample; the posterior of w"
-    memory: ClassVar[str] = "O(d^2)"
-    variance: ClassVar[str] = "exact for weights that follow a random walk; it ignores effects that are not linear in x"
-    citation: ClassVar[str] = (
-        'Kalman, "A new approach to linear filtering and prediction problems", Journal of Basic Engineering, 1960; '
-        "square-root form: Kailath, Sayed and Hassibi, Linear Estimation, 2000, ch. 12."
+    facts: ClassVar[Facts] = Facts(
+        cost="O(d^3) per sample with d features; O(d^2) without drift",
+        memory="O(d^2)",
+        equation="y = w'x + e with w <- w + N(0, drift I) per sample; the posterior of w",
+        variance="exact for weights that follow a random walk; it ignores effects that are not linear in x",
+        citation=(
+            'Kalman, "A new approach to linear filtering and prediction problems", Journal of Basic Engineering, 1960; '
+            "square-root form: Kailath, Sayed and Hassibi, Linear Estimation, 2000, ch. 12."
+        ),
     )
 
     def multiplications(self, size: float, features: int) -> float:

@@ -9,6 +9,7 @@ from typing import ClassVar
 from onlinegp.checks import fraction, positive
 from onlinegp.engine.compiled import leaf
 from onlinegp.learner import Learner
+from onlinegp.models.facts import Facts
 from onlinegp.models.linear.additive import AdditiveRegressor
 from onlinegp.models.linear.base import NOISES, LinearRegressor
 from onlinegp.models.linear.information_form import LinearLearner, rotations
@@ -64,13 +65,15 @@ class LinearRLS(LinearRegressor, AdditiveRegressor):
         "noise": NOISES,
         "forgetting": FORGETTING,
     }
-    cost: ClassVar[str] = "O(d^2) per sample with d features, O(d^2) memory"
-    equation: ClassVar[str] = "y = w'x + e with w ~ N(0, prior I); the posterior of w, updated per sample"
-    memory: ClassVar[str] = "O(d^2)"
-    variance: ClassVar[str] = "that of Bayesian linear regression; it ignores effects that are not linear in x"
-    citation: ClassVar[str] = (
-        "Bierman, Factorization Methods for Discrete Sequential Estimation, 1977; forgetting: Kulhavy and Zarrop, "
-        '"On a general concept of forgetting", International Journal of Control, 1993.'
+    facts: ClassVar[Facts] = Facts(
+        cost="O(d^2) per sample with d features, O(d^2) memory",
+        memory="O(d^2)",
+        equation="y = w'x + e with w ~ N(0, prior I); the posterior of w, updated per sample",
+        variance="that of Bayesian linear regression; it ignores effects that are not linear in x",
+        citation=(
+            "Bierman, Factorization Methods for Discrete Sequential Estimation, 1977; forgetting: Kulhavy and Zarrop, "
+            '"On a general concept of forgetting", International Journal of Control, 1993.'
+        ),
     )
 
     def multiplications(self, size: float, features: int) -> float:

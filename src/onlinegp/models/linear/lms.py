@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY
 from typing import ClassVar, Literal
 
 from onlinegp.checks import positive
+from onlinegp.models.facts import Facts
 from onlinegp.models.linear.isotropic_filter import IsotropicRegressor, Rule
 from onlinegp.models.recipe import parameters
 from onlinegp.models.search_space import Move, Times
@@ -52,13 +53,15 @@ class LMS(IsotropicRegressor):
     tuned_by: ClassVar[Literal["density", "error"]] = "error"
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {"step": STEPS}
     remedy: ClassVar[str] = "Lower the step (LMS is stable below 2 / x'x), scale the inputs, and start again with fit."
-    cost: ClassVar[str] = "O(d) per sample with d features"
-    equation: ClassVar[str] = "w <- w + step e x"
-    memory: ClassVar[str] = "O(d)"
-    variance: ClassVar[str] = "1 / step everywhere: the prior and the noise that the step implies; it never shrinks"
-    citation: ClassVar[str] = (
-        'Widrow and Hoff, "Adaptive switching circuits", IRE WESCON Convention Record, 1960; Sayed, Fundamentals of '
-        "Adaptive Filtering, Wiley, 2003, ch. 5."
+    facts: ClassVar[Facts] = Facts(
+        cost="O(d) per sample with d features",
+        memory="O(d)",
+        equation="w <- w + step e x",
+        variance="1 / step everywhere: the prior and the noise that the step implies; it never shrinks",
+        citation=(
+            'Widrow and Hoff, "Adaptive switching circuits", IRE WESCON Convention Record, 1960; Sayed, '
+            "Fundamentals of Adaptive Filtering, Wiley, 2003, ch. 5."
+        ),
     )
 
     def multiplications(self, size: float, features: int) -> float:
@@ -109,13 +112,15 @@ class NLMS(IsotropicRegressor):
     tuned_by: ClassVar[Literal["density", "error"]] = "error"
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {"step": STEPS}
     remedy: ClassVar[str] = "Lower the step (NLMS is stable below 2), and start again with fit."
-    cost: ClassVar[str] = "O(d) per sample with d features"
-    equation: ClassVar[str] = "w <- w + step e x / (epsilon + x'x)"
-    memory: ClassVar[str] = "O(d)"
-    variance: ClassVar[str] = "(epsilon + x'x) / step; it never shrinks: do not read it as confidence"
-    citation: ClassVar[str] = (
-        'Nagumo and Noda, "A learning method for system identification", IEEE Trans. Automatic Control, 1967; Sayed, '
-        "Fundamentals of Adaptive Filtering, Wiley, 2003, ch. 5."
+    facts: ClassVar[Facts] = Facts(
+        cost="O(d) per sample with d features",
+        memory="O(d)",
+        equation="w <- w + step e x / (epsilon + x'x)",
+        variance="(epsilon + x'x) / step; it never shrinks: do not read it as confidence",
+        citation=(
+            'Nagumo and Noda, "A learning method for system identification", IEEE Trans. Automatic Control, 1967;'
+            " Sayed, Fundamentals of Adaptive Filtering, Wiley, 2003, ch. 5."
+        ),
     )
 
     def multiplications(self, size: float, features: int) -> float:

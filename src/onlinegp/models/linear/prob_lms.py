@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY
 from typing import ClassVar
 
 from onlinegp.checks import fraction, non_negative, positive
+from onlinegp.models.facts import Facts
 from onlinegp.models.linear.base import DRIFTS, NOISES
 from onlinegp.models.linear.isotropic_filter import IsotropicRegressor, Rule
 from onlinegp.models.recipe import parameters
@@ -61,12 +62,14 @@ class ProbLMS(IsotropicRegressor):
     intercept: bool = True
 
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {"noise": NOISES, "drift": DRIFTS}
-    cost: ClassVar[str] = "O(d) per sample with d features"
-    equation: ClassVar[str] = "w <- w + g e x with g = v / (v x'x + noise); v <- v (1 - g x'x / d) + drift"
-    memory: ClassVar[str] = "O(d)"
-    variance: ClassVar[str] = "v x'x + noise, where v is the mean variance of the weights"
-    citation: ClassVar[str] = (
-        'Fernandez-Bes, Elvira and Van Vaerenbergh, "A probabilistic least-mean-squares filter", ICASSP, 2015.'
+    facts: ClassVar[Facts] = Facts(
+        cost="O(d) per sample with d features",
+        memory="O(d)",
+        equation="w <- w + g e x with g = v / (v x'x + noise); v <- v (1 - g x'x / d) + drift",
+        variance="v x'x + noise, where v is the mean variance of the weights",
+        citation=(
+            'Fernandez-Bes, Elvira and Van Vaerenbergh, "A probabilistic least-mean-squares filter", ICASSP, 2015.'
+        ),
     )
 
     def multiplications(self, size: float, features: int) -> float:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from onlinegp.checks import choice, finite, positive
 from onlinegp.kernels import Kernel
+from onlinegp.models.facts import Facts
 from onlinegp.models.lms.base import LMSRegressor
 from onlinegp.models.recipe import chosen_dictionary, chosen_pruning, parameters
 from onlinegp.recipes.beliefs import Beta
@@ -64,18 +65,20 @@ class BetaKLMS(LMSRegressor):
     dictionary: Dictionary | None = None
     pruning: Pruning | None = None
 
-    cost: ClassVar[str] = "O(m) per sample; m grows by one with each, unless a dictionary or pruning bounds it"
-    equation: ClassVar[str] = "alpha <- [alpha; 0] + e / (noise + k(x, x) + beta |k|^2) [beta k; 1]"
-    memory: ClassVar[str] = "O(m d), grows, or as the dictionary or pruning bounds it"
-    variance: ClassVar[str] = (
-        'noise + k(x, x) + beta |k|^2: with beta="auto" it shrinks near data as far as is provably safe, '
-        "but is still too large"
-    )
-    bounded: ClassVar[bool] = False
-    citation: ClassVar[str] = (
-        'Van Vaerenbergh, Fernandez-Bes and Elvira, "On the relationship between online Gaussian process '
-        'regression and kernel least mean squares algorithms", MLSP 2016 (the paper). The automatic choice of '
-        "beta is this library's."
+    facts: ClassVar[Facts] = Facts(
+        cost="O(m) per sample; m grows by one with each, unless a dictionary or pruning bounds it",
+        memory="O(m d), grows, or as the dictionary or pruning bounds it",
+        equation="alpha <- [alpha; 0] + e / (noise + k(x, x) + beta |k|^2) [beta k; 1]",
+        variance=(
+            'noise + k(x, x) + beta |k|^2: with beta="auto" it shrinks near data as far as is provably safe, '
+            "but is still too large"
+        ),
+        citation=(
+            'Van Vaerenbergh, Fernandez-Bes and Elvira, "On the relationship between online Gaussian process '
+            'regression and kernel least mean squares algorithms", MLSP 2016 (the paper). The automatic choice of '
+            "beta is this library's."
+        ),
+        bounded=False,
     )
 
     def recipe(self) -> Recipe:

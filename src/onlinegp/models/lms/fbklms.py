@@ -12,6 +12,7 @@ from onlinegp.checks import Array, count, fraction, positive
 from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel
 from onlinegp.models.expansion import Expansion, ExpansionLearner
+from onlinegp.models.facts import Facts
 from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.recipe import parameters
@@ -115,12 +116,15 @@ class FBKLMS(ExpansionRegressor):
     budget: int = 100
     epsilon: float = 1e-2
 
-    cost: ClassVar[str] = "O(M) per sample with M the budget"
-    equation: ClassVar[str] = "alpha <- alpha + step e k / (epsilon + |k|^2); the smallest weight is removed"
-    memory: ClassVar[str] = "O(M d) with M the budget"
-    variance: ClassVar[str] = "as for KNLMS: larger than the prior's, and it grows with the data"
-    citation: ClassVar[str] = (
-        'Rzepka, "Fixed-budget kernel least mean squares", IEEE Conf. Emerging Technologies & Factory Automation, 2012.'
+    facts: ClassVar[Facts] = Facts(
+        cost="O(M) per sample with M the budget",
+        memory="O(M d) with M the budget",
+        equation="alpha <- alpha + step e k / (epsilon + |k|^2); the smallest weight is removed",
+        variance="as for KNLMS: larger than the prior's, and it grows with the data",
+        citation=(
+            'Rzepka, "Fixed-budget kernel least mean squares", IEEE Conf. Emerging Technologies & Factory '
+            "Automation, 2012."
+        ),
     )
 
     readable: ClassVar[type[StepLearner]] = FBKLMSLearner

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from onlinegp.checks import positive
 from onlinegp.kernels import Kernel
+from onlinegp.models.facts import Facts
 from onlinegp.models.lms.base import LMSRegressor
 from onlinegp.models.recipe import chosen_dictionary, chosen_pruning, parameters
 from onlinegp.recipes.beliefs import Prior
@@ -63,15 +64,15 @@ class KLMS(LMSRegressor):
     pruning: Pruning | None = None
 
     step_implies_noise: ClassVar[bool] = True
-    cost: ClassVar[str] = "O(m) per sample; m grows by one with each, unless a dictionary or pruning bounds it"
-    equation: ClassVar[str] = "alpha <- [alpha; step e]"
-    memory: ClassVar[str] = "O(m d), grows by one center per sample, or as the dictionary or pruning bounds it"
-    variance: ClassVar[str] = (
-        "1 / step everywhere: the prior variance plus the noise that the step implies; it never shrinks"
-    )
-    bounded: ClassVar[bool] = False
-    citation: ClassVar[str] = (
-        'Liu, Pokharel and Principe, "The kernel least-mean-square algorithm", IEEE Trans. Signal Processing, 2008.'
+    facts: ClassVar[Facts] = Facts(
+        cost="O(m) per sample; m grows by one with each, unless a dictionary or pruning bounds it",
+        memory="O(m d), grows by one center per sample, or as the dictionary or pruning bounds it",
+        equation="alpha <- [alpha; step e]",
+        variance=("1 / step everywhere: the prior variance plus the noise that the step implies; it never shrinks"),
+        citation=(
+            'Liu, Pokharel and Principe, "The kernel least-mean-square algorithm", IEEE Trans. Signal Processing, 2008.'
+        ),
+        bounded=False,
     )
 
     def recipe(self) -> Recipe:

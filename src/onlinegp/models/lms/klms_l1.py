@@ -12,6 +12,7 @@ from onlinegp.checks import Array, fraction, non_negative, positive
 from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel
 from onlinegp.models.expansion import Expansion, ExpansionLearner
+from onlinegp.models.facts import Facts
 from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.recipe import parameters
@@ -156,13 +157,15 @@ class KLMSCSL1(ExpansionRegressor):
         "Lower the step (it is stable below 2 / |k|^2, k the kernel row) or the coherence, and start again with fit."
     )
     std_from_errors: ClassVar[bool] = True
-    cost: ClassVar[str] = "O(m) per sample; m is bounded by the coherence on a bounded input domain"
-    equation: ClassVar[str] = "alpha <- alpha + step e k, |alpha_i| <- max(|alpha_i| - penalty, 0)"
-    memory: ClassVar[str] = "O(m d), bounded by the coherence on a bounded input domain"
-    variance: ClassVar[str] = "none of its own: the mean square of the errors of about the last 100 rows"
-    citation: ClassVar[str] = (
-        'Gao, Chen, Richard, Huang and Flamary, "Kernel LMS algorithm with forward-backward splitting for dictionary '
-        'learning", ICASSP, 2013.'
+    facts: ClassVar[Facts] = Facts(
+        cost="O(m) per sample; m is bounded by the coherence on a bounded input domain",
+        memory="O(m d), bounded by the coherence on a bounded input domain",
+        equation="alpha <- alpha + step e k, |alpha_i| <- max(|alpha_i| - penalty, 0)",
+        variance="none of its own: the mean square of the errors of about the last 100 rows",
+        citation=(
+            'Gao, Chen, Richard, Huang and Flamary, "Kernel LMS algorithm with forward-backward splitting for '
+            'dictionary learning", ICASSP, 2013.'
+        ),
     )
 
     readable: ClassVar[type[StepLearner]] = L1Learner
@@ -230,12 +233,12 @@ class KLMSCSAL1(KLMSCSL1):
     penalty: float = 1e-5
     epsilon: float = 1e-6
 
-    cost: ClassVar[str] = KLMSCSL1.cost
-    memory: ClassVar[str] = KLMSCSL1.memory
-    variance: ClassVar[str] = KLMSCSL1.variance
-    citation: ClassVar[str] = KLMSCSL1.citation
-    equation: ClassVar[str] = (
-        "alpha <- alpha + step e k, |alpha_i| <- max(|alpha_i| - penalty / (|alpha_i| + epsilon), 0)"
+    facts: ClassVar[Facts] = Facts(
+        cost=KLMSCSL1.facts.cost,
+        memory=KLMSCSL1.facts.memory,
+        equation=("alpha <- alpha + step e k, |alpha_i| <- max(|alpha_i| - penalty / (|alpha_i| + epsilon), 0)"),
+        variance=KLMSCSL1.facts.variance,
+        citation=KLMSCSL1.facts.citation,
     )
 
     readable: ClassVar[type[StepLearner]] = AdaptiveL1Learner

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from onlinegp.checks import fraction, positive
 from onlinegp.kernels import Kernel
+from onlinegp.models.facts import Facts
 from onlinegp.models.lms.base import LMSRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.recipes.beliefs import Isotropic
@@ -55,13 +56,15 @@ class KNLMS(LMSRegressor):
     coherence: float = 0.95
     epsilon: float = 1e-2
 
-    cost: ClassVar[str] = "O(m) per sample; m is bounded by the coherence on a bounded input domain"
-    equation: ClassVar[str] = "alpha <- alpha + step e k / (epsilon + |k|^2)"
-    memory: ClassVar[str] = "O(m d), bounded by the coherence on a bounded input domain"
-    variance: ClassVar[str] = "larger than the prior's, and it grows with the data: do not read it as confidence"
-    citation: ClassVar[str] = (
-        'Richard, Bermudez and Honeine, "Online prediction of time series data with kernels", IEEE Trans. Signal '
-        "Processing, 2009."
+    facts: ClassVar[Facts] = Facts(
+        cost="O(m) per sample; m is bounded by the coherence on a bounded input domain",
+        memory="O(m d), bounded by the coherence on a bounded input domain",
+        equation="alpha <- alpha + step e k / (epsilon + |k|^2)",
+        variance="larger than the prior's, and it grows with the data: do not read it as confidence",
+        citation=(
+            'Richard, Bermudez and Honeine, "Online prediction of time series data with kernels", IEEE Trans. Signal '
+            "Processing, 2009."
+        ),
     )
 
     def recipe(self) -> Recipe:

@@ -12,6 +12,7 @@ import numpy as np
 from onlinegp.checks import Array, fraction, positive
 from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel
+from onlinegp.models.facts import Facts
 from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.lms.multikernel import SeveralLearner, SeveralRegressor
 from onlinegp.models.recipe import parameters
@@ -113,11 +114,13 @@ class MKNLMS(SeveralRegressor):
     coherence: float = 0.95
     epsilon: float = 1e-2
 
-    cost: ClassVar[str] = "O(Q m) per sample with Q kernels; m is bounded by the coherence on a bounded input domain"
-    equation: ClassVar[str] = "alpha_q <- alpha_q + step e k_q / (epsilon + sum_q |k_q|^2)"
-    memory: ClassVar[str] = "O(Q m d), bounded by the coherence on a bounded input domain"
-    variance: ClassVar[str] = "as for KNLMS: larger than the prior's, and it grows with the data"
-    citation: ClassVar[str] = 'Yukawa, "Multikernel adaptive filtering", IEEE Trans. Signal Processing, 2012.'
+    facts: ClassVar[Facts] = Facts(
+        cost="O(Q m) per sample with Q kernels; m is bounded by the coherence on a bounded input domain",
+        memory="O(Q m d), bounded by the coherence on a bounded input domain",
+        equation="alpha_q <- alpha_q + step e k_q / (epsilon + sum_q |k_q|^2)",
+        variance="as for KNLMS: larger than the prior's, and it grows with the data",
+        citation='Yukawa, "Multikernel adaptive filtering", IEEE Trans. Signal Processing, 2012.',
+    )
 
     readable: ClassVar[type[StepLearner]] = MKNLMSLearner
 

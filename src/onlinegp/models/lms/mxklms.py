@@ -13,6 +13,7 @@ import numpy as np
 from onlinegp.checks import Array, non_negative, positive
 from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel
+from onlinegp.models.facts import Facts
 from onlinegp.models.lms.multikernel import SeveralLearner, SeveralRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
@@ -128,15 +129,17 @@ class MXKLMS(SeveralRegressor):
         **SeveralRegressor.searched,
         "mixing_step": tuple(map(Times, (0.01, 0.1, 10.0))),
     }
-    cost: ClassVar[str] = "O(Q m) per sample with Q kernels, and m grows by one per sample"
-    equation: ClassVar[str] = (
-        "mean = sum_q psi_q f_q, v <- v + 2 mixing_step e psi (f - mean), alpha_q <- [alpha_q; step psi_q e]"
-    )
-    memory: ClassVar[str] = "O(Q m d), grows by one center per sample"
-    variance: ClassVar[str] = "1 / step everywhere, as for KLMS; it never shrinks"
-    bounded: ClassVar[bool] = False
-    citation: ClassVar[str] = (
-        'Pokharel, Seth and Principe, "Mixture kernel least mean square", Int. Joint Conf. Neural Networks, 2013.'
+    facts: ClassVar[Facts] = Facts(
+        cost="O(Q m) per sample with Q kernels, and m grows by one per sample",
+        memory="O(Q m d), grows by one center per sample",
+        equation=(
+            "mean = sum_q psi_q f_q, v <- v + 2 mixing_step e psi (f - mean), alpha_q <- [alpha_q; step psi_q e]"
+        ),
+        variance="1 / step everywhere, as for KLMS; it never shrinks",
+        citation=(
+            'Pokharel, Seth and Principe, "Mixture kernel least mean square", Int. Joint Conf. Neural Networks, 2013.'
+        ),
+        bounded=False,
     )
 
     readable: ClassVar[type[StepLearner]] = MXKLMSLearner

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from onlinegp.checks import count, non_negative, positive
 from onlinegp.kernels import Kernel
+from onlinegp.models.facts import Facts
 from onlinegp.models.lms.base import LMSRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.recipes.beliefs import Prior
@@ -62,12 +63,14 @@ class NORMA(LMSRegressor):
     budget: int = 500
 
     step_implies_noise: ClassVar[bool] = True
-    cost: ClassVar[str] = "O(M) per sample with M the budget"
-    equation: ClassVar[str] = "alpha <- [(1 - step leak) alpha; step e]"
-    memory: ClassVar[str] = "O(M d) with M the budget"
-    variance: ClassVar[str] = "1 / step everywhere, as for KLMS; it never shrinks"
-    citation: ClassVar[str] = (
-        'Kivinen, Smola and Williamson, "Online learning with kernels", IEEE Trans. Signal Processing, 2004.'
+    facts: ClassVar[Facts] = Facts(
+        cost="O(M) per sample with M the budget",
+        memory="O(M d) with M the budget",
+        equation="alpha <- [(1 - step leak) alpha; step e]",
+        variance="1 / step everywhere, as for KLMS; it never shrinks",
+        citation=(
+            'Kivinen, Smola and Williamson, "Online learning with kernels", IEEE Trans. Signal Processing, 2004.'
+        ),
     )
 
     def recipe(self) -> Recipe:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from onlinegp.checks import non_negative, positive
 from onlinegp.kernels import Kernel
+from onlinegp.models.facts import Facts
 from onlinegp.models.lms.base import LMSRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.recipes.beliefs import Prior
@@ -53,13 +54,15 @@ class QKLMS(LMSRegressor):
     radius: float = 0.3
 
     step_implies_noise: ClassVar[bool] = True
-    cost: ClassVar[str] = "O(m) per sample; m is bounded by the radius on a bounded input domain"
-    equation: ClassVar[str] = "alpha_i <- alpha_i + step e at the nearest center i, or a new center as in KLMS"
-    memory: ClassVar[str] = "O(m d), bounded by the radius on a bounded input domain"
-    variance: ClassVar[str] = "1 / step everywhere, as for KLMS; it never shrinks"
-    citation: ClassVar[str] = (
-        'Chen, Zhao, Zhu and Principe, "Quantized kernel least mean square algorithm", IEEE Trans. Neural '
-        "Networks and Learning Systems, 2012."
+    facts: ClassVar[Facts] = Facts(
+        cost="O(m) per sample; m is bounded by the radius on a bounded input domain",
+        memory="O(m d), bounded by the radius on a bounded input domain",
+        equation="alpha_i <- alpha_i + step e at the nearest center i, or a new center as in KLMS",
+        variance="1 / step everywhere, as for KLMS; it never shrinks",
+        citation=(
+            'Chen, Zhao, Zhu and Principe, "Quantized kernel least mean square algorithm", IEEE Trans. Neural '
+            "Networks and Learning Systems, 2012."
+        ),
     )
 
     def recipe(self) -> Recipe:

@@ -13,6 +13,7 @@ from onlinegp.checks import Array, count, fraction, non_negative, positive
 from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel
 from onlinegp.models.expansion import Expansion, ExpansionLearner
+from onlinegp.models.facts import Facts
 from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
@@ -159,13 +160,15 @@ class QKLMSFB(ExpansionRegressor):
         **ExpansionRegressor.searched,
         "forgetting": tuple(map(Value, (0.8, 0.99, 1.0))),
     }
-    cost: ClassVar[str] = "O(M) per sample with M the budget"
-    equation: ClassVar[str] = "as QKLMS; the center with the least |alpha_i| sum_j lambda_j |k(c_i, c_j)| is removed"
-    memory: ClassVar[str] = "O(M d) with M the budget"
-    variance: ClassVar[str] = "1 / step everywhere, as for KLMS; it never shrinks"
-    citation: ClassVar[str] = (
-        'Zhao, Chen, Zhu and Principe, "Fixed budget quantized kernel least-mean-square algorithm", Signal '
-        "Processing, 2013."
+    facts: ClassVar[Facts] = Facts(
+        cost="O(M) per sample with M the budget",
+        memory="O(M d) with M the budget",
+        equation="as QKLMS; the center with the least |alpha_i| sum_j lambda_j |k(c_i, c_j)| is removed",
+        variance="1 / step everywhere, as for KLMS; it never shrinks",
+        citation=(
+            'Zhao, Chen, Zhu and Principe, "Fixed budget quantized kernel least-mean-square algorithm", Signal '
+            "Processing, 2013."
+        ),
     )
 
     readable: ClassVar[type[StepLearner]] = QKLMSFBLearner

@@ -15,6 +15,7 @@ from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.kernels.spec import columns
 from onlinegp.learner import Learner
+from onlinegp.models.facts import Facts
 from onlinegp.models.features.random_basis import check_width, frequencies, parts_of, turns
 from onlinegp.models.lms.base import StepSized
 from onlinegp.models.recipe import parameters
@@ -137,12 +138,14 @@ class RFFKLMS(StepSized):
 
     step_implies_noise: ClassVar[bool] = True
     remedy: ClassVar[str] = "Lower the step (it is stable below 1 / k(x, x)), and start again with fit."
-    cost: ClassVar[str] = "O(D d) per sample with D cosines"
-    equation: ClassVar[str] = "w <- w + step e z(x), z(x) = sqrt(2 / D) cos(W x + b)"
-    memory: ClassVar[str] = "O(D d)"
-    variance: ClassVar[str] = "1 / step everywhere, as for KLMS; it never shrinks"
-    citation: ClassVar[str] = (
-        'Singh, Ahuja and Moulin, "Online learning with kernels: overcoming the growing sum problem", MLSP, 2012.'
+    facts: ClassVar[Facts] = Facts(
+        cost="O(D d) per sample with D cosines",
+        memory="O(D d)",
+        equation="w <- w + step e z(x), z(x) = sqrt(2 / D) cos(W x + b)",
+        variance="1 / step everywhere, as for KLMS; it never shrinks",
+        citation=(
+            'Singh, Ahuja and Moulin, "Online learning with kernels: overcoming the growing sum problem", MLSP, 2012.'
+        ),
     )
 
     def check(self) -> None:

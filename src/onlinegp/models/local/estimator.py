@@ -30,8 +30,6 @@ class NeighborsRegressor(OnlineRegressor):
     readable: ClassVar[type[LocalLearner]] = LocalLearner
     fewest_neighbors: ClassVar[int] = 1
     neighbors_remedy: ClassVar[str] = "64 is a good start."
-    bounded: ClassVar[bool] = False
-    bounded_by: ClassVar[str] = "store"
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {"forgetting": FORGETTING}
 
     @classmethod

@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY
 from typing import ClassVar
 
 from onlinegp.kernels import Kernel
+from onlinegp.models.facts import Facts
 from onlinegp.models.local.estimator import NeighborsRegressor
 from onlinegp.models.recipe import parameters
 
@@ -62,12 +63,17 @@ class LocalGP(NeighborsRegressor):
     forgetting: float = 1.0
     engine: str = "auto"
 
-    cost: ClassVar[str] = "O(n d + k^3) per prediction with n the stored rows and k the neighbors, O(n d) memory"
-    equation: ClassVar[str] = "mean = k' (K + noise I)^-1 y over the k stored rows nearest to x"
-    memory: ClassVar[str] = "O(n d), grows, or O(N d) with store=N"
-    variance: ClassVar[str] = "exact for the k nearest rows"
-    citation: ClassVar[str] = (
-        'Vecchia, "Estimation and model identification for continuous spatial processes", J. Royal Statistical '
-        'Society B, 1988; Datta, Banerjee, Finley and Gelfand, "Hierarchical nearest-neighbor Gaussian process models '
-        'for large geostatistical datasets", J. American Statistical Association, 2016.'
+    facts: ClassVar[Facts] = Facts(
+        cost="O(n d + k^3) per prediction with n the stored rows and k the neighbors, O(n d) memory",
+        memory="O(n d), grows, or O(N d) with store=N",
+        equation="mean = k' (K + noise I)^-1 y over the k stored rows nearest to x",
+        variance="exact for the k nearest rows",
+        citation=(
+            'Vecchia, "Estimation and model identification for continuous spatial processes", J. Royal '
+            'Statistical Society B, 1988; Datta, Banerjee, Finley and Gelfand, "Hierarchical nearest-neighbor '
+            'Gaussian process models for large geostatistical datasets", J. American Statistical Association, '
+            "2016."
+        ),
+        bounded=False,
+        bounded_by="store",
     )

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from onlinegp.checks import Array, choice, count
 from onlinegp.kernels import Kernel
+from onlinegp.models.facts import Facts
 from onlinegp.models.linear.information_form import rotations
 from onlinegp.models.local.estimator import NeighborsRegressor
 from onlinegp.models.local.learner import LocalLearner
@@ -80,18 +81,23 @@ class ResidualGP(NeighborsRegressor):
     linear: bool = False
     engine: str = "auto"
 
-    cost: ClassVar[str] = "O(n d + k^3) per sample with n the stored rows and k the neighbors, O(n d) memory"
-    equation: ClassVar[str] = "mean = k' alpha + k_N' (K_N + noise I)^-1 r_N with r = y - (K + noise I) alpha"
-    memory: ClassVar[str] = "O(n d), grows, or O(N d) with store=N"
-    variance: ClassVar[str] = "that of the k nearest rows, never below the exact one; its scale is learned from errors"
+    facts: ClassVar[Facts] = Facts(
+        cost="O(n d + k^3) per sample with n the stored rows and k the neighbors, O(n d) memory",
+        memory="O(n d), grows, or O(N d) with store=N",
+        equation="mean = k' alpha + k_N' (K_N + noise I)^-1 r_N with r = y - (K + noise I) alpha",
+        variance="that of the k nearest rows, never below the exact one; its scale is learned from errors",
+        citation=(
+            'Coordinate descent: Wu, Wenger, Jones, Pleiss and Gardner, "Large-scale Gaussian processes via '
+            'alternating projection", AISTATS 2024; nearest rows: Vecchia, "Estimation and model identification '
+            'for continuous spatial processes", J. Royal Statistical Society B, 1988. Their combination on '
+            "current residuals is this library's."
+        ),
+        bounded=False,
+        bounded_by="store",
+    )
     readable: ClassVar[type[LocalLearner]] = ResidualLearner
     fewest_neighbors: ClassVar[int] = 0
     neighbors_remedy: ClassVar[str] = "64 is a good start, and 0 makes it KLMS."
-    citation: ClassVar[str] = (
-        'Coordinate descent: Wu, Wenger, Jones, Pleiss and Gardner, "Large-scale Gaussian processes via alternating '
-        'projection", AISTATS 2024; nearest rows: Vecchia, "Estimation and model identification for continuous spatial '
-        "processes\", J. Royal Statistical Society B, 1988. Their combination on current residuals is this library's."
-    )
 
     def multiplications(self, size: float, features: int) -> float:
         """Return the multiplications: kernel rows of the new row, the refits and a removed row, and k neighbors."""

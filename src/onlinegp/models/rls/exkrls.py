@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from onlinegp.checks import count, fraction, non_negative, positive
 from onlinegp.kernels import Kernel
+from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import RecipeRegressor, parameters
 from onlinegp.models.rls.krlst import JITTER
 from onlinegp.models.search_space import FORGETTING, Move, Value
@@ -82,13 +83,15 @@ class EXKRLS(RecipeRegressor):
         "drift": tuple(map(Value, (0.0, 1e-3, 1e-2, 1e-1))),
         "forgetting": (Value(1.0), *FORGETTING),
     }
-    cost: ClassVar[str] = "O(M^2) per sample with M the budget, O(M^2) memory"
-    equation: ClassVar[str] = "mu <- a (mu + g e / s), Sigma <- (a^2 (Sigma - g g' / s) + drift noise K) / lambda"
-    memory: ClassVar[str] = "O(M^2) with M the budget"
-    variance: ClassVar[str] = "that of a GP that fades and drifts, through M centers; far from all data it may grow"
-    citation: ClassVar[str] = (
-        'Liu, Park, Wang and Principe, "Extended kernel recursive least squares algorithm", IEEE Trans. Signal '
-        "Processing, 2009."
+    facts: ClassVar[Facts] = Facts(
+        cost="O(M^2) per sample with M the budget, O(M^2) memory",
+        memory="O(M^2) with M the budget",
+        equation="mu <- a (mu + g e / s), Sigma <- (a^2 (Sigma - g g' / s) + drift noise K) / lambda",
+        variance="that of a GP that fades and drifts, through M centers; far from all data it may grow",
+        citation=(
+            'Liu, Park, Wang and Principe, "Extended kernel recursive least squares algorithm", IEEE Trans. Signal '
+            "Processing, 2009."
+        ),
     )
 
     @classmethod

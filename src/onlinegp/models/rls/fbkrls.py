@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from onlinegp.checks import count, positive
 from onlinegp.kernels import Kernel
+from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import RecipeRegressor, parameters
 from onlinegp.recipes.beliefs import Exact
 from onlinegp.recipes.pruning import LeastError
@@ -48,12 +49,14 @@ class FBKRLS(RecipeRegressor):
     noise: float = 1e-2
     budget: int = 100
 
-    cost: ClassVar[str] = "O(M^2) per sample with M the budget, O(M^2) memory"
-    equation: ClassVar[str] = "mean = k' (K + noise I)^-1 y over the M samples that are kept"
-    memory: ClassVar[str] = "O(M^2) with M the budget"
-    variance: ClassVar[str] = "exact for the M samples that are kept, so larger than with all samples"
-    citation: ClassVar[str] = (
-        'Van Vaerenbergh, Santamaria, Liu and Principe, "Fixed-budget kernel recursive least-squares", ICASSP 2010.'
+    facts: ClassVar[Facts] = Facts(
+        cost="O(M^2) per sample with M the budget, O(M^2) memory",
+        memory="O(M^2) with M the budget",
+        equation="mean = k' (K + noise I)^-1 y over the M samples that are kept",
+        variance="exact for the M samples that are kept, so larger than with all samples",
+        citation=(
+            'Van Vaerenbergh, Santamaria, Liu and Principe, "Fixed-budget kernel recursive least-squares", ICASSP 2010.'
+        ),
     )
 
     def recipe(self) -> Recipe:

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from onlinegp.checks import fraction
 from onlinegp.kernels import Kernel
+from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import RecipeRegressor, parameters
 from onlinegp.models.search_space import Move, Value
 from onlinegp.recipes.beliefs import LeastSquares
@@ -55,12 +56,15 @@ class KRLS(RecipeRegressor):
     threshold: float = 1e-2
 
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {"threshold": tuple(map(Value, (1e-3, 0.1, 0.3, 0.5)))}
-    cost: ClassVar[str] = "O(m^2) per sample; m is bounded by the threshold on a bounded input domain"
-    equation: ClassVar[str] = "least squares over all samples, min |y - K_xc alpha|^2, updated per sample"
-    memory: ClassVar[str] = "O(m^2), bounded by the threshold on a bounded input domain"
-    variance: ClassVar[str] = "that of least squares with a flat prior; the noise is learned from the errors"
-    citation: ClassVar[str] = (
-        'Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", IEEE Trans. Signal Processing, 2004.'
+    facts: ClassVar[Facts] = Facts(
+        cost="O(m^2) per sample; m is bounded by the threshold on a bounded input domain",
+        memory="O(m^2), bounded by the threshold on a bounded input domain",
+        equation="least squares over all samples, min |y - K_xc alpha|^2, updated per sample",
+        variance="that of least squares with a flat prior; the noise is learned from the errors",
+        citation=(
+            'Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", IEEE Trans. Signal '
+            "Processing, 2004."
+        ),
     )
 
     def recipe(self) -> Recipe:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from onlinegp.checks import choice, count, fraction, positive
 from onlinegp.kernels import Kernel
+from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import RecipeRegressor, chosen_dictionary, parameters
 from onlinegp.models.search_space import FORGETTING, Move, Value
 from onlinegp.recipes.beliefs import Posterior
@@ -77,15 +78,17 @@ class KRLST(RecipeRegressor):
         "forgetting": FORGETTING,
         "power": (Value("fixed"),),
     }
-    cost: ClassVar[str] = "O(M^2) per sample with M the budget, O(M^2) memory"
-    equation: ClassVar[str] = (
-        "b <- sqrt(lambda) b + h e / s, S <- lambda S + (1 - lambda) I - h h' / s, in coordinates f(C) = L u"
-    )
-    memory: ClassVar[str] = "O(M^2) with M the budget"
-    variance: ClassVar[str] = "that of a GP over all samples, through M centers; it returns to the prior as samples age"
-    citation: ClassVar[str] = (
-        'Van Vaerenbergh, Lazaro-Gredilla and Santamaria, "Kernel recursive least-squares tracker for '
-        'time-varying regression", IEEE Trans. Neural Networks and Learning Systems, 2012.'
+    facts: ClassVar[Facts] = Facts(
+        cost="O(M^2) per sample with M the budget, O(M^2) memory",
+        memory="O(M^2) with M the budget",
+        equation=(
+            "b <- sqrt(lambda) b + h e / s, S <- lambda S + (1 - lambda) I - h h' / s, in coordinates f(C) = L u"
+        ),
+        variance="that of a GP over all samples, through M centers; it returns to the prior as samples age",
+        citation=(
+            'Van Vaerenbergh, Lazaro-Gredilla and Santamaria, "Kernel recursive least-squares tracker for '
+            'time-varying regression", IEEE Trans. Neural Networks and Learning Systems, 2012.'
+        ),
     )
 
     @classmethod

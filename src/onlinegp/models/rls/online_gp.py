@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from onlinegp.checks import count, positive
 from onlinegp.kernels import Kernel
+from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import RecipeRegressor, parameters
 from onlinegp.models.rls.krlst import JITTER
 from onlinegp.recipes.beliefs import Exact, Posterior
@@ -50,17 +51,17 @@ class OnlineGP(RecipeRegressor):
     noise: float = 1e-2
     budget: int | None = None
 
-    cost: ClassVar[str] = "O(m^2) per sample and in memory, m the number of samples; O(M^2) with a budget of M"
-    equation: ClassVar[str] = (
-        "mean = k' (K + noise I)^-1 y, variance of f = k(x, x) - k' (K + noise I)^-1 k, updated per sample"
-    )
-    memory: ClassVar[str] = "O(m^2), grows, or O(M^2) with a budget of M"
-    variance: ClassVar[str] = "exact: that of batch GP regression on all samples so far, or through M centers"
-    bounded: ClassVar[bool] = False
-    bounded_by: ClassVar[str] = "budget"
-    citation: ClassVar[str] = (
-        'Csato and Opper, "Sparse on-line Gaussian processes", Neural Computation, 2002; in the form of the '
-        "paper, eqs. 3 and 4."
+    facts: ClassVar[Facts] = Facts(
+        cost="O(m^2) per sample and in memory, m the number of samples; O(M^2) with a budget of M",
+        memory="O(m^2), grows, or O(M^2) with a budget of M",
+        equation=("mean = k' (K + noise I)^-1 y, variance of f = k(x, x) - k' (K + noise I)^-1 k, updated per sample"),
+        variance="exact: that of batch GP regression on all samples so far, or through M centers",
+        citation=(
+            'Csato and Opper, "Sparse on-line Gaussian processes", Neural Computation, 2002; in the form of the '
+            "paper, eqs. 3 and 4."
+        ),
+        bounded=False,
+        bounded_by="budget",
     )
 
     def recipe(self) -> Recipe:

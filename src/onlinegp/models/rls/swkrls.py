@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from onlinegp.checks import count, positive
 from onlinegp.kernels import Kernel
+from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import RecipeRegressor, parameters
 from onlinegp.recipes.beliefs import Exact
 from onlinegp.recipes.pruning import Oldest
@@ -48,13 +49,15 @@ class SWKRLS(RecipeRegressor):
     noise: float = 1e-2
     budget: int = 100
 
-    cost: ClassVar[str] = "O(M^2) per sample with M the budget, O(M^2) memory"
-    equation: ClassVar[str] = "mean = k' (K + noise I)^-1 y over the last M samples"
-    memory: ClassVar[str] = "O(M^2) with M the budget"
-    variance: ClassVar[str] = "exact for the last M samples"
-    citation: ClassVar[str] = (
-        'Van Vaerenbergh, Via and Santamaria, "A sliding-window kernel RLS algorithm and its application to '
-        'nonlinear channel identification", ICASSP 2006.'
+    facts: ClassVar[Facts] = Facts(
+        cost="O(M^2) per sample with M the budget, O(M^2) memory",
+        memory="O(M^2) with M the budget",
+        equation="mean = k' (K + noise I)^-1 y over the last M samples",
+        variance="exact for the last M samples",
+        citation=(
+            'Van Vaerenbergh, Via and Santamaria, "A sliding-window kernel RLS algorithm and its application to '
+            'nonlinear channel identification", ICASSP 2006.'
+        ),
     )
 
     def recipe(self) -> Recipe:

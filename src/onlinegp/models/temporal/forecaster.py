@@ -14,6 +14,7 @@ from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.iterated import IteratedForecaster, IteratedLearner
 from onlinegp.models.combined.lagged import Lagged
+from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.models.temporal.combination import LEVELS, pinball
 from onlinegp.models.temporal.forecast import Forecast
@@ -74,11 +75,13 @@ class Forecaster(OnlineRegressor):
     seasons: Any = "auto"
     steps: int = 20
 
-    cost: ClassVar[str] = "O(1) to keep a row; a fit takes about 0.3 s for 1,000 rows with a day and a week"
-    equation: ClassVar[str] = "weights (mean pinball loss of past forecasts)^-nu, nu = rows of the past / steps"
-    memory: ClassVar[str] = "the last 6,000 rows, at most"
-    variance: ClassVar[str] = "of past forecasts, at every step"
-    citation: ClassVar[str] = ""
+    facts: ClassVar[Facts] = Facts(
+        cost="O(1) to keep a row; a fit takes about 0.3 s for 1,000 rows with a day and a week",
+        memory="the last 6,000 rows, at most",
+        equation="weights (mean pinball loss of past forecasts)^-nu, nu = rows of the past / steps",
+        variance="of past forecasts, at every step",
+        citation="",
+    )
 
     @property
     def features_optional(self) -> bool:

@@ -12,6 +12,7 @@ from onlinegp.engine.compiled import leaf
 from onlinegp.engine.plan import Plan
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
 from onlinegp.state import array, integer, number
@@ -77,11 +78,13 @@ class SmoothedLags(OnlineRegressor):
     time: int | None = None
     engine: str = "auto"
 
-    cost: ClassVar[str] = "O(k^2) per sample with 7, 10 or 14 inputs; O(k^3) to predict after it"
-    equation: ClassVar[str] = "a = a_0 + (G + A_0)^-1 (b - G a_0),  G <- f G + x x',  b <- f b + x y"
-    memory: ClassVar[str] = "O(k^2) and the seasons"
-    variance: ClassVar[str] = "of the residuals; ahead, that of the iterated forecast with known coefficients"
-    citation: ClassVar[str] = ""
+    facts: ClassVar[Facts] = Facts(
+        cost="O(k^2) per sample with 7, 10 or 14 inputs; O(k^3) to predict after it",
+        memory="O(k^2) and the seasons",
+        equation="a = a_0 + (G + A_0)^-1 (b - G a_0),  G <- f G + x x',  b <- f b + x y",
+        variance="of the residuals; ahead, that of the iterated forecast with known coefficients",
+        citation="",
+    )
 
     @property
     def features_optional(self) -> bool:

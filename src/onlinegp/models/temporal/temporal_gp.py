@@ -16,6 +16,7 @@ from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
 from onlinegp.models.temporal.kernels import LocalTrend
@@ -77,13 +78,15 @@ class TemporalGP(OnlineRegressor):
     robust: float | None = None
     engine: str = "auto"
 
-    cost: ClassVar[str] = "O(s^2) per sample with s states, 25 for a trend, a day of 11 harmonics and Matern12"
-    equation: ClassVar[str] = "m <- A m, P <- A P A' + Q;  v = h'P h + noise;  m += P h e / v, P -= P h h'P / v"
-    memory: ClassVar[str] = "O(s^2)"
-    variance: ClassVar[str] = "that of the exact GP; with robust set, of one whose outliers count less"
-    citation: ClassVar[str] = (
-        'Hartikainen and Sarkka, "Kalman filtering and smoothing solutions to temporal Gaussian process regression '
-        'models", MLSP 2010.'
+    facts: ClassVar[Facts] = Facts(
+        cost="O(s^2) per sample with s states, 25 for a trend, a day of 11 harmonics and Matern12",
+        memory="O(s^2)",
+        equation="m <- A m, P <- A P A' + Q;  v = h'P h + noise;  m += P h e / v, P -= P h h'P / v",
+        variance="that of the exact GP; with robust set, of one whose outliers count less",
+        citation=(
+            'Hartikainen and Sarkka, "Kalman filtering and smoothing solutions to temporal Gaussian process regression '
+            'models", MLSP 2010.'
+        ),
     )
 
     @property
