@@ -227,7 +227,8 @@ def forecast(y: ArrayLike, ahead: Predictions, *, level: float = 0.95, ax: Axes 
     """
     y = np.asarray(y, dtype=np.float64)
     ax = _axes(ax, "step", "y")
-    (data,) = ax.plot(np.arange(1 - len(y), 1), y, color="0.35", lw=1.2, label="data")
+    alone = "." if np.isnan(y).any() else ""  # a value between two missing ones would not be seen
+    (data,) = ax.plot(np.arange(1 - len(y), 1), y, color="0.35", lw=1.2, marker=alone, ms=3, label="data")
     band, line = _band(ax, np.arange(1, len(ahead) + 1), ahead, level)
     _legend(ax)
     return Band(band, line, data)

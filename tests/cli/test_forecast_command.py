@@ -133,7 +133,7 @@ def test_bad_options_are_refused(folder, args, message):
         (["--start", "m.ogp", "--save", "n.ogp"], "--save needs SOURCE"),
         (["--start", "m.ogp", "--delimiter", ";"], "no SOURCE or --future to read: --delimiter would have no"),
         (["series.txt", "--category-limit", "3"], "--category-limit 3 is for categories, which are ignored"),
-        (["rows.jsonl", "--decimal", ","], "rows.jsonl is not CSV, and --decimal would have no effect"),
+        (["rows.jsonl", "--decimal", ","], "rows.jsonl is not CSV, so --decimal would have no effect"),
     ],
 )
 def test_options_without_an_effect_are_refused(folder, args, message):
@@ -150,7 +150,8 @@ def test_options_without_an_effect_are_refused(folder, args, message):
 
 def test_a_constant_series_and_a_model_without_lags_are_refused_by_name(folder):
     write_series(folder / "constant.txt", np.ones(100))
-    assert "nothing to learn" in inside("forecast", "constant.txt", "--steps", 3, cwd=folder, code=3).stderr.decode()
+    options = ("--lags", 2, "--steps", 3)
+    assert "nothing to learn" in inside("forecast", "constant.txt", *options, cwd=folder, code=3).stderr.decode()
     ogp.KRLST().fit([[1.0]], [2.0]).save(folder / "plain.ogp")
     told = inside("forecast", "--start", "plain.ogp", "--steps", 3, cwd=folder, code=1).stderr.decode()
     assert "needs a model with lags" in told

@@ -15,7 +15,7 @@ from shell import COMMAND, environment, write_csv
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "guide"
-PAGES = [ROOT / "README.md", *(GUIDE / f"{name}.md" for name in ("streams", "forecasting", "anomalies"))]
+PAGES = [ROOT / "README.md", *(GUIDE / f"{name}.md" for name in ("streams", "iterated_forecasts", "anomalies"))]
 QUICK = ("onlinegp run", "printf")  # no forecast, no search
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from onlinegp.cli.automatic_forecast import PICTURES, SHOWN, check_steps, forecast_automatically
 from onlinegp.cli.options import CSV, EXIT_CODES, add_source, checked_level, opened, say, typed
 from onlinegp.cli.parsing import parse_columns
 from onlinegp.cli.paths import Paths
@@ -30,24 +31,27 @@ from onlinegp.streams.running.checkpoint import read_model
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.forecast import COLUMNS, LastValues, by_direct_models, by_paths, future_features
 from onlinegp.streams.running.plausible import CodeWatch
-from onlinegp.streams.running.prepare import FARTHEST
 from onlinegp.streams.running.run import Job
+from onlinegp.streams.running.series import GAPS
 from onlinegp.streams.writing.sinks import open_sink, output_format
 
 EPILOG = f"""examples:
-  onlinegp forecast series.txt --lags 10 --steps 20
-  onlinegp forecast series.csv --target load --lags 24 --steps 48 --level 0.9 --out next.csv --plot next.png
-  onlinegp forecast new.csv --start model.ogp --steps 20      the model goes on from its own past: new.csv follows it
-  onlinegp forecast --start model.ogp --steps 20              nothing new: from where the model was saved
+  onlinegp forecast sales.csv                                  dates, step, seasons and steps are found
+  onlinegp forecast sales.csv --steps 12 --out next.csv --plot next.png --backtest 5
+  onlinegp forecast shops.csv --by shop --steps 14             a forecast for each shop, in parallel
+  onlinegp forecast load.csv --timezone Europe/Berlin          hours of a clock that changes twice a year
+  onlinegp forecast series.txt --lags 10 --steps 20            a model of your own, iterated: --lags, --model, ...
+  onlinegp forecast --start model.ogp --steps 20               from where a model was saved
 
-The series is learned as `onlinegp run` does. Then many possible futures are followed, each with values drawn from the
-predictions of its own past: so the uncertainty of one step is passed on to the next. Along the series forecasts
-are compared with the values that followed, and the spread at each step is corrected by how large the errors were (not
-with --features).
---direct trains a model for each step instead, which predicts so many rows ahead at once: slower, and better where
-errors build up.
+Without options for a model, seasons are found, Gaussian processes over time and regressions on smoothed lags are
+fitted, and how well they forecast the past decides their weights and the intervals. The output is CSV (or JSON lines,
+or Parquet) with the columns date, step, mean, median, std, lower and upper. Rows at times that are not there are
+missing values; --gaps says what else to do.
 
-The output is CSV (or JSON lines, or Parquet) with the columns step, mean, std, lower and upper.
+With --lags, --model or --start the series is learned as `onlinegp run` does. Then many possible futures are followed,
+each with values drawn from the predictions of its own past. The spread at each step is corrected by how large the
+errors of past forecasts were (not with --features). --direct trains a model for each step instead: slower, and better
+where errors build up. The columns are step, mean, std, lower and upper.
 
 {EXIT_CODES}"""
 PATHS = Paths(
@@ -58,10 +62,23 @@ PATHS = Paths(
     renewed=("--start", "--save"),
 )
 NOTHING = "the target is the same in every row, or missing: there is nothing to learn, and no model to forecast with."
-PICTURES = (".png", ".svg", ".pdf")
 MOST_FUTURES = 1_000_000
 SAMPLING = {"futures": 1000, "seed": 0}  # with the values that these options have if nobody types them
-SHOWN = 3  # times the steps: the values of the past in a picture
+AUTOMATIC = {
+    "time": None,
+    "timezone": None,
+    "by": None,
+    "gaps": "missing",
+    "seasons": None,
+    "backtest": 0,
+    "jobs": None,
+}
+OWN_MODEL = {
+    **{name: None for name in ("lags", "kernel", "noise", "budget", "forgetting", "tune", "model", "start", "robust")},
+    **{name: None for name in ("features", "future", "save", "copy")},
+    **{"horizon": 1, "set": [], "direct": False, "new_series": False, "categories": "ignore", "dates": "ignore"},
+    **{"missing": "stop", **SAMPLING},
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +86,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_source(parser, optional=True)
     add_learned(parser)
     ahead = parser.add_argument_group("forecast")
-    ahead.add_argument("--steps", type=int, required=True, metavar="H", help="how many rows ahead")
+    ahead.add_argument(
+        "--steps", type=int, metavar="H", help="how many rows ahead (by the step: 48 hours, 14 days, ...)"
+    )
+    ahead.add_argument("--time", metavar="NAME", help="the column of dates (the first that holds dates)")
+    ahead.add_argument("--timezone", metavar="Z", help="of dates without an offset, such as Europe/Berlin")
+    ahead.add_argument("--by", metavar="NAME", help="a column that tells series apart: a forecast for each")
+    ahead.add_argument(
+        "--gaps",
+        choices=GAPS,
+        default="missing",
+        help="rows that are not there (missing)",
+    )
+    ahead.add_argument("--seasons", metavar="A,B", help="periods in rows, such as 24,168; 0 for none (found)")
+    ahead.add_argument("--backtest", type=int, default=0, metavar="N", help="score the last N forecasts, too")
+    ahead.add_argument("--jobs", type=int, metavar="N", help="processes, with --by (one for each core)")
     ahead.add_argument("--future", metavar="FILE", help="a table with the features of these rows, if the model has any")
     ahead.add_argument("--direct", action="store_true", help="a model for each step, in place of sampled paths")
     ahead.add_argument("--futures", type=int, default=1000, metavar="N", help="how many sampled paths (1000)")
@@ -84,6 +115,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     talk = (lambda text: None) if args.quiet else say
+    own = typed(args, OWN_MODEL)
+    if args.source is not None and not own:
+        return forecast_automatically(args, talk)
+    if own and (odd := typed(args, AUTOMATIC)):
+        raise ValueError(f"{listed(odd)} is for the automatic forecast, and {own[0]} is not. Leave one of them out.")
     _check(args)
     last = LastValues(SHOWN * args.steps)
     try:
@@ -107,8 +143,9 @@ def _check(args: argparse.Namespace) -> None:
     output_format(args.out)
     if args.plot is not None and Path(args.plot).suffix.lower() not in PICTURES:
         raise ValueError(f"--plot {args.plot} must end in .png, .svg or .pdf.")
-    if not 1 <= args.steps <= FARTHEST:
-        raise ValueError(f"--steps must be from 1 to {FARTHEST}, got {args.steps}.")
+    if args.steps is None:
+        raise ValueError("--steps H is required with a model of your own: how many rows ahead.")
+    check_steps(args.steps)
     if not 2 <= args.futures <= MOST_FUTURES:
         raise ValueError(f"--futures must be from 2 to {MOST_FUTURES}, got {args.futures}. 1000 is a usual choice.")
     if args.seed < 0:

@@ -51,6 +51,7 @@ class CsvSource(TextSource):
         self._quoting = lines.quoting = Quoting(self.delimiter)
         fields = self._quoting.fields(head) or [""]
         if _all_numbers(fields, decimal):
+            self.has_header = False
             self.names = ["value"] if len(fields) == 1 else [f"column{i + 1}" for i in range(len(fields))]
         else:
             self._refuse_other_decimal(fields)

@@ -118,6 +118,7 @@ class Source(ABC):
     columns: Columns
     notes: list[str]
     skip_bad = False
+    has_header = True  # whether the first line names the columns
     live = False  # whether rows come as they happen
     behind = 0  # rows after the place that `seek` went to which are done, too
     decimal = "."  # the mark of numbers that are text

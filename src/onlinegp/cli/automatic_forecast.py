@@ -1,0 +1,150 @@
+"""`onlinegp forecast` with nothing to set: the series of a file, their forecasts, and what was found."""
+
+from __future__ import annotations
+
+import argparse
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from onlinegp.cli.options import checked_level, opened
+from onlinegp.cli.tuning_options import Talk
+from onlinegp.files.atomic import write_atomically
+from onlinegp.models.temporal.forecast import Forecast
+from onlinegp.models.temporal.forecaster import Forecaster
+from onlinegp.processes import in_parallel
+from onlinegp.streams.errors import BadData
+from onlinegp.streams.reading.source import Columns
+from onlinegp.streams.running.prepare import FARTHEST
+from onlinegp.streams.running.series import Series, forecast_series, read_table, series_of, written
+from onlinegp.streams.writing.sinks import open_sink, output_format
+
+PICTURES = (".png", ".svg", ".pdf")
+SHOWN = 3  # times the steps: the values of the past in a picture
+FORECAST_COLUMNS = ("step", "mean", "median", "std", "lower", "upper")
+
+
+def check_steps(steps: int) -> None:
+    if not 1 <= steps <= FARTHEST:
+        raise ValueError(f"--steps must be from 1 to {FARTHEST}, got {steps}.")
+
+
+def forecast_automatically(args: argparse.Namespace, talk: Talk) -> int:
+    """Forecast the series of a file with nothing to set."""
+    zone, seasons = _check_automatic(args)
+    source = opened(args)
+    try:
+        table, columns = read_table(source, target=args.target, time=args.time, by=args.by)
+    finally:
+        source.close()
+    if not np.isfinite(table.y).any():
+        raise BadData(f"{source.path}: the column {columns.target!r} has no values.")
+    series = series_of(table, args.gaps, zone, source.path, talk)
+    if args.plot and len(series) > 1:
+        raise ValueError(f"--plot draws one series, and --by {args.by} has {len(series)}. Leave one of them out.")
+    series = [one for one in series if np.isfinite(one.y).any()]
+    steps = [one.usual_steps if args.steps is None else args.steps for one in series]
+    tasks = [(one, h, seasons, args.backtest) for one, h in zip(series, steps, strict=True)]
+    jobs = 1 if len(tasks) == 1 else args.jobs
+    done = in_parallel(forecast_series, tasks, jobs, title="forecasts", total=len(tasks) if len(tasks) > 1 else 0)
+    _write(args, columns, series, [ahead for ahead, _ in done])
+    for one, (ahead, tested) in zip(series, done, strict=True):
+        _tell_found(one, ahead, columns, tested, talk)
+    if args.plot:
+        write_atomically(args.plot, [dated_picture(series[0], done[0][0], args.level, Path(args.plot).suffix[1:])])
+        talk(f"plot: {args.plot}")
+    return 0
+
+
+def _check_automatic(args: argparse.Namespace) -> tuple[Any, Any]:
+    """Refuse what cannot be done, and return the time zone and the seasons."""
+    checked_level(args.level)
+    output_format(args.out)
+    if args.plot is not None and Path(args.plot).suffix.lower() not in PICTURES:
+        raise ValueError(f"--plot {args.plot} must end in .png, .svg or .pdf.")
+    if args.steps is not None:
+        check_steps(args.steps)
+    if args.backtest < 0:
+        raise ValueError(f"--backtest must be 0 or more, got {args.backtest}.")
+    zone = None
+    if args.timezone is not None:
+        from zoneinfo import ZoneInfo
+
+        try:
+            zone = ZoneInfo(args.timezone)
+        except (ValueError, OSError, LookupError):
+            raise ValueError(
+                f"--timezone must be a name such as Europe/Berlin or UTC, got {args.timezone!r}."
+            ) from None
+    if args.seasons is None:
+        return zone, "auto"
+    try:
+        periods = tuple(float(period) for period in args.seasons.split(","))
+    except ValueError:
+        raise ValueError(f"--seasons must be periods in rows, such as 24,168, got {args.seasons!r}.") from None
+    seasons = () if periods == (0.0,) else periods
+    Forecaster(seasons=seasons).check()
+    return zone, seasons
+
+
+def _write(args: argparse.Namespace, columns: Columns, series: list[Series], forecasts: list[Forecast]) -> None:
+    dated = any(ahead.dates is not None for ahead in forecasts)
+    names = (*((args.by,) if args.by else ()), *(("date",) if dated else ()))
+    sink = open_sink(args.out, names, added=FORECAST_COLUMNS)
+    for one, ahead in zip(series, forecasts, strict=True):
+        keys: list[Any] = [[one.key] * len(ahead)] if args.by else []
+        if dated:
+            keys.append([""] * len(ahead) if ahead.dates is None else ahead.dates.tolist())
+        step = np.arange(1.0, len(ahead) + 1.0)
+        sink.write(keys, [step, ahead.mean, ahead.median, ahead.std, *ahead.interval(args.level)])
+    sink.close()
+
+
+def _tell_found(series: Series, ahead: Forecast, columns: Columns, tested: str, talk: Talk) -> None:
+    """Say what was found."""
+    name = columns.target if series.key is None else f"{series.key}"
+    times = ""
+    if series.dates is not None and series.step is not None:
+        first, last = (written(series.dates[i], series.step) for i in (0, -1))
+        times = f", a row {series.step} from {first} to {last}"
+    missing = int(np.isnan(series.y).sum())
+    gaps = f", {missing} of them missing" if missing else ""
+    seasons = " and ".join(f"{s:g}" for s in ahead.seasons)
+    season = f"season of {seasons} rows" if ahead.seasons else "no season"
+    weights = ", ".join(f"{family} {weight:.2f}" for family, weight in ahead.weights.items())
+    talk(f"{name}: {len(series.y)} rows{gaps}{times}; {season}; weights: {weights}")
+    if tested:
+        talk(tested)
+
+
+def dated_picture(series: Series, ahead: Forecast, level: float, format: str) -> bytes:
+    """Return a picture of the last values and the forecast, over dates if there are any."""
+    from matplotlib.figure import Figure
+
+    shown = series.y[-max(SHOWN * len(ahead), 40) :]
+    figure = Figure(figsize=(8.0, 4.0), layout="constrained")
+    axes = figure.add_subplot()
+    ahead.plot(shown, level=level, ax=axes)
+    if series.dates is not None and ahead.dates is not None and series.step is not None:
+        _label_dates(axes, series, ahead, len(shown))
+    stream = io.BytesIO()
+    figure.savefig(stream, format=format, dpi=150)
+    return stream.getvalue()
+
+
+def _label_dates(axes: Any, series: Series, ahead: Forecast, shown: int) -> None:
+    """Put dates below the axis of steps, of which 0 is the last row."""
+    assert series.dates is not None
+    assert series.step is not None
+    assert ahead.dates is not None
+    places = np.rint(series.step.places(series.dates)).astype(int)
+    known = {
+        int(place - places[-1]): written(date, series.step) for place, date in zip(places, series.dates, strict=True)
+    }
+    known |= {i + 1: date for i, date in enumerate(ahead.dates)}
+    every = max(1, (shown + len(ahead)) // 6)
+    ticks = [i for i in range(1 - shown, len(ahead) + 1) if (len(ahead) - i) % every == 0 and i in known]
+    axes.set_xticks(ticks, [known[i][:16].replace("T", "\n") for i in ticks])
+    axes.set_xlabel("")

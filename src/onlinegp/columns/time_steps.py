@@ -1,0 +1,227 @@
+"""The times of a series: dates of common forms, the step between them, and the dates that follow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FORMATS = (
+    *("%Y-%m", "%Y/%m", "%b-%y", "%b-%Y", "%b %Y", "%B %Y", "%m/%Y", "%YM%m", "%d.%m.%Y", "%d.%m.%Y %H:%M"),
+    *("%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y", "%Y/%m/%d", "%Y%m%d", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M"),
+    *("%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%d-%b-%y", "%d-%b-%Y", "%d %b %Y", "%b %d, %Y", "%B %d, %Y"),
+)
+QUARTER = re.compile(r"(\d{4})[- ]?[Qq]([1-4])")
+EPOCHS = ((1e8, 1e11, 1.0), (1e11, 1e14, 1e3), (1e14, 1e17, 1e6), (1e17, 1e20, 1e9))  # least, most, per second
+DAY = 86_400.0
+OFF_GRID = 0.1  # of a step, beyond which a row is between two places
+MOST_OFF_GRID = 0.05  # of the rows
+UNITS = {60.0: "minute", 3600.0: "hour", DAY: "day", 7 * DAY: "week"}
+
+
+class NotDates(ValueError):
+    """Values that are not dates of a form that is known."""
+
+
+def parse_dates(values: Sequence[Any], zone: tzinfo | None = None) -> list[datetime]:
+    """Return the dates in texts or numbers of one form: ISO 8601, "1949-01", "Jan-49", "2020Q1", epoch seconds, ...
+
+    Dates without an offset are those of a clock in `zone`, if there is one. The second of two equal hours is the
+    one after the clock was put back. python-dateutil reads other forms, if it is installed.
+    """
+    texts = [str(value).strip() for value in values]
+    if not texts:
+        raise NotDates("there are no dates.")
+    for read in (_numbers, _iso, _quarters, _by_format, _by_dateutil):
+        moments = read(texts)
+        if moments is not None:
+            return _localized(moments, zone)
+    raise NotDates(f"{texts[0]!r} is not a date of a known form.")
+
+
+def _numbers(texts: list[str]) -> list[datetime] | None:
+    """Read years, and seconds, milliseconds, ... since 1970."""
+    if all(re.fullmatch(r"[12]\d{3}", text) for text in texts):
+        return [datetime(int(text), 1, 1) for text in texts]
+    try:
+        numbers = np.array([float(text) for text in texts])
+    except ValueError:
+        return None
+    for least, most, unit in EPOCHS:
+        if np.all((numbers >= least) & (numbers < most)) and not re.fullmatch(r"[12]\d{7}", texts[0]):
+            return [datetime.fromtimestamp(number / unit, UTC) for number in numbers.tolist()]
+    return None
+
+
+def _each(texts: list[str], read: Callable[[str], datetime]) -> list[datetime] | None:
+    try:
+        return [read(text) for text in texts]
+    except (ValueError, OverflowError):
+        return None
+
+
+def _iso(texts: list[str]) -> list[datetime] | None:
+    return None if re.fullmatch(r"\d{8}", texts[0]) else _each(texts, datetime.fromisoformat)
+
+
+def _quarters(texts: list[str]) -> list[datetime] | None:
+    found = [QUARTER.fullmatch(text) for text in texts]
+    return [datetime(int(one[1]), 3 * int(one[2]) - 2, 1) for one in found if one] if all(found) else None
+
+
+def _by_format(texts: list[str]) -> list[datetime] | None:
+    """Read dates of a common format. If several fit, one in which they are in order; the month before the day."""
+    fitting = []
+    for format in FORMATS:
+        moments = _each(texts, lambda text, format=format: datetime.strptime(text, format))  # type: ignore[misc]
+        if moments is not None:
+            fitting.append(_in_the_past(moments) if "%y" in format else moments)
+    ordered = [moments for moments in fitting if all(a <= b for a, b in pairwise(moments))]
+    found = ordered or fitting
+    return found[0] if found else None
+
+
+def _in_the_past(moments: list[datetime]) -> list[datetime]:
+    """Return dates with years of two digits in a century in which the last of them has been."""
+    if moments[-1].year <= datetime.now().year:
+        return moments
+    return [moment.replace(year=moment.year - 100) for moment in moments]
+
+
+def _by_dateutil(texts: list[str]) -> list[datetime] | None:
+    try:
+        from dateutil import parser
+    except ImportError:
+        return None
+    if not any(character.isdigit() for character in texts[0]) or re.fullmatch(r"[-+.,\d]+", texts[0]):
+        return None
+    start = datetime(1900, 1, 1)
+    return _each(texts, lambda text: parser.parse(text, default=start))
+
+
+def _localized(moments: list[datetime], zone: tzinfo | None) -> list[datetime]:
+    """Return moments that all have a zone, or none."""
+    if len({moment.tzinfo is None for moment in moments}) > 1:
+        raise NotDates("some dates have an offset and others have none.")
+    if zone is None:
+        return moments
+    if moments[0].tzinfo is not None:
+        return [moment.astimezone(zone) for moment in moments]
+    local, seen = [], set()
+    for moment in moments:
+        local.append(moment.replace(tzinfo=zone, fold=int(moment in seen)))
+        seen.add(moment)
+    return local
+
+
+@dataclass(frozen=True)
+class Step:
+    """The time between two rows.
+
+    Attributes
+    ----------
+    unit : "month", "weekday" or "second"
+    count : of the unit; days and weeks are so many seconds, on the clock on the wall
+    """
+
+    unit: str
+    count: float
+
+    def __str__(self) -> str:
+        if self.unit == "weekday":
+            return "each weekday"
+        if self.unit == "month":
+            named = {1: "month", 3: "quarter", 12: "year"}
+            return f"each {named[int(self.count)]}" if self.count in named else f"every {self.count:g} months"
+        if self.count in UNITS:
+            return f"each {UNITS[self.count]}"
+        for seconds, name in sorted(UNITS.items(), reverse=True):
+            if self.count % seconds == 0:
+                return f"every {self.count / seconds:g} {name}s"
+        return f"every {self.count:g} seconds"
+
+    @property
+    def on_the_wall(self) -> bool:
+        """Whether a day has 24 hours for it, also when clocks change."""
+        return self.unit != "second" or self.count % DAY == 0
+
+    @property
+    def usual_steps(self) -> int:
+        """How many steps people forecast: two days of hours, two weeks of days, a quarter of weeks, 18 months."""
+        if self.unit == "month":
+            return {1: 18, 3: 8}.get(int(self.count), 6)
+        if self.unit == "weekday" or self.count >= DAY:
+            return 13 if self.count == 7 * DAY else 14
+        return 48
+
+    def places(self, moments: Sequence[datetime]) -> NDArray[np.float64]:
+        """Return how many steps each moment is after the first."""
+        if self.unit == "month":
+            months = [12 * m.year + m.month for m in moments]
+            return (np.array(months, dtype=np.float64) - months[0]) / self.count
+        if self.unit == "weekday":
+            days = np.array([m.date() for m in moments], dtype="M8[D]")
+            return np.busday_count(days[0], days).astype(np.float64)
+        seconds = np.array([self._seconds(m) for m in moments])
+        return (seconds - seconds[0]) / self.count
+
+    def _seconds(self, moment: datetime) -> float:
+        if self.on_the_wall or moment.tzinfo is None:
+            return moment.replace(tzinfo=UTC).timestamp()
+        return moment.timestamp()
+
+    def after(self, last: datetime, steps: int, first: datetime | None = None) -> list[datetime]:
+        """Return the next dates: months keep their day as far as they have it, and days their hour on the wall."""
+        if self.unit == "month":
+            day = max(last.day, 0 if first is None else first.day)
+            return [_month(last, int(self.count) * k, day) for k in range(1, steps + 1)]
+        if self.unit == "weekday":
+            days = np.busday_offset(np.datetime64(last.date()), np.arange(1, steps + 1), roll="forward")
+            return [datetime.combine(day, last.timetz()) for day in days.tolist()]
+        if self.on_the_wall or last.tzinfo is None:
+            return [last + timedelta(seconds=self.count * k) for k in range(1, steps + 1)]
+        start = last.astimezone(UTC)
+        return [(start + timedelta(seconds=self.count * k)).astimezone(last.tzinfo) for k in range(1, steps + 1)]
+
+
+def _month(moment: datetime, months: int, day: int) -> datetime:
+    index = 12 * moment.year + moment.month - 1 + months
+    year, month = divmod(index, 12)
+    following = datetime(year + (month == 11), (month + 1) % 12 + 1, 1)
+    longest = (following - timedelta(days=1)).day
+    return moment.replace(year=year, month=month + 1, day=min(day, longest))
+
+
+def infer_step(moments: Sequence[datetime]) -> Step | None:
+    """Return the step of dates, most of which are on its grid; None if there is none."""
+    distinct = sorted(set(moments))
+    if len(distinct) < 3:
+        return None
+    wall = np.array([m.replace(tzinfo=UTC).timestamp() for m in distinct])
+    candidates = []
+    months = np.diff([12 * m.year + m.month for m in distinct])
+    if np.median(np.diff(wall)) >= 27 * DAY and months.min() > 0 and _same_day(distinct):
+        candidates.append(Step("month", float(np.gcd.reduce(months))))
+    days = np.diff(wall) / DAY
+    if np.median(days) == 1.0 and len(days) >= 10 and np.all([m.weekday() < 5 for m in distinct]):
+        candidates.append(Step("weekday", 1.0))
+    absolute = np.diff([m.timestamp() if m.tzinfo else w for m, w in zip(distinct, wall, strict=True)])
+    for gaps in (np.diff(wall), absolute):
+        candidates.append(Step("second", float(np.median(gaps))))
+    for step in candidates:
+        places = step.places(distinct)
+        if np.mean(np.abs(places - np.rint(places)) > OFF_GRID) <= MOST_OFF_GRID:
+            return step
+    return None
+
+
+def _same_day(moments: Sequence[datetime]) -> bool:
+    """Whether moments are on one day of their months, which may be the last, at one hour."""
+    days, last = {m.day for m in moments}, all((m + timedelta(days=1)).day == 1 for m in moments)
+    return (len(days) == 1 or last or (min(days) >= 28)) and len({m.time() for m in moments}) == 1

@@ -1,0 +1,198 @@
+"""From the rows of a file to series on a grid of times, and to their forecasts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, tzinfo
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinegp.checks import Array
+from onlinegp.columns.time_steps import NotDates, Step, infer_step, parse_dates
+from onlinegp.models.temporal.forecast import Forecast
+from onlinegp.models.temporal.forecaster import Forecaster
+from onlinegp.streams.errors import BadData, listed
+from onlinegp.streams.reading.source import Columns, Source
+
+TIME_NAMES = (
+    "time",
+    "timestamp",
+    "date",
+    "datetime",
+    "ds",
+    "month",
+    "day",
+    "week",
+    "year",
+    "quarter",
+    "period",
+    "hour",
+)
+SHOWN_LINES = 5
+GAPS = ("missing", "ignore", "refuse")
+MAX_GRID = 1_000_000  # rows, missing ones too
+Talk = Callable[[str], None]
+
+
+@dataclass
+class Table:
+    """Rows as they were read: values, times as text, and keys."""
+
+    y: Array
+    times: list[Any] | None
+    keys: list[Any] | None
+    lines: NDArray[np.int64]  # of the file
+
+
+@dataclass
+class Series:
+    """A series on its grid: NaN where a value is missing."""
+
+    key: Any
+    y: Array
+    dates: list[datetime] | None = None  # of the rows that were read
+    step: Step | None = None
+
+    @property
+    def usual_steps(self) -> int:
+        return self.step.usual_steps if self.step is not None else max(1, min(48, max(6, len(self.y) // 10)))
+
+
+def read_table(source: Source, *, target: str | None, time: str | None, by: str | None) -> tuple[Table, Columns]:
+    """Return all rows of a source. The time is a column of dates, by name or by what it holds."""
+    for name in (target, time, by):
+        if name is not None and name not in source.names:
+            raise ValueError(f"there is no column {name!r} in {source.path}. Its columns: {listed(source.names)}.")
+    time = time or _time_column(source, {target, by})
+    numbers = [name for name in source.names if source.numeric[name] and name not in (time, by)]
+    if target is None and not numbers:
+        raise BadData(f"{source.path} has no column of numbers to forecast. Its columns: {listed(source.names)}.")
+    columns = Columns(target or numbers[-1], (), tuple(name for name in (time, by) if name), na_values=source.na_values)
+    source.select(columns)
+    y, texts = [], [[] for _ in columns.keys]  # type: ignore[var-annotated]
+    for block in source:
+        y.append(block.y)
+        for own, values in zip(texts, block.keys, strict=True):
+            own.extend(values.tolist() if hasattr(values, "tolist") else values)
+        if block.error is not None:
+            raise BadData(block.error.message(source.path))
+    values = np.concatenate([*y, np.empty(0)])
+    by_name = dict(zip(columns.keys, texts, strict=True))
+    first = 2 if source.has_header else 1
+    table = Table(
+        values, by_name.get(time or ""), by_name.get(by or ""), np.arange(first, first + len(values), dtype=np.int64)
+    )
+    return table, columns
+
+
+def _time_column(source: Source, taken: set[str | None]) -> str | None:
+    """Return the first column whose values are dates; numbers only if its name says so."""
+    for name in source.names:
+        values = [value for value in source.samples[name] if value not in ("", None)]
+        if name in taken or not values or (source.numeric[name] and name.lower() not in TIME_NAMES):
+            continue
+        try:
+            parse_dates(values)
+        except NotDates:
+            continue
+        return name
+    return None
+
+
+def series_of(table: Table, gaps: str, zone: tzinfo | None, path: str, talk: Talk) -> list[Series]:
+    """Return the series of a table, one for each key, on grids of times."""
+    dates = None if table.times is None else _dates(table, zone, path)
+    keys = table.keys if table.keys is not None else [None] * len(table.y)
+    rows: dict[Any, list[int]] = {}
+    for i, key in enumerate(keys):
+        rows.setdefault(key, []).append(i)
+    return [_series(key, np.array(own), table, dates, gaps, path, talk) for key, own in rows.items()]
+
+
+def _dates(table: Table, zone: tzinfo | None, path: str) -> list[datetime]:
+    assert table.times is not None
+    try:
+        return parse_dates(table.times, zone)
+    except NotDates:
+        for text, line in zip(table.times, table.lines, strict=True):
+            try:
+                parse_dates([text], zone)
+            except NotDates as error:
+                raise BadData(f"{path}, line {line}: {error} Leave the row out, or name another --time.") from None
+        raise BadData(
+            f"{path}: the dates are of several forms. Write all of them in one, such as 2024-01-31."
+        ) from None
+
+
+def _series(
+    key: Any, rows: Array, table: Table, dates: list[datetime] | None, gaps: str, path: str, talk: Talk
+) -> Series:
+    name = "" if key is None else f"{key}: "
+    y, lines = table.y[rows], table.lines[rows]
+    if dates is None:
+        return Series(key, y)
+    own = [dates[i] for i in rows]
+    step = infer_step(own)
+    if step is None:
+        talk(f"{name}the times have no common step, so rows are taken one after the other.")
+        return Series(key, y)
+    places = np.rint(step.places(own)).astype(np.int64)
+    _report(name, places, lines, gaps, path, talk)
+    order = np.argsort(places, kind="stable")
+    places, y, own = places[order] - places.min(), y[order], [own[i] for i in order]
+    if gaps == "ignore":
+        last = np.append(np.diff(places) > 0, True)
+        return Series(key, y[last], own, step)
+    if places[-1] >= MAX_GRID:
+        raise BadData(f"{path}: {name}{places[-1] + 1:,} rows {step} from {own[0]} to {own[-1]}. Use --gaps ignore.")
+    grid = np.full(places[-1] + 1, np.nan)
+    grid[places] = y  # of two rows at one time the later one counts
+    return Series(key, grid, own, step)
+
+
+def _report(name: str, places: NDArray[np.int64], lines: NDArray[np.int64], gaps: str, path: str, talk: Talk) -> None:
+    """Tell which rows are missing, twice there, or out of order; refuse them if asked to."""
+    jumps = np.diff(places)
+    problems = []
+    for what, where, count in (
+        ("missing before", jumps > 1, int((jumps[jumps > 1] - 1).sum())),
+        ("at the time of another", jumps == 0, int((jumps == 0).sum())),
+        ("out of order", jumps < 0, int((jumps < 0).sum())),
+    ):
+        if count:
+            at = lines[1:][where]
+            shown = ", ".join(map(str, at[:SHOWN_LINES])) + (", ..." if len(at) > SHOWN_LINES else "")
+            problems.append(
+                f"{count} {'row' if count == 1 else 'rows'} {what}{':' if what[-1] == 'r' else ''} line {shown}"
+            )
+    if not problems:
+        return
+    if gaps == "refuse":
+        raise BadData(f"{path}: {name}{'; '.join(problems)}. Use --gaps missing or ignore.")
+    handled = {"missing": "They are gaps, exactly.", "ignore": "Rows are taken one after the other."}[gaps]
+    talk(f"{name}{'; '.join(problems)}. {handled if (jumps > 1).any() else 'Rows are sorted; the later one counts.'}")
+
+
+def forecast_series(series: Series, steps: int, seasons: Any, backtest: int) -> tuple[Forecast, str]:
+    """Return the forecast of a series with its dates, and the table of a backtest."""
+    model = Forecaster(seasons=seasons).fit(series.y)
+    ahead = model.forecast(steps)
+    assert isinstance(ahead, Forecast)
+    tested = str(model.backtest(steps, backtest)) if backtest else ""
+    ahead = replace(ahead, sampler=None)
+    if series.dates is None or series.step is None:
+        return ahead, tested
+    following = series.step.after(series.dates[-1], steps, series.dates[0])
+    return replace(ahead, dates=np.array([written(date, series.step) for date in following], dtype=object)), tested
+
+
+def written(moment: datetime, step: Step) -> str:
+    """Return a date as short as its step allows."""
+    if step.unit == "month" and moment.day == 1 and moment.time() == moment.time().min:
+        return f"{moment:%Y-%m}" if step.count % 12 else f"{moment:%Y}"
+    if step.on_the_wall and moment.time() == moment.time().min:
+        return f"{moment:%Y-%m-%d}"
+    return moment.isoformat()

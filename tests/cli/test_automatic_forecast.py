@@ -1,0 +1,119 @@
+"""`onlinegp forecast FILE` with nothing else: dates, steps, gaps, keys, backtests and pictures."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+
+import numpy as np
+import pytest
+from shell import inside, rows_of
+
+import onlinegp as ogp
+
+RNG = np.random.default_rng(0)
+MONTHS = 10 + 0.1 * np.arange(96) + 3 * np.sin(2 * np.pi * np.arange(96) / 12) + RNG.normal(size=96)
+
+
+def write(path, header, rows):
+    path.write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write(
+        tmp_path / "months.csv",
+        "month,sales",
+        [(f"{2010 + i // 12}-{i % 12 + 1:02d}", v) for i, v in enumerate(MONTHS)],
+    )
+    return tmp_path
+
+
+def test_a_file_and_nothing_else(folder):
+    done = inside("forecast", "months.csv", cwd=folder)
+    rows = rows_of(done.stdout)
+    assert [rows[0]["date"], rows[11]["date"], len(rows)] == ["2018-01", "2018-12", 18]
+    ahead = ogp.Forecaster().fit(MONTHS).forecast(18)
+    np.testing.assert_allclose([float(row["mean"]) for row in rows], ahead.mean, rtol=1e-6)
+    np.testing.assert_allclose([float(row["upper"]) for row in rows], ahead.interval(0.95)[1], rtol=1e-6)
+    said = done.stderr.decode()
+    assert "96 rows, a row each month from 2010-01 to 2017-12; season of 12 rows" in said
+
+
+def test_pictures_and_backtests(folder):
+    done = inside("forecast", "months.csv", "--steps", 6, "--backtest", 3, "--plot", "p.png", cwd=folder)
+    assert (folder / "p.png").read_bytes().startswith(b"\x89PNG")
+    assert "in 95% interval" in done.stderr.decode()
+
+
+def test_gaps_duplicates_and_disorder_are_told_with_their_lines(folder):
+    lines = (folder / "months.csv").read_text().splitlines()
+    lines[4:6] = []  # two months are missing before line 5
+    lines.insert(9, lines[8])  # line 10 is twice there
+    (folder / "odd.csv").write_text("\n".join(lines) + "\n")
+    said = inside("forecast", "odd.csv", "--steps", 2, cwd=folder).stderr.decode()
+    assert "2 rows missing before line 5" in said
+    assert "1 row at the time of another: line 10" in said
+    assert "2 of them missing" in said
+    refused = inside("forecast", "odd.csv", "--gaps", "refuse", cwd=folder, code=None)
+    assert refused.returncode == 3
+    ignored = inside("forecast", "odd.csv", "--steps", 2, "--gaps", "ignore", cwd=folder)
+    assert "94 rows, a row each month" in ignored.stderr.decode()
+
+
+def test_a_forecast_for_each_key(folder):
+    rows = [
+        (shop, date(2023, 1, 1) + timedelta(days=i), 20 + 5 * (i % 7 == 0) + RNG.normal())
+        for shop in ("north", "south")
+        for i in range(60)
+    ]
+    write(folder / "shops.csv", "shop,day,sales", rows)
+    done = rows_of(inside("forecast", "shops.csv", "--by", "shop", "--steps", 3, "--jobs", 1, cwd=folder).stdout)
+    assert [row["shop"] for row in done] == ["north"] * 3 + ["south"] * 3
+    assert done[0]["date"] == "2023-03-02"
+
+
+def test_hours_of_a_clock_that_changes(folder):
+    start = datetime(2024, 3, 1, tzinfo=UTC)
+    from zoneinfo import ZoneInfo
+
+    local = [(start + timedelta(hours=i)).astimezone(ZoneInfo("Europe/Berlin")) for i in range(24 * 30)]
+    rows = [(f"{t:%Y-%m-%d %H:%M}", 5 + np.sin(2 * np.pi * t.hour / 24) + 0.1 * RNG.normal()) for t in local]
+    kept = [row for i, row in enumerate(rows) if RNG.random() > 0.3 or i in (0, len(rows) - 1)]
+    write(folder / "hours.csv", "time,load", kept)
+    done = rows_of(inside("forecast", "hours.csv", "--timezone", "Europe/Berlin", cwd=folder).stdout)
+    assert len(done) == 48
+    following = [row["date"] for row in done]
+    assert following[0] == "2024-03-31T01:00:00+01:00"
+    assert following[1] == "2024-03-31T03:00:00+02:00"
+
+
+def test_25_values_without_a_header(folder):
+    (folder / "short.txt").write_text("".join(f"{v}\n" for v in MONTHS[:25]))
+    rows = rows_of(inside("forecast", "short.txt", "--steps", 4, "--seasons", "0", cwd=folder).stdout)
+    assert [row["step"] for row in rows] == ["1", "2", "3", "4"]
+    assert "date" not in rows[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--timezone", "Mars"), "--timezone must be"),
+        (("--seasons", "week"), "--seasons must be"),
+        (("--by", "shop"), "no column 'shop'"),
+        (("--lags", "3", "--backtest", "2", "--steps", "3"), "--backtest is for the automatic forecast"),
+        (("--lags", "3"), "--steps H is required"),
+        (("--steps", "0"), "--steps must be"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(folder, options, reason):
+    refused = inside("forecast", "months.csv", *options, cwd=folder, code=None)
+    assert refused.returncode == 1
+    assert reason in refused.stderr.decode()
+
+
+def test_a_bad_date_is_named_with_its_line(folder):
+    text = (folder / "months.csv").read_text().replace("2011-05", "May the fourth")
+    (folder / "bad.csv").write_text(text)
+    refused = inside("forecast", "bad.csv", "--time", "month", cwd=folder, code=None)
+    assert refused.returncode == 3
+    assert "line 18" in refused.stderr.decode()
