@@ -242,7 +242,7 @@ class SmoothedLags final : public Fixed {
         }
         rows_ = forgetting_ * rows_ + (learns ? 1 : 0);
         position_++;
-        last_ = time_column_ < 0 ? 0. : x[time_column_];
+        if (time_column_ >= 0) last_ = seen_ ? std::max(last_, x[time_column_]) : x[time_column_];  // time does not go back
         const int64_t count = position_ - earliest_;
         if (learns && chooses_ && count >= 8 && (count & (count - 1)) == 0)
             for (int64_t o = 0; o < p; o++) choose(o, scratch + p * k_);

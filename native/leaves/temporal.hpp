@@ -263,7 +263,7 @@ class Temporal final : public Fixed {
             double* own = P_.data() + o * states_ * states_;
             for (int64_t i = 0; i < states_; i++, own += states_, P += states_) subtract(own, P, u[i], u);
         }
-        last_ = time_of(x);
+        last_ = seen_ ? std::max(last_, time_of(x)) : time_of(x);  // time does not go back
     }
     void subtract(double* __restrict out, const double* __restrict row, double factor, const double* __restrict u) const {
         for (int64_t j = 0; j < states_; j++) out[j] = row[j] - factor * u[j];

@@ -79,3 +79,33 @@ def test_inputs_act_linearly():
 def test_wrong_parameters_are_refused(parameters, reason):
     with pytest.raises(ValueError, match=reason):
         ogp.SmoothedLags(**parameters).check()
+
+
+@needs_compiled
+def test_targets_whose_sums_are_not_positive_definite():
+    """Squares of such values are all that a sum of squares holds; both engines then keep what they shrink to."""
+    y = series(100)
+    y[40] = 1e140
+    runs = [ogp.SmoothedLags((12,), engine=engine).run(None, y) for engine in ("python", "native")]
+    assert np.isfinite(runs[0].mean).all()
+    np.testing.assert_allclose(runs[0].mean, runs[1].mean, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("engine", ["python", pytest.param("native", marks=needs_compiled)])
+def test_a_late_row_does_not_turn_time_back(engine):
+    t = np.r_[np.arange(100.0), 3.0, 100.0]
+    model = ogp.SmoothedLags((12,), time=0, engine=engine).fit(t[:, None], series(102))
+    assert model.learner.dump()["position"] == 102  # no row was missing
+
+
+@pytest.mark.parametrize("engine", ["python", pytest.param("native", marks=needs_compiled)])
+@pytest.mark.parametrize("position", [2**62 + 1, 2**63 - 1])
+def test_a_position_beyond_all_rows_is_refused(engine, position):
+    """Compiled, it was once written before the beginning of the values that are kept."""
+    model = ogp.SmoothedLags((12,), engine=engine).fit(None, series(50))
+    contents = model.dump()
+    contents["learned"]["position"] = position
+    with pytest.raises(ValueError, match="position must be at most"):
+        model.load(contents)
+    contents["learned"]["position"] = 2**62
+    model.load(contents).run(None, series(50))

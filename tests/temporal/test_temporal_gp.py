@@ -118,10 +118,28 @@ def test_a_million_rows_stay_finite():
 def test_time_does_not_go_back():
     model = ogp.TemporalGP(time=0).fit([[1.0], [2.0]], [0.0, 0.0])
     before = model.learner.dump()
-    for learn in (lambda: model.partial_fit([[3.0], [2.5]], [0.0, 0.0]), lambda: model.learn_one([1.5], 0.0)):
+    late, y = [[3.0], [2.5]], [0.0, 0.0]
+    calls = (lambda: model.partial_fit(late, y), lambda: model.fit(late, y), lambda: model.learn_one([1.5], 0.0))
+    for learn in calls:
         with pytest.raises(ValueError, match="times must not decrease"):
             learn()
     assert all(np.array_equal(value, before[name]) for name, value in model.learner.dump().items())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_where_times_are_not_checked_a_late_row_does_not_turn_time_back(engine):
+    model = ogp.Mixture([ogp.TemporalGP(RandomWalk(1.0, 1.0), noise=0.01, time=0, engine=engine)])
+    t, y = np.array([[-5.0], [100.0], [2.0], [101.0]]), np.zeros(4)
+    std = model.run(t, y).std
+    assert std[3] < 1.2  # one unit of time after the latest row, not 99
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kernel", [Linear() * Linear() * Linear(), LocalTrend(damping=1e10)], ids=["cube", "trend"])
+def test_times_beyond_all_numbers_break_down_by_name(kernel, engine):
+    t = np.array([[0.0], [1.0], [9e149]])
+    with pytest.raises(ogp.BreakdownError, match="TemporalGP"):
+        ogp.TemporalGP(kernel, time=0, engine=engine).run(t, np.ones(3))
 
 
 @pytest.mark.parametrize(

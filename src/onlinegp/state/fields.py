@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 LARGEST_COUNT = 2**63 - 1  # as many as an int64 counts
+LARGEST_POSITION = 2**62  # of a row: the sum of two fits into an int64
 LARGEST_NUMBER = float(np.finfo(np.float64).max)
 
 Size = int | str

@@ -111,11 +111,11 @@ class Tail:
         return max((self.values[g, 0] for g in (0, 1) if self.counts[g, 0]), default=np.float32(0.0))
 
     def remove_above(self, x: float, most: int) -> None:
-        """Forget up to `most` values above x, the largest last."""
+        """Forget up to `most` values above x, the largest last; one value stays, which the law needs."""
         for g in (0, 1):
             size = int(self.counts[g, 0])
             above = int((self.values[g, :size] > np.float32(x)).sum())
-            gone = min(above, most)
+            gone = min(above, most, max(size - 1, 0))
             self.values[g, above - gone : size - gone] = self.values[g, above:size].copy()
             self.counts[g] -= gone
             most -= gone

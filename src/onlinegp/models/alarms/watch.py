@@ -27,7 +27,7 @@ from onlinegp.models.alarms.constants import (
 from onlinegp.models.alarms.predictors import MOST_FAR, MOST_NEAR, Predictor, far_lags, find_season, near_lags
 from onlinegp.models.alarms.tails import LARGEST, Tail
 from onlinegp.state import Fields, Values, WithFields, array, integers
-from onlinegp.state.fields import Field
+from onlinegp.state.fields import LARGEST_POSITION, Field
 
 FIRST_LOOK = 256  # rows before a season is looked for; then twice as many, and so on
 EARLY = 20  # rows in which no error is cut
@@ -88,9 +88,9 @@ class Watch(WithFields):
     def fields(self) -> Fields:
         return {
             "numbers": array(len(NUMBERS)),
-            "counts": integers(len(COUNTS), least=0),
+            "counts": integers(len(COUNTS), least=0, most=LARGEST_POSITION),
             **FLOATS,
-            "sizes": integers("lists", 2, 2, least=0),
+            "sizes": integers("lists", 2, 2, least=0, most=LARGEST_POSITION),
             "laws": array("lists", 5, least=0.0),
             "near_P": array(MOST_NEAR, MOST_NEAR),
             "near_w": array(MOST_NEAR),
@@ -101,10 +101,14 @@ class Watch(WithFields):
 
     def check(self, values: Values) -> None:
         counts = dict(zip(COUNTS, values["counts"].tolist(), strict=True))
-        if counts["recent"] > RECENT or counts["season"] > RECENT or counts["known"] > counts["rows"]:
+        opened = counts["open"] <= min(counts["events"], 1)
+        if max(counts["recent"], counts["season"]) > RECENT or counts["known"] > counts["rows"] or not opened:
             raise ValueError(f"counts of a detector contradict each other: {counts}.")
-        if (values["sizes"][:, :, 0] > np.minimum(values["sizes"][:, :, 1], KEPT)).any():
-            raise ValueError("sizes of a detector must be at most the rows, and the values that are kept.")
+        size, rows = values["sizes"][:, :, 0], values["sizes"][:, :, 1]
+        if (size > np.minimum(rows, KEPT)).any() or ((size == 0) & (rows > 0)).any():
+            raise ValueError(
+                "sizes of a detector must be at most the rows, and the values that are kept; zero only before any row."
+            )
 
     @property
     def rows(self) -> int:

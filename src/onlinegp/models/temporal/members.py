@@ -151,8 +151,9 @@ def _lags(X: Array, f: Array, seasons: tuple[float, ...], forgetting: float, *, 
         return SmoothedLagsLearner(1, 1, (s1, s2), forgetting, 0, earliest=earliest, prior=prior)
 
     first = start(None, forgetting)
-    learner = _compiled(start((first.a0[0], 0.3), forgetting))
+    before = first.a0[0], 0.3
+    learner = _compiled(start(before, forgetting))
     learner.learn(X, ((f - center) / scale)[:, None])
     sums = readable(learner)
-    prior = choose_prior(s1, s2, sums.G[0], sums.b[0], float(sums.yy[0]), max(sums.rows, 1.0))
+    prior = choose_prior(s1, s2, sums.G[0], sums.b[0], float(sums.yy[0]), max(sums.rows, 1.0), before)
     return Member(_compiled(start(prior, forgetting)), center, scale, scale, log)

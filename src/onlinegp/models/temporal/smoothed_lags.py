@@ -16,6 +16,7 @@ from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
 from onlinegp.state import array, integer, number
+from onlinegp.state.fields import LARGEST_POSITION
 
 FAST, SLOW, SECOND, DEVIATION = (
     0.4,
@@ -166,7 +167,7 @@ class SmoothedLagsLearner(StepLearner):
 
     fields = {
         "seen": integer(),
-        "position": integer(),
+        "position": integer(most=LARGEST_POSITION),
         "time": number(least=None, attribute="last"),
         "recent": array("outputs", "memory"),
         "fast": array("outputs", "s1"),
@@ -227,7 +228,7 @@ class SmoothedLagsLearner(StepLearner):
         """Return the coefficients of an output, and the variance of its residuals."""
         G, b0 = self.G[o], self.b[o] - self.G[o] @ self.a0[o]
         A = G + self.tightness[o] * np.diag(prior_shape(self.k)) + (1e-7 * np.trace(G) / self.k + 1e-9) * np.eye(self.k)
-        change = np.linalg.solve(A, b0)
+        change = np.zeros(self.k) if factor(A) is None else np.linalg.solve(A, b0)
         yy0 = self.yy[o] - 2 * self.a0[o] @ self.b[o] + self.a0[o] @ G @ self.a0[o]
         q = max(yy0 - b0 @ change, 1e-12 * self.rows)
         return self.a0[o] + change, q / max(self.rows - self.k / 2, 1.0) + 1.0 / (1.0 + self.seen**2.0)
@@ -277,11 +278,14 @@ class SmoothedLagsLearner(StepLearner):
             past.push(value, self.position)
         self.rows = self.forgetting * self.rows + learns
         self.position += 1
-        self.last = float(x[self.time]) if self.time is not None else 0.0
+        if self.time is not None:  # which does not go back
+            t = float(x[self.time])
+            self.last = max(self.last, t) if self.seen else t
         count = self.position - self.earliest
         if learns and self.chooses and count >= 8 and count & (count - 1) == 0:
             for o in range(self.outputs):
-                chosen = choose_prior(self.s1, self.s2, self.G[o], self.b[o], self.yy[o], self.rows)
+                before = self.a0[o].copy(), float(self.tightness[o])
+                chosen = choose_prior(self.s1, self.s2, self.G[o], self.b[o], self.yy[o], self.rows, before)
                 self.a0[o], self.tightness[o] = chosen
 
     def _believed(self, o: int, y: float, e: float) -> float:
@@ -345,17 +349,29 @@ def simple_forecasters(s1: int, s2: int, k: int) -> list[Array]:
     return [forecaster(**weights) for weights in (*one, *two)]
 
 
-def choose_prior(s1: int, s2: int, G: Array, b: Array, yy: float, rows: float) -> tuple[Array, float]:
-    """Return the forecaster and the tightness of the prior with the largest evidence."""
+def factor(A: Array) -> Array | None:
+    """Return the Cholesky factor of a matrix; None if it is not positive definite, as for y beyond 1e100."""
+    try:
+        return np.asarray(np.linalg.cholesky(A), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return None
+
+
+def choose_prior(
+    s1: int, s2: int, G: Array, b: Array, yy: float, rows: float, before: tuple[Array, float]
+) -> tuple[Array, float]:
+    """Return the forecaster and the tightness of the prior with the largest evidence; `before` if none has any."""
     k = len(b)
     D = prior_shape(k)
-    best, chosen = -np.inf, (np.zeros(k), 1.0)
+    best, chosen = -np.inf, before
     for a0 in simple_forecasters(s1, s2, k):
         b0 = b - G @ a0
         yy0 = max(float(yy - 2 * a0 @ b + a0 @ G @ a0), 0.0)
         for tightness in TIGHTNESS:
             own = tightness * min(1.0, max(yy0 / rows, 1e-9))
-            L = np.linalg.cholesky(G + np.diag(own * D))
+            L = factor(G + np.diag(own * D))
+            if L is None:
+                continue
             z = np.linalg.solve(L, b0)
             q = max(yy0 - float(z @ z), 1e-12 * rows)
             gap = np.log(np.diag(L)).sum() - 0.5 * np.log(own * D).sum()

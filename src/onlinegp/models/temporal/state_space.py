@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
@@ -108,14 +109,14 @@ class Block:
         if x < SMALL:
             cross, level = 1 / 2 - x / 2 + 7 * x**2 / 24 - x**3 / 8, 1 / 3 - x / 4 + 7 * x**2 / 60 - x**3 / 24
         else:
-            cross, level = (e1 - e2) / x, (1 - 2 * e1 + e2) / x**2
+            cross, level = (e1 - e2) / x, (1 - 2 * e1 + e2) / (x * x)
         A = np.array([[1.0, dt * e1], [0.0, np.exp(-x)]])
         q = self.slope_drift * dt
         return A, np.array([[self.drift * dt + q * dt * dt * level, q * dt * cross], [q * dt * cross, q * e2]])
 
     def observed(self, t: float, x: Array) -> float:
         """Return h(t), by which its first number is multiplied; x are the inputs of the row."""
-        h = t**self.power
+        h = prod([t] * self.power, start=1.0)  # infinite where a power would raise an OverflowError
         if self.period:
             angle = 2 * np.pi * self.harmonic * (np.fmod(t, self.period) / self.period)
             h *= np.sin(angle) if self.sine else np.cos(angle)

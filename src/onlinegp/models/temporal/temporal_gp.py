@@ -36,7 +36,8 @@ class TemporalGP(OnlineRegressor):
     Matern52, Periodic, and RandomWalk, LocalTrend and Season of :mod:`onlinegp.models.temporal.kernels`.
 
     Rows may be at any times, as long as these do not decrease. A gap is exact: no rows are needed for missing values.
-    `predict` takes times after the last row.
+    `predict` takes times after the last row. In a fleet and inside other models, where the order is not checked, a late
+    row is learned as if no time had passed since the last one.
 
     With `robust=c` an error of z > c standard deviations moves the state as one of c does: the variance of that row is
     multiplied by z / c.
@@ -116,9 +117,16 @@ class TemporalGP(OnlineRegressor):
 
     # Time does not go back
 
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        if self.time is not None:
+            rows, _, _ = self._check_Xy(X, y, anew=True)
+            self._refuse_late(rows[:, self.time : self.time + 1].ravel())
+        return super().fit(X, y)
+
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        self._check_times(X)
-        return super().partial_fit(X, y)
+        with self._lock:
+            self._check_times(X)
+            return super().partial_fit(X, y)
 
     def learn_one(self, x: ArrayLike, y: ArrayLike) -> Self:
         if self.time is not None and self._learner is not None:
@@ -126,8 +134,9 @@ class TemporalGP(OnlineRegressor):
         return super().learn_one(x, y)
 
     def run(self, X: ArrayLike, y: ArrayLike, *, progress: bool | None = None) -> Trace:
-        self._check_times(X)
-        return super().run(X, y, progress=progress)
+        with self._lock:
+            self._check_times(X)
+            return super().run(X, y, progress=progress)
 
     def _check_times(self, X: ArrayLike) -> None:
         """Refuse rows that are not in the order of time."""
@@ -139,6 +148,9 @@ class TemporalGP(OnlineRegressor):
         t = X[:, self.time]
         if self._learner is not None and self._learner.seen:
             t = np.append(self._learner.dump()["time"], t)
+        self._refuse_late(t)
+
+    def _refuse_late(self, t: Array) -> None:
         late = np.flatnonzero(np.diff(t) < 0)
         if len(late):
             i = int(late[0])
@@ -187,7 +199,8 @@ class TemporalLearner(StepLearner):
         return m @ h, np.sqrt(v), (t, m, P, g, v)
 
     def correct(self, x: Array, y: Array, e: Array, seen: Any) -> None:
-        self.last, m, P, g, v = seen
+        t, m, P, g, v = seen
+        self.last = max(self.last, t) if self.seen else t  # time does not go back
         s = v * np.maximum(1.0, np.abs(e) / (np.sqrt(v) * self.robust))
         self.m = m + g * (e / s)[:, None]
         u = g / np.sqrt(s)[:, None]
