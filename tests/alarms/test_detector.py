@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -110,6 +112,20 @@ def test_confirming_events_lets_the_next_one_be_found():
         confirmed += bool(at(told.detect(y[2400:]).events, 2500, 2520))
     assert confirmed >= 22
     assert confirmed >= plain + 5
+
+
+@pytest.mark.parametrize("engine", ["python", "auto"])
+def test_confirming_everything_again_and_again_leaves_lists_to_compare_with(engine):
+    y = noise(1200, 1)
+    y[800:] += 30.0
+    detector = ogp.Detector(rate=0.05, engine=engine)
+    detector.detect(y[:800])
+    for start in range(800, 1200, 20):
+        detector.detect(y[start : start + 20])
+        for event in 3 * detector.events_:
+            detector.confirm(event)
+    size, rows = np.moveaxis(detector.dump()["learned"]["output0.watch.sizes"], -1, 0)
+    assert (size[rows > 0] > 0).all()
 
 
 def test_only_the_latest_events_can_be_confirmed():
@@ -253,3 +269,48 @@ def test_a_detector_is_put_around_a_model_that_has_learned_and_taken_away():
     plain.partial_fit(X[200:400], y[200:400])
     assert out.to_bytes() == plain.to_bytes()
     assert unwatched(plain) is plain
+
+
+def opened():
+    """A detector with past events and one that is open, and the text of these."""
+    y = noise(1500)
+    y[1000] += 10.0
+    y[1300:] += 4.0
+    detector = ogp.Detector(rate=0.01)
+    detector.detect(y[:1310])
+    return detector, json.loads(detector.dump()["learned"]["output0.events"])
+
+
+NO_NUMBERS = (True, "x", [1] * 9, {"a": 1}, float("inf"), float("nan"))
+NO_COUNTS = (*NO_NUMBERS, 1.5, -100, 2**63)
+
+
+def test_forged_events_are_refused():
+    detector, known = opened()
+    contents = detector.dump()
+
+    def refused(text):
+        forged = contents | {"learned": contents["learned"] | {"output0.events": text}}
+        with pytest.raises(ValueError, match="the events of a detector cannot be read"):
+            detector.load(forged)
+
+    for part, event in (("open", known["open"]), ("past", known["past"][0])):
+        for name, value in event.items():
+            for odd in NO_NUMBERS if type(value) in (float, type(None)) else NO_COUNTS:
+                changed = event | {name: odd}
+                refused(json.dumps(known | {part: changed if part == "open" else [changed]}))
+        missing = dict(list(event.items())[1:])
+        refused(json.dumps(known | {part: missing if part == "open" else [missing]}))
+    for part, odd in (("open", 5), ("open", []), ("past", 5), ("past", 3 * known["past"]), ("built", []), ("built", 1)):
+        refused(json.dumps(known | {part: odd}))
+    for text in ("", "\0", "{}", "[]", "[" * 100_000):
+        refused(text)
+
+
+def test_an_input_that_is_none_is_not_blamed_by_a_forged_event():
+    detector, known = opened()
+    contents = detector.dump()
+    for changed in ({"inputs": 2**40}, {"unusual": [0]}):
+        text = json.dumps(known | {"past": [known["past"][0] | changed]})
+        with pytest.raises(ValueError, match="cannot be read"):
+            detector.load(contents | {"learned": contents["learned"] | {"output0.events": text}})

@@ -185,7 +185,10 @@ def test_a_season_is_found(season):
     ("field", "spoil"),
     [
         ("counts", lambda a: a + 10**6),
+        ("counts", lambda a: np.where(np.arange(len(a)) == COUNTS.index("rows"), 2**63 - 1, a)),
+        ("counts", lambda a: np.where(np.arange(len(a)) == COUNTS.index("open"), a[COUNTS.index("events")] + 1, a)),
         ("sizes", lambda a: a + np.array([1, 0])),
+        ("sizes", lambda a: a * np.array([0, 1])),
         ("values", lambda a: a - 1.0),
         ("numbers", lambda a: a * np.nan),
         ("recent", lambda a: a[:-1]),

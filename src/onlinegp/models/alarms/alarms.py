@@ -57,7 +57,7 @@ class Alarms(WithFields):
         }
 
     def check(self, values: Values) -> None:
-        Journal(0, 0, False, 0.0).text = values["events"]
+        self.journal.read(values["events"])
 
     @property
     def events(self) -> list[Event]:

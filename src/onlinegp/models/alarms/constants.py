@@ -10,6 +10,7 @@ RECENT = 2048  # rows that are kept: for lags, to find a season, and to learn it
 KEPT = 144  # largest values of a generation
 WEEK = 7  # days
 EVENTS = 8  # the latest events, which can be confirmed
+KINDS = ("spike", "level", "trend", "variance", "season broken", "stuck", "missing")  # of events
 
 
 class Constants(NamedTuple):

@@ -22,8 +22,8 @@ from onlinegp.models.alarms.constants import (
     STUCK,
 )
 from onlinegp.models.alarms.inputs import Inputs, unusual
+from onlinegp.models.alarms.stored_events import check_like, check_open, check_past
 
-KINDS = ("spike", "level", "trend", "variance", "season broken", "stuck", "missing")
 ODD = 1.25  # evidence from which an event builds up
 PAUSE = 3  # rows without it that do not end a build-up
 CLEAR = 2.0  # evidence of a family from which a row counts for the kind
@@ -33,6 +33,7 @@ EARLY = 30  # rows of an event whose means tell what came
 LARGER = 1.0  # severity by which a jump outdoes what an event was so far
 AGES = (4, 19, 49)  # rows of an event at which inputs are looked at again
 SIDE = 0.6  # of the deviations of a level that are on one side
+LARGEST = 1e300
 WIDTH = 2.46  # mean absolute errors on either side of a 95% interval
 C = {name: k for k, name in enumerate(COLUMNS)}
 
@@ -232,7 +233,7 @@ class Journal:
             expected=0.5 * (low + high),
             low=low,
             high=high,
-            factor=e["missed"] / max(e["known"], 1) / usual,
+            factor=min(e["missed"] / max(e["known"], 1) / usual, LARGEST),
             unusual=unusual({int(j): odd for j, odd in e["unusual"].items()}),
             inputs=self.inputs.features,
             output=self.output,
@@ -246,12 +247,21 @@ class Journal:
 
     @text.setter
     def text(self, text: str) -> None:
+        self.open, self.past, self.built = self.read(text)
+
+    def read(self, text: str) -> tuple[dict[str, Any] | None, list[Event], list[int]]:
+        """Return what `text` wrote: the event that is open, past ones, and the rows of a build-up."""
+        row, seen, features = np.zeros(len(COLUMNS)), (0.0, 0.0, 0.0), self.inputs.features
+        example = self._start(row, seen, 0)
+        self._top(example, row, seen, 0)
         try:
             known = json.loads(text)
-            past = [Event.from_dict(event) for event in known["past"]]
-            self.open, self.past, self.built = known["open"], past, list(known["built"])
-        except (ValueError, KeyError, TypeError) as error:
+            check_open(known["open"], example, features)
+            check_past(known["past"], Event, features)
+            check_like("built", known["built"], self.built)
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ValueError(f"the events of a detector cannot be read: {error}.") from None
+        return known["open"], [Event.from_dict(event) for event in known["past"]], known["built"]
 
 
 def kind_of(event: dict[str, Any]) -> str:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.models.alarms.events import KINDS, Event
+from onlinegp.models.alarms.constants import KINDS
+from onlinegp.models.alarms.events import Event
 from onlinegp.models.alarms.reasons import sentence
 from onlinegp.models.alarms.watched import Watched
 from onlinegp.state import Values, array, integer, integers, learner
