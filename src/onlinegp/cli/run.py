@@ -47,6 +47,7 @@ from onlinegp.streams.running.checkpoint import Checkpoints, own_files
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.flag_commands import Commands
 from onlinegp.streams.running.flags import Flags, Surprises
+from onlinegp.streams.running.hints import Hints
 from onlinegp.streams.running.keyed import KeyedJob
 from onlinegp.streams.running.member_weights import Weights
 from onlinegp.streams.running.plausible import CodeWatch
@@ -269,6 +270,7 @@ class _Plan:
             weights=Weights() if args.report else None,
             surprises=Surprises() if args.report else None,
             ahead=args.ahead,
+            hints=Hints(),
             screen=args.flag is not None and args.robust is None,
         )
         if saved:
@@ -440,6 +442,9 @@ def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
         if args.robust is not None:
             what = f"learned as errors of at most {args.robust:g} standard deviations (--robust)"
         talk(f"{many} far beyond all those before, and {what}")
+    if job.hints is not None:
+        for hint in job.hints.told(job.encoder.names, lags=job.settings["lags"]):
+            talk(f"hint: {hint}")
     if job.source.unfinished:
         say(f"onlinegp: the last line of {job.source.path} has no end yet and was left unread: resume when it has one.")
     if _output(args) is None:

@@ -129,7 +129,7 @@ class Flags(Observer):
             self.shift = number - event.start if alone else 1
         shift = self.shift if alone else 1
         row = event.peak if event.kind == "spike" and event.rows <= 1 else event.since
-        since = self.since[0] if alone and not opens and self.since else self._when(event, row, shift, times[: i + 1])
+        since = self._when(event, row, number - shift - row, shift, times[: i + 1])
         self.since = [since]
         columns = {name: text_of(values[i]) for name, values in rows.keys.items() if name != self.by}
         return {
@@ -146,12 +146,14 @@ class Flags(Observer):
             "reason": sentence(event, self.target, self.inputs, lambda row: since),
         }
 
-    def _when(self, event: Event, row: int, shift: int, times: list[str]) -> str:
-        """Return the time of a row, if it is known, else its number; `times` are those up to the current row."""
-        back, known = event.start - row, [*self.times, *times]
-        if event.end is None and times and back < (len(known) if self.by is None else 1):
+    def _when(self, event: Event, row: int, back: int, shift: int, times: list[str]) -> str:
+        """Return the time of a row, `back` rows ago, if it is known, else its number."""
+        if self.by is not None:
+            return times[-1] if times and event.end is None and row == event.start else f"its row {row + shift}"
+        known = [*self.times, *times]
+        if times and back < len(known):
             return known[-1 - back]
-        return f"row {row + shift}" if self.by is None else f"its row {row + shift}"
+        return self.since[0] if times and self.since and event.end is not None else f"row {row + shift}"
 
     def sync(self) -> None:
         if self._file is not None:

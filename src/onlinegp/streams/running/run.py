@@ -28,6 +28,7 @@ from onlinegp.streams.running.checkpoint import Checkpoints, pack
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.flag_commands import Commands
 from onlinegp.streams.running.flags import Flags, Surprises
+from onlinegp.streams.running.hints import Hints
 from onlinegp.streams.running.member_weights import Weights
 from onlinegp.streams.running.observers import OBSERVERS, Observer, Rows
 from onlinegp.streams.running.plausible import CodeWatch, PlausibleRange
@@ -111,6 +112,7 @@ class Job:
     commands: Commands | None = None  # to run for each event that opens
     ahead: bool = False
     screen: bool = False  # whether targets that are not plausible are not learned
+    hints: Hints | None = None
     codes: CodeWatch = field(default_factory=CodeWatch)
     watch: Callable[[Job], None] = lambda job: None  # called after each block
 
@@ -248,6 +250,8 @@ class Job:
             self._emit(block, start, error.said)
             raise BrokeDown(error.model, error.reason, where=self._row(self.rows + 1)) from None
         self._emit(block, start, said)
+        if self.hints is not None:
+            self.hints.add(self._written[-1], X)
 
     def _emit(self, block: Block, start: int, said: Said, *, tuning: bool = False) -> None:
         if not len(said):

@@ -1,0 +1,77 @@
+"""Hints: what the errors of a run still show, and the option that helps."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from onlinegp.checks import Array
+from onlinegp.seasons import find_seasons
+from onlinegp.streams.running.observers import Rows
+
+ROWS = 2000  # the last ones, which are looked at
+FEWEST = 200
+FOLLOWING = 0.25  # correlation of errors from row to row
+UNEVEN = 1.6  # times as large as elsewhere
+FAR = 4.0  # standard deviations: what is farther counts as that far
+
+
+class Hints:
+    """Keeps the last rows of a run, and says at its end what their errors show."""
+
+    def __init__(self) -> None:
+        self._pieces: deque[tuple[Rows, Array]] = deque()
+        self._rows = 0
+
+    def add(self, rows: Rows, X: Array) -> None:
+        """Take rows and their inputs; they are not looked at before the end."""
+        self._pieces.append((rows, X))
+        self._rows += len(rows)
+        while self._rows - len(self._pieces[0][0]) >= ROWS:
+            self._rows -= len(self._pieces.popleft()[0])
+
+    def told(self, names: Sequence[str], *, lags: int) -> list[str]:
+        """Return a sentence for each thing that errors show."""
+        if not self._pieces:
+            return []
+        parts = [(rows.z, rows.scored, X) for rows, X in self._pieces]
+        z, scored, X = (np.concatenate(part)[-ROWS:] for part in zip(*parts, strict=True))
+        if np.count_nonzero(scored) < FEWEST:
+            return []
+        z = np.where(scored, np.clip(z, -FAR, FAR), np.nan)
+        found = [along(z, lags), *(uneven(z, X[:, j], name) for j, name in enumerate(names))]
+        return [text for text in found if text is not None]
+
+
+def along(z: Array, lags: int) -> str | None:
+    """Return what errors z show along the rows: that they repeat, or follow each other."""
+    for season in find_seasons(z, most=1):
+        if season > lags:
+            return f"errors repeat every {season:g} rows: try --lags {int(np.ceil(season))}"
+    pairs = ~(np.isnan(z[1:]) | np.isnan(z[:-1]))
+    if np.count_nonzero(pairs) < FEWEST or not np.nanstd(z) > 0.0:
+        return None
+    r = float(np.corrcoef(z[1:][pairs], z[:-1][pairs])[0, 1])
+    if r < FOLLOWING:
+        return None
+    return f"errors follow each other, with a correlation of {r:.1f} from row to row: try --lags {2 * lags or 10}"
+
+
+def uneven(z: Array, x: Array, name: str) -> str | None:
+    """Return that errors are larger in one quarter of an input than in others, if they are."""
+    known = ~(np.isnan(z) | np.isnan(x))
+    low, high = np.quantile(x[known], [0.25, 0.75]) if known.any() else (0.0, 0.0)
+    ends = {"low": known & (x <= low), "high": known & (x >= high)}
+    if low == high or min(map(np.count_nonzero, ends.values())) < FEWEST // 4:
+        return None
+    sizes = {end: float(np.mean(np.abs(z[rows]))) for end, rows in ends.items()}
+    large, small = ("high", "low") if sizes["high"] > sizes["low"] else ("low", "high")
+    if sizes[large] < UNEVEN * max(sizes[small], 1e-9):
+        return None
+    times = sizes[large] / max(sizes[small], 1e-9)
+    return (
+        f"errors are {times:.1f} times as large where {name} is {large}, so intervals are too narrow there: "
+        f"try --model auto, or predict the logarithm of the target"
+    )

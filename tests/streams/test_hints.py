@@ -1,0 +1,51 @@
+"""Hints: what errors show is named once, with the option that helps; white errors show nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from shell import inside
+
+from onlinegp.streams.running.hints import along, uneven
+
+
+def noise(n, seed=0):
+    return np.random.default_rng(seed).standard_normal(n)
+
+
+def test_white_errors_show_nothing():
+    told = [along(noise(1500, seed), 0) for seed in range(40)]
+    assert sum(text is not None for text in told) <= 4
+    assert all(uneven(noise(1500, seed), noise(1500, seed + 99), "x") is None for seed in range(40))
+
+
+def test_errors_that_repeat_or_follow_each_other_are_named():
+    z = noise(1500)
+    wave = z + 1.5 * np.sin(2.0 * np.pi * np.arange(1500) / 24)
+    assert along(wave, 0) == "errors repeat every 24 rows: try --lags 24"
+    for i in range(1, len(z)):
+        z[i] += 0.6 * z[i - 1]
+    assert along(z, 0) == "errors follow each other, with a correlation of 0.6 from row to row: try --lags 10"
+    assert along(z, 5).endswith("--lags 10")
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_uneven_errors_name_their_input(sign):
+    x = noise(1500, 1)
+    z = noise(1500) * np.exp(sign * 0.5 * x)
+    end = "high" if sign > 0 else "low"
+    assert f"times as large where load is {end}" in uneven(z, x, "load")
+
+
+def test_a_run_names_them_at_its_end_and_lags_help(tmp_path):
+    x, z = noise(1200), noise(1200, 1)
+    for i in range(1, 1200):
+        z[i] += 0.8 * z[i - 1]
+    (tmp_path / "d.csv").write_text(
+        "x,y\n" + "".join(f"{a:.4f},{0.2 * a + b:.4f}\n" for a, b in zip(x, z, strict=True))
+    )
+    args = ["run", "d.csv", "--features", "x", "--model", "linearrls", "--tune", "100", "--out", "o.csv"]
+    plain = inside(*args, cwd=tmp_path).stderr.decode()
+    assert plain.count("hint: errors follow each other") == 1
+    assert "hint: errors follow" not in inside(*args, "--lags", "10", cwd=tmp_path).stderr.decode()
+    assert "hint" not in inside(*args, "--quiet", cwd=tmp_path).stderr.decode()
