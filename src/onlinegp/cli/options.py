@@ -110,7 +110,7 @@ def imported(name: str) -> str:
     return name
 
 
-def add_model(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+def add_model(parser: argparse.ArgumentParser) -> Any:
     group = parser.add_argument_group("model")
     add_import(group)
     own = "with --tune 0 the model's own default: {:g} for krlst"

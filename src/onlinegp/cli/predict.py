@@ -11,7 +11,8 @@ from onlinegp.streams.errors import Stopped, listed
 from onlinegp.streams.reading.source import Columns, Source, columns_of
 from onlinegp.streams.running.checkpoint import read_model
 from onlinegp.streams.running.column_encoding import Encoder
-from onlinegp.streams.running.run import Job, Rejects
+from onlinegp.streams.running.rejects import Rejects
+from onlinegp.streams.running.run import Job
 from onlinegp.streams.running.summary import summary, summary_lines
 from onlinegp.streams.writing.sinks import open_sink
 

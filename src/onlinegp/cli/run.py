@@ -8,12 +8,10 @@ import sys
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from onlinegp.cli.help import Parser
-from onlinegp.cli.options import EXIT_CODES, add_source, checked_level, opened, say
+from onlinegp.cli.options import checked_level, opened, say
 from onlinegp.cli.parsing import parse_every
 from onlinegp.cli.paths import Paths
 from onlinegp.cli.run_by_key import (
-    add_by_key,
     columns_by_key,
     fleet_of,
     go_on,
@@ -25,10 +23,10 @@ from onlinegp.cli.run_by_key import (
     saved_place,
     type_of_keys,
 )
+from onlinegp.cli.run_options import add_arguments
 from onlinegp.cli.tuning_options import (
     Progress,
     Talk,
-    add_learned,
     checked_robust,
     first_rows,
     from_options,
@@ -43,7 +41,7 @@ from onlinegp.progress import ShareBar
 from onlinegp.streams.errors import CheckpointError, Stopped, listed
 from onlinegp.streams.reading.source import ROWS, Columns, Source
 from onlinegp.streams.running.budget import detector_parameters, time_column
-from onlinegp.streams.running.checkpoint import Checkpoints, own_files
+from onlinegp.streams.running.checkpoint import Checkpoints, check_resumable, own_files, same_settings
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.flag_commands import Commands
 from onlinegp.streams.running.flags import Flags, Surprises
@@ -51,55 +49,16 @@ from onlinegp.streams.running.hints import Hints
 from onlinegp.streams.running.keyed import KeyedJob
 from onlinegp.streams.running.member_weights import Weights
 from onlinegp.streams.running.plausible import CodeWatch
-from onlinegp.streams.running.run import Every, Job, Rejects, check_resumable, same_settings
+from onlinegp.streams.running.rejects import Rejects
+from onlinegp.streams.running.run import Every, Job
 from onlinegp.streams.running.scenes import Scenes
 from onlinegp.streams.running.score import Curves
 from onlinegp.streams.running.summary import summary, summary_lines
 from onlinegp.streams.running.warm_up import WarmUp
 from onlinegp.streams.writing.sinks import ADDED, AHEAD, FLAGGED, NoSink, open_sink, output_format
 
-EPILOG = f"""examples:
-  onlinegp run data.csv                                   choose everything, print predictions
-  onlinegp run series.txt --lags 10 --out forecast.csv    a column of numbers, from its own past
-  onlinegp run data.csv --target y --features a,b --model krlst --budget 200 --tune 1000 --out out.jsonl
-  sensor | onlinegp run - --target y --tune 200           each line is answered before the next is read
-  sensor | onlinegp run - --lags 10 --ahead               each answer holds the prediction of the next line
-  onlinegp run data.csv --flag 1/day --events events.jsonl --report page.html --out out.csv
-  onlinegp run big.csv.gz --out out.csv --checkpoint safe --resume
-  onlinegp run events.csv --by sensor --order time --out out.csv --store fleet.db
+__all__ = ["PATHS", "add_arguments", "main"]
 
-Every row of the input gives one row of output: its key columns, the target, then mean, std (of the target, noise
-included), lower, upper and log_density of the prediction made before the target was learned. Rows used for tuning are
-predicted by the mean of those before them and are not scored. A missing target is predicted and not learned.
-
-After a crash, repeat the command with --resume: the output becomes what an uninterrupted run gives. A file is read
-again up to its place, and refused if it is another one; --resume next goes on with the first row of that. A pipe goes
-on with the next row that comes, after its header; with --resume check it must be sent again from its beginning, and
-what was done is checked and skipped. With --checkpoint, a last line of a file that has no end yet is left unread, as it
-may still become longer.
-
-With --flag RATE a detector watches what is predicted. The output has score (-log10 of the rate of such events, where
-one opens or grows), tail (the probability of a row that is at least as odd) and event (its number while it is open).
---events writes each event when it opens and when it clears: its kind (spike, level, trend, variance, season broken,
-stuck, missing), rows, severity, and the reason in words. RATE is what to expect if all is well: 0.001 per row, or 1/day
-over all keys. A target far beyond all those before is not learned, or bounded by --robust.
-
-{EXIT_CODES}  5    with --flag-exit: done, and there was an event
-"""
-SHORT_EPILOG = """examples:
-  onlinegp run data.csv                                  choose everything, print predictions
-  onlinegp run series.txt --lags 10 --out forecast.csv   a column of numbers, from its own past
-  onlinegp run data.csv --flag 0.001 --out out.csv       report what is odd
-  onlinegp run big.csv.gz --out out.csv --checkpoint safe --resume
-  onlinegp run events.csv --by sensor --order time --out out.csv
-
-Each row is predicted before it is learned: the output has mean, std, lower, upper
-and log_density. The first rows are used to tune the model and are not scored.
-"""
-MAIN_OPTIONS = (
-    *("--target", "--features", "--lags", "--model", "--by"),
-    *("--flag", "--out", "--report", "--save", "--checkpoint"),
-)
 FLAGGED_CODE = 5
 SETTINGS = (  # on which the output depends
     *("source", "out", "model", "kernel", "noise", "budget", "forgetting", "set", "tune", "robust", "level"),
@@ -114,51 +73,6 @@ PATHS = Paths(
     pipes=("SOURCE", "--out"),
     renewed=("--start", "--save"),
 )
-
-
-def add_arguments(parser: Parser) -> None:
-    parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
-    parser.show_first(MAIN_OPTIONS, SHORT_EPILOG)
-    add_source(parser)
-    add_learned(parser)
-    add_by_key(parser)
-    output = parser.add_argument_group("output")
-    output.add_argument("--out", metavar="FILE", help=".csv, .jsonl or .parquet; - for CSV on standard output")
-    output.add_argument("--level", type=float, default=0.95, metavar="P", help="probability of the interval (0.95)")
-    output.add_argument("--report", metavar="FILE", help="an interactive page about the run, .html")
-    output.add_argument("--summary", metavar="FILE", help="the figures of the run as JSON")
-    output.add_argument("--save", metavar="FILE", help="the model at the end, .ogp")
-    output.add_argument("--ahead", action="store_true", help="write the prediction of the next row with each row")
-    output.add_argument("--quiet", action="store_true", help="say nothing but errors")
-    flags = parser.add_argument_group("alarms")
-    flags.add_argument(
-        "--flag",
-        metavar="RATE",
-        help="report what is odd as events; RATE of them are expected if all is well: 0.001 per row, or 1/day",
-    )
-    flags.add_argument("--events", metavar="FILE", help="each event as it opens and clears, .jsonl")
-    flags.add_argument("--on-flag", metavar="CMD", help="run this for each event that opens, as JSON on standard input")
-    flags.add_argument("--flag-exit", action="store_true", help="end with exit code 5 if there was an event")
-    safety = parser.add_argument_group("safety")
-    safety.add_argument(
-        "--on-bad-row",
-        choices=("stop", "skip"),
-        default="stop",
-        help="what to do with a row that cannot be used (stop)",
-    )
-    safety.add_argument("--rejects", metavar="FILE", help="with skip or --late drop: where to write such rows, CSV")
-    safety.add_argument("--checkpoint", metavar="DIR", help="keep model, position and output together in DIR")
-    safety.add_argument(
-        "--every", default="10000", metavar="N", help="with --checkpoint: so many rows, or '30 s', apart (10000)"
-    )
-    safety.add_argument(
-        "--resume",
-        nargs="?",
-        const="place",
-        choices=("place", "next", "check"),
-        help="go on from the checkpoint, if there is one: a file at its place, a pipe with the next row (place); "
-        "next: another file with its first row; check: a pipe that is sent again",
-    )
 
 
 def main(args: argparse.Namespace) -> int:

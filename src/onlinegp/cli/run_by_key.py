@@ -21,10 +21,9 @@ from onlinegp.stores import stored_place
 from onlinegp.streams.errors import BadData, CheckpointError, listed
 from onlinegp.streams.reading.source import Columns, Source, stored_columns
 from onlinegp.streams.running.algorithms import algorithm
-from onlinegp.streams.running.checkpoint import DATABASE, checked
+from onlinegp.streams.running.checkpoint import DATABASE, check_resumable, checked
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.prepare import Preparation
-from onlinegp.streams.running.run import check_resumable
 
 MADE_BY: dict[
     str, Any

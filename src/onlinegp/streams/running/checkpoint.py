@@ -14,7 +14,7 @@ import stat
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from onlinegp.files.atomic import PART, Folder, check_folder
+from onlinegp.files.atomic import PART, Folder, check_folder, is_special
 from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.saving import to_bytes, with_extra
@@ -24,6 +24,7 @@ from onlinegp.streams.errors import CheckpointError
 from onlinegp.streams.running.column_encoding import checked_columns
 from onlinegp.streams.running.flag_commands import WAITING
 from onlinegp.streams.running.observers import OBSERVERS
+from onlinegp.streams.writing.sinks import ParquetSink
 
 LATEST, PREVIOUS, LOCK = "checkpoint.ogp", "checkpoint-previous.ogp", "checkpoint.lock"
 SAVED = ("columns", "level", "settings")  # of the stream of a model file
@@ -192,3 +193,25 @@ def _locked(folder: Folder) -> BinaryIO | None:
             f"another run is using the checkpoints in {path.parent}. Wait for it, or use another folder."
         ) from None
     return lock
+
+
+def check_resumable(sink_path: str | None, format: str) -> None:
+    """Refuse outputs that a resumed run could not go on with."""
+    if sink_path in (None, "-") or is_special(str(sink_path)):
+        raise CheckpointError("--checkpoint needs --out FILE: what went down a pipe cannot be taken back.")
+    if format == "parquet":
+        ParquetSink.sync(None)  # type: ignore[arg-type]
+
+
+def same_settings(stored: dict[str, Any], given: dict[str, Any], *, any_source: bool = False) -> None:
+    """Refuse to resume a run with other settings; the name of the source may be another if `any_source`."""
+    for name, value in given.items():
+        new = name not in stored and not value  # an option that there was not, and that is not used
+        if stored.get(name) != value and not new and not (any_source and name == "source"):
+            option = "SOURCE" if name == "source" else "--" + name.replace("_", "-")
+            remedy = "Resume with the options of the first run"
+            remedy += ", go on with another file by --resume next" if name == "source" else ""
+            raise CheckpointError(
+                f"the checkpoint was made with {option} {stored.get(name)!r}, not {value!r}. "
+                f"{remedy}, or start from scratch with an empty checkpoint folder."
+            )

@@ -136,10 +136,10 @@ class KeyedJob(Job):
 
     # Rows
 
-    def _take(self, block: Block, position: dict[str, int]) -> None:
+    def take(self, block: Block, position: dict[str, int]) -> None:
         if self.fleet is None and self.model is not None:
             self._employ()
-        super()._take(block, position)
+        super().take(block, position)
 
     def _piece_rows(self, block: Block, done: int) -> tuple[int, bool]:
         if self.settings.get("compact"):  # which rounds after each call: pieces must not depend on the clock
@@ -155,7 +155,7 @@ class KeyedJob(Job):
                 return up_to(i)
         return rows, False
 
-    def _work(self, block: Block) -> None:
+    def work(self, block: Block) -> None:
         if self._tuning_due:  # what is cut off in a tuning is not saved, so this is
             self._collect()
             self.save_checkpoint()
@@ -170,7 +170,7 @@ class KeyedJob(Job):
         self.rejects.write(out)
         self.dropped += sum(type(row) is LateRow for row in out)
         block.error = wrong.get(fatal, block.error)
-        super()._work(block if kept.all() else _some(block, kept))
+        super().work(block if kept.all() else _some(block, kept))
 
     def _stops(self, row: BadRow) -> bool:
         """Whether a row that is late, or has no place, ends the run."""
@@ -235,8 +235,8 @@ class KeyedJob(Job):
         keys = [key for key, _ in self._early[self.warm_up.seen - len(y) : self.warm_up.seen]]
         return TuningRows(keys, X, y, self.lags, self.horizon)
 
-    def _tune(self) -> None:
-        super()._tune()
+    def tune(self) -> None:
+        super().tune()
         self._employ()
         rows = self._tuning_rows()
         with self._cut_off():

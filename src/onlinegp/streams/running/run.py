@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
@@ -16,13 +14,12 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.files.atomic import is_special
 from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.breakdown import BreakdownError
 from onlinegp.models.combined.base import innermost
 from onlinegp.predictions import Predictions
-from onlinegp.streams.errors import BadData, BadRow, BrokeDown, CheckpointError, Stopped
+from onlinegp.streams.errors import BadData, BrokeDown, CheckpointError, Stopped
 from onlinegp.streams.reading.source import Block, Source
 from onlinegp.streams.running.checkpoint import Checkpoints, pack
 from onlinegp.streams.running.column_encoding import Encoder
@@ -33,11 +30,12 @@ from onlinegp.streams.running.member_weights import Weights
 from onlinegp.streams.running.observers import OBSERVERS, Observer, Rows
 from onlinegp.streams.running.plausible import CodeWatch, PlausibleRange
 from onlinegp.streams.running.predict_then_learn import Said, advance
+from onlinegp.streams.running.rejects import Rejects
 from onlinegp.streams.running.scenes import Scenes
 from onlinegp.streams.running.score import Curves, Score
 from onlinegp.streams.running.stop_signals import Stopper
 from onlinegp.streams.running.warm_up import WarmUp
-from onlinegp.streams.writing.sinks import Appended, ParquetSink, Sink
+from onlinegp.streams.writing.sinks import Sink
 
 PIECE = 0.2  # seconds of work between two looks at signals
 FIRST_PIECE = 32  # rows, before it is known how long one takes; never fewer, as a piece has a cost of its own
@@ -52,35 +50,6 @@ class Every:
 
     def due(self, rows: int, seconds: float) -> bool:
         return (self.rows is not None and rows >= self.rows) or (self.seconds is not None and seconds >= self.seconds)
-
-
-class Rejects:
-    """The rows that were left out, each with its place and the reason; only counted if there is no file."""
-
-    HEADER = ("line", "column", "value", "reason", "text")
-
-    def __init__(self, path: str | None, *, count: int = 0, keep: int = 0) -> None:
-        self.count = count
-        self._file = None if path is None else Appended(path, keep=keep)
-        if self._file is not None and keep == 0:
-            self._file.write(_csv_line(self.HEADER))
-
-    @property
-    def length(self) -> int:
-        return 0 if self._file is None else self._file.length
-
-    def write(self, rows: list[BadRow]) -> None:
-        self.count += len(rows)
-        if self._file is not None and rows:
-            self._file.write(b"".join(_csv_line((r.line, r.column, r.value, r.reason, r.text)) for r in rows))
-
-    def sync(self) -> None:
-        if self._file is not None:
-            self._file.sync()
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
 
 
 @dataclass
@@ -145,7 +114,7 @@ class Job:
                         block, position = next(blocks, (None, {}))
                     if block is None:
                         break
-                    self._take(block, position)
+                    self.take(block, position)
                 self._finish()
             except (Stopped, KeyboardInterrupt) as stopped:
                 if isinstance(stopped, Stopped):
@@ -155,14 +124,14 @@ class Job:
                     self.commands.kill()
                 raise
 
-    def _take(self, block: Block, position: dict[str, int]) -> None:
+    def take(self, block: Block, position: dict[str, int]) -> None:
         """Work on a block in pieces that take about PIECE seconds each, so that a signal waits for one of them only."""
         done, start = 0, self.position
         self._look_for_codes(block)
         while True:
             rows, self._tuning_due = self._piece_rows(block, done)
             began = monotonic()
-            self._work(block.part(done, done + rows))
+            self.work(block.part(done, done + rows))
             self._adapt(rows, monotonic() - began)
             done += rows
             if done >= len(block):
@@ -208,7 +177,7 @@ class Job:
         elif seconds > PIECE:
             self._piece = max(FIRST_PIECE, rows // 2)
 
-    def _work(self, block: Block) -> None:
+    def work(self, block: Block) -> None:
         """Predict, write and learn some rows."""
         for part in [block.part(i, i + 1) for i in range(len(block))] if self.ahead else [block]:
             self._rows(part)
@@ -224,7 +193,7 @@ class Job:
             start = len(said)
             try:
                 if self.warm_up.done:
-                    self._tune()  # first, as the model may be asked what comes next
+                    self.tune()  # first, as the model may be asked what comes next
             finally:
                 self._emit(block, 0, said, tuning=True)
         if start < len(block):
@@ -304,7 +273,7 @@ class Job:
     def _row(self, number: int) -> str:
         return f" at row {number} of {self.source.path}"
 
-    def _tune(self) -> None:
+    def tune(self) -> None:
         assert self.warm_up is not None
         assert self.prepare is not None
         before = monotonic()
@@ -318,7 +287,7 @@ class Job:
 
     def _finish(self) -> None:
         if self.model is None and self.warm_up is not None and self.warm_up.varied:
-            self._tune()  # the input was shorter than the tuning: there is a model, but nothing was scored
+            self.tune()  # the input was shorter than the tuning: there is a model, but nothing was scored
         if self.commands is not None:
             with self._stopper.at_once():  # a signal need not wait for them: the checkpoint keeps those that are left
                 self.commands.finish()
@@ -417,31 +386,3 @@ def _ahead(source: Source) -> Generator[tuple[Block, dict[str, int]], None, None
         while pair := coming.result():
             coming = reader.submit(step)
             yield pair
-
-
-def check_resumable(sink_path: str | None, format: str) -> None:
-    """Refuse outputs that a resumed run could not go on with."""
-    if sink_path in (None, "-") or is_special(str(sink_path)):
-        raise CheckpointError("--checkpoint needs --out FILE: what went down a pipe cannot be taken back.")
-    if format == "parquet":
-        ParquetSink.sync(None)  # type: ignore[arg-type]
-
-
-def same_settings(stored: dict[str, Any], given: dict[str, Any], *, any_source: bool = False) -> None:
-    """Refuse to resume a run with other settings; the name of the source may be another if `any_source`."""
-    for name, value in given.items():
-        new = name not in stored and not value  # an option that there was not, and that is not used
-        if stored.get(name) != value and not new and not (any_source and name == "source"):
-            option = "SOURCE" if name == "source" else "--" + name.replace("_", "-")
-            remedy = "Resume with the options of the first run"
-            remedy += ", go on with another file by --resume next" if name == "source" else ""
-            raise CheckpointError(
-                f"the checkpoint was made with {option} {stored.get(name)!r}, not {value!r}. "
-                f"{remedy}, or start from scratch with an empty checkpoint folder."
-            )
-
-
-def _csv_line(fields: tuple[Any, ...]) -> bytes:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerow(fields)
-    return out.getvalue().encode("utf-8", "backslashreplace")
