@@ -84,12 +84,15 @@ class QuickTree {
     size_t held_ = 0;
 };
 
-static nb::object learn_one(TreeEngine& tree, nb::handle x, nb::handle y) {
+enum class Outcome { OK, CHECK, DUE, UNSUPPORTED };  // onlinegp.learner.Outcome
+
+static int learn_one(TreeEngine& tree, nb::handle x, nb::handle y) {
     const Sample sample(x.ptr(), tree.d), target(y.ptr(), tree.p, tree.p == 1);
-    if (tree.resting || !sample.data() || !target.data() || !tree.at_once()) return nb::none();
+    if (tree.resting || !sample.data() || !target.data() || !tree.at_once()) return int(Outcome::UNSUPPORTED);
     const QuickTree quick(tree);
-    if (!quick.free() || tree.due()) return nb::none();
-    return nb::bool_(tree.learn_one(sample.data(), target.data()));
+    if (!quick.free()) return int(Outcome::UNSUPPORTED);
+    if (tree.due()) return int(Outcome::DUE);
+    return int(tree.learn_one(sample.data(), target.data()) ? Outcome::OK : Outcome::CHECK);
 }
 
 static nb::object predict_one(TreeEngine& tree, nb::handle x) {

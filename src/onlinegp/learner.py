@@ -1,8 +1,12 @@
-"""The protocol of learners. A learner holds what was learned, learns rows in place and predicts rows."""
+"""The protocol of learners. A learner holds what was learned, learns rows in place and predicts rows.
+
+What is optional are functions here: they call the method of a learner that has one, and else do what most learners do.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from enum import IntEnum
 from typing import Protocol
 
 import numpy as np
@@ -10,7 +14,7 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 from onlinegp.predictions import Predictions
-from onlinegp.state import Contents, WithFields
+from onlinegp.state import Fields, WithFields
 
 Sizes = NDArray[np.int64]
 
@@ -40,6 +44,10 @@ class Learner(Protocol):
     def size(self) -> int: ...
     @property
     def seen(self) -> int: ...
+    @property
+    def fields(self) -> Fields:
+        """Everything that the next row needs, by name. Files, copies, stores and fleets derive from it."""
+        ...
 
     def learn(self, X: Array, Y: Array) -> None:
         """Learn the rows, in order and in place."""
@@ -52,35 +60,27 @@ class Learner(Protocol):
         """Return the distributions of y at the rows of X. The learner does not change."""
         ...
 
-    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
-        """Predict rows in order without learning them, and continue after them. For most learners this is `predict`.
 
-        Y has the observed values, or None if they are not known: a model with lags then uses its predictions instead.
-        """
-        ...
+class Series(Protocol):
+    """What a learner adds whose next row depends on the rows before: see `skip` and `begin_series` below."""
 
-    def begin_series(self) -> None:
-        """Discard past values: the next row does not follow the last. Most models have none and do nothing."""
+    def skip(self, X: Array, Y: Array | None = None) -> Predictions: ...
+    def begin_series(self) -> None: ...
 
-    def dump(self) -> Contents:
-        """Return everything that the next step needs, by name: arrays, numbers and strings."""
-        ...
 
-    def dump_compact(self) -> Contents:
-        """Return a smaller, rounded version of `dump`, without what can be computed again. `load` accepts it too."""
-        ...
+class Outcome(IntEnum):
+    """What `learn_one`, the fast path of a learner for one sample, returns. The native module has the same numbers.
 
-    def load(self, contents: Contents) -> None:
-        """Continue from the contents that `dump` returned, bit for bit. Raise a ValueError if they do not fit."""
-        ...
+    OK : the sample was learned
+    CHECK : it was learned, and the model should be checked
+    DUE : it was not learned, since something else is due first, such as a tuning; take the general path
+    UNSUPPORTED : it was not learned; take the general path
+    """
 
-    def learn_one(self, x: object, y: object) -> bool | None:
-        """Fast path for one sample. Return True, False (run the health check), or None (not supported)."""
-        ...
-
-    def predict_one(self, x: object) -> tuple[float, float] | None:
-        """Fast path for one sample. Return mean and standard deviation of one output, or None (not supported)."""
-        ...
+    OK = 0
+    CHECK = 1
+    DUE = 2
+    UNSUPPORTED = 3
 
 
 class RowLearner(WithFields, ABC):
@@ -100,17 +100,37 @@ class RowLearner(WithFields, ABC):
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
         return run_by_row(self, X, Y)
 
-    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
-        return self.predict(X)
 
-    def begin_series(self) -> None:
-        pass
+def skip(learner: Learner, X: Array, Y: Array | None = None) -> Predictions:
+    """Predict rows in order without learning them, and continue after them. For most learners this is `predict`.
 
-    def learn_one(self, x: object, y: object) -> bool | None:
-        return None
+    Y has the observed values, or None if they are not known: a model with lags then uses its predictions instead.
+    """
+    own = getattr(learner, "skip", None)
+    predictions: Predictions = learner.predict(X) if own is None else own(X, Y)
+    return predictions
 
-    def predict_one(self, x: object) -> tuple[float, float] | None:
-        return None
+
+def begin_series(learner: Learner) -> None:
+    """Discard past values: the next row does not follow the last. By default this visits the learners inside."""
+    own = getattr(learner, "begin_series", None)
+    if own is not None:
+        own()
+        return
+    for inside in getattr(learner, "holds", list)():
+        begin_series(inside)
+
+
+def learn_one(learner: Learner, x: object, y: object) -> int:
+    """Fast path for one sample: an `Outcome`."""
+    own = getattr(learner, "learn_one", None)
+    return Outcome.UNSUPPORTED if own is None else own(x, y)
+
+
+def predict_one(learner: Learner, x: object) -> tuple[float, float] | None:
+    """Fast path for one sample. Return mean and standard deviation of one output, or None (not supported)."""
+    own = getattr(learner, "predict_one", None)
+    return None if own is None else own(x)
 
 
 def run_by_row(learner: Learner, X: Array, Y: Array) -> tuple[Predictions, Sizes]:

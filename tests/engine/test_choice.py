@@ -16,6 +16,7 @@ import onlinegp.engine
 from engines import make_engine
 from onlinegp.engine import available, info
 from onlinegp.kernels import RBF, Kernel
+from onlinegp.learner import Outcome
 from onlinegp.recipes.beliefs import Posterior, Prior
 from onlinegp.recipes.state import NEW
 from onlinegp.recipes.update import Recipe
@@ -150,10 +151,10 @@ def test_odd_samples_are_left_to_python(x):
     X, Y = stream(50)
     engine.learn(X, Y)
     before = engine.state
-    assert engine.learn_one(x, 0.5) is None
+    assert engine.learn_one(x, 0.5) == Outcome.UNSUPPORTED
     assert engine.predict_one(x) is None
     for y in (np.nan, np.inf, "a", None, [0.5], 1e151, 10**400, True, np.array([0.5]), 0.5j):
-        assert engine.learn_one(PLAIN, y) is None
+        assert engine.learn_one(PLAIN, y) == Outcome.UNSUPPORTED
     assert_same_state(engine.state, before)
 
 
@@ -171,10 +172,10 @@ def test_plain_samples_are_learned_at_once():
         np.linspace(-1.0, 1.0, 3 * FEATURES, dtype=np.float32).reshape(FEATURES, 3)[:, 1],
         array.array("f", PLAIN),
     ]
-    assert engine.learn_one(PLAIN, 1.0) is False  # no y of this size came before: Python looks at it too
+    assert engine.learn_one(PLAIN, 1.0) == Outcome.CHECK  # no y of this size came before: Python looks at it too
     for x in samples:
         for y in (0.5, np.float64(0.5), np.float32(0.5), 1):
-            assert engine.learn_one(x, y) is True
+            assert engine.learn_one(x, y) == Outcome.OK
         plain = [float(value) for value in x]
         assert engine.predict_one(x) == engine.predict_one(plain)
     assert engine.state.seen == 1 + 4 * len(samples)
@@ -187,10 +188,10 @@ def test_several_outputs_are_learned_at_once():
     block, single = native(recipe, recipe.start(FEATURES, 2)), native(recipe, recipe.start(FEATURES, 2))
     block.learn(X, Y)
     for x, y in zip(X, Y, strict=True):
-        assert single.learn_one(x, y.tolist()) is not None
+        assert single.learn_one(x, y.tolist()) != Outcome.UNSUPPORTED
     assert_same_state(single.state, block.state)
     for y in (0.5, [0.5], [0.5, np.nan], [0.5, 0.5, 0.5], [0.5, "a"], None):
-        assert single.learn_one(X[0], y) is None
+        assert single.learn_one(X[0], y) == Outcome.UNSUPPORTED
 
 
 WITH_ANOTHER_SET = """

@@ -13,6 +13,7 @@ import pytest
 import onlinegp as ogp
 from onlinegp.engine import available
 from onlinegp.engine.compiled import nodes
+from onlinegp.learner import Outcome
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(400, 2))
@@ -73,7 +74,9 @@ def test_a_row_that_comes_while_the_model_is_saved_is_learned_afterwards(monkeyp
 def test_a_sample_without_the_lock_of_the_model_makes_no_compiled_twin() -> None:
     model = tree().fit(X[:100], Y[:100]).begin_series()
     assert model._learner is not None
-    assert model._learner.learn_one(X[100], Y[100]) is None  # two threads would make two, on the same leaves
+    assert (
+        model._learner.learn_one(X[100], Y[100]) == Outcome.UNSUPPORTED
+    )  # two threads would make two, on the same leaves
     assert model.learn_one(X[100], Y[100]).n_samples_seen_ == 101
 
 

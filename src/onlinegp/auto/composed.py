@@ -16,6 +16,7 @@ from onlinegp.models.combined import HeavyTailed, Mixture, Scaled
 from onlinegp.models.combined.base import innermost, innermost_learner
 from onlinegp.models.combined.mixture import MixtureLearner
 from onlinegp.predictions import Predictions
+from onlinegp.state import dump, load
 
 STRETCH = tuple(f"model.{name}" for name in ("log_scale", "rows", "more", "fewer"))  # of Conformal, inside Scaled
 WIDER = 8.0  # over the rows learned: by how much intervals are wider at first
@@ -70,11 +71,11 @@ class Composed:
         variance, error = np.var(Y[half], axis=0), np.mean((Y - predictions.mean)[half] ** 2, axis=0)
         varies = variance > 0.0
         self.unexplained = float(np.mean(error[varies] / variance[varies])) if varies.any() else 1.0
-        contents = self.inner.dump()
+        contents = dump(self.inner)
         for name in STRETCH:
             contents[name] = np.zeros_like(contents[name])
         contents[STRETCH[0]] += np.log1p(WIDER / len(Y))
-        self.inner.load(contents)
+        load(self.inner, contents)
 
     def _retune(self, mixture: MixtureLearner) -> None:
         """Tune a member on the rows since the last change, if there was one, or adopt it."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from onlinegp.auto.composed import Candidate, Composed
 from onlinegp.auto.members import Parts, Progress
 from onlinegp.checks import Array
-from onlinegp.learner import Learner, Sizes
+from onlinegp.learner import Learner, Outcome, Sizes, begin_series, learn_one, predict_one, skip
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined import Mixture, Scaled
 from onlinegp.models.combined.base import innermost
@@ -27,7 +27,9 @@ from onlinegp.state import (
     array,
     described_from_bytes,
     described_to_bytes,
+    dump,
     integer,
+    load,
     model,
     number,
     points,
@@ -154,17 +156,17 @@ class AutoLearner(WithFields):
         return self._so_far(len(X), self._Y) if self.inner is None else self.inner.predict(X)
 
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
-        return self._so_far(len(X), self._Y) if self.inner is None else self.inner.skip(X, Y)
+        return self._so_far(len(X), self._Y) if self.inner is None else skip(self.inner, X, Y)
 
     def begin_series(self) -> None:
         if self.inner is not None:
-            self.inner.begin_series()
+            begin_series(self.inner)
 
-    def learn_one(self, x: object, y: object) -> bool | None:
-        return self.inner.learn_one(x, y) if self._done and self.inner is not None else None
+    def learn_one(self, x: object, y: object) -> int:
+        return learn_one(self.inner, x, y) if self._done and self.inner is not None else Outcome.DUE
 
     def predict_one(self, x: object) -> tuple[float, float] | None:
-        return None if self.inner is None else self.inner.predict_one(x)
+        return None if self.inner is None else predict_one(self.inner, x)
 
     # Rows that go together
 
@@ -271,7 +273,7 @@ class AutoLearner(WithFields):
         if self.chosen is None or self.inner is None:
             return np.empty(0, dtype=np.uint8)
         about = {"features": self.features, "outputs": self.outputs, "single": self.outputs == 1, "largest": 0.0}
-        contents = about | {"learned": self.inner.dump()}
+        contents = about | {"learned": dump(self.inner)}
         return np.frombuffer(described_to_bytes(json.dumps(describe(self.chosen)), self.inner, contents), np.uint8)
 
     def check(self, values: Values) -> None:
@@ -294,7 +296,7 @@ class AutoLearner(WithFields):
         if type(chosen) is not Scaled or type(innermost(chosen)) is not Mixture:
             raise ValueError(f"what was chosen must be a scaled mixture, got {type(chosen).__name__}.")
         composed = Composed(self._parts, chosen, self.features, self.outputs)
-        composed.inner.load(contents["learned"])
+        load(composed.inner, contents["learned"])
         return composed
 
     def assign(self, values: Values) -> None:

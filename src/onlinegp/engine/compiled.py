@@ -13,10 +13,10 @@ import numpy as np
 from onlinegp.checks import Array
 from onlinegp.engine import by_engine, thread_count
 from onlinegp.engine.plan import Plan, plan_of
-from onlinegp.learner import Learner, Sizes
+from onlinegp.learner import Learner, Outcome, Sizes, begin_series, skip
 from onlinegp.locks import ModelLock
 from onlinegp.predictions import Components, Gaussian, Predictions
-from onlinegp.state import Contents, Values, load_contents
+from onlinegp.state import Contents, Fields, Values, load_contents
 
 
 def compiled(learner: Learner) -> Learner:
@@ -131,6 +131,11 @@ class Compiled:
         if core is not None:
             vars(self).update(learn_one=core.learn_one, predict_one=core.predict_one)  # without a detour
 
+    @property
+    def fields(self) -> Fields:
+        fields: Fields = self.reference.fields
+        return fields
+
     def plan(self) -> Plan:
         return Plan("leaf", self, model=self._working)
 
@@ -174,19 +179,13 @@ class Compiled:
 
     # Threads come here without the model's lock: the compiled learner is there, or it is made in a call that has it
 
-    def learn_one(self, x: object, y: object) -> bool | None:
+    def learn_one(self, x: object, y: object) -> int:
         core = self._core
-        return None if core is None else core.learn_one(x, y)
+        return Outcome.UNSUPPORTED if core is None else core.learn_one(x, y)
 
     def predict_one(self, x: object) -> tuple[float, float] | None:
         core = self._core
         return None if core is None else core.predict_one(x)
-
-    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
-        return self.predict(X)
-
-    def begin_series(self) -> None:
-        pass
 
     def dump(self) -> Contents:
         core = self._core
@@ -359,14 +358,14 @@ class CompiledTree(Compiled):
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
         self._attend()
         with self._resting() as learner:
-            predictions = learner.skip(X, Y)
+            predictions = skip(learner, X, Y)
             self._begin()
         return predictions
 
     def begin_series(self) -> None:
         self._attend()
         with self._resting() as learner:
-            learner.begin_series()
+            begin_series(learner)
             self._begin()
 
     def dump(self) -> Contents:

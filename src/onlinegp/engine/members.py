@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 from onlinegp.files.container import ModelFileError, as_model_file_error
-from onlinegp.learner import Learner
+from onlinegp.learner import Learner, skip
 from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.recipes.compact import StateFields, has_compact, recipe_schemas
 from onlinegp.recipes.update import Recipe
-from onlinegp.state import Contents, Schemas, check_contents, learner_from_bytes, learner_to_bytes
+from onlinegp.state import Contents, Schemas, check_contents, dump, learner_from_bytes, learner_to_bytes, load
 
 Which = NDArray[np.int64]
 
@@ -142,7 +142,9 @@ class LearnerMembers:
                 rows, learner = others[some], self._members[member]
                 before = learner.seen
                 try:
-                    answers.append((rows, getattr(learner, name)(*(array[rows] for array in arrays))))
+                    mine = tuple(array[rows] for array in arrays)
+                    answer = skip(learner, *mine) if name == "skip" else getattr(learner, name)(*mine)
+                    answers.append((rows, answer))
                 finally:
                     learned[rows[: learner.seen - before]] = True
             if len(others) < len(which):
@@ -198,7 +200,7 @@ class LearnerMembers:
         about, records = {"features": self.features, "outputs": self.outputs, "single": single}, []
         for i in which.tolist():
             learner = self._members[i]
-            learned = learner.dump_compact() if compact else learner.dump()
+            learned = dump(learner, compact=compact)
             contents = about | {"largest": self.largest[i], "learned": learned}
             records.append(learner_to_bytes(self.schemas[compact], contents))
         return records
@@ -218,11 +220,11 @@ class LearnerMembers:
         return getattr(learner, "until_tuning", np.inf)
 
     def dump(self, member: int) -> Contents:
-        return self._members[member].dump()
+        return dump(self._members[member])
 
     def load(self, member: int, contents: Contents, largest: float) -> None:
         fresh = self._start()
-        fresh.load(contents)
+        load(fresh, contents)
         self._replace(member, fresh)
         self.largest[member] = largest
 

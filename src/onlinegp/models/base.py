@@ -16,7 +16,7 @@ from onlinegp.checks import Array, check_x
 from onlinegp.engine.compiled import compiled, outer
 from onlinegp.engine.members import LearnerMembers, Members
 from onlinegp.kernels import Kernel
-from onlinegp.learner import Learner
+from onlinegp.learner import Learner, Outcome, begin_series, learn_one, predict_one, skip
 from onlinegp.locks import ModelLock
 from onlinegp.models.breakdown import BreakdownError, Health
 from onlinegp.models.estimator import Estimator
@@ -25,7 +25,7 @@ from onlinegp.models.search_space import Move
 from onlinegp.models.undo import FLEET_ROWS, Undo, undoable
 from onlinegp.predictions import Predictions
 from onlinegp.progress import bar, on_terminal
-from onlinegp.state import Contents, described_from_bytes, described_to_bytes
+from onlinegp.state import Contents, described_from_bytes, described_to_bytes, dump, load
 from onlinegp.trace import Trace
 
 if TYPE_CHECKING:
@@ -142,14 +142,14 @@ class OnlineRegressor(Estimator):
     def learn_one(self, x: ArrayLike, y: ArrayLike) -> Self:
         """Learn one sample: x of shape (d,), y a number, or (outputs,)."""
         learner = self._learner
-        sound = None
+        outcome: int = Outcome.UNSUPPORTED
         if learner is not None and (self._single or learner.outputs > 1):  # else y is (1,), not a number
-            sound = learner.learn_one(x, y)  # the fast path for plain numbers
-        if sound:
+            outcome = learn_one(learner, x, y)  # the fast path for plain numbers
+        if outcome == Outcome.OK:
             return self
         row = self._check_x(x)
         target = check_x(y, name="y")
-        if sound is None or learner is None:
+        if outcome != Outcome.CHECK or learner is None:
             return self.partial_fit(row, target if np.ndim(y) == 0 else target[None, :])
         with self._lock:
             inputs = self._check_X(row)
@@ -189,15 +189,15 @@ class OnlineRegressor(Estimator):
             if self._learner is None:  # no past values yet
                 return self.predict_distribution(X)
             if y is None:
-                return self._said(self._learner.skip(self._check_X(X)))
+                return self._said(skip(self._learner, self._check_X(X)))
             learner, X, Y = self._ready(X, y)
-            return self._said(learner.skip(X, Y))
+            return self._said(skip(learner, X, Y))
 
     def begin_series(self) -> Self:
         """Start a new series: a model that uses past values forgets them. The next row does not follow the last."""
         with self._lock:
             if self._learner is not None:
-                self._learner.begin_series()
+                begin_series(self._learner)
         return self
 
     def scaled(self, rows: int = 100) -> Scaled:
@@ -259,7 +259,7 @@ class OnlineRegressor(Estimator):
 
     def predict_one(self, x: ArrayLike, return_std: bool = False) -> Any:
         """Predict y for one sample x of shape (d,). Return a number, or an array of shape (outputs,)."""
-        quick = self._learner.predict_one(x) if self._learner is not None and self._single else None
+        quick = predict_one(self._learner, x) if self._learner is not None and self._single else None
         if quick is not None:
             if not self._health.sound(quick[0], quick[1]):
                 raise self._health.error(self, None)
@@ -321,7 +321,7 @@ class OnlineRegressor(Estimator):
             self._health.before_saving(self, self._learner)
             names = [str(name) for name in getattr(self, "feature_names_in_", ())]
             about = {"features": self._learner.features, "outputs": self._learner.outputs, "single": self._single}
-            return {**about, "names": names, "largest": self._health.largest, "learned": self._learner.dump()}
+            return {**about, "names": names, "largest": self._health.largest, "learned": dump(self._learner)}
 
     def load(self, contents: Contents) -> Self:
         """Continue from the contents that `dump` returned, bit for bit. Raise a ValueError if they do not fit."""
@@ -383,7 +383,7 @@ class OnlineRegressor(Estimator):
         learner, health, learned = self.start(features, outputs), Health(), None
         if contents is not None:
             learned, health.largest = contents["learned"], float(contents["largest"])
-            learner.load(learned)
+            load(learner, learned)
         twin = self.unfitted()  # keeps the current parameters even if those of an inner model change later
         learner = undoable(compiled(learner), lambda: compiled(twin.start(features, outputs)), learned)
         own = {name: value for name, value in vars(self).items() if name != "feature_names_in_"}

@@ -61,18 +61,6 @@ class RecipeLearner(StateFields):
             mean[i], variance[i] = found.mean, self.state.power * found.s
         return Gaussian(mean, np.repeat(np.sqrt(variance), self.outputs, axis=1))
 
-    def skip(self, X: Array, Y: Array | None = None) -> Gaussian:
-        return self.predict(X)
-
-    def begin_series(self) -> None:
-        pass
-
-    def learn_one(self, x: object, y: object) -> bool | None:
-        return None
-
-    def predict_one(self, x: object) -> tuple[float, float] | None:
-        return None
-
     def dump(self) -> Contents:
         return dump_state(self.state)
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.learner import Learner, Sizes
+from onlinegp.learner import Learner, Outcome, Sizes, begin_series, learn_one, predict_one, skip
 from onlinegp.predictions import Predictions
-from onlinegp.state import Contents
+from onlinegp.state import Contents, Fields, dump, load
 
 ROWS = 1024  # the smallest number of rows between two dumps
 FLEET_ROWS = 64  # the same in a fleet, which stores these rows for each key
@@ -71,6 +71,10 @@ class Undo:
         return getattr(self.learner, "reference", self.learner)
 
     @property
+    def fields(self) -> Fields:
+        return self.learner.fields
+
+    @property
     def until_tuning(self) -> float:
         """The number of rows until the next tuning; infinity if there is none."""
         return getattr(self.learner, "until_tuning", np.inf)
@@ -88,26 +92,26 @@ class Undo:
             contents, calls = self._kept
             learner = self._start()
             if contents is not None:
-                learner.load(contents)
+                load(learner, contents)
             for name, *arguments in calls:
-                getattr(learner, name)(*arguments)
+                _call(learner, name, tuple(arguments))
             self._learner, self._failed = learner, False
 
     def change(self, name: str, *arguments: Any) -> Any:
         """Call a method that changes the learner, and return its result. If it raises, nothing has changed."""
         learner = self.learner
         if getattr(learner, "atomic", False):
-            return self._call(learner, name, arguments)
+            return self._pass(learner, name, arguments)
         if self._kept is None:  # until now the learner was atomic
             if name == "learn_one":  # may be called without the model's lock
-                return None
-            self._begin(learner.dump())
+                return Outcome.UNSUPPORTED
+            self._begin(dump(learner))
         began = perf_counter()
         try:
-            answer = getattr(learner, name)(*arguments)
+            answer = _call(learner, name, arguments)
             if name == "learn_one":
-                if answer is None:  # the fast path does not support this row
-                    return None
+                if answer >= Outcome.DUE:  # the row was not learned
+                    return answer
                 name, arguments = "learn", tuple(np.array(one, dtype=np.float64, ndmin=2) for one in arguments)
             self._seconds += perf_counter() - began
             self._rows += len(arguments[0]) if arguments else 1
@@ -121,21 +125,24 @@ class Undo:
             _ = self.learner
             raise
 
-    def _call(self, learner: Learner, name: str, arguments: tuple[Any, ...]) -> Any:
+    def _pass(self, learner: Learner, name: str, arguments: tuple[Any, ...]) -> Any:
         """Call a method of an atomic learner, and return its result."""
         self._kept = None
         vars(self).pop("learn_one", None)
         vars(self).pop("predict_one", None)
-        answer = getattr(learner, name)(*arguments)
+        answer = _call(learner, name, arguments)
         if name in ("learn", "learn_one", "run"):
-            vars(self).update(learn_one=learner.learn_one, predict_one=learner.predict_one)  # call them directly
+            fast = ("learn_one", "predict_one")  # call them directly
+            vars(self).update(
+                {one: getattr(learner, one) for one in fast if hasattr(learner, one)}
+            )  # call them directly
         return answer
 
     def _keep(self) -> bool:
         """Dump the learner, and return whether this worked. It fails if the learner has broken down."""
         began = perf_counter()
         try:
-            self._begin(self._learner.dump(), perf_counter() - began)
+            self._begin(dump(self._learner), perf_counter() - began)
         except ValueError:
             return False
         return True
@@ -166,8 +173,9 @@ class Undo:
             elif took < QUICK and part.stop - part.start >= piece:
                 self._pieces[name] = 2 * piece
 
-    def learn_one(self, x: object, y: object) -> bool | None:
-        return self.change("learn_one", x, y)
+    def learn_one(self, x: object, y: object) -> int:
+        outcome: int = self.change("learn_one", x, y)
+        return outcome
 
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
         return self.change("skip", X, Y)
@@ -179,21 +187,27 @@ class Undo:
         return self.learner.predict(X)
 
     def predict_one(self, x: object) -> tuple[float, float] | None:
-        return self.learner.predict_one(x)
+        return predict_one(self.learner, x)
 
     def dump(self) -> Contents:
-        return self.learner.dump()
+        return dump(self.learner)
 
     def dump_compact(self) -> Contents:
-        return self.learner.dump_compact()
+        return dump(self.learner, compact=True)
 
     def load(self, contents: Contents) -> None:
         learner = self._start()
-        learner.load(contents)
+        load(learner, contents)
         vars(self).pop("learn_one", None)
         vars(self).pop("predict_one", None)
         self._learner, self._failed = learner, False
         self._begin(contents)
+
+
+def _call(learner: Learner, name: str, arguments: tuple[Any, ...]) -> Any:
+    """Return what a method of a learner returns; one that it does not have does what it does for most learners."""
+    optional: dict[str, Callable[..., Any]] = {"skip": skip, "begin_series": begin_series, "learn_one": learn_one}
+    return optional[name](learner, *arguments) if name in optional else getattr(learner, name)(*arguments)
 
 
 def _copied(argument: Any) -> Any:

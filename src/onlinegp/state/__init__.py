@@ -1,6 +1,15 @@
 """What a learner keeps from one row to the next: its fields, its contents by name, and its record, the bytes."""
 
-from onlinegp.state.contents import Contents, Values, WithFields, check_contents, dump_contents, load_contents
+from onlinegp.state.contents import (
+    Contents,
+    Values,
+    WithFields,
+    check_contents,
+    dump,
+    dump_contents,
+    load,
+    load_contents,
+)
 from onlinegp.state.fields import (
     Field,
     Fields,
@@ -43,6 +52,7 @@ __all__ = [
     "data",
     "described_from_bytes",
     "described_to_bytes",
+    "dump",
     "dump_contents",
     "flags",
     "integer",
@@ -50,6 +60,7 @@ __all__ = [
     "learner",
     "learner_from_bytes",
     "learner_to_bytes",
+    "load",
     "load_contents",
     "model",
     "number",

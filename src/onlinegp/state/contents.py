@@ -69,6 +69,25 @@ class WithFields:
         self.rebuild()
 
 
+def dump(learner: Any, *, compact: bool = False) -> Contents:
+    """Return everything that the next row needs, by name, as the fields of a learner say, or its own `dump`.
+
+    A compact dump omits what can be computed again, and is rounded; `load` accepts it, too.
+    """
+    own = getattr(learner, "dump_compact" if compact else "dump", None)
+    contents: Contents = dump_contents(learner, compact=compact) if own is None else own()
+    return contents
+
+
+def load(learner: Any, contents: Contents) -> None:
+    """Continue from the contents that `dump` returned, bit for bit. Raise a ValueError if they do not fit."""
+    own = getattr(learner, "load", None)
+    if own is None:
+        load_contents(learner, contents)
+    else:
+        own(contents)
+
+
 def dump_contents(learner: WithFields, *, compact: bool = False) -> Contents:
     """Return copies of all fields of a learner, by name."""
     contents: Contents = {}

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from onlinegp import frames
 from onlinegp.checks import Array, probability
 from onlinegp.engine import is_native
-from onlinegp.learner import Learner, Sizes
+from onlinegp.learner import Learner, Sizes, begin_series, skip
 from onlinegp.models.alarms.alarms import Alarms
 from onlinegp.models.alarms.constants import NEAR, RECENT
 from onlinegp.models.alarms.events import C, Event
@@ -159,7 +159,7 @@ class Detector(OuterRegressor):
             for missing, some in groupby(range(len(Y)), lambda i: bool(gone[i].any())):
                 numbers = list(some)
                 part = slice(numbers[0], numbers[-1] + 1)
-                parts.append(learner.skip(rows[part]) if missing else learner.run(rows[part], Y[part])[0])
+                parts.append(skip(learner, rows[part]) if missing else learner.run(rows[part], Y[part])[0])
             watched = Predictions.joined(parts)
             assert isinstance(watched, Watched)
             return watched.output(0) if self._single else watched
@@ -237,12 +237,12 @@ class DetectorLearner(OuterLearner):
         return watched, size
 
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
-        predicted = self._next(len(X)) if self.inner is None else self.inner.skip(X, Y)
+        predicted = self._next(len(X)) if self.inner is None else skip(self.inner, X, Y)
         return self._watch(X, np.full((len(X), self.outputs), np.nan) if Y is None else Y, predicted)
 
     def judge(self, X: Array, Y: Array) -> Predictions:
         """Watch rows that the learner inside does not learn, and in whose place it remembers its predictions."""
-        predicted = self._next(len(X)) if self.inner is None else self.inner.skip(X, None)
+        predicted = self._next(len(X)) if self.inner is None else skip(self.inner, X, None)
         return self._watch(X, Y, predicted)
 
     def _watch(self, X: Array, Y: Array, predicted: Predictions | None) -> Watched:
@@ -276,7 +276,7 @@ class DetectorLearner(OuterLearner):
         for alarms in self.alarms:
             alarms.watch.begin_series()
         if self.inner is not None:
-            self.inner.begin_series()
+            begin_series(self.inner)
 
     def confirm(self, event: NDArray[np.int64]) -> None:
         """Forget the rows of an event: its number, and its output."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.engine.compiled import outer
-from onlinegp.learner import Learner, Sizes
+from onlinegp.learner import Learner, Sizes, skip
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.predictions import Components, Gaussian, Predictions
 from onlinegp.state import Fields, WithFields, learner
@@ -89,15 +89,6 @@ class OuterLearner(WithFields, ABC):
     def together(self) -> int:
         return getattr(self.inner, "together", 0)
 
-    def begin_series(self) -> None:
-        self.inner.begin_series()
-
-    def learn_one(self, x: object, y: object) -> bool | None:
-        return None
-
-    def predict_one(self, x: object) -> tuple[float, float] | None:
-        return None
-
 
 class SpreadLearner(OuterLearner):
     """The inner learner as it would be alone, and something that follows its errors and changes what it says."""
@@ -130,7 +121,7 @@ class SpreadLearner(OuterLearner):
         return self.now(self.inner.predict(X))
 
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
-        return self.now(self.inner.skip(X, Y))
+        return self.now(skip(self.inner, X, Y))
 
 
 def stretched(said: Predictions, factor: Array) -> Predictions:

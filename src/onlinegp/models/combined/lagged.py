@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from onlinegp.checks import LARGEST, Array, count
 from onlinegp.engine.plan import Plan, around
 from onlinegp.lags import windows
-from onlinegp.learner import Learner, Sizes
+from onlinegp.learner import Learner, Sizes, begin_series, skip
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterLearner, OuterRegressor
 from onlinegp.models.combined.standardize import like_so_far
@@ -221,20 +221,20 @@ class LaggedLearner(OuterLearner):
 
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
         if not self.lags:
-            return self.inner.skip(X, Y)
+            return skip(self.inner, X, Y)
         if Y is None:
             return Predictions.joined([self._skip(X[i : i + 1]) for i in range(len(X))])
         early, inputs = self._inputs(X, Y)
         prior = early if self.inner.seen else len(X)
         said = self._by_prior(X, Y, prior)
         if prior < len(X):
-            said.append(self.inner.skip(inputs, Y[early:]))
+            said.append(skip(self.inner, inputs, Y[early:]))
         self._remember(Y)
         return Predictions.joined(said)
 
     def _skip(self, x: Array) -> Predictions:
         """Predict a row (1, d), and use the prediction in place of its y if there are past values."""
-        said = self._prior(x, self._past) if self._knows_little() else self.inner.skip(self._next(x))
+        said = self._prior(x, self._past) if self._knows_little() else skip(self.inner, self._next(x))
         if len(self._past):
             self._remember(said.mean)
         return said
@@ -259,7 +259,7 @@ class LaggedLearner(OuterLearner):
 
     def begin_series(self) -> None:
         self._past = self._past[:0]
-        self.inner.begin_series()
+        begin_series(self.inner)
 
     def plan(self) -> Plan | None:
         numbers = {"lags": float(self.lags), "horizon": float(self.horizon)}

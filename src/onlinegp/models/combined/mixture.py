@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from onlinegp.checks import Array, fraction, non_negative
 from onlinegp.engine import thread_count
 from onlinegp.engine.plan import Constant, Plan, around
-from onlinegp.learner import Learner, Sizes
+from onlinegp.learner import Learner, Sizes, skip
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import ROWS
 from onlinegp.models.combined.changes import ChangeDetector
@@ -341,7 +341,7 @@ class MixtureLearner(WithFields):
         return self._now(tuple(by_name[name] for name in self.members))
 
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
-        return self._now(tuple(member.skip(X, Y) for member in self.members.values()))
+        return self._now(tuple(skip(member, X, Y) for member in self.members.values()))
 
     def _now(self, said: tuple[Predictions, ...]) -> Predictions:
         weights = np.tile(self.weights(), (len(said[0]), 1))
@@ -384,16 +384,6 @@ class MixtureLearner(WithFields):
         if plan is not None:
             self._sizes = [member.components for member in plan.inside.values()]
         return plan
-
-    def begin_series(self) -> None:
-        for member in self.members.values():
-            member.begin_series()
-
-    def learn_one(self, x: object, y: object) -> bool | None:
-        return None
-
-    def predict_one(self, x: object) -> tuple[float, float] | None:
-        return None
 
     @property
     def fields(self) -> Fields:

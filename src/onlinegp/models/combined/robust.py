@@ -10,7 +10,7 @@ import numpy as np
 
 from onlinegp.checks import Array, positive
 from onlinegp.engine.plan import Plan, around
-from onlinegp.learner import Learner, Sizes
+from onlinegp.learner import Learner, Sizes, skip
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterLearner, OuterRegressor
 from onlinegp.models.facts import Facts
@@ -108,7 +108,7 @@ class RobustLearner(OuterLearner):
         return self.inner.predict(X)
 
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
-        return self.inner.skip(X, Y)
+        return skip(self.inner, X, Y)
 
     def plan(self) -> Plan | None:
         return around("robust", self, {"bound": self.bound, "reject": self.reject}, {}, {"model": self.inner})

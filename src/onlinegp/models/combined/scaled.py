@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from onlinegp.checks import LARGEST, Array, count
 from onlinegp.engine.plan import Plan, around
-from onlinegp.learner import Learner, Sizes
+from onlinegp.learner import Learner, Sizes, skip
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterLearner, OuterRegressor
 from onlinegp.models.combined.standardize import CONSTANT, LIMIT, TINY, Scale, like_so_far, moments, own_size
@@ -173,7 +173,7 @@ class ScaledLearner(OuterLearner):
         return self._in_units(self.inner.predict(self._x(X)))
 
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
-        return self._in_units(self.inner.skip(self._x(X), None if Y is None else self._y(Y)))
+        return self._in_units(skip(self.inner, self._x(X), None if Y is None else self._y(Y)))
 
     def plan(self) -> Plan | None:
         numbers: dict[str, Any] = {"limit": LIMIT}

@@ -14,6 +14,7 @@ from onlinegp.models.local.learner import LocalLearner
 from onlinegp.models.local.residual import ResidualLearner, ResidualPrior
 from onlinegp.models.recipe import parameters
 from onlinegp.recipes.costs import kernel_row, solution
+from onlinegp.state import dump
 
 
 @parameters
@@ -121,7 +122,7 @@ class ResidualGP(NeighborsRegressor):
         return self._of_rows("r")
 
     def _of_rows(self, name: str) -> Any:
-        values = self._working.dump()[name]
+        values = dump(self._working)[name]
         return values[:, 0].copy() if self._single else values
 
     def _prior(self) -> ResidualPrior:

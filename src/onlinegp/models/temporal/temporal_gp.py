@@ -21,7 +21,7 @@ from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
 from onlinegp.models.temporal.kernels import LocalTrend
 from onlinegp.models.temporal.state_space import WALK, Block, state_space
-from onlinegp.state import Values, array, integer, number
+from onlinegp.state import Values, array, dump, integer, number
 from onlinegp.trace import Trace
 
 
@@ -147,7 +147,7 @@ class TemporalGP(OnlineRegressor):
             return
         t = X[:, self.time]
         if self._learner is not None and self._learner.seen:
-            t = np.append(self._learner.dump()["time"], t)
+            t = np.append(dump(self._learner)["time"], t)
         self._refuse_late(t)
 
     def _refuse_late(self, t: Array) -> None:
