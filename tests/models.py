@@ -103,6 +103,7 @@ WRAPPED = {
     "Scaled-given": ogp.Scaled(MODELS["KLMS"], x_center=0.1, x_scale=(1.1, 0.9), y_center=0.2, y_scale=0.7),
     "Lagged": ogp.Lagged(MODELS["BetaKLMS-auto"], lags=3),
     "Lagged-horizon": ogp.Lagged(MODELS["KRLST"], lags=2, horizon=4),
+    "Lagged-list": ogp.Lagged(MODELS["KRLST"], lags=[1, 3, 4], horizon=2),
     "Lagged-none": ogp.Lagged(MODELS["QKLMS"], lags=0, horizon=2),
     "Forecaster": ogp.Forecaster(),
     "Forecaster-Lagged": ogp.Forecaster(model=ogp.Lagged(MODELS["KRLST"], lags=2), steps=5),

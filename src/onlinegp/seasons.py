@@ -89,11 +89,13 @@ def _standardized(y: Array) -> Array | None:
     if len(known) < FEWEST_ROWS:
         return None
     y = np.interp(np.arange(len(y)), known, y[known])
-    if np.ptp(y) < 1e-9 * (abs(y.mean()) + 1e-300):
+    if np.ptp(y) <= 1e-9 * abs(y.mean()):
         return None
     if y.min() > 0 and y.max() > 1.5 * y.min():
         y = np.log(y)
-    return (y - y.mean()) / y.std()
+    y = y - y.mean()
+    y = y / np.abs(y).max()  # whose square is neither too large nor too small
+    return y / y.std()
 
 
 def _regression(y: Array) -> Array:

@@ -207,3 +207,24 @@ def test_a_new_series_has_no_past():
     assert model.predict_one(None) == learned.predict_one(None)
     model.begin_series().skip(np.empty((2, 0)), [20.0, 22.0])
     assert model.predict_one(None) == 21.0
+
+
+def test_a_list_of_lags_is_that_part_of_all_lags():
+    rng = np.random.default_rng(0)
+    Y = rng.normal(size=(60, 2)).cumsum(axis=0)
+    chosen = ogp.Lagged(ogp.LinearRLS(), lags=[1, 4]).fit(None, Y)
+    inputs = np.array([[Y[t - 1, 0], Y[t - 4, 0], Y[t - 1, 1], Y[t - 4, 1]] for t in range(4, 61)])
+    plain = ogp.LinearRLS().fit(inputs[:-1], Y[4:])
+    assert np.allclose(chosen.predict(np.empty((1, 0))), plain.predict(inputs[-1:]))
+
+
+def test_a_list_of_all_lags_is_their_number():
+    y = np.sin(0.3 * np.arange(100))
+    one, other = (ogp.Lagged(ogp.KRLST(), lags=lags).fit(None, y) for lags in (3, [1, 2, 3]))
+    assert np.array_equal(one.forecast(5).values, other.forecast(5).values)
+
+
+@pytest.mark.parametrize("lags", [[], [0, 1], [2, 1], [1, 1], [-3], "auto"])
+def test_wrong_lists_of_lags_are_refused(lags):
+    with pytest.raises((ValueError, TypeError), match="lags"):
+        ogp.Lagged(ogp.KRLST(), lags=lags).check()

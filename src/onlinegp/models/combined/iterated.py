@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import ClassVar
 
@@ -47,8 +48,8 @@ class IteratedForecaster(Lagged):
     ----------
     model : OnlineRegressor
         The model inside. Its parameters are used, and it stays as it is: what learns is a copy.
-    lags : int
-        How many past values.
+    lags : int or list of int
+        How many past values, or which ones.
     horizon : int
         How many rows ahead the model inside predicts, as for `Lagged`.
     steps : int
@@ -70,7 +71,7 @@ class IteratedForecaster(Lagged):
 
     model: OnlineRegressor
     _: KW_ONLY
-    lags: int = 10
+    lags: int | Sequence[int] = 10
     horizon: int = 1
     steps: int = 20
     after: int = 0
@@ -89,11 +90,12 @@ class IteratedForecaster(Lagged):
 
     def start(self, features: int, outputs: int) -> IteratedLearner:
         lagged = super().start(features, outputs)
-        return IteratedLearner(lagged.inner, features, lagged.lags, lagged.horizon, *self._checked())
+        return IteratedLearner(lagged.inner, features, lagged.lags, lagged.horizon, *self._checked(), lagged.chosen)
 
     def _checked(self) -> tuple[int, int]:
         """Return steps and rows before the first forecast."""
-        count("A forecast goes on from past values: 10 is a usual choice.", lags=self.lags)
+        if self._chosen() is None:
+            count("A forecast goes on from past values: 10 is a usual choice.", lags=self.lags)
         at_once = self.after == 0 and type(self.after) is int
         if count(steps=self.steps) > WIDEST:
             raise ValueError(f"steps must be at most {WIDEST}, got {self.steps}. 20 is a usual choice.")
@@ -121,8 +123,17 @@ class IteratedLearner(LaggedLearner):
     }
     lengths = {**LaggedLearner.lengths, "open": OPEN}
 
-    def __init__(self, inner: Learner, features: int, lags: int, horizon: int, steps: int, after: int) -> None:
-        super().__init__(inner, features, lags, horizon)
+    def __init__(
+        self,
+        inner: Learner,
+        features: int,
+        lags: int,
+        horizon: int,
+        steps: int,
+        after: int,
+        chosen: tuple[int, ...] | None = None,
+    ) -> None:
+        super().__init__(inner, features, lags, horizon, chosen)
         self.steps, self.entries = steps, steps * self.outputs
         self.scale = FadingScale(self.entries, KEEP)  # all outputs at the first step, then at the second, ...
         self._due = after  # rows after which the next forecast begins

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,8 +42,9 @@ class Lagged(OuterRegressor):
     ----------
     model : OnlineRegressor
         The inner model. A copy with the same parameters learns; this object does not change.
-    lags : int
-        The number of past values; zero for none.
+    lags : int or list of int
+        The number of past values; zero for none. Or which ones, such as ``[1, 2, 24, 168]``: the value before, ..., the
+        value 168 rows before. With a horizon h, lag 1 is the value h rows before.
     horizon : int
         The number of rows ahead: row i is predicted from values up to row i - horizon, by a model that has learned rows
         up to i - horizon. If it is greater than one, `run` works row by row.
@@ -60,7 +62,7 @@ class Lagged(OuterRegressor):
 
     model: OnlineRegressor
     _: KW_ONLY
-    lags: int = 10
+    lags: int | Sequence[int] = 10
     horizon: int = 1
 
     facts: ClassVar[Facts] = Facts(
@@ -85,10 +87,11 @@ class Lagged(OuterRegressor):
 
     def start(self, features: int, outputs: int) -> LaggedLearner:
         lags, horizon = self._sizes()
-        width = features + lags * outputs
+        chosen = self._chosen()
+        width = features + (lags if chosen is None else len(chosen)) * outputs
         if width > WIDEST:
             raise ValueError(f"features + lags x outputs must be at most {WIDEST}, got {width}. Use fewer lags.")
-        return LaggedLearner(self._inside().start(width, outputs), features, lags, horizon)
+        return LaggedLearner(self._inside().start(width, outputs), features, lags, horizon, chosen)
 
     def forecast(
         self,
@@ -139,9 +142,26 @@ class Lagged(OuterRegressor):
             assert isinstance(said, Samples)
             return said
 
+    @property
+    def longest_lag(self) -> int:
+        """How many rows back the oldest value is that a prediction needs, but for the horizon."""
+        return self._sizes()[0]
+
+    def _chosen(self) -> tuple[int, ...] | None:
+        """Return the lags of a list, in order; None if they are the first ones."""
+        if isinstance(self.lags, str) or not isinstance(self.lags, Sequence | np.ndarray):
+            return None
+        hint = "Lag 1 is the value before."
+        chosen = tuple(count(hint, **{f"lags[{i}]": int(lag)}) for i, lag in enumerate(self.lags))
+        if not chosen or any(a >= b for a, b in pairwise(chosen)):
+            raise ValueError(f"lags must increase, such as [1, 2, 24], got {self.lags!r}. Use 0 for no past values.")
+        return chosen
+
     def _sizes(self) -> tuple[int, int]:
-        none = self.lags == 0 and type(self.lags) is int
-        lags = 0 if none else count("Use 0 for no past values.", lags=self.lags)
+        """Return the longest lag and the horizon."""
+        chosen = self._chosen()
+        none = chosen is None and self.lags == 0 and type(self.lags) is int
+        lags = chosen[-1] if chosen else 0 if none else count("Use 0 for no past values.", lags=self.lags)
         if lags > WIDEST:
             raise ValueError(f"lags must be at most {WIDEST}, got {lags}.")
         return lags, count(horizon=self.horizon)
@@ -168,7 +188,10 @@ class LaggedLearner(OuterLearner):
     }
     lengths: Mapping[str, int | str | None] = {"known": "memory", "waiting": "delay"}
 
-    def __init__(self, inner: Learner, features: int, lags: int, horizon: int) -> None:
+    def __init__(
+        self, inner: Learner, features: int, lags: int, horizon: int, chosen: tuple[int, ...] | None = None
+    ) -> None:
+        self.chosen = chosen  # the lags that are used; all up to the longest if None
         self.inner, self.features, self.lags, self.horizon, self.seen = inner, features, lags, horizon, 0
         self.width, self.outputs = inner.features, inner.outputs
         self.memory = lags + horizon - 1 if lags else 0  # values that the next row may need
@@ -251,7 +274,7 @@ class LaggedLearner(OuterLearner):
         values[:, :, : self.memory] = self._past.T
         for i, x in enumerate(X):
             lags = values[:, :, i : i + self.lags][:, :, ::-1].reshape(paths, -1)  # the newest first
-            said = self.inner.predict(np.hstack([np.tile(x, (paths, 1)), lags]))
+            said = self.inner.predict(np.hstack([np.tile(x, (paths, 1)), self._chosen(lags)]))
             values[:, :, self.memory + i] = drawn = draw(said, rng)
             if not np.abs(drawn).max() < LARGEST:  # NaN fails the comparison too
                 raise UnboundedError(f"the forecast grows without bound at step {i + 1}. Use fewer steps.")
@@ -264,7 +287,7 @@ class LaggedLearner(OuterLearner):
     def plan(self) -> Plan | None:
         numbers = {"lags": float(self.lags), "horizon": float(self.horizon)}
         fields = {"past": self._past, "waiting_x": self._waiting_x, "waiting_y": self._waiting_y}
-        return around("lagged", self, numbers, fields, {"model": self.inner})
+        return None if self.chosen else around("lagged", self, numbers, fields, {"model": self.inner})
 
     def steady_after(self, Y: Array | None) -> int:
         """Return the number of rows until all lags are known, the queue is full, and a row was learned; 0 if so."""
@@ -282,14 +305,20 @@ class LaggedLearner(OuterLearner):
         if early == len(X):
             return early, np.empty((0, self.width))
         oldest = len(self._past) + early - self.memory  # value of the first row that has all of them
-        return early, np.hstack([X[early:], windows(values[oldest:], self.lags)[: len(X) - early]])
+        return early, np.hstack([X[early:], self._chosen(windows(values[oldest:], self.lags)[: len(X) - early])])
 
     def _next(self, X: Array) -> Array:
         """Return the inputs of rows, each as if it were the next row."""
         if not self.lags:
             return X
-        lags = windows(self._past[: self.lags], self.lags)
+        lags = self._chosen(windows(self._past[: self.lags], self.lags))
         return np.hstack([X, np.repeat(lags, len(X), axis=0)])
+
+    def _chosen(self, lags: Array) -> Array:
+        """Return the lags that are used, of rows that have all of them."""
+        if self.chosen is None:
+            return lags
+        return lags[:, [o * self.lags + lag - 1 for o in range(self.outputs) for lag in self.chosen]]
 
     def _knows_little(self) -> bool:
         """Whether the next row is predicted by mean and spread: lags are missing, or nothing was learned yet."""

@@ -47,8 +47,9 @@ def combine(families: list[list[Array]], y: Array, origins: Array, h: int) -> tu
     T = truth(y, origins, h)
     nu = (origins[-1] - origins[0]) / h
     known = np.isfinite(T)
-    if not known.any():
-        nu, T, known = 0.0, np.zeros_like(T), np.ones_like(known)
+    if not known.any():  # nothing followed: all count the same
+        plain = np.mean([np.mean([member[:, -1] for member in members], axis=0) for members in families], axis=0)
+        return plain, np.full(len(families), 1 / len(families))
     quantiles, weights = _average([_average(members, T, known, 2 * nu)[0] for members in families], T, known, nu)
     return _calibrated(quantiles, T, known, nu)[:, -1], weights
 

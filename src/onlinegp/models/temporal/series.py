@@ -20,6 +20,7 @@ from onlinegp.state import Values, array, flags, integer
 FIRST_FIT = 12  # rows
 MAX_WINDOW = 3000  # rows that a fit uses; a further fit comes after as many rows, at the latest
 FEWEST_KNOWN = 8
+SMALLEST_RANGE = 1e-100  # of the values: the square of a share of it is not rounded to zero
 FAMILIES = ("GP", "drift GP", "smoothed lags")
 MEMBERS = 2 * (2 + len(FORGETTING))
 KEEP = 0.99  # of a log density, per row
@@ -161,7 +162,7 @@ class SeriesLearner(RowLearner):
     def fit_to(self, rows: int) -> Fit | None:
         """Return members with parameters from the first rows of the window, which have learned nothing."""
         X, y = self.window(0, rows)
-        if len(y) < FEWEST_KNOWN or np.ptp(y) <= 1e-12 * np.abs(y).max():
+        if len(y) < FEWEST_KNOWN or np.ptp(y) <= max(1e-12 * np.abs(y).max(), SMALLEST_RANGE):
             return None
         series = np.where(self.known[:rows], self.values[:rows], np.nan)
         with np.errstate(all="ignore"):

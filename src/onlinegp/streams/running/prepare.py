@@ -142,7 +142,9 @@ def wrapped(
 def past_of(model: OnlineRegressor) -> dict[str, int]:
     """Return lags and horizon of a model for a stream."""
     model = model.model if isinstance(model, Detector) and model.model is not None else model
-    return {"lags": model.lags, "horizon": model.horizon} if isinstance(model, Lagged) else {"lags": 0, "horizon": 1}
+    if not isinstance(model, Lagged):
+        return {"lags": 0, "horizon": 1}
+    return {"lags": model.longest_lag, "horizon": model.horizon}
 
 
 def teach(model: OnlineRegressor, X: Array, y: Array) -> None:
