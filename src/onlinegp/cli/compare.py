@@ -41,6 +41,7 @@ from onlinegp.streams.reading.source import Columns, Source
 from onlinegp.streams.running.algorithms import algorithms
 from onlinegp.streams.running.prepare import first_rows
 from onlinegp.streams.running.warm_up import WarmUp
+from onlinegp.streams.writing.report import error_curve
 
 EPILOG = f"""examples:
   onlinegp compare data.csv
@@ -268,8 +269,6 @@ def _check_picture(path: str) -> None:
 def draw(results: list[Result]) -> Any:
     """Return the figure: the errors along the stream, and the cost per row against the error."""
     from matplotlib.figure import Figure
-
-    from onlinegp.streams.writing.report import error_curve
 
     figure = Figure(figsize=(10.0, 4.6), layout="constrained")
     over_time, cost = figure.subplots(1, 2, width_ratios=[3, 2])

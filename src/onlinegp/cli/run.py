@@ -55,6 +55,7 @@ from onlinegp.streams.running.scenes import Scenes
 from onlinegp.streams.running.score import Curves
 from onlinegp.streams.running.summary import summary, summary_lines
 from onlinegp.streams.running.warm_up import WarmUp
+from onlinegp.streams.writing.report import write_report
 from onlinegp.streams.writing.sinks import ADDED, AHEAD, FLAGGED, NoSink, open_sink, output_format
 
 __all__ = ["PATHS", "add_arguments", "main"]
@@ -371,8 +372,6 @@ def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
         write_atomically(args.save, [job.model_file()])
         talk(f"model: {args.save}")
     if args.report:
-        from onlinegp.streams.writing.report import write_report
-
         write_report(args.report, job, figures, command=_command())
         talk(f"report: {args.report}")
 

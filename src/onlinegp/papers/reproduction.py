@@ -10,8 +10,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from onlinegp import __version__
 from onlinegp.files.atomic import write_atomically
 from onlinegp.papers import FIRST, PAPERS
+from onlinegp.papers.common import run_jobs
+from onlinegp.papers.vanvaerenbergh2016relationship import ON_THE_ARM
+from onlinegp.papers.vanvaerenbergh2016relationship.arm import Arm
+from onlinegp.processes import cores
 
 
 def experiments() -> dict[str, str]:
@@ -42,12 +47,6 @@ def reproduce(
     names: Sequence[str], *, kin40k: Path | None = None, repeats: int | None = None, seed: int = 0
 ) -> dict[str, Any]:
     """Run the named experiments on all processors, and return their numbers as they are written to the file."""
-    from onlinegp import __version__
-    from onlinegp.papers.common import run_jobs
-    from onlinegp.papers.vanvaerenbergh2016relationship import ON_THE_ARM
-    from onlinegp.papers.vanvaerenbergh2016relationship.arm import Arm
-    from onlinegp.processes import cores
-
     arm = Arm.load(kin40k, seed=seed) if any(name in ON_THE_ARM for name in names) else None
     chosen: dict[str, Any] = {"seed": seed} | ({} if repeats is None else {"repeats": repeats})
     settings = {name: _settings(name, chosen) for name in names}
