@@ -263,6 +263,7 @@ def contents(rng: np.random.Generator, data: bytes) -> bytes:
         elif what == 4:
             found[name] = value[: rng.integers(len(value) + 1)] if value.ndim else value
         elif value.size:
+            value = found[name] = value.copy()
             value.reshape(-1)[rng.integers(value.size)] = np.float64(rng.choice([0, -1, 1e300, np.nan])).astype(
                 value.dtype
             )
@@ -296,7 +297,9 @@ def fate(data: bytes) -> str:
 
 def predicted(model: Any) -> Any:
     """Predict with a model; then let it learn, which may fail, but not crash."""
-    X, y = stream(3, features=model.n_features_in_ if model.__sklearn_is_fitted__() else 2, seed=1)
+    width = model.n_features_in_ if model.__sklearn_is_fitted__() else 2
+    X, y = stream(3, features=max(1, width), seed=1)
+    X = X[:, :width]  # a forged model may have none
     said = model.predict(X, return_std=True)
     with contextlib.suppress(ValueError, ArithmeticError):
         model.partial_fit(X, y if said[0].ndim == 1 else np.stack([y] * said[0].shape[1], 1))
@@ -308,8 +311,8 @@ def predicted_by_all(fleet: Any) -> Any:
         trace = fleet.run([1, 2], *stream(2, seed=1))
         return trace.mean, trace.std
     first = fleet[next(iter(fleet))]
-    X, _ = stream(len(fleet), features=first.n_features_in_, seed=1)
-    return fleet.predict(list(fleet), X, return_std=True)
+    X, _ = stream(len(fleet), features=max(1, first.n_features_in_), seed=1)
+    return fleet.predict(list(fleet), X[:, : first.n_features_in_], return_std=True)
 
 
 def attack(seed: int, count: int) -> collections.Counter[str]:
