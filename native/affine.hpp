@@ -26,7 +26,8 @@ static inline double beyond(double e, double width) {
     return rest > 0 ? std::copysign(rest, e) : rest > -INFINITY ? 0.0 : e;  // NaN stays
 }
 // L (n, n), the lower triangle of a kernel matrix, becomes its Cholesky factor; x <- matrix^-1 x. A point that the ones
-// before it express, such as a repeated one, takes no part: its pivot is infinite, so that its column of L and its x are 0.
+// before it express, such as a repeated one, takes no part: its pivot is infinite, so that its column of L and its x
+// are 0.
 static void solve_small(int64_t n, double* L, double* x) {
     constexpr double DEPENDENT = 1e-12;  // of the diagonal: what is left of such a point, but for rounding
     for (int64_t i = 0; i < n; i++) {
@@ -43,7 +44,8 @@ static void solve_small(int64_t n, double* L, double* x) {
 }
 // Where the largest of n values are, at most `count`, the largest first; of equals the first
 template <class Value>
-static void choose_most(int64_t n, int64_t count, std::vector<int64_t>& which, std::vector<double>& values, const Value& value) {
+static void choose_most(int64_t n, int64_t count, std::vector<int64_t>& which, std::vector<double>& values,
+                        const Value& value) {
     which.clear(), values.clear();
     for (int64_t i = 0; i < n; i++) {
         const double v = value(i);
@@ -63,8 +65,9 @@ struct AffineRule {
     double step, keep, epsilon, coherence, bend, radius, width;
 };
 
-// What such a model keeps: numbers (p + 1, capacity) are the weights, and k(c, c) for KAP and PHYPASS; K, G (room, room); Y, F
-// (room, p); H (room, capacity); norms (p,). PHYPASS: places and along (room, s), length (room,), KC (room s, room s)
+// What such a model keeps: numbers (p + 1, capacity) are the weights, and k(c, c) for KAP and PHYPASS; K, G (room,
+// room); Y, F (room, p); H (room, capacity); norms (p,). PHYPASS: places and along (room, s), length (room,), KC (room
+// s, room s)
 struct AffineArrays {
     Centers &f, &points, &chosen;
     int64_t d, p, capacity, room, count;
@@ -81,7 +84,8 @@ class AffineRun {
         : rule_(rule), a_(arrays), p_(arrays.p), n_(arrays.count < rule.window ? arrays.count : rule.window) {
         const size_t room = size_t(a_.room);
         k_.resize(size_t(a_.capacity)), row_.resize(room), mean_.resize(size_t(p_)), scale_.resize(size_t(p_));
-        A_.resize(room * room), E_.resize(room * size_t(p_)), Z_.resize(room * size_t(p_)), KZ_.resize(room * size_t(p_));
+        A_.resize(room * room), E_.resize(room * size_t(p_)), Z_.resize(room * size_t(p_)),
+            KZ_.resize(room * size_t(p_));
     }
 
     // mean and variance (n, p), size (n,)
@@ -93,9 +97,12 @@ class AffineRun {
             for (int64_t o = 0; o < p_; o++) mean[o] = m ? mean_[size_t(o)] : 0;
             a_.errors.variances(variance);
             push(X, Y, mean);
-            if (rule_.kind == AffineRule::KAP) project(X, m);
-            else if (rule_.kind == AffineRule::PHYPASS) project_along(X, m);
-            else correct(X, m);
+            if (rule_.kind == AffineRule::KAP)
+                project(X, m);
+            else if (rule_.kind == AffineRule::PHYPASS)
+                project_along(X, m);
+            else
+                correct(X, m);
             a_.errors.add(Y, mean, is_first);
             size[i] = a_.f.size();
         }
@@ -110,8 +117,10 @@ class AffineRun {
 
     void push(const double* x, const double* y, const double* mean) {
         r_ = a_.count % rule_.window;
-        if (n_ < rule_.window) a_.points.append(x), n_++;
-        else a_.points.replace(r_, x);
+        if (n_ < rule_.window)
+            a_.points.append(x), n_++;
+        else
+            a_.points.replace(r_, x);
         a_.count++;
         a_.points.rows(1, x, row_.data());
         for (int64_t j = 0; j < n_; j++) K(r_, j) = K(j, r_) = row_[size_t(j)];
@@ -124,12 +133,15 @@ class AffineRun {
             for (int64_t j = 0; j <= i; j++) {
                 const double* other = A_.data() + j * n_;
                 const double s = A[i * a_.room + j] - dot_of(L, other, j);
-                if (j < i) L[j] = s / other[j];
-                else L[i] = std::sqrt(s + rule_.epsilon);
+                if (j < i)
+                    L[j] = s / other[j];
+                else
+                    L[i] = std::sqrt(s + rule_.epsilon);
             }
         }
         for (int64_t o = 0; o < p_; o++) {
-            for (int64_t i = 0; i < n_; i++) E_[size_t(i)] = (E_of(i, o) - dot_of(A_.data() + i * n_, E_.data(), i)) / A_[size_t(i * n_ + i)];
+            for (int64_t i = 0; i < n_; i++)
+                E_[size_t(i)] = (E_of(i, o) - dot_of(A_.data() + i * n_, E_.data(), i)) / A_[size_t(i * n_ + i)];
             for (int64_t i = n_ - 1; i >= 0; i--) {
                 const double z = E_[size_t(i)] / A_[size_t(i * n_ + i)];
                 Z_[size_t(i * p_ + o)] = z;
@@ -204,8 +216,10 @@ class AffineRun {
         choose_most(m, s, which_, shares_, [&](int64_t c) { return coherence2(i, c); });
         const int64_t few = int64_t(which_.size());
         old_.resize(size_t(a_.d)), E_.resize(size_t(all > int64_t(E_.size()) ? all : int64_t(E_.size())));
-        for (int64_t j = 0; j < s; j++) a_.places[first + j] = j < few ? which_[size_t(j)] : -1, a_.along[first + j] = 0;
-        for (int64_t j = 0; j < few; j++) a_.f.get(which_[size_t(j)], old_.data()), a_.chosen.replace(first + j, old_.data());
+        for (int64_t j = 0; j < s; j++)
+            a_.places[first + j] = j < few ? which_[size_t(j)] : -1, a_.along[first + j] = 0;
+        for (int64_t j = 0; j < few; j++)
+            a_.f.get(which_[size_t(j)], old_.data()), a_.chosen.replace(first + j, old_.data());
         for (int64_t j = 0; j < few; j++) {
             a_.f.get(which_[size_t(j)], old_.data()), a_.chosen.rows(1, old_.data(), E_.data());
             for (int64_t c = 0; c < all; c++) a_.KC[(first + j) * all + c] = a_.KC[c * all + first + j] = E_[size_t(c)];
@@ -217,7 +231,8 @@ class AffineRun {
         }
         solve_small(few, A_.data(), a_.along + first);
         a_.length[i] = 0;
-        for (int64_t j = 0; j < few; j++) a_.length[i] += a_.H[i * a_.capacity + which_[size_t(j)]] * a_.along[first + j];
+        for (int64_t j = 0; j < few; j++)
+            a_.length[i] += a_.H[i * a_.capacity + which_[size_t(j)]] * a_.along[first + j];
     }
     void project_output(int64_t o) {
         const int64_t s = rule_.selected, all = a_.room * s, used = n_ * s;
@@ -244,7 +259,8 @@ class AffineRun {
 
     // The others: the weights of the rows in the window are corrected, and the oldest center leaves
     void correct(const double* x, int64_t m) {
-        if (rule_.kind == AffineRule::NLKAPA) solve(a_.K);
+        if (rule_.kind == AffineRule::NLKAPA)
+            solve(a_.K);
         else
             for (int64_t j = 0; j < n_; j++)
                 for (int64_t o = 0; o < p_; o++) Z_[size_t(j * p_ + o)] = correction(j, a_.Y[j * p_ + o] - F(j, o));
@@ -266,7 +282,8 @@ class AffineRun {
         const double kxx = K(j, j);
         double distance = 0.5 * e;  // l / |l'|
         if (rule_.loss == AffineRule::Absolute) distance = e;
-        if (rule_.loss == AffineRule::Huber && std::fabs(e) > rule_.bend) distance = e - std::copysign(0.5 * rule_.bend, e);
+        if (rule_.loss == AffineRule::Huber && std::fabs(e) > rule_.bend)
+            distance = e - std::copysign(0.5 * rule_.bend, e);
         return kxx > 0 ? rule_.step / double(n_) * distance / kxx : 0.0;
     }
     void correct_output(int64_t o, int64_t m, double* w) {

@@ -10,7 +10,8 @@ namespace onlinegp::ONLINEGP_ISA {
 
 // The first rows and columns of a matrix with rows `stride` apart, in one of another height and width; zeros elsewhere
 template <class T>
-std::vector<T> resized(const std::vector<T>& from, int64_t rows, int64_t columns, int64_t stride, int64_t height, int64_t width) {
+std::vector<T> resized(const std::vector<T>& from, int64_t rows, int64_t columns, int64_t stride, int64_t height,
+                       int64_t width) {
     std::vector<T> to(size_t(height * width));
     for (int64_t i = 0; i < rows; i++) std::copy_n(from.begin() + i * stride, columns, to.begin() + i * width);
     return to;
@@ -18,7 +19,8 @@ std::vector<T> resized(const std::vector<T>& from, int64_t rows, int64_t columns
 
 // What it keeps. The shapes are those of AffineArrays.
 struct AffineState {
-    AffineState(const Program& kernel, int d, int p) : f(kernel, d), points(kernel, d), chosen(kernel, d), norms(size_t(p)), errors(p) {}
+    AffineState(const Program& kernel, int d, int p)
+        : f(kernel, d), points(kernel, d), chosen(kernel, d), norms(size_t(p)), errors(p) {}
     Centers f, points, chosen;
     int64_t capacity = 0, room = 0, count = 0;  // centers and rows of the window that there is room for; rows so far
     std::vector<double> numbers, K, Y, F, H, G, norms, along, length, KC;
@@ -29,10 +31,21 @@ struct AffineState {
 class AffineLearner final : public Learner {
   public:
     AffineLearner(const Plan& plan, AffineRule::Kind kind)
-        : rule_{kind, AffineRule::Loss(plan.count("loss", 0)), plan.count("window"), plan.count("budget", 0),
-                plan.count("selected", 1), plan.number("step"), plan.number("keep", 1), plan.number("epsilon", 0),
-                plan.number("coherence", 1), plan.number("bend", 1), plan.number("radius", 0), plan.number("width", 0)},
-          d_(plan.features), p_(plan.outputs), state(plan.kernels.at(0), plan.features, plan.outputs) {}
+        : rule_{kind,
+                AffineRule::Loss(plan.count("loss", 0)),
+                plan.count("window"),
+                plan.count("budget", 0),
+                plan.count("selected", 1),
+                plan.number("step"),
+                plan.number("keep", 1),
+                plan.number("epsilon", 0),
+                plan.number("coherence", 1),
+                plan.number("bend", 1),
+                plan.number("radius", 0),
+                plan.number("width", 0)},
+          d_(plan.features),
+          p_(plan.outputs),
+          state(plan.kernels.at(0), plan.features, plan.outputs) {}
 
     int64_t size() const override { return state.f.size(); }
     int64_t seen() const override { return state.count; }
@@ -54,7 +67,8 @@ class AffineLearner final : public Learner {
             const int64_t rows = std::min(n - done, BLOCK);
             if (stop.asked(2 * rows * work_per_row())) return done;
             reserve(rows);
-            AffineRun(rule_, arrays()).run(rows, X + done * d_, Y + done * p_, mean_.data(), variance_.data(), size_.data());
+            AffineRun(rule_, arrays())
+                .run(rows, X + done * d_, Y + done * p_, mean_.data(), variance_.data(), size_.data());
             state.count += rows;
             if (steps.mean) std::copy_n(mean_.begin(), rows * p_, steps.mean + done * p_);
             if (steps.variance) std::copy_n(variance_.begin(), rows * p_, steps.variance + done * p_);
@@ -70,7 +84,8 @@ class AffineLearner final : public Learner {
     void predict(int64_t n, const double* X, double* mean, double* variance, Stop& stop) const override {
         const std::lock_guard<std::mutex> alone(looking_);  // the centers have one scratch
         k_.resize(size_t(size()));
-        for (int64_t i = 0; i < n && !stop.asked(work_per_row()); i++) look(X + i * d_, mean + i * p_, variance + i * p_);
+        for (int64_t i = 0; i < n && !stop.asked(work_per_row()); i++)
+            look(X + i * d_, mean + i * p_, variance + i * p_);
     }
 
     void fields(Visitor& visit) override {
@@ -108,10 +123,12 @@ class AffineLearner final : public Learner {
         visit.integers(name, values, shape);
     }
     template <class T>
-    static void list_block(Visitor& visit, const std::string& name, std::vector<T>& matrix, int64_t rows, int64_t columns, int64_t stride) {
+    static void list_block(Visitor& visit, const std::string& name, std::vector<T>& matrix, int64_t rows,
+                           int64_t columns, int64_t stride) {
         std::vector<T> block = resized(matrix, rows, columns, stride, rows, columns);
         list(visit, name, block, {rows, columns});
-        for (int64_t i = 0; i < rows; i++) std::copy_n(block.begin() + i * columns, columns, matrix.begin() + i * stride);
+        for (int64_t i = 0; i < rows; i++)
+            std::copy_n(block.begin() + i * columns, columns, matrix.begin() + i * stride);
     }
     // Points, of which so many are expected; returns how many there are
     int64_t list_points(Visitor& visit, const std::string& name, Centers& centers, int64_t count) {
@@ -136,14 +153,16 @@ class AffineLearner final : public Learner {
         visit.array("f.kcc", kcc, {m});
         std::copy_n(kcc.begin(), m, s.numbers.begin() + p_ * s.capacity);
     }
-    // The centers that each row has chosen: as many rows as were stored, which may be fewer than those of the window. What stands
-    // for missing ones is not kept.
+    // The centers that each row has chosen: as many rows as were stored, which may be fewer than those of the window.
+    // What stands for missing ones is not kept.
     void list_chosen(Visitor& visit, int64_t n, int64_t each) {
         AffineState& s = state;
         const int64_t rows = visit.loads() ? FREE : n;
         std::vector<int64_t> places(s.places.begin(), s.places.begin() + n * each);
-        std::vector<double> along(s.along.begin(), s.along.begin() + n * each), length(s.length.begin(), s.length.begin() + n);
-        std::vector<double> KC = resized(s.KC, n * each, n * each, s.room * each, n * each, n * each), C(size_t(n * each * d_));
+        std::vector<double> along(s.along.begin(), s.along.begin() + n * each),
+            length(s.length.begin(), s.length.begin() + n);
+        std::vector<double> KC = resized(s.KC, n * each, n * each, s.room * each, n * each, n * each),
+                            C(size_t(n * each * d_));
         const auto is_missing = [&](int64_t slot) { return places[size_t(slot)] < 0; };
         for (int64_t i = 0; i < n * each; i++) {
             if (!is_missing(i)) s.chosen.get(i, C.data() + i * d_);
@@ -159,7 +178,8 @@ class AffineLearner final : public Learner {
         std::copy_n(places.begin(), stored * each, s.places.begin());
         std::copy_n(along.begin(), stored * each, s.along.begin());
         std::copy_n(length.begin(), stored, s.length.begin());
-        for (int64_t i = 0; i < slots; i++) std::copy_n(KC.begin() + i * slots, slots, s.KC.begin() + i * s.room * each);
+        for (int64_t i = 0; i < slots; i++)
+            std::copy_n(KC.begin() + i * slots, slots, s.KC.begin() + i * s.room * each);
         for (int64_t j = 0; j < slots; j++) s.chosen.replace(j, C.data() + j * d_);
     }
 
@@ -215,14 +235,34 @@ class AffineLearner final : public Learner {
         while (centers.size() > there) centers.remove(centers.size() - 1);
     }
     void look(const double* x, double* mean, double* variance) const {
-        if (size()) state.f.row(x, p_, state.capacity, state.numbers.data(), k_.data(), mean);
-        else std::fill_n(mean, p_, 0.0);
+        if (size())
+            state.f.row(x, p_, state.capacity, state.numbers.data(), k_.data(), mean);
+        else
+            std::fill_n(mean, p_, 0.0);
         state.errors.variances(variance);
     }
     AffineArrays arrays() {
         AffineState& s = state;
-        return {s.f, s.points, s.chosen, d_, p_, s.capacity, s.room, s.count, s.numbers.data(), s.K.data(), s.Y.data(), s.F.data(),
-                s.H.data(), s.G.data(), s.norms.data(), s.places.data(), s.along.data(), s.length.data(), s.KC.data(), s.errors};
+        return {s.f,
+                s.points,
+                s.chosen,
+                d_,
+                p_,
+                s.capacity,
+                s.room,
+                s.count,
+                s.numbers.data(),
+                s.K.data(),
+                s.Y.data(),
+                s.F.data(),
+                s.H.data(),
+                s.G.data(),
+                s.norms.data(),
+                s.places.data(),
+                s.along.data(),
+                s.length.data(),
+                s.KC.data(),
+                s.errors};
     }
 
     const AffineRule rule_;

@@ -36,8 +36,8 @@ class Stop {
     std::chrono::steady_clock::time_point last_{};
 };
 
-// onlinegp.recipes.state.State without padding: centers (size, d), alpha (size, p), the lower triangles of the matrices row by
-// row; absent ones are null
+// onlinegp.recipes.state.State without padding: centers (size, d), alpha (size, p), the lower triangles of the matrices
+// row by row; absent ones are null
 struct Arrays {
     double *centers = nullptr, *alpha = nullptr, *kcc = nullptr;
     int64_t* born = nullptr;
@@ -80,15 +80,17 @@ class Learner {
     virtual ~Learner();
     virtual int64_t size() const = 0;
     virtual int64_t seen() const = 0;
-    virtual int64_t work_per_row() const = 0;  // of a prediction, about, in kernel evaluations
+    virtual int64_t work_per_row() const = 0;    // of a prediction, about, in kernel evaluations
     virtual int variances() const { return 1; }  // of a row: one that all outputs share, or one for each
     // Returns how many rows were learned: n, unless it was stopped
     virtual int64_t learn(int64_t n, const double* X, const double* Y, const Steps& steps, Stop& stop) = 0;
-    virtual void predict_next(const double* x, double* mean, double* variance) = 0;  // one sample, which may be learned next
-    virtual void flush() = 0;                                                 // finish what waits, before `predict`
-    virtual void reserve(int64_t) {}                                          // allocate what learning so many rows takes
-    virtual void predict(int64_t n, const double* X, double* mean, double* variance, Stop& stop) const = 0;  // by several threads
-    virtual void fields(Visitor&) {}  // all that the next row needs
+    virtual void predict_next(const double* x, double* mean,
+                              double* variance) = 0;  // one sample, which may be learned next
+    virtual void flush() = 0;                         // finish what waits, before `predict`
+    virtual void reserve(int64_t) {}                  // allocate what learning so many rows takes
+    virtual void predict(int64_t n, const double* X, double* mean, double* variance,
+                         Stop& stop) const = 0;         // by several threads
+    virtual void fields(Visitor&) {}                    // all that the next row needs
     virtual bool only_stores() const { return false; }  // `learn` needs no prediction and only keeps the row
     // While this one is at work, bring into the cache what `next`, of the same class, will need. Null: nothing.
     virtual void fetch_meanwhile(const Learner*) {}
@@ -107,7 +109,7 @@ class Model : public Learner {
 // The exact GP on the nearest rows
 class Local : public Learner {
   public:
-    virtual int64_t neighbors() const = 0;  // that it has at most
+    virtual int64_t neighbors() const = 0;                                      // that it has at most
     virtual void nearest(int64_t n, const double* X, int64_t* rows) const = 0;  // their numbers, the nearest first
 };
 
@@ -147,7 +149,7 @@ class Models {
 
 struct InstructionSet {
     const char* name;
-    Learner* (*make_leaf)(const Plan& plan);                          // null: there is no leaf of this kind
+    Learner* (*make_leaf)(const Plan& plan);  // null: there is no leaf of this kind
     Models* (*make_many)(const Recipe& recipe, int d, int p, bool single);
     void (*exp2_minus)(int64_t n, const double* x, double* y);
     void (*sin_pi)(int64_t n, const double* x, double* y);

@@ -38,6 +38,6 @@ inline void check_index(FleetEngine& fleet, int64_t i) {
 void bind_alarms(nb::module_& m);                    // in bindings_alarms.cpp
 void bind_states(nb::class_<FleetEngine>& members);  // in bindings_states.cpp
 void bind_rows(nb::module_& m);                      // in bindings_rows.cpp
-void bind_tree(nb::module_& m);                       // in bindings_tree.cpp
+void bind_tree(nb::module_& m);                      // in bindings_tree.cpp
 
 }  // namespace onlinegp

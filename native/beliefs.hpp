@@ -1,4 +1,5 @@
-// What a filter takes its posterior covariance to be: the twin of onlinegp.recipes.beliefs, which has the equations and sources.
+// What a filter takes its posterior covariance to be: the twin of onlinegp.recipes.beliefs, which has the equations and
+// sources.
 #pragma once
 #include "forgetting.hpp"
 
@@ -26,7 +27,8 @@ template <class T> double row_bound(const State<T>& state, int64_t m, const T* k
     return bound;
 }
 
-// t = L^-1 k, unless foreseen; with weights in those coordinates the mean t . b; and h = S t where S is kept: scale S + (1 - scale) I
+// t = L^-1 k, unless foreseen; with weights in those coordinates the mean t . b; and h = S t where S is kept: scale S +
+// (1 - scale) I
 template <class T> void whiten(State<T>& state, Prediction<T>& prediction, bool tracked, bool foreseen) {
     const int m = int(state.size);
     T *t = prediction.t.data(), *h = prediction.h.data();
@@ -46,29 +48,24 @@ template <class T> void conclude(const Recipe& recipe, const State<T>& state, Pr
     const double k2 = prediction.k2, t2 = prediction.t2;
     kxx *= 1.0 + belief.jitter, gamma2 = max(kxx - t2, 0.0);
     switch (belief) {
-        case Belief::Prior:
-            v = kxx, s = max(1.0 / belief.step, kxx);
-            return;
+        case Belief::Prior: v = kxx, s = max(1.0 / belief.step, kxx); return;
         case Belief::Beta:
-            prediction.beta = belief.automatic ? -1.0 / (row_bound(state, state.size, prediction.k.data(), kxx) + belief.noise) : belief.beta;
+            prediction.beta = belief.automatic
+                                  ? -1.0 / (row_bound(state, state.size, prediction.k.data(), kxx) + belief.noise)
+                                  : belief.beta;
             v = max(kxx + prediction.beta * k2, 0.0), s = v + belief.noise;
             return;
-        case Belief::Isotropic:
-            v = kxx + k2, s = max((belief.epsilon + k2 + square(kxx)) / belief.step, v);
-            return;
+        case Belief::Isotropic: v = kxx + k2, s = max((belief.epsilon + k2 + square(kxx)) / belief.step, v); return;
         case Belief::Posterior:
         case Belief::StateSpace:
             v = gamma2 + max(prediction.th, LEAST_DOUBT * t2), s = v + noise_of(recipe, state);
             return;
-        case Belief::Exact:
-            v = max(kxx - t2, LEAST_DOUBT * kxx), s = gamma2 = v + belief.noise;
-            return;
-        case Belief::LeastSquares:
-            v = gamma2 + max(prediction.th, LEAST_DOUBT * t2), s = v + 1.0;
-            return;
+        case Belief::Exact: v = max(kxx - t2, LEAST_DOUBT * kxx), s = gamma2 = v + belief.noise; return;
+        case Belief::LeastSquares: v = gamma2 + max(prediction.th, LEAST_DOUBT * t2), s = v + 1.0; return;
     }
 }
-template <class T> void predict_belief(const Recipe& recipe, State<T>& state, Prediction<T>& prediction, bool foreseen = false) {
+template <class T>
+void predict_belief(const Recipe& recipe, State<T>& state, Prediction<T>& prediction, bool foreseen = false) {
     if (state.L.s) whiten(state, prediction, recipe.tracked(), foreseen);
     conclude(recipe, state, prediction);
 }
@@ -115,12 +112,14 @@ template <class T> void add_row_sums(State<T>& state, const Prediction<T>& predi
     const int64_t last = state.size - 1;
     double total = prediction.kxx;
     state.bound = row_bound(state, last, prediction.k.data(), prediction.kxx);
-    for (int64_t i = 0; i < last; i++) state.rowsum[i] += std::fabs(prediction.k[i]), total += std::fabs(prediction.k[i]);
+    for (int64_t i = 0; i < last; i++)
+        state.rowsum[i] += std::fabs(prediction.k[i]), total += std::fabs(prediction.k[i]);
     state.rowsum[last] = T(total);
 }
 
 // The row sums without center j
-template <class T> void subtract_row_sums(const Kernel<T>& kernel, State<T>& state, Prediction<T>& prediction, int64_t j) {
+template <class T>
+void subtract_row_sums(const Kernel<T>& kernel, State<T>& state, Prediction<T>& prediction, int64_t j) {
     T *x = prediction.x.data(), *k = prediction.k.data();
     get_center(state.tiles, state.d, j, x);
     row(kernel, state.tiles, state.size, x, state.alpha, k);
@@ -133,9 +132,11 @@ template <class T> INLINE Vec<T> admitted_dQ(const State<T>& state, const Predic
     return fma(q * q, splat<T>(T(1.0 / prediction.gamma2)), load(state.dQ + i));
 }
 
-// What the center that left last had added to dQ: z^2, with z = L^-T of its row of L over the last entry, solved for already
+// What the center that left last had added to dQ: z^2, with z = L^-T of its row of L over the last entry, solved for
+// already
 template <class T> void settle(State<T>& state) {
-    for (int64_t i = 0; i < state.size; i += W<T>) store(state.dQ + i, load(state.dQ + i) - load(state.gone + i) * load(state.gone + i));
+    for (int64_t i = 0; i < state.size; i += W<T>)
+        store(state.dQ + i, load(state.dQ + i) - load(state.gone + i) * load(state.gone + i));
     state.owed = false;
 }
 
@@ -167,9 +168,11 @@ template <class T> void advance(const BeliefPart& belief, State<T>& state) {
 }
 
 // After a correction; an admitted sample is the last center already
-template <class T> void track(const Recipe& recipe, State<T>& state, Prediction<T>& prediction, const Gain<T>& gain, bool admitted) {
+template <class T>
+void track(const Recipe& recipe, State<T>& state, Prediction<T>& prediction, const Gain<T>& gain, bool admitted) {
     if (admitted && state.rowsum) add_row_sums(state, prediction);
-    if (admitted && recipe.spans()) state.L.append(int(state.size) - 1, prediction.t.data(), T(std::sqrt(prediction.gamma2)));
+    if (admitted && recipe.spans())
+        state.L.append(int(state.size) - 1, prediction.t.data(), T(std::sqrt(prediction.gamma2)));
     if (!recipe.tracked()) return;
     const int m = int(state.size);
     T* h = prediction.h.data();
@@ -196,8 +199,10 @@ template <class T> int64_t drop(const Kernel<T>& kernel, State<T>& state, Predic
     T *Y = prediction.a.data(), *row = state.dQ ? state.gone : prediction.q.data();
     const Turn<T> turn{prediction.n.data(), prediction.e_turn.data(), prediction.f_turn.data(), j, m};
     state.close_gap(j);
-    if (T* x = prediction.foresee(kernel, state)) state.L.template remove<true>(turn, row, Y, x);
-    else state.L.template remove<false>(turn, row, Y, x);
+    if (T* x = prediction.foresee(kernel, state))
+        state.L.template remove<true>(turn, row, Y, x);
+    else
+        state.L.template remove<false>(turn, row, Y, x);
     if (state.S.s) state.S.turn(turn, Y);
     for (int o = 0; o < state.p; o++) turn.vector(state.weights(o));
     state.owed = state.dQ;

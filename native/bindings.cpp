@@ -31,7 +31,8 @@ template <class E, class Write> static nb::dict save(E& engine, int64_t size, co
     arrays.each([&](const char* name, const char* kind, auto& field) {
         if constexpr (std::is_pointer_v<std::remove_reference_t<decltype(field)>>) {
             if (!engine.recipe().tracks(name)) return;
-            auto array = fresh<std::remove_pointer_t<std::remove_reference_t<decltype(field)>>>(shape_of(engine, kind, size_t(size)));
+            auto array = fresh<std::remove_pointer_t<std::remove_reference_t<decltype(field)>>>(
+                shape_of(engine, kind, size_t(size)));
             field = array.data(), out[name] = array;
         }
     });
@@ -52,7 +53,8 @@ template <class E, class Read> static void load(E& engine, nb::dict in, const Re
     std::vector<nb::object> held;
     arrays.each([&](const char* name, const char* kind, auto& field) {
         using Field = std::remove_reference_t<decltype(field)>;
-        if constexpr (!std::is_pointer_v<Field>) field = nb::cast<Field>(in[name]);
+        if constexpr (!std::is_pointer_v<Field>)
+            field = nb::cast<Field>(in[name]);
         else if (engine.recipe().tracks(name)) {
             auto array = nb::cast<nb::ndarray<std::remove_pointer_t<Field>, nb::c_contig, nb::device::cpu>>(in[name]);
             const std::vector<size_t> shape = shape_of(engine, kind, m);
@@ -120,7 +122,8 @@ static void check_events(FleetEngine& fleet, const Indices& who, const Matrix& X
     for (size_t i = 0; i < who.shape(0); i++) check_index(fleet, who.data()[i]);
 }
 
-// Raise the error that is set, with what it has left learned: a note, and the attribute `learned`, a bool for each event
+// Raise the error that is set, with what it has left learned: a note, and the attribute `learned`, a bool for each
+// event
 [[noreturn]] static void raise_with_learned(const FleetEngine& fleet, size_t n) {
     nb::python_error error;
     auto learned = fresh<bool>({n});
@@ -136,7 +139,8 @@ static void check_events(FleetEngine& fleet, const Indices& who, const Matrix& X
 }
 // Predict, where there is room for it, and learn, where there is a Y. What ends it early, a signal or a lack of memory,
 // leaves each event learned or not.
-static void work(FleetEngine& fleet, const Indices& who, const Matrix& X, const double* Y, const Steps& steps, int threads) {
+static void work(FleetEngine& fleet, const Indices& who, const Matrix& X, const double* Y, const Steps& steps,
+                 int threads) {
     const size_t n = X.shape(0);
     const Held held(fleet.lock, Use::Change);
     Signals signals;
@@ -151,7 +155,8 @@ static void work(FleetEngine& fleet, const Indices& who, const Matrix& X, const 
             fleet.spare();  // for the exception
         }
     }
-    if (!memory) PyErr_SetString(PyExc_MemoryError, "there is no memory for more centers. Use a budget, or fewer models.");
+    if (!memory)
+        PyErr_SetString(PyExc_MemoryError, "there is no memory for more centers. Use a budget, or fewer models.");
     if (memory && !signals.raised()) return;
     if (Y) raise_with_learned(fleet, n);
     throw nb::python_error();
@@ -182,51 +187,89 @@ static Doubles each(const Numbers& x, void (*function)(int64_t n, const double* 
     return y;
 }
 
-template <class E> static void enumerate(nb::module_& m, const char* name, std::initializer_list<std::pair<const char*, E>> values) {
+template <class E>
+static void enumerate(nb::module_& m, const char* name, std::initializer_list<std::pair<const char*, E>> values) {
     nb::enum_<E> e(m, name);
     for (auto& [word, value] : values) e.value(word, value);
 }
 
 static void bind_recipe(nb::module_& m) {
-    enumerate<Belief>(m, "Belief", {{"Prior", Belief::Prior}, {"Beta", Belief::Beta}, {"Isotropic", Belief::Isotropic},
-        {"Posterior", Belief::Posterior}, {"StateSpace", Belief::StateSpace}, {"Exact", Belief::Exact},
-        {"LeastSquares", Belief::LeastSquares}});
-    enumerate<Dictionary>(m, "Dictionary", {{"Growing", Dictionary::Growing}, {"Quantized", Dictionary::Quantized},
-        {"Coherence", Dictionary::Coherence}, {"ALD", Dictionary::ALD}, {"Novelty", Dictionary::Novelty},
-        {"Surprise", Dictionary::Surprise}});
-    enumerate<Forgetting>(m, "Forgetting", {{"Keep", Forgetting::Keep}, {"Leak", Forgetting::Leak},
-        {"BackToPrior", Forgetting::BackToPrior}, {"UncertaintyInjection", Forgetting::UncertaintyInjection}});
-    enumerate<Pruning>(m, "Pruning", {{"None", Pruning::None}, {"Oldest", Pruning::Oldest},
-        {"LeastWeight", Pruning::LeastWeight}, {"LeastError", Pruning::LeastError}});
-    enumerate<Op>(m, "Op", {{"RBF", Op::RBF}, {"Matern12", Op::Matern12}, {"Matern32", Op::Matern32},
-        {"Matern52", Op::Matern52}, {"RationalQuadratic", Op::RationalQuadratic}, {"Periodic", Op::Periodic},
-        {"Linear", Op::Linear}, {"Polynomial", Op::Polynomial}, {"Constant", Op::Constant}, {"Add", Op::Add},
-        {"Multiply", Op::Multiply}, {"Scale", Op::Scale}});
+    enumerate<Belief>(m, "Belief",
+                      {{"Prior", Belief::Prior},
+                       {"Beta", Belief::Beta},
+                       {"Isotropic", Belief::Isotropic},
+                       {"Posterior", Belief::Posterior},
+                       {"StateSpace", Belief::StateSpace},
+                       {"Exact", Belief::Exact},
+                       {"LeastSquares", Belief::LeastSquares}});
+    enumerate<Dictionary>(m, "Dictionary",
+                          {{"Growing", Dictionary::Growing},
+                           {"Quantized", Dictionary::Quantized},
+                           {"Coherence", Dictionary::Coherence},
+                           {"ALD", Dictionary::ALD},
+                           {"Novelty", Dictionary::Novelty},
+                           {"Surprise", Dictionary::Surprise}});
+    enumerate<Forgetting>(m, "Forgetting",
+                          {{"Keep", Forgetting::Keep},
+                           {"Leak", Forgetting::Leak},
+                           {"BackToPrior", Forgetting::BackToPrior},
+                           {"UncertaintyInjection", Forgetting::UncertaintyInjection}});
+    enumerate<Pruning>(m, "Pruning",
+                       {{"None", Pruning::None},
+                        {"Oldest", Pruning::Oldest},
+                        {"LeastWeight", Pruning::LeastWeight},
+                        {"LeastError", Pruning::LeastError}});
+    enumerate<Op>(m, "Op",
+                  {{"RBF", Op::RBF},
+                   {"Matern12", Op::Matern12},
+                   {"Matern32", Op::Matern32},
+                   {"Matern52", Op::Matern52},
+                   {"RationalQuadratic", Op::RationalQuadratic},
+                   {"Periodic", Op::Periodic},
+                   {"Linear", Op::Linear},
+                   {"Polynomial", Op::Polynomial},
+                   {"Constant", Op::Constant},
+                   {"Add", Op::Add},
+                   {"Multiply", Op::Multiply},
+                   {"Scale", Op::Scale}});
     nb::class_<BeliefPart>(m, "BeliefPart")
-        .def_rw("kind", &BeliefPart::kind).def_rw("step", &BeliefPart::step).def_rw("beta", &BeliefPart::beta)
-        .def_rw("automatic", &BeliefPart::automatic).def_rw("noise", &BeliefPart::noise)
-        .def_rw("epsilon", &BeliefPart::epsilon).def_rw("jitter", &BeliefPart::jitter)
-        .def_rw("transition", &BeliefPart::transition).def_rw("drift", &BeliefPart::drift)
+        .def_rw("kind", &BeliefPart::kind)
+        .def_rw("step", &BeliefPart::step)
+        .def_rw("beta", &BeliefPart::beta)
+        .def_rw("automatic", &BeliefPart::automatic)
+        .def_rw("noise", &BeliefPart::noise)
+        .def_rw("epsilon", &BeliefPart::epsilon)
+        .def_rw("jitter", &BeliefPart::jitter)
+        .def_rw("transition", &BeliefPart::transition)
+        .def_rw("drift", &BeliefPart::drift)
         .def_rw("forgetting", &BeliefPart::forgetting);
     nb::class_<DictionaryPart>(m, "DictionaryPart")
-        .def_rw("kind", &DictionaryPart::kind).def_rw("radius", &DictionaryPart::radius)
-        .def_rw("threshold", &DictionaryPart::threshold).def_rw("error", &DictionaryPart::error)
-        .def_rw("redundant", &DictionaryPart::redundant).def_rw("abnormal", &DictionaryPart::abnormal);
+        .def_rw("kind", &DictionaryPart::kind)
+        .def_rw("radius", &DictionaryPart::radius)
+        .def_rw("threshold", &DictionaryPart::threshold)
+        .def_rw("error", &DictionaryPart::error)
+        .def_rw("redundant", &DictionaryPart::redundant)
+        .def_rw("abnormal", &DictionaryPart::abnormal);
     nb::class_<ForgettingPart>(m, "ForgettingPart")
-        .def_rw("kind", &ForgettingPart::kind).def_rw("rate", &ForgettingPart::rate)
+        .def_rw("kind", &ForgettingPart::kind)
+        .def_rw("rate", &ForgettingPart::rate)
         .def_rw("factor", &ForgettingPart::factor);
-    nb::class_<PruningPart>(m, "PruningPart")
-        .def_rw("kind", &PruningPart::kind).def_rw("budget", &PruningPart::budget);
+    nb::class_<PruningPart>(m, "PruningPart").def_rw("kind", &PruningPart::kind).def_rw("budget", &PruningPart::budget);
     nb::class_<Recipe>(m, "Recipe")
         .def(nb::init<>())
-        .def_rw("belief", &Recipe::belief).def_rw("dictionary", &Recipe::dictionary)
-        .def_rw("forgetting", &Recipe::forgetting).def_rw("pruning", &Recipe::pruning)
+        .def_rw("belief", &Recipe::belief)
+        .def_rw("dictionary", &Recipe::dictionary)
+        .def_rw("forgetting", &Recipe::forgetting)
+        .def_rw("pruning", &Recipe::pruning)
         .def_rw("learn_power", &Recipe::learn_power)
-        .def("add", [](Recipe& recipe, Op op, const std::vector<double>& values, bool each, double a, double b, double c) {
-            Program& program = recipe.kernel;
-            program.code.push_back({op, each, int64_t(program.values.size()), a, b, c});
-            program.values.insert(program.values.end(), values.begin(), values.end());
-        }, "op"_a, "values"_a = std::vector<double>{}, "each"_a = false, "a"_a = 0.0, "b"_a = 0.0, "c"_a = 0.0);
+        .def(
+            "add",
+            [](Recipe& recipe, Op op, const std::vector<double>& values, bool each, double a, double b, double c) {
+                Program& program = recipe.kernel;
+                program.code.push_back({op, each, int64_t(program.values.size()), a, b, c});
+                program.values.insert(program.values.end(), values.begin(), values.end());
+            },
+            "op"_a, "values"_a = std::vector<double>{}, "each"_a = false, "a"_a = 0.0, "b"_a = 0.0, "c"_a = 0.0);
 }
 
 NB_MODULE(_native, m) {
@@ -237,16 +280,24 @@ NB_MODULE(_native, m) {
     numpy_float = reinterpret_cast<PyTypeObject*>(nb::object(numpy.attr("float64")).release().ptr());
     bind_recipe(m);
     nb::class_<FleetEngine> members(m, "Members");
-    members.def("__init__", [](FleetEngine* self, const Recipe& recipe, int d, int p, bool single) {
-            new (self) FleetEngine(instructions(), recipe, d, p, single);
-        }, "recipe"_a, "features"_a, "outputs"_a, "single"_a)
+    members
+        .def(
+            "__init__",
+            [](FleetEngine* self, const Recipe& recipe, int d, int p, bool single) {
+                new (self) FleetEngine(instructions(), recipe, d, p, single);
+            },
+            "recipe"_a, "features"_a, "outputs"_a, "single"_a)
         .def("__len__", [](FleetEngine& fleet) { return fleet.models().count(); })
-        .def("grow", [](FleetEngine& fleet, int64_t count) {
-            const Held held(fleet.lock, Use::Change);
-            fleet.models().grow(count);
-        })
-        .def("learn", learn_events).def("run", run_events).def("predict", predict_events)
-        .def("save", save_member).def("load", load_member);
+        .def("grow",
+             [](FleetEngine& fleet, int64_t count) {
+                 const Held held(fleet.lock, Use::Change);
+                 fleet.models().grow(count);
+             })
+        .def("learn", learn_events)
+        .def("run", run_events)
+        .def("predict", predict_events)
+        .def("save", save_member)
+        .def("load", load_member);
     bind_states(members);
     m.def("exp2_minus", [](Numbers x) { return each(x, instructions().exp2_minus); });
     m.def("sin_pi", [](Numbers x) { return each(x, instructions().sin_pi); }).def("numbers", numbers);

@@ -11,11 +11,10 @@ template <class T> static T* data(const Array<T>& array, size_t size, const char
     return array.data();
 }
 
-static void watch(Array<double> numbers, Array<int64_t> counts, Array<float> recent, Array<float> values, Array<int64_t> sizes,
-                  Array<double> laws, Array<double> near_P, Array<double> near_w, Array<double> far_P, Array<double> far_w,
-                  Array<float> usual,
-                  Array<const double> constants, bool scores, bool daily, Array<const double> y, Array<const double> v,
-                  Array<double> out) {
+static void watch(Array<double> numbers, Array<int64_t> counts, Array<float> recent, Array<float> values,
+                  Array<int64_t> sizes, Array<double> laws, Array<double> near_P, Array<double> near_w,
+                  Array<double> far_P, Array<double> far_w, Array<float> usual, Array<const double> constants,
+                  bool scores, bool daily, Array<const double> y, Array<const double> v, Array<double> out) {
     using namespace alarms;
     const size_t lists = size_t(scores ? int(MOST_STATISTICS) : int(SCORE)) + 1;
     const size_t n = y.size();
@@ -32,7 +31,8 @@ static void watch(Array<double> numbers, Array<int64_t> counts, Array<float> rec
         data(far_w, MOST_FAR, "far_w"),
         data(usual, size_t(EVENTS) * lists, "usual"),
     };
-    const Constants& rule = *reinterpret_cast<const Constants*>(data(constants, sizeof(Constants) / sizeof(double), "constants"));
+    const Constants& rule =
+        *reinterpret_cast<const Constants*>(data(constants, sizeof(Constants) / sizeof(double), "constants"));
     const double* targets = y.data();
     const double* series = data(v, n, "v");
     Out* rows = reinterpret_cast<Out*>(data(out, n * sizeof(Out) / sizeof(double), "out"));

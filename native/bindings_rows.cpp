@@ -24,7 +24,8 @@ template <class A, class B> static std::pair<int64_t, int64_t> rows_of(const A& 
 
 static void fading_scales(In Z2, double degrees, double keep, double far, double tiny, Out total, Out count, Out out) {
     const auto [n, p] = rows_of(Z2, out);
-    need(int64_t(total.size()) == p && int64_t(count.size()) == p, "total and count must have an entry for each output.");
+    need(int64_t(total.size()) == p && int64_t(count.size()) == p,
+         "total and count must have an entry for each output.");
     const FadingScaleRule rule{degrees, keep, far, tiny};
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < p; j++) {
@@ -61,7 +62,8 @@ static void tracked_stretch(In missed, In constants, Out log_scale, Out rows, Ou
 
 static Mixtures mixtures(const In& weights, const In& means, const In& scales, const Vector& degrees) {
     const size_t K = degrees.size(), values = weights.size();
-    need(K > 0 && means.size() == values && scales.size() == values && values % K == 0, "components must have one shape.");
+    need(K > 0 && means.size() == values && scales.size() == values && values % K == 0,
+         "components must have one shape.");
     return {int64_t(values / K), weights.data(), means.data(), scales.data()};
 }
 
@@ -79,12 +81,14 @@ static void mixture_log_density(In weights, In means, In scales, const Vector& d
 
 static void mixture_quantile(In weights, In means, In scales, const Vector& degrees, double p, In quantiles, Out out) {
     const Mixtures of = mixtures(weights, means, scales, degrees);
-    need(quantiles.size() == degrees.size() && int64_t(out.size()) == of.n, "there must be a quantile for each component.");
+    need(quantiles.size() == degrees.size() && int64_t(out.size()) == of.n,
+         "there must be a quantile for each component.");
     quantile(kinds_of(degrees), of, p, quantiles.data(), out.data());
 }
 
 // Arrays are taken as they are: what is written to a copy would be lost
-template <size_t... I, class F> static void define(nb::module_& m, const char* name, F* function, std::index_sequence<I...>) {
+template <size_t... I, class F>
+static void define(nb::module_& m, const char* name, F* function, std::index_sequence<I...>) {
     m.def(name, function, ((void)I, nb::arg().noconvert())...);
 }
 template <class... A> static void define(nb::module_& m, const char* name, void (*function)(A...)) {

@@ -37,7 +37,8 @@ struct Schemas {
 
 uint32_t checksum(const char* data, size_t bytes) {
     static const nb::object* crc32 = new nb::object(nb::module_::import_("zlib").attr("crc32"));  // kept for good
-    const auto view = nb::steal(PyMemoryView_FromMemory(const_cast<char*>(data) + AFTER_CHECKSUM, Py_ssize_t(bytes - AFTER_CHECKSUM), PyBUF_READ));
+    const auto view = nb::steal(PyMemoryView_FromMemory(const_cast<char*>(data) + AFTER_CHECKSUM,
+                                                        Py_ssize_t(bytes - AFTER_CHECKSUM), PyBUF_READ));
     return nb::cast<uint32_t>((*crc32)(view));
 }
 
@@ -97,12 +98,26 @@ nb::bytes write(FleetEngine& fleet, int64_t i, double largest, bool single, cons
     std::memset(data + bytes - 8, 0, 8);  // what fills up the last array
     Layout layout(fleet, m, compact, data);
     Arrays& arrays = layout.arrays;
-    if (layout.compact) fleet.models().save_compact(i, arrays, layout.R);
-    else fleet.models().save(i, arrays);
+    if (layout.compact)
+        fleet.models().save_compact(i, arrays, layout.R);
+    else
+        fleet.models().save(i, arrays);
     check_finite(fleet, layout);
     check_finite("largest", &largest, 1);
-    Head head{{}, VERSION, 0, layout.compact ? schemas.compact : schemas.full, fleet.d, fleet.p, single, arrays.size,
-              arrays.seen, largest, arrays.scale, arrays.bound, arrays.power, arrays.evidence};
+    Head head{{},
+              VERSION,
+              0,
+              layout.compact ? schemas.compact : schemas.full,
+              fleet.d,
+              fleet.p,
+              single,
+              arrays.size,
+              arrays.seen,
+              largest,
+              arrays.scale,
+              arrays.bound,
+              arrays.power,
+              arrays.evidence};
     std::memcpy(head.magic, MAGIC, sizeof head.magic);
     std::memcpy(data, &head, sizeof head);
     head.checksum = checksum(data, bytes);
@@ -151,8 +166,10 @@ Head read(FleetEngine& fleet, int64_t i, const nb::bytes& record, bool single, c
     arrays.power = head.power;
     arrays.evidence = head.evidence;
     check_finite(fleet, layout);
-    if (layout.compact) fleet.models().load_compact(i, arrays, layout.R);
-    else fleet.models().load(i, arrays);
+    if (layout.compact)
+        fleet.models().load_compact(i, arrays, layout.R);
+    else
+        fleet.models().load(i, arrays);
     return head;
 }
 
@@ -171,7 +188,8 @@ nb::list to_bytes(FleetEngine& fleet, Indices which, Numbers largest, bool singl
 }
 
 // Returns the rows that each has learned, and its largest |y|
-nb::tuple from_bytes(FleetEngine& fleet, Indices which, nb::list records, bool single, uint32_t full, uint32_t compact) {
+nb::tuple from_bytes(FleetEngine& fleet, Indices which, nb::list records, bool single, uint32_t full,
+                     uint32_t compact) {
     if (which.shape(0) != records.size()) refuse("there must be one state for each model.");
     const Held held(fleet.lock, Use::Change);
     Integers seen = fresh<int64_t>({which.shape(0)});

@@ -30,7 +30,8 @@ static Op op_of(const std::string& name) {
 static Program program_of(nb::handle instructions) {
     Program program;
     for (nb::handle one : instructions) {
-        const auto [op, values, each, a, b, c] = nb::cast<std::tuple<std::string, Vector, bool, double, double, double>>(one);
+        const auto [op, values, each, a, b, c] =
+            nb::cast<std::tuple<std::string, Vector, bool, double, double, double>>(one);
         program.code.push_back({op_of(op), each, int64_t(program.values.size()), a, b, c});
         program.values.insert(program.values.end(), values.begin(), values.end());
     }
@@ -125,8 +126,12 @@ template <class Work> static void released(TreeEngine& tree, Use use, int64_t ro
 // Arrays for the predictions of n rows
 struct PredictedRows {
     PredictedRows(const Node& root, size_t n, bool with_sizes)
-        : shape{n, size_t(root.p), size_t(root.kinds.count())}, weights(fresh<double>(shape)), means(fresh<double>(shape)),
-          scales(fresh<double>(shape)), stretch(fresh<double>({n, size_t(root.p)})), sizes(fresh<int64_t>({with_sizes ? n : 0})) {}
+        : shape{n, size_t(root.p), size_t(root.kinds.count())},
+          weights(fresh<double>(shape)),
+          means(fresh<double>(shape)),
+          scales(fresh<double>(shape)),
+          stretch(fresh<double>({n, size_t(root.p)})),
+          sizes(fresh<int64_t>({with_sizes ? n : 0})) {}
     Output output() {
         return {weights.data(), means.data(), scales.data(), stretch.data(), sizes.size() ? sizes.data() : nullptr};
     }
@@ -138,9 +143,11 @@ struct PredictedRows {
 // The same of a ResidualGP, with what a LocalGP on its rows predicts
 struct BothPredicted : PredictedRows {
     BothPredicted(TreeEngine& tree, size_t n, bool with_sizes)
-        : PredictedRows(tree.root(), n, with_sizes), local_means(fresh<double>({n, size_t(tree.p)})),
+        : PredictedRows(tree.root(), n, with_sizes),
+          local_means(fresh<double>({n, size_t(tree.p)})),
           local_scales(fresh<double>({n, size_t(tree.p)})) {
-        if (!tree.leaf() || !dynamic_cast<Residual*>(&tree.leaf()->learner())) throw nb::type_error("it is no ResidualGP.");
+        if (!tree.leaf() || !dynamic_cast<Residual*>(&tree.leaf()->learner()))
+            throw nb::type_error("it is no ResidualGP.");
     }
     Output output() {
         Output out = PredictedRows::output();
@@ -153,18 +160,16 @@ struct BothPredicted : PredictedRows {
 
 static void learn(TreeEngine& tree, Matrix X, Matrix Y) {
     check_rows(tree, X, Y);
-    released(tree, Use::Change, int64_t(X.shape(0)), [&](const Stopped& stopped) {
-        tree.learn(int64_t(X.shape(0)), X.data(), Y.data(), stopped);
-    });
+    released(tree, Use::Change, int64_t(X.shape(0)),
+             [&](const Stopped& stopped) { tree.learn(int64_t(X.shape(0)), X.data(), Y.data(), stopped); });
 }
 
 static nb::tuple run(TreeEngine& tree, Matrix X, Matrix Y) {
     check_rows(tree, X, Y);
     PredictedRows rows(tree.root(), X.shape(0), true);
     const Output out = rows.output();
-    released(tree, Use::Change, int64_t(X.shape(0)), [&](const Stopped& stopped) {
-        tree.run(int64_t(X.shape(0)), X.data(), Y.data(), out, stopped);
-    });
+    released(tree, Use::Change, int64_t(X.shape(0)),
+             [&](const Stopped& stopped) { tree.run(int64_t(X.shape(0)), X.data(), Y.data(), out, stopped); });
     return nb::make_tuple(rows.weights, rows.means, rows.scales, rows.stretch, rows.sizes);
 }
 
@@ -182,9 +187,8 @@ static nb::tuple run_both(TreeEngine& tree, Matrix X, Matrix Y) {
     check_rows(tree, X, Y);
     BothPredicted rows(tree, X.shape(0), true);
     const Output out = rows.output();
-    released(tree, Use::Change, int64_t(X.shape(0)), [&](const Stopped& stopped) {
-        tree.run(int64_t(X.shape(0)), X.data(), Y.data(), out, stopped);
-    });
+    released(tree, Use::Change, int64_t(X.shape(0)),
+             [&](const Stopped& stopped) { tree.run(int64_t(X.shape(0)), X.data(), Y.data(), out, stopped); });
     return nb::make_tuple(rows.means, rows.scales, rows.local_means, rows.local_scales, rows.sizes);
 }
 
@@ -203,7 +207,8 @@ static nb::tuple run_decisions(TreeEngine& tree, Matrix X, Matrix Y) {
     check_rows(tree, X, Y);
     const size_t n = X.shape(0);
     Doubles mean = fresh<double>({n, size_t(tree.p)}), variance = fresh<double>({n});
-    Integers size = fresh<int64_t>({n}), slot = fresh<int64_t>({n}), admitted = fresh<int64_t>({n}), left = fresh<int64_t>({n});
+    Integers size = fresh<int64_t>({n}), slot = fresh<int64_t>({n}), admitted = fresh<int64_t>({n}),
+             left = fresh<int64_t>({n});
     if (!tree.leaf() || tree.leaf()->learner().variances() != 1) throw nb::type_error("it is no filter.");
     const HeldTree held(tree, Use::Change);
     Steps steps;
@@ -247,7 +252,9 @@ class Paths : public Visitor {
     Paths(Purpose purpose, nb::dict contents) : Visitor(purpose), contents_(contents) {}
     void integer(const std::string& name, int64_t& value) override { exchange(name, value); }
     void number(const std::string& name, double& value) override { exchange(name, value); }
-    int64_t array(const std::string& name, Vector& values, const Shape& shape) override { return exchange(name, values, shape); }
+    int64_t array(const std::string& name, Vector& values, const Shape& shape) override {
+        return exchange(name, values, shape);
+    }
     int64_t integers(const std::string& name, std::vector<int64_t>& values, const Shape& shape) override {
         return exchange(name, values, shape);
     }
@@ -266,7 +273,8 @@ class Paths : public Visitor {
     template <class T> int64_t exchange(const std::string& name, std::vector<T>& values, const Shape& shape) {
         const std::string path = path_ + name;
         if (saves()) {
-            auto copy = fresh<T>(shape.empty() ? std::vector<size_t>{values.size()} : std::vector<size_t>(shape.begin(), shape.end()));
+            auto copy = fresh<T>(shape.empty() ? std::vector<size_t>{values.size()}
+                                               : std::vector<size_t>(shape.begin(), shape.end()));
             std::copy(values.begin(), values.end(), copy.data());
             contents_[path.c_str()] = copy;
             return int64_t(copy.shape(0));
@@ -322,7 +330,8 @@ static bool put_tree(Trees& trees, int64_t i, nb::object tree, nb::object plan, 
         trees.fleet.grow(i + 1);
     }
     const bool there = trees.fleet.put(i, tree.is_none() ? nullptr : &nb::cast<TreeEngine&>(tree));
-    Trees::Place gone = std::exchange(trees.places[size_t(i)], there ? Trees::Place{tree, plan, before} : Trees::Place{});
+    Trees::Place gone =
+        std::exchange(trees.places[size_t(i)], there ? Trees::Place{tree, plan, before} : Trees::Place{});
     return there;
 }
 
@@ -408,9 +417,8 @@ void bind_tree(nb::module_& m) {
         .def("predict", predict_events, "which"_a, "X"_a, "threads"_a)
         .def("learned", learned, "events"_a);
     nb::class_<TreeEngine>(m, "Tree")
-        .def("__init__", [](TreeEngine* self, nb::handle plan) {
-            new (self) TreeEngine(make(plan_of(plan)));
-        }, "plan"_a)
+        .def(
+            "__init__", [](TreeEngine* self, nb::handle plan) { new (self) TreeEngine(make(plan_of(plan))); }, "plan"_a)
         .def_prop_ro("rows", &TreeEngine::rows)
         .def_prop_ro("due", &TreeEngine::due)
         .def_rw("resting", &TreeEngine::resting)

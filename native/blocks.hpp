@@ -91,8 +91,8 @@ template <class T> class RowsAhead {
         for (Buffer<T>& row : rows_)  // no centers, no kernel
             for (int64_t i = size_; i % W<T>; i++) row[i] = 0;
     }
-    // prediction.k = k(C, x_b), its largest entry, |k|^2 if wanted and k . alpha, as for one sample; tiles with newer centers
-    // are done again
+    // prediction.k = k(C, x_b), its largest entry, |k|^2 if wanted and k . alpha, as for one sample; tiles with newer
+    // centers are done again
     template <bool Norm> void finish(const Kernel<T>& kernel, const State<T>& state, int b, Prediction<T>& prediction) {
         prediction.k.swap(rows_[b]);
         if (state.size > size_) renew(kernel, state, prediction);

@@ -1,5 +1,5 @@
-// A state without what its centers tell, and S as the numbers of a factor in float32: the twin of onlinegp.recipes.compact,
-// which has the equations.
+// A state without what its centers tell, and S as the numbers of a factor in float32: the twin of
+// onlinegp.recipes.compact, which has the equations.
 #pragma once
 #include "update.hpp"
 
@@ -42,7 +42,8 @@ template <class T> void multiply_factor(State<T>& state, const float* R) {
 }
 
 // kcc, L and dQ, which are zero, from the centers: the rows that L gets if they are admitted one after the other
-template <class T> void factor_again(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, Prediction<T>& prediction) {
+template <class T>
+void factor_again(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, Prediction<T>& prediction) {
     const BeliefPart& belief = recipe.belief;
     const int64_t m = state.size;
     T *x = prediction.x.data(), *t = prediction.t.data(), *n = prediction.n.data();
@@ -52,7 +53,8 @@ template <class T> void factor_again(const Recipe& recipe, const Kernel<T>& kern
         state.L.forward(i, t);
         const double kxx = diagonal(kernel, x) * (1.0 + belief.jitter);
         const double rest = kxx - double(dot(t, t, i));
-        const double gamma2 = belief == Belief::Exact ? max(rest, LEAST_DOUBT * kxx) + belief.noise : max(rest, SMALLEST_NOVELTY * kxx);
+        const double gamma2 =
+            belief == Belief::Exact ? max(rest, LEAST_DOUBT * kxx) + belief.noise : max(rest, SMALLEST_NOVELTY * kxx);
         state.kcc[i] = T(kxx), state.L.append(i, t, T(std::sqrt(gamma2)));
     }
     for (int64_t i = 0; state.dQ && i < m; i++) {

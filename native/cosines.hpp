@@ -8,11 +8,14 @@
 namespace onlinegp::ONLINEGP_ISA {
 
 // sin(pi turns' [x; 1]), of N vectors of cosines from j on; turns (d + 1, D). NaN where the sum is not finite.
-template <int N> INLINE void cosines_at(const double* turns, int64_t d, int64_t D, const double* x, int64_t j, double* out) {
-    const auto at = [&](int64_t row, int n) ALWAYS { return load_anywhere<Vec<double>>(turns + row * D + j + n * W<double>); };
+template <int N>
+INLINE void cosines_at(const double* turns, int64_t d, int64_t D, const double* x, int64_t j, double* out) {
+    const auto at = [&](int64_t row, int n)
+                        ALWAYS { return load_anywhere<Vec<double>>(turns + row * D + j + n * W<double>); };
     Vec<double> t[N];
     EACH(n, N) t[n] = at(d, n);
-    for (int64_t k = 0; k < d; k++) EACH(n, N) t[n] = fma(at(k, n), splat<double>(x[k]), t[n]);
+    for (int64_t k = 0; k < d; k++)
+        EACH(n, N) t[n] = fma(at(k, n), splat<double>(x[k]), t[n]);
     EACH(n, N) store_anywhere(out + j + n * W<double>, sin_pi<double>(t[n]) + (t[n] - t[n]));
 }
 
@@ -31,8 +34,13 @@ static int64_t turns_of(const Plan& plan) { return int64_t(plan.vector("turns").
 class Cosines final : public Fixed {
   public:
     explicit Cosines(const Plan& plan)
-        : Fixed(plan.features, plan.outputs, turns_of(plan)), D_(turns_of(plan)), used_(int64_t(plan.number("basis"))),
-          gain_(plan.number("gain")), variance_of_y_(plan.number("variance")), turns_(plan.vector("turns")), w_(size_t(p * D_)) {}
+        : Fixed(plan.features, plan.outputs, turns_of(plan)),
+          D_(turns_of(plan)),
+          used_(int64_t(plan.number("basis"))),
+          gain_(plan.number("gain")),
+          variance_of_y_(plan.number("variance")),
+          turns_(plan.vector("turns")),
+          w_(size_t(p * D_)) {}
     int64_t work_per_row() const override { return 1 + D_ * (d + p) / 32; }
 
   private:

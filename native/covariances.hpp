@@ -24,12 +24,14 @@ class Covariances {
         }
     }
     // k: squared distances of N tiles of rows from `slot` on, which become covariances; to[slot] gets them
-    template <int N, Op op> INLINE void write(int64_t slot, const double* x, double time, Vec<double>* k, double* to) const {
+    template <int N, Op op>
+    INLINE void write(int64_t slot, const double* x, double time, Vec<double>* k, double* to) const {
         if constexpr (op == Op::Add) {
             Composed<double>{kernel_}.template evaluate<N, 1>(store_.points() + slot * kernel_.d, x, k);
         } else {
             of<N, op>(kernel_.code[0], 1.0, k);
-            if (kernel_.scaled()) EACH(n, N) k[n] *= kernel_.code[1].a;
+            if (kernel_.scaled())
+                EACH(n, N) k[n] *= kernel_.code[1].a;
         }
         if (rate_ > 0) fade<N>(store_.births() + slot, time, k);
         EACH(n, N) store(to + slot + n * W<double>, k[n]);

@@ -8,7 +8,8 @@ constexpr double PI = 3.141592653589793;
 
 // NEW unless |k(x, c)| / sqrt(k(x, x) k(c, c)) exceeds the threshold for some c: then the most coherent center
 template <class T>
-int64_t place_coherence(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state, const Prediction<T>& prediction) {
+int64_t place_coherence(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state,
+                        const Prediction<T>& prediction) {
     const T* k = prediction.k.data();
     if (kernel.constant_diagonal) {  // one norm for all
         const double norm = std::sqrt(prediction.kxx * double(state.kcc[0]));
@@ -28,20 +29,23 @@ template <class T> Best<T> nearest(const State<T>& state, const Prediction<T>& p
 }
 
 // The slot alone, which a kernel that falls with the distance mostly tells without measuring
-template <class T> int64_t nearest_slot(const Kernel<T>& kernel, const State<T>& state, const Prediction<T>& prediction) {
+template <class T>
+int64_t nearest_slot(const Kernel<T>& kernel, const State<T>& state, const Prediction<T>& prediction) {
     const int64_t slot = nearest_by_kernel(kernel, state.size, prediction.k.data(), prediction.largest);
     return slot >= 0 ? slot : nearest(state, prediction).slot;
 }
 
 template <class T>
-int64_t place_quantized(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state, const Prediction<T>& prediction) {
+int64_t place_quantized(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state,
+                        const Prediction<T>& prediction) {
     if (double(prediction.largest) > kernel.inside) return nearest_slot(kernel, state, prediction);
     const Best<T> near = nearest(state, prediction);
     return double(near.value) <= square(recipe.dictionary.radius) ? near.slot : NEW;
 }
 
 template <class T>
-int64_t place_surprise(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state, const Prediction<T>& prediction) {
+int64_t place_surprise(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state,
+                       const Prediction<T>& prediction) {
     double e2 = 0;
     for (int o = 0; o < state.p; o++) e2 += square(prediction.e[o]);
     const double surprise = 0.5 * (std::log(2 * PI * prediction.s) + e2 / state.p / prediction.s);
@@ -51,17 +55,21 @@ int64_t place_surprise(const Recipe& recipe, const Kernel<T>& kernel, const Stat
 }
 
 template <class T>
-int64_t place_novelty(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state, const Prediction<T>& prediction) {
+int64_t place_novelty(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state,
+                      const Prediction<T>& prediction) {
     double error = 0;
     for (int o = 0; o < state.p; o++) error = max(error, std::fabs(prediction.e[o]));
-    if (error <= recipe.dictionary.error || double(prediction.largest) > kernel.inside) return nearest_slot(kernel, state, prediction);
+    if (error <= recipe.dictionary.error || double(prediction.largest) > kernel.inside)
+        return nearest_slot(kernel, state, prediction);
     const Best<T> near = nearest(state, prediction);
     return double(near.value) > square(recipe.dictionary.radius) ? NEW : near.slot;
 }
 
-template <class T> int64_t place(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state, const Prediction<T>& prediction) {
+template <class T>
+int64_t place(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state, const Prediction<T>& prediction) {
     if (recipe.dictionary == Dictionary::Growing) return NEW;
-    if (recipe.dictionary == Dictionary::ALD) return prediction.gamma2 > recipe.dictionary.threshold * prediction.kxx ? NEW : recipe.spans() ? PROJECTED : 0;
+    if (recipe.dictionary == Dictionary::ALD)
+        return prediction.gamma2 > recipe.dictionary.threshold * prediction.kxx ? NEW : recipe.spans() ? PROJECTED : 0;
     if (recipe.dictionary == Dictionary::Surprise) return place_surprise(recipe, kernel, state, prediction);
     if (state.size == 0) return NEW;
     switch (recipe.dictionary) {

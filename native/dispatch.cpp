@@ -26,9 +26,15 @@ bool Stop::look_now() {
 }
 
 #ifdef ONLINEGP_X86
-namespace avx512 { extern const InstructionSet table; }
-namespace avx2 { extern const InstructionSet table; }
-namespace sse2 { extern const InstructionSet table; }
+namespace avx512 {
+extern const InstructionSet table;
+}
+namespace avx2 {
+extern const InstructionSet table;
+}
+namespace sse2 {
+extern const InstructionSet table;
+}
 const InstructionSet* const available[] = {&avx512::table, &avx2::table, &sse2::table, nullptr};
 
 static bool runs(const InstructionSet* set) {
@@ -41,7 +47,9 @@ static bool runs(const InstructionSet* set) {
     return true;
 }
 #else
-namespace generic { extern const InstructionSet table; }
+namespace generic {
+extern const InstructionSet table;
+}
 const InstructionSet* const available[] = {&generic::table, nullptr};
 static bool runs(const InstructionSet*) { return true; }
 #endif

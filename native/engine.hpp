@@ -10,7 +10,7 @@
 
 namespace onlinegp {
 
-constexpr double LARGEST = 1e150;           // the square of anything larger overflows a double
+constexpr double LARGEST = 1e150;                    // the square of anything larger overflows a double
 constexpr double FAR = 1e3, SURE = 1e5, LOST = 1e9;  // as in onlinegp.models.breakdown
 constexpr int64_t MOST_AT_ONCE = 1000000;   // kernel evaluations, of a row that no other thread need wait long for
 constexpr int64_t PAIRS_A_THREAD = 200000;  // kernel evaluations below which a thread costs more than it brings
@@ -25,8 +25,8 @@ template <class Look> class StopIf final : public Stop {
     const Look look_;
 };
 
-// Call work(begin, end) over [0, n), split evenly between threads, and meanwhile() now and then while this one waits for
-// the others; what one of them throws is thrown here
+// Call work(begin, end) over [0, n), split evenly between threads, and meanwhile() now and then while this one waits
+// for the others; what one of them throws is thrown here
 template <class Work, class Meanwhile>
 void in_parallel(int64_t n, int threads, const Work& work, const Meanwhile& meanwhile) {
     const int64_t share = (n + threads - 1) / threads;
@@ -67,7 +67,8 @@ void in_parallel(int64_t n, int threads, const Work& work, const Meanwhile& mean
     if (failure) std::rethrow_exception(failure);
 }
 
-// Whether rows that are learned one by one make sense: the rule of onlinegp.models.breakdown, as far as it can be known here
+// Whether rows that are learned one by one make sense: the rule of onlinegp.models.breakdown, as far as it can be known
+// here
 class Plausible {
   public:
     // Whether |y| is at most twice the largest that is known; one that is not becomes the largest
@@ -96,8 +97,8 @@ inline bool is_sound(const double* x, int64_t n) {  // NaN fails the comparison 
 // order, and each thread takes a stretch of the models; those of one model stay in the order in which they came.
 class Rounds {
   public:
-    // Call employ(workers), then work(worker, next, end, stop) in rounds, which moves `next` on: between two of them all
-    // threads rest, and this one asks whether it is `interrupted`
+    // Call employ(workers), then work(worker, next, end, stop) in rounds, which moves `next` on: between two of them
+    // all threads rest, and this one asks whether it is `interrupted`
     template <class Employ, class Work, class Interrupted>
     void go(int64_t n, const int64_t* who, int64_t models, int threads, const Employ& employ, const Work& work,
             const Interrupted& interrupted) {

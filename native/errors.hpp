@@ -1,4 +1,5 @@
-// The standard deviation of models that have none of their own: onlinegp.models.rowwise.ErrorScale, which has the equations.
+// The standard deviation of models that have none of their own: onlinegp.models.rowwise.ErrorScale, which has the
+// equations.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -11,14 +12,18 @@ namespace onlinegp::ONLINEGP_ISA {
 constexpr double LEAST_SQUARE = 1e-300, SPACING = 0x1p-50, SHARE_OF_A_CHANGE = 0.1;
 
 // squares <- keep squares + max(|e|, floor)^2; squares, the last y and the smallest change of y are those of one output
-static inline void add_error(double e, double y, double keep, bool first, double& squares, double& last, double& resolution) {
+static inline void add_error(double e, double y, double keep, bool first, double& squares, double& last,
+                             double& resolution) {
     const double change = std::fabs(y - last), spacing = SPACING * std::fabs(y);
-    if (!first && change > spacing && std::isfinite(change) && (resolution == 0 || change < resolution)) resolution = change;
+    if (!first && change > spacing && std::isfinite(change) && (resolution == 0 || change < resolution))
+        resolution = change;
     last = y;
     const double finest = SHARE_OF_A_CHANGE * resolution, floor = finest > spacing ? finest : spacing;
     const double size = std::fabs(e) < floor ? floor : std::fabs(e);  // NaN stays
     const double square = size * size;
-    squares = keep * squares + (square < LEAST_SQUARE ? LEAST_SQUARE : square > 1 / LEAST_SQUARE ? 1 / LEAST_SQUARE : square);
+    squares = keep * squares + (square < LEAST_SQUARE       ? LEAST_SQUARE
+                                : square > 1 / LEAST_SQUARE ? 1 / LEAST_SQUARE
+                                                            : square);
 }
 
 // All of it, for a model that owns it: its fields, of p outputs, are squares, last, resolution and the count

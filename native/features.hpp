@@ -6,8 +6,8 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
-// R and z are those of the regression at unit noise; squares (p,) is the sum of squared errors in units of what was predicted.
-// The scratch is phi (m,) with room for D, then R^-T phi (m,), the variance of phi'w, and the target (p,).
+// R and z are those of the regression at unit noise; squares (p,) is the sum of squared errors in units of what was
+// predicted. The scratch is phi (m,) with room for D, then R^-T phi (m,), the variance of phi'w, and the target (p,).
 class Features final : public Fixed {
   public:
     explicit Features(const Plan& plan) : Features(plan, int64_t(plan.number("functions")), turns_of(plan)) {}
@@ -17,8 +17,14 @@ class Features final : public Fixed {
     static constexpr double WORTH = 10;  // rows that the noise given is worth
 
     Features(const Plan& plan, int64_t m, int64_t D)
-        : Fixed(plan.features, plan.outputs, D + m + 1 + plan.outputs, true), m_(m), D_(D), noise_(plan.number("noise")),
-          turns_(plan.vector("turns")), R_(size_t(m * m)), z_(size_t(m * p)), squares_(size_t(p)) {}
+        : Fixed(plan.features, plan.outputs, D + m + 1 + plan.outputs, true),
+          m_(m),
+          D_(D),
+          noise_(plan.number("noise")),
+          turns_(plan.vector("turns")),
+          R_(size_t(m * m)),
+          z_(size_t(m * p)),
+          squares_(size_t(p)) {}
 
     // phi (m,) = [cos(W x); sin(W x)] sqrt(2 / m)
     void basis(const double* x, double* phi) const {

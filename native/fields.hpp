@@ -24,7 +24,8 @@ class Visitor {
 
     virtual void integer(const std::string&, int64_t&) {}
     virtual void number(const std::string&, double&) {}
-    // An empty shape is that of a vector. Both return the first length of the shape, which may be free when fields are loaded.
+    // An empty shape is that of a vector. Both return the first length of the shape, which may be free when fields are
+    // loaded.
     virtual int64_t array(const std::string& name, std::vector<double>& values, const Shape& shape = {}) = 0;
     virtual int64_t integers(const std::string&, std::vector<int64_t>&, const Shape& = {}) { return 0; }
     virtual void node(const std::string&, Node&) {}

@@ -1,4 +1,5 @@
-// Linear filters, and the value before. onlinegp.models.linear.isotropic_filter, kalman_filter and baselines.persistence are the definitions.
+// Linear filters, and the value before. onlinegp.models.linear.isotropic_filter, kalman_filter and
+// baselines.persistence are the definitions.
 #pragma once
 #include "errors.hpp"
 #include "linear.hpp"
@@ -14,7 +15,8 @@ static void weighted(int64_t m, int64_t p, const double* w, const double* x, dou
 }
 
 // w <- keep w + gain (y - mean)', gain (m,)
-static void correct_weights(int64_t m, int64_t p, double* w, const double* gain, double keep, const double* y, const double* mean) {
+static void correct_weights(int64_t m, int64_t p, double* w, const double* gain, double keep, const double* y,
+                            const double* mean) {
     for (int64_t j = 0; j < m; j++)
         for (int64_t k = 0; k < p; k++) w[j * p + k] = keep * w[j * p + k] + gain[j] * (y[k] - mean[k]);
 }
@@ -31,8 +33,12 @@ class Isotropic final : public Fixed {
 
   private:
     Isotropic(const Plan& plan, int m)
-        : Fixed(plan.features, plan.outputs, m), m_(m), w_(size_t(m * p)), v_(1),
-          rule_{plan.number("floor"), plan.number("slope"), plan.number("share"), plan.number("keep"), plan.number("drift")} {}
+        : Fixed(plan.features, plan.outputs, m),
+          m_(m),
+          w_(size_t(m * p)),
+          v_(1),
+          rule_{plan.number("floor"), plan.number("slope"), plan.number("share"), plan.number("keep"),
+                plan.number("drift")} {}
 
     double drifted() const { return rule_.keep * rule_.keep * v_[0] + rule_.drift; }
     double square(const double* x) const {
@@ -71,8 +77,8 @@ static void drift(int64_t m, double root, double* U, double* spare) {
     }
 }
 
-// Rotate [sqrt(noise) 0; f U] to [sqrt(s) h'/sqrt(s); 0 U+] with f = U x: U+'U+ = P - h h'/s, h = P x. f and t are (m,);
-// t becomes h / sqrt(s), and sqrt(s) is returned.
+// Rotate [sqrt(noise) 0; f U] to [sqrt(s) h'/sqrt(s); 0 U+] with f = U x: U+'U+ = P - h h'/s, h = P x. f and t are
+// (m,); t becomes h / sqrt(s), and sqrt(s) is returned.
 static double observe(int64_t m, double root, double* U, const double* f, double* t) {
     std::memset(t, 0, size_t(m) * sizeof(double));
     for (int64_t i = m - 1; i >= 0; i--) {
@@ -101,14 +107,19 @@ static void triangle_times(int64_t m, const double* U, const double* x, double* 
 
 class Kalman final : public Fixed {
   public:
-    explicit Kalman(const Plan& plan) : Kalman(plan, plan.features + int(plan.number("intercept")), plan.number("drift") > 0) {}
+    explicit Kalman(const Plan& plan)
+        : Kalman(plan, plan.features + int(plan.number("intercept")), plan.number("drift") > 0) {}
     int64_t work_per_row() const override { return 1 + m_ * m_ * (drifts_ ? m_ : 1) / 32; }
 
   private:
     // The scratch is x, f and t, and where the weights drift the triangle after that
     Kalman(const Plan& plan, int m, bool drifts)
-        : Fixed(plan.features, plan.outputs, 3 * m + (drifts ? m * m : 0)), m_(m), drifts_(drifts),
-          root_noise_(std::sqrt(plan.number("noise"))), root_drift_(std::sqrt(plan.number("drift"))), w_(size_t(m * p)),
+        : Fixed(plan.features, plan.outputs, 3 * m + (drifts ? m * m : 0)),
+          m_(m),
+          drifts_(drifts),
+          root_noise_(std::sqrt(plan.number("noise"))),
+          root_drift_(std::sqrt(plan.number("drift"))),
+          w_(size_t(m * p)),
           U_(size_t(m) * size_t(m)) {}
 
     void prepare(double* scratch) const override {
@@ -157,8 +168,10 @@ class Persistence final : public Fixed {
         changes_.variances(variance);
     }
     void correct(const double*, const double* y, const double* mean, const double*, double*) override {
-        if (seen_) changes_.add(y, mean, false);
-        else changes_.set_last(y);  // the first y is no change
+        if (seen_)
+            changes_.add(y, mean, false);
+        else
+            changes_.set_last(y);  // the first y is no change
     }
     void list_fields(Visitor& visit) override {
         visit.integer("seen", seen_);

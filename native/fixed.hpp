@@ -9,7 +9,12 @@ namespace onlinegp::ONLINEGP_ISA {
 class Fixed : public Learner {
   public:
     Fixed(int d, int p, int64_t scratch, bool own_variances = false)
-        : d(d), p(p), variances_(own_variances ? p : 1), scratch_(size_t(scratch)), x_(size_t(d)), mean_(size_t(p)),
+        : d(d),
+          p(p),
+          variances_(own_variances ? p : 1),
+          scratch_(size_t(scratch)),
+          x_(size_t(d)),
+          mean_(size_t(p)),
           variance_(size_t(p)) {}
 
     int64_t size() const final { return 0; }
@@ -58,8 +63,10 @@ class Fixed : public Learner {
 
     // What all predictions until the next row is learned need
     virtual void prepare(double*) const {}
-    virtual void look(const double* x, double* mean, double* variance, double* scratch) const = 0;  // the mean (p,) and variance of y
-    virtual void correct(const double* x, const double* y, const double* mean, const double* variance, double* scratch) = 0;
+    virtual void look(const double* x, double* mean, double* variance,
+                      double* scratch) const = 0;  // the mean (p,) and variance of y
+    virtual void correct(const double* x, const double* y, const double* mean, const double* variance,
+                         double* scratch) = 0;
     virtual void list_fields(Visitor& visit) = 0;
 
   private:

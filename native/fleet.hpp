@@ -106,8 +106,8 @@ template <class T> class Fleet final : public Models {
     const Recipe& recipe_;
     Kernel<T> kernel_;
     const int d_, p_;
-    List<Worker> workers_;    // their pools outlive the states,
-    List<State<T>> states_;   // which are destroyed first
+    List<Worker> workers_;   // their pools outlive the states,
+    List<State<T>> states_;  // which are destroyed first
 };
 
 }  // namespace onlinegp::ONLINEGP_ISA

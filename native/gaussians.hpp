@@ -16,10 +16,16 @@ struct GaussiansRule {
 class Gaussians final : public Learner {
   public:
     explicit Gaussians(const Plan& plan)
-        : rule_{plan.count("most"), plan.count("selected"), plan.number("step"), plan.number("coherence"), plan.number("epsilon"),
-                plan.number("novelty"), plan.number("width"), plan.number("shrinkage")},
-          d_(plan.features), p_(plan.outputs), variances_(plan.vector("variances")), columns_(plan.vector("columns")),
-          widths_(int64_t(variances_.size())), facts_per_gaussian_(3 + 2 * widths_), mean_(size_t(p_)), errors_(p_) {}
+        : rule_{plan.count("most"),     plan.count("selected"), plan.number("step"),  plan.number("coherence"),
+                plan.number("epsilon"), plan.number("novelty"), plan.number("width"), plan.number("shrinkage")},
+          d_(plan.features),
+          p_(plan.outputs),
+          variances_(plan.vector("variances")),
+          columns_(plan.vector("columns")),
+          widths_(int64_t(variances_.size())),
+          facts_per_gaussian_(3 + 2 * widths_),
+          mean_(size_t(p_)),
+          errors_(p_) {}
 
     int64_t size() const override { return size_; }
     int64_t seen() const override { return seen_; }
@@ -74,7 +80,8 @@ class Gaussians final : public Learner {
     void fields(Visitor& visit) override {
         if (visit.looks()) return;
         const int64_t m = visit.loads() ? FREE : size_;
-        std::vector<double> C(C_.begin(), C_.begin() + size_ * d_), weights(weights_.begin(), weights_.begin() + size_ * p_),
+        std::vector<double> C(C_.begin(), C_.begin() + size_ * d_),
+            weights(weights_.begin(), weights_.begin() + size_ * p_),
             variance(variance_.begin(), variance_.begin() + size_);
         visit.integer("seen", seen_);
         visit.array("atoms.C", C, {m, d_});
@@ -185,7 +192,8 @@ class Gaussians final : public Learner {
     const std::vector<double> variances_, columns_;  // (widths,), (widths, facts)
     const int64_t widths_, facts_per_gaussian_;
     int64_t size_ = 0, capacity_ = 0, seen_ = 0;
-    std::vector<double> C_, weights_, variance_, facts_;  // (capacity, d), (capacity, p), (capacity,), (facts, capacity)
+    std::vector<double> C_, weights_, variance_,
+        facts_;  // (capacity, d), (capacity, p), (capacity,), (facts, capacity)
     std::vector<double> mean_, k_, d2_, z_, shares_, L_;
     std::vector<int64_t> which_;
     ErrorScale errors_;

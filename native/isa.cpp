@@ -17,7 +17,7 @@ static Learner* make_filter(const Plan& plan) {
 }
 
 Learner* make_neighbors(const Plan& plan);  // in local.cpp
-Learner* make_steps(const Plan& plan);  // in steps.cpp
+Learner* make_steps(const Plan& plan);      // in steps.cpp
 
 Learner* make_temporal(const Plan& plan);       // in temporal.cpp
 Learner* make_smoothed_lags(const Plan& plan);  // in temporal.cpp

@@ -1,7 +1,7 @@
 // Kernel rows: k(c, x) for tiles of W centers, laid out [tile][d][W], against one point or several.
 //
-// A shape evaluates a few tile-point pairs together. The stationary kernels, times a variance or not, have shapes of their
-// own; whatever else a kernel is made of runs as a postfix program. The shape is chosen once a row, by `visit`.
+// A shape evaluates a few tile-point pairs together. The stationary kernels, times a variance or not, have shapes of
+// their own; whatever else a kernel is made of runs as a postfix program. The shape is chosen once a row, by `visit`.
 #pragma once
 #include "memory.hpp"
 #include "recipe.hpp"
@@ -67,8 +67,7 @@ template <class T, int Tiles, int Points> struct Pairs {
 };
 
 // r2 = sum_j (c_j - x_j)^2, or of ((c_j - x_j) rate_j)^2 where each dimension has its own rate
-template <bool Each, class T, class Pairs>
-INLINE void squared_distances(const Leaf<T>& leaf, Pairs pairs, Vec<T>* r2) {
+template <bool Each, class T, class Pairs> INLINE void squared_distances(const Leaf<T>& leaf, Pairs pairs, Vec<T>* r2) {
     EACH(n, Pairs::N) r2[n] = Vec<T>{};
 #pragma GCC unroll 2
     for (int j = 0; j < pairs.d; j++) {
@@ -102,8 +101,10 @@ template <int N, Op op, class T> INLINE void of(const Leaf<T>& leaf, T unit, Vec
     }
     constexpr int PAIR = N % 2 ? 1 : 2;  // as many as the registers hold
     EACH(n, N / PAIR) exp2_minus<PAIR>(k + n * PAIR);
-    if constexpr (op == Op::Matern32) EACH(n, N) k[n] *= s[n] + T(1);
-    if constexpr (op == Op::Matern52) EACH(n, N) k[n] *= fma(s[n] * s[n], V{} + T(1.0 / 3.0), s[n]) + T(1);
+    if constexpr (op == Op::Matern32)
+        EACH(n, N) k[n] *= s[n] + T(1);
+    if constexpr (op == Op::Matern52)
+        EACH(n, N) k[n] *= fma(s[n] * s[n], V{} + T(1.0 / 3.0), s[n]) + T(1);
 }
 
 template <class T, Op op, bool Each> struct Stationary {
@@ -112,7 +113,8 @@ template <class T, Op op, bool Each> struct Stationary {
         const Leaf<T>& leaf = kernel.code[0];
         squared_distances<Each>(leaf, Pairs<T, Tiles, Points>{tiles, x, kernel.d}, k);
         of<Tiles * Points, op>(leaf, Each ? T(1) : leaf.rate2, k);
-        if (kernel.scaled()) EACH(n, Tiles * Points) k[n] *= T(kernel.code[1].a);
+        if (kernel.scaled())
+            EACH(n, Tiles * Points) k[n] *= T(kernel.code[1].a);
     }
 };
 
@@ -152,15 +154,16 @@ template <class T, class Pairs> INLINE void polynomial(const Leaf<T>& leaf, Pair
     // (scale c.x + offset)^degree
     for (int n = 0; n < Pairs::N; n++) {
         Vec<T> dot{};
-        for (int j = 0; j < pairs.d; j++)
-            dot = fma(load(pairs.tile(n) + j * W<T>), splat<T>(pairs.point(n)[j]), dot);
+        for (int j = 0; j < pairs.d; j++) dot = fma(load(pairs.tile(n) + j * W<T>), splat<T>(pairs.point(n)[j]), dot);
         k[n] = power(dot * T(leaf.a) + T(leaf.b), int(leaf.c));
     }
 }
 
 template <Op op, class T, class Pairs> INLINE void stationary(const Leaf<T>& leaf, Pairs pairs, Vec<T>* k) {
-    if (leaf.each) squared_distances<true>(leaf, pairs, k);
-    else squared_distances<false>(leaf, pairs, k);
+    if (leaf.each)
+        squared_distances<true>(leaf, pairs, k);
+    else
+        squared_distances<false>(leaf, pairs, k);
     of<Pairs::N, op>(leaf, leaf.each ? T(1) : leaf.rate2, k);
 }
 
@@ -174,13 +177,15 @@ template <class T> struct Composed {
         int top = -1;
         for (int i = 0; i < kernel.length; i++) {
             const Leaf<T>& leaf = kernel.code[i];
-            if (leaf.op < Op::Add) push(leaf, pairs, stack[++top]);
+            if (leaf.op < Op::Add)
+                push(leaf, pairs, stack[++top]);
             else if (leaf.op == Op::Scale)
                 for (int n = 0; n < N; n++) stack[top][n] *= T(leaf.a);
             else {
                 top--;
                 for (int n = 0; n < N; n++)
-                    stack[top][n] = leaf.op == Op::Add ? stack[top][n] + stack[top + 1][n] : stack[top][n] * stack[top + 1][n];
+                    stack[top][n] =
+                        leaf.op == Op::Add ? stack[top][n] + stack[top + 1][n] : stack[top][n] * stack[top + 1][n];
             }
         }
         for (int n = 0; n < N; n++) k[n] = stack[0][n];

@@ -1,4 +1,5 @@
-// Bayesian linear regression in square-root information form. onlinegp.models.linear.information_form is the definition.
+// Bayesian linear regression in square-root information form. onlinegp.models.linear.information_form is the
+// definition.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -18,7 +19,8 @@ static inline void rotate(int64_t n, double c, double s, double* __restrict a, d
     }
 }
 
-// R'R <- R'R + v v' and R'z <- R'z + v t', by one plane rotation for each row from `first` on; v (m,) and t (p,) are used up
+// R'R <- R'R + v v' and R'z <- R'z + v t', by one plane rotation for each row from `first` on; v (m,) and t (p,) are
+// used up
 static void add_row(int64_t m, int64_t p, int64_t first, double* R, double* z, double* v, double* t) {
     for (int64_t i = first; i < m; i++) {
         if (v[i] == 0) continue;
@@ -31,7 +33,8 @@ static void add_row(int64_t m, int64_t p, int64_t first, double* R, double* z, d
 }
 
 // mean = u'z and v = u'u with u = R^-T x; x (m,) becomes u
-static void predict_row(int64_t m, int64_t p, const double* R, const double* z, double* __restrict x, double* mean, double* v) {
+static void predict_row(int64_t m, int64_t p, const double* R, const double* z, double* __restrict x, double* mean,
+                        double* v) {
     std::memset(mean, 0, size_t(p) * sizeof(double));
     double sum = 0;
     for (int64_t i = 0; i < m; i++) {
@@ -50,8 +53,8 @@ static void take(int64_t d, int64_t m, const double* x, double scale, double* ou
     if (m > d) out[d] = scale;
 }
 
-// The noise, what earlier rows count for after each row, the prior that this takes from each weight (m,), and whether there is
-// one more weight than inputs, of a constant
+// The noise, what earlier rows count for after each row, the prior that this takes from each weight (m,), and whether
+// there is one more weight than inputs, of a constant
 struct InformationRule {
     double noise, forgetting;
     std::vector<double> renewal;
@@ -61,7 +64,10 @@ struct InformationRule {
 class Information final : public Fixed {
   public:
     Information(InformationRule rule, int d, int p)
-        : Fixed(d, p, d + rule.intercept + p), rule_(std::move(rule)), m_(d + rule_.intercept), R(size_t(m_ * m_)),
+        : Fixed(d, p, d + rule.intercept + p),
+          rule_(std::move(rule)),
+          m_(d + rule_.intercept),
+          R(size_t(m_ * m_)),
           z(size_t(m_ * p)) {}
     static Information* made(const Plan& plan) {
         const bool intercept = plan.number("intercept") != 0;
@@ -105,7 +111,8 @@ class Information final : public Fixed {
     std::vector<double> R, z;
 };
 
-// The linear part of a model, h'b with h = [x, 1], which learns the errors of the rest. It takes no memory before the first.
+// The linear part of a model, h'b with h = [x, 1], which learns the errors of the rest. It takes no memory before the
+// first.
 class Line {
   public:
     Line(double forgetting, const std::vector<double>& renewal, int d, int p)

@@ -15,8 +15,14 @@ class Question {
   public:
     // q values V of each neighbor
     Question(const LocalPrior& prior, const Kernel<double>& kernel, const Store& store, int d, int q)
-        : prior_(prior), kernel_(kernel), store_(store), d_(d), q_(q), nearest_(prior.neighbors),
-          place_(size_t(store.width())), values_(size_t(q)) {}
+        : prior_(prior),
+          kernel_(kernel),
+          store_(store),
+          d_(d),
+          q_(q),
+          nearest_(prior.neighbors),
+          place_(size_t(store.width())),
+          values_(size_t(q)) {}
 
     // Find the neighbors of x, and return their number. All blocks of rows are shown to `each`.
     template <class Each> int64_t search(const double* x, const Each& each) {
@@ -86,7 +92,8 @@ class Question {
         for (int64_t i = 0; i < m_; i++) fetch(store_.x(nearest_[i].slot), d_);
         for (int64_t i = 0; i <= m_; i++) {
             const double* point = i < m_ ? store_.x(nearest_[i].slot) : x;
-            double *row = rows_.data() + i * d_, *tile = points_.data() + i / W<double> * W<double> * d_ + i % W<double>;
+            double *row = rows_.data() + i * d_,
+                   *tile = points_.data() + i / W<double> * W<double> * d_ + i % W<double>;
             for (int j = 0; j < d_; j++) tile[j * W<double>] = row[j] = point[j];
             times_[size_t(i)] = i < m_ ? -1.0 - double(nearest_[i].age) : 0.0;
         }
@@ -115,7 +122,8 @@ class Question {
         }
     }
     // k(x_i, x_j) a^|t_i - t_j| of the rows of group g and so many columns from j on, to [column][R]
-    template <int Columns, class Shape> INLINE void covariances(const Shape& shape, int64_t g, int64_t j, double* to) const {
+    template <int Columns, class Shape>
+    INLINE void covariances(const Shape& shape, int64_t g, int64_t j, double* to) const {
         constexpr int N = 2 * Columns;
         Vec<double> k[N];
         shape.template evaluate<2, Columns>(points_.data() + g * R * d_, rows_.data() + j * d_, k);
@@ -132,8 +140,8 @@ class Question {
         EACH(n, N) store(to + n % Columns * R + n / Columns * W<double>, k[n]);
     }
 
-    // Four columns at a time: what those before them take off, then among themselves. Half of the first group may be above the
-    // diagonal, and half of the last one empty.
+    // Four columns at a time: what those before them take off, then among themselves. Half of the first group may be
+    // above the diagonal, and half of the last one empty.
     void eliminate() {
         const int64_t last = groups_ - 1;
         const bool half_last = m_ + 1 + q_ - last * R <= W<double>;
@@ -154,29 +162,36 @@ class Question {
         subtract<H>(g, which, j, c);
         if (g == j / R) factor(j, which, c, panel);
         EACH(n, PANEL)
-            for (int r = n + 1; r < PANEL; r++) EACH(h, H) c[h][r] = fma(-c[h][n], splat<double>(panel.L[r][n]), c[h][r]);
-        EACH(n, PANEL) EACH(h, H) store(group(g, j + n) + (which + h) * W<double>, c[h][n] * panel.scale[n]);
+            for (int r = n + 1; r < PANEL; r++)
+                EACH(h, H) c[h][r] = fma(-c[h][n], splat<double>(panel.L[r][n]), c[h][r]);
+        EACH(n, PANEL)
+            EACH(h, H) store(group(g, j + n) + (which + h) * W<double>, c[h][n] * panel.scale[n]);
     }
     // c = A_gj - sum_{i < j} L_gi L_ji', in eight sums either way: fewer would wait for each other
     template <int H> INLINE void subtract(int64_t g, int which, int64_t j, Vec<double> (*c)[PANEL]) {
-        EACH(n, PANEL) EACH(h, 2) c[h][n] = Vec<double>{};
+        EACH(n, PANEL)
+            EACH(h, 2) c[h][n] = Vec<double>{};
         const double *l = group(g, 0) + which * W<double>, *a = group(j / R, 0) + j % R;
         for (int64_t i = 0; i < j * R; i += 2 / H * R) {
             Vec<double> rows[2];
             EACH(h, 2) rows[h] = load(l + i + h * (H == 2 ? W<double> : R));
-            EACH(n, PANEL) EACH(h, 2) c[h][n] = fma(rows[h], splat<double>(a[i + n + (H == 2 ? 0 : h * R)]), c[h][n]);
+            EACH(n, PANEL)
+                EACH(h, 2) c[h][n] = fma(rows[h], splat<double>(a[i + n + (H == 2 ? 0 : h * R)]), c[h][n]);
         }
-        if constexpr (H == 1) EACH(n, PANEL) c[0][n] += c[1][n];
-        EACH(n, PANEL) EACH(h, H) c[h][n] = load(group(g, j + n) + (which + h) * W<double>) - c[h][n];
+        if constexpr (H == 1)
+            EACH(n, PANEL) c[0][n] += c[1][n];
+        EACH(n, PANEL)
+            EACH(h, H) c[h][n] = load(group(g, j + n) + (which + h) * W<double>) - c[h][n];
     }
-    // The block on the diagonal = L diag(pivots) L', so that a pivot waits for one division; the roots come after them. A pivot
-    // that is nothing takes its row out.
+    // The block on the diagonal = L diag(pivots) L', so that a pivot waits for one division; the roots come after them.
+    // A pivot that is nothing takes its row out.
     INLINE void factor(int64_t j, int which, const Vec<double> (*c)[PANEL], Panel& panel) const {
         double D[PANEL][PANEL];
-        EACH(n, PANEL) EACH(r, PANEL) {
-            const int row = int(j % R) + r - which * W<double>;
-            D[r][n] = c[row / W<double>][n][row % W<double>];
-        }
+        EACH(n, PANEL)
+            EACH(r, PANEL) {
+                const int row = int(j % R) + r - which * W<double>;
+                D[r][n] = c[row / W<double>][n][row % W<double>];
+            }
         double pivots[PANEL];
         EACH(n, PANEL) {
             pivots[n] = D[n][n] > REDUNDANT * own_[size_t(j + n)] ? D[n][n] : INFINITY;
@@ -213,7 +228,10 @@ template <class Model> class OnRows : public Model {
   protected:
     // Rows are in tiles too, if the kernel needs that
     OnRows(const Plan& plan, bool (*needs_points)(const Kernel<double>&))
-        : prior_(plan), d_(plan.features), p_(plan.outputs), kernel_(plan.kernels.at(0), d_),
+        : prior_(plan),
+          d_(plan.features),
+          p_(plan.outputs),
+          kernel_(plan.kernels.at(0), d_),
           store_(prior_, d_, p_, needs_points(kernel_)) {}
     // The stored rows, the oldest first; `room(n)` is called before there are n
     template <class Room> void list_rows(Visitor& visit, const Room& room) {
@@ -273,9 +291,12 @@ class LocalModel final : public OnRows<Local> {
   private:
     void ask(Question& question, const double* x, double* mean, double* variance) const {
         question.search(x);
-        question.answer(x, [&](int64_t slot, double* y) ALWAYS {
-            for (int o = 0; o < p_; o++) y[o] = store_.y(slot)[o];
-        }, mean, variance);
+        question.answer(
+            x,
+            [&](int64_t slot, double* y) ALWAYS {
+                for (int o = 0; o < p_; o++) y[o] = store_.y(slot)[o];
+            },
+            mean, variance);
     }
 
     Question question_;

@@ -41,8 +41,17 @@ static StretchRule stretch_rule(const Plan& plan) {
 static std::unique_ptr<ChangeDetector> detector(const Plan& plan, int d, int p) {
     if (!plan.constants.count("change")) return nullptr;
     const Vector& c = plan.vector("change");
-    ChangeDetector::Rule rule = {c.at(0), c.at(1), c.at(2), c.at(3), c.at(4), c.at(5), int64_t(c.at(6)), c.at(7),
-                                 plan.vector("pauses"), {}, size_t(plan.number("window"))};
+    ChangeDetector::Rule rule = {c.at(0),
+                                 c.at(1),
+                                 c.at(2),
+                                 c.at(3),
+                                 c.at(4),
+                                 c.at(5),
+                                 int64_t(c.at(6)),
+                                 c.at(7),
+                                 plan.vector("pauses"),
+                                 {},
+                                 size_t(plan.number("window"))};
     for (const double one : plan.vector("fresh")) rule.fresh.push_back(size_t(one));
     return std::make_unique<ChangeDetector>(std::move(rule), d, p);
 }
@@ -62,19 +71,23 @@ class Maker {
         }
         if (kind == "mixture") {
             const int p = inside.at(0)->p;
-            return std::make_unique<Mixture>(d, std::move(inside), std::move(names), weights_rule(plan), gate_rule(plan),
-                                             int(plan.number("threads")), detector(plan, d, p));
+            return std::make_unique<Mixture>(d, std::move(inside), std::move(names), weights_rule(plan),
+                                             gate_rule(plan), int(plan.number("threads")), detector(plan, d, p));
         }
         if (inside.empty()) return own_leaf(plan);
         Owned one = std::move(inside.at(0));
         if (kind == "scaled")
-            return std::make_unique<Scaled>(d, std::move(one), units(plan, "x_center", "x_scale"), units(plan, "y_center", "y_scale"));
-        if (kind == "lagged") return std::make_unique<Lagged>(d, std::move(one), int64_t(plan.number("lags")), int64_t(plan.number("horizon")));
+            return std::make_unique<Scaled>(d, std::move(one), units(plan, "x_center", "x_scale"),
+                                            units(plan, "y_center", "y_scale"));
+        if (kind == "lagged")
+            return std::make_unique<Lagged>(d, std::move(one), int64_t(plan.number("lags")),
+                                            int64_t(plan.number("horizon")));
         if (kind == "robust")
             return std::make_unique<Robust>(d, std::move(one), plan.number("bound"), plan.number("reject"));
         if (kind == "calibrated") return std::make_unique<Calibrated>(d, std::move(one), scale_rule(plan));
         if (kind == "heavy tailed")
-            return std::make_unique<HeavyTailed>(d, std::move(one), plan.vector("degrees"), scale_rule(plan), weights_rule(plan));
+            return std::make_unique<HeavyTailed>(d, std::move(one), plan.vector("degrees"), scale_rule(plan),
+                                                 weights_rule(plan));
         if (kind == "conformal")
             return std::make_unique<Conformal>(d, std::move(one), plan.number("level"), stretch_rule(plan));
         throw std::invalid_argument("there is no compiled learner of kind " + kind);

@@ -71,8 +71,8 @@ class Carver {
 
 // Blocks of all sizes, side by side in large slabs; a block that is given back is handed out again. One thread's own.
 //
-// Sizes are rounded up to sixteen steps per doubling, so that at most a sixteenth is wasted, the lists of free blocks are
-// of a fixed number, and giving back cannot fail.
+// Sizes are rounded up to sixteen steps per doubling, so that at most a sixteenth is wasted, the lists of free blocks
+// are of a fixed number, and giving back cannot fail.
 class Pool {
   public:
     Pool() = default;
@@ -88,17 +88,26 @@ class Pool {
     char* take(size_t bytes) {  // zeros
         const Kind kind = kind_of(bytes);
         Block* block = free_[kind.index];
-        if (block) free_[kind.index] = block->next;
-        else block = carve(kind.bytes);
+        if (block)
+            free_[kind.index] = block->next;
+        else
+            block = carve(kind.bytes);
         std::memset(static_cast<void*>(block), 0, aligned(bytes));
         return reinterpret_cast<char*>(block);
     }
     void give(char* p, size_t bytes) noexcept { put(p, kind_of(bytes).index); }
 
   private:
-    struct Block { Block* next; };
-    struct Slab { Slab* next; };
-    struct Kind { int index; size_t bytes; };
+    struct Block {
+        Block* next;
+    };
+    struct Slab {
+        Slab* next;
+    };
+    struct Kind {
+        int index;
+        size_t bytes;
+    };
     static constexpr int STEPS = 16, KINDS = 1024;  // more than a 64-bit size has
     static constexpr size_t SLAB = size_t(1) << 21;
 

@@ -18,8 +18,10 @@ class StateRoom {
     }
     void list(Visitor& visit) {
         for (Entry& one : entries_) {
-            if (one.is_counts) visit.integers(one.name, one.counts, one.shape);
-            else visit.array(one.name, one.values, one.shape);
+            if (one.is_counts)
+                visit.integers(one.name, one.counts, one.shape);
+            else
+                visit.array(one.name, one.values, one.shape);
         }
     }
 
@@ -82,8 +84,10 @@ template <class T> class Filter final : public Model {
 
     int64_t learn(int64_t n, const double* X, const double* Y, const Steps& steps, Stop& stop) override {
         int64_t i = 0;
-        if (is_klms(recipe_, state_)) i = learn_klms(n, X, Y, steps, stop);
-        else if (appends() && n >= 2 * AHEAD) i = learn_ahead(n, X, Y, steps, stop);
+        if (is_klms(recipe_, state_))
+            i = learn_klms(n, X, Y, steps, stop);
+        else if (appends() && n >= 2 * AHEAD)
+            i = learn_ahead(n, X, Y, steps, stop);
         for (; i < n && !stop.asked(work(recipe_, state_.size)); i++) {
             see(X + i * state_.d);
             prediction().announce(state_.d, looks_ahead() && i + 1 < n ? X + (i + 1) * state_.d : nullptr);
@@ -222,8 +226,10 @@ template <class T> class Filter final : public Model {
             ahead_.prepare(kernel_, state_, ahead_x_.data(), prediction().room);
             for (int b = 0; b < AHEAD; b++) {
                 for (int j = 0; j < d; j++) prediction().x[j] = ahead_x_[b * d + j];
-                if (recipe_.uses_norm()) ahead_.template finish<true>(kernel_, state_, b, prediction());
-                else ahead_.template finish<false>(kernel_, state_, b, prediction());
+                if (recipe_.uses_norm())
+                    ahead_.template finish<true>(kernel_, state_, b, prediction());
+                else
+                    ahead_.template finish<false>(kernel_, state_, b, prediction());
                 for (int o = 1; o < state_.p; o++)
                     prediction().mean[o] = double(dot(prediction().k.data(), state_.weights(o), state_.size));
                 prediction().kxx = diagonal(kernel_, prediction().x.data());

@@ -9,8 +9,12 @@ namespace onlinegp::ONLINEGP_ISA {
 // onlinegp.models.local.learner.LocalPrior and residual.ResidualPrior, with the parts of their distance
 struct LocalPrior {
     explicit LocalPrior(const Plan& plan)
-        : noise(plan.number("noise")), fade(plan.number("fade")), neighbors(plan.count("neighbors")),
-          store(plan.count("store", INT64_MAX)), rates(plan.vector("rates")), frequencies(plan.vector("frequencies")),
+        : noise(plan.number("noise")),
+          fade(plan.number("fade")),
+          neighbors(plan.count("neighbors")),
+          store(plan.count("store", INT64_MAX)),
+          rates(plan.vector("rates")),
+          frequencies(plan.vector("frequencies")),
           radii(plan.vector("radii")) {}
     const double noise, fade;
     const int64_t neighbors, store;
@@ -24,9 +28,9 @@ struct Near {
     bool operator<(const Near& other) const { return rank < other.rank || (rank == other.rank && age < other.age); }
 };
 
-// Finds the nearest few of the rows that it is shown, a chunk at a time. It has a limit, beyond which a row is not looked at:
-// now and then the far ones are thrown away, which lowers it. Ranks are random, so hardly anything here branches on how two
-// of them compare.
+// Finds the nearest few of the rows that it is shown, a chunk at a time. It has a limit, beyond which a row is not
+// looked at: now and then the far ones are thrown away, which lowers it. Ranks are random, so hardly anything here
+// branches on how two of them compare.
 class Nearest {
   public:
     static constexpr int TILES = 4, BLOCK = TILES * W<double>;  // rows that are looked at together
@@ -85,8 +89,8 @@ class Nearest {
         }
         if (count_ > 4 * wanted_) shrink();
     }
-    // Lower the limit to what at least `wanted` of the n ranks do not exceed: dealt out to some lists, each of those many
-    // has one of at most the wanted-th smallest of their least ones
+    // Lower the limit to what at least `wanted` of the n ranks do not exceed: dealt out to some lists, each of those
+    // many has one of at most the wanted-th smallest of their least ones
     void begin_with(int64_t n) {
         const int64_t lists = (4 * wanted_ + W<double> - 1) / W<double> * W<double>;
         if (n <= lists || !wanted_) return;
@@ -98,8 +102,8 @@ class Nearest {
         }
         limit_ = bound(least, lists);
     }
-    // What at least `wanted` of n values do not exceed, and few more. Values of at least zero are in the order of their bits,
-    // which are bisected.
+    // What at least `wanted` of n values do not exceed, and few more. Values of at least zero are in the order of their
+    // bits, which are bisected.
     double bound(const double* values, int64_t n) const {
         const int64_t enough = wanted_ + wanted_ / 8;
         Vec<double> least = load(values), most = least;
@@ -110,8 +114,10 @@ class Nearest {
         int64_t low = bits(-largest_lane<double>(-least)) - 1, high = bits(largest_lane<double>(most));
         while (high - low > 1) {
             const int64_t middle = low + (high - low) / 2, count = at_most(number(middle), values, n);
-            if (count < wanted_) low = middle;
-            else high = middle;
+            if (count < wanted_)
+                low = middle;
+            else
+                high = middle;
             if (count >= wanted_ && count <= enough) break;
         }
         return number(high);
@@ -124,7 +130,8 @@ class Nearest {
         return count;
     }
     // How many of n values do not exceed each of N limits
-    template <int N> static INLINE void count_at_most(const double* limits, const double* values, int64_t n, int64_t* counts) {
+    template <int N>
+    static INLINE void count_at_most(const double* limits, const double* values, int64_t n, int64_t* counts) {
         Int<double> found[N] = {};
         for (int64_t i = 0; i < n; i += W<double>)
             EACH(k, N) found[k] -= load(values + i) <= splat<double>(limits[k]);
@@ -158,7 +165,8 @@ class Nearest {
             slot_[size_t(i)] = sorted_[size_t(i)].slot;
         }
     }
-    // Put each in its place: the number of those that are as near, less itself. Two equal ones would have the same place.
+    // Put each in its place: the number of those that are as near, less itself. Two equal ones would have the same
+    // place.
     void order() {
         end_with_infinity();
         int64_t places = 0;
@@ -189,15 +197,18 @@ class Nearest {
     double limit_ = LARGEST;
 };
 
-// The rows, in slots: X (slots, d), Y (slots, p), and where they are for the distance in tiles [tile][w][W]; where they are
-// wanted, X in tiles too. Row t is in slot t, or in slot t mod the number of slots of a full store, which writes over its
-// oldest row.
+// The rows, in slots: X (slots, d), Y (slots, p), and where they are for the distance in tiles [tile][w][W]; where they
+// are wanted, X in tiles too. Row t is in slot t, or in slot t mod the number of slots of a full store, which writes
+// over its oldest row.
 class Store {
   public:
     static constexpr int TILES = Nearest::TILES, BLOCK = Nearest::BLOCK;
 
     Store(const LocalPrior& prior, int d, int p, bool with_points = false)
-        : prior_(prior), d_(d), p_(p), points_width_(with_points ? d : 0),
+        : prior_(prior),
+          d_(d),
+          p_(p),
+          points_width_(with_points ? d : 0),
           w_(int(prior.rates.size() + 2 * prior.frequencies.size())) {}
 
     int64_t size() const { return size_; }
@@ -246,18 +257,20 @@ class Store {
             for (int j = 0; j < d_; j++) *u++ = radius[j] * std::sin(frequency[j] * x[j]);
         }
     }
-    // Show all rows to `nearest`, for the place u, the newest first: they are often the nearest. The squared distances of
-    // each block are shown to `each` as well, with its first slot.
+    // Show all rows to `nearest`, for the place u, the newest first: they are often the nearest. The squared distances
+    // of each block are shown to `each` as well, with its first slot.
     template <class Each> void scan(const double* u, Nearest& nearest, const Each& each) const {
         nearest.clear(size_, newest_);
-        if (prior_.fade > 0) scan_blocks<true>(u, nearest, each);
-        else scan_blocks<false>(u, nearest, each);
+        if (prior_.fade > 0)
+            scan_blocks<true>(u, nearest, each);
+        else
+            scan_blocks<false>(u, nearest, each);
     }
     // Room for at least so many rows, twice as much as before. What fails leaves everything as it is.
     void reserve(int64_t rows) {
         if (rows <= room_) return;
         const int64_t room = room_for(rows);
-        Buffer<double> X(size_t(room * d_)), Y(size_t(room * p_)), tiles(size_t(room * w_)), born{size_t(room)};
+        Buffer<double> X(size_t(room * d_)), Y(size_t(room * p_)), tiles(size_t(room * w_)), born { size_t(room) };
         Buffer<double> points(size_t(room * points_width_));
         if (room_) {
             std::copy(X_.data(), X_.data() + room_ * d_, X.data());

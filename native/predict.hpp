@@ -49,7 +49,8 @@ void predict_fixed(const Recipe& recipe, const Kernel<T>& kernel, const State<T>
     }
 }
 
-// Tracked beliefs, B rows at a time, lanes across the rows: T = L^-1 K, then the mean T' b and the sums t . t and t . S t
+// Tracked beliefs, B rows at a time, lanes across the rows: T = L^-1 K, then the mean T' b and the sums t . t and t . S
+// t
 template <class T> class Block {
   public:
     static constexpr int B = 2 * W<T>;
@@ -59,11 +60,12 @@ template <class T> class Block {
     T* column(int b) { return t_.data() + b; }  // the kernel row of x_b, one entry every B
     // K becomes T
     void whiten() {
-        each_four(state_.L, [&](int i, Vec<T> (&acc)[4][2]) ALWAYS {
+        each_four(state_.L, [&](int i, Vec<T>(&acc)[4][2]) ALWAYS {
             EACH(r, 4) {
                 EACH(h, 2) {
                     Vec<T> x = at(i + r, h) - acc[r][h];
-                    EACH(c, 4) if (c < r) x = fma(splat<T>(-state_.L.at(i + r, i + c)), at(i + c, h), x);
+                    EACH(c, 4)
+                        if (c < r) x = fma(splat<T>(-state_.L.at(i + r, i + c)), at(i + c, h), x);
                     store(t_.data() + size_t(i + r) * B + h * W<T>, x * state_.L.side[i + r]);
                 }
             }
@@ -77,12 +79,14 @@ template <class T> class Block {
     }
     void forms(T* out) {  // t . S t = sum of t_i (S_ii t_i + 2 sum of S_ij t_j over j < i)
         Vec<T> total[2] = {};
-        each_four(state_.S, [&](int i, Vec<T> (&acc)[4][2]) ALWAYS {
+        each_four(state_.S, [&](int i, Vec<T>(&acc)[4][2]) ALWAYS {
             EACH(r, 4) {
                 EACH(h, 2) {
                     Vec<T> x = acc[r][h];
-                    EACH(c, 4) if (c < r) x = fma(splat<T>(state_.S.at(i + r, i + c)), at(i + c, h), x);
-                    total[h] = fma(at(i + r, h), fma(splat<T>(state_.S.at(i + r, i + r)), at(i + r, h), x + x), total[h]);
+                    EACH(c, 4)
+                        if (c < r) x = fma(splat<T>(state_.S.at(i + r, i + c)), at(i + c, h), x);
+                    total[h] =
+                        fma(at(i + r, h), fma(splat<T>(state_.S.at(i + r, i + r)), at(i + r, h), x + x), total[h]);
                 }
             }
         });
@@ -107,7 +111,8 @@ template <class T> class Block {
     }
     template <class Other> INLINE void sum(T* out, const Other& other) const {
         Vec<T> total[2] = {};
-        for (int i = 0; i < m_; i++) EACH(h, 2) total[h] = fma(at(i, h), other(i, h), total[h]);
+        for (int i = 0; i < m_; i++)
+            EACH(h, 2) total[h] = fma(at(i, h), other(i, h), total[h]);
         store(out, total[0]), store(out + W<T>, total[1]);
     }
 

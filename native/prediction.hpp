@@ -1,4 +1,5 @@
-// What the model says of one input before it knows the output: onlinegp.recipes.state.Prediction, with room for the step's vectors.
+// What the model says of one input before it knows the output: onlinegp.recipes.state.Prediction, with room for the
+// step's vectors.
 #pragma once
 #include "state.hpp"
 
@@ -12,14 +13,15 @@ INLINE double tie_limit(double least, double most) {
 }
 
 template <class T> struct Prediction final : Scratch {
-    Buffer<T> x;           // (d,), the input
-    Buffer<double> mean;   // (p,)
-    Buffer<double> e;      // (p,), y - mean after forgetting
-    Buffer<T> c;           // (p,), e / s, scratch
-    Buffer<T> k, t, h;     // (m,), the kernel row, L^-1 k, S t
-    Buffer<T> q;           // (m,), L^-T t, where it was asked for (`projected`)
+    Buffer<T> x;                     // (d,), the input
+    Buffer<double> mean;             // (p,)
+    Buffer<double> e;                // (p,), y - mean after forgetting
+    Buffer<T> c;                     // (p,), e / s, scratch
+    Buffer<T> k, t, h;               // (m,), the kernel row, L^-1 k, S t
+    Buffer<T> q;                     // (m,), L^-T t, where it was asked for (`projected`)
     Buffer<T> n, e_turn, f_turn, a;  // (m,), a turn of the basis; scratch
-    Buffer<T> next_x, next_k, next_t;  // (d,), the next input, where it is `announced`; (m,), its k and t, where they are `foreseen`
+    Buffer<T> next_x, next_k,
+        next_t;  // (d,), the next input, where it is `announced`; (m,), its k and t, where they are `foreseen`
     double kxx = 0, v = 0, s = 0, gamma2 = 0, beta = 0;
     double k2 = 0;           // |k|^2, Beta and Isotropic
     double t2 = 0, th = 0;   // t . t, t . h

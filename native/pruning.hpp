@@ -21,10 +21,13 @@ template <class T> void foretell(State<T>& state, Prediction<T>& prediction, con
     if (state.dQ && !prediction.projected) {
         T* q = prediction.q.data();
         copy(t, q, m);
-        if (state.owed) state.L.template backward<3>(m, {a, q, state.gone}), settle(state);
-        else state.L.template backward<2>(m, {a, q});
+        if (state.owed)
+            state.L.template backward<3>(m, {a, q, state.gone}), settle(state);
+        else
+            state.L.template backward<2>(m, {a, q});
         prediction.projected = true;
-    } else state.L.template backward<1>(m, {a});
+    } else
+        state.L.template backward<1>(m, {a});
 }
 
 // The slot whose center leaves a full dictionary for x, of equals the oldest; m is x itself

@@ -1,4 +1,5 @@
-// A recipe as plain data: the parts of onlinegp.recipes.update.Recipe, in the same words. No instruction set, no Python.
+// A recipe as plain data: the parts of onlinegp.recipes.update.Recipe, in the same words. No instruction set, no
+// Python.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -13,17 +14,29 @@ enum class Pruning { None, Oldest, LeastWeight, LeastError };
 
 // A kernel is a postfix program: leaves push k(c, x), Add and Multiply join the last two, Scale changes the last one.
 enum class Op : int64_t {
-    RBF, Matern12, Matern32, Matern52, RationalQuadratic, Periodic, Linear, Polynomial, Constant, Add, Multiply, Scale
+    RBF,
+    Matern12,
+    Matern32,
+    Matern52,
+    RationalQuadratic,
+    Periodic,
+    Linear,
+    Polynomial,
+    Constant,
+    Add,
+    Multiply,
+    Scale
 };
 
-constexpr const char* OP_NAMES[] = {"RBF", "Matern12", "Matern32", "Matern52", "RationalQuadratic", "Periodic", "Linear",
-                                    "Polynomial", "Constant", "Add", "Multiply", "Scale"};  // in the same order
+constexpr const char* OP_NAMES[] = {"RBF",      "Matern12", "Matern32",   "Matern52", "RationalQuadratic",
+                                    "Periodic", "Linear",   "Polynomial", "Constant", "Add",
+                                    "Multiply", "Scale"};  // in the same order
 
 struct Instruction {
     Op op;
-    bool each;         // one value for each dimension, in Program::values from `start`; else they are all equal
-    int64_t start;     // rates 1 / length_scale, (d,); Periodic: then frequencies 1 / period, (d,); Linear: variances
-    double a, b, c;    // RationalQuadratic: alpha; Polynomial: scale, offset, degree; Constant, Scale: variance
+    bool each;       // one value for each dimension, in Program::values from `start`; else they are all equal
+    int64_t start;   // rates 1 / length_scale, (d,); Periodic: then frequencies 1 / period, (d,); Linear: variances
+    double a, b, c;  // RationalQuadratic: alpha; Polynomial: scale, offset, degree; Constant, Scale: variance
 };
 
 struct Program {
@@ -83,6 +96,7 @@ struct Recipe {
     bool uses_norm() const { return belief == Belief::Beta || belief == Belief::Isotropic; }  // |k|
 };
 
-constexpr int64_t NEW = -1, IGNORE = -2, PROJECTED = -3;  // a dictionary's answers, beside the slot of the center to reuse
+constexpr int64_t NEW = -1, IGNORE = -2,
+                  PROJECTED = -3;  // a dictionary's answers, beside the slot of the center to reuse
 
 }  // namespace onlinegp

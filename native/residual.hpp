@@ -28,7 +28,8 @@ static void solve_block(int64_t m, int64_t p, double* A, double* E, double* scal
 }
 
 // r -= sum_i delta_i k_i over n slots, in one pass
-static void subtract_rows(int64_t n, const std::vector<Covariances::Row>& rows, const double* delta, int64_t step, double* r) {
+static void subtract_rows(int64_t n, const std::vector<Covariances::Row>& rows, const double* delta, int64_t step,
+                          double* r) {
     for (int64_t slot = 0; slot < n; slot += Store::BLOCK) {
         Vec<double> left[Store::TILES];
         EACH(t, Store::TILES) left[t] = load(r + slot + t * W<double>);
@@ -43,9 +44,14 @@ static void subtract_rows(int64_t n, const std::vector<Covariances::Row>& rows, 
 class ResidualModel final : public OnRows<Residual> {
   public:
     explicit ResidualModel(const Plan& plan)
-        : OnRows(plan, Covariances::needs_points), refits_(plan.count("refits")), learns_power_(plan.number("learn_power") != 0),
-          is_linear_(plan.number("linear") != 0), forgetting_(plan.number("forgetting")), covariances_(prior_, kernel_, store_),
-          line_(forgetting_, plan.vector("renewal"), d_, p_), next_(*this) {}
+        : OnRows(plan, Covariances::needs_points),
+          refits_(plan.count("refits")),
+          learns_power_(plan.number("learn_power") != 0),
+          is_linear_(plan.number("linear") != 0),
+          forgetting_(plan.number("forgetting")),
+          covariances_(prior_, kernel_, store_),
+          line_(forgetting_, plan.vector("renewal"), d_, p_),
+          next_(*this) {}
 
     int64_t work_per_row() const override { return store_.size() + solve_work(); }
 
@@ -128,16 +134,20 @@ class ResidualModel final : public OnRows<Residual> {
     // A question and what is said of it, for one thread
     struct Asked {
         explicit Asked(const ResidualModel& model)
-            : question(model.prior_, model.kernel_, model.store_, model.d_, model.values()), sums(size_t(model.values())),
-              global(size_t(model.p_)), rest(size_t(model.p_)), line(size_t(model.p_)), g(size_t(model.d_ + 1)),
+            : question(model.prior_, model.kernel_, model.store_, model.d_, model.values()),
+              sums(size_t(model.values())),
+              global(size_t(model.p_)),
+              rest(size_t(model.p_)),
+              line(size_t(model.p_)),
+              g(size_t(model.d_ + 1)),
               scratch(size_t(model.d_ + 1)) {}
 
         Question question;
-        Buffer<double> k;                // (room,): the covariances of x and the stored rows
-        Buffer<double> sums;             // w'Y (p,), w'r (p,), and w'H (d + 1,) with a linear part
-        Buffer<double> global, rest;     // k'alpha (p,), and k'alpha + w'r (p,)
+        Buffer<double> k;                 // (room,): the covariances of x and the stored rows
+        Buffer<double> sums;              // w'Y (p,), w'r (p,), and w'H (d + 1,) with a linear part
+        Buffer<double> global, rest;      // k'alpha (p,), and k'alpha + w'r (p,)
         Buffer<double> line, g, scratch;  // the mean of the linear part (p,), its coefficients (d + 1,), room for them
-        double variance = 0, doubt = 0;  // of y without the linear part, and of that
+        double variance = 0, doubt = 0;   // of y without the linear part, and of that
     };
 
     int values() const { return 2 * p_ + (is_linear_ ? d_ + 1 : 0); }
@@ -256,8 +266,8 @@ class ResidualModel final : public OnRows<Residual> {
     }
     void fill_chosen(size_t first) { covariances_.fill(chosen_.data() + first, int64_t(chosen_.size() - first)); }
 
-    // Solve for the weights of the first few of the chosen rows, with the others as they are. The residuals of those that are
-    // stored, from `old` on, are computed from scratch, so that roundings do not add up.
+    // Solve for the weights of the first few of the chosen rows, with the others as they are. The residuals of those
+    // that are stored, from `old` on, are computed from scratch, so that roundings do not add up.
     void refit(int64_t old, int64_t count) {
         for (int64_t i = 0; i < count; i++) {
             const auto& [slot, k] = chosen_[size_t(i)];

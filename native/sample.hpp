@@ -65,13 +65,17 @@ inline bool number(PyObject* o, double& value) {
     return true;
 }
 
-// A vector, list or tuple of d numbers, or a single number; not copied where that can be, and without data if it is none
+// A vector, list or tuple of d numbers, or a single number; not copied where that can be, and without data if it is
+// none
 class Sample {
   public:
     Sample(PyObject* o, int d, bool single = false) : view_(o) {
-        if (single) data_ = number(o, short_[0]) ? short_ : nullptr;
-        else if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) from_sequence(o, d);
-        else if (view_.holds(1) && view_.length() == d) from_view(d);
+        if (single)
+            data_ = number(o, short_[0]) ? short_ : nullptr;
+        else if (PyList_CheckExact(o) || PyTuple_CheckExact(o))
+            from_sequence(o, d);
+        else if (view_.holds(1) && view_.length() == d)
+            from_view(d);
         if (data_ && !is_sound(data_, d)) data_ = nullptr;
     }
     const double* data() const { return data_; }

@@ -46,18 +46,20 @@ class Signals {
 
 enum class Use { Read, Change };
 
-// Holds the lock of a model or fleet. Whoever has it may wait for the interpreter's lock, so nobody waits for it with that
-// one in hand. A signal handler that runs within a call of its own thread may read: it is between two samples.
+// Holds the lock of a model or fleet. Whoever has it may wait for the interpreter's lock, so nobody waits for it with
+// that one in hand. A signal handler that runs within a call of its own thread may read: it is between two samples.
 class Held {
   public:
     Held(Lock& lock, Use use) : lock_(lock), inside_(lock.held_here()) {
         if (inside_ && use == Use::Change)
             throw std::runtime_error(
-                "the model is at work in the call that this signal handler interrupts: the handler may read it (save it, "
+                "the model is at work in the call that this signal handler interrupts: the handler may read it (save "
+                "it, "
                 "ask for its centers), not change it. Set a flag in the handler, and act on it after the call.");
         if (!inside_ && !take())
             throw std::runtime_error(
-                "the model cannot be used in this process: it was forked while another thread was in the middle of a call "
+                "the model cannot be used in this process: it was forked while another thread was in the middle of a "
+                "call "
                 "on the model. Fork between calls, or give the process a copy (to_bytes, pickle).");
     }
     Held(const Held&) = delete;

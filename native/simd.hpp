@@ -1,7 +1,8 @@
 // Vectors of one instruction set, and the few functions of them that kernels need.
 //
 // Each instruction set compiles these headers once, in a namespace of its own, with its own vector width. Nothing here
-// relies on fast-math: every rounding is written out, so that one sample at a time and a block of them give the same bits.
+// relies on fast-math: every rounding is written out, so that one sample at a time and a block of them give the same
+// bits.
 #pragma once
 #include <cmath>
 #include <cstddef>
@@ -39,8 +40,12 @@ template <class T, int B = ONLINEGP_BYTES> using Int = typename Lanes<T, B>::Int
 template <class T, int B = ONLINEGP_BYTES> using Bits = typename Lanes<T, B>::Bits;
 template <class T, int B = ONLINEGP_BYTES> constexpr int W = B / sizeof(T);
 
-template <class T, int B = ONLINEGP_BYTES> INLINE Vec<T, B> load(const T* p) { return *reinterpret_cast<const Vec<T, B>*>(p); }
-template <class T, int B = ONLINEGP_BYTES> INLINE void store(T* p, Vec<T, B> x) { *reinterpret_cast<Vec<T, B>*>(p) = x; }
+template <class T, int B = ONLINEGP_BYTES> INLINE Vec<T, B> load(const T* p) {
+    return *reinterpret_cast<const Vec<T, B>*>(p);
+}
+template <class T, int B = ONLINEGP_BYTES> INLINE void store(T* p, Vec<T, B> x) {
+    *reinterpret_cast<Vec<T, B>*>(p) = x;
+}
 template <class T, int B = ONLINEGP_BYTES> INLINE Vec<T, B> splat(T x) { return x - Vec<T, B>{}; }
 template <class V, class T> INLINE V load_anywhere(const T* p) {  // aligned or not
     V x;
@@ -53,12 +58,16 @@ template <class V, class T> INLINE void store_anywhere(T* p, V x) { __builtin_me
 
 template <class V> INLINE V fma(V a, V b, V c) {
 #if defined(__AVX512F__)
-    if constexpr (sizeof(V) == 64 && sizeof(a[0]) == 8) return (V)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
-    else if constexpr (sizeof(V) == 64) return (V)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+    if constexpr (sizeof(V) == 64 && sizeof(a[0]) == 8)
+        return (V)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+    else if constexpr (sizeof(V) == 64)
+        return (V)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
 #endif
 #if defined(__FMA__)
-    if constexpr (sizeof(V) == 32 && sizeof(a[0]) == 8) return (V)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
-    else if constexpr (sizeof(V) == 32) return (V)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+    if constexpr (sizeof(V) == 32 && sizeof(a[0]) == 8)
+        return (V)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+    else if constexpr (sizeof(V) == 32)
+        return (V)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
 #elif defined(__aarch64__)
     for (size_t i = 0; i < sizeof(V) / sizeof(a[0]); i++) c[i] = std::fma(a[i], b[i], c[i]);
     return c;
@@ -78,14 +87,20 @@ template <class T> INLINE double square(T a) { return double(a) * double(a); }
 
 template <class V> INLINE V root(V a) {
 #if ONLINEGP_BYTES == 64 && defined(__AVX512F__)
-    if constexpr (sizeof(a[0]) == 8) return (V)_mm512_sqrt_pd((__m512d)a);
-    else return (V)_mm512_sqrt_ps((__m512)a);
+    if constexpr (sizeof(a[0]) == 8)
+        return (V)_mm512_sqrt_pd((__m512d)a);
+    else
+        return (V)_mm512_sqrt_ps((__m512)a);
 #elif ONLINEGP_BYTES == 32 && defined(__AVX__)
-    if constexpr (sizeof(a[0]) == 8) return (V)_mm256_sqrt_pd((__m256d)a);
-    else return (V)_mm256_sqrt_ps((__m256)a);
+    if constexpr (sizeof(a[0]) == 8)
+        return (V)_mm256_sqrt_pd((__m256d)a);
+    else
+        return (V)_mm256_sqrt_ps((__m256)a);
 #elif ONLINEGP_BYTES == 16 && defined(__SSE2__)
-    if constexpr (sizeof(a[0]) == 8) return (V)_mm_sqrt_pd((__m128d)a);
-    else return (V)_mm_sqrt_ps((__m128)a);
+    if constexpr (sizeof(a[0]) == 8)
+        return (V)_mm_sqrt_pd((__m128d)a);
+    else
+        return (V)_mm_sqrt_ps((__m128)a);
 #else
     V r;
     for (size_t i = 0; i < sizeof(V) / sizeof(a[0]); i++) r[i] = std::sqrt(a[i]);
@@ -117,10 +132,11 @@ template <class V> INLINE V larger(V a, V b) {
 #if defined(__AVX__)
 template <class V> INLINE __m256d halved(V x) {
 #if defined(__AVX512F__)
-    if constexpr (sizeof(V) == 64) return _mm256_add_pd(_mm512_castpd512_pd256((__m512d)x), _mm512_extractf64x4_pd((__m512d)x, 1));
+    if constexpr (sizeof(V) == 64)
+        return _mm256_add_pd(_mm512_castpd512_pd256((__m512d)x), _mm512_extractf64x4_pd((__m512d)x, 1));
     else
 #endif
-    return (__m256d)x;
+        return (__m256d)x;
 }
 #endif
 
@@ -140,7 +156,8 @@ template <class T, int B = ONLINEGP_BYTES> INLINE T sum(Vec<T, B> x) {
 }
 
 // out[0..3] += the sums of four vectors
-template <class T, int B = ONLINEGP_BYTES> INLINE void add_sums(T* out, Vec<T, B> a, Vec<T, B> b, Vec<T, B> c, Vec<T, B> d) {
+template <class T, int B = ONLINEGP_BYTES>
+INLINE void add_sums(T* out, Vec<T, B> a, Vec<T, B> b, Vec<T, B> c, Vec<T, B> d) {
 #if defined(__AVX__)
     if constexpr (sizeof(T) == 8) {
         const __m256d ab = _mm256_hadd_pd(halved(a), halved(b)), cd = _mm256_hadd_pd(halved(c), halved(d));
@@ -183,13 +200,15 @@ template <> INLINE double largest_lane<double>(Vec<double> x) {
 #else
 #define PICK(a, b, ...) __builtin_shuffle(a, b, Int<T, B>{(__VA_ARGS__)...})
 #endif
-template <class T, int B, int Step, int... I> INLINE void exchange(Vec<T, B>& a, Vec<T, B>& b, std::integer_sequence<int, I...>) {
+template <class T, int B, int Step, int... I>
+INLINE void exchange(Vec<T, B>& a, Vec<T, B>& b, std::integer_sequence<int, I...>) {
     constexpr int N = W<T, B>;
     const Vec<T, B> low = PICK(a, b, I & Step ? N + I - Step : I), high = PICK(a, b, I & Step ? N + I : I + Step);
     a = low, b = high;
 }
 template <class T, int B = ONLINEGP_BYTES, int Step = 1, int N = W<T, B>> INLINE void transpose(Vec<T, B> (&rows)[N]) {
-    EACH(k, N) if (!(k & Step)) exchange<T, B, Step>(rows[k], rows[k | Step], std::make_integer_sequence<int, N>{});
+    EACH(k, N)
+        if (!(k & Step)) exchange<T, B, Step>(rows[k], rows[k | Step], std::make_integer_sequence<int, N>{});
     if constexpr (2 * Step < N) transpose<T, B, 2 * Step>(rows);
 }
 
@@ -199,7 +218,9 @@ template <class T, int B = ONLINEGP_BYTES> INLINE Int<T, B> lanes() {  // 0, 1, 
     return lane;
 }
 // The lanes below `count`: all bits set there, none elsewhere.
-template <class T, int B = ONLINEGP_BYTES> INLINE Int<T, B> first_lanes(int count) { return lanes<T, B>() < (Int<T, B>{} + count); }
+template <class T, int B = ONLINEGP_BYTES> INLINE Int<T, B> first_lanes(int count) {
+    return lanes<T, B>() < (Int<T, B>{} + count);
+}
 template <class T, int B = ONLINEGP_BYTES> INLINE Vec<T, B> keep(Vec<T, B> x, Int<T, B> mask) {
     return (Vec<T, B>)((Int<T, B>)x & mask);
 }
@@ -214,10 +235,18 @@ template <class T> INLINE Vec<T> magnitude(Vec<T> x) {  // all but the sign
 
 template <int N> INLINE void exp2_minus(Vec<double>* x) {
     typedef Vec<double> V;
-    static constexpr double c[] = {
-        1.0,                  0x1.62e42fefa39efp-1, 0x1.ebfbdff82c598p-3, 0x1.c6b08d704a0c2p-5,
-        0x1.3b2ab6fba1ddap-7, 0x1.5d87fe78a5276p-10, 0x1.430913096fd9fp-13, 0x1.ffcbfc670dcd4p-17,
-        0x1.62bfd47773353p-20, 0x1.b524fae627834p-24, 0x1.e6063f7217bc6p-28, 0x1.e9d3fe3952179p-32};
+    static constexpr double c[] = {1.0,
+                                   0x1.62e42fefa39efp-1,
+                                   0x1.ebfbdff82c598p-3,
+                                   0x1.c6b08d704a0c2p-5,
+                                   0x1.3b2ab6fba1ddap-7,
+                                   0x1.5d87fe78a5276p-10,
+                                   0x1.430913096fd9fp-13,
+                                   0x1.ffcbfc670dcd4p-17,
+                                   0x1.62bfd47773353p-20,
+                                   0x1.b524fae627834p-24,
+                                   0x1.e6063f7217bc6p-28,
+                                   0x1.e9d3fe3952179p-32};
     const V magic = V{} + 0x1.8p52;
     V t[N], r[N], r2[N], even[N], odd[N];
     EACH(n, N) t[n] = magic - x[n];
@@ -250,14 +279,14 @@ template <int N> INLINE void exp2_minus(Vec<float>* x) {
     }
 }
 
-// sin(pi x), within 4e-16 for double: from the Taylor series after taking off the nearest whole number n, whose last bit
-// is the sign. By adding 1.5 * 2^52 the last bits hold n. Zero beyond 2^51 (for float 2^22).
+// sin(pi x), within 4e-16 for double: from the Taylor series after taking off the nearest whole number n, whose last
+// bit is the sign. By adding 1.5 * 2^52 the last bits hold n. Zero beyond 2^51 (for float 2^22).
 template <class T> INLINE Vec<T> sin_pi(Vec<T> x) {
     typedef Vec<T> V;
-    static constexpr double c[] = {
-        3.141592653589793,      -5.16771278004997,      2.5501640398773455,      -0.5992645293207921,
-        0.08214588661112823,    -0.0073704309457143504, 0.00046630280576761255,  -2.1915353447830217e-05,
-        7.952054001475513e-07,  -2.2948428997269873e-08, 5.392664662608129e-10};
+    static constexpr double c[] = {3.141592653589793,       -5.16771278004997,       2.5501640398773455,
+                                   -0.5992645293207921,     0.08214588661112823,     -0.0073704309457143504,
+                                   0.00046630280576761255,  -2.1915353447830217e-05, 7.952054001475513e-07,
+                                   -2.2948428997269873e-08, 5.392664662608129e-10};
     const T largest = sizeof(T) == 8 ? T(0x1p51) : T(0x1p22);
     const V magic = V{} + (sizeof(T) == 8 ? T(0x1.8p52) : T(0x1.8p23));
     const V t = x + magic, r = keep<T>(x - (t - magic), magnitude<T>(x) < V{} + largest), u = r * r;
@@ -266,8 +295,8 @@ template <class T> INLINE Vec<T> sin_pi(Vec<T> x) {
     return (V)((Bits<T>)(p * r) ^ (Bits<T>)t << (8 * sizeof(T) - 1));
 }
 
-// Vectors of at most four lanes under the same names, for triangles: wider ones waste more along the diagonal, and cross a line
-// of the cache wherever a row moves up by one.
+// Vectors of at most four lanes under the same names, for triangles: wider ones waste more along the diagonal, and
+// cross a line of the cache wherever a row moves up by one.
 namespace narrow {
 template <class T> constexpr int B = ONLINEGP_BYTES < 4 * int(sizeof(T)) ? ONLINEGP_BYTES : 4 * int(sizeof(T));
 template <class T> using Vec = ONLINEGP_ISA::Vec<T, B<T>>;
@@ -279,7 +308,9 @@ template <class T> INLINE Vec<T> splat(T x) { return ONLINEGP_ISA::splat<T, B<T>
 template <class T> INLINE Int<T> first_lanes(int count) { return ONLINEGP_ISA::first_lanes<T, B<T>>(count); }
 template <class T> INLINE Vec<T> keep(Vec<T> x, Int<T> mask) { return ONLINEGP_ISA::keep<T, B<T>>(x, mask); }
 template <class T, int N = W<T>> INLINE void transpose(Vec<T> (&rows)[N]) { ONLINEGP_ISA::transpose<T, B<T>>(rows); }
-template <class T> INLINE void add_sums(T* out, Vec<T> a, Vec<T> b, Vec<T> c, Vec<T> d) { ONLINEGP_ISA::add_sums<T, B<T>>(out, a, b, c, d); }
+template <class T> INLINE void add_sums(T* out, Vec<T> a, Vec<T> b, Vec<T> c, Vec<T> d) {
+    ONLINEGP_ISA::add_sums<T, B<T>>(out, a, b, c, d);
+}
 }  // namespace narrow
 
 }  // namespace onlinegp::ONLINEGP_ISA

@@ -14,7 +14,8 @@ template <class T> struct State {
     int64_t size = 0, capacity = 0, seen = 0;
     double scale = 1, bound = 0, power = 1, evidence = 1;
     T *tiles = nullptr, *alpha = nullptr, *kcc = nullptr, *dQ = nullptr, *rowsum = nullptr;  // alpha: (p, capacity)
-    T* gone = nullptr;  // (m,), the row of L of the center that left last, where dQ is kept; it is owed what that center added
+    T* gone = nullptr;  // (m,), the row of L of the center that left last, where dQ is kept; it is owed what that
+                        // center added
     bool owed = false;
     int64_t* born = nullptr;
     Factor<T> L;
@@ -55,7 +56,8 @@ template <class T> struct State {
     void reserve(int64_t rows) {
         if (rows <= capacity) return;
         int64_t wanted = 2 * capacity > rows ? 2 * capacity : rows;
-        if (recipe.pruning.budget && 2 * wanted > recipe.pruning.budget) wanted = rows > recipe.pruning.budget + 1 ? rows : recipe.pruning.budget + 1;
+        if (recipe.pruning.budget && 2 * wanted > recipe.pruning.budget)
+            wanted = rows > recipe.pruning.budget + 1 ? rows : recipe.pruning.budget + 1;
         if (wanted < 16) wanted = recipe.pruning.budget && recipe.pruning.budget < 15 ? recipe.pruning.budget + 1 : 16;
         wanted = (wanted + PAD - 1) / PAD * PAD;
 
@@ -95,14 +97,15 @@ template <class T> struct State {
     void close_gap(int64_t j) {
         const int64_t last = size - 1, rest = last - j;
         remove_center(tiles, d, j, size);
-        std::memmove(kcc + j, kcc + j + 1, rest * sizeof(T)), std::memmove(born + j, born + j + 1, rest * sizeof(int64_t));
+        std::memmove(kcc + j, kcc + j + 1, rest * sizeof(T)),
+            std::memmove(born + j, born + j + 1, rest * sizeof(int64_t));
         kcc[last] = 0;
         if (dQ) std::memmove(dQ + j, dQ + j + 1, rest * sizeof(T)), dQ[last] = 0;
         size = last;
     }
 
-    // Exchange with the outside: rows in full, of a matrix the lower triangle row by row, no padding. Nothing may be pending; what
-    // is null outside is left out, and zero inside.
+    // Exchange with the outside: rows in full, of a matrix the lower triangle row by row, no padding. Nothing may be
+    // pending; what is null outside is left out, and zero inside.
 
     void load(const Arrays& in) {
         reserve(in.size > 0 ? in.size : 1);
@@ -129,7 +132,8 @@ template <class T> struct State {
             for (int o = 0; o < p; o++) out.alpha[i * p + o] = double(weights(o)[i]);
             out.born[i] = born[i];
         }
-        out.size = size, out.seen = seen, out.scale = scale, out.bound = bound, out.power = power, out.evidence = evidence;
+        out.size = size, out.seen = seen, out.scale = scale, out.bound = bound, out.power = power,
+        out.evidence = evidence;
         save_vector(kcc, out.kcc), save_vector(dQ, out.dQ), save_vector(rowsum, out.rowsum);
         if (out.L) save_matrix(L, out.L);
         if (out.S) save_matrix(S, out.S);
@@ -151,14 +155,17 @@ template <class T> struct State {
 
     Block take(size_t bytes) { return {pool ? pool->take(bytes) : static_cast<char*>(allocate(bytes)), bytes}; }
     void release(Block& old) {
-        if (old.p && pool) pool->give(old.p, old.bytes);
-        else std::free(old.p);
+        if (old.p && pool)
+            pool->give(old.p, old.bytes);
+        else
+            std::free(old.p);
         old = {};
     }
     void carve(Carver& from, int64_t rows) {
         tiles = from.take<T>(rows * d), alpha = from.take<T>(rows * p), kcc = from.take<T>(rows);
         born = from.take<int64_t>(rows);
-        dQ = recipe.tracks("dQ") ? from.take<T>(rows) : nullptr, gone = recipe.tracks("dQ") ? from.take<T>(rows) : nullptr;
+        dQ = recipe.tracks("dQ") ? from.take<T>(rows) : nullptr,
+        gone = recipe.tracks("dQ") ? from.take<T>(rows) : nullptr;
         rowsum = recipe.tracks("rowsum") ? from.take<T>(rows) : nullptr;
         vectors = from.used();
         if (recipe.tracks("L")) L.carve(from, rows);

@@ -1,5 +1,5 @@
-// The least mean squares algorithms that are no recipe: the twin of FBKLMS, MKNLMS, QKLMSFB, KLMSCSL1, KLMSCSAL1 and MXKLMS
-// in onlinegp.models.lms, which have the equations and sources.
+// The least mean squares algorithms that are no recipe: the twin of FBKLMS, MKNLMS, QKLMSFB, KLMSCSL1, KLMSCSAL1 and
+// MXKLMS in onlinegp.models.lms, which have the equations and sources.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -67,9 +67,15 @@ enum class StepKind { Normalized, Penalized, AdaptivelyPenalized, Significant, M
 // Which algorithm, and its parameters
 struct StepRule {
     StepRule(const Plan& plan, StepKind kind)
-        : kind(kind), step(plan.number("step")), coherence(plan.number("coherence", 1)), epsilon(plan.number("epsilon", 0)),
-          penalty(plan.number("penalty", 0)), radius(plan.number("radius", 0)), forgetting(plan.number("forgetting", 1)),
-          mixing_step(plan.number("mixing_step", 0)), budget(plan.count("budget", INT64_MAX)) {}
+        : kind(kind),
+          step(plan.number("step")),
+          coherence(plan.number("coherence", 1)),
+          epsilon(plan.number("epsilon", 0)),
+          penalty(plan.number("penalty", 0)),
+          radius(plan.number("radius", 0)),
+          forgetting(plan.number("forgetting", 1)),
+          mixing_step(plan.number("mixing_step", 0)),
+          budget(plan.count("budget", INT64_MAX)) {}
     const StepKind kind;
     const double step, coherence, epsilon, penalty, radius, forgetting, mixing_step;
     const int64_t budget;
@@ -84,9 +90,18 @@ struct StepRule {
 class StepFilter final : public Learner {
   public:
     StepFilter(const Plan& plan, StepKind kind)
-        : rule_(plan, kind), d_(plan.features), p_(plan.outputs), q_(int(plan.kernels.size())), is_several_(plan.number("several", 0) != 0),
-          f_(d_, q_ * (p_ + int(rule_.numbers().size()))), v_(size_t(q_ * p_)), x_(size_t(d_)), mean_(size_t(p_)),
-          variance_(size_t(p_)), now_(q_, p_), errors_(p_) {
+        : rule_(plan, kind),
+          d_(plan.features),
+          p_(plan.outputs),
+          q_(int(plan.kernels.size())),
+          is_several_(plan.number("several", 0) != 0),
+          f_(d_, q_ * (p_ + int(rule_.numbers().size()))),
+          v_(size_t(q_ * p_)),
+          x_(size_t(d_)),
+          mean_(size_t(p_)),
+          variance_(size_t(p_)),
+          now_(q_, p_),
+          errors_(p_) {
         for (const Program& kernel : plan.kernels) kernels_.emplace_back(new Kernel<double>(kernel, d_));
     }
 
@@ -176,7 +191,10 @@ class StepFilter final : public Learner {
         double kxx = 0, kxx2 = 0, largest = 0;
         for (int q = 0; q < q_; q++) {
             double *k = seen.k.data() + q * f_.room, *part = seen.parts.data() + q * p_;
-            for (int o = 0; o < p_; o++) part[o] = !f_.size ? 0 : o ? dot(k, alpha(q, o), f_.size) : row(*kernels_[size_t(q)], f_.tiles.data(), f_.size, x, alpha(q, 0), k);
+            for (int o = 0; o < p_; o++)
+                part[o] = !f_.size ? 0
+                          : o      ? dot(k, alpha(q, o), f_.size)
+                                   : row(*kernels_[size_t(q)], f_.tiles.data(), f_.size, x, alpha(q, 0), k);
             if (rule_.kind == StepKind::Normalized && f_.size) seen.k2 += dot(k, k, f_.size);
             const double own = seen.kxx[q] = diagonal(*kernels_[size_t(q)], x);
             kxx += own, kxx2 += own * own, largest = max(largest, own);
@@ -194,7 +212,9 @@ class StepFilter final : public Learner {
             }
         }
         switch (rule_.kind) {
-            case StepKind::Normalized: *variance = max((rule_.epsilon + seen.k2 + kxx2) / rule_.step, kxx + seen.k2); return;
+            case StepKind::Normalized:
+                *variance = max((rule_.epsilon + seen.k2 + kxx2) / rule_.step, kxx + seen.k2);
+                return;
             case StepKind::Penalized:
             case StepKind::AdaptivelyPenalized: errors_.variances(variance); return;
             default: *variance = max(1.0 / rule_.step, largest);
@@ -238,7 +258,8 @@ class StepFilter final : public Learner {
         if (f_.size > rule_.budget) f_.remove(least(nullptr));
     }
 
-    // The center with the smallest |weights|^2, times the square of a factor of its own; the first of equals is the oldest
+    // The center with the smallest |weights|^2, times the square of a factor of its own; the first of equals is the
+    // oldest
     int64_t least(const double* factor) {
         double smallest = INFINITY, most = 0;
         for (int64_t i = 0; i < f_.size; i++) {
@@ -297,7 +318,8 @@ class StepFilter final : public Learner {
                 between(j);
                 double* density = number(1);
                 const double influence = number(0)[j];
-                for (int64_t i = 0; i < f_.size; i++) density[i] = max(density[i] - influence * std::fabs(spare_[i]), 0.0);
+                for (int64_t i = 0; i < f_.size; i++)
+                    density[i] = max(density[i] - influence * std::fabs(spare_[i]), 0.0);
                 f_.remove(j);
                 std::copy(k + j + 1, k + f_.size + 1, k + j);
             }
@@ -324,7 +346,8 @@ class StepFilter final : public Learner {
     // Influences fade by one sample, whose kernel row is k
     void fade(const double* k) {
         double *influence = number(0), *density = number(1);
-        for (int64_t i = 0; i < f_.size; i++) influence[i] *= rule_.forgetting, density[i] = density[i] * rule_.forgetting + std::fabs(k[i]);
+        for (int64_t i = 0; i < f_.size; i++)
+            influence[i] *= rule_.forgetting, density[i] = density[i] * rule_.forgetting + std::fabs(k[i]);
     }
 
     // psi = exp(v) / sum exp(v), for each output

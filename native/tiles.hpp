@@ -40,8 +40,10 @@ template <class T> struct Sum {
 // Call body(t, t mod 4) for tile t of n, with a remainder that the compiler knows
 template <class Body> INLINE void each_tile(int n, const Body& body) {
     int t = 0;
-    for (; t + 4 <= n; t += 4) EACH(i, 4) body(t + i, i);
-    EACH(i, 3) if (t + i < n) body(t + i, i);
+    for (; t + 4 <= n; t += 4)
+        EACH(i, 4) body(t + i, i);
+    EACH(i, 3)
+        if (t + i < n) body(t + i, i);
 }
 
 template <class T> INLINE T dot(const T* x, const T* y, int64_t m) {
@@ -53,13 +55,13 @@ template <class T> INLINE T dot(const T* x, const T* y, int64_t m) {
 // The largest of |x|
 template <class T> INLINE T largest(const T* x, int64_t m) {
     Vec<T> most[4] = {};
-    each_tile(tile_count<T>(m), [&](int t, int i) ALWAYS { most[i] = larger(most[i], magnitude<T>(load(x + t * W<T>))); });
+    each_tile(tile_count<T>(m),
+              [&](int t, int i) ALWAYS { most[i] = larger(most[i], magnitude<T>(load(x + t * W<T>))); });
     return largest_lane<T>(larger(larger(most[0], most[2]), larger(most[1], most[3])));
 }
 
 // k = k(C, x), zero from m on; returns k . alpha
-template <class T>
-INLINE T row(const Kernel<T>& kernel, const T* tiles, int64_t m, const T* x, const T* alpha, T* k) {
+template <class T> INLINE T row(const Kernel<T>& kernel, const T* tiles, int64_t m, const T* x, const T* alpha, T* k) {
     return visit(kernel, [&, n = tile_count<T>(m), step = size_t(kernel.d) * W<T>](auto shape) {
         Sum<T> mean;
         Vec<T> kt[4];
@@ -73,7 +75,8 @@ INLINE T row(const Kernel<T>& kernel, const T* tiles, int64_t m, const T* x, con
             shape.template evaluate<1, 1>(tiles + u * step, x, kt);
             store(k + u * W<T>, keep<T>(kt[0], first_lanes<T>(int(m - u * W<T>))));
         }
-        EACH(i, 3) if (t + i < n) mean.add(i, load(k + (t + i) * W<T>), load(alpha + (t + i) * W<T>));
+        EACH(i, 3)
+            if (t + i < n) mean.add(i, load(k + (t + i) * W<T>), load(alpha + (t + i) * W<T>));
         return mean.total();
     });
 }
@@ -147,8 +150,8 @@ template <class T> INLINE Best<T> nearest(const T* tiles, int d, int64_t m, cons
 
 // The nearest center, told by the kernel row k and its largest entry alone; -1 where they cannot tell.
 //
-// Where the kernel is a falling function of the distance, the nearest center has the largest k but for rounding: it must
-// be the only one with nearly that much.
+// Where the kernel is a falling function of the distance, the nearest center has the largest k but for rounding: it
+// must be the only one with nearly that much.
 template <class T> INLINE int64_t nearest_by_kernel(const Kernel<T>& kernel, int64_t m, const T* k, T most) {
     if (!kernel.tells_distance() || !(most >= T(Kernel<T>::LEAST))) return -1;
     const Vec<T> close = splat<T>(most * T(1.0 - Kernel<T>::CLOSE));

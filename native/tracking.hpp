@@ -1,5 +1,6 @@
 // What the models made of models follow along the rows: scales, weights and intervals, one row at a time.
-// onlinegp.models.combined.error_tracking is the definition; every operation is in its order, so that the bits are the same.
+// onlinegp.models.combined.error_tracking is the definition; every operation is in its order, so that the bits are the
+// same.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -55,7 +56,8 @@ struct StretchRule {
     double confirmed, most, alarm, widest;
 };
 
-inline void update_stretch(const StretchRule& rule, bool miss, double& log_scale, double& rows, double& more, double& fewer) {
+inline void update_stretch(const StretchRule& rule, bool miss, double& log_scale, double& rows, double& more,
+                           double& fewer) {
     more = std::min(std::max(more + (miss ? rule.more_at_miss : rule.more_at_hit), 0.0), rule.alarm);
     fewer = std::min(std::max(fewer + (miss ? rule.fewer_at_miss : rule.fewer_at_hit), 0.0), rule.alarm);
     const bool off = more >= rule.alarm || fewer >= rule.alarm;

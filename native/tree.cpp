@@ -5,13 +5,17 @@
 
 namespace onlinegp {
 
-constexpr int64_t FEWEST_ROWS = 64;         // of a chunk at first,
-constexpr int64_t MOST_COMPONENTS = 65536;  // and its components at most
-constexpr int64_t AHEAD_EVENTS = 2;         // how much earlier what a tree always reads is fetched
+constexpr int64_t FEWEST_ROWS = 64;          // of a chunk at first,
+constexpr int64_t MOST_COMPONENTS = 65536;   // and its components at most
+constexpr int64_t AHEAD_EVENTS = 2;          // how much earlier what a tree always reads is fetched
 constexpr double SHORT = 5e-3, LONG = 2e-2;  // seconds that a chunk should take
 
 TreeEngine::TreeEngine(Made made)
-    : d(made.root->d), p(made.root->p), root_(std::move(made.root)), leaf_(dynamic_cast<Leaf*>(root_.get())), fresh_(size_t(d)),
+    : d(made.root->d),
+      p(made.root->p),
+      root_(std::move(made.root)),
+      leaf_(dynamic_cast<Leaf*>(root_.get())),
+      fresh_(size_t(d)),
       chunk_(FEWEST_ROWS) {
     int number = 0;
     for (Node* one : nodes_of(*root_)) one->number = number++;
@@ -73,13 +77,16 @@ template <class Work> void TreeEngine::in_chunks(int64_t n, const Stopped& stopp
     for (int64_t begin = 0; begin < n;) {
         const int64_t until_due = root_->until_due();
         if (until_due == 0) return;
-        const int64_t rows = std::min({n - begin, chunk_, std::max(FEWEST_ROWS, root_->size()), until_due});  // doubles at most
+        const int64_t rows =
+            std::min({n - begin, chunk_, std::max(FEWEST_ROWS, root_->size()), until_due});  // doubles at most
         const auto start = std::chrono::steady_clock::now();
         work(begin, rows);
         begin += rows;
         const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        if (took > LONG) chunk_ = std::max(FEWEST_ROWS / 8, chunk_ / 2);
-        else if (took < SHORT && rows == chunk_) chunk_ = std::min(most, 2 * chunk_);
+        if (took > LONG)
+            chunk_ = std::max(FEWEST_ROWS / 8, chunk_ / 2);
+        else if (took < SHORT && rows == chunk_)
+            chunk_ = std::min(most, 2 * chunk_);
         if (begin < n && stopped()) return;
     }
 }
@@ -114,7 +121,8 @@ void TreeEngine::predict(int64_t n, const double* X, const Output& out, int thre
         return stop.load();
     };
     Workspace& mine = workspace();
-    const int64_t rows_at_once = std::max<int64_t>(1, std::min<int64_t>(256, MOST_COMPONENTS / (p * root_->kinds.count())));
+    const int64_t rows_at_once =
+        std::max<int64_t>(1, std::min<int64_t>(256, MOST_COMPONENTS / (p * root_->kinds.count())));
     const auto part = [&](int64_t first, int64_t end) {
         std::unique_ptr<Workspace> own;
         if (std::this_thread::get_id() != here) own = std::make_unique<Workspace>(*root_);
@@ -136,7 +144,9 @@ void TreeEngine::copy(int64_t begin, int64_t rows, Workspace& w, const Output& o
     std::copy_n(from.scales().data(), components, out.scales + at);
     std::copy_n(from.stretches().data(), values, out.stretch + begin * p);
     if (out.sizes) std::copy_n(root_->slot(w).sizes.data(), rows, out.sizes + begin);
-    if (out.local_means) static_cast<const ResidualLeaf*>(leaf_)->copy_local(rows, w, out.local_means + begin * p, out.local_scales + begin * p);
+    if (out.local_means)
+        static_cast<const ResidualLeaf*>(leaf_)->copy_local(rows, w, out.local_means + begin * p,
+                                                            out.local_scales + begin * p);
 }
 
 void TreeEngine::fields(Visitor& visit) {
@@ -252,8 +262,8 @@ void TreeFleet::work(int64_t n, const int64_t* who, const double* X, const doubl
     rounds_.go(n, who, count(), threads, employ, part, stopped);
 }
 
-void TreeFleet::some(Worker& worker, const Event*& next, const Event* end, const double* X, const double* Y, const Output& out,
-                     Stop& stop) {
+void TreeFleet::some(Worker& worker, const Event*& next, const Event* end, const double* X, const double* Y,
+                     const Output& out, Stop& stop) {
     for (bool stopped = false; next < end && !stopped;) {
         TreeEngine& tree = *trees_[size_t(next->who)];
         const int64_t work = tree.root().work(), most = std::clamp<int64_t>(MOST_AT_ONCE / work, 1, FEWEST_ROWS);
@@ -273,7 +283,8 @@ void TreeFleet::some(Worker& worker, const Event*& next, const Event* end, const
             y = Y ? worker.Y.data() : nullptr;
         }
         {
-            const Entered entered(tree.root(), worker.workspace, later < end ? &trees_[size_t(later->who)]->root() : nullptr);
+            const Entered entered(tree.root(), worker.workspace,
+                                  later < end ? &trees_[size_t(later->who)]->root() : nullptr);
             tree.work(rows, x, y, out.means, worker.workspace);
         }
         if (out.means) copy(next, rows, tree, worker.workspace, out);

@@ -20,8 +20,8 @@ class Workspace {
         explicit Slot(const Node& node);
         void reserve(int64_t rows, const Node& node);  // room for a block, or more
         Predictions predictions;
-        Vector inputs, targets;       // of the node inside, where they are not those of the row
-        std::vector<int64_t> sizes;   // after each row of a block
+        Vector inputs, targets;            // of the node inside, where they are not those of the row
+        std::vector<int64_t> sizes;        // after each row of a block
         std::unique_ptr<Scratch> scratch;  // of a leaf, in a fleet
     };
     std::vector<Slot> slots;
@@ -53,14 +53,16 @@ class Node {
     virtual int64_t size() const = 0;
     // Rows that it can learn before the readable learners may have something to do; zero if they have now
     virtual int64_t until_due() const { return NEVER_DUE; }
-    virtual int64_t work() const = 0;  // of a row, about, in kernel evaluations
+    virtual int64_t work() const = 0;                   // of a row, about, in kernel evaluations
     virtual bool shares_rows() const { return false; }  // with a node that must run before it
     virtual bool only_stores() const { return false; }  // `learn` needs no prediction and only keeps the row
     virtual void fields(Visitor& visit) = 0;
     // Whether another node of the same class, as far as it shows, can take its place in a workspace
-    virtual bool like(const Node& other) const { return p == other.p && d == other.d && kinds.degrees == other.kinds.degrees; }
-    // In a fleet, before a call and after it: use the scratch of a workspace, and meanwhile bring into the cache what the
-    // node `next`, which is like it, will need, if there is one
+    virtual bool like(const Node& other) const {
+        return p == other.p && d == other.d && kinds.degrees == other.kinds.degrees;
+    }
+    // In a fleet, before a call and after it: use the scratch of a workspace, and meanwhile bring into the cache what
+    // the node `next`, which is like it, will need, if there is one
     virtual void enter(Workspace&, const Node*) {}
     virtual void leave() {}
     virtual void lines(Lines& needed) const { needed.add(this, 256); }  // of what it always reads
@@ -118,8 +120,8 @@ class Outer : public Node {
     void leave() override { inner->leave(); }
 
   protected:
-    virtual void change(int64_t i, Workspace& w) const = 0;                   // row i of the node inside -> own row i
-    virtual void update(int64_t i, const double* y, Workspace& w) = 0;        // own fields, from row i and its y
+    virtual void change(int64_t i, Workspace& w) const = 0;             // row i of the node inside -> own row i
+    virtual void update(int64_t i, const double* y, Workspace& w) = 0;  // own fields, from row i and its y
 
     // Row `from` of the node inside becomes own row `to`, as it is
     void copy_row(int64_t from, int64_t to, Workspace& w) const {
@@ -140,8 +142,7 @@ class Outer : public Node {
 // A model whose predictions are normal: its own, or that of another tree, which saves it
 class Leaf : public Node {
   public:
-    Leaf(Learner& learner, int d, int p)
-        : Node(d, p, {NORMAL}), learner_(learner), variances_(learner.variances()) {}
+    Leaf(Learner& learner, int d, int p) : Node(d, p, {NORMAL}), learner_(learner), variances_(learner.variances()) {}
     void own(std::unique_ptr<Learner> learner) { own_ = std::move(learner); }  // the one that it has
     bool only_stores() const override { return learner_.only_stores(); }
     Learner& learner() const { return learner_; }

@@ -21,14 +21,17 @@ class TreeEngine {
     ~TreeEngine();
 
     const int d, p;
-    bool resting = false;  // rows one by one are refused: Python is at work on the leaves. Under the interpreter's lock.
+    bool resting =
+        false;  // rows one by one are refused: Python is at work on the leaves. Under the interpreter's lock.
     const std::vector<Lock*>& locks() const { return locks_; }
     Node& root() { return *root_; }
-    Leaf* leaf() { return leaf_; }          // the root, if it is one
+    Leaf* leaf() { return leaf_; }  // the root, if it is one
     Lock& lock() { return lock_; }
     int64_t rows() const { return rows_; }  // learned since it was made
     bool at_once() const;
-    bool due() const { return root_->until_due() == 0; }  // the readable learners have something to do before the next row
+    bool due() const {
+        return root_->until_due() == 0;
+    }  // the readable learners have something to do before the next row
 
     // One row. Returns whether no further look at it is needed, as LearnerEngine::learn_one
     bool learn_one(const double* x, const double* y);
@@ -40,8 +43,8 @@ class TreeEngine {
     void run(int64_t n, const double* X, const double* Y, const Output& out, const Stopped& stopped);
     void predict(int64_t n, const double* X, const Output& out, int threads, const Stopped& stopped);
     void fields(Visitor& visit);
-    // A few rows of a fleet's call, in the workspace of its thread: predicted, then learned where there is a Y; they are
-    // in the slot of the root, unless nobody `wants` them
+    // A few rows of a fleet's call, in the workspace of its thread: predicted, then learned where there is a Y; they
+    // are in the slot of the root, unless nobody `wants` them
     void work(int64_t rows, const double* X, const double* Y, bool wants, Workspace& w);
     Lines lines();  // of what such a call always reads
 
@@ -56,15 +59,15 @@ class TreeEngine {
     std::unique_ptr<Workspace> workspace_;  // made when it is needed: in a fleet never
     Lock lock_;
     std::vector<Lock*> locks_;
-    Vector fresh_;           // the row that was predicted last
-    bool is_fresh_ = false;  // and nothing has changed since
+    Vector fresh_;            // the row that was predicted last
+    bool is_fresh_ = false;   // and nothing has changed since
     int64_t fresh_seen_ = 0;  // rows that a leaf had learned then
     int64_t rows_ = 0, chunk_;
     Plausible plausible_;
 };
 
-// Trees of one shape by number, as many as a fleet has; they are made and kept elsewhere. Events of many trees are one call:
-// each is learned by a whole tree or not at all.
+// Trees of one shape by number, as many as a fleet has; they are made and kept elsewhere. Events of many trees are one
+// call: each is learned by a whole tree or not at all.
 class TreeFleet {
   public:
     TreeFleet(int d, int p) : d(d), p(p) {}
@@ -91,7 +94,8 @@ class TreeFleet {
         Workspace workspace;
         Vector X, Y;  // of rows that are learned together
     };
-    void some(Worker& worker, const Event*& next, const Event* end, const double* X, const double* Y, const Output& out, Stop& stop);
+    void some(Worker& worker, const Event*& next, const Event* end, const double* X, const double* Y, const Output& out,
+              Stop& stop);
     void copy(const Event* event, int64_t rows, TreeEngine& tree, Workspace& w, const Output& out) const;
 
     void fetch(const Event& event, const double* X, const double* Y) const;

@@ -1,7 +1,7 @@
 // Lower triangles: L, which is solved with, packed column by column, and S, a symmetric matrix, packed row by row.
 //
-// Columns and rows come in blocks of four of one length, so that all start with a full vector. What is on the other side of the
-// diagonal or beyond the size in use is zero. A block is read at a time.
+// Columns and rows come in blocks of four of one length, so that all start with a full vector. What is on the other
+// side of the diagonal or beyond the size in use is zero. A block is read at a time.
 #pragma once
 #include "memory.hpp"
 #include "turn.hpp"
@@ -21,7 +21,8 @@ template <class T> struct Triangle {
     }
 };
 
-// L: a column starts with the first row of its block. Beside it the inverse of its diagonal, which is zero beyond the size in use
+// L: a column starts with the first row of its block. Beside it the inverse of its diagonal, which is zero beyond the
+// size in use
 template <class T> struct Factor : Triangle<T> {
     using Triangle<T>::s, Triangle<T>::side, Triangle<T>::rows, Triangle<T>::next, Triangle<T>::top;
 
@@ -33,10 +34,12 @@ template <class T> struct Factor : Triangle<T> {
     T& at(int64_t r, int64_t c) const { return column(c)[r]; }
     void copy(const Factor& old) {
         std::memcpy(side, old.side, old.rows * sizeof(T));
-        for (int64_t c = 0; c < old.rows; c++) std::memcpy(column(c) + top(c), old.column(c) + top(c), old.length(c) * sizeof(T));
+        for (int64_t c = 0; c < old.rows; c++)
+            std::memcpy(column(c) + top(c), old.column(c) + top(c), old.length(c) * sizeof(T));
     }
     void append(int64_t m, const T* x, T last) {  // the row [x, last], of an x that is zero from m on
-        for (int64_t c = 0; c < m; c += 4) EACH(k, 4) column(c)[m + k * length(c)] = x[c + k];
+        for (int64_t c = 0; c < m; c += 4)
+            EACH(k, 4) column(c)[m + k * length(c)] = x[c + k];
         at(m, m) = last, side[m] = 1 / last;
     }
 
@@ -45,7 +48,8 @@ template <class T> struct Factor : Triangle<T> {
         for (int64_t i = first / 4 * 4; i < m && i < last; i += 4) {
             if (next) fetch(next + (column(i) + i - s), 4 * length(i));
             const Columns four(*this, i, x);
-            for (int64_t r = i + 4; r < m; r += W<T>) four.subtract(x + r, [&](int c) ALWAYS { return load(four.at(c, r)); });
+            for (int64_t r = i + 4; r < m; r += W<T>)
+                four.subtract(x + r, [&](int c) ALWAYS { return load(four.at(c, r)); });
         }
     }
 
@@ -55,7 +59,8 @@ template <class T> struct Factor : Triangle<T> {
             const T* p = column(i);
             const int64_t n = length(i);
             Vec<T> sums[N][4] = {};
-            for (int64_t r = (m - 1) / W<T> * W<T>; r >= i + 4; r -= W<T>) {  // to the rows that are the last to be known
+            for (int64_t r = (m - 1) / W<T> * W<T>; r >= i + 4;
+                 r -= W<T>) {  // to the rows that are the last to be known
                 Vec<T> v[N];
                 EACH(k, N) v[k] = load(x[k] + r);
                 EACH(c, 4) {
@@ -69,8 +74,8 @@ template <class T> struct Factor : Triangle<T> {
     }
 
     // Without row j, in the basis of a turn, whose n = L^-1 e_j comes out on the way: with Y = sum of n_k L_k over the
-    // columns so far, n_i = -Y_i / L_ii. `row` (m - 1,) becomes row j in that basis, over what was left of it outside. With
-    // Solve, x (m - 1,) becomes L^-1 x as well, column by column while they are at hand.
+    // columns so far, n_i = -Y_i / L_ii. `row` (m - 1,) becomes row j in that basis, over what was left of it outside.
+    // With Solve, x (m - 1,) becomes L^-1 x as well, column by column while they are at hand.
     template <bool Solve> void remove(const Turn<T>& turn, T* row, T* Y, T* x) {
         const int64_t j = turn.j, m = turn.m, middle = j / W<T> * W<T>;
         const Int<T> above = first_lanes<T>(int(j % W<T>));
@@ -82,7 +87,8 @@ template <class T> struct Factor : Triangle<T> {
         for (; Solve && c + 4 <= j; c += 4) {
             const Columns four(*this, c, x);
             EACH(k, 4) row[c + k] = *four.at(k, j);
-            for (int64_t r = c + 4; r < middle; r += W<T>) four.subtract(x + r, [&](int k) ALWAYS { return load(four.at(k, r)); });
+            for (int64_t r = c + 4; r < middle; r += W<T>)
+                four.subtract(x + r, [&](int k) ALWAYS { return load(four.at(k, r)); });
             four.subtract(x + middle, [&](int k) ALWAYS { return moved(four.at(k, middle), above); });
             for (int64_t r = middle + W<T>; r < m; r += W<T>)
                 four.subtract(x + r, [&](int k) ALWAYS { return moved(four.at(k, r), Int<T>{}); });
@@ -112,7 +118,9 @@ template <class T> struct Factor : Triangle<T> {
     }
 
   private:
-    struct Length { double square, value, inverse; };  // of n so far
+    struct Length {
+        double square, value, inverse;
+    };  // of n so far
     // G columns from i on: to <- e l + f Y, and Y <- Y + n l, first in their own rows, then below
     template <int G, bool Solve> INLINE void turn_columns(const Turn<T>& turn, int64_t i, T* Y, Length& nu, T* x) {
         T *n = turn.n + i, *e = turn.e + i, *f = turn.f + i, l[G][G], y[G][G];
@@ -121,7 +129,8 @@ template <class T> struct Factor : Triangle<T> {
         EACH(g, G) from[g] = column(i + g), to[g] = column(i + g - 1) - 1;
         EACH(g, G) {
             n[g] = -Y[i + g] * side[i + g], squares[g + 1] = squares[g] + square(n[g]);
-            EACH(h, G) if (h > g) l[g][h] = from[g][i + h], y[g][h] = Y[i + h], Y[i + h] = fma1(n[g], l[g][h], Y[i + h]);
+            EACH(h, G)
+                if (h > g) l[g][h] = from[g][i + h], y[g][h] = Y[i + h], Y[i + h] = fma1(n[g], l[g][h], Y[i + h]);
         }
         EACH(g, G) lengths[g + 1] = std::sqrt(squares[g + 1]), inverses[g + 1] = 1.0 / lengths[g + 1];
         nu = {squares[G], lengths[G], inverses[G]};
@@ -129,13 +138,15 @@ template <class T> struct Factor : Triangle<T> {
             e[g] = T(lengths[g] * inverses[g + 1]), f[g] = T(-n[g] * (inverses[g] * inverses[g + 1]));
             const T own = T(from[g][i + g] * (lengths[g + 1] * inverses[g]));
             to[g][i + g] = own, side[i + g - 1] = 1 / own;
-            EACH(h, G) if (h > g) to[g][i + h] = fma1(f[g], y[g][h], e[g] * l[g][h]);
+            EACH(h, G)
+                if (h > g) to[g][i + h] = fma1(f[g], y[g][h], e[g] * l[g][h]);
         }
         int64_t r = i + G;
-        for (; (r - 1) % W<T> && r < turn.m; r++) EACH(g, G) {
-            const T own = from[g][r];
-            to[g][r] = fma1(f[g], Y[r], e[g] * own), Y[r] = fma1(n[g], own, Y[r]);
-        }
+        for (; (r - 1) % W<T> && r < turn.m; r++)
+            EACH(g, G) {
+                const T own = from[g][r];
+                to[g][r] = fma1(f[g], Y[r], e[g] * own), Y[r] = fma1(n[g], own, Y[r]);
+            }
         Vec<T> nc[G], ec[G], fc[G];
         EACH(g, G) nc[g] = splat<T>(n[g]), ec[g] = splat<T>(e[g]), fc[g] = splat<T>(f[g]);
         const Columns four = Solve ? Columns(*this, i - 1, x) : Columns(*this, top(i - 1));
@@ -151,7 +162,8 @@ template <class T> struct Factor : Triangle<T> {
         }
         EACH(g, G) to[g][turn.m] = to[g][rows] = 0;  // the last lane may have come from the next column
     }
-    // Four columns from i on. The rows of their corner are scaled first, so that a step waits for one multiplication only.
+    // Four columns from i on. The rows of their corner are scaled first, so that a step waits for one multiplication
+    // only.
     struct Columns {
         typedef T Four __attribute__((vector_size(4 * sizeof(T))));  // stored at once: whoever waits for it reads it so
         T *p, inv[4], low[4][4];
@@ -159,12 +171,16 @@ template <class T> struct Factor : Triangle<T> {
         Vec<T> y[4];
         INLINE Columns(const Factor& L, int64_t i) : p(L.column(i)), n(L.length(i)) {
             EACH(r, 4) inv[r] = L.side[i + r];
-            EACH(r, 4) EACH(c, 4) if (c < r) low[r][c] = *at(c, i + r);
+            EACH(r, 4)
+                EACH(c, 4)
+                    if (c < r) low[r][c] = *at(c, i + r);
         }
         INLINE Columns(const Factor& L, int64_t i, T* x) : Columns(L, i) {  // x is solved for here
             Four s;
             EACH(r, 4) s[r] = x[i + r] * inv[r];
-            EACH(c, 4) EACH(r, 4) if (c < r) s[r] = fma1(-(low[r][c] * inv[r]), T(s[c]), T(s[r]));
+            EACH(c, 4)
+                EACH(r, 4)
+                    if (c < r) s[r] = fma1(-(low[r][c] * inv[r]), T(s[c]), T(s[r]));
             store_anywhere(x + i, s);
             EACH(c, 4) y[c] = splat<T>(-x[i + c]);
         }
@@ -177,7 +193,9 @@ template <class T> struct Factor : Triangle<T> {
             Four s;
             add_sums<T>(x, -sums[0], -sums[1], -sums[2], -sums[3]);
             EACH(r, 4) s[r] = x[r] * inv[r];
-            EACH(e, 4) EACH(c, 4) if (c < 3 - e) s[c] = fma1(-(low[3 - e][c] * inv[c]), T(s[3 - e]), T(s[c]));
+            EACH(e, 4)
+                EACH(c, 4)
+                    if (c < 3 - e) s[c] = fma1(-(low[3 - e][c] * inv[c]), T(s[3 - e]), T(s[c]));
             store_anywhere(x, s);
         }
     };
@@ -209,12 +227,14 @@ template <class T> struct Symmetric : Triangle<T> {
         for (int64_t i = 0; i < m; i++) at(i, i) += more;
     }
     void multiply(int64_t m, const T* x, T* out) {  // out = S x, after what was pending
-        if (pending) pass<true>(m, x, out), pending = false;
-        else pass<false>(m, x, out);  // several threads may come here
+        if (pending)
+            pass<true>(m, x, out), pending = false;
+        else
+            pass<false>(m, x, out);  // several threads may come here
     }
 
-    // E' S E, in tiles of W rows and columns. Columns are combined as those of L, to T = S E, with Y = sum of n_k S_k over
-    // the columns so far; then the rows of T are, with `sums` of n_k T_k over the rows so far.
+    // E' S E, in tiles of W rows and columns. Columns are combined as those of L, to T = S E, with Y = sum of n_k S_k
+    // over the columns so far; then the rows of T are, with `sums` of n_k T_k over the rows so far.
     void turn(const Turn<T>& turn, T* sums) {
         const int64_t first = turn.j / W<T> * W<T>, m = turn.m;
         T q = 0;
@@ -225,8 +245,8 @@ template <class T> struct Symmetric : Triangle<T> {
     }
 
   private:
-    // Above the diagonal, symmetry tells `sums`: over the k before c, n_k T_kc add up to e_c Y_c + f_c q, with q the sum of
-    // n_k S_kl n_l over k before the group, and l before c.
+    // Above the diagonal, symmetry tells `sums`: over the k before c, n_k T_kc add up to e_c Y_c + f_c q, with q the
+    // sum of n_k S_kl n_l over k before the group, and l before c.
     INLINE void turn_rows(const Turn<T>& turn, int64_t first, int64_t i, T* sums, T& q) {
         constexpr int G = W<T>;
         const int64_t j = turn.j;
@@ -235,20 +255,25 @@ template <class T> struct Symmetric : Triangle<T> {
         Vec<T> Y{}, nc[G], ec[G], fc[G], own[G], held[G];
         EACH(k, G) x[k] = row(i + k), to[k] = i + k <= j ? x[k] : k ? x[k - 1] : row(i - 1);
         EACH(k, G) nc[k] = splat<T>(n[i + k]), ec[k] = splat<T>(e[i + k]), fc[k] = splat<T>(f[i + k]);
-        const auto read = [&](int64_t r) ALWAYS { EACH(k, G) own[k] = load(x[k] + r); };
+        const auto read = [&](int64_t r) ALWAYS {
+            EACH(k, G) own[k] = load(x[k] + r);
+        };
         const auto combine_columns = [&](int64_t r) ALWAYS {
             EACH(g, G) {
                 const Vec<T> before = own[g];
-                own[g] = fma(splat<T>(f[r + g]), Y, before * splat<T>(e[r + g])), Y = fma(splat<T>(n[r + g]), before, Y);
+                own[g] = fma(splat<T>(f[r + g]), Y, before * splat<T>(e[r + g])),
+                Y = fma(splat<T>(n[r + g]), before, Y);
             }
         };
-        const auto combine_rows = [&](int64_t r, const Vec<T> (&rows)[G], bool corner) ALWAYS {
+        const auto combine_rows = [&](int64_t r, const Vec<T>(&rows)[G], bool corner) ALWAYS {
             Vec<T> sum = load(sums + r);
             EACH(k, G) {
                 const Vec<T> out = fma(fc[k], sum, ec[k] * rows[k]);
                 sum = fma(nc[k], rows[k], sum);
-                if (!corner) store(to[k] + r, out);
-                else if (i + k < j || k) store(to[k] + r, keep<T>(out, first_lanes<T>(i + k < j ? k + 1 : k)));
+                if (!corner)
+                    store(to[k] + r, out);
+                else if (i + k < j || k)
+                    store(to[k] + r, keep<T>(out, first_lanes<T>(i + k < j ? k + 1 : k)));
             }
             store(sums + r, sum);
         };
@@ -256,7 +281,8 @@ template <class T> struct Symmetric : Triangle<T> {
         for (int64_t r = 0; r < first; r += G) read(r), combine_rows(r, own, false);
         const auto tile = [&](int64_t r) ALWAYS { read(r), transpose<T>(own), combine_columns(r); };
         if (first < i) tile(first);
-        EACH(g, G - 1) held[g] = first + g < j ? own[g] : own[g + 1];  // column j is gone: those after it move to the left by one
+        EACH(g, G - 1)
+            held[g] = first + g < j ? own[g] : own[g + 1];  // column j is gone: those after it move to the left by one
         for (int64_t r = first + G; r < i; r += G) {
             tile(r), held[G - 1] = own[0], write(r - G, false);
             EACH(g, G - 1) held[g] = own[g + 1];

@@ -13,10 +13,12 @@ struct Step {
     bool admitted;
 };
 
-template <class T> void predict_one(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, Prediction<T>& prediction) {
+template <class T>
+void predict_one(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, Prediction<T>& prediction) {
     const bool foreseen = prediction.recall(state.d);
     T* k = prediction.k.data();
-    if (!foreseen) prediction.mean[0] = double(row(kernel, state.tiles, state.size, prediction.x.data(), state.alpha, k));
+    if (!foreseen)
+        prediction.mean[0] = double(row(kernel, state.tiles, state.size, prediction.x.data(), state.alpha, k));
     for (int o = 1; o < state.p; o++) prediction.mean[o] = double(dot(k, state.weights(o), state.size));
     prediction.kxx = diagonal(kernel, prediction.x.data());
     if (recipe.compares()) prediction.largest = largest(k, state.size);
@@ -33,7 +35,8 @@ template <class T> void flush(State<T>& state, Prediction<T>& prediction) {
 }
 
 // alpha <- alpha + g e / s; the weight of an admitted sample is its own
-template <class T> void correct(State<T>& state, const Prediction<T>& prediction, const Gain<T>& gain, int64_t slot, bool grown) {
+template <class T>
+void correct(State<T>& state, const Prediction<T>& prediction, const Gain<T>& gain, int64_t slot, bool grown) {
     const int64_t old = grown ? state.size - 1 : state.size;
     for (int o = 0; o < state.p; o++) {
         const T c = T(prediction.e[o] / gain.s);
@@ -53,7 +56,8 @@ template <class T> void learn_power(const Recipe& recipe, State<T>& state, const
 }
 
 // Learn the sample that was predicted; y (p,)
-template <class T> Step learn(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, Prediction<T>& prediction, const double* y) {
+template <class T>
+Step learn(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, Prediction<T>& prediction, const double* y) {
     prediction.foreseen = false;
     forget(recipe, state, prediction);
     for (int o = 0; o < state.p; o++) prediction.e[o] = y[o] - prediction.mean[o];

@@ -16,13 +16,14 @@ constexpr int MOST_FAR = 6;
 constexpr double LARGEST = 1e30;
 
 struct Constants {
-    double forgetting, clip, ridge_near, ridge_far, slow, error_rate, long_rate, burn, silent, share, generation, nearly, prior,
-        shape, beyond, speed, pooled, offset, stuck_offset, young, hold, fade, margin, threshold, low, quiet;
+    double forgetting, clip, ridge_near, ridge_far, slow, error_rate, long_rate, burn, silent, share, generation,
+        nearly, prior, shape, beyond, speed, pooled, offset, stuck_offset, young, hold, fade, margin, threshold, low,
+        quiet;
 };
 
 struct Numbers {
-    double origin, unit, level, spread, level_20, level_100, score_level, score_spread, score_20, score_100, season_20, error_5,
-        error_20, error_100, mean_error, long_error, far_error, last, peak, stuck_peak;
+    double origin, unit, level, spread, level_20, level_100, score_level, score_spread, score_20, score_100, season_20,
+        error_5, error_20, error_100, mean_error, long_error, far_error, last, peak, stuck_peak;
 };
 
 struct Counts {
@@ -34,8 +35,28 @@ struct Out {
     double tail, score, evidence, statistic, expected, error, level, spread, families[4], event, run;
 };
 
-enum Statistic { VALUE, UP_20, DOWN_20, UP_100, DOWN_100, SEASON, SEASON_UP, SEASON_DOWN, ERROR, ERROR_5, ERROR_20, ERROR_100,
-                 STUCK, MISSING, SCORE, SCORE_UP_20, SCORE_DOWN_20, SCORE_UP_100, SCORE_DOWN_100, MOST_STATISTICS };
+enum Statistic {
+    VALUE,
+    UP_20,
+    DOWN_20,
+    UP_100,
+    DOWN_100,
+    SEASON,
+    SEASON_UP,
+    SEASON_DOWN,
+    ERROR,
+    ERROR_5,
+    ERROR_20,
+    ERROR_100,
+    STUCK,
+    MISSING,
+    SCORE,
+    SCORE_UP_20,
+    SCORE_DOWN_20,
+    SCORE_UP_100,
+    SCORE_DOWN_100,
+    MOST_STATISTICS
+};
 constexpr int FAMILY[MOST_STATISTICS] = {0, 1, 1, 1, 1, 2, 2, 2, 0, 3, 3, 3, -1, -1, 0, 1, 1, 1, 1};
 inline bool seasonal(int k) { return k >= SEASON && k <= SEASON_DOWN; }
 

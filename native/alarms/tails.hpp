@@ -1,4 +1,5 @@
-// The tail of a statistic: its largest past values, ranks, and a generalized Pareto law. Twin of models/alarms/tails.py.
+// The tail of a statistic: its largest past values, ranks, and a generalized Pareto law. Twin of
+// models/alarms/tails.py.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -29,7 +30,8 @@ class Tail {
         if (law_.changes > 0 || law_.share == 0) fit(n);
         const double excess = x - law_.u;
         if (excess <= 0) return 0;
-        const double decay = law_.scale > 0 ? std::pow(1.0 + law_.shape * excess / law_.scale, -1.0 / law_.shape) : 1e-9;
+        const double decay =
+            law_.scale > 0 ? std::pow(1.0 + law_.shape * excess / law_.scale, -1.0 / law_.shape) : 1e-9;
         const double as_large = law_.u + nearly * excess;
         const int64_t rank = at_least(newer_, of_[0].size, as_large) + at_least(older_, of_[1].size, as_large);
         const double p = std::max(std::max(law_.share * decay, std::min(double(rank) / double(n), law_.share)), 1e-30);
@@ -67,7 +69,8 @@ class Tail {
 
     // Of the newer values above x, keep as many as the root of their number
     void thin(float x) {
-        const int64_t above = std::partition_point(newer_, newer_ + of_[0].size, [x](float one) { return one > x; }) - newer_;
+        const int64_t above =
+            std::partition_point(newer_, newer_ + of_[0].size, [x](float one) { return one > x; }) - newer_;
         const int64_t gone = above - int64_t(std::ceil(std::sqrt(double(above))));
         std::copy(newer_ + above, newer_ + of_[0].size, newer_ + above - gone);
         of_[0].size -= gone;

@@ -9,9 +9,15 @@ static double bounded(double value) { return std::min(std::max(value, -LARGEST),
 static void follow(double& mean, double rate, double value) { mean += rate * (value - mean); }
 
 Watch::Watch(const Arrays& arrays, const Constants& rule, bool scores, bool daily)
-    : s(*arrays.numbers, *arrays.counts), to_(arrays), c(rule), scores_(scores), daily_(daily),
-      statistics_(scores ? int(MOST_STATISTICS) : int(SCORE)), recent_(arrays.recent),
-      near_(arrays.near_P, arrays.near_w, rule.forgetting), far_(arrays.far_P, arrays.far_w, rule.forgetting) {
+    : s(*arrays.numbers, *arrays.counts),
+      to_(arrays),
+      c(rule),
+      scores_(scores),
+      daily_(daily),
+      statistics_(scores ? int(MOST_STATISTICS) : int(SCORE)),
+      recent_(arrays.recent),
+      near_(arrays.near_P, arrays.near_w, rule.forgetting),
+      far_(arrays.far_P, arrays.far_w, rule.forgetting) {
     for (int k = 0; k <= statistics_; k++) {
         const double least = k == statistics_ ? 0.05 : k == STUCK || k == MISSING ? 2.0 : 0.0;
         Generation* generations = reinterpret_cast<Generation*>(arrays.sizes + 4 * k);
@@ -137,11 +143,25 @@ void Watch::statistics(double y, double z, const Errors& of, double* x, double* 
     const bool changed = y != s.last || s.known == 0;
     const int64_t ended = changed ? s.same : 0;
     s.same = changed ? 0 : s.same + 1;
-    const double all[MOST_STATISTICS] = {
-        std::abs(of.d), up(s.level_20), down(s.level_20), up(s.level_100), down(s.level_100),
-        std::abs(f), up(s.season_20), down(s.season_20),
-        z, s.error_5, s.error_20, s.error_100, double(s.same), 0.0,
-        std::abs(of.dv), up(s.score_20), down(s.score_20), up(s.score_100), down(s.score_100)};
+    const double all[MOST_STATISTICS] = {std::abs(of.d),
+                                         up(s.level_20),
+                                         down(s.level_20),
+                                         up(s.level_100),
+                                         down(s.level_100),
+                                         std::abs(f),
+                                         up(s.season_20),
+                                         down(s.season_20),
+                                         z,
+                                         s.error_5,
+                                         s.error_20,
+                                         s.error_100,
+                                         double(s.same),
+                                         0.0,
+                                         std::abs(of.dv),
+                                         up(s.score_20),
+                                         down(s.score_20),
+                                         up(s.score_100),
+                                         down(s.score_100)};
     std::copy(all, all + statistics_, x);
     std::copy(all, all + statistics_, to_learn);
     to_learn[STUCK] = double(ended);  // a run counts once, when it ends
@@ -283,8 +303,8 @@ void Watch::missing(Out& out) {
     s.recent = std::min(s.recent + 1, RECENT);
 }
 
-void watch_rows(const Arrays& arrays, const Constants& rule, bool scores, bool daily, int64_t n, const double* y, const double* v,
-                Out* out) {
+void watch_rows(const Arrays& arrays, const Constants& rule, bool scores, bool daily, int64_t n, const double* y,
+                const double* v, Out* out) {
     Watch watch(arrays, rule, scores, daily);
     for (int64_t i = 0; i < n; i++) watch.row(y[i], v[i], out[i]);
     watch.store();

@@ -11,10 +11,10 @@ constexpr int64_t EARLY = 20;
 struct Arrays {
     Numbers* numbers;
     Counts* counts;
-    float* recent;  // (RECENT,)
-    float* values;  // (lists, 2, KEPT)
+    float* recent;   // (RECENT,)
+    float* values;   // (lists, 2, KEPT)
     int64_t* sizes;  // (lists, 2, 2)
-    double* laws;  // (lists, 5)
+    double* laws;    // (lists, 5)
     double *near_P, *near_w, *far_P, *far_w;
     float* usual;  // (EVENTS, lists)
 };
@@ -66,8 +66,8 @@ class Watch {
 };
 
 // Rows (n,) of y and v, NaN where one is missing; fills `out` (n,)
-void watch_rows(const Arrays& arrays, const Constants& rule, bool scores, bool daily, int64_t n, const double* y, const double* v,
-                Out* out);
+void watch_rows(const Arrays& arrays, const Constants& rule, bool scores, bool daily, int64_t n, const double* y,
+                const double* v, Out* out);
 
 }  // namespace alarms
 }  // namespace onlinegp

@@ -39,7 +39,8 @@ struct Past {
         x[13] = smooth[1];
     }
     void push(double y, int64_t t) {
-        constexpr double FAST = 0.4, SLOW = 0.1, SECOND = 0.5, DEVIATION = 0.2, LEVEL = 0.3, SLOW_LEVEL = 0.1, CHANGE = 0.1;
+        constexpr double FAST = 0.4, SLOW = 0.1, SECOND = 0.5, DEVIATION = 0.2, LEVEL = 0.3, SLOW_LEVEL = 0.1,
+                         CHANGE = 0.1;
         if (s1 > 1) {
             const int64_t i = t % s1;
             const double cycle = double(t / s1) + 1, deviation = y - slow[i];
@@ -117,22 +118,48 @@ class SmoothedLags final : public Fixed {
     SmoothedLags(const Plan& plan, int64_t s1, int64_t s2, int64_t time_column)
         : SmoothedLags(plan, s1, s2, time_column, plan.features - (time_column >= 0),
                        (s1 == 1 ? 7 : 10) + (s2 > 1 ? 4 : 0), std::max({s1, s2, int64_t(4)}) + 2) {}
-    SmoothedLags(const Plan& plan, int64_t s1, int64_t s2, int64_t time_column, int64_t inputs, int64_t own, int64_t memory)
-        : Fixed(plan.features, plan.outputs, room(plan.outputs, own + inputs, memory, s1, s2), true), s1_(s1), s2_(s2),
-          time_column_(time_column), own_(own), k_(own + inputs), memory_(memory),
-          earliest_(int64_t(plan.number("earliest"))), forgetting_(plan.number("forgetting")),
-          chooses_(plan.number("chooses") != 0), forecasters_(plan.vector("forecasters")), recent_(size_t(p * memory)),
-          fast_(size_t(p * s1)), slow_(size_t(p * s1)), second_(size_t(p * s2)), smooth_(size_t(p * Past::SMOOTH)),
-          G_(size_t(p * k_ * k_)), b_(size_t(p * k_)), yy_(size_t(p)), deviation_(size_t(p)), wild_(size_t(p)),
-          a0_(size_t(p * k_)), tightness_(size_t(p)) {}
+    SmoothedLags(const Plan& plan, int64_t s1, int64_t s2, int64_t time_column, int64_t inputs, int64_t own,
+                 int64_t memory)
+        : Fixed(plan.features, plan.outputs, room(plan.outputs, own + inputs, memory, s1, s2), true),
+          s1_(s1),
+          s2_(s2),
+          time_column_(time_column),
+          own_(own),
+          k_(own + inputs),
+          memory_(memory),
+          earliest_(int64_t(plan.number("earliest"))),
+          forgetting_(plan.number("forgetting")),
+          chooses_(plan.number("chooses") != 0),
+          forecasters_(plan.vector("forecasters")),
+          recent_(size_t(p * memory)),
+          fast_(size_t(p * s1)),
+          slow_(size_t(p * s1)),
+          second_(size_t(p * s2)),
+          smooth_(size_t(p * Past::SMOOTH)),
+          G_(size_t(p * k_ * k_)),
+          b_(size_t(p * k_)),
+          yy_(size_t(p)),
+          deviation_(size_t(p)),
+          wild_(size_t(p)),
+          a0_(size_t(p * k_)),
+          tightness_(size_t(p)) {}
 
     // The scratch: coefficients of each output, a matrix, three vectors, and two pasts
     static int64_t room(int64_t p, int64_t k, int64_t memory, int64_t s1, int64_t s2) {
         return p * k + k * k + 3 * k + 2 * Past::room(memory, s1, s2);
     }
     Past past(int64_t o) const {  // it is only read where this learner is not to change
-        const auto row = [&](const std::vector<double>& of, int64_t n) { return const_cast<double*>(of.data()) + o * n; };
-        return {memory_, s1_, s2_, row(recent_, memory_), row(fast_, s1_), row(slow_, s1_), row(second_, s2_), row(smooth_, Past::SMOOTH)};
+        const auto row = [&](const std::vector<double>& of, int64_t n) {
+            return const_cast<double*>(of.data()) + o * n;
+        };
+        return {memory_,
+                s1_,
+                s2_,
+                row(recent_, memory_),
+                row(fast_, s1_),
+                row(slow_, s1_),
+                row(second_, s2_),
+                row(smooth_, Past::SMOOTH)};
     }
     int64_t steps_to(const double* x) const {
         constexpr double MOST_STEPS = 10000;
@@ -184,7 +211,8 @@ class SmoothedLags final : public Fixed {
     }
 
     void look(const double* x, double* mean, double* variance, double* scratch) const override {
-        double *a = scratch, *A = a + p * k_, *b0 = A + k_ * k_, *change = b0 + k_, *row = change + k_, *pasts = row + k_;
+        double *a = scratch, *A = a + p * k_, *b0 = A + k_ * k_, *change = b0 + k_, *row = change + k_,
+               *pasts = row + k_;
         const int64_t steps = steps_to(x);
         for (int64_t o = 0; o < p; o++) {
             const double s2 = solve(o, a + o * k_, A, b0, change);
@@ -194,7 +222,8 @@ class SmoothedLags final : public Fixed {
         }
     }
     // The prediction so many rows ahead, and its variance over that of one row
-    double ahead(int64_t o, const double* a, const double* x, int64_t steps, double* row, double* pasts, double& psi2) const {
+    double ahead(int64_t o, const double* a, const double* x, int64_t steps, double* row, double* pasts,
+                 double& psi2) const {
         const Past now = past(o);
         if (steps == 1) {
             inputs(now, position_, x, row);
@@ -242,7 +271,8 @@ class SmoothedLags final : public Fixed {
         }
         rows_ = forgetting_ * rows_ + (learns ? 1 : 0);
         position_++;
-        if (time_column_ >= 0) last_ = seen_ ? std::max(last_, x[time_column_]) : x[time_column_];  // time does not go back
+        if (time_column_ >= 0)
+            last_ = seen_ ? std::max(last_, x[time_column_]) : x[time_column_];  // time does not go back
         const int64_t count = position_ - earliest_;
         if (learns && chooses_ && count >= 8 && (count & (count - 1)) == 0)
             for (int64_t o = 0; o < p; o++) choose(o, scratch + p * k_);

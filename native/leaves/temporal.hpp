@@ -1,4 +1,5 @@
-// A Gaussian process over time: the Kalman filter of its state space. onlinegp.models.temporal.temporal_gp is the definition.
+// A Gaussian process over time: the Kalman filter of its state space. onlinegp.models.temporal.temporal_gp is the
+// definition.
 #pragma once
 #include <cmath>
 #include "../fixed.hpp"
@@ -51,8 +52,8 @@ static void matern(const Block& block, double t, Transition& out) {
         std::copy_n(start, 4, P);
     } else if (block.kind == Block::MATERN52) {
         const double kappa = a * a / 3;
-        const double polynomial[] = {1 + b + b * b / 2, t * (1 + b), t * t / 2,
-                                     -(a * a * a) * t * t / 2, 1 + b - b * b, t * (1 - b / 2),
+        const double polynomial[] = {1 + b + b * b / 2,           t * (1 + b),         t * t / 2,
+                                     -(a * a * a) * t * t / 2,    1 + b - b * b,       t * (1 - b / 2),
                                      a * a * a * t * (b / 2 - 1), a * a * t * (b - 3), 1 - 2 * b + b * b / 2};
         const double start[] = {v, 0, -v * kappa, 0, v * kappa, 0, -v * kappa, 0, v * a * a * a * a};
         std::copy_n(polynomial, 9, A);
@@ -117,8 +118,12 @@ class Temporal final : public Fixed {
 
     Temporal(const Plan& plan, std::vector<Block> blocks)
         : Fixed(plan.features, plan.outputs, room(plan.outputs, count(blocks), int64_t(blocks.size())), true),
-          blocks_(std::move(blocks)), states_(count(blocks_)), time_column_(int64_t(plan.number("time"))),
-          noise_(plan.number("noise")), robust_(plan.number("robust")), m_(size_t(p * states_)),
+          blocks_(std::move(blocks)),
+          states_(count(blocks_)),
+          time_column_(int64_t(plan.number("time"))),
+          noise_(plan.number("noise")),
+          robust_(plan.number("robust")),
+          m_(size_t(p * states_)),
           P_(size_t(p * states_ * states_)) {}
 
     // The scratch: whether transitions are known and for which dt, they, h, and for each output m, g and P
@@ -159,7 +164,8 @@ class Temporal final : public Fixed {
         }
     }
 
-    // h(t) of all blocks. Harmonics of one season follow each other: each is the product of the one before and the first.
+    // h(t) of all blocks. Harmonics of one season follow each other: each is the product of the one before and the
+    // first.
     void observe(double t, const double* x, double* h) const {
         constexpr double TWO_PI = 6.283185307179586476925286766559;
         double period = 0, cos1 = 1, sin1 = 0, cosine = 1, sine = 0;
@@ -236,7 +242,8 @@ class Temporal final : public Fixed {
     }
 
     // g = P h, of which h has one number for each block, and the mean and the variance of y
-    void predict_output(const double* h, const double* m, double* __restrict g, const double* P, double& mean, double& variance) const {
+    void predict_output(const double* h, const double* m, double* __restrict g, const double* P, double& mean,
+                        double& variance) const {
         std::fill_n(g, states_, 0.);
         mean = 0;
         for (size_t b = 0; b < blocks_.size(); b++) {
@@ -250,7 +257,8 @@ class Temporal final : public Fixed {
         variance = std::max(v, 0.) + noise_;
     }
 
-    void correct(const double* x, const double* y, const double* mean, const double* variance, double* scratch) override {
+    void correct(const double* x, const double* y, const double* mean, const double* variance,
+                 double* scratch) override {
         const Room room = room_in(scratch);
         for (int64_t o = 0; o < p; o++) {
             double *m = room.outputs + o * stride(), *u = m + states_;
@@ -265,7 +273,8 @@ class Temporal final : public Fixed {
         }
         last_ = seen_ ? std::max(last_, time_of(x)) : time_of(x);  // time does not go back
     }
-    void subtract(double* __restrict out, const double* __restrict row, double factor, const double* __restrict u) const {
+    void subtract(double* __restrict out, const double* __restrict row, double factor,
+                  const double* __restrict u) const {
         for (int64_t j = 0; j < states_; j++) out[j] = row[j] - factor * u[j];
     }
 

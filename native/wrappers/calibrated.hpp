@@ -6,7 +6,8 @@
 namespace onlinegp {
 
 // The components of a mixture stretched around its mean: mean + factor (y - mean)
-inline void stretch_around(const Kinds& kinds, const Components& in, double mean, double factor, const Components& out) {
+inline void stretch_around(const Kinds& kinds, const Components& in, double mean, double factor,
+                           const Components& out) {
     for (int64_t k = 0; k < kinds.count(); k++) {
         out.weight[k] = in.weight[k];
         out.mean[k] = kinds.count() == 1 ? in.mean[k] : mean - factor * mean + factor * in.mean[k];

@@ -9,8 +9,13 @@ namespace onlinegp {
 class Conformal final : public Outer {
   public:
     Conformal(int d, Owned inside, double level, const StretchRule& rule)
-        : Outer(d, std::move(inside), {}), level_(level), rule_(rule), log_scale_(size_t(p)), rows_(size_t(p)),
-          more_(size_t(p)), fewer_(size_t(p)) {
+        : Outer(d, std::move(inside), {}),
+          level_(level),
+          rule_(rule),
+          log_scale_(size_t(p)),
+          rows_(size_t(p)),
+          more_(size_t(p)),
+          fewer_(size_t(p)) {
         for (const double nu : kinds.degrees) quantile_.push_back(quantile_of(0.5 * (1 + level), nu));
     }
     void fields(Visitor& visit) override {
@@ -36,8 +41,8 @@ class Conformal final : public Outer {
         }
     }
 
-    // Whether the interval of an unstretched prediction misses y: |cdf(y) - 1/2| > level / 2. Where y is on the same side
-    // of the quantiles of all components, no distribution function is needed.
+    // Whether the interval of an unstretched prediction misses y: |cdf(y) - 1/2| > level / 2. Where y is on the same
+    // side of the quantiles of all components, no distribution function is needed.
     bool missed(const Components& row, double y) const {
         bool all_inside = true, all_below = true, all_above = true;
         for (int64_t k = 0; k < kinds.count(); k++) {

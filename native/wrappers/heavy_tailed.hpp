@@ -7,9 +7,15 @@ namespace onlinegp {
 
 class HeavyTailed final : public Outer {
   public:
-    HeavyTailed(int d, Owned inside, const Vector& degrees, const FadingScaleRule& scales, const FadingWeightsRule& weights)
-        : Outer(d, std::move(inside), degrees), parts_(1 + degrees.size()), of_scales_(scales), of_weights_(weights),
-          total_(parts_ * size_t(p)), count_(parts_ * size_t(p)), log_weights_(parts_ * size_t(p)),
+    HeavyTailed(int d, Owned inside, const Vector& degrees, const FadingScaleRule& scales,
+                const FadingWeightsRule& weights)
+        : Outer(d, std::move(inside), degrees),
+          parts_(1 + degrees.size()),
+          of_scales_(scales),
+          of_weights_(weights),
+          total_(parts_ * size_t(p)),
+          count_(parts_ * size_t(p)),
+          log_weights_(parts_ * size_t(p)),
           densities_(parts_) {}
     // total, count (parts, outputs); log_weights (outputs, parts)
     void fields(Visitor& visit) override {

@@ -1,4 +1,5 @@
-// Past values of y as inputs, where all of them are known: the twin of LaggedLearner in onlinegp.models.combined.lagged.
+// Past values of y as inputs, where all of them are known: the twin of LaggedLearner in
+// onlinegp.models.combined.lagged.
 #pragma once
 #include "../tree.hpp"
 
@@ -9,16 +10,23 @@ namespace onlinegp {
 class Lagged final : public Outer {
   public:
     Lagged(int d, Owned inside, int64_t lags, int64_t horizon)
-        : Outer(d, std::move(inside), {}), lags_(lags), horizon_(horizon), memory_(lags ? lags + horizon - 1 : 0),
-          past_(size_t(memory_ * p)), waiting_x_(size_t((horizon - 1) * inner->d)), waiting_y_(size_t((horizon - 1) * p)) {}
+        : Outer(d, std::move(inside), {}),
+          lags_(lags),
+          horizon_(horizon),
+          memory_(lags ? lags + horizon - 1 : 0),
+          past_(size_t(memory_ * p)),
+          waiting_x_(size_t((horizon - 1) * inner->d)),
+          waiting_y_(size_t((horizon - 1) * p)) {}
 
     void predict_next(const double* x, Workspace& w) override {
         inner->predict_next(inputs(1, x, nullptr, false, w), w);
         change(0, w);
     }
     void learn_next(const double*, const double* y, Workspace& w) override {
-        if (horizon_ == 1) inner->learn_next(slot(w).inputs.data(), y, w);
-        else learn_waiting(slot(w).inputs.data(), y, w);
+        if (horizon_ == 1)
+            inner->learn_next(slot(w).inputs.data(), y, w);
+        else
+            learn_waiting(slot(w).inputs.data(), y, w);
         remember(1, y);
     }
     void run(int64_t n, const double* X, const double* Y, Workspace& w) override {

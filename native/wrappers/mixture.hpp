@@ -31,7 +31,12 @@ class ChangeDetector {
         size_t window;
     };
     ChangeDetector(Rule rule, int d, int p)
-        : rule_(std::move(rule)), d_(d), p_(p), state_(8), log_x_(size_t(rule_.log * d)), log_y_(size_t(rule_.log * p)) {}
+        : rule_(std::move(rule)),
+          d_(d),
+          p_(p),
+          state_(8),
+          log_x_(size_t(rule_.log * d)),
+          log_y_(size_t(rule_.log * p)) {}
 
     void fields(Visitor& visit) {
         visit.array("change state", state_);
@@ -42,7 +47,8 @@ class ChangeDetector {
     int64_t until_due() const {
         const double evidence = std::max(state_[0], state_[2]), age = state_[6];
         if (evidence > rule_.alarm) return 0;
-        double rows = std::max(rule_.rest - age, 0.0) + std::max(1.0, std::floor((rule_.alarm - evidence) / rule_.clip));
+        double rows =
+            std::max(rule_.rest - age, 0.0) + std::max(1.0, std::floor((rule_.alarm - evidence) / rule_.clip));
         for (const double pause : rule_.pauses)
             if (pause > age) rows = std::min(rows, pause - age);
         return int64_t(rows);
@@ -74,7 +80,9 @@ class ChangeDetector {
 
   private:
     double clipped(double gain) const { return std::min(std::max(gain, -rule_.clip), rule_.clip); }
-    double bounded(double density) const { return density > rule_.least ? std::min(density, -rule_.least) : rule_.least; }
+    double bounded(double density) const {
+        return density > rule_.least ? std::min(density, -rule_.least) : rule_.least;
+    }
 
     const Rule rule_;
     const int d_, p_;
@@ -83,11 +91,19 @@ class ChangeDetector {
 
 class Mixture final : public Node {
   public:
-    Mixture(int d, std::vector<Owned> all, std::vector<std::string> names, const FadingWeightsRule& rule, const GateRule& gate,
-            int threads, std::unique_ptr<ChangeDetector> detector)
-        : Node(d, all[0]->p, degrees_of(all)), members_(std::move(all)), names_(std::move(names)), rule_(rule), gate_(gate),
-          threads_(threads), detector_(std::move(detector)), log_weights_(members_.size()), total_(members_.size()),
-          count_(members_.size()), densities_(members_.size()) {
+    Mixture(int d, std::vector<Owned> all, std::vector<std::string> names, const FadingWeightsRule& rule,
+            const GateRule& gate, int threads, std::unique_ptr<ChangeDetector> detector)
+        : Node(d, all[0]->p, degrees_of(all)),
+          members_(std::move(all)),
+          names_(std::move(names)),
+          rule_(rule),
+          gate_(gate),
+          threads_(threads),
+          detector_(std::move(detector)),
+          log_weights_(members_.size()),
+          total_(members_.size()),
+          count_(members_.size()),
+          densities_(members_.size()) {
         for (const Owned& one : members_) (one->shares_rows() ? later_ : first_).push_back(one.get());
     }
     // total, count: of how sure each member usually is
@@ -116,7 +132,8 @@ class Mixture final : public Node {
         std::vector<int64_t>& sizes = slot(w).sizes;
         sizes.assign(size_t(n), 0);
         for (int64_t i = 0; i < n; i++) {
-            for (const Owned& one : members_) sizes[size_t(i)] = std::max(sizes[size_t(i)], one->slot(w).sizes[size_t(i)]);
+            for (const Owned& one : members_)
+                sizes[size_t(i)] = std::max(sizes[size_t(i)], one->slot(w).sizes[size_t(i)]);
             mix(i, w);
             update(i, X + i * d, Y + i * p, w);
         }

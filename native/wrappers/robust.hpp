@@ -4,14 +4,16 @@
 
 namespace onlinegp {
 
-// What is learned of a row depends on its prediction, so that a block goes row by row. Predictions are those of the node
-// inside.
+// What is learned of a row depends on its prediction, so that a block goes row by row. Predictions are those of the
+// node inside.
 class Robust final : public Outer {
   public:
     Robust(int d, Owned inside, double bound, double reject)
         : Outer(d, std::move(inside), {}), bound_(bound), reject_(reject) {}
 
-    void learn_next(const double* x, const double* y, Workspace& w) override { inner->learn_next(x, believed(0, y, w), w); }
+    void learn_next(const double* x, const double* y, Workspace& w) override {
+        inner->learn_next(x, believed(0, y, w), w);
+    }
     void run(int64_t n, const double* X, const double* Y, Workspace& w) override {
         predicted(w).resize(n);
         slot(w).sizes.resize(size_t(n));

@@ -1,4 +1,5 @@
-// Standardized x and y, with scales that no longer change: the twin of ScaledLearner in onlinegp.models.combined.scaled.
+// Standardized x and y, with scales that no longer change: the twin of ScaledLearner in
+// onlinegp.models.combined.scaled.
 #pragma once
 #include "../tree.hpp"
 
@@ -21,7 +22,8 @@ struct Units {
 
 class Scaled final : public Outer {
   public:
-    Scaled(int d, Owned inside, Units x, Units y) : Outer(d, std::move(inside), {}), x_(std::move(x)), y_(std::move(y)) {}
+    Scaled(int d, Owned inside, Units x, Units y)
+        : Outer(d, std::move(inside), {}), x_(std::move(x)), y_(std::move(y)) {}
 
     void predict_next(const double* x, Workspace& w) override {
         inner->predict_next(inputs(1, x, w), w);

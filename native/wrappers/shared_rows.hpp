@@ -1,5 +1,5 @@
-// A ResidualGP that also gives what a LocalGP on its rows predicts, and that LocalGP: the twins of run_both and SharedRows
-// in onlinegp.models.
+// A ResidualGP that also gives what a LocalGP on its rows predicts, and that LocalGP: the twins of run_both and
+// SharedRows in onlinegp.models.
 #pragma once
 #include "../tree.hpp"
 
