@@ -7,11 +7,19 @@ deviation of the first 1,000 targets, coverage that of 95% intervals. The data l
 10 values, `kin40k.csv.gz`, and the series `lorenz.txt` (6 values), `mg30.txt` and `santafe.txt`.
 
     python benchmarks/accuracy.py --data DIR [--sets kin40k,price] [--models auto,krlst]
+    python benchmarks/accuracy.py --data DIR --part drift|outliers|start|ablation [--half 0|1]
+
+drift: streams that change at a random row (`streams.py`), after the change: error of Auto over their variance, over
+that of commit 385e471, and, after 100 rows, over that of the best KRLST that forgets, chosen in hindsight; coverage of
+the first 500 rows. outliers: 2% of the targets are off by ten standard deviations, error against the clean targets.
+start: errors in rows 20-100, 100-300 and 300-1,000 over the better of linear regression and persistence, and coverage.
+ablation: drift and still streams without one part of Auto. Constants were chosen on half 0 of the streams.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,30 +28,21 @@ from typing import Any
 import numpy as np
 
 import onlinegp as ogp
-from onlinegp.batch.tuning import MATERN, SMOOTH, Hyperparameters, likely_kernels
-from onlinegp.datasets import embed
+import streams
+from onlinegp.auto.members import MEMBERS
+from onlinegp.batch.tuning import MATERN, MATERN_LINEAR, SMOOTH, Hyperparameters, likely_kernels
 
 TUNED, SCORED = 1000, 5000
-SETS = ("kin40k", "elevators", "cadata", "house8l", "price", "elecfeat", "climate", "lorenz", "mg30", "santafe")
+SETS = streams.SETS
+FORGETTING = (0.9999, 0.999, 0.998, 0.995, 0.99, 0.98)
+EARLY = ((20, 100), (100, 300), (300, 1000))  # rows
+OUTLIER_SETS = ("kin40k", "elevators", "cadata", "climate", "gp2", "gp5")
 Row = tuple[float, float, float, float]
-
-
-def read(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return inputs and targets of a set, lags included."""
-    if (text := folder / f"{name}.txt").exists():
-        return embed(np.loadtxt(text), 6 if name == "lorenz" else 10)
-    path = folder / f"{name}.csv.gz"
-    path = path if path.exists() else folder / "streams" / f"{name}.csv.gz"
-    table = np.loadtxt(path, delimiter=",", skiprows=1, max_rows=TUNED + SCORED, ndmin=2)
-    return embed(table[:, 0], 10) if table.shape[1] == 1 else (table[:, :-1], table[:, -1])
 
 
 def standard(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows of a set that are used, in units of its first rows."""
-    X, y = read(folder, name)
-    X, y = X[: TUNED + SCORED], y[: TUNED + SCORED]
-    scale = np.where(np.ptp(X[:TUNED], axis=0) > 0, X[:TUNED].std(axis=0), 1.0)
-    return (X - X[:TUNED].mean(axis=0)) / scale, (y - y[:TUNED].mean()) / y[:TUNED].std()
+    return streams.standard(*streams.read(folder, name, TUNED + SCORED))
 
 
 def auto(X: np.ndarray, y: np.ndarray) -> ogp.OnlineRegressor:
@@ -157,12 +156,110 @@ def competitors() -> dict[str, Callable[..., Any]]:
     return found
 
 
+def auto_run(stream: streams.Stream, **options: Any) -> ogp.Trace:
+    """Return what Auto, tuned on the first rows, predicts of the others."""
+    model = ogp.Auto(rows=TUNED, earliest=TUNED, tuning_delay=0.0, **options)
+    model.fit(stream.X[:TUNED], stream.y[:TUNED])
+    return model.run(stream.X[TUNED:], stream.y[TUNED:])
+
+
+def after_change(stream: streams.Stream, trace: ogp.Trace) -> tuple[float, float, float]:
+    """Return error, NLPD and coverage (of 500 rows) after the first change, or of all rows."""
+    begin = stream.changes[0] - TUNED if stream.changes else 0
+    y = stream.y[TUNED + begin :]
+    low, high = trace.interval()
+    inside = ((low[begin:] <= y) & (y <= high[begin:]))[: 500 if stream.changes else None]
+    error = float(np.mean((trace.mean[begin:] - y) ** 2) / np.var(y))
+    return error, -float(trace.log_density[begin:].mean()), float(inside.mean())
+
+
+def best_in_hindsight(stream: streams.Stream) -> float:
+    """Return the error of the best KRLST with forgetting, 100 rows after the first change and later."""
+    found = likely_kernels(stream.X[:TUNED], stream.y[:TUNED], families=(MATERN, MATERN_LINEAR))
+    begin = stream.changes[0] + 100
+    errors = []
+    for one in found:
+        for factor in FORGETTING:
+            model = ogp.KRLST(one.kernel, noise=one.noise, budget=200, forgetting=factor)
+            errors.append(np.mean((ogp.run(model, stream.X, stream.y).mean - stream.y)[begin:] ** 2))
+    return float(min(errors))
+
+
+def drift(folder: Path, half: int | None) -> None:
+    known = json.loads((Path(__file__).parent / "drift_385e471.json").read_text())
+    chosen = streams.changing(folder)
+    ratios, kinds = [], {}
+    print(f"{'stream':<22} {'error':>8} {'/385e471':>9} {'NLPD':>8} {'-385e471':>9} {'/KRLST':>7} {'covers':>7}")
+    for stream in chosen if half is None else streams.halves(chosen)[half]:
+        trace = auto_run(stream)
+        error, nlpd, covers = after_change(stream, trace)
+        old, begin = known[stream.name], stream.changes[0] + 100
+        later = np.mean((trace.mean[begin - TUNED :] - stream.y[begin:]) ** 2) / best_in_hindsight(stream)
+        ratios.append((error / old["error"], nlpd - old["nlpd"]))
+        kinds.setdefault(stream.name.split("-")[0], []).append(later)
+        print(
+            f"{stream.name:<22} {error:>8.4f} {ratios[-1][0]:>9.3f} {nlpd:>8.3f} {ratios[-1][1]:>+9.3f} {later:>7.2f} "
+            f"{covers:>7.3f}",
+            flush=True,
+        )
+    by_kind = {kind: float(np.exp(np.mean(np.log(each)))) for kind, each in kinds.items()}
+    print(f"median {np.median([one[0] for one in ratios]):.3f}, NLPD {np.mean([one[1] for one in ratios]):+.3f}")
+    print(f"over KRLST, by kind: {by_kind}, median {np.median(list(by_kind.values())):.2f}")
+
+
+def outliers(folder: Path, half: int | None) -> None:
+    print(f"{'stream':<12} {'clean':>8} {'outliers':>9} {'ratio':>6}")
+    for name in OUTLIER_SETS if half is None else OUTLIER_SETS[half::2]:
+        clean, spoiled = streams.with_outliers(folder, name)
+        both = [np.mean((auto_run(one).mean - clean.y[TUNED:]) ** 2) / np.var(clean.y) for one in (clean, spoiled)]
+        print(f"{name:<12} {both[0]:>8.4f} {both[1]:>9.4f} {both[1] / both[0]:>6.2f}", flush=True)
+
+
+def start(folder: Path, half: int | None) -> None:
+    found, covered = [], []
+    print(f"{'stream':<16}" + "".join(f"{f'{a}-{b}':>20}" for a, b in EARLY) + "   (over the better baseline, covers)")
+    for name, X, y in streams.beginnings(folder)[slice(half, None, None if half is None else 2)]:
+        trace, line = ogp.run(ogp.Auto(), X, y), ogp.run(ogp.Scaled(ogp.LinearRLS(noise=0.1), rows=20), X, y).mean
+        low, high = trace.interval()
+        inside, last = (low <= y) & (y <= high), np.append(y[0], y[:-1])
+        errors = [[np.mean((mean - y)[a:b] ** 2) for a, b in EARLY] for mean in (trace.mean, line, last)]
+        found.append(np.array(errors[0]) / np.minimum(*errors[1:]))
+        covered.append([inside[a:b].mean() for a, b in EARLY])
+        print(
+            f"{name:<16}" + "".join(f"{r:>13.2f} {c:>6.3f}" for r, c in zip(found[-1], covered[-1], strict=True)),
+            flush=True,
+        )
+    print(f"median {np.median(found, axis=0)}, worst {np.max(found, axis=0)}, coverage {np.mean(covered, axis=0)}")
+
+
+def ablation(folder: Path, half: int | None) -> None:
+    """Print by how much errors and NLPD grow without a member, in the mean over streams."""
+    chosen = [*streams.changing(folder), *(streams.Stream(one, *streams.still(folder, one)) for one in streams.SOURCES)]
+    chosen = chosen if half is None else streams.halves(chosen)[half]
+    whole = [after_change(one, auto_run(one)) for one in chosen]
+    still = np.array([not one.changes for one in chosen])
+    print(f"{'without':<16} {'drift: error':>13} {'NLPD':>8} {'still: error':>13} {'NLPD':>8}")
+    for name in MEMBERS:
+        less = [after_change(one, auto_run(one, members=[m for m in MEMBERS if m != name])) for one in chosen]
+        logs = np.array([[np.log(b[0] / a[0]), b[1] - a[1]] for a, b in zip(whole, less, strict=True)])
+        parts = [logs[~still].mean(axis=0), logs[still].mean(axis=0)]
+        print(f"{name:<16}" + "".join(f"{np.exp(e):>14.3f} {d:>+8.3f}" for e, d in parts), flush=True)
+
+
+PARTS = {"drift": drift, "outliers": outliers, "start": start, "ablation": ablation}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="the folder of the data sets")
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--models", default="")
+    parser.add_argument("--part", choices=PARTS, help="instead of the table of models")
+    parser.add_argument("--half", type=int, choices=(0, 1), help="of the streams; all if left out")
     args = parser.parse_args()
+    if args.part:
+        PARTS[args.part](args.data, args.half)
+        return
     models = {"auto": auto, "krlst": krlst, "local": local, "residual": residual, "linear": linear} | competitors()
     chosen = [name for name in args.models.split(",") if name] or list(models)
     print(f"{'set':<10} {'model':<14} {'nMSE':>9} {'NLPD':>8} {'covers':>7} {'us/row':>8} {'tuning':>8}")

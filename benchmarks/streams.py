@@ -21,13 +21,12 @@ EARLIEST, LATEST = 1600, 2400  # the row of the change
 
 @dataclass(frozen=True)
 class Stream:
-    """Rows in units of the first TUNED, the rows where something changes, and the target without outliers."""
+    """Rows in units of the first TUNED, and the rows where something changes."""
 
     name: str
     X: Array
     y: Array
     changes: tuple[int, ...] = ()
-    clean: Array | None = None
 
 
 def read(folder: Path, name: str, rows: int) -> tuple[Array, Array]:
@@ -122,6 +121,7 @@ def _another(X: Array, y: Array, rng: np.random.Generator) -> Array:
 
 
 KINDS = (abrupt, flip, offset, gradual, recurring, scale, permuted, units, noise, covariate)
+SETS = ("kin40k", "elevators", "cadata", "house8l", "price", "elecfeat", "climate", "lorenz", "mg30", "santafe")
 SOURCES = ("kin40k", "elevators", "cadata", "gp2", "gp5")
 
 
@@ -145,3 +145,20 @@ def changing(folder: Path) -> list[Stream]:
 def halves(streams: list[Stream]) -> tuple[list[Stream], list[Stream]]:
     """Return the streams to choose constants on, and those to check them on."""
     return streams[::2], streams[1::2]
+
+
+def with_outliers(folder: Path, name: str) -> tuple[Stream, Stream]:
+    """Return 4,000 rows of a source, and the same with 2% of the targets off by ten standard deviations."""
+    X, y = (one[:4000] for one in still(folder, name))
+    rng = np.random.default_rng(7)
+    off = rng.uniform(size=len(y)) < 0.02
+    return Stream(name, X, y), Stream(name, X, y + np.where(off, 10.0 * y.std() * rng.choice([-1, 1], len(y)), 0.0))
+
+
+def beginnings(folder: Path) -> list[tuple[str, Array, Array]]:
+    """Return the first 1,000 rows of many streams, and 1,000 rows from their middle, in their own units."""
+    found = []
+    for name in (*SETS, "gp2", "gp5"):
+        X, y = still(folder, name) if name.startswith("gp") else read(folder, name, 6000)
+        found += [(f"{name}@{a}", X[a : a + 1000], y[a : a + 1000]) for a in ((0, 2500) if len(y) > 4000 else (0,))]
+    return found
