@@ -83,6 +83,9 @@ class Outcome(IntEnum):
     UNSUPPORTED = 3
 
 
+OK, CHECK, UNSUPPORTED = int(Outcome.OK), int(Outcome.CHECK), int(Outcome.UNSUPPORTED)  # an enum is slow to look up
+
+
 class RowLearner(WithFields, ABC):
     """A learner that declares its `fields` and defines `learn` and `predict`. The other methods follow, row by row."""
 

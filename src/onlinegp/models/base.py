@@ -16,7 +16,7 @@ from onlinegp.checks import Array, check_x
 from onlinegp.engine.compiled import compiled, outer
 from onlinegp.engine.members import LearnerMembers, Members
 from onlinegp.kernels import Kernel
-from onlinegp.learner import Learner, Outcome, begin_series, learn_one, predict_one, skip
+from onlinegp.learner import CHECK, OK, UNSUPPORTED, Learner, begin_series, skip
 from onlinegp.locks import ModelLock
 from onlinegp.models.breakdown import BreakdownError, Health
 from onlinegp.models.estimator import Estimator
@@ -142,14 +142,18 @@ class OnlineRegressor(Estimator):
     def learn_one(self, x: ArrayLike, y: ArrayLike) -> Self:
         """Learn one sample: x of shape (d,), y a number, or (outputs,)."""
         learner = self._learner
-        outcome: int = Outcome.UNSUPPORTED
+        outcome = UNSUPPORTED
         if learner is not None and (self._single or learner.outputs > 1):  # else y is (1,), not a number
-            outcome = learn_one(learner, x, y)  # the fast path for plain numbers
-        if outcome == Outcome.OK:
+            try:
+                fast = learner.learn_one  # type: ignore[attr-defined]  # for plain numbers, if it has such a path
+            except AttributeError:
+                fast = None
+            outcome = UNSUPPORTED if fast is None else fast(x, y)
+        if outcome == OK:
             return self
         row = self._check_x(x)
         target = check_x(y, name="y")
-        if outcome != Outcome.CHECK or learner is None:
+        if outcome != CHECK or learner is None:
             return self.partial_fit(row, target if np.ndim(y) == 0 else target[None, :])
         with self._lock:
             inputs = self._check_X(row)
@@ -259,7 +263,8 @@ class OnlineRegressor(Estimator):
 
     def predict_one(self, x: ArrayLike, return_std: bool = False) -> Any:
         """Predict y for one sample x of shape (d,). Return a number, or an array of shape (outputs,)."""
-        quick = predict_one(self._learner, x) if self._learner is not None and self._single else None
+        fast = getattr(self._learner, "predict_one", None) if self._single else None
+        quick = None if fast is None else fast(x)
         if quick is not None:
             if not self._health.sound(quick[0], quick[1]):
                 raise self._health.error(self, None)
