@@ -1,4 +1,4 @@
-// How odd each row of a stream is, on arrays of Python's own. Twin of models/alarms/watch.py, which is the definition.
+// How odd each row of a stream is, on arrays of Python's own. Twin of models/alarms/readable.py, which is the definition.
 #pragma once
 #include "predictors.hpp"
 #include "tails.hpp"

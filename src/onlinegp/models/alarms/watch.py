@@ -1,10 +1,6 @@
-"""How odd each row of a stream is: the readable detector, which is the definition. Its compiled twin is in native/."""
+"""How odd each row of a stream is: the state of the detector, which the readable and the compiled engine share."""
 
 from __future__ import annotations
-
-from math import isnan, log10
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 
@@ -13,24 +9,19 @@ from onlinegp.models.alarms.constants import (
     COLUMNS,
     COUNTS,
     EVENTS,
-    FAMILY,
     KEPT,
-    MISSING,
     NUMBERS,
     RECENT,
     SCORE,
-    SEASON,
     STATISTICS,
-    STUCK,
     Constants,
 )
-from onlinegp.models.alarms.predictors import MOST_FAR, MOST_NEAR, Predictor, far_lags, find_season, near_lags
-from onlinegp.models.alarms.tails import LARGEST, Tail
+from onlinegp.models.alarms.predictors import MOST_FAR, MOST_NEAR
+from onlinegp.models.alarms.readable import Readable
 from onlinegp.state import Fields, Values, WithFields, array, integers
 from onlinegp.state.fields import LARGEST_POSITION, Field
 
 FIRST_LOOK = 256  # rows before a season is looked for; then twice as many, and so on
-EARLY = 20  # rows in which no error is cut
 FLOATS: Fields = {
     "recent": Field("array", (RECENT,), np.float32),
     "values": Field("array", ("lists", 2, KEPT), np.float32, least=0.0),
@@ -148,263 +139,3 @@ class Watch(WithFields):
         value = s.score_level + spread * engine.near.predict(self.recent, s.rows, s.recent, s.score_level, spread)
         unit = s.unit if s.unit > 0.0 else 1.0
         return s.origin + unit * value, unit * s.mean_error
-
-
-class Readable:
-    """The rows of `Watch`, one by one; numbers and counts are attributes of `s` meanwhile."""
-
-    def __init__(self, watch: Watch) -> None:
-        self.w, self.c = watch, watch.rule
-        numbers, counts = watch.numbers.tolist(), watch.counts.tolist()
-        self.s: Any = SimpleNamespace(
-            **dict(zip(NUMBERS, numbers, strict=True)), **dict(zip(COUNTS, counts, strict=True))
-        )
-        least = [2.0 if k in (STUCK, MISSING) else 0.05 if k == watch.statistics else 0.0 for k in range(watch.lists)]
-        self.tails = [
-            Tail(watch.values[k], watch.sizes[k], watch.laws[k], least[k], self.c) for k in range(watch.lists)
-        ]
-        self._predictors()
-
-    def store(self) -> None:
-        """Write the numbers back."""
-        self.w.numbers[:] = [getattr(self.s, name) for name in NUMBERS]
-        self.w.counts[:] = [getattr(self.s, name) for name in COUNTS]
-
-    def _predictors(self) -> None:
-        w, season = self.w, self.s.season
-        self.near = Predictor(w.near_P, w.near_w, near_lags(season), 0, self.c.forgetting)
-        self.far = Predictor(w.far_P, w.far_w, far_lags(season, w.daily), season, self.c.forgetting)
-
-    def row(self, y: float, v: float, out: Array) -> None:
-        """Take a row, and fill in what is returned of it."""
-        s = self.s
-        if isnan(y):
-            self._missing(out)
-            return
-        if s.known == 0:
-            s.origin = s.last = y
-            self._restart()
-        y = self._in_units(y)
-        v = min(max(v, -LARGEST), LARGEST) if self.w.scores else y
-        self._look_for_season()
-        self._measure(y, v, out)
-        s.rows += 1
-        s.known += 1
-        s.recent = min(s.recent + 1, RECENT)
-
-    def _in_units(self, y: float) -> float:
-        """Return y relative to the first value, in units of the first change, so that float32 can hold it."""
-        s = self.s
-        if s.unit == 0.0:
-            s.unit = abs(y - s.origin)
-        return min(max((y - s.origin) / s.unit, -LARGEST), LARGEST) if s.unit > 0.0 else 0.0
-
-    def _look_for_season(self) -> None:
-        s = self.s
-        if s.look == 0 or s.rows < s.look:
-            return
-        s.look *= 2
-        past = [self.w.recent[(s.rows - k) % RECENT] for k in range(s.recent, 0, -1)]
-        season = find_season(np.array(past, dtype=np.float64))
-        if season > 0 and abs(season - s.season) > 1:
-            s.season = season
-            self._restart()
-
-    def _restart(self) -> None:
-        """Start both predictors from scratch, with the lags of the season, on the recent rows; empty its lists."""
-        s, c = self.s, self.c
-        self._predictors()
-        self.near.start(c.ridge_near, 1.0)
-        self.far.start(c.ridge_far, 0.0)
-        s.season_20, s.ready = 0.0, max(s.rows, s.season) + int(c.burn) if self.far.lags else 0
-        for k in range(SEASON, SEASON + 3):
-            self.w.sizes[k], self.w.laws[k] = 0, 0.0
-        spread, level, recent = s.score_spread, s.score_level, self.w.recent
-        if spread <= 0.0:
-            return
-        for t in range(s.rows - s.recent + 1, s.rows):
-            reach = t - (s.rows - s.recent)
-            z = (float(recent[t % RECENT]) - level) / spread
-            error = z - self.near.predict(recent, t, reach, level, spread)
-            self.near.learn(error, c.clip * s.mean_error / spread)
-            if self.far.lags and reach > s.season:
-                error = z - self.far.predict(recent, t, reach, level, spread)
-                self.far.learn(error, c.clip * max(s.far_error, s.mean_error) / spread)
-
-    def _measure(self, y: float, v: float, out: Array) -> None:
-        s, c, recent = self.s, self.c, self.w.recent
-        g = 1.0 / (s.known + 1.0)
-        d, dv = y - s.level, v - s.score_level
-        if s.known == 0:
-            s.level, s.score_level, d, dv = y, v, 0.0, 0.0
-        # 1. Predict, in spreads from the slow level
-        spread = max(s.score_spread, 1e-9)
-        seasonal = bool(self.far.lags) and s.recent > s.season
-        expected = self.near.predict(recent, s.rows, s.recent, s.score_level, spread)
-        e = dv / spread - expected
-        f = dv / spread - self.far.predict(recent, s.rows, s.recent, s.score_level, spread) if seasonal else 0.0
-        # 2. Measure
-        a = max(abs(e) * spread - 0.001 * s.score_spread, 0.0)
-        unit = max(s.mean_error, 0.1 * s.long_error)
-        z = a / unit if unit > 0.0 else (0.0 if a == 0.0 else 10.0)
-        x, ended = self._statistics(y, d, dv, f * spread, z, g)
-        # 3. to 5. Calibrate, pool, open
-        self._fill(out, expected, spread)
-        self._judge(x, out)
-        # Learn
-        if s.known >= c.burn:
-            for k in range(self.w.statistics):
-                if (s.ready and s.rows >= s.ready) or not SEASON <= k < SEASON + 3:
-                    self.tails[k].learn(ended.get(k, x[k]))
-        self._learn(e, f, a, unit, spread, seasonal, d, dv, g)
-        recent[s.rows % RECENT] = np.float32(v)
-        s.last, s.gone = y, 0
-
-    def _statistics(
-        self, y: float, d: float, dv: float, f: float, z: float, g: float
-    ) -> tuple[list[float], dict[int, float]]:
-        """Return the statistics, and what the lists learn in their place: a run of rows once, when it ends."""
-        s = self.s
-        s.level_20 += max(0.05, g) * (d - s.level_20)
-        s.level_100 += max(0.01, g) * (d - s.level_100)
-        s.score_20 += max(0.05, g) * (dv - s.score_20)
-        s.score_100 += max(0.01, g) * (dv - s.score_100)
-        s.season_20 += max(0.05, g) * (f - s.season_20)
-        cut = min(z, 10.0)
-        s.error_5 += max(0.2, g) * (cut - s.error_5)
-        s.error_20 += max(0.05, g) * (cut - s.error_20)
-        s.error_100 += max(0.01, g) * (cut - s.error_100)
-        changed = y != s.last or s.known == 0
-        ended = {STUCK: float(s.same) if changed else 0.0, MISSING: float(s.gone)}
-        s.same = 0 if changed else s.same + 1
-        x = [abs(d), *_both(s.level_20), *_both(s.level_100), abs(f), *_both(s.season_20)]
-        x += [z, s.error_5, s.error_20, s.error_100, float(s.same), 0.0]
-        return x + ([abs(dv), *_both(s.score_20), *_both(s.score_100)] if self.w.scores else []), ended
-
-    def _fill(self, out: Array, expected: float, spread: float) -> None:
-        """Fill in what the row is judged by."""
-        s = self.s
-        unit = s.unit if s.unit > 0.0 else 1.0
-        predicted, error = s.score_level + spread * expected, s.mean_error
-        out[4:8] = predicted, error, s.origin + unit * s.level, unit * s.spread
-        if not self.w.scores:
-            out[4:6] = s.origin + unit * predicted, unit * error
-        if s.known == 0:  # nothing is known before the first value
-            out[4] = out[6] = 0.0
-
-    def _judge(self, x: list[float], out: Array) -> None:
-        """Pool the evidence of all statistics; calibrate it; see if it opens an event."""
-        s, c = self.s, self.c
-        evidence = [0.0] * len(x)
-        for k in range(len(x)):
-            ready = (s.ready and s.rows >= s.ready) if SEASON <= k < SEASON + 3 else s.known >= c.burn
-            ready = ready and (k != STUCK or s.unit > 0.0)  # what never changed is not stuck
-            evidence[k] = self.tails[k].evidence(x[k], c.nearly) if ready else 0.0
-        pooled = [(evidence[k], -k) for k in range(len(x)) if FAMILY[k] >= 0]
-        four = sorted(pooled, reverse=True)[:4]
-        best, leading = four[0][0], -four[0][1] if four[0][0] > 0.0 else 0
-        if best > 0.0:
-            total = ((four[0][0] + four[1][0]) + four[2][0]) + four[3][0]
-            young = log10(1.0 + c.young / max(s.known, 1))  # lists are short, and the predictors still learn
-            best = max(c.offset - young + (1.0 - c.pooled) * best + c.pooled * total / 4.0, 0.0)
-        for k in (STUCK, MISSING):
-            if evidence[k] - c.stuck_offset > best:
-                best, leading = evidence[k] - c.stuck_offset, k
-        if s.known < c.silent:
-            best = 0.0
-        else:
-            tail = self.tails[-1]
-            out[0] = tail.evidence(best, 1.0)
-            tail.learn(best)
-        for family in range(4):
-            out[8 + family] = max(value for value, k in pooled if FAMILY[-k] == family)
-        out[2], out[3] = best, leading
-        out[1] = self._open(best, leading)
-        out[12], out[13] = self._event(best, out[1], leading, x), s.same
-
-    def _open(self, best: float, leading: int) -> float:
-        """Return the score; a stuck or missing sensor is an event of its own."""
-        s, c, score = self.s, self.c, 0.0
-        own = leading in (STUCK, MISSING)
-        for peak, held, mine in (("peak", "held", not own), ("stuck_peak", "stuck_held", own)):
-            r = getattr(s, peak)
-            free = r <= 1.0 or (own and r < c.threshold)  # a run of rows grows slowly, and opens one event
-            if mine and best > r + (0.0 if free else c.margin):
-                score = best
-                setattr(s, peak, best)
-                setattr(s, held, 0)
-            else:
-                setattr(s, held, getattr(s, held) + 1)
-                if getattr(s, held) > c.hold:
-                    setattr(s, peak, r * c.fade)
-        return score
-
-    def _event(self, best: float, score: float, leading: int, x: list[float]) -> int:
-        """Open an event, or clear it after 20 calm rows; return its number, 0 if none is open.
-
-        A value that is stuck or missing ends another event, and the other way around. What has passed was a fault
-        rather than a habit: of its values only the root of their number stays.
-        """
-        s, c = self.s, self.c
-        own = int(leading in (STUCK, MISSING))
-        if s.open:
-            s.calm = 0 if best >= c.low else s.calm + 1
-            s.open = int(s.calm < c.quiet)
-            usual = self.w.usual[(s.events - 1) % EVENTS]
-            for k in range(len(x) if not s.open else 0):
-                if FAMILY[k] >= 0 and x[k] <= usual[k]:
-                    self.tails[k].thin(usual[k])
-            if not s.open or own == s.own:
-                return s.events if s.open else 0
-        if score >= c.threshold:
-            self.w.usual[s.events % EVENTS] = [tail.largest() for tail in self.tails]
-            s.events, s.open, s.calm, s.own = s.events + 1, 1, 0, own
-        return s.events if s.open else 0
-
-    def _learn(
-        self, e: float, f: float, a: float, unit: float, spread: float, seasonal: bool, d: float, dv: float, g: float
-    ) -> None:
-        """Let the predictors and the running means learn the row."""
-        s, c = self.s, self.c
-        limit = c.clip * unit
-        early = s.known <= EARLY or limit <= 0.0
-        if s.known > 3:
-            self.near.learn(e, 3.0 if early else limit / spread)
-        if seasonal:
-            self.far.learn(f, c.clip * s.far_error / spread if s.far_error > 0.0 else 3.0)
-        far = abs(f) * spread if seasonal else abs(dv)
-        if not (early or s.far_error <= 0.0):
-            far = min(far, c.clip * s.far_error)
-        s.far_error += max(0.005, g) * (far - s.far_error)
-        a = a if early else min(a, 1.25 * limit)
-        s.mean_error += max(c.error_rate, g) * (a - s.mean_error)
-        s.long_error += max(c.long_rate, g) * (a - s.long_error)
-        s.spread += max(c.slow, g) * (abs(d) - s.spread)
-        s.level += max(c.slow, g) * d
-        s.score_spread += max(c.slow, g) * (abs(dv) - s.score_spread)
-        s.score_level += max(c.slow, g) * dv
-
-    def _missing(self, out: Array) -> None:
-        """Take a row without a value: lags find the prediction in its place, and nothing else learns."""
-        s, c = self.s, self.c
-        if s.known == 0:
-            return
-        s.gone += 1
-        spread = max(s.score_spread, 1e-9)
-        expected = self.near.predict(self.w.recent, s.rows, s.recent, s.score_level, spread)
-        self._fill(out, expected, spread)
-        evidence = self.tails[MISSING].evidence(float(s.gone), c.nearly) if s.known >= c.silent else 0.0
-        best = max(evidence - c.stuck_offset, 0.0)
-        if s.known >= c.silent:
-            out[0] = self.tails[-1].evidence(best, 1.0)
-        out[2], out[3] = best, MISSING
-        out[1] = self._open(best, MISSING)
-        out[12], out[13] = self._event(best, out[1], MISSING, []), s.gone
-        value = s.score_level + spread * expected
-        self.w.recent[s.rows % RECENT] = np.float32(min(max(value, -LARGEST), LARGEST))
-        s.rows += 1
-        s.recent = min(s.recent + 1, RECENT)
-
-
-def _both(value: float) -> tuple[float, float]:
-    return max(value, 0.0), max(-value, 0.0)
