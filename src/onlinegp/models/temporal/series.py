@@ -193,24 +193,15 @@ class SeriesLearner(RowLearner):
 def _past_forecasts(member: Member, known: tuple[Array, Array], table: Array, origins: Array, h: int) -> Array:
     """Return the quantiles of forecasts before each origin, (levels, origins, h); then the member has learned all."""
     X, y = known
-    means, stds = np.empty((2, len(origins), h))
+    means, stds = np.full((2, len(origins), h), np.nan)
     done = 0
     for i, origin in enumerate(origins):
         upto = int(np.searchsorted(X[:, 0], origin))
         member.learn(X[done:upto], y[done:upto])
-        means[i], stds[i] = member.ahead(_rows_after(table, origin, h))
+        steps = min(h, len(table) - h - origin) or h  # of a past origin, those that have come
+        means[i, :steps], stds[i, :steps] = member.ahead(table[origin : origin + steps])
         done = upto
     return member.quantiles(means, stds)
-
-
-def _rows_after(table: Array, origin: int, h: int) -> Array:
-    """Return the rows after an origin; beyond the last one inputs stay as they are."""
-    rows = table[origin : origin + h]
-    if len(rows) < h:
-        more = np.repeat(rows[-1:], h - len(rows), axis=0)
-        more[:, 0] += np.arange(1, len(more) + 1)
-        rows = np.concatenate([rows, more])
-    return rows
 
 
 def _naive(y: Array, h: int) -> Forecast:
