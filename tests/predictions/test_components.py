@@ -287,3 +287,13 @@ def test_quantiles_of_t_distributions_of_many_degrees_keep_their_digits(p: float
     degrees = (1e6, 2e6)
     mixed = Components(np.full((1, 2), 0.5), np.zeros((1, 2)), np.ones((1, 2)), degrees).quantile(p)
     assert np.mean([t.cdf(mixed, nu) for nu in degrees]) == pytest.approx(p, rel=1e-10)
+
+
+def test_a_row_that_is_not_stretched_has_the_same_bits_beside_one_that_is():
+    rng = np.random.default_rng(0)
+    weights, means, scales = np.full((200, 2), 0.5), rng.normal(size=(200, 2)), rng.uniform(0.5, 2.0, (200, 2))
+    stretch, y = np.where(np.arange(200) == 0, 1.3, 1.0), rng.normal(size=200)
+    block = Components(weights, means, scales, (4.0, np.inf), stretch)
+    rest = Components(weights[1:], means[1:], scales[1:], (4.0, np.inf))
+    assert np.array_equal(block.z(y)[1:], rest.z(y[1:]))
+    assert np.array_equal(block.interval()[0][1:], rest.interval()[0])

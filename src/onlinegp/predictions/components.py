@@ -168,11 +168,16 @@ class Components(Predictions):
 
     def stretched(self, y: Array) -> Array:
         """Return mean + stretch (y - mean): map a value of the mixture to the stretched intervals."""
-        return y if self.plain else self.mean + self.stretch * (y - self.mean)
+        if self.plain:
+            return y
+        return np.where(self.stretch == 1.0, y, self.mean + self.stretch * (y - self.mean))
 
     def unstretched(self, y: Array) -> Array:
         """Return mean + (y - mean) / stretch, the inverse of `stretched`."""
-        return y if self.plain else self.mean + (y - self.mean) / self.stretch
+        if self.plain:
+            return y
+        # Where nothing is stretched, y itself, so that the bits of a row do not depend on those beside it
+        return np.where(self.stretch == 1.0, y, self.mean + (y - self.mean) / self.stretch)
 
     def affine(self, center: Array | float, scale: Array | float) -> Components:
         center, scale = np.asarray(center)[..., None], np.asarray(scale)[..., None]
