@@ -51,7 +51,7 @@ LINEAR_FORGETTING = (1.0, 0.999)
 # Two members with short memories follow a change in the stream: a forgetting KRLST, and a GP on few, recent rows.
 RECENT_BUDGET, RECENT_FORGETTING = 100, 0.998
 RECENT_NEIGHBORS, RECENT_STORE = 32, 150
-RECENT = ("persistence", "krlst-recent", "local-recent")
+RECENT = ("krlst-recent", "local-recent")
 UNTUNED_NOISE = 0.1  # before there is a tuning
 ROBUST = {"bound": 3.0, "reject": 6.0}  # standard deviations: the others do not learn outliers, where there are some
 FAR, NORMAL_MAD = 5.0, 1.4826  # standard deviations, each so many median absolute deviations: what an outlier is
