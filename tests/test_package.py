@@ -35,7 +35,12 @@ def test_the_readmes_example_runs():
     assert np.abs(names["mean"] - truth)[near].max() < 0.6  # of a noise of one
     assert names["std"][near].max() < 1.4 < names["std"][~near].max()
     lower, upper = names["trace"].interval(0.95)
-    assert 0.93 < ((lower <= names["y"]) & (names["y"] <= upper))[20:].mean() < 0.98
+    assert ((lower <= names["y"]) & (names["y"] <= upper))[20:].mean() > 0.93
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-5, 5, (4000, 1))
+    y = 70 + 5 * np.sin(x[:, 0]) + rng.standard_normal(4000)
+    lower, upper = names["model"].predict_interval(x)
+    assert 0.93 < ((lower <= y) & (y <= upper)).mean() < 0.98  # "the band contains about 95% of new rows"
 
 
 def test_the_demonstration(tmp_path, capsys, monkeypatch):

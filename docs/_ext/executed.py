@@ -29,13 +29,23 @@ class Ran(NamedTuple):
     figures: list[Any]
 
 
+class Printed(io.TextIOWrapper):
+    """Standard output as text; commands write tables to its `buffer`."""
+
+    def __init__(self) -> None:
+        super().__init__(io.BytesIO(), encoding="utf-8", write_through=True)
+
+    def getvalue(self) -> str:
+        return self.buffer.getvalue().decode()  # type: ignore[attr-defined]
+
+
 def run(text: str, name: str) -> Iterator[Ran]:
     """Execute the blocks of a page in a folder of their own; line numbers in errors are the page's."""
     names: dict[str, Any] = {"__name__": "__main__"}
     with tempfile.TemporaryDirectory() as folder:
         for match in BLOCK.finditer(text):
             kind, code = match.groups()
-            printed = io.StringIO()
+            printed = Printed()
             with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
                 if kind == "python":
                     above = "\n" * text.count("\n", 0, match.start(2))
@@ -49,7 +59,7 @@ def run(text: str, name: str) -> Iterator[Ran]:
                 sys.modules["matplotlib.pyplot"].close("all")
 
 
-def _call(block: str, printed: io.StringIO) -> None:
+def _call(block: str, printed: Printed) -> None:
     """Run the commands of a console block; what is not ours is left alone."""
     from onlinegp.cli import main
 

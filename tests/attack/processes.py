@@ -6,7 +6,9 @@ import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
+TESTS = Path(__file__).parents[1]  # for what scripts import by name
 TIMEOUT = 120  # seconds; far more than any script takes, since a deadlock never ends
 
 PREAMBLE = """
@@ -55,7 +57,7 @@ def run_script(script: str) -> str:
         capture_output=True,
         text=True,
         timeout=TIMEOUT,
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(TESTS)},
     )
     assert done.returncode == 0, f"exit code {done.returncode}\n{done.stderr[-3000:]}"
     return done.stdout

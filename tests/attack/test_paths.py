@@ -3,7 +3,6 @@ name the same one in every way there is."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from shell import FIXED, inside, onlinegp, started, write_csv
 
 import onlinegp as ogp
 from onlinegp.cli import COMMANDS
+from onlinegp.cli.help import Parser
 from onlinegp.kernels import RBF
 
 QUICK = ["--kernel", "rbf(1.0)", "--noise", "0.1"]
@@ -28,6 +28,7 @@ CASES = {
             "--start": "model.ogp",
             "--out": "out.csv",
             "--rejects": "rejects.csv",
+            "--events": "events.jsonl",
             "--summary": "summary.json",
             "--save": "saved.ogp",
             "--report": "report.html",
@@ -132,7 +133,7 @@ def test_two_options_never_name_the_same_file(tmp_path, way, exists):
         assert "the same file" in told, (command, one, other, told)
         assert contents(folder) == before, (command, one, other)
         tried += 1
-    assert tried == 34 + 1 + 5 + 11 + 1 + 10 + 1
+    assert tried == 43 + 1 + 5 + 11 + 1 + 10 + 1
     print(f"\n{tried} pairs of options that name the same file by {way} were refused", file=sys.stderr)
 
 
@@ -188,7 +189,7 @@ def test_devices_and_a_renewed_model_are_no_collisions(tmp_path):
 
 
 def path_options(command: str) -> set[str]:
-    parser = argparse.ArgumentParser()
+    parser = Parser()
     import_module(f"onlinegp.cli.{command}").add_arguments(parser)
     named = [action for action in parser._actions if action.metavar in ("SOURCE", "MODEL", "FILE", "DIR")]
     return {action.option_strings[0] if action.option_strings else action.dest.upper() for action in named}

@@ -14,6 +14,7 @@ import pytest
 
 import onlinegp as ogp
 from marks import slow
+from onlinegp.auto.composed import WIDER
 from onlinegp.auto.learner import watched
 from onlinegp.auto.members import Parts, isolated
 from onlinegp.engine.compiled import outer
@@ -299,7 +300,7 @@ def test_intervals_are_wider_after_few_rows():
         model.partial_fit(X[rows - 50 : rows], y[rows - 50 : rows])
         conformal = outer(model.learner.inner).inner
         assert conformal.rows[0] == 0
-        assert conformal.log_scale[0] == pytest.approx(np.log(1.0 + 8.0 / rows))
+        assert conformal.log_scale[0] == pytest.approx(np.log(1.0 + WIDER / rows))
 
 
 BEHIND = {"rows": 60, "earliest": 20, "tuning_delay": 0.5, "budget": 30}

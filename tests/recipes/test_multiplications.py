@@ -112,9 +112,12 @@ def test_every_model_has_a_count_that_grows_with_its_size_or_none(name):
     assert few is None or 0 < few <= many
 
 
-def test_all_have_one_but_those_of_neighbors_and_mixtures():
+WITHOUT = ("Local", "Mixture", "Auto", "TemporalGP", "SmoothedLags", "Forecaster", "Detector")
+
+
+def test_all_have_one_but_those_of_neighbors_mixtures_and_time():
     without = {name for name, model in EVERY.items() if model.multiplications(5, 2) is None}
-    assert without == {name for name in EVERY if any(part in name for part in ("Local", "Mixture", "Auto"))}
+    assert without == {name for name in EVERY if any(part in name for part in WITHOUT)}
 
 
 def test_a_full_budget_and_forgetting_add_to_it():

@@ -19,7 +19,7 @@ from onlinegp.predictions import Predictions
 from onlinegp.state import dump, load
 
 STRETCH = tuple(f"model.{name}" for name in ("log_scale", "rows", "more", "fewer"))  # of Conformal, inside Scaled
-WIDER = 8.0  # over the rows learned: by how much intervals are wider at first
+WIDER = 4.0  # over the rows learned: by how much intervals are wider at first
 RETUNED_AT = {300: 150, 1000: 700}  # rows after a change: when a member is adopted, and when its tuning begins
 PAUSES = tuple(sorted({*RETUNED_AT, *RETUNED_AT.values()}))
 MOST_RETUNED = 1000  # rows
