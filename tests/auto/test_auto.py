@@ -380,3 +380,17 @@ def test_a_script_ends_while_a_tuning_is_under_way():
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert (run.returncode, run.stdout, run.stderr) == (0, "done\n", "")
     assert perf_counter() - began < 30
+
+
+def test_the_interpreter_ends_while_a_tuning_is_under_way():
+    """The thread stops before the interpreter is gone; compiled code would abort the process otherwise."""
+    code = """if True:
+        import numpy as np, onlinegp as ogp
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(200, 4))
+        model = ogp.Auto()
+        for x in X[:161]:
+            model.learn_one(x, float(np.sin(x[0]) + x[1]))
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")

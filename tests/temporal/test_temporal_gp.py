@@ -8,7 +8,7 @@ import pytest
 import onlinegp as ogp
 from onlinegp.engine import available
 from onlinegp.kernels import RBF, Constant, Linear, Matern12, Matern32, Matern52, Periodic
-from onlinegp.models.temporal.kernels import LocalTrend, RandomWalk, Season
+from onlinegp.kernels.temporal import LocalTrend, RandomWalk, Season
 
 ENGINES = [
     "python",
@@ -164,3 +164,12 @@ def test_wrong_parameters_are_refused():
         ogp.TemporalGP(time="t").check()
     with pytest.raises(ValueError, match="robust"):
         ogp.TemporalGP(robust=0.0).check()
+
+
+@pytest.mark.parametrize("kernel", [LocalTrend(), RandomWalk(), LocalTrend() + 2.0 * Season(period=7.5, harmonics=3)])
+def test_kernels_over_time_are_stored_in_files(kernel):
+    t = np.arange(30.0)[:, None]
+    model = ogp.TemporalGP(kernel).fit(t, np.sin(t[:, 0]))
+    again = ogp.from_bytes(model.to_bytes())
+    assert repr(again.kernel) == repr(kernel)
+    assert again.predict_one([31.0], return_std=True) == model.predict_one([31.0], return_std=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 from collections.abc import Callable
@@ -15,6 +16,9 @@ _LOOK = 0.1  # seconds between two updates of a progress bar
 _queue: SimpleQueue[Job] = SimpleQueue()
 _lock = threading.Lock()
 _owner = 0  # the process that has the thread
+_thread: threading.Thread | None = None
+_ending = threading.Event()
+_PATIENCE = 10.0  # seconds that the end of the interpreter waits for the thread
 
 
 class Job:
@@ -63,24 +67,35 @@ class Job:
                 self._run(self._tell)
 
     def _tell(self, share: float) -> None:
+        if _ending.is_set():
+            raise SystemExit
         self._share = share
 
 
 def submit(work: Callable[[Progress], Any]) -> Job:
     """Return a job that waits for the thread of this process, which is started if there is none."""
-    global _owner
+    global _owner, _thread
     job = Job(work)
     with _lock:
         if _owner != os.getpid():
-            threading.Thread(target=_serve, name="onlinegp-tuning", daemon=True).start()
+            _thread = threading.Thread(target=_serve, name="onlinegp-tuning", daemon=True)
+            _thread.start()
             _owner = os.getpid()
     _queue.put(job)
     return job
 
 
 def _serve() -> None:
-    while True:
+    while not _ending.is_set():
         _queue.get()._run_behind()
+
+
+def _end() -> None:
+    """Stop the thread before the interpreter ends: compiled code must not return to an interpreter that is gone."""
+    if _owner == os.getpid() and _thread is not None:
+        _ending.set()
+        _queue.put(Job(lambda _: None))  # in case it waits for one
+        _thread.join(_PATIENCE)
 
 
 def _after_fork() -> None:
@@ -88,5 +103,6 @@ def _after_fork() -> None:
     _queue, _lock = SimpleQueue(), threading.Lock()
 
 
+atexit.register(_end)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)

@@ -21,20 +21,24 @@ from onlinegp.kernels.stationary import (
     RationalQuadratic,
     Stationary,
 )
+from onlinegp.kernels.temporal import LocalTrend, RandomWalk, Season
 
 __all__ = [
     "RBF",
     "Constant",
     "Kernel",
     "Linear",
+    "LocalTrend",
     "Matern12",
     "Matern32",
     "Matern52",
     "Periodic",
     "Polynomial",
     "Product",
+    "RandomWalk",
     "RationalQuadratic",
     "Scaled",
+    "Season",
     "Stationary",
     "Sum",
     "from_spec",

@@ -14,6 +14,7 @@ from onlinegp.kernels.base import Kernel
 from onlinegp.kernels.dot_product import Linear, Polynomial
 from onlinegp.kernels.periodic import Periodic
 from onlinegp.kernels.stationary import RBF, Matern12, Matern32, Matern52, RationalQuadratic
+from onlinegp.kernels.temporal import LocalTrend, RandomWalk, Season
 
 BUILT_IN: dict[str, type[Kernel]] = {
     kernel.__name__: kernel
@@ -32,6 +33,10 @@ BUILT_IN: dict[str, type[Kernel]] = {
         Product,
     )
 }
+
+
+OVER_TIME: dict[str, type[Kernel]] = {kernel.__name__: kernel for kernel in (RandomWalk, LocalTrend, Season)}
+KNOWN = BUILT_IN | OVER_TIME  # what files may name
 
 
 def to_spec(kernel: Kernel) -> list[dict[str, Any]]:
@@ -77,10 +82,10 @@ def columns(kernel: Kernel) -> int:
 def _object(kernel: Kernel) -> dict[str, Any]:
     """Return the name of a kernel and its numbers."""
     name = type(kernel).__name__
-    if BUILT_IN.get(name) is not type(kernel):
+    if KNOWN.get(name) is not type(kernel):
         raise TypeError(
             f"kernel must be built in to be written to a file, got {name}. Files hold no code: "
-            f"build a kernel from {', '.join(BUILT_IN)}, or keep this model in memory."
+            f"build a kernel from {', '.join(KNOWN)}, or keep this model in memory."
         )
     _, numbers = _fields(type(kernel))
     return {"kernel": name} | {field.name: np.asarray(getattr(kernel, field.name)).tolist() for field in numbers}
@@ -94,9 +99,9 @@ def _kernel(part: Any, waiting: list[Kernel]) -> Kernel:
             f'The simplest one is {{"kernel": "RBF"}}.'
         )
     name = part["kernel"]
-    if name not in BUILT_IN:
-        raise ValueError(f"unknown kernel {reprlib.repr(name)}. The built-in kernels are: {', '.join(BUILT_IN)}.")
-    operands, numbers = _fields(BUILT_IN[name])
+    if name not in KNOWN:
+        raise ValueError(f"unknown kernel {reprlib.repr(name)}. The built-in kernels are: {', '.join(KNOWN)}.")
+    operands, numbers = _fields(KNOWN[name])
     names = [field.name for field in numbers]
     params = {key: value for key, value in part.items() if key != "kernel"}
     for key in params:
@@ -107,7 +112,7 @@ def _kernel(part: Any, waiting: list[Kernel]) -> Kernel:
     for field in reversed(operands):
         params[field.name] = waiting.pop()
     try:
-        return BUILT_IN[name](**params)
+        return KNOWN[name](**params)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"kernel {name} is not valid: {error}") from error
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.kernels import Constant, Kernel, Linear, Matern12, Matern32, Matern52, Periodic, Product, Scaled, Sum
-from onlinegp.models.temporal.kernels import SMALL, LocalTrend, RandomWalk, Season
+from onlinegp.kernels.temporal import SMALL, LocalTrend, RandomWalk, Season
 
 MOST_HARMONICS = 60
 LEFT_OUT = 1e-13  # of the variance of a periodic term, by the harmonics that are not there
@@ -40,7 +40,7 @@ class Block:
     variance : at all times of a Matern process, at time 0 of a walk or of the level of a trend
     rate : of a Matern process sqrt(2 nu) / length scale, of a trend its damping
     decay : of a Matern process, added to the rate by products with Matern-1/2
-    drift, slope, slope_drift : of a walk or trend, see `onlinegp.models.temporal.kernels`
+    drift, slope, slope_drift : of a walk or trend, see `onlinegp.kernels.temporal`
     period, harmonic, sine : the wave that it is observed through; a period of 0 for none
     power : of time, by which it is multiplied where it is observed
     column : of the inputs, by which it is multiplied, or -1

@@ -14,12 +14,12 @@ from onlinegp.checks import Array, positive
 from onlinegp.engine.compiled import leaf
 from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel, kernel_or_default
+from onlinegp.kernels.temporal import LocalTrend
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
-from onlinegp.models.temporal.kernels import LocalTrend
 from onlinegp.models.temporal.state_space import WALK, Block, state_space
 from onlinegp.state import Values, array, dump, integer, number
 from onlinegp.trace import Trace
@@ -33,7 +33,7 @@ class TemporalGP(OnlineRegressor):
 
     The kernel is compiled to a state space (:mod:`onlinegp.models.temporal.state_space`), whose Kalman filter has the
     predictions of the batch GP. Sums and products of these have one: Constant, Linear, Matern12, Matern32,
-    Matern52, Periodic, and RandomWalk, LocalTrend and Season of :mod:`onlinegp.models.temporal.kernels`.
+    Matern52, Periodic, and RandomWalk, LocalTrend and Season of :mod:`onlinegp.kernels.temporal`.
 
     Rows may be at any times, as long as these do not decrease. A gap is exact: no rows are needed for missing values.
     `predict` takes times after the last row. In a fleet and inside other models, where the order is not checked, a late
