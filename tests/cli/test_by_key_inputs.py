@@ -53,7 +53,7 @@ def test_without_features_there_are_lags_and_they_are_tuned(tmp_path):
     error = [float(row["mean"]) - float(row["y"]) for row in rows_of(tmp_path / "out.csv")[450:] if row["y"]]
     assert np.std(error) < 0.2  # the sines have 0.7
     few = ["--tune", "30", "--lags", "20", "--out", tmp_path / "few.csv"]
-    assert b"nothing to tune --lags 20 on" in inside("run", data, *BY, *few, code=None).stderr
+    assert b"too few to tune with --lags" in inside("run", data, *BY, *few, code=None).stderr
 
 
 def test_tuning_rows_have_the_past_of_their_key():

@@ -86,7 +86,7 @@ def test_features_need_their_future(folder):
     (folder / "data.csv").write_text("x,y\n" + "".join(rows))
     args = ["forecast", "data.csv", *MODEL, "--lags", 3, "--features", "x", "--steps", 4]
     told = inside(*args, cwd=folder, code=1).stderr.decode()
-    assert "the features x, and what they will be is not known" in told
+    assert "the model needs the features x of the next" in told
     assert "--future FILE" in told
     (folder / "future.csv").write_text("t,x\n" + "".join(f"{i},{x[i].item()!r}\n" for i in range(300, 310)))
     table = numbers(rows_of(inside(*args, "--future", "future.csv", cwd=folder).stdout))
@@ -94,7 +94,7 @@ def test_features_need_their_future(folder):
     model = ogp.Lagged(ogp.KRLST(ogp.kernels.RBF(1.5), noise=0.01, budget=30), lags=3).fit(x[:300, None], y)
     np.testing.assert_allclose(table[:, 1], model.forecast(4, x[300:304, None]).mean, rtol=1e-6)
     short = inside(*args[:-1], 11, "--future", "future.csv", cwd=folder, code=3).stderr.decode()
-    assert "has 10 rows, and 11 are to be predicted" in short
+    assert "has 10 rows, but --steps is 11" in short
     (folder / "other.csv").write_text("z\n1\n")
     assert "needs the column 'x'" in inside(*args, "--future", "other.csv", cwd=folder, code=1).stderr.decode()
 

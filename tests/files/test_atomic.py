@@ -119,12 +119,12 @@ def test_links_and_folders_in_place_of_its_files_are_refused(tmp_path, name):
     folder = tmp_path / "safe"
     folder.mkdir()
     (folder / name).symlink_to("../precious")
-    with pytest.raises(CheckpointError, match=f"{name} is no plain file"):
+    with pytest.raises(CheckpointError, match=f"{name} is not a regular file"):
         Checkpoints(folder)
     assert (tmp_path / "precious").read_bytes() == b"precious"
     (folder / name).unlink()
     (folder / name).mkdir()
-    with pytest.raises(CheckpointError, match=f"{name} is no plain file"):
+    with pytest.raises(CheckpointError, match=f"{name} is not a regular file"):
         Checkpoints(folder)
 
 

@@ -153,7 +153,7 @@ def test_what_is_not_used_is_said_with_the_remedy(tmp_path):
     assert "; day (dates: --dates calendar uses them)" in told
     assert "other day (dates of another form: --dates calendar --date-format '%d.%m.%Y' uses them)" in told
     assert "class (text: --categories onehot uses it)" in told
-    assert "id (by its name no input: --features uses it)" in told
+    assert "id (named like a key: --features uses it)" in told
     assert "predicted from x\n" in told
     told = inside("run", path, *FIXED, "--features", "x", "--out", tmp_path / "o.csv").stderr.decode()
     assert "not used" not in told

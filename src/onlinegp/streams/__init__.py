@@ -1,5 +1,5 @@
-"""Streams: from a file or a pipe to predictions with intervals, and nothing lost on the way.
+"""Streams: read rows from a file or a pipe, predict and learn them, write the predictions, and survive a crash.
 
-`source` opens what rows come from, `advance` lets a model predict and learn them, `sinks` write what was predicted,
-`score` judges it, `checkpoint` makes it all safe, and `job` is the loop around them.
+`reading` opens files and pipes, `running` holds the loop over the rows with its scores and checkpoints, and `writing`
+writes predictions and reports.
 """

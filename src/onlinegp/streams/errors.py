@@ -1,4 +1,4 @@
-"""What can go wrong with a stream, each with the exit code that the command line gives it."""
+"""The errors of streams, with their exit codes on the command line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LONG = 200  # characters of one text in a message
 
 
 class BadData(ValueError):
-    """The input holds something that is no row: which file, line, column and value."""
+    """The input holds a row that cannot be read. The message names file, line, column and value."""
 
     exit_code = 3
 
@@ -23,7 +23,7 @@ class CheckpointError(ValueError):
 
 
 class BrokeDown(ValueError):
-    """A model whose predictions mean nothing any more; `said` is what it said of the rows of a block before that."""
+    """The predictions of a model are no longer valid; `said` holds its predictions for the rows of the block before."""
 
     def __init__(self, model: object, reason: str, *, where: str = "", said: Any = ()) -> None:
         super().__init__(
@@ -34,7 +34,7 @@ class BrokeDown(ValueError):
 
 
 class Stopped(Exception):
-    """A signal asked the run to end; what it did is safe."""
+    """A signal ended the run. The work done so far is safe."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
@@ -61,7 +61,7 @@ class BadRow:
 
 
 def other_input(path: str, why: str) -> CheckpointError:
-    """Return the error of a checkpoint that was made from another input than the one at hand."""
+    """Return the error for a checkpoint that was made from another input."""
     return CheckpointError(
         f"{path} is not the input that the checkpoint belongs to: {why}. "
         f"Restore it, go on with it by --resume next, or start again with an empty checkpoint folder."
@@ -69,7 +69,7 @@ def other_input(path: str, why: str) -> CheckpointError:
 
 
 def printable(text: str) -> str:
-    """Return a text that is safe on a terminal: whatever is not printable becomes its escape, line ends stay.
+    """Return a text that is safe on a terminal: escape unprintable characters, keep line ends.
 
     Text from the data may hold sequences that move the cursor, change colors or reverse the order of letters.
     """
@@ -79,11 +79,11 @@ def printable(text: str) -> str:
 
 
 def short(text: str) -> str:
-    """Return a text, or the beginning of one that is too long for a message."""
+    """Return a text, cut to the length that a message can hold."""
     return text if len(text) <= LONG else f"{text[:LONG]}..."
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names with commas, the first ones if there are many."""
+    """Return names with commas; only the first ones if there are many."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(map(short, names[:SHOWN])) + more

@@ -1,4 +1,4 @@
-"""Numbers as text, the same text whoever writes it: by pyarrow where it is installed, otherwise in Python."""
+"""Numbers to text and back: by pyarrow if it is installed, otherwise in Python, with the same result."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from onlinegp.checks import LARGEST, Array
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NAN", "-nan", "null", "NULL", "None")
-MARKS = {mark: f"0123456789+-eE{mark}" for mark in ".,"}  # what a number is made of, by its decimal mark
+MARKS = {mark: f"0123456789+-eE{mark}" for mark in ".,"}  # the characters of a number, by its decimal mark
 
 
 @cache
 def arrow() -> Any:
-    """Return pyarrow, or None where it is not installed."""
+    """Return pyarrow, or None if it is not installed."""
     try:
         import pyarrow
         import pyarrow.compute
@@ -35,9 +35,9 @@ def need_arrow(what: str) -> Any:
 def number(text: str, decimal: str = ".") -> float:
     """Return the number in a text field, NaN if it is missing, or raise a ValueError.
 
-    The rule, whoever reads: blanks and tabs around it do not count; then one of MISSING, or digits with a sign, a
-    decimal mark and an exponent, or infinity in words, which is a number to be refused by its value. Nothing else that
-    `float` would take: no underscores, no digits of other scripts, no other spelling of NaN.
+    All readers follow this rule. Blanks and tabs around the field are ignored. The field is one of MISSING, or digits
+    with a sign, a decimal mark and an exponent, or infinity in words (which is refused later, by its value). `float`
+    accepts more; this does not: no underscores, no digits of other scripts, no other spelling of NaN.
     """
     text = text.strip(" \t")
     if text in MISSING:
@@ -50,7 +50,7 @@ def number(text: str, decimal: str = ".") -> float:
 
 
 def with_codes(read: Callable[[Any], float], codes: Sequence[str]) -> Callable[[Any], float]:
-    """Return a reader of numbers to which these texts, and numbers of these values, are missing."""
+    """Return a reader of numbers that treats these texts, and numbers of these values, as missing."""
     if not codes:
         return read
     texts, values = set(codes), code_values(codes)
@@ -63,12 +63,12 @@ def with_codes(read: Callable[[Any], float], codes: Sequence[str]) -> Callable[[
 
 
 def code_values(codes: Sequence[str]) -> list[float]:
-    """Return the numbers among codes: -9999.0 is missing too, if -9999 is."""
+    """Return the codes that are numbers: if -9999 means missing, so does -9999.0."""
     return [number(code) for code in codes if code not in MISSING and is_number(code)]
 
 
 def not_a_number(field: Any) -> str:
-    """Return why a field is no number, with a remedy where one is known."""
+    """Return why a field is not a number, with a remedy if one is known."""
     if isinstance(field, str):
         for decimal, other in ((",", "."), (".", ",")):
             if other not in field and is_number(field, decimal):
@@ -77,7 +77,7 @@ def not_a_number(field: Any) -> str:
 
 
 def is_number(field: str, decimal: str = ".") -> bool:
-    """Whether `number` would take the field, which may be missing."""
+    """Whether `number` accepts the field; a missing value counts."""
     try:
         number(field, decimal)
     except ValueError:
@@ -100,9 +100,9 @@ def outsized(value: float) -> str | None:
 
 
 def texts(values: Array) -> Any:
-    """Return each number as its shortest text that reads back as the same number; NaN is null.
+    """Return the shortest text of each number that reads back as the same number; NaN becomes null.
 
-    A pyarrow array of strings, or a list of strings and Nones.
+    The result is a pyarrow array of strings, or a list of strings and Nones.
     """
     if (pa := arrow()) is not None:
         return pa.compute.cast(floats(values), pa.string())
@@ -110,7 +110,7 @@ def texts(values: Array) -> Any:
 
 
 def floats(values: Array) -> Any:
-    """Return numbers as a pyarrow array with NaN as null; made from its buffers, as `pyarrow.array` imports pandas."""
+    """Return numbers as a pyarrow array with NaN as null. Uses buffers, because `pyarrow.array` imports pandas."""
     pa, values = arrow(), np.ascontiguousarray(values)
     valid = np.packbits(~np.isnan(values), bitorder="little")
     return pa.Array.from_buffers(pa.float64(), len(values), [pa.py_buffer(valid), pa.py_buffer(values)])
@@ -146,6 +146,6 @@ def joined(columns: Sequence[Any], prefixes: Sequence[str], end: str, missing: s
 
 
 def _bytes(rows: Any) -> bytes:
-    """Return the text of a string array, which lies in one piece."""
+    """Return the text of a string array, which is contiguous in memory."""
     offsets = np.frombuffer(rows.buffers()[1], dtype=np.int32)[rows.offset : rows.offset + len(rows) + 1]
     return rows.buffers()[2][int(offsets[0]) : int(offsets[-1])].to_pybytes()

@@ -1,1 +1,1 @@
-"""Where rows come from: CSV, JSON lines, Parquet, files and pipes."""
+"""Read rows from CSV, JSON lines and Parquet, in files and pipes."""

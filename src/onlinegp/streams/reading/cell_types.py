@@ -1,4 +1,4 @@
-"""From a field to a cell: a number, a category or a date, one rule whoever reads."""
+"""Convert a field to a number, a category or a date, by the same rule for every file format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Reader = Callable[[Any], tuple[Any, str | None]]  # from a field to its cell, an
 
 
 def number_reader(read: Callable[[Any], float], judge: Callable[[float], str | None]) -> Reader:
-    """Return a reader of numbers, NaN where they are missing."""
+    """Return a reader of numbers; missing ones become NaN."""
 
     def cell(field: Any) -> tuple[float, str | None]:
         try:
@@ -30,7 +30,7 @@ def number_reader(read: Callable[[Any], float], judge: Callable[[float], str | N
 def feature_reader(
     kind: str, read: Callable[[Any], float], *, optional: bool, format: str | None, codes: Sequence[str] = ()
 ) -> Reader:
-    """Return the reader for a feature of a kind; with `optional` it may be missing. To `codes` see `is_missing`."""
+    """Return the reader for a kind of feature. With `optional` it may be missing; for `codes` see `is_missing`."""
     if kind == "number":
         return number_reader(read, outsized if optional else complaint)
 
@@ -46,12 +46,12 @@ def feature_reader(
 
 
 def is_missing(field: Any, codes: Sequence[str] = ()) -> bool:
-    """Whether a field is missing; `codes` are other texts that say so."""
+    """Whether a field is missing; `codes` are more texts that mean missing."""
     return field is None or (isinstance(field, str) and field.strip(" \t") in (*MISSING, *codes))
 
 
 def label(field: Any) -> str:
-    """Return the category in a field: a text without blanks around it, true or false, or a number's text."""
+    """Return the category in a field: a text without blanks around it, true or false, or a number as text."""
     if isinstance(field, str):
         return field.strip(" \t")
     if isinstance(field, bool):
@@ -62,7 +62,7 @@ def label(field: Any) -> str:
 
 
 def cells(column: Iterable[Any], read: Reader) -> list[Any] | None:
-    """Return the cells of a column, or None if something is wrong with one of them."""
+    """Return the cells of a column, or None if one of them is wrong."""
     known: dict[Any, Any] = {}
     for field in set(column):
         known[field], wrong = read(field)
@@ -72,9 +72,9 @@ def cells(column: Iterable[Any], read: Reader) -> list[Any] | None:
 
 
 def kind_of(values: Sequence[Any], date_format: str | None, *, numeric: bool = False) -> str:
-    """Return what a column holds by some of its values: number, date or category; nothing if it is none of them.
+    """Return the kind of a column, judged by some of its values: number, date, category, or "" for anything else.
 
-    A column of numbers holds dates only if a format says how: 20240131 is one of %Y%m%d.
+    A column of numbers holds dates only if the format matches: 20240131 is a date in %Y%m%d.
     """
     present = [value for value in values if not is_missing(value)]
     if numeric and (date_format is None or not are_dates(present, date_format)):

@@ -1,4 +1,4 @@
-"""CSV: a block at a time by pyarrow where it can, and row by row where a block holds anything odd."""
+"""Read CSV: a block at a time with pyarrow if possible, and row by row if a block holds anything unusual."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from onlinegp.streams.reading.rows import RowCollector
 from onlinegp.streams.reading.source import PROBE, Block, Columns, infinite_or_missing
 from onlinegp.streams.reading.text_source import TextSource
 
-SMALL = 32  # rows below which Python is quicker than a call of pyarrow's reader
+SMALL = 32  # rows below which Python is faster than a call of pyarrow's reader
 OTHER = {".": ",", ",": "."}  # decimal marks
 QUOTED_FIELD = re.compile(rf"(?<![^\t;,]){QUOTED}")
 COMMA = {".": "point", ",": "comma"}
 NAMED = {"tab": "\t", "space": " "}
-ASCII = '\r\n",;\t |0123456789+-.eE'  # what every encoding must write as ASCII does, for lines to be found
+ASCII = '\r\n",;\t |0123456789+-.eE'  # every encoding must write these as ASCII does, so that lines can be found
 
 
 class CsvSource(TextSource):
-    """Comma, semicolon, tab or space separated lines, with a header or, if the first line is all numbers, without."""
+    """Lines separated by commas, semicolons, tabs or spaces. A first line that is all numbers means no header."""
 
     empty_is_missing = True
 
@@ -62,7 +62,7 @@ class CsvSource(TextSource):
 
     def select(self, columns: Columns) -> None:
         super().select(columns)
-        self._both = not set(columns.numbers).isdisjoint(columns.keys)  # to be read as number and as text
+        self._both = not set(columns.numbers).isdisjoint(columns.keys)  # a column is read as number and as text
         pa = arrow()
         if pa is None:
             return
@@ -89,10 +89,10 @@ class CsvSource(TextSource):
         return self._parse_rows(part)
 
     def _plain(self, part: Part) -> bool:
-        """Whether pyarrow takes these lines as `_parse_rows` does, unless it refuses them.
+        """Whether pyarrow either reads these lines exactly as `_parse_rows` does, or refuses them.
 
-        Beyond what is asked here, pyarrow would take a carriage return for a line end, a blank line for a row, a byte
-        order mark for nothing; and it looks neither at quotes within fields nor into columns that nobody wants.
+        In other lines pyarrow takes a carriage return for a line end and a blank line for a row, and drops a byte order
+        mark. It checks neither quotes within fields nor columns that were not requested.
         """
         data = part.data
         if not part.neat or self._both or self._encoding != "utf-8" or self.delimiter == " ":
@@ -140,7 +140,7 @@ class CsvSource(TextSource):
         return Block(X, y, [table[name].combine_chunks() for name in columns.keys])
 
     def _cells(self, table: Any, X: Any) -> bool:
-        """Put features that are not all plain numbers into X, and return whether none needs a closer look."""
+        """Put features that are not all plain numbers into X. Return False if one of them needs a closer look."""
         for j, (name, read) in enumerate(self.columns.readers(partial(number, decimal=self.decimal))):
             if name in self.columns.texts:
                 found = cells(table[name].to_pylist(), read)
@@ -181,7 +181,7 @@ class CsvSource(TextSource):
         return rows.block()
 
     def _rows(self, part: Part) -> Iterator[tuple[bytes, int, bool]]:
-        """Yield each row of a block without its line end, its line, and whether its quotes are closed."""
+        """Yield each row of a block without its line end, its line number, and whether its quotes are closed."""
         start, line, data = 0, part.before + 1, part.data
         while start < len(data):
             end, closed, _ = self._quoting.row_end(data, start)
@@ -202,7 +202,7 @@ class CsvSource(TextSource):
         return None
 
     def _misspelled(self, row: bytes, line: int) -> BadRow:
-        """Return the complaint about a row that is not in the encoding: its first field with a mark of replacement."""
+        """Return the error for a row that is not in the encoding; it names the first field that cannot be decoded."""
         text = row.decode(self._encoding, "backslashreplace")
         marked = self._quoting.fields(row.decode(self._encoding, "replace"))
         i = next((i for i, field in enumerate(marked) if "\ufffd" in field), 0)
@@ -219,7 +219,7 @@ class CsvSource(TextSource):
             ) from None
 
     def _refuse_other_decimal(self, fields: list[str]) -> None:
-        """Numbers with another decimal mark in the first line are not the names of columns."""
+        """Refuse a first line of numbers with another decimal mark: they are not the names of columns."""
         other = OTHER[self.decimal]
         if _all_numbers(fields, other):
             raise BadData(
@@ -228,7 +228,7 @@ class CsvSource(TextSource):
             )
 
     def _probe(self) -> dict[str, bool]:
-        """Return which columns hold numbers, by the rows in hand; note those with another decimal mark."""
+        """Return which columns hold numbers, judged by the first rows; note those with another decimal mark."""
         data = self._lines.peek(1 if self._lines.pipe else PROBE)
         data = data[: data.rfind(b"\n") + 1] or data
         texts = [row.decode(self._encoding, "replace") for row, _, _ in _first(self._rows(Part(data, 0, 0, False)))]
@@ -244,20 +244,20 @@ class CsvSource(TextSource):
         if odd:
             self.notes.append(
                 f"the column {short(odd[0])!r} holds numbers with a decimal {COMMA[other]}, "
-                f"which are taken as text. Read them as numbers with --decimal {other}"
+                f"which are read as text. Read them as numbers with --decimal {other}"
             )
         return numeric
 
 
 def detected(head: str, decimal: str) -> str:
-    """Return the delimiter of a first line: one between numbers only, or else the one that is there most often."""
+    """Return the delimiter of a first line: one that leaves only numbers, or else the most frequent one."""
     marks = [mark for mark in ("\t", ";", ",", " ") if mark != decimal and mark in head.strip()]
     for point in (decimal, OTHER[decimal]):
         for mark in marks:
             if mark != point and _all_numbers(Quoting(mark).fields(head), point):
                 return mark
     marks = [mark for mark in marks if mark != " "] or [";" if decimal == "," else ","]
-    bare = QUOTED_FIELD.sub('""', head)  # what is within quotes separates nothing, whichever mark it is
+    bare = QUOTED_FIELD.sub('""', head)  # a mark within quotes does not separate fields
     return max(marks, key=bare.count)
 
 
@@ -266,7 +266,7 @@ def _first(rows: Iterator[tuple[bytes, int, bool]]) -> list[tuple[bytes, int, bo
 
 
 def _mostly(present: list[str], decimal: str) -> bool:
-    """Whether at least half of the values that are not missing are numbers: one text among two is a bad row."""
+    """Whether at least half of the values that are not missing are numbers; then a text is a bad row."""
     return sum(is_number(value, decimal) for value in present) * 2 >= len(present)
 
 
@@ -291,8 +291,8 @@ def _checked_encoding(encoding: str) -> str:
 def _checked_delimiter(mark: str, decimal: str) -> str:
     if len(mark) != 1 or not mark.isascii() or mark.isalnum() or mark in '\r\n"+-.' or mark == decimal:
         raise ValueError(
-            f"--delimiter must be one character, tab or space, that is no letter, digit, quote, sign, point or the "
-            f"--decimal mark, got {mark!r}. Use auto to let it be found."
+            f"--delimiter must be one character, tab or space, and not a letter, digit, quote, sign, point or the "
+            f"--decimal mark, got {mark!r}. Use auto to detect it."
         )
     return mark
 

@@ -1,4 +1,4 @@
-"""JSON lines: one object per line; its other fields pass through as they were."""
+"""Read JSON lines: one object per line. Fields that are not used are copied unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from onlinegp.streams.reading.text_source import TextSource
 
 
 class JsonSource(TextSource):
-    """The columns are the fields of the first object."""
+    """Rows from JSON lines; the columns are the fields of the first object."""
 
     def __init__(self, lines: Lines, *, na_values: tuple[str, ...] = ()) -> None:
         super().__init__(lines)
@@ -44,7 +44,7 @@ class JsonSource(TextSource):
 
 
 def _object(text: bytes) -> dict[str, Any] | None:
-    """Return the object of a line, or None if it is none, names a field twice, or holds half a character."""
+    """Return the object of a line, or None if it is no object, repeats a field, or holds half a surrogate pair."""
     try:
         row = json.loads(text.decode(), object_pairs_hook=_fields)
         if b"\\u" in text:

@@ -1,4 +1,4 @@
-"""Whole lines of a file or a pipe, in blocks of bytes whose place in the input is known."""
+"""Read whole lines of a file or a pipe in blocks, and keep track of the position."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BOM = b"\xef\xbb\xbf"
 
 
 class Part(NamedTuple):
-    """Some whole lines: their bytes, the number of the line before them, how many they are, the quotes in order."""
+    """Whole lines: their bytes, the number of lines before them, how many they are, and whether quotes are regular."""
 
     data: bytes
     before: int
@@ -27,13 +27,13 @@ class Part(NamedTuple):
 
 
 class Lines:
-    """The lines of `path` ("-" is standard input) from where it stands; `offset` is the byte after the last block.
+    """The lines of `path` ("-" is standard input); `offset` is the byte after the last block.
 
-    From a pipe a block is what has come so far, so nobody waits for a prediction until more input arrives. From a file
-    it is up to `rows` lines. A quoted field may hold line ends: with `quoting`, a block never ends within one.
+    A block of a pipe is what has arrived so far, so a prediction never waits for more input. A block of a file is up to
+    `rows` lines. A quoted field may hold line ends: with `quoting`, a block never ends inside a field.
 
-    The end of a pipe is final. A file may grow: with `resumable`, a last line without its end is left unread, and
-    `unfinished` says so; otherwise it is a line like any other.
+    The end of a pipe is final. A file may grow: with `resumable`, a last line without a line end is left unread, and
+    `unfinished` is True; otherwise it is read like any other line.
     """
 
     def __init__(self, path: str, *, rows: int = 4096, resumable: bool = False) -> None:
@@ -49,10 +49,10 @@ class Lines:
         self._ends = 0  # line ends in the buffer
         self._tail = 0  # bytes after the last of them
         self._ended = False
-        self._failed: BadData | None = None  # what ended it, if it was not the end
+        self._failed: BadData | None = None  # the error that ended the input, if any
 
     def peek(self, lines: int) -> bytes:
-        """Return what is in hand, at least so many lines of it if there are any, and consume nothing."""
+        """Return the buffered bytes without consuming them: at least this many lines, if there are that many."""
         while not self._ended and self._ends < lines:
             self._read()
         if self._failed and not self._ends:
@@ -61,11 +61,11 @@ class Lines:
 
     @property
     def incomplete(self) -> bool:
-        """Whether the line in hand has no end, and may get one."""
+        """Whether the buffered line has no end yet and may still get one."""
         return self._grows and self._ends == 0
 
     def skip(self, size: int, lines: int | None = None) -> bytes:
-        """Consume so many bytes that peek showed; `lines` saves counting theirs."""
+        """Consume `size` bytes that `peek` showed. Pass `lines` if their number is known."""
         head = bytes(self._buffer[:size])
         del self._buffer[:size]
         lines = head.count(b"\n") if lines is None else lines
@@ -76,9 +76,9 @@ class Lines:
         return head
 
     def seek(self, offset: int, line: int, checksum: int) -> None:
-        """Go on from a byte that an earlier run reached: read the input again up to there, and see that it is the same.
+        """Continue at the byte that an earlier run reached: read the input up to there, and check that it is the same.
 
-        If the earlier run took a last line without its end, that line must not have become longer.
+        If the earlier run read a last line without a line end, that line must not have grown.
         """
         last = b""
         while self.offset < offset and (self._buffer or not self._ended):
@@ -121,7 +121,7 @@ class Lines:
         if self._tail + (first if first >= 0 else len(chunk)) > LONGEST:
             self._ended, chunk = True, b""
             self._failed = BadData(
-                f"{self.name}, line {self.line + self._ends + 1}: is longer than {LONGEST >> 20} MiB, which no row is. "
+                f"{self.name}, line {self.line + self._ends + 1}: is longer than {LONGEST >> 20} MiB, the limit. "
                 f"Check that this is a table with line ends, and its --format."
             )
         self._buffer += chunk
@@ -133,7 +133,7 @@ class Lines:
             )
 
     def _end_line(self) -> None:
-        """Consume the end of the line that an earlier run took without it."""
+        """Consume the line end that was missing when an earlier run read the line."""
         while not self._ended and len(self._buffer) < 2:
             self._read()
         rest = bytes(self._buffer[:2])
@@ -142,9 +142,9 @@ class Lines:
         self.skip(rest.find(b"\n") + 1)
 
     def _complete(self) -> tuple[int, int, bool]:
-        """Return bytes and lines of the next block, and whether its quotes are in order; no bytes if there is none yet.
+        """Return bytes and lines of the next block, and whether its quotes are regular; 0 bytes if it is not complete.
 
-        It has up to `rows` lines, or more if the last row has.
+        A block has up to `rows` lines, or more if its last row spans several.
         """
         if self._ends == 0 or (self._ends < self.rows and not self._ended and not self.pipe):
             return 0, 0, True
@@ -156,14 +156,14 @@ class Lines:
         return *self._whole_rows(lines), False
 
     def _whole_rows(self, wanted: int) -> tuple[int, int]:
-        """Return bytes and lines of whole rows, row by row, until there are so many lines."""
+        """Return bytes and lines of whole rows with at least `wanted` lines, found row by row."""
         assert self.quoting is not None
         size = lines = 0
         final = self._ended and not self._failed and not self._grows
         while lines < wanted:
             end, closed, opened = self.quoting.row_end(self._buffer, size)
             if end < 0 or not (closed or final or len(self._buffer) - opened >= SPAN):
-                break  # it may go on
+                break  # the row may continue
             lines += self._buffer.count(b"\n", size, end)
             size = end
         return (size, lines) if lines >= wanted or self.pipe or self._ended else (0, 0)

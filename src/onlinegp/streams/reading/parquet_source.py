@@ -1,4 +1,4 @@
-"""Parquet, by pyarrow: a place in the input is a row."""
+"""Read Parquet with pyarrow. A position in the input is a row number."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from onlinegp.streams.reading.source import PROBE, Block, Columns, Source, infin
 
 
 class ParquetSource(Source):
-    """Columns of numbers are read as float64; every other one passes through with its own type."""
+    """Rows from a Parquet file. Columns of numbers are read as float64; other columns keep their type."""
 
     def __init__(self, path: str, *, rows: int, resumable: bool = False, na_values: tuple[str, ...] = ()) -> None:
         pa = need_arrow("reading Parquet")
@@ -47,7 +47,7 @@ class ParquetSource(Source):
 
     @cached_property
     def samples(self) -> Mapping[str, Sequence[Any]]:  # type: ignore[override]
-        """The first values of the columns that are not of numbers; the types tell what the others hold."""
+        """The first values of the columns that do not hold numbers."""
         names = [name for name in self.names if not self.numeric[name]]
         with self._errors():
             batch = next(self._file.iter_batches(PROBE, columns=names), None) if names else None
@@ -112,7 +112,7 @@ class ParquetSource(Source):
         return self._without_bad_rows(block, batch, before) if infinite_or_missing(X, y) else block
 
     def _careful_block(self, batch: Any, before: int) -> Block:
-        """Return the block row by row, for features that are not all plain numbers."""
+        """Read the block row by row, for features that are not all plain numbers."""
         names = list(dict.fromkeys([*self.columns.numbers, *self.columns.texts]))
         fields = {n: _floats(batch.column(n)) if self.numeric[n] else _values(batch.column(n)) for n in names}
         rows = RowCollector(replace(self.columns, keys=()), float, skip_bad=self.skip_bad)
@@ -135,7 +135,7 @@ class ParquetSource(Source):
         return replace(bad, value=str(row[bad.column]), text=str(row))
 
     def _without_bad_rows(self, block: Block, batch: Any, before: int) -> Block:
-        """Return the block up to its first bad row, or without any."""
+        """Return the block up to its first bad row, or with --on-bad-row skip, without its bad rows."""
         wrong = [self._wrong(x, y) for x, y in zip(block.X.tolist(), block.y.tolist(), strict=True)]
         bad = [
             BadRow(before + i + 1, name, str(batch.column(name)[i].as_py()), why, str(batch.slice(i, 1).to_pylist()[0]))
@@ -153,7 +153,7 @@ class ParquetSource(Source):
         return picked
 
     def _wrong(self, x: list[float], y: float) -> tuple[str, str]:
-        """Return the column of a row that cannot be used, and why; nothing if it can."""
+        """Return the column that makes a row unusable, and why; an empty reason if the row is good."""
         for name, value in zip(self.columns.features, x, strict=True):
             if why := complaint(value):
                 return name, why
@@ -161,7 +161,7 @@ class ParquetSource(Source):
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Whatever a damaged file makes pyarrow raise is about the data."""
+        """Turn every error that pyarrow raises on a damaged file into BadData."""
         import pyarrow
 
         try:
@@ -173,7 +173,7 @@ class ParquetSource(Source):
 
 
 def _floats(column: Any) -> Array:
-    """Return numbers as float64, rounded where it has fewer digits, as those of a text are."""
+    """Return numbers as float64, rounded if they have more digits, as numbers in text are."""
     import pyarrow
 
     cast = column.cast(pyarrow.float64(), safe=False)
@@ -181,7 +181,7 @@ def _floats(column: Any) -> Array:
 
 
 def _values(column: Any) -> list[Any]:
-    """Return a column as Python objects; of a time, microseconds are the shortest."""
+    """Return a column as Python objects; times are rounded to microseconds."""
     import pyarrow
 
     if pyarrow.types.is_timestamp(column.type):
@@ -190,7 +190,7 @@ def _values(column: Any) -> list[Any]:
 
 
 def _text(column: Any) -> Any:
-    """Return a key column, as Python objects where pyarrow cannot write it as text."""
+    """Return a key column; as Python objects if pyarrow cannot write it as text."""
     import pyarrow
 
     kinds = pyarrow.types

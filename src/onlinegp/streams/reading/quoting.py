@@ -1,8 +1,8 @@
-"""Where a row of CSV ends, and its fields: the one grammar, whoever reads and however the bytes come in blocks.
+"""Find where a row of CSV ends, and split it into fields. All readers follow this grammar, for any block size.
 
-A field that begins with a quote goes on to the next quote that is not doubled, line ends included; what follows it up
-to the delimiter is taken as it is. A quote anywhere else is a character like any other. A quote that is not closed
-within SPAN bytes, or before the end of the input, spoils its line and nothing else.
+A field that begins with a quote extends to the next quote that is not doubled, line ends included. Text between the
+closing quote and the delimiter is kept as it is. A quote anywhere else is an ordinary character. If a quote is not
+closed within SPAN bytes, or before the end of the input, only its line is bad.
 """
 
 from __future__ import annotations
@@ -11,29 +11,29 @@ import re
 from collections.abc import Iterator
 
 SPAN = 1 << 20  # bytes
-QUOTED = '"[^"]*+(?:""[^"]*+)*+"'  # possessive: no way back, so a quote that is not closed costs one look
+QUOTED = '"[^"]*+(?:""[^"]*+)*+"'  # possessive: no backtracking, so a quote that is not closed costs one pass
 
 
 class Quoting:
-    """Rows and fields for one delimiter."""
+    """Splits CSV into rows and fields, for one delimiter."""
 
     def __init__(self, delimiter: str) -> None:
         self.delimiter = delimiter
         mark = re.escape(delimiter)
-        begun = QUOTED.replace('"', rf'"(?<=[{mark}\n]")', 1)  # a pattern that begins with a letter is found quickly
+        begun = QUOTED.replace('"', rf'"(?<=[{mark}\n]")', 1)  # a pattern that begins with a literal is found quickly
         self._neat = re.compile(rf"{begun}(?=[{mark}\r\n]|\Z)".encode())
         self._opened = re.compile(QUOTED.encode())
         self._rest = re.compile(rf"[^{mark}\n]*+".encode())
         self._field = re.compile(rf"({QUOTED})?+([^{mark}]*+)({mark}|\Z)")
 
     def neat(self, data: bytes | bytearray, size: int) -> bool:
-        """Whether every quote in so many bytes of lines encloses a whole field: then no field goes on after them."""
+        """Whether every quote in the first `size` bytes encloses a whole field; then no field continues after them."""
         return data.find(b'"', 0, size) < 0 or b'"' not in self._neat.sub(b"", b"\n" + data[:size])
 
     def row_end(self, data: bytes | bytearray, start: int) -> tuple[int, bool, int]:
-        """Return where the row that starts here ends, whether its quotes are closed, and if not where one opens.
+        """Return where the row that begins at `start` ends, whether its quotes are closed, and if not, where one opens.
 
-        The end of a row whose quotes are not closed is that of its line; -1 if the line has no end either.
+        If a quote is not closed, the row ends with its line. The end is -1 if the line has no end either.
         """
         line = data.find(b"\n", start)
         if data.find(b'"', start, line if line >= 0 else len(data)) < 0:
@@ -56,14 +56,14 @@ class Quoting:
             fields = text.split(self.delimiter) if text else []
         else:
             fields = [(quoted[1:-1].replace('""', '"') if quoted else "") + rest for quoted, rest in self._pieces(text)]
-        return [field for field in fields if field] if self.delimiter == " " else fields  # there may be several spaces
+        return [field for field in fields if field] if self.delimiter == " " else fields  # several spaces separate once
 
     def unquoted(self, text: str) -> str:
-        """Return what of a row is not within quotes, delimiters aside."""
+        """Return the text of a row outside quotes, without delimiters."""
         return text if '"' not in text else "".join(rest for _, rest in self._pieces(text))
 
     def _pieces(self, text: str) -> Iterator[tuple[str | None, str]]:
-        """Yield the part of each field that is quoted, if any, and what comes after it."""
+        """Yield the quoted part of each field, if any, and the text after it."""
         at, more = 0, True
         while more:
             found = self._field.match(text, at)

@@ -1,4 +1,4 @@
-"""Bytes of a file or a pipe, as they come; what is compressed by gzip is unpacked on the way."""
+"""Read the bytes of a file or a pipe as they arrive, and decompress gzip."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pathlib import Path
 
 from onlinegp.streams.errors import BadData
 
-CHUNK = 1 << 18  # bytes asked for at once
-GZIP = b"\x1f\x8b"  # how gzip begins, and no text does
+CHUNK = 1 << 18  # bytes per read
+GZIP = b"\x1f\x8b"  # the first bytes of gzip data; no text begins with them
 
 
 class Raw:
     """The bytes of `path` ("-" is standard input), in chunks.
 
-    What cannot be read twice is a pipe, whatever its name: a FIFO, a process substitution, a device. A chunk is what
-    there is, as soon as there is anything.
+    Any input that cannot be read twice counts as a pipe: a FIFO, a process substitution, a device. `read` returns as
+    soon as any bytes have arrived.
     """
 
     def __init__(self, path: str) -> None:
@@ -30,12 +30,12 @@ class Raw:
         self._chunks = self._unpacked()
 
     def read(self) -> bytes:
-        """Return the next bytes; none at the end."""
+        """Return the next bytes; empty at the end."""
         return next(self._chunks, b"")
 
     @property
     def size(self) -> int:
-        """The bytes of the file now."""
+        """The current size of the file in bytes."""
         return os.fstat(self._descriptor).st_size
 
     def close(self) -> None:
@@ -60,7 +60,7 @@ class Raw:
 
 
 def file_of(path: str, copy: Path) -> str:
-    """Return a path that can be read many times: this one, or for a pipe that of a copy."""
+    """Return a path that can be read several times: this path, or the path of a copy if it is a pipe."""
     raw = Raw(path)
     try:
         if not raw.pipe:
@@ -74,9 +74,9 @@ def file_of(path: str, copy: Path) -> str:
 
 
 def _inflated(data: bytes, ask: Callable[[], bytes], path: str) -> Iterator[bytes]:
-    """Yield what gzip packed, one member after the other, never more than CHUNK at once."""
+    """Yield the decompressed bytes, member by member, at most CHUNK at once."""
     try:
-        while data := (data or ask()).lstrip(b"\0"):  # some pad with zeros
+        while data := (data or ask()).lstrip(b"\0"):  # some writers pad with zeros
             member = zlib.decompressobj(wbits=31)
             while not member.eof:
                 piece = member.decompress(data, CHUNK)

@@ -1,4 +1,4 @@
-"""The careful way from fields to a block: a row at a time, each bad one with its place and its reason."""
+"""Collect rows into a block one at a time, and record where and why a row is bad. Slow, but exact."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onlinegp.streams.reading.source import Block, Columns
 
 
 class RowCollector:
-    """Rows one by one into a block. `add` returns False when a bad row ends the stream."""
+    """Collects rows into a block. `add` returns False when a bad row ends the stream."""
 
     def __init__(self, columns: Columns, read: Callable[[Any], float], *, skip_bad: bool) -> None:
         self.columns, self.skip_bad = columns, skip_bad
@@ -26,7 +26,7 @@ class RowCollector:
         self.error: BadRow | None = None
 
     def add(self, row: dict[str, Any], line: int, text: str) -> bool:
-        """Take a row of fields by column name, or find what is wrong with it."""
+        """Add a row, given as fields by column name, or refuse it if it is bad."""
         x = []
         for name, read in self.features:
             value, wrong = read(row.get(name))

@@ -1,4 +1,4 @@
-"""Where rows come from: what all sources share, and which one reads what."""
+"""Sources of rows: their common interface, how to open one, and how to choose its columns."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from onlinegp.streams.number_text import code_values, with_codes
 from onlinegp.streams.reading.cell_types import Reader, feature_reader, is_missing, kind_of
 
 ROWS = 4096  # in a block
-PROBE = 100  # rows that tell text from numbers
+PROBE = 100  # first rows, by which columns of text and numbers are told apart
 KEY_NAMES = {
     *("time", "timestamp", "date", "datetime", "id", "index", "row", "key", "unnamed: 0", "__index_level_0__")
-}  # numbers and text of these names are no features, unless asked for
+}  # columns of numbers or text with these names are features only if --features names them
 NUMBERS_ONLY = Rules()
 
 
 @dataclass
 class Block:
-    """Some rows: features X (n, d), target y (n,) with NaN where it is missing, and the key columns as they were.
+    """Rows: features X (n, d), targets y (n,) with NaN if missing, and the unchanged key columns.
 
-    Where the columns are not all plain numbers, X holds objects: numbers, texts, moments, None where one is missing.
+    If the columns are not all plain numbers, X holds objects: numbers, texts, moments, and None if missing.
     """
 
     X: Array
     y: Array
     keys: list[Any]
     rejected: list[BadRow] = field(default_factory=list)
-    error: BadRow | None = None  # the row that ends the stream, after these
+    error: BadRow | None = None  # the bad row after these, which ends the stream
 
     def __len__(self) -> int:
         return len(self.y)
 
     def part(self, start: int, stop: int) -> Block:
-        """Return some of the rows; what is said of the block as a whole goes with the last of them."""
+        """Return the rows from `start` to `stop`; `rejected` and `error` go with the last row of the block."""
         rows, last = slice(start, stop), stop >= len(self)
         keys = [key[rows] for key in self.keys]
         return Block(self.X[rows], self.y[rows], keys, self.rejected if last else [], self.error if last else None)
@@ -48,11 +48,10 @@ class Block:
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns are what. A target of None is missing in every row.
+    """The roles of the columns: target, features and keys. If the target is None, it is missing in every row.
 
-    `kinds` are number, category or date, one for each feature; none at all if all features are numbers. Unless
-    `missing` is "impute", a row without one of its features is bad. `na_values` are texts and numbers that mean
-    missing.
+    `kinds` holds number, category or date for each feature; it is empty if all features are numbers. Unless `missing`
+    is "impute", a row with a missing feature is bad. `na_values` are texts and numbers that mean missing.
     """
 
     target: str | None
@@ -65,7 +64,7 @@ class Columns:
 
     @property
     def plain(self) -> bool:
-        """Whether the features are numbers, none of them missing, and so need no encoding."""
+        """Whether all features are numbers that are never missing, so that they need no encoding."""
         return not self.kinds and self.missing == "stop"
 
     @property
@@ -88,64 +87,64 @@ class Columns:
         return self.kinds or ("number",) * len(self.features)
 
     def readers(self, read: Callable[[Any], float]) -> list[tuple[str, Reader]]:
-        """Return how to read each feature; `read` reads a number."""
+        """Return a reader for each feature; `read` reads a number."""
         how: Any = {"optional": self.missing == "impute", "format": self.date_format, "codes": self.na_values}
         kinds = zip(self.features, self.kinds_of_features, strict=True)
         return [(name, feature_reader(kind, self.reader(read), **how)) for name, kind in kinds]
 
     def reader(self, read: Callable[[Any], float]) -> Callable[[Any], float]:
-        """Return how to read a number, if `read` does it where nothing else means missing."""
+        """Return a reader of numbers: `read`, with `na_values` as missing."""
         return with_codes(read, self.na_values)
 
     def without_codes(self, values: Array) -> Array:
-        """Return numbers with NaN in the place of those that mean missing."""
+        """Return the values, with NaN for numbers that mean missing."""
         codes = code_values(self.na_values)
         return np.where(np.isin(values, codes), np.nan, values) if codes else values
 
 
 class Source(ABC):
-    """Rows in blocks, from a place that can be remembered.
+    """Yields rows in blocks, and can continue from a stored position.
 
     `names` are the columns, `numeric` says which of them hold numbers, `samples` are their values in the first rows,
-    `notes` what the user should know of them; `select` must be called before the blocks are read.
+    and `notes` are messages for the user. Call `select` before reading the blocks.
     """
 
     path: str
     names: list[str]
     numeric: dict[str, bool]
     samples: Mapping[str, Sequence[Any]]
-    unnamed: frozenset[str] = frozenset()  # columns that the header has no name for
+    unnamed: frozenset[str] = frozenset()  # columns without a name in the header
     columns: Columns
     notes: list[str]
     skip_bad = False
     has_header = True  # whether the first line names the columns
-    live = False  # whether rows come as they happen
-    behind = 0  # rows after the place that `seek` went to which are done, too
-    decimal = "."  # the mark of numbers that are text
-    empty_is_missing = False  # whether an empty text stands for a value that is not there
+    live = False  # whether rows arrive over time
+    behind = 0  # rows after the position that are already done
+    decimal = "."  # the decimal mark of numbers in text
+    empty_is_missing = False  # whether an empty text means missing
     na_values: tuple[str, ...] = ()  # texts and numbers that mean missing
 
     def select(self, columns: Columns) -> None:
         self.columns = columns
 
     def kind(self, name: str, date_format: str | None = None) -> str:
-        """Return what a column holds by its first rows: number, date or category; nothing if it is none of them."""
+        """Return the kind of a column, judged by its first rows: number, date, category, or "" for anything else."""
         if self.numeric[name] and date_format is None:
             return "number"
         present = [value for value in self.samples[name] if not is_missing(value, self.na_values)]
         return kind_of(present, date_format, numeric=self.numeric[name])
 
     def type_of(self, name: str) -> type | None:
-        """Return the type of the values of a column by its first rows, None if they hold none."""
+        """Return the type of a column's values, judged by its first rows; None if all of them are missing."""
         missing = ("", None) if self.empty_is_missing else (None,)
         return next((type(value) for value in self.samples[name] if value not in missing), None)
 
     def is_key(self, name: str) -> bool:
-        """Whether a column tells rows apart, by its name or by having none."""
+        """Whether a column identifies rows: its name says so, or it has none."""
         return name.lower() in KEY_NAMES or name in self.unnamed
 
     def is_feature(self, name: str, rules: Rules, lags: int) -> bool:
-        """Whether to predict from a column if nobody says so: dates by any name, and numbers only without lags."""
+        """Whether a column is a feature by default: dates of any name, and numbers if there are no lags."""
         kind = self.kind(name, rules.date_format)
         return rules.uses(kind) and (kind == "date" or not self.is_key(name)) and not (lags and kind == "number")
 
@@ -160,18 +159,18 @@ class Source(ABC):
 
     @abstractmethod
     def _blocks(self) -> Iterator[Block]:
-        """Yield the blocks from where the input stands."""
+        """Yield the blocks from the current position of the input."""
 
     @property
     def position(self) -> dict[str, int]:
-        """Where the next block begins, and a checksum of what comes before it: numbers to pass to `seek`.
+        """Where the next block begins, and a checksum of everything before it: pass this to `seek`.
 
-        Within a block it is where that begins, and how many rows `behind` that place are done.
+        Within a block, it is where the block begins, and how many rows `behind` that position are done.
         """
         return self._place() | ({"behind": self.behind} if self.behind else {})
 
     def seek(self, position: dict[str, int]) -> None:
-        """Go on from a position that was noted before, or raise a CheckpointError if this is another input."""
+        """Continue at a stored position, or raise a CheckpointError if this is another input."""
         place = dict(position)
         self.behind = place.pop("behind", 0)
         self._seek(place)
@@ -182,10 +181,10 @@ class Source(ABC):
 
     @abstractmethod
     def _seek(self, place: dict[str, int]) -> None:
-        """Go to a place, or raise a CheckpointError if this is another input."""
+        """Go to a position, or raise a CheckpointError if this is another input."""
 
     def rows_at_most(self, limit: int) -> int:
-        """Return the number of rows, or `limit` if there are more or nobody knows."""
+        """Return the number of rows, or `limit` if there are more or the number is not known."""
         return limit
 
     @property
@@ -208,9 +207,9 @@ def open_source(
     rows: int = ROWS,
     resumable: bool = False,
 ) -> Source:
-    """Return the source for a path, by its extension, or by its first character: a brace means JSON lines.
+    """Open a path. The extension decides the format, or the first character: a brace means JSON lines.
 
-    With `resumable` its positions are meant for later runs: what may still change is left unread.
+    With `resumable`, a later run may continue from its positions, so a last line that may still grow is left unread.
     """
     from onlinegp.streams.reading.lines import BOM, Lines
 
@@ -240,11 +239,11 @@ def choose_columns(
     lags: int = 0,
     rules: Rules = NUMBERS_ONLY,
 ) -> Columns:
-    """Return which columns are what: as asked for, and otherwise by what they hold.
+    """Choose target, features and keys: the given ones, and defaults for the others.
 
-    The target is the last column of numbers; the features are the other ones, or none if there are lags, and categories
-    and dates if the rules say so. Text columns, those called time, date, id and the like, and those without a name
-    are keys; text and dates are so even if they are features.
+    By default, the target is the last column of numbers. The features are the other columns of numbers, or none if
+    there are lags, and categories and dates if the rules use them. The keys are the columns of text, those named time,
+    date, id and the like, and those without a name; columns of text and dates are keys even if they are features.
     """
     _refuse_unknown(source, target, features or (), keys or ())
     kinds = {name: source.kind(name, rules.date_format) for name in source.names}
@@ -274,7 +273,7 @@ def choose_columns(
 
 
 def _refuse_unknown(source: Source, target: str | None, features: tuple[str, ...], keys: tuple[str, ...]) -> None:
-    """Refuse names that the source does not have, and those that are asked for twice."""
+    """Refuse unknown column names, and names that are given twice."""
     for option, names in (("--features", features), ("--keys", keys)):
         if len(set(names)) < len(names):
             raise ValueError(f"{option} must name each column once, got {listed(names)}.")
@@ -287,7 +286,7 @@ def _refuse_unknown(source: Source, target: str | None, features: tuple[str, ...
 
 
 def _refuse_unread(source: Source, features: tuple[str, ...], kinds: dict[str, str], rules: Rules) -> None:
-    """Refuse features that were asked for and are text or dates, which nobody said how to use."""
+    """Refuse features of text or dates if no option says how to use them."""
     for name in features if not source.live else ():
         if not rules.uses(kinds[name]):
             option = "--dates calendar" if kinds[name] == "date" else "--categories onehot"
@@ -298,7 +297,7 @@ def _refuse_unread(source: Source, features: tuple[str, ...], kinds: dict[str, s
 
 
 def columns_of(stream: dict[str, Any], source: Source, *, target_needed: bool = True) -> Columns:
-    """Return the columns that a saved stream was about, as this source has them."""
+    """Return the columns of a saved stream, with the keys of this source."""
     stored = stored_columns(stream)
     target, known = stored.target, set(source.names)
     for name in (*stored.features, *([target] if target_needed else [])):
@@ -309,7 +308,7 @@ def columns_of(stream: dict[str, Any], source: Source, *, target_needed: bool = 
 
 
 def stored_columns(stream: dict[str, Any]) -> Columns:
-    """Return the columns that a saved stream was about, as it had them."""
+    """Return the columns of a saved stream."""
     stored = stream["columns"]
     features, keys, kinds = (tuple(stored[name]) for name in ("features", "keys", "kinds"))
     codes = tuple(stored.get("na_values", ()))
@@ -317,5 +316,5 @@ def stored_columns(stream: dict[str, Any]) -> Columns:
 
 
 def infinite_or_missing(X: Array, y: Array) -> bool:
-    """Whether some row needs a closer look: a feature is missing, or a number infinite or far too large."""
+    """Whether any row needs a closer look: a feature is missing, or a number is infinite or too large."""
     return bool((X.size and not np.abs(X).max() < LARGEST) or (np.abs(y) >= LARGEST).any())

@@ -1,4 +1,4 @@
-"""What CSV and JSON lines share: a place in the input is a byte and a line, and the bytes before it are known again."""
+"""The base of CSV and JSON lines. A position is a byte and a line number, with a checksum of the bytes before it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class TextSource(Source):
                 read += len(part.data)
                 if rows > limit or read > COUNTED:
                     return limit
-        except BadData:  # it will be found again where it is
+        except BadData:  # the run will report it when it gets there
             return limit
         finally:
             ahead.close()
@@ -57,10 +57,10 @@ class TextSource(Source):
 
     @abstractmethod
     def parse(self, part: Part) -> Block:
-        """Return the rows of some whole lines."""
+        """Return the rows in whole lines."""
 
     def _first_line(self) -> bytes:
-        """Return the first line without its end, and refuse what cannot be one."""
+        """Return the first line without its line end. Refuse input that is not a table of text."""
         head = self._lines.peek(1)
         first = head.split(b"\n", 1)[0].removesuffix(b"\r")
         if not head:
@@ -70,7 +70,7 @@ class TextSource(Source):
         if first.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise BadData(f"{self.path} is encoded in UTF-16. Convert it to UTF-8, such as with iconv.")
         if b"\0" in first:
-            raise BadData(f"{self.path}, line 1: holds zero bytes, so it is no text. Check that this is a table.")
+            raise BadData(f"{self.path}, line 1: holds zero bytes, so it is not text. Check that this is a table.")
         if b"\r" in first:
             raise BadData(
                 f"{self.path}, line 1: ends in a carriage return alone, as on old Macs. "

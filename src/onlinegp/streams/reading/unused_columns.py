@@ -1,4 +1,4 @@
-"""Which columns nobody predicts from, why, and how to use them: one line for the user."""
+"""Tell the user which columns are not used as inputs, why, and which option uses them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from onlinegp.streams.reading.source import Columns, Source
 
 
 def unused(source: Source, columns: Columns, rules: Rules, *, chosen: tuple[str, ...] = (), lags: int = 0) -> str:
-    """Return what to say of the columns that are no inputs, nothing if there is no such column.
+    """Return a message about the columns that are not inputs, or "" if there are none.
 
-    Those that the user has `chosen` for something, by name, need no word; nor do numbers where lags are the inputs.
+    Columns that the user has `chosen` by name are left out, and so are numbers if lags are the inputs.
     """
     taken = {columns.target, *columns.features, *chosen}
     groups: dict[str, list[str]] = {}
@@ -25,14 +25,14 @@ def unused(source: Source, columns: Columns, rules: Rules, *, chosen: tuple[str,
 def _why(source: Source, name: str, rules: Rules, lags: int) -> str:
     kind = source.kind(name, rules.date_format)
     if kind == "number":
-        how = "has no name" if name in source.unnamed else "by its name no input"
+        how = "has no name" if name in source.unnamed else "named like a key"
         return "" if lags else f"{how}: --features uses it"
     if kind == "date":
         return "dates: --dates calendar uses them"
     if kind == "category":
         if format := likely_format([value for value in source.samples[name] if not is_missing(value)]):
             return f"dates of another form: --dates calendar --date-format '{format}' uses them"
-        return "by its name no input: --features uses it" if source.is_key(name) and rules.uses(kind) else _TEXT
+        return "named like a key: --features uses it" if source.is_key(name) and rules.uses(kind) else _TEXT
     return "neither numbers nor text"
 
 

@@ -1,1 +1,1 @@
-"""What happens to rows: tuning, predicting, learning, scoring, checkpoints."""
+"""Run a model over a stream: tune, predict, learn, score, and write checkpoints."""

@@ -1,4 +1,4 @@
-"""Every algorithm by its name on the command line; what is said of it comes from the classes themselves."""
+"""Look up algorithms by their names on the command line; their summaries come from the docstrings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Algorithm:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Names and defaults."""
+        """Names and default values."""
         signature = inspect.signature(self.estimator).parameters
         return {name: p.default for name, p in signature.items() if name not in HIDDEN}
 
@@ -43,7 +43,7 @@ def algorithms() -> dict[str, Algorithm]:
 
 
 def by_family() -> dict[str, list[Algorithm]]:
-    """Return every algorithm by the title of its family, in the order of the titles."""
+    """Return the algorithms of each family, by the title of the family."""
     known = algorithms().values()
     listed = {title: [one for one in known if family(one.estimator) == title] for title in FAMILIES.values()}
     return {title: members for title, members in listed.items() if members}
@@ -52,14 +52,14 @@ def by_family() -> dict[str, list[Algorithm]]:
 def algorithm(name: str) -> Algorithm:
     """Return the algorithm of that name; case, hyphens and underscores do not matter.
 
-    Models that a user has defined, in a module that was imported, are found too.
+    Models that a user defined in an imported module are found, too.
     """
     known, key = algorithms(), _key(name)
     own = [cls for cls in models_of_users() if _key(cls.__name__) == key]
     if key not in known and not own:
         raise ValueError(
-            f"there is no model {name!r}. Models: {', '.join(known)}. See `onlinegp models`; one of your own needs "
-            f"--import MODULE."
+            f"there is no model {name!r}. Models: {', '.join(known)}. See `onlinegp models`; a model of your own "
+            f"needs --import MODULE."
         )
     if key in known and own:
         raise ValueError(f"{own[0].__module__} and onlinegp have a model {name!r} each. Rename your class.")

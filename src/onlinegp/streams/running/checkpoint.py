@@ -1,10 +1,9 @@
-"""Checkpoints: model, position and output of a run at one moment, in one file that is there or is not.
+"""Checkpoints: the model of a run, with its position in the input and the length of its output, in one file.
 
-A checkpoint is a model file with one more entry in its header, "stream": columns, the place in the input, the length of
-the output, the scores so far. So `onlinegp.load` opens it, as a model that takes and predicts values in the units of
-the data, and what `--save` writes is the same format without a place. The output reaches the disk first and the
-checkpoint after it, so the output on disk is never shorter than the checkpoint says; on resuming, what is longer is cut
-off and made again.
+A checkpoint is a model file with one more entry in its header, "stream": columns, position in the input, length of the
+output, and scores. `onlinegp.load` opens it as a model that takes and predicts values in the units of the data.
+`--save` writes the same format without a position. The output is written to disk before the checkpoint, so the output
+is never shorter than the checkpoint says. A resumed run cuts off the rest and computes it again.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from onlinegp.streams.running.observers import OBSERVERS
 from onlinegp.streams.writing.sinks import ParquetSink
 
 LATEST, PREVIOUS, LOCK = "checkpoint.ogp", "checkpoint-previous.ogp", "checkpoint.lock"
-SAVED = ("columns", "level", "settings")  # of the stream of a model file
-PLACE = ("position", "output", "rejects", "rows", *OBSERVERS, "commands")  # what a checkpoint has besides
-DATABASE = "checkpoint.db"  # of a run with a model per key, with the files that are kept beside it
+SAVED = ("columns", "level", "settings")  # the stream entry of a model file
+PLACE = ("position", "output", "rejects", "rows", *OBSERVERS, "commands")  # what a checkpoint adds
+DATABASE = "checkpoint.db"  # the store of a run with a model per key
 DATABASES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}.lock")
 
 
 def own_files(folder: Path) -> list[Path]:
-    """Return the files that a run keeps in its folder; everything else in there is somebody else's."""
+    """Return the files that a run keeps in its folder; other files in it do not belong to the run."""
     return [*(folder / name for name in (LATEST, PREVIOUS, LOCK, *DATABASES)), *_unfinished(folder)]
 
 
@@ -49,26 +48,26 @@ def latest(folder: Path) -> Path:
 
 
 def _unfinished(folder: Path) -> list[Path]:
-    """Return what a killed run left of a checkpoint that it was writing: by its name, and no link."""
+    """Return the partial checkpoints that killed runs left behind: regular files with such a name."""
     parts = [path for path in folder.glob(f"{LATEST}.*") if PART.fullmatch(path.name)]
     return [path for path in parts if path.is_file() and not path.is_symlink()]
 
 
 def pack(model: OnlineRegressor, stream: dict[str, Any]) -> bytes:
-    """Return a model file that also holds what a stream needs to go on."""
+    """Return a model file that also holds the stream entry."""
     return to_bytes(model, extra={"stream": stream})
 
 
 def unpack(data: bytes) -> tuple[OnlineRegressor, dict[str, Any]]:
-    """Return a model and its stream's entry, which is empty for a plain model file; or raise a ModelFileError."""
+    """Return a model and its stream entry, which is empty for a plain model file; or raise a ModelFileError."""
     model, extra = with_extra(data)
     return model, checked(extra.get("stream", {}), model)
 
 
 def checked(stream: Any, model: OnlineRegressor) -> dict[str, Any]:
-    """Return the stream's entry of a model file, or raise a ModelFileError; it is empty for a plain model file.
+    """Return the stream entry of a model file, or raise a ModelFileError; it is empty for a plain model file.
 
-    Files may come from anywhere. What observers have stored is checked when they load it.
+    Files may come from anywhere, so everything is checked. Observers check their own entries when they load them.
     """
     try:
         if stream != {}:
@@ -104,7 +103,7 @@ def _object(name: str, value: Any, names: tuple[str, ...] | None = None) -> dict
 
 
 def read_model(path: str) -> tuple[OnlineRegressor, dict[str, Any]]:
-    """Return what `unpack` finds in a file, or raise a ModelFileError that names it."""
+    """Return the model and the stream entry of a file, or raise a ModelFileError that names the file."""
     try:
         return unpack(Path(path).read_bytes())
     except ModelFileError as error:
@@ -112,7 +111,7 @@ def read_model(path: str) -> tuple[OnlineRegressor, dict[str, Any]]:
 
 
 class Checkpoints:
-    """The folder of a run's checkpoints: the latest and the one before it."""
+    """The folder with the checkpoints of a run: the latest one and the one before it."""
 
     def __init__(self, folder: str | Path) -> None:
         check_folder(folder)
@@ -123,7 +122,7 @@ class Checkpoints:
                 mode = self._folder.mode(name)
                 if mode is not None and not stat.S_ISREG(mode):
                     path = self._folder.path / name
-                    raise CheckpointError(f"{path} is no plain file, so it is not of a run. Use another folder.")
+                    raise CheckpointError(f"{path} is not a regular file, so no run wrote it. Use another folder.")
             self._lock = _locked(self._folder)
         except BaseException:
             self._folder.close()
@@ -137,7 +136,7 @@ class Checkpoints:
         self._folder.write(LATEST, data, previous=PREVIOUS)
 
     def close(self) -> None:
-        """Let others use the folder."""
+        """Release the folder."""
         self._folder.close()
         if self._lock is not None:
             self._lock.close()
@@ -146,12 +145,12 @@ class Checkpoints:
         return any(self._folder.mode(name) is not None for name in (LATEST, PREVIOUS))
 
     def read(self) -> tuple[OnlineRegressor, dict[str, Any], list[str]] | None:
-        """Return model and stream of the newest good checkpoint, with what was wrong with newer ones; None if none is.
+        """Return model and stream of the newest valid checkpoint, and what is wrong with newer ones; None if empty.
 
         Raises
         ------
         CheckpointError
-            If there are checkpoints, and all are damaged.
+            If there are checkpoints and all of them are damaged.
         """
         wrong: list[str] = []
         for name in (LATEST, PREVIOUS):
@@ -161,29 +160,30 @@ class Checkpoints:
             try:
                 model, stream = unpack(self._folder.read(name))
                 if "position" not in stream:
-                    raise ModelFileError("it is a model, but no checkpoint of a run.")
+                    raise ModelFileError("it is a model, but not the checkpoint of a run.")
             except ModelFileError as error:
                 wrong.append(f"{path}: {error}")
             else:
                 return model, stream, wrong
         if wrong:
             raise CheckpointError(
-                f"no checkpoint can be used. {' '.join(wrong)} Empty {self._folder.path} to start anew."
+                f"no checkpoint can be used. {' '.join(wrong)} Empty {self._folder.path} to start from scratch."
             )
         return None
 
 
 def _locked(folder: Folder) -> BinaryIO | None:
-    """Hold the folder for this process by its lock, an empty file; a killed process lets go by itself."""
+    """Lock the folder for this process with an empty file. The system releases the lock of a killed process."""
     try:
         import fcntl
-    except ImportError:  # no such locks here
+    except ImportError:  # this system has no such locks
         return None
     path = folder.path / LOCK
     lock = os.fdopen(folder.open(LOCK, os.O_RDWR | os.O_CREAT), "rb")
     if size := os.fstat(lock.fileno()).st_size:
         raise CheckpointError(
-            f"{path} has {size} bytes, but the lock of a run is empty: it is another program's. Use another folder."
+            f"{path} has {size} bytes, but the lock file of a run is empty, so another program wrote it. "
+            f"Use another folder."
         )
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""The columns of a stream as numbers: learned from its first rows, then the same to the end, kept with the model."""
+"""Encode the columns of a stream as numbers. The encoding is learned from the first rows and saved with the model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onlinegp.columns.dates import checked_format
 from onlinegp.columns.plan import CHOICES, Plan, Rules, learn
 from onlinegp.streams.reading.source import NUMBERS_ONLY, Columns
 
-MADE_BY = {"number": ("number",), "category": ("onehot", "ordinal"), "date": ("calendar",)}  # parts, by kinds
+MADE_BY = {"number": ("number",), "category": ("onehot", "ordinal"), "date": ("calendar",)}  # encodings of each kind
 STORED = ("target", "features", "keys", "kinds", "missing", "date_format", "na_values", "learned")
 
 
@@ -20,9 +20,9 @@ def silent(text: str) -> None:
 
 
 class Encoder:
-    """Features of a block to the inputs of a model; plain numbers are left as they are.
+    """Turns the features of a block into the inputs of a model; plain numbers stay as they are.
 
-    `plan` is None for plain numbers, and until the first rows have been seen.
+    `plan` is None for plain numbers, and before the first rows.
     """
 
     def __init__(self, columns: Columns, rules: Rules = NUMBERS_ONLY, say: Callable[[str], None] = silent) -> None:
@@ -42,7 +42,7 @@ class Encoder:
         return list(self.columns.features) if self.plan is None else self.plan.names
 
     def learn(self, X: Any) -> None:
-        """Learn from the first rows, unless it is known already, and say what becomes of the columns."""
+        """Learn the encoding from the first rows, unless it is known already, and tell the user about it."""
         if self.columns.plain or self.plan is not None:
             return
         columns = self.columns
@@ -51,24 +51,24 @@ class Encoder:
             self.say(f"inputs from {line}")
 
     def __call__(self, X: Any) -> Array:
-        """Return the inputs of a model for the features of some rows, (n, len(names))."""
+        """Return the inputs of a model for features, (n, len(names))."""
         if self.columns.plain:
             return X
         assert self.plan is not None
         return self.plan(X)
 
     def dump(self) -> dict[str, Any]:
-        """Return the columns and what was learned of them, for a file."""
+        """Return the columns and their encoding, for a file."""
         return asdict(self.columns) | {"learned": None if self.plan is None else self.plan.dump()}
 
     def load(self, stream: dict[str, Any]) -> None:
-        """Go on with what a checked entry of a file has learned."""
+        """Continue with the encoding in a file, whose entry was checked before."""
         learned = stream["columns"]["learned"]
         self.plan = None if learned is None else Plan.load(learned)
 
 
 def checked_columns(columns: Any) -> int:
-    """Return how many inputs the columns of a file make, or raise a ValueError that says what is wrong with them."""
+    """Return the number of inputs that the columns of a file make, or raise a ValueError that says what is wrong."""
     _need(isinstance(columns, dict) and set(columns) == set(STORED), "columns", f"made of {', '.join(STORED)}")
     features, keys, kinds, learned = (columns[name] for name in ("features", "keys", "kinds", "learned"))
     for names in (features, keys, kinds, columns["na_values"]):

@@ -1,4 +1,4 @@
-"""From a learned stream to what comes next: sampled paths, or a model for each step."""
+"""Forecast the next rows of a stream: by sampled paths, or with a model for each step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLUMNS = ("step", "mean", "std", "lower", "upper")
 
 
 class LastValues(NoSink):
-    """A sink that keeps the last targets, for a picture."""
+    """A sink that keeps the last targets for a plot."""
 
     def __init__(self, rows: int) -> None:
         self.rows = rows
@@ -35,19 +35,19 @@ class LastValues(NoSink):
 
 
 def by_paths(model: OnlineRegressor, steps: int, X: Array, *, paths: int, seed: int) -> Predictions:
-    """Return the next rows as sampled paths give them, see `Lagged.forecast`."""
+    """Forecast the next rows by sampled paths; see `Lagged.forecast`."""
     if not isinstance(model, Lagged) or not model.lags:
-        raise ValueError("a forecast needs a model with lags, which feeds on past values. Make one with --lags N.")
+        raise ValueError("a forecast needs a model with lags, which predicts from past values. Use --lags N.")
     return model.forecast(steps, X, paths=paths, seed=seed)
 
 
 def by_direct_models(
     learned: Callable[[int], tuple[OnlineRegressor, Encoder]], steps: int, cells: Array
 ) -> Predictions:
-    """Return the next rows, each predicted by a model of its own, whose horizon is that many rows.
+    """Forecast the next rows with a model for each step h, whose horizon is h rows.
 
-    `learned` returns the model of a horizon h, which has learned the stream, and the encoder of its features. Skipping
-    h rows, it predicts the last of them from values that have come, and from no other prediction.
+    `learned(h)` returns the model with horizon h, which has learned the stream, and the encoder of its features. The
+    model skips h rows and predicts the last of them from observed values only, never from another prediction.
     """
     said = []
     for h in range(1, steps + 1):
@@ -57,14 +57,14 @@ def by_direct_models(
 
 
 def future_features(source: Source | None, columns: Columns, steps: int) -> Array:
-    """Return the features of the next rows (steps, d), as they stand in a table that holds them."""
+    """Return the features of the next rows (steps, d), read from a table."""
     features = columns.features
     if not features:
         return np.empty((steps, 0))
     if source is None:
         raise ValueError(
-            f"the model has the features {listed(features)}, and what they will be is not known here. "
-            f"Give a table of the next {steps} rows with --future FILE, or use --lags N alone."
+            f"the model needs the features {listed(features)} of the next {steps} rows. "
+            f"Pass a table with them by --future FILE, or use --lags N alone."
         )
     for name in features:
         if name not in source.names:
@@ -77,4 +77,4 @@ def future_features(source: Source | None, columns: Columns, steps: int) -> Arra
             return np.concatenate(rows)[:steps]
         if block.error is not None:
             raise BadData(block.error.message(source.path))
-    raise BadData(f"{source.path} has {sum(map(len, rows))} rows, and {steps} are to be predicted. Use fewer --steps.")
+    raise BadData(f"{source.path} has {sum(map(len, rows))} rows, but --steps is {steps}. Use fewer --steps.")

@@ -1,4 +1,4 @@
-"""One run over the streams of many keys: a model for each, predictions in the order of the input."""
+"""Run over a stream with many keys: a model for each key, and predictions in the order of the input."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
 class LateRow(BadRow):
-    """A row that is not newer than the last of its key; its line is the number of the row."""
+    """A row that is not newer than the last row of its key; its `line` is the number of the row."""
 
     remedy = "Sort the rows of each key, or leave late ones out with --late drop"
 
@@ -47,25 +47,26 @@ class LateRow(BadRow):
 
 
 class PlacelessRow(LateRow):
-    """A row that has no place in the order of its key."""
+    """A row whose value in the --order column is missing or cannot be compared."""
 
     remedy = (
-        "Correct the row, name the form of times with --date-format, leave such rows out with --on-bad-row skip, or "
+        "Correct the row, give the format of times with --date-format, leave such rows out with --on-bad-row skip, or "
         "leave --order out"
     )
 
 
 class KeylessRow(LateRow):
-    """A row that has no key, or one of another type than the others."""
+    """A row without a key, or with a key of another type than the others."""
 
     remedy = "Correct the row, or leave such rows out with --on-bad-row skip"
 
 
 @dataclass(frozen=True)
 class TuningRows:
-    """The first rows of all keys, in order: what the model of every key is tuned on.
+    """The first rows of all keys, in order, on which the common model is tuned.
 
-    Lags are values of the row's own key, the mean of all where one is missing; a row that has too few has no part.
+    The lags of a row are past values of its own key; missing values become the mean of all. Rows with too few past
+    values are left out.
     """
 
     keys: list[Key]
@@ -75,7 +76,7 @@ class TuningRows:
     horizon: int
 
     def data(self) -> tuple[Array, Array]:
-        """Return inputs, lags included, and targets of the rows that have both."""
+        """Return inputs (with lags) and targets of the rows that have both."""
         known = ~np.isnan(self.y)
         if not self.lags:
             return self.X[known], self.y[known]
@@ -90,30 +91,30 @@ class TuningRows:
                 past[rows[memory:]] = windows(filled[rows], self.lags)[: len(rows) - memory]
         if not known.any():
             raise ValueError(
-                f"no key has more than {memory} of the first {len(self.y)} rows, so there is nothing to tune --lags "
-                f"{self.lags} on. Use fewer lags, or a larger --tune."
+                f"no key has more than {memory} of the first {len(self.y)} rows, too few to tune with --lags "
+                f"{self.lags}. Use fewer lags, or a larger --tune."
             )
         return np.hstack([self.X[known], past[known]]), self.y[known]
 
 
 @dataclass
 class KeyedJob(Job):
-    """A job whose rows belong to keys. `prepare` and `model` say what every key starts from.
+    """A job whose rows belong to keys. Every key starts with the model that `model` or `prepare` gives.
 
     Parameters
     ----------
     by, order : str, str or None
-        The columns of the key and of the place of a row in the order of its key, both among those that are copied.
+        The columns of the key and of the order of the rows of a key. Both are copied to the output.
     late : {"stop", "drop"}
-        What to do with a row that is not newer than the last of its key; one that is dropped is among the rejects.
+        What to do with a row that is not newer than the last row of its key. Dropped rows go to the rejects.
     lags, horizon : int
-        Of the models, for their tuning.
+        Lags and horizon of the models, for tuning.
     hire : callable
-        Makes the fleet of a model.
+        Makes a fleet from a model.
     store, resumable : Store or None, bool
-        The store, if there is one, and whether the place in input and output is to be kept in it with the models.
+        The store, if any, and whether it also keeps the positions in input and output.
     key_type : type, optional
-        Of the keys, str or int: 0 and "0" are not one key. That of the first row if None.
+        The type of the keys, str or int: 0 and "0" are different keys. If None, the first row decides.
     """
 
     by: str = ""
@@ -127,9 +128,9 @@ class KeyedJob(Job):
     key_type: type[Key] | None = None
     fleet: Fleet | None = None
     dropped: int = 0
-    _half: bool = False  # whether the rows in hand were cut off
-    _early: list[tuple[Key, Any]] = field(default_factory=list)  # key and place of each row before there is a fleet
-    _last: dict[Key, Any] = field(default_factory=dict)  # the last place of each key, until then
+    _half: bool = False  # whether a signal interrupted the current rows
+    _early: list[tuple[Key, Any]] = field(default_factory=list)  # key and order of each row before there is a fleet
+    _last: dict[Key, Any] = field(default_factory=dict)  # the last order of each key, until then
 
     def more(self) -> dict[str, Any]:
         return {"keys": 0 if self.fleet is None else len(self.fleet), "late": self.dropped}
@@ -142,7 +143,7 @@ class KeyedJob(Job):
         super().take(block, position)
 
     def _piece_rows(self, block: Block, done: int) -> tuple[int, bool]:
-        if self.settings.get("compact"):  # which rounds after each call: pieces must not depend on the clock
+        if self.settings.get("compact"):  # it rounds after each call, so pieces must not depend on the clock
             return len(block) - done, False
         rows = self._whole_stretch(block, done)
         if self.fleet is None or not innermost(self.fleet.model).tunes_itself:
@@ -156,7 +157,7 @@ class KeyedJob(Job):
         return rows, False
 
     def work(self, block: Block) -> None:
-        if self._tuning_due:  # what is cut off in a tuning is not saved, so this is
+        if self._tuning_due:  # an interrupted tuning is not saved, so save before it
             self._collect()
             self.save_checkpoint()
         keys = self._column(block, self.by)
@@ -173,11 +174,11 @@ class KeyedJob(Job):
         super().work(block if kept.all() else _some(block, kept))
 
     def _stops(self, row: BadRow) -> bool:
-        """Whether a row that is late, or has no place, ends the run."""
+        """Whether a bad row ends the run."""
         return self.late == "stop" if type(row) is LateRow else not self.source.skip_bad
 
     def _wrong(self, block: Block, keys: list[Key], places: list[Any]) -> dict[int, BadRow]:
-        """Return the rows that have no key or no place, or are not newer than the last of their key: what is wrong."""
+        """Return the bad rows by number: without a key, without an order, or not newer than the last of their key."""
         before = self.rows + self.rejects.count
         keyless = {i: why for i, key in enumerate(keys) if (why := self._without_key(key))}
         wrong: dict[int, BadRow] = {
@@ -204,7 +205,7 @@ class KeyedJob(Job):
         }
 
     def _without_key(self, key: Any) -> str:
-        """Return why a value is no key of this run, nothing if it is one."""
+        """Return why a value cannot be a key of this run, or "" if it can."""
         if key is None or key != key or (key == "" and self.source.empty_is_missing):
             return "is missing, and without a key a row has no model"
         kind: type[Key] = type(key)
@@ -214,7 +215,7 @@ class KeyedJob(Job):
         return "" if kind is self.key_type else f"is another key than those before, which are {TYPES[self.key_type]}"
 
     def _places(self, block: Block) -> list[Any]:
-        """Return the place of each row in the order of its key: numbers, or texts; None where there is none."""
+        """Return the values of the order column: numbers or texts, None if missing or not valid."""
         numeric = self.source.numeric[str(self.order)]
         read = partial(number, decimal=self.source.decimal)
         format = self.source.columns.date_format
@@ -223,7 +224,7 @@ class KeyedJob(Job):
         ]
 
     def _column(self, block: Block, name: str | None) -> list[Any]:
-        """Return a column that is copied."""
+        """Return a column that is copied to the output."""
         column = block.keys[self.source.columns.keys.index(str(name))]
         return column if isinstance(column, list) else column.to_pylist()
 
@@ -244,7 +245,7 @@ class KeyedJob(Job):
         self._early, self._last = [], {}
 
     def _employ(self) -> None:
-        """Have a fleet, which knows the last places of the rows so far."""
+        """Make the fleet, and tell it the order of the rows so far."""
         assert self.model is not None
         self.fleet = self.hire(self.model)
         self.fleet.begin(len(self.encoder.names))
@@ -265,7 +266,7 @@ class KeyedJob(Job):
 
     @contextmanager
     def _cut_off(self) -> Iterator[None]:
-        """Heed a signal at once, and save nothing after it: some models may have learned a row, and others not."""
+        """Stop at once on a signal, and save nothing after it: some models may have learned a row and others not."""
         try:
             with self._stopper.at_once():
                 yield
@@ -293,7 +294,7 @@ class KeyedJob(Job):
         return Said.joined(said)
 
     def _without_target(self, keys: list[Key], X: Array) -> Predictions:
-        """Predict rows whose target is missing; a key that was never learned has the model that it would start from."""
+        """Predict rows without a target. A key that was never learned uses the model that keys start with."""
         assert self.fleet is not None
         assert self.model is not None
         known = np.array([key in self.fleet for key in keys])
@@ -313,7 +314,7 @@ class KeyedJob(Job):
         predictions = self.model.unfitted().predict_distribution(X)
         return Watched.unseen(predictions) if isinstance(self.model, Detector) else predictions
 
-    # Checkpoints: the place is kept in the store, in the same transaction as the models
+    # Checkpoints: the store keeps the position in the same transaction as the models
 
     def save_checkpoint(self) -> None:
         if self.fleet is not None and not self._half:
@@ -321,7 +322,7 @@ class KeyedJob(Job):
             self._saved()
 
     def _beside(self) -> dict[str, Any]:
-        """Make the output safe, and return the place: called when the models are committed."""
+        """Write the output to disk and return the position; called when the models are committed."""
         self._sync()
         place = self._place()
         place["rejects"] |= {"late": self.dropped}
@@ -344,7 +345,7 @@ class KeyedJob(Job):
 
 
 def _features(X: Array) -> Any:
-    """Return the features of some rows as a model takes them: None if it has only its lags."""
+    """Return the features as a model takes them: None if it has only lags."""
     return X if X.shape[1] else None
 
 
@@ -353,7 +354,7 @@ def _text(value: Any) -> str:
 
 
 def _number(value: Any, read: Callable[[str], float]) -> float | None:
-    """Return a number, whole ones to the last digit; None if it is none, or a whole one that has more than 64 bits."""
+    """Return a number, whole numbers exactly; None if it is not a number, or a whole number of more than 64 bits."""
     if isinstance(value, str):
         text = value.strip(" \t")
         try:
@@ -368,14 +369,14 @@ def _number(value: Any, read: Callable[[str], float]) -> float | None:
 
 
 def _moment(value: Any, format: str | None) -> str | None:
-    """Return a text, that of a time in UTC if it is one; None if it is none."""
+    """Return a text, with a time converted to UTC; None for other values."""
     if isinstance(value, str):
         return instant(value, format)
     return instant(value.isoformat()) if isinstance(value, date | time) else None
 
 
 def _some(block: Block, which: NDArray[np.bool_]) -> Block:
-    """Return the rows of a block that a mask says."""
+    """Return the rows of a block that a mask selects."""
 
     def kept(column: Any) -> Any:
         return [value for value, keep in zip(column, which, strict=True) if keep] if isinstance(column, list) else (

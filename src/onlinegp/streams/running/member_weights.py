@@ -1,4 +1,4 @@
-"""The weights of a mixture's members along a stream, in memory that does not grow with it."""
+"""Record the weights of a mixture's members over a stream, in constant memory."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from onlinegp.models.combined.mixture import MixtureLearner
 from onlinegp.state import Values, array, integer, integers
 from onlinegp.streams.running.observers import Observer, Rows, texts
 
-POINTS = 300  # twice as far apart whenever there are twice as many
-MEMBERS = 1000  # at most, in a file
+POINTS = 300  # at twice as many, pairs of points are merged
+MEMBERS = 1000  # the most that a file may have
 
 
 class Weights(Observer):
-    """The average weights of each `stride` rows that a mixture predicted; nothing for another model."""
+    """The average weights over each `stride` rows that a mixture predicted; empty for other models."""
 
     fields = {
         "members": texts(MEMBERS),
@@ -32,9 +32,9 @@ class Weights(Observer):
     def __init__(self) -> None:
         self.members: list[str] = []
         self.stride = 1
-        self.places = np.empty(0, dtype=np.int64)  # which rows: from place * stride on, counted from 0
-        self.counts = np.empty(0, dtype=np.int64)  # how many of these
-        self.sums = np.empty((0, 0))  # of their weights, by place and member
+        self.places = np.empty(0, dtype=np.int64)  # of rows: place p begins at row p * stride, counted from 0
+        self.counts = np.empty(0, dtype=np.int64)  # rows at each place
+        self.sums = np.empty((0, 0))  # sums of their weights, by place and member
 
     def check(self, values: Values) -> None:
         places, counts, sums = values["places"], values["counts"], values["sums"]
@@ -48,7 +48,7 @@ class Weights(Observer):
     def add(self, rows: Rows) -> None:
         n, mixture = len(rows), None if rows.model is None else _mixture(rows.model)
         weights = None if mixture is None or not n else mixture.weights_of(rows.predictions)
-        if mixture is None or weights is None:  # rows that were joined may be of several kinds
+        if mixture is None or weights is None:  # joined rows may be of several kinds
             return
         self.members = self.members or list(mixture.members)
         if len(self.members) != weights.shape[1]:
@@ -61,7 +61,7 @@ class Weights(Observer):
             self._append(places, counts, sums)
 
     def _append(self, places: NDArray[np.int64], counts: NDArray[np.int64], sums: Array) -> None:
-        """Add up what belongs to the same place, the last one so far included; places do not decrease."""
+        """Add counts and sums, and merge those of equal places; places never decrease."""
         last = slice(len(self.places) - 1, None) if len(self.places) else slice(0)
         places, counts = np.append(self.places[last], places), np.append(self.counts[last], counts)
         sums = np.vstack([self.sums[last], sums]) if len(self.sums) else sums
@@ -74,7 +74,7 @@ class Weights(Observer):
 
 
 def _mixture(model: OnlineRegressor) -> MixtureLearner | None:
-    """Return the mixture that the model is, or that `Auto` chose."""
+    """Return the mixture inside the model, or inside the model that `Auto` chose; None if there is none."""
     learner = working(model)
     if isinstance(learner, AutoLearner):
         learner = learner if learner.inner is None else innermost_learner(learner.inner)

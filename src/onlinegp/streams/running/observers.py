@@ -1,4 +1,4 @@
-"""Observers of a run: what they see of its rows, and what a checkpoint keeps of them."""
+"""Observers of a run: what they receive for each block of rows, and how checkpoints save them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Rows:
 
     Attributes
     ----------
-    pit : the probability of which y is the predicted quantile
+    pit : the predicted probability of a target up to y
     size : the number of centers after each row
-    scored : whether a row counts
+    scored : whether a row counts in the scores
     before : the number of rows of the stream before these
     tuning : whether the model was tuned on them
     odd : whether the target of a row is not plausible
@@ -66,7 +66,7 @@ class Rows:
         keys: Mapping[str, Any] | None = None,
         model: OnlineRegressor | None = None,
     ) -> Rows:
-        """Compute what is written and scored; NaN where either target or prediction is missing."""
+        """Compute the columns of the output; NaN if the target or the prediction is missing."""
         p, odd = said.predictions, np.zeros(len(y), dtype=bool) if odd is None else odd
         scored = ~(np.isnan(y) | np.isnan(p.mean)) & said.known & (not tuning)
         columns = (y, p.mean, p.std, *p.interval(level), p.log_density(y), p.pit(y), said.size, scored, odd)
@@ -74,7 +74,7 @@ class Rows:
 
     @classmethod
     def joined(cls, parts: Sequence[Rows]) -> Rows:
-        """Return rows that follow each other as one."""
+        """Join consecutive rows."""
         if len(parts) == 1:
             return parts[0]
         first, last = parts[0], parts[-1]
@@ -93,7 +93,7 @@ class Rows:
 
     @cached_property
     def z(self) -> Array:
-        """How far out y is, in standard deviations."""
+        """The distance of y from the mean, in standard deviations."""
         return self.predictions.z(self.y)
 
     @cached_property
@@ -103,17 +103,17 @@ class Rows:
 
 
 class Observer(WithFields):
-    """Watches a run: `add` takes its rows in order, and a checkpoint keeps the fields."""
+    """Watches a run. `add` receives its rows in order; a checkpoint saves the fields."""
 
     def add(self, rows: Rows) -> Any:
         raise NotImplementedError
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields as plain values; null for NaN."""
+        """Return the fields as plain values; NaN becomes null."""
         return {name: _plain(value) for name, value in self.dump().items()}
 
     def from_json(self, entry: Any) -> None:
-        """Go on from an entry of a file, or raise a ModelFileError and change nothing."""
+        """Load an entry of a file, or raise a ModelFileError and change nothing."""
         known = _known(self)
         try:
             if not isinstance(entry, dict):
@@ -143,12 +143,12 @@ class _Texts(Field):
 
 
 def array_with_gaps(*shape: int | str) -> Field:
-    """An array of finite numbers, NaN where one is missing."""
+    """Declare an array of finite numbers, with NaN for missing ones."""
     return _Gaps("array", shape)
 
 
 def texts(most: int) -> Field:
-    """A list of at most so many texts."""
+    """Declare a list of at most `most` texts."""
     return _Texts("text", most=most)
 
 
@@ -159,7 +159,7 @@ def _plain(value: Any) -> Any:
 
 
 def _known(observer: WithFields, prefix: str = "") -> Fields:
-    """Return all fields by their names in a dump, those of parts included."""
+    """Return all fields by their names in a dump, including those of parts."""
     known: dict[str, Field] = {}
     for name, one in observer.fields.items():
         inside = _known(observer.children()[name], f"{prefix}{name}.") if one.kind == "learner" else {}
@@ -171,7 +171,7 @@ def _array(name: str, value: Any, field: Field | None) -> Any:
     """Return a list as the array that a field asks for; other values as they are."""
     if field is None or not field.is_array:
         return value
-    cells = np.array(value, dtype=object)  # in which lists of different lengths stay lists, and are no numbers
+    cells = np.array(value, dtype=object)  # lists of different lengths stay lists, and are refused
     allowed = {int} if field.dtype is np.int64 else {int, float, type(None)}
     if not isinstance(value, list) or not {type(cell) for cell in cells.flat} <= allowed:
         raise ValueError(f"{name} must be a list of numbers")

@@ -1,4 +1,4 @@
-"""Values that may be no measurements: codes that often mean missing, and targets far beyond all before them."""
+"""Find values that are probably not measurements: codes for missing values, and targets far outside the range."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from onlinegp.checks import Array
 from onlinegp.state import Values, WithFields, array, integer, number
 
 CODES = [sign * code for code in (99.0, 999.0, 9999.0, 99999.0, 999999.0, 1e20, 1e30) for sign in (1.0, -1.0)]
-FEWEST = 30  # values that say what is plausible
-FAR = 3.0  # times the range of the values so far: what is farther out than that is not plausible
-IN_A_ROW = 10  # values that are not plausible; if there are more of them, and they vary, the stream has changed
+FEWEST = 30  # values before anything is judged
+FAR = 3.0  # a value farther out than this many times the range so far is not plausible
+IN_A_ROW = 10  # implausible values; more of them in a row that vary mean that the stream has changed
 
 
 class CodeWatch:
-    """Says once for each column which code in it is far from its other values, and so may mean missing."""
+    """Warns, once per column, of a code that is far from the other values and may mean missing."""
 
     def __init__(self, say: Callable[[str], None] = lambda text: None) -> None:
         self._say = say
-        self._columns: dict[str, tuple[int, float, float, set[float]]] = {}  # other values: how many, range; codes
+        self._columns: dict[str, tuple[int, float, float, set[float]]] = {}  # number and range of other values; codes
         self._told: set[str] = set()
 
     def look(self, names: Sequence[str], columns: Sequence[Array]) -> None:
-        """Look at some rows of columns of numbers."""
+        """Check rows of columns of numbers."""
         for name, values in zip(names, columns, strict=True):
             if name in self._told:
                 continue
@@ -62,12 +62,12 @@ class PlausibleRange(WithFields):
     lengths = {"far": IN_A_ROW + 1}
 
     def __init__(self) -> None:
-        self.n = self.count = 0  # values of which this is the range, and others
+        self.n = self.count = 0  # values in the range, and implausible values
         self.low = self.high = 0.0
-        self.odd: list[float] = []  # the last values, if they are not plausible
+        self.odd: list[float] = []  # the last values, as long as they are implausible
 
     def add(self, y: Array) -> NDArray[np.bool_]:
-        """Take targets in order, NaN where one is missing, and return which are not plausible."""
+        """Add targets in order (NaN if missing) and return which are not plausible."""
         known = y[~np.isnan(y)]
         if len(known) and self.n >= FEWEST and not (self._far(known.min()) or self._far(known.max())):
             self._extend(len(known), float(known.min()), float(known.max()))
@@ -99,6 +99,6 @@ class PlausibleRange(WithFields):
 
 
 def _far(value: float, low: float, high: float, times: float) -> bool:
-    """Whether a value is farther from others, which vary, than so many times their range."""
+    """Whether a value is outside the range of others by more than `times` its width; never if they are constant."""
     width = high - low
     return bool(width > 0.0 and not low - times * width <= value <= high + times * width)

@@ -1,4 +1,4 @@
-"""A model at work on the rows of a stream: predict, then learn; rows without a target are skipped."""
+"""Predict the rows of a stream, then learn them. Rows without a target are predicted only."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from onlinegp.streams.errors import BrokeDown
 
 @dataclass(frozen=True)
 class Said:
-    """What was predicted of rows before they were learned, NaN where nothing could be, and the sizes after them.
+    """Predictions of rows before they were learned (NaN if there is none), and the dictionary sizes after them.
 
-    `known` says whether the model had seen any data by then.
+    `known` says whether the model had seen any data before the row.
     """
 
     predictions: Predictions
@@ -79,12 +79,12 @@ def advance(model: OnlineRegressor, X: Array, y: Array, *, learn: bool = True, s
 
 
 def size_of(model: OnlineRegressor | None) -> int:
-    """Return the number of centers, zero before there is a model or it has learned anything."""
+    """Return the number of centers; zero if there is no model or it has learned nothing."""
     return 0 if model is None or not model.__sklearn_is_fitted__() else model.size_
 
 
 def stretches(missing: NDArray[np.bool_], apart: NDArray[np.bool_] | None = None) -> list[tuple[slice, bool]]:
-    """Return the stretches of rows with and without a target, in order; each of those `apart` is one."""
+    """Split rows into stretches with and without a target, in order; rows in `apart` are stretches of their own."""
     alone = False if apart is None else apart[1:] | apart[:-1]
     cuts = np.flatnonzero(np.diff(missing) | alone) + 1
     edges = [0, *cuts.tolist(), len(missing)]

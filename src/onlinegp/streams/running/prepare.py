@@ -1,4 +1,4 @@
-"""From the tuning rows to a predictor: scaling, hyperparameters, model, and what to tell about them."""
+"""Make a model from the tuning rows: scaling, hyperparameters, wrappers, and messages about them."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ NOTHING_EXPLAINED = (
     "warning: the tuned model predicts the tuning rows no better than their mean does: the inputs say little about the "
     "target. Look for other inputs, add --lags, or tune on more rows."
 )
-FARTHEST = 10_000  # lags, and rows ahead: a block of inputs must fit in memory
+FARTHEST = 10_000  # the most lags and rows ahead: a block of inputs must fit in memory
 
 
 @dataclass
 class Preparation:
-    """What is asked of the model: an algorithm, and parameters that are not to be tuned."""
+    """The requested model: an algorithm, and the parameters that are fixed instead of tuned."""
 
     name: str = "auto"
     given: dict[str, Any] = field(default_factory=dict)
     robust: float | None = None
     lags: int = 0
     horizon: int = 1
-    steps: int = 0  # over which forecasts are checked along the stream
-    watch: dict[str, Any] | None = None  # parameters of a detector around it, if there is to be one
+    steps: int = 0  # of the forecasts that are checked during the run
+    watch: dict[str, Any] | None = None  # the parameters of a detector around the model, if any
     say: Callable[[str], None] = lambda text: None
     warn: Callable[[str], None] = lambda text: None
-    progress: Progress = lambda share: None  # with the share of the tuning that is done
+    progress: Progress = lambda share: None  # called with the finished share of the tuning
 
     @property
     def budget(self) -> int:
         return self.given.get("budget", BUDGET)
 
     def tuned(self, warm: WarmUp) -> OnlineRegressor:
-        """Return the model for a stream, which has learned the tuning rows."""
+        """Return the tuned model for a stream, which has learned the tuning rows."""
         if algorithm(self.name).estimator.tunes_itself:
             return self._tuned_by_itself(warm, len(warm.data()[1]))
         model = self.chosen(warm)
@@ -58,14 +58,14 @@ class Preparation:
         return model
 
     def chosen(self, warm: WarmUp) -> OnlineRegressor:
-        """Return the model for a stream, tuned on the rows, which has learned nothing."""
+        """Return the tuned model for a stream, which has learned nothing."""
         X, y = warm.data()
         scaling = Scaling.of(X, y)
         trial = self.choose(*scaling(X, y))
         return self.wrapped(trial.build(), scaling)
 
     def _tuned_by_itself(self, warm: WarmUp, rows: int) -> OnlineRegressor:
-        """Return a model that tunes itself on the rows, all of them at once."""
+        """Return a model that tunes itself on all of the rows."""
         rows = min(max(rows, FEWEST), MOST)
         auto = algorithm(self.name).estimator(**{"rows": rows, "earliest": rows, "tuning_delay": 0.0} | self.given)
         model = self.wrapped(auto, after=len(warm.rows_for_learning()[1]))
@@ -75,7 +75,7 @@ class Preparation:
         return model
 
     def _tell(self, model: OnlineRegressor, rows: int) -> None:
-        """Say what a model that tunes itself has chosen, and what each part is worth."""
+        """Tell the user which members a self-tuning model has chosen, with their weights."""
         auto = working(model)
         assert isinstance(auto, AutoLearner)
         self.say(f"model: {self.name}, tuned on {rows} rows. Its members, with their weights now:")
@@ -85,7 +85,7 @@ class Preparation:
             self.warn(NOTHING_EXPLAINED)
 
     def choose(self, Z: Array, t: Array) -> Trial:
-        """Return the model, and say why: Z and t are standardized."""
+        """Return the best model for the standardized rows Z and t, and tell the user about it."""
 
         def judge(model: OnlineRegressor) -> Outcome:
             return judged(model, Z, t, horizon=self.horizon, robust=self.robust)
@@ -110,13 +110,13 @@ class Preparation:
         return model
 
     def untuned_on(self, warm: WarmUp) -> OnlineRegressor:
-        """Return such a model that has learned the first rows, which were needed to know the columns."""
+        """Return an untuned model that has learned the first rows, from which the columns were encoded."""
         model = self.untuned()
         teach(model, *warm.rows_for_learning())
         return model
 
     def wrapped(self, model: OnlineRegressor, scaling: Scaling | None = None, *, after: int = 0) -> OnlineRegressor:
-        """Return the model with lags, scaling and bounds, as they were asked for."""
+        """Return the model with the requested lags, scaling and bounds."""
         model = wrapped(model, scaling, lags=self.lags, horizon=self.horizon, robust=self.robust)
         if self.steps and isinstance(model, Lagged):
             return IteratedForecaster(model.model, lags=self.lags, horizon=self.horizon, steps=self.steps, after=after)
@@ -131,7 +131,7 @@ def wrapped(
     horizon: int = 1,
     robust: float | None = None,
 ) -> OnlineRegressor:
-    """Return a model for a stream: what a command does to a model, in Python."""
+    """Wrap a model for a stream, as the commands do."""
     if robust is not None:
         model = Robust(model, bound=robust)
     if scaling is not None:
@@ -140,7 +140,7 @@ def wrapped(
 
 
 def past_of(model: OnlineRegressor) -> dict[str, int]:
-    """Return lags and horizon of a model for a stream."""
+    """Return lags and horizon of a wrapped model."""
     model = model.model if isinstance(model, Detector) and model.model is not None else model
     if not isinstance(model, Lagged):
         return {"lags": 0, "horizon": 1}
@@ -148,7 +148,7 @@ def past_of(model: OnlineRegressor) -> dict[str, int]:
 
 
 def teach(model: OnlineRegressor, X: Array, y: Array) -> None:
-    """Let a model learn the tuning rows; what would have been predicted does not matter."""
+    """Learn the tuning rows and drop the predictions."""
     try:
         advance(model, X, y)
         if isinstance(model, Detector):
@@ -159,7 +159,7 @@ def teach(model: OnlineRegressor, X: Array, y: Array) -> None:
 
 
 def first_rows(source: Source, warm: WarmUp) -> WarmUp:
-    """Take the first rows of a source; more of them if the target is constant in those."""
+    """Read the first rows of a source, and more of them while the target is constant."""
     for block in source:
         warm.advance(block.X, block.y)
         if warm.done:
@@ -172,21 +172,21 @@ def first_rows(source: Source, warm: WarmUp) -> WarmUp:
 
 
 def judged(model: OnlineRegressor, Z: Array, t: Array, *, horizon: int, robust: float | None = None) -> Outcome:
-    """Return how well the second half of the rows is predicted, each before it is learned.
+    """Return how well the model predicts the second half of the rows, each before it is learned.
 
-    With a longer horizon targets are learned later, and with `robust` bounded, as they will be along the stream.
+    Horizon and `robust` apply as in the run: targets are learned later, and bounded.
     """
     return prequential(wrapped(model, horizon=horizon, robust=robust), Z, t)
 
 
 def described(model: OnlineRegressor) -> list[str]:
-    """Return the parameters of a model, one per line, kernels in words."""
+    """Return the parameters of a model, one per line."""
     params = {name: value for name, value in model.get_params(deep=False).items() if name != "engine"}
     return [f"{name} = {shown(value)}" for name, value in params.items()]
 
 
 def shown(value: Any) -> str:
-    """Return a parameter as it may be typed again, numbers to four digits."""
+    """Return a parameter as it can be typed on the command line, with rounded numbers."""
     if isinstance(value, Kernel):
         return _kernel(value)
     return f"{value:.6g}" if isinstance(value, float) else str(value)

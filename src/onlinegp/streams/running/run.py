@@ -1,4 +1,4 @@
-"""One run over a stream: predict, write, learn, score, and now and then a checkpoint of it all."""
+"""Run over a stream: predict, write, learn and score every row, and write checkpoints."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from onlinegp.streams.running.stop_signals import Stopper
 from onlinegp.streams.running.warm_up import WarmUp
 from onlinegp.streams.writing.sinks import Sink
 
-PIECE = 0.2  # seconds of work between two looks at signals
-FIRST_PIECE = 32  # rows, before it is known how long one takes; never fewer, as a piece has a cost of its own
+PIECE = 0.2  # seconds of work between two checks for signals
+FIRST_PIECE = 32  # rows in the first piece, and the fewest in any: every piece has a fixed cost
 
 
 @dataclass(frozen=True)
 class Every:
-    """When a checkpoint is due: after so many rows, or so many seconds."""
+    """When a checkpoint is due: after a number of rows or seconds."""
 
     rows: int | None = 10_000
     seconds: float | None = None
@@ -54,11 +54,11 @@ class Every:
 
 @dataclass
 class Job:
-    """A source, what to do with it, and how far it has come.
+    """A run over a source, with its options and its progress.
 
-    `prepare` makes the model from the tuning rows, when `warm_up` has seen enough of them. Unless it is to `learn`, the
-    model only predicts. With `ahead` it goes row by row, and each row is written with the prediction of the next one.
-    The `encoder` makes the model's inputs of the features.
+    `prepare` makes the model from the tuning rows, when `warm_up` has seen enough of them. Without `learn`, the model
+    only predicts. With `ahead`, the run goes row by row and writes each row with the prediction of the next one. The
+    `encoder` turns features into inputs of the model.
     """
 
     source: Source
@@ -80,7 +80,7 @@ class Job:
     scenes: Scenes | None = None
     commands: Commands | None = None  # to run for each event that opens
     ahead: bool = False
-    screen: bool = False  # whether targets that are not plausible are not learned
+    screen: bool = False  # whether to learn plausible targets only
     hints: Hints | None = None
     codes: CodeWatch = field(default_factory=CodeWatch)
     watch: Callable[[Job], None] = lambda job: None  # called after each block
@@ -93,18 +93,18 @@ class Job:
         self.idle = 0.0  # seconds of tuning
         self._stopper = Stopper()
         self._piece, self._tuning_due = FIRST_PIECE, False
-        self._written: list[Rows] = []  # not collected yet
+        self._written: list[Rows] = []  # rows that observers have not received yet
         self._range, self._odd = PlausibleRange(), np.zeros(0, dtype=bool)
         self._left: list[str] = []  # events whose command had not ended when the checkpoint was made
 
     @property
     def observers(self) -> dict[str, Observer]:
-        """What watches the rows, by name."""
+        """The observers of the rows, by name."""
         found = {name: getattr(self, name) for name in OBSERVERS}
         return {name: one for name, one in found.items() if one is not None}
 
     def run(self) -> None:
-        """Go through the source to its end, or raise what ended it; then `rows` tells how far it came."""
+        """Run to the end of the source, or raise the error that ended the run; `rows` says how far it came."""
         with self._stopper as stopper, closing(_ahead(self.source)) as blocks:
             try:
                 if self.commands is not None:
@@ -125,7 +125,7 @@ class Job:
                 raise
 
     def take(self, block: Block, position: dict[str, int]) -> None:
-        """Work on a block in pieces that take about PIECE seconds each, so that a signal waits for one of them only."""
+        """Process a block in pieces of about PIECE seconds, so that a signal waits for one piece at most."""
         done, start = 0, self.position
         self._look_for_codes(block)
         while True:
@@ -153,7 +153,7 @@ class Job:
         self.codes.look(columns.numbers, [*values, *target])
 
     def _piece_rows(self, block: Block, done: int) -> tuple[int, bool]:
-        """Return how many rows to work on next, and whether a tuning is due: then it is the one row before that."""
+        """Return the number of rows in the next piece, and whether a tuning is due; then the piece is one row."""
         rows = self._whole_stretch(block, done)
         if self.model is None or not innermost(self.model).tunes_itself or not self.learn:
             return rows, False
@@ -163,13 +163,13 @@ class Job:
         return up_to(int(due[0])) if len(due) else (rows, False)
 
     def _whole_stretch(self, block: Block, done: int) -> int:
-        """Return the rows of a piece; those without a target are predicted together, which their last bits show."""
+        """Return the rows of a piece. Rows without a target are predicted together: splitting changes the last bits."""
         left = np.isnan(block.y[done:]) if self.learn else np.ones(len(block) - done, dtype=bool)
         rows = min(self._piece, len(left))
         return rows + int(np.argmin(np.append(left[rows:], False))) if rows and left[rows - 1] else rows
 
     def _adapt(self, rows: int, seconds: float) -> None:
-        """Let pieces grow while they are quick, and shrink when they are slow; what was tuned has another cost."""
+        """Make pieces larger if they are fast and smaller if they are slow; start again after a tuning."""
         if self._tuning_due:
             self._piece = FIRST_PIECE
         elif seconds < PIECE / 2.0:
@@ -178,7 +178,7 @@ class Job:
             self._piece = max(FIRST_PIECE, rows // 2)
 
     def work(self, block: Block) -> None:
-        """Predict, write and learn some rows."""
+        """Predict, write and learn the rows of a block."""
         for part in [block.part(i, i + 1) for i in range(len(block))] if self.ahead else [block]:
             self._rows(part)
         self.rejects.write(block.rejected)
@@ -187,13 +187,13 @@ class Job:
 
     def _rows(self, block: Block) -> None:
         start, self._odd = 0, self.range.add(block.y)
-        y = np.where(self._odd, np.nan, block.y) if self.screen else block.y  # to learn from
+        y = np.where(self._odd, np.nan, block.y) if self.screen else block.y  # the targets to learn
         if self.warm_up is not None and self.model is None:
             said = self.warm_up.advance(block.X, y)
             start = len(said)
             try:
                 if self.warm_up.done:
-                    self.tune()  # first, as the model may be asked what comes next
+                    self.tune()  # first, because --ahead needs the model
             finally:
                 self._emit(block, 0, said, tuning=True)
         if start < len(block):
@@ -201,18 +201,18 @@ class Job:
 
     @property
     def range(self) -> PlausibleRange:
-        """What is plausible, which goes on with the flags."""
+        """The range of plausible targets; checkpoints save it with the flags."""
         return self._range if self.flags is None else self.flags.range
 
     def _predict(self, block: Block, start: int, y: Array) -> None:
-        """Predict and learn the rows of a block from `start` on; if the model breaks down, write those before that."""
+        """Predict and learn the rows of a block from `start` on. If the model breaks down, write the rows before it."""
         assert self.model is not None
         X, odd = self.encoder(block.X[start:]), block.y[start:] if self.screen else None
         before = deepcopy(self.model) if self._tuning_due else None
         try:
             with self._stopper.at_once() if self._tuning_due or not self.learn else nullcontext():
                 said = advance(self.model, X, y, learn=self.learn, seen=odd)
-        except Stopped:  # within a tuning: the row was not learned
+        except Stopped:  # during a tuning: the row was not learned
             self.model = before or self.model
             raise
         except BrokeDown as error:
@@ -252,19 +252,19 @@ class Job:
         self.rows += len(rows)
 
     def _collect(self) -> None:
-        """Keep what is to be known of the rows that were written since the last call, a block or what is done of it.
+        """Pass the rows written since the last call to the observers, in one piece.
 
-        They are added up together, so that the figures do not depend on the pieces, which the clock decides.
+        The size of pieces depends on the clock; this way the scores do not.
         """
         for _, pieces in groupby(self._written, lambda piece: piece.tuning):
             rows = Rows.joined(list(pieces))
             for name, observer in self.observers.items():
-                if name != "flags":  # which were added when they were written
+                if name != "flags":  # flags receive rows when they are written
                     observer.add(rows)
         self._written = []
 
     def _next(self) -> Predictions:
-        """Return what is predicted of the row that comes next."""
+        """Predict the next row."""
         if self.model is not None:
             return self.model.predict_distribution(None)  # type: ignore[arg-type]
         assert self.warm_up is not None
@@ -277,19 +277,19 @@ class Job:
         assert self.warm_up is not None
         assert self.prepare is not None
         before = monotonic()
-        with self._stopper.at_once():  # nothing to lose here: no need to wait for the end of it
+        with self._stopper.at_once():  # an interrupted tuning loses nothing
             self.model = self.prepare(self._tuning_rows())
         self.idle += monotonic() - before
 
     def _tuning_rows(self) -> Any:
-        """Return what to tune on: inputs and targets by its method `data`."""
+        """Return the rows to tune on; their method `data` gives inputs and targets."""
         return self.warm_up
 
     def _finish(self) -> None:
         if self.model is None and self.warm_up is not None and self.warm_up.varied:
-            self.tune()  # the input was shorter than the tuning: there is a model, but nothing was scored
+            self.tune()  # the input ended during the tuning rows: there is a model, but no score
         if self.commands is not None:
-            with self._stopper.at_once():  # a signal need not wait for them: the checkpoint keeps those that are left
+            with self._stopper.at_once():  # a signal need not wait: the checkpoint keeps the commands that are left
                 self.commands.finish()
         self.save_checkpoint()
 
@@ -304,7 +304,7 @@ class Job:
     # Checkpoints
 
     def save_checkpoint(self) -> None:
-        """Make output and state safe on disk, in that order. Before the model exists there is nothing to save."""
+        """Write output and state to disk, in that order. Without a model there is nothing to save."""
         if self.checkpoints is None or self.model is None:
             return
         self._sync()
@@ -320,11 +320,11 @@ class Job:
         self.saved_rows, self._saved_at = self.rows, monotonic()
 
     def more(self) -> dict[str, Any]:
-        """Return figures of this kind of run, beside those that all have."""
+        """Return the figures that only this kind of run has."""
         return {}
 
     def model_file(self, place: dict[str, Any] | None = None) -> bytes:
-        """Return the model with what it needs to be used on another stream, and the place in this one if it is given.
+        """Return a file of the model that can be used on another stream; with `place`, a checkpoint of this one.
 
         Raises
         ------
@@ -351,7 +351,7 @@ class Job:
         }
 
     def resume(self, model: OnlineRegressor, stream: dict[str, Any]) -> None:
-        """Go on from a checkpoint; source, sink and rejects stand where it says."""
+        """Continue from a checkpoint; source, sink and rejects are already at their positions."""
         self.model = model
         self.encoder.load(stream)
         self.rows = self.saved_rows = self.start_rows = stream["rows"]
@@ -365,12 +365,12 @@ class Job:
 
 
 def up_to(due: int) -> tuple[int, bool]:
-    """Return the rows before the one behind which a tuning is due, or that one alone, and whether it is."""
+    """Return (rows, tuning due) for a tuning after row `due`: the rows before that row, or the row alone."""
     return (due, False) if due else (1, True)
 
 
 def _ahead(source: Source) -> Generator[tuple[Block, dict[str, int]], None, None]:
-    """Yield blocks, each with the place after it; from a file, the next one is read while this one is worked on."""
+    """Yield blocks, each with the position after it. A thread reads the next block of a file meanwhile."""
     blocks = iter(source)
 
     def step() -> tuple[Block, dict[str, int]] | None:

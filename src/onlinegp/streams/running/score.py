@@ -1,4 +1,4 @@
-"""How the predictions fare along a stream, in memory that does not grow with it."""
+"""Score the predictions over a stream, and record curves of them, in constant memory."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from onlinegp.streams.running.observers import Observer, Rows, array_with_gaps
 
 LEVELS = (0.5, 0.68, 0.8, 0.9, 0.95, 0.99)
 BINS = 20  # of the PIT histogram
-BUCKETS = 800  # points of a curve; twice as wide whenever there are twice as many
+BUCKETS = 800  # points of a curve; at twice as many, pairs are merged
 TAIL = 400  # last rows kept in full
-SUMS = ("rows", "scored", "squares", "density", "covered", "persistence")  # added when two buckets become one
+SUMS = ("rows", "scored", "squares", "density", "covered", "persistence")  # added when two buckets are merged
 LOW, HIGH = ("y_low", "mean_low", "lower"), ("y_high", "mean_high", "upper", "size")
 COLUMNS = (*SUMS, *LOW, *HIGH)  # of the buckets, which are rows of an array
-TAILED = ("y", "mean", "lower", "upper", "size")  # of which the last rows are kept
+TAILED = ("y", "mean", "lower", "upper", "size")  # columns of the last rows
 
 
 class Score(Observer):
-    """Sums over the scored rows; `level` is that of the intervals whose coverage is counted."""
+    """Scores over the rows so far; `level` is the probability of the intervals whose coverage is counted."""
 
     fields = {
         "n": integer(),
@@ -46,7 +46,7 @@ class Score(Observer):
     def add(self, rows: Rows) -> None:
         if not rows.scored.any():
             return
-        pick = slice(None) if rows.scored.all() else rows.scored  # the whole, without a copy
+        pick = slice(None) if rows.scored.all() else rows.scored  # all rows, without a copy
         y, e, pit = rows.y[pick], (rows.y - rows.mean)[pick], rows.pit[pick]
         n = len(y)
         delta, total = float(y.mean()) - self.y_mean, self.n + n
@@ -61,7 +61,7 @@ class Score(Observer):
         self.pit += np.bincount(np.minimum((BINS * pit).astype(np.int64), BINS - 1), minlength=BINS)
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures by name; None where no row was scored."""
+        """Return the scores by name; None if no row was scored."""
         if self.n == 0:
             return {"scored": 0, "nmse": None, "nmse_db": None, "rmse": None, "log_density": None, "coverage": None}
         mse, variance = self.squares / self.n, self.y_squares / self.n
@@ -78,9 +78,9 @@ class Score(Observer):
 
 
 class Curves(Observer):
-    """The stream as at most 2 BUCKETS points, each for equally many rows, and the last TAIL rows in full.
+    """Curves with fewer than 2 BUCKETS points, each over the same number of rows, and the last TAIL rows in full.
 
-    Its baseline is persistence: the last target that was known when the row was predicted, `horizon` rows before.
+    The baseline is persistence: the last target that was known when the row was predicted, `horizon` rows before it.
     """
 
     fields = {
@@ -99,7 +99,7 @@ class Curves(Observer):
         self.buckets = np.empty((len(COLUMNS), 0))
         self.tail = np.empty((len(TAILED), 0))
         self.rows = 0
-        self.tuning = 0  # rows at the beginning that the model was tuned on
+        self.tuning = 0  # the first rows, on which the model was tuned
         self.last = np.full(horizon, np.nan)  # targets, NaN before the first
 
     def check(self, values: Values) -> None:
@@ -111,7 +111,7 @@ class Curves(Observer):
             raise ValueError(f"tuning must be at most rows, {rows}, got {values['tuning']}.")
 
     def __getitem__(self, name: str) -> Array:
-        """A column of the buckets."""
+        """Return a column of the buckets."""
         return self.buckets[COLUMNS.index(name)]
 
     def add(self, rows: Rows) -> None:
@@ -128,7 +128,7 @@ class Curves(Observer):
         self.tail = np.hstack([self.tail, last])[:, -TAIL:]
 
     def _persistence(self, rows: Rows) -> Array:
-        """Return the squared errors of persistence; zero where nothing is scored, or no target was known."""
+        """Return the squared errors of persistence; zero if a row is not scored or no target was known."""
         known = np.concatenate([self.last, rows.y])
         latest = np.maximum.accumulate(np.where(np.isnan(known), 0, np.arange(len(known))))
         known = known[latest]
@@ -137,7 +137,7 @@ class Curves(Observer):
         return np.where(np.isnan(e), 0.0, e) ** 2
 
     def _add(self, rows: Rows, persistence: Array, part: slice) -> None:
-        """Add rows that fill whole buckets, or that lie within one."""
+        """Add rows that fill whole buckets, or that lie within one bucket."""
         n = part.stop - part.start
         shape = (-1, self.width) if n % self.width == 0 else (1, n)
         scored = rows.scored[part]
@@ -161,7 +161,7 @@ class Curves(Observer):
             self._halve()
 
     def sums(self, rows: int) -> dict[str, float]:
-        """Return the sums over the first rows, as many as whole buckets hold."""
+        """Return the sums over the whole buckets among the first `rows` rows."""
         whole = rows // self.width
         return {name: float(np.sum(self[name][:whole])) for name in SUMS}
 
@@ -173,6 +173,6 @@ class Curves(Observer):
 
 
 def _merged(a: Array, b: Array) -> Array:
-    """Return buckets (columns, n) that hold the rows of both."""
+    """Merge two arrays of buckets (columns, n)."""
     low, high = len(SUMS), len(SUMS) + len(LOW)
     return np.vstack([a[:low] + b[:low], np.fmin(a[low:high], b[low:high]), np.fmax(a[high:], b[high:])])

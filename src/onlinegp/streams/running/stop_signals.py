@@ -1,4 +1,4 @@
-"""Signals that end a run: when they are heeded, and when they have to wait."""
+"""Stop a run on Ctrl-C, SIGTERM or SIGHUP, at once or at the next safe moment."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from types import FrameType
 
 from onlinegp.streams.errors import Stopped
 
-AGAIN = 0.05  # seconds until a signal that came at a bad moment is looked at again
+AGAIN = 0.05  # seconds until a signal that came during an import is checked again
 ALARMS = hasattr(signal, "setitimer")
 
 
 def importing(frame: FrameType | None) -> bool:
     """Return whether a module is being imported.
 
-    There libraries catch whatever is raised and go on, or raise something else, so that the signal would be lost.
+    During an import, libraries may catch every exception, and the signal would be lost.
     """
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
@@ -26,7 +26,7 @@ def importing(frame: FrameType | None) -> bool:
 
 
 class Stopper:
-    """Ctrl-C, SIGTERM and SIGHUP: at once while waiting for input, otherwise when the block in hand is done."""
+    """Handles Ctrl-C, SIGTERM and SIGHUP: at once while waiting for input, otherwise after the current piece."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -57,7 +57,7 @@ class Stopper:
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """Heed a signal at once in the block: it waits, or there is nothing to lose in it."""
+        """Stop at once if a signal arrives in this context, which only waits or loses nothing."""
         self.waiting = True
         try:
             self.check()

@@ -1,4 +1,4 @@
-"""The figures of a run, for programs and for people."""
+"""Summarize a run, as JSON and as text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def summary_lines(figures: dict[str, Any]) -> list[str]:
     rejected = f", {figures['rejected']} rejected" if figures["rejected"] else ""
     rejected += f", {figures['late']} late" if figures.get("late") else ""
     rejected += f", {figures['keys']} keys" if "keys" in figures else ""
-    centers = "" if "keys" in figures else f", {figures['centers']} centers"  # of one model
+    centers = "" if "keys" in figures else f", {figures['centers']} centers"  # there is one model
     lines = [f"{figures['rows']} rows{rejected}, {figures['rows_per_second']:,.0f} per second{centers}"]
     if not figures["scored"]:
         return [*lines, f"no row was scored: {UNSCORED}"]

@@ -1,4 +1,4 @@
-"""Before there is a model: the first rows of a stream, which it is tuned on."""
+"""Collect the first rows of a stream, on which the model is tuned, and predict them without a model."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from onlinegp.streams.running.predict_then_learn import Said
 
 
 class WarmUp:
-    """Before there is a model: each row is predicted by mean and spread of the targets before it, and kept.
+    """Predicts each row by the mean and standard deviation of the targets before it, and keeps the rows for tuning.
 
-    Honest, if modest: nothing that comes later is used. A prediction needs two targets that differ. A target that is
-    constant over the first `rows` rows has no scale to tune with: then it goes on until the target has changed, and for
-    as many rows after that. The `encoder` learns from the rows that are kept.
+    A prediction uses earlier rows only, and needs two targets that differ. If the target is constant over the first
+    `rows` rows, it has no scale, and tuning must wait: the warm-up continues until the target changes, and for `rows`
+    rows after that. The `encoder` learns from the rows that are kept.
     """
 
     def __init__(
@@ -33,24 +33,24 @@ class WarmUp:
         say: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.rows, self.lags, self.encoder, self.say = rows, lags, encoder, say
-        self.memory = lags + horizon - 1 if lags else 0  # rows before the first that has all its lags
+        self.memory = lags + horizon - 1 if lags else 0  # rows before the first row that has all its lags
         self.seen = self.n = 0
         self.until = rows
         self.average = self.squares = self.largest = 0.0  # Welford's mean and sum of squared deviations; largest |y|
-        self._kept: list[tuple[Array, Array, Array]] = []  # features, targets, targets with the missing ones filled in
+        self._kept: list[tuple[Array, Array, Array]] = []  # features, targets, targets with missing ones filled in
 
     @property
     def done(self) -> bool:
-        """Whether the model can be tuned."""
+        """Whether there are enough rows to tune the model."""
         return self.seen >= self.until
 
     @property
     def varied(self) -> bool:
-        """Whether the target has taken two values that differ by more than rounding."""
+        """Whether two targets differ by more than rounding."""
         return self.squares > self.n * (CONSTANT * self.largest) ** 2
 
     def advance(self, X: Array, y: Array) -> Said:
-        """Take rows up to the last one that tuning needs, and return what was said of those."""
+        """Add rows, up to the last one that tuning needs, and return their predictions."""
         mean, std, averages = np.full(len(y), np.nan), np.full(len(y), np.nan), []
         for i, value in enumerate(y.tolist()):
             if self.done:
@@ -63,7 +63,7 @@ class WarmUp:
         return Said(Gaussian(mean[:n], std[:n]), np.zeros(n), np.zeros(n, dtype=bool))
 
     def next(self) -> Gaussian:
-        """Return what is predicted of the row that comes next."""
+        """Predict the next row."""
         mean, std = self._next()
         return Gaussian(np.array([mean]), np.array([std]))
 
@@ -86,34 +86,32 @@ class WarmUp:
             self.until = self.seen + self.rows
 
     def constant(self) -> str:
-        """Return what to say of a target that has not varied."""
+        """Describe a target that has not varied."""
         return f"the target is {self.average:g}" if self.n else "the target is missing"
 
     def _keep(self, X: Array, y: Array, averages: Array) -> None:
-        """Keep the rows; in the lags of later ones a missing target is the average before it."""
+        """Keep the rows; as a lag of later rows, a missing target is the average before it."""
         self._kept.append((X.copy(), y.copy(), np.where(np.isnan(y), averages, y)))
         enough = self.rows + self.memory
-        while (
-            not self.varied and sum(len(part[1]) for part in self._kept[1:]) >= enough
-        ):  # no need for more of the same
+        while not self.varied and sum(len(part[1]) for part in self._kept[1:]) >= enough:  # enough constant rows
             del self._kept[0]
 
     def rows_for_learning(self) -> tuple[Array, Array]:
-        """Return features and targets of the rows so far that a model is to learn, NaN where a target is missing.
+        """Return features and targets of the rows that the model learns, with NaN for missing targets.
 
-        The last `rows` of those that have a target and all their lags, and the rows before them that have these lags.
+        These are the last `rows` rows that have a target and all their lags, and the rows before them with these lags.
         """
         X, y, _ = self._joined()
         start = self._known(y)[0] - self.memory
         return X[start:], y[start:]
 
     def data(self) -> tuple[Array, Array]:
-        """Return inputs, lags included, and targets of the rows that a model is to learn."""
+        """Return inputs (with lags) and targets of the rows that the model learns."""
         X, y, filled = self._joined()
         known = self._known(y)
         if not self.lags:
             return X[known], y[known]
-        lags = windows(filled, self.lags)[known - self.memory]  # the row i has the window that starts at i - memory
+        lags = windows(filled, self.lags)[known - self.memory]  # the window of row i begins at i - memory
         return np.hstack([X[known], lags]), y[known]
 
     def _joined(self) -> tuple[Array, Array, Array]:
@@ -125,9 +123,9 @@ class WarmUp:
         return X, y, filled
 
     def _known(self, y: Array) -> NDArray[np.intp]:
-        """Return the places of the last `rows` rows that have a target and all their lags."""
+        """Return the indices of the last `rows` rows that have a target and all their lags."""
         known = np.flatnonzero(~np.isnan(y))
         known = known[known >= self.memory][-self.rows :]
         if not len(known):
-            raise ValueError("no row with a target has come yet, so there is nothing to tune on. Use a larger --tune.")
+            raise ValueError("there is no row with a target to tune on yet. Use a larger --tune.")
         return known

@@ -1,1 +1,1 @@
-"""Where predictions go: CSV, JSON lines, Parquet, and the report."""
+"""Write predictions as CSV, JSON lines or Parquet, and reports as HTML."""

@@ -1,4 +1,4 @@
-"""Where predictions go: CSV, JSON lines or Parquet, by the extension. Text is appended and can go on after a crash."""
+"""Write predictions as CSV, JSON lines or Parquet, by the extension. A resumed run can append to text files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SPECIAL = ',"\n\r'  # what makes a CSV field need quotes
 
 
 class Appended:
-    """A file that only grows: unbuffered, its length known, cut to a known length when a run goes on."""
+    """A file for appending: unbuffered, with known length, cut to a known length when a run resumes."""
 
     def __init__(self, path: str, *, keep: int = 0) -> None:
         self.path, self.length = "-" if path == "/dev/stdout" else path, keep
@@ -68,7 +68,7 @@ class Appended:
 
 
 class Memory:
-    """What is written, kept for others to read."""
+    """Keeps what is written in memory."""
 
     length = 0
 
@@ -87,13 +87,13 @@ class Memory:
 
 def _shorter(path: str, wanted: int, found: int) -> str:
     return (
-        f"the checkpoint goes with {wanted} bytes of {path}, which has {found}. "
-        f"Restore the output, or start anew with an empty checkpoint folder."
+        f"the checkpoint needs {wanted} bytes of {path}, which has {found}. "
+        f"Restore the output, or start from scratch with an empty checkpoint folder."
     )
 
 
 class CsvSink:
-    """Keys, target, then what was predicted; a field is quoted only if it must be."""
+    """Writes keys, target and predictions as CSV; quotes a field only if necessary."""
 
     def __init__(self, file: Appended | Memory, names: list[str]) -> None:
         self.file = file
@@ -113,7 +113,7 @@ class CsvSink:
 
 
 class JsonSink(CsvSink):
-    """One object per line; what is missing is null."""
+    """Writes one JSON object per line; missing values are null."""
 
     def __init__(self, file: Appended | Memory, names: list[str]) -> None:
         self.file = file
@@ -125,9 +125,9 @@ class JsonSink(CsvSink):
 
 
 class ParquetSink:
-    """Row groups, written beside the file and renamed when closed. It cannot go on after a crash, or an error.
+    """Writes Parquet to a temporary file and renames it when closed. It cannot be continued after a crash or an error.
 
-    `texts` are the names of columns that hold text, which is to be known where there is no row.
+    `texts` are the names of the columns of text, which a file without rows must know.
     """
 
     ROWS = 1 << 16  # in a row group
@@ -189,7 +189,7 @@ class ParquetSink:
 
     @contextmanager
     def _safe(self) -> Iterator[None]:
-        """Remove what was written if anything goes wrong, and say which file it was."""
+        """After any error, remove the temporary file; name the output file in the error."""
         try:
             yield
         except BaseException as error:
@@ -202,7 +202,7 @@ class ParquetSink:
 
 
 class NoSink:
-    """Predictions that nobody wants to see."""
+    """Writes nothing."""
 
     def write(self, keys: list[Any], added: list[Any]) -> None:
         pass
@@ -218,7 +218,7 @@ Sink = CsvSink | JsonSink | ParquetSink | NoSink
 
 
 def output_format(path: str | None) -> str:
-    """Return csv, jsonl or parquet for a path, csv for standard output; refuse what is none of them."""
+    """Return csv, jsonl or parquet for a path, and csv for standard output; refuse other extensions."""
     if path in (None, "-", "/dev/stdout", "/dev/full", "/dev/null"):
         return "csv"
     kinds = {
@@ -242,10 +242,9 @@ def open_sink(
     added: tuple[str, ...] = ADDED,
     keep: int = 0,
 ) -> Sink:
-    """Return the sink for a path; with `keep`, the file goes on after so many bytes.
+    """Return the sink for a path; with `keep`, append after that many bytes.
 
-    Its columns are the inputs that are copied, keys and target, and then those that are `added`: arrays of numbers, or
-    lists of texts.
+    Its columns are the copied inputs (keys and target), then the `added` ones: arrays of numbers or lists of texts.
     """
     names = distinct(inputs, added)
     if path is None:
@@ -257,7 +256,7 @@ def open_sink(
 
 
 def distinct(inputs: tuple[str, ...], added: tuple[str, ...]) -> list[str]:
-    """Return the names of the output's columns, each once: an input that is called like another gets a longer name."""
+    """Return distinct names for the columns of the output: an input that has the name of another gets a longer one."""
     taken, given, names = {*inputs, *added}, set(added), []
     for name in inputs:
         if name in given:
@@ -305,7 +304,7 @@ def _json_texts(column: Any) -> list[str]:
 
 
 def _json(value: Any) -> str:
-    """Return a value as JSON, which has neither NaN nor infinity: they are null."""
+    """Return a value as JSON; NaN and infinity become null, because JSON has neither."""
     try:
         return json.dumps(value, default=str, allow_nan=False)
     except ValueError:

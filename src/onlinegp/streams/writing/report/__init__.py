@@ -1,4 +1,4 @@
-"""A page about a run: one file, no network, with curves that can be zoomed, read off and saved as pictures."""
+"""Write an interactive page about a run: one HTML file that needs no network."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from onlinegp.streams.running.prepare import described
 from onlinegp.streams.running.run import Job
 from onlinegp.streams.running.score import LEVELS, TAILED, Curves, Score
 
-POINTS = 120  # of the error curve: fewer than the buckets, so that each is a mean of many rows
-DIGITS = 6  # that a screen can show
+POINTS = 120  # of the error curve: fewer than the buckets, so that each averages many rows
+DIGITS = 6  # of the numbers on the page
 ROOM = "onlinegp.streams.writing.report"
 
 
 def write_report(path: str, job: Job, figures: dict[str, Any], *, command: str) -> None:
-    """Write the page about a job that has gathered curves, weights and surprises.
+    """Write the page about a finished job with curves, weights and surprises.
 
     Parameters
     ----------
@@ -47,7 +47,9 @@ def write_report(path: str, job: Job, figures: dict[str, Any], *, command: str) 
         "@MODEL@": html.escape("\n".join(model_lines(job.model))),
         "@DATA@": data,
     }
-    page = re.sub("|".join(parts), lambda name: parts[name[0]], texts["page.html"])  # once: a part may hold such a name
+    page = re.sub(
+        "|".join(parts), lambda name: parts[name[0]], texts["page.html"]
+    )  # one pass: a part may contain such a name
     write_atomically(path, [page.encode()])
 
 
@@ -56,7 +58,7 @@ def model_name(model: OnlineRegressor | None) -> str:
 
 
 def model_lines(model: OnlineRegressor | None) -> list[str]:
-    """Return the parameters of a model, and its members with theirs if it chose some."""
+    """Return the parameters of a model, and of its members if it has any."""
     if model is None:
         return []
     learner = working(model) if model.__sklearn_is_fitted__() else None
@@ -66,7 +68,7 @@ def model_lines(model: OnlineRegressor | None) -> list[str]:
 
 
 def report_data(job: Job, figures: dict[str, Any]) -> dict[str, Any]:
-    """Return what the page draws, in plain values."""
+    """Return the data of the page as plain values."""
     return {
         "model": model_name(job.model),
         "source": job.source.path,
@@ -105,7 +107,7 @@ def _events(job: Job) -> list[dict[str, Any]]:
 
 
 def _curves(curves: Curves) -> dict[str, Any]:
-    """Return the whole stream as ranges, and the last rows one by one; `row` to `end` are the rows of each."""
+    """Return ranges over the whole stream, and the last rows one by one; each covers the rows from `row` to `end`."""
     ends = np.cumsum(curves["rows"])
     ranges = ("y_low", "y_high", "mean_low", "mean_high", "lower", "upper", "size")
     whole = {"row": _list(ends - curves["rows"] + 1), "end": _list(ends)}
@@ -143,9 +145,9 @@ def baselines(score: Score, curves: Curves) -> dict[str, float | None]:
 
 
 def error_curve(curves: Curves, squares: str = "squares") -> tuple[Array, Array]:
-    """Return rows and mean squared error in dB along the stream, NaN where nothing was scored.
+    """Return row numbers and mean squared errors in dB over the stream, NaN if nothing was scored.
 
-    `squares` names the sums of squared errors: "squares" of the model, "persistence" of the baseline.
+    `squares` names the sums of squared errors: "squares" for the model, "persistence" for the baseline.
     """
     b = [curves[name] for name in ("rows", "scored", squares)]
     if len(b[0]) == 0:
