@@ -297,3 +297,15 @@ def test_a_row_that_is_not_stretched_has_the_same_bits_beside_one_that_is():
     rest = Components(weights[1:], means[1:], scales[1:], (4.0, np.inf))
     assert np.array_equal(block.z(y)[1:], rest.z(y[1:]))
     assert np.array_equal(block.interval()[0][1:], rest.interval()[0])
+
+
+def test_joined_rows_keep_the_bits_of_where_y_is_in_them():
+    """Kinds of other rows are components of weight zero: they change no rounding of cdf, survival, tail and z."""
+    rng = np.random.default_rng(0)
+    normal = Gaussian(rng.normal(size=5), rng.uniform(0.5, 2.0, 5))
+    shape, degrees = (40, 12), (np.inf, 2.1, 4.0, 10.0) * 3
+    mixed = Components(rng.dirichlet(np.ones(12), 40), rng.normal(size=shape), rng.uniform(0.5, 2.0, shape), degrees)
+    joined, y = Predictions.joined([normal, mixed]), rng.normal(size=45)
+    for name in ("cdf", "survival", "tail", "z", "pit"):
+        alone = np.concatenate([getattr(normal, name)(y[:5]), getattr(mixed, name)(y[5:])])
+        np.testing.assert_array_equal(getattr(joined, name)(y), alone, err_msg=name)

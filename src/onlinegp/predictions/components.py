@@ -141,7 +141,17 @@ class Components(Predictions):
         return super().tail(self.unstretched(self._values(y)))
 
     def z(self, y: ArrayLike) -> Array:
-        return super().z(self.unstretched(self._values(y)))
+        y = self.unstretched(self._values(y))
+        z = super().z(y)
+        normals = constants(self.degrees).normals
+        if normals is None:
+            return z
+        alone = normals & (self.weights == 1.0)  # a row with one normal component, as of `Gaussian`
+        if not alone.any():
+            return z
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            own = np.where(alone, self._standardized(y), 0.0).sum(axis=-1)
+        return np.where(alone.any(axis=-1), own, z)
 
     def quantile(self, p: float) -> Array:
         """Return the value that y exceeds with probability 1 - p, by iteration between the components' quantiles."""
@@ -215,9 +225,13 @@ class Components(Predictions):
         return p[..., 0] if len(self.degrees) == 1 else self._sum(p)
 
     def _sum(self, values: Array) -> Array:
-        """Return the weighted sum over the components. A component of weight zero is ignored, even if it is NaN."""
+        """Return the weighted sum over the components. A component of weight zero is ignored, even if it is NaN.
+
+        Terms are added in order, so that components of weight zero do not change the rounding either.
+        """
         terms = self.weights * values
-        return (terms if self._all_count else np.where(self.weights == 0.0, 0.0, terms)).sum(axis=-1)
+        counted = terms if self._all_count else np.where(self.weights == 0.0, 0.0, terms)
+        return np.add.accumulate(counted, axis=-1)[..., -1]
 
     @cached_property
     def _all_count(self) -> bool:
