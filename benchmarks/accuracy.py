@@ -85,8 +85,8 @@ class Refitted:
             mean[part] = self.build().fit(X[:start], y[:start]).predict(X[part])
             past = slice(max(TUNED, start - 500), start)
             std[part] = np.std(y[past] - mean[past]) if start > TUNED else np.std(y[:TUNED])
-        said = ogp.predictions.Gaussian(mean[TUNED:], std[TUNED:])
-        return figures(said, y[TUNED:], time.process_time() - began)
+        predicted = ogp.predictions.Gaussian(mean[TUNED:], std[TUNED:])
+        return figures(predicted, y[TUNED:], time.process_time() - began)
 
 
 class Static:
@@ -119,11 +119,11 @@ class Rivers:
         return figures(ogp.predictions.Gaussian(mean[TUNED:], std), y[TUNED:], time.process_time() - began)
 
 
-def figures(said: ogp.predictions.Predictions, y: np.ndarray, seconds: float) -> Row:
-    low, high = said.interval()
+def figures(predicted: ogp.predictions.Predictions, y: np.ndarray, seconds: float) -> Row:
+    low, high = predicted.interval()
     inside = float(np.mean((low <= y) & (y <= high)))
-    error = float(np.mean((y - said.mean) ** 2) / np.var(y))
-    return error, -float(said.log_density(y).mean()), inside, 1e6 * seconds / len(y)
+    error = float(np.mean((y - predicted.mean) ** 2) / np.var(y))
+    return error, -float(predicted.log_density(y).mean()), inside, 1e6 * seconds / len(y)
 
 
 def scored(build: Callable[..., Any], X: np.ndarray, y: np.ndarray) -> Row:

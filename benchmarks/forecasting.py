@@ -70,10 +70,12 @@ def peers(season: int) -> dict[str, Callable[[np.ndarray, int], np.ndarray]]:
             widths = [round(100 * (1 - 2 * p), 6) for p in LEVELS[: len(LEVELS) // 2]]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                said = make().forecast(y=filled, h=h, level=widths)  # type: ignore[attr-defined]
-            lower = [said[f"lo-{width:g}" if f"lo-{width:g}" in said else f"lo-{width}"] for width in widths]
-            upper = [said[f"hi-{width:g}" if f"hi-{width:g}" in said else f"hi-{width}"] for width in widths[::-1]]
-            return np.array([*lower, said["mean"], *upper])
+                predicted = make().forecast(y=filled, h=h, level=widths)  # type: ignore[attr-defined]
+            lower = [predicted[f"lo-{width:g}" if f"lo-{width:g}" in predicted else f"lo-{width}"] for width in widths]
+            upper = [
+                predicted[f"hi-{width:g}" if f"hi-{width:g}" in predicted else f"hi-{width}"] for width in widths[::-1]
+            ]
+            return np.array([*lower, predicted["mean"], *upper])
 
         return forecast
 

@@ -54,12 +54,12 @@ def agreement(folder: Path, compact: bool) -> tuple[bool, float]:
     rng = np.random.default_rng(0)
     X, y = rows(rng, 100_000)
     keys = rng.permutation(np.repeat(np.arange(2000), 50)).tolist()
-    memory, said, start = ogp.Fleet(MODEL, compact=compact), {}, perf_counter()
+    memory, predicted, start = ogp.Fleet(MODEL, compact=compact), {}, perf_counter()
     with ogp.Fleet(MODEL, store=folder / "agreement.db", keep=200, compact=compact) as stored:
         for name, fleet in {"memory": memory, "store": stored}.items():
             parts = [fleet.run(keys[i : i + 5000], X[i : i + 5000], y[i : i + 5000]) for i in range(0, len(y), 5000)]
-            said[name] = np.concatenate([np.stack([part.mean, part.std]) for part in parts], axis=1)
-        same = np.array_equal(said["memory"], said["store"])
+            predicted[name] = np.concatenate([np.stack([part.mean, part.std]) for part in parts], axis=1)
+        same = np.array_equal(predicted["memory"], predicted["store"])
         same &= all(stored[key].to_bytes() == memory[key].to_bytes() for key in range(0, 2000, 10))
     return bool(same), perf_counter() - start
 

@@ -116,14 +116,14 @@ class Fleet:
         origin = frames.origin(X)
         with self._lock:
             members, keys, X, Y = self._events(keys, X, y)
-            size, scored, said, order = np.empty(len(X), dtype=np.int64), np.empty(len(X), dtype=bool), [], []
+            size, scored, predicted, order = np.empty(len(X), dtype=np.int64), np.empty(len(X), dtype=bool), [], []
             for rows, which in self._home.parts(keys, learn=True):
                 scored[rows] = known_before(members, which, self.model.delay)
                 predictions, size[rows] = members.run(which, X[rows], Y[rows], self._threads())
                 name = self._name(keys, rows)
-                said.append(check_events(self.model, predictions, which, Y[rows], members.largest, name))
+                predicted.append(check_events(self.model, predictions, which, Y[rows], members.largest, name))
                 order.append(rows)
-            trace = Trace(in_order(said, order), Y.copy(), size, scored, origin)
+            trace = Trace(in_order(predicted, order), Y.copy(), size, scored, origin)
             return trace.output(0) if self._single else trace
 
     def begin(self, features: int, outputs: int | None = None) -> Self:
@@ -137,8 +137,8 @@ class Fleet:
 
     def predict(self, keys: Sequence[Hashable], X: ArrayLike, return_std: bool = False) -> Any:
         """Predict y at row i of X by the model of keys[i]; with `return_std`, its standard deviation too."""
-        said = self.predict_distribution(keys, X)
-        return (said.mean, said.std) if return_std else said.mean
+        predicted = self.predict_distribution(keys, X)
+        return (predicted.mean, predicted.std) if return_std else predicted.mean
 
     def predict_distribution(self, keys: Sequence[Hashable], X: ArrayLike) -> Predictions:
         """Return the predictive distributions of y at row i of X by the model of keys[i]."""
@@ -165,8 +165,8 @@ class Fleet:
             for rows, which in self._home.parts(keys, learn=skip and self._members.remembers):
                 parts.append(self._sound(say(which, values[rows], self._threads()), keys, rows))
                 order.append(rows)
-            said = in_order(parts, order)
-            return said.output(0) if self._single else said
+            predicted = in_order(parts, order)
+            return predicted.output(0) if self._single else predicted
 
     def newer(self, keys: Sequence[Hashable], order: Sequence[Any]) -> NDArray[np.bool_]:
         """Tell which events come after the last one of their key, and remember these as the last.
@@ -417,8 +417,8 @@ class Fleet:
         self._home.put(members, about, self._home.checked(keys), states)
         self._remember(about)
 
-    def _sound(self, said: Predictions, keys: Sequence[Hashable], rows: Any) -> Predictions:
-        return all_finite(said, self._name(keys, rows), self.model.remedy)
+    def _sound(self, predicted: Predictions, keys: Sequence[Hashable], rows: Any) -> Predictions:
+        return all_finite(predicted, self._name(keys, rows), self.model.remedy)
 
     def _name(self, keys: Sequence[Hashable], rows: Any) -> Callable[[int], str]:
         return lambda i: f"the model of the key {taken(keys, rows)[i]!r}"

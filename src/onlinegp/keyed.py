@@ -84,8 +84,10 @@ def step(
         members.from_bytes(only, [state], single)
     Y, which = y.reshape(len(y), outputs), np.zeros(len(y), dtype=np.int64)
     scored = known_before(members, which, model.delay)
-    said, size = members.run(which, values, Y, 1)
-    trace = Trace(check_events(model, said, which, Y, members.largest, lambda i: repr(model)), Y.copy(), size, scored)
+    predicted, size = members.run(which, values, Y, 1)
+    trace = Trace(
+        check_events(model, predicted, which, Y, members.largest, lambda i: repr(model)), Y.copy(), size, scored
+    )
     (new,) = members.to_bytes(only, single, compact)
     return new, trace.output(0) if single else trace
 

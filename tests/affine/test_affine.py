@@ -99,10 +99,10 @@ def test_two_outputs_are_two_functions_over_the_same_centers(name):
 def test_a_run_is_a_prediction_and_a_correction_row_by_row(name):
     X, y = stream(50)
     made = ogp.kafbox.L2S((1.0, 0.4), coherence=0.6, engine="python") if name == "L2S" else model(name, K)
-    said, size = run_by_row(made.start(2, 1), X, y[:, None])
+    predicted, size = run_by_row(made.start(2, 1), X, y[:, None])
     trace = ogp.run(made, X, y)
-    np.testing.assert_array_equal(said.mean[:, 0], trace.mean)
-    np.testing.assert_array_equal(said.std[:, 0], trace.std)
+    np.testing.assert_array_equal(predicted.mean[:, 0], trace.mean)
+    np.testing.assert_array_equal(predicted.std[:, 0], trace.std)
     np.testing.assert_array_equal(size, trace.size)
 
 
@@ -177,8 +177,8 @@ class InvertedFirstProduct(L2SLearner):
 def test_kafbox_l2s_with_its_first_product(name, model, golden):
     learner = model.set_params(engine="python").start(5, 1)
     learner.__class__ = InvertedFirstProduct
-    said, size = learner.run(golden["x"], golden["y"][:, None])
-    np.testing.assert_allclose(said.mean[:, 0], golden[f"prediction__{name}"], rtol=0, atol=1e-8)
+    predicted, size = learner.run(golden["x"], golden["y"][:, None])
+    np.testing.assert_allclose(predicted.mean[:, 0], golden[f"prediction__{name}"], rtol=0, atol=1e-8)
     np.testing.assert_array_equal(size, golden[f"size__{name}"])
 
 

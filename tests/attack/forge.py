@@ -300,10 +300,10 @@ def predicted(model: Any) -> Any:
     width = model.n_features_in_ if model.__sklearn_is_fitted__() else 2
     X, y = stream(3, features=max(1, width), seed=1)
     X = X[:, :width]  # a forged model may have none
-    said = model.predict(X, return_std=True)
+    predicted = model.predict(X, return_std=True)
     with contextlib.suppress(ValueError, ArithmeticError):
-        model.partial_fit(X, y if said[0].ndim == 1 else np.stack([y] * said[0].shape[1], 1))
-    return said
+        model.partial_fit(X, y if predicted[0].ndim == 1 else np.stack([y] * predicted[0].shape[1], 1))
+    return predicted
 
 
 def predicted_by_all(fleet: Any) -> Any:

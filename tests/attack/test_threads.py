@@ -339,7 +339,7 @@ def test_a_million_samples_from_eight_threads(engine):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
 def test_a_fork_in_the_middle_of_a_call_is_said_at_the_border():
     """The child has the lock of the model, and not the thread that would release it: an error, no deadlock."""
-    said = run_script(
+    predicted = run_script(
         """
         model, inside = ogp.KLMS(engine="python").fit(np.zeros((1, 1)), [0.0]), threading.Event()
         learner = model._learner
@@ -363,4 +363,4 @@ def test_a_fork_in_the_middle_of_a_call_is_said_at_the_border():
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         """
     )
-    assert said.split() == ["7"]
+    assert predicted.split() == ["7"]

@@ -179,9 +179,9 @@ def test_the_command_uses_it_and_says_what_it_chose(tmp_path, capfd):
     path = tmp_path / "data.csv"
     np.savetxt(path, np.column_stack([X, y]), delimiter=",", header="a,b,y", comments="")
     assert main(["run", str(path), "--tune", "100", "--out", str(tmp_path / "out.csv")]) == 0
-    said = capfd.readouterr().err
-    assert "model: auto, tuned on 100 rows" in said
-    assert "krlst" in said
+    predicted = capfd.readouterr().err
+    assert "model: auto, tuned on 100 rows" in predicted
+    assert "krlst" in predicted
 
 
 @pytest.mark.slow

@@ -35,8 +35,8 @@ def test_a_file_and_nothing_else(folder):
     ahead = ogp.Forecaster().fit(MONTHS).forecast(18)
     np.testing.assert_allclose([float(row["mean"]) for row in rows], ahead.mean, rtol=1e-6)
     np.testing.assert_allclose([float(row["upper"]) for row in rows], ahead.interval(0.95)[1], rtol=1e-6)
-    said = done.stderr.decode()
-    assert "96 rows, a row each month from 2010-01 to 2017-12; season of 12 rows" in said
+    predicted = done.stderr.decode()
+    assert "96 rows, a row each month from 2010-01 to 2017-12; season of 12 rows" in predicted
 
 
 def test_pictures_and_backtests(folder):
@@ -50,10 +50,10 @@ def test_gaps_duplicates_and_disorder_are_told_with_their_lines(folder):
     lines[4:6] = []  # two months are missing before line 5
     lines.insert(9, lines[8])  # line 10 is twice there
     (folder / "odd.csv").write_text("\n".join(lines) + "\n")
-    said = inside("forecast", "odd.csv", "--steps", 2, cwd=folder).stderr.decode()
-    assert "2 rows missing before line 5" in said
-    assert "1 row at the time of another: line 10" in said
-    assert "2 of them missing" in said
+    predicted = inside("forecast", "odd.csv", "--steps", 2, cwd=folder).stderr.decode()
+    assert "2 rows missing before line 5" in predicted
+    assert "1 row at the time of another: line 10" in predicted
+    assert "2 of them missing" in predicted
     refused = inside("forecast", "odd.csv", "--gaps", "refuse", cwd=folder, code=None)
     assert refused.returncode == 3
     ignored = inside("forecast", "odd.csv", "--steps", 2, "--gaps", "ignore", cwd=folder)

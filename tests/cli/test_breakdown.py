@@ -28,13 +28,13 @@ def numbers(rows, name):
 def test_a_model_that_diverges_is_named_with_its_row_and_not_saved(tmp_path, more):
     data, out = write_csv(tmp_path / "data.csv", 3000), tmp_path / "out.csv"
     done = inside("run", data, *UNSTABLE, *more, "--out", out, "--save", tmp_path / "m.ogp", "--quiet", code=1)
-    told, said = done.stderr.decode(), rows_of(out)
+    told, predicted = done.stderr.decode(), rows_of(out)
     assert told.count("broke down") == 1
     assert "KLMS" in told
     assert "smaller step" in told
-    assert f"at row {len(said) + 1} of {data}" in told
-    largest = np.abs(numbers(said, "y")).max()
-    mean, std = numbers(said, "mean"), numbers(said, "std")
+    assert f"at row {len(predicted) + 1} of {data}" in told
+    largest = np.abs(numbers(predicted, "y")).max()
+    mean, std = numbers(predicted, "mean"), numbers(predicted, "std")
     known = ~np.isnan(mean)
     assert 0 < known.sum() < 2900
     assert np.abs(mean[known]).max() <= 1e6 * max(largest, std[known].max())
@@ -81,13 +81,13 @@ class BreakingLearner(RecipeLearner):
 
     def run(self, X, Y):
         before = self.seen
-        said, size = super().run(X, Y)
-        said.mean[max(0, 5 - before) :] = np.nan
-        return said, size
+        predicted, size = super().run(X, Y)
+        predicted.mean[max(0, 5 - before) :] = np.nan
+        return predicted, size
 
     def predict(self, X):
-        said = super().predict(X)
-        return said if self.seen < 5 else Gaussian(np.full_like(said.mean, np.nan), said.std)
+        predicted = super().predict(X)
+        return predicted if self.seen < 5 else Gaussian(np.full_like(predicted.mean, np.nan), predicted.std)
 
     def predict_one(self, x):
         return None
@@ -105,8 +105,8 @@ def test_what_is_not_finite_ends_at_that_row(robust):
     model = Robust(Breaking(RBF(1.0))) if robust else Breaking(RBF(1.0))
     with pytest.raises(BrokeDown, match=r"Breaking.*not finite") as caught:
         advance(model, X, y)
-    assert len(caught.value.said) == 5
-    assert np.isfinite(caught.value.said.predictions.mean).all()
+    assert len(caught.value.predicted) == 5
+    assert np.isfinite(caught.value.predicted.predictions.mean).all()
     with pytest.raises(BreakdownError):
         model.to_bytes()
 
@@ -129,16 +129,16 @@ def test_a_model_that_gives_up_by_itself():
     y = np.array([0.0, 1.0, 2.0, np.nan, 4.0, 5.0, 6.0, 7.0])  # three, a missing one, four
     with pytest.raises(BrokeDown, match="it lost its balance") as caught:
         advance(Refusing(RBF(1.0)), np.zeros((8, 1)), y)
-    assert len(caught.value.said) == 4
+    assert len(caught.value.predicted) == 4
 
 
 def test_an_honest_extrapolation_is_not_broken():
     """A straight line, far from its data: a huge mean with an interval to match."""
     model = KRLST(Linear(), noise=0.1)
     advance(model, np.array([[0.1], [0.2]]), np.array([0.1, 0.2]))
-    said = advance(model, np.array([[1e9]]), np.array([np.nan])).predictions
-    assert abs(said.mean[0]) > 1e6
-    assert said.std[0] > abs(said.mean[0]) / 100
+    predicted = advance(model, np.array([[1e9]]), np.array([np.nan])).predictions
+    assert abs(predicted.mean[0]) > 1e6
+    assert predicted.std[0] > abs(predicted.mean[0]) / 100
 
 
 # Columns that do not vary
@@ -171,9 +171,9 @@ def test_a_constant_target_is_said_and_nothing_is_made_up(tmp_path, target):
     assert "in every row: there is nothing to learn, and no model" in told
     assert not (tmp_path / "m.ogp").exists()
     assert json.loads((tmp_path / "s.json").read_text())["log_density"] is None
-    said = rows_of(tmp_path / "out.csv")
-    assert len(said) == 400
-    assert {row["mean"] for row in said} == {""}
+    predicted = rows_of(tmp_path / "out.csv")
+    assert len(predicted) == 400
+    assert {row["mean"] for row in predicted} == {""}
     for command in ("tune", "compare"):
         assert b"nothing to tune on" in inside(command, data, code=3).stderr
 
@@ -194,10 +194,10 @@ def test_a_target_that_is_constant_at_first(tmp_path):
     data = stream(tmp_path, target)
     args = ["--model", "krlst", "--budget", "20", "--tune", "40", "--quiet"]
     inside("run", data, *args, "--out", tmp_path / "out.csv", "--summary", tmp_path / "s.json")
-    said = rows_of(tmp_path / "out.csv")
+    predicted = rows_of(tmp_path / "out.csv")
     figures = json.loads((tmp_path / "s.json").read_text())
-    assert figures["scored"] == 600 - 230 - 40 == sum(row["mean"] != "" for row in said[270:])
-    assert all(row["mean"] == "" for row in said[:231])
+    assert figures["scored"] == 600 - 230 - 40 == sum(row["mean"] != "" for row in predicted[270:])
+    assert all(row["mean"] == "" for row in predicted[:231])
     assert figures["log_density"] > -2.0
     assert 0.8 < figures["coverage"] <= 1.0
     piped = onlinegp("run", "-", *args, stdin=data.read_bytes()).stdout

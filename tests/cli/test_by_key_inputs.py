@@ -35,15 +35,15 @@ def test_lags_are_those_of_the_key(tmp_path, more):
     table, rows = rows_of(data), rows_of(tmp_path / "out.csv")
     for key in ("s0", "s3"):
         model = ogp.Lagged(ogp.KRLST(RBF(1.0), noise=0.01, budget=15), lags=3)
-        for row, said in zip(table, rows, strict=True):
+        for row, predicted in zip(table, rows, strict=True):
             if row["sensor"] != key:
                 continue
             if row["y"]:
                 expected = model.run(None, [float(row["y"])])
-                assert float(said["mean"]) == expected.mean[0]
-                assert float(said["std"]) == expected.std[0]
+                assert float(predicted["mean"]) == expected.mean[0]
+                assert float(predicted["std"]) == expected.std[0]
             elif model.__sklearn_is_fitted__():
-                assert float(said["mean"]) == model.skip(np.empty((1, 0))).mean[0]
+                assert float(predicted["mean"]) == model.skip(np.empty((1, 0))).mean[0]
 
 
 def test_without_features_there_are_lags_and_they_are_tuned(tmp_path):
@@ -102,8 +102,8 @@ def test_a_store_keeps_what_was_learned_of_the_columns(tmp_path, out):
     inside("run", whole, *BY, *MIXED, "--out", tmp_path / "whole.csv")
     parts = []
     for name in ("one.csv", "two.csv"):
-        said = inside("run", name, *BY, *MIXED, "--store", "fleet.db", *out, cwd=tmp_path).stdout.decode()
-        parts.append((said or (tmp_path / "out.csv").read_text()).splitlines())
+        predicted = inside("run", name, *BY, *MIXED, "--store", "fleet.db", *out, cwd=tmp_path).stdout.decode()
+        parts.append((predicted or (tmp_path / "out.csv").read_text()).splitlines())
     assert parts[0] + parts[1][1:] == (tmp_path / "whole.csv").read_text().splitlines()
     other = ["--features", "color", "--store", "fleet.db", "--out", "other.csv"]
     assert (

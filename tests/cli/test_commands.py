@@ -61,8 +61,8 @@ def test_a_saved_model_opens_in_python_and_has_the_units_of_the_data(tmp_path):
     again = model.unfitted()
     again.partial_fit(None, series[:100])
     trace = again.run(None, series[100:])
-    said = np.array([float(row["mean"]) for row in rows_of(tmp_path / "out.csv")[100:]])
-    np.testing.assert_allclose(trace.mean, said, rtol=1e-6)
+    predicted = np.array([float(row["mean"]) for row in rows_of(tmp_path / "out.csv")[100:]])
+    np.testing.assert_allclose(trace.mean, predicted, rtol=1e-6)
 
 
 def test_inspect(folder):
@@ -80,10 +80,10 @@ def test_inspect(folder):
 
 def test_predict_does_not_learn(folder):
     text = "place,x1,x0\n" + "Bern,0.5,0.2\n" * 3
-    said = rows_of(onlinegp("predict", folder / "model.ogp", "-", stdin=text).stdout)
-    assert list(said[0])[:2] == ["place", "target"]
-    assert len({row["mean"] for row in said}) == 1
-    assert abs(float(said[0]["mean"]) - (np.sin(0.2) + 0.21)) < 0.3
+    predicted = rows_of(onlinegp("predict", folder / "model.ogp", "-", stdin=text).stdout)
+    assert list(predicted[0])[:2] == ["place", "target"]
+    assert len({row["mean"] for row in predicted}) == 1
+    assert abs(float(predicted[0]["mean"]) - (np.sin(0.2) + 0.21)) < 0.3
     assert b"needs the column 'x1'" in onlinegp("predict", folder / "model.ogp", "-", stdin="x0\n1\n", code=1).stderr
 
 
@@ -117,8 +117,8 @@ def test_predict_with_a_model_of_the_library(folder):
     model.save(folder / "plain.ogp")
     rows = rows_of(folder / "data.csv")
     x = [[float(rows[5]["x0"]), float(rows[5]["x1"])]]  # the first columns of numbers
-    said = rows_of(inside("predict", folder / "plain.ogp", folder / "data.csv").stdout)
-    assert float(said[5]["mean"]) == float(model.predict(x)[0])
+    predicted = rows_of(inside("predict", folder / "plain.ogp", folder / "data.csv").stdout)
+    assert float(predicted[5]["mean"]) == float(model.predict(x)[0])
 
 
 def test_tune(folder):

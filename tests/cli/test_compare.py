@@ -27,7 +27,7 @@ from onlinegp.progress import Hidden
 from onlinegp.streams.reading.source import Source, choose_columns, open_source
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.observers import Rows
-from onlinegp.streams.running.predict_then_learn import Said
+from onlinegp.streams.running.predict_then_learn import Predicted
 from onlinegp.streams.running.prepare import teach
 from onlinegp.streams.running.score import Curves
 
@@ -127,10 +127,10 @@ def test_a_run_stops_when_its_time_or_memory_is_used_up(data, monkeypatch):
 
 
 def test_likelihood_that_takes_too_long_is_replaced_by_a_guess(data):
-    said: list[str] = []
-    (guess,) = likely_within(1e-3, contest_of(data), said.append, Hidden())
+    predicted: list[str] = []
+    (guess,) = likely_within(1e-3, contest_of(data), predicted.append, Hidden())
     assert guess.kernel == RBF((2**0.5,) * 2)
-    assert "starts from a guess" in said[0]
+    assert "starts from a guess" in predicted[0]
 
 
 def test_what_grows_is_capped_or_left_out_with_a_word(tmp_path, data):
@@ -184,7 +184,7 @@ def test_a_row_costs_neither_a_start_nor_a_tuning(data, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "predicted"),
     [
         (["--time", "0"], b"time must be"),
         (["--time", "nan"], b"time must be"),
@@ -196,8 +196,8 @@ def test_a_row_costs_neither_a_start_nor_a_tuning(data, monkeypatch):
         (["--latex", "t.tex"], b"--latex needs --runs"),
     ],
 )
-def test_wrong_options_are_refused_before_any_work(data, args, said):
-    assert said in inside("compare", data, *args, code=1).stderr
+def test_wrong_options_are_refused_before_any_work(data, args, predicted):
+    assert predicted in inside("compare", data, *args, code=1).stderr
 
 
 def test_no_model_that_can_be_ranked_is_an_error(data):
@@ -265,10 +265,10 @@ def result(
     y = np.zeros(rows)
     curves = Curves()
     for part, tuning in ((slice(0, 100), True), (slice(100, rows), False)):
-        said = Said(
+        predicted = Predicted(
             Gaussian(e[part], np.full(len(e[part]), std)), np.zeros(len(e[part])), np.ones(len(e[part]), dtype=bool)
         )
-        curves.add(Rows.of(y[part], said, level=0.95, tuning=tuning))
+        curves.add(Rows.of(y[part], predicted, level=0.95, tuning=tuning))
     density = float(Gaussian(e, np.full(rows, std)).log_density(y)[100:].mean())
     figures = {"log_density": density, "rmse": float((e[100:] ** 2).mean() ** 0.5), "scored": rows - 100}
     return Result(name, figures, curves, stopped)
@@ -340,10 +340,10 @@ def test_a_bad_row_ends_it_with_its_place_and_a_remedy_that_is_there(tmp_path):
 def test_one_stream_with_a_time_limit_is_compared_like_any_other(data):
     """By `onlinegp.compare`: classes are tuned, models run as they are."""
     stream = replace(contest_of(data), until=monotonic() + 100.0)
-    said = []
+    predicted = []
     models = {"line": ogp.LinearRLS, "mean": ogp.LinearRLS(noise=1e6, prior=1e-9), "klms": ogp.KLMS(step=1e9)}
-    ranking = ogp.compare(models, stream, by="error", jobs=1, say=said.append)
+    ranking = ogp.compare(models, stream, by="error", jobs=1, say=predicted.append)
     assert [one.name for one in ranking.all] == ["line", "mean"]
     assert [one.name for one in ranking.failed] == ["klms"]
     assert ranking.finished[0].figures["search"]["models"] > 1 > ranking.finished[1].figures["search"]["models"]
-    assert any("tuning 3 models" in line for line in said)
+    assert any("tuning 3 models" in line for line in predicted)

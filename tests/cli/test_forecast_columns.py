@@ -46,7 +46,7 @@ def learned(X, *, horizon=1):
     return ogp.Lagged(ogp.KRLST(ogp.kernels.RBF(3.0), noise=0.01, budget=30), lags=LAGS, horizon=horizon).fit(X[:N], y)
 
 
-def said(folder, *args):
+def predicted(folder, *args):
     done = inside("forecast", *args, "--steps", STEPS, "--future", "future.csv", "--quiet", cwd=folder)
     return np.array([[float(row["mean"]), float(row["std"])] for row in rows_of(done.stdout)])
 
@@ -55,25 +55,25 @@ def test_the_future_is_encoded_as_the_past(folder):
     X = inputs()
     ahead = learned(X).forecast(STEPS, X[N:])
     expected = np.column_stack([ahead.mean, ahead.std])
-    given = said(folder, "past.csv", *MODEL, *COLUMNS, "--lags", LAGS, "--save", "m.ogp")
+    given = predicted(folder, "past.csv", *MODEL, *COLUMNS, "--lags", LAGS, "--save", "m.ogp")
     np.testing.assert_allclose(given, expected, rtol=1e-6)
-    np.testing.assert_array_equal(said(folder, "--start", "m.ogp"), given)
+    np.testing.assert_array_equal(predicted(folder, "--start", "m.ogp"), given)
 
 
 def test_new_rows_are_encoded_by_what_was_stored(folder):
     """Half of the rows, then the other half with --start, give what all rows give."""
     frame = table()
-    whole = said(folder, "past.csv", *MODEL, *COLUMNS, "--lags", LAGS, "--tune", LEARNED)
+    whole = predicted(folder, "past.csv", *MODEL, *COLUMNS, "--lags", LAGS, "--tune", LEARNED)
     frame[:100].to_csv(folder / "one.csv", index=False)
     frame[100:N].to_csv(folder / "two.csv", index=False)
     options = [*MODEL, *COLUMNS, "--lags", LAGS, "--tune", LEARNED]
     inside("run", "one.csv", *options, "--save", "m.ogp", "--out", "o.csv", cwd=folder)
-    np.testing.assert_allclose(said(folder, "two.csv", "--start", "m.ogp"), whole, rtol=1e-6)
+    np.testing.assert_allclose(predicted(folder, "two.csv", "--start", "m.ogp"), whole, rtol=1e-6)
 
 
 def test_direct_models_encode_the_future_too(folder):
     X = inputs()
-    given = said(folder, "past.csv", *MODEL, *COLUMNS, "--lags", LAGS, "--direct")
+    given = predicted(folder, "past.csv", *MODEL, *COLUMNS, "--lags", LAGS, "--direct")
     for h in range(1, STEPS + 1):
         ahead = learned(X, horizon=h).skip(X[N : N + h])
         np.testing.assert_allclose(given[h - 1], [ahead.mean[-1], ahead.std[-1]], rtol=1e-6)
@@ -85,7 +85,7 @@ def test_a_table_of_dates_alone_is_a_future(folder):
     columns = ogp.Columns().fit(frame[:LEARNED][["when"]])
     X = columns.transform(frame[["when"]]).to_numpy()
     ahead = learned(X).forecast(STEPS, X[N:])
-    given = said(folder, "past.csv", *MODEL, "--dates", "calendar", "--lags", LAGS)
+    given = predicted(folder, "past.csv", *MODEL, "--dates", "calendar", "--lags", LAGS)
     np.testing.assert_allclose(given[:, 0], ahead.mean, rtol=1e-6)
 
 

@@ -75,9 +75,9 @@ def test_direct_models_predict_from_what_came(folder):
     table = numbers(rows_of(done.stdout))
     for h in (1, 2, 3):
         model = ogp.Lagged(ogp.KRLST(ogp.kernels.RBF(1.5), noise=0.01, budget=30), lags=4, horizon=h).fit(None, SINE)
-        said = model.skip(np.empty((h, 0)))
-        assert table[h - 1, 1] == pytest.approx(said.mean[-1], rel=1e-9)
-        assert table[h - 1, 2] == pytest.approx(said.std[-1], rel=1e-9)
+        predicted = model.skip(np.empty((h, 0)))
+        assert table[h - 1, 1] == pytest.approx(predicted.mean[-1], rel=1e-9)
+        assert table[h - 1, 2] == pytest.approx(predicted.std[-1], rel=1e-9)
 
 
 def test_features_need_their_future(folder):
@@ -196,16 +196,16 @@ def test_predict_goes_on_from_the_past_in_the_file(folder):
     write_series(folder / "one.txt", SINE[:200])
     write_series(folder / "two.txt", SINE[200:])
     inside("run", "one.txt", *MODEL, "--lags", 4, "--save", "m.ogp", "--out", "o.csv", cwd=folder)
-    said = rows_of(inside("predict", "m.ogp", "two.txt", "--quiet", cwd=folder).stdout)
+    predicted = rows_of(inside("predict", "m.ogp", "two.txt", "--quiet", cwd=folder).stdout)
     model = ogp.load(folder / "m.ogp")
     expected = model.skip(np.empty((100, 0)), SINE[200:])
-    np.testing.assert_allclose([float(row["mean"]) for row in said], expected.mean, rtol=1e-9)
+    np.testing.assert_allclose([float(row["mean"]) for row in predicted], expected.mean, rtol=1e-9)
     new = rows_of(inside("predict", "m.ogp", "two.txt", "--quiet", "--new-series", cwd=folder).stdout)
     model = ogp.load(folder / "m.ogp").begin_series()
     expected = model.skip(np.empty((100, 0)), SINE[200:])
     np.testing.assert_allclose([float(row["mean"]) for row in new], expected.mean, rtol=1e-9)
-    assert [row["mean"] for row in said[4:]] == [row["mean"] for row in new[4:]]
-    assert said[0]["mean"] != new[0]["mean"]
+    assert [row["mean"] for row in predicted[4:]] == [row["mean"] for row in new[4:]]
+    assert predicted[0]["mean"] != new[0]["mean"]
 
 
 def test_run_goes_on_from_the_past_in_the_file(folder):

@@ -17,7 +17,7 @@ from shell import FIXED, inside, rows_of, write_csv
 from onlinegp.auto.members import MEMBERS
 from onlinegp.streams.running.flags import MOST, Surprises
 from onlinegp.streams.running.observers import Rows
-from onlinegp.streams.running.predict_then_learn import Said
+from onlinegp.streams.running.predict_then_learn import Predicted
 from onlinegp.streams.running.score import Curves
 
 PLANTED = 200  # a row whose target is far out
@@ -58,7 +58,7 @@ def predicted(y, mean, std=1.0, **more) -> Rows:
     mean = np.asarray(mean, dtype=np.float64)
     return Rows.of(
         np.asarray(y, dtype=np.float64),
-        Said(Gaussian(mean, np.full(len(mean), std)), np.ones(len(mean)), np.ones(len(mean), dtype=bool)),
+        Predicted(Gaussian(mean, np.full(len(mean), std)), np.ones(len(mean)), np.ones(len(mean), dtype=bool)),
         level=0.95,
         **more,
     )

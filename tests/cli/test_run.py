@@ -34,17 +34,17 @@ def expected(path):
 
 
 def test_output_is_what_the_library_gives(data):
-    said = rows_of(inside("run", data, *FIXED).stdout)
+    predicted = rows_of(inside("run", data, *FIXED).stdout)
     X, y, model = expected(data)
     trace = ogp.run(model, X, y)
-    assert list(said[0]) == ["time", "place", "y", "mean", "std", "lower", "upper", "log_density"]
-    np.testing.assert_array_equal(numbers(said, "mean"), trace.mean)
-    np.testing.assert_array_equal(numbers(said, "std"), trace.std)
-    np.testing.assert_array_equal(numbers(said, "y"), y)
-    np.testing.assert_allclose(numbers(said, "log_density"), log_density(y, trace.mean, trace.std))
-    np.testing.assert_allclose(numbers(said, "upper") - trace.mean, 1.959963984540054 * trace.std)
-    assert said[0]["place"] == "Rome, IT"
-    assert said[1]["time"] == "2024-01-01T00:00:01"
+    assert list(predicted[0]) == ["time", "place", "y", "mean", "std", "lower", "upper", "log_density"]
+    np.testing.assert_array_equal(numbers(predicted, "mean"), trace.mean)
+    np.testing.assert_array_equal(numbers(predicted, "std"), trace.std)
+    np.testing.assert_array_equal(numbers(predicted, "y"), y)
+    np.testing.assert_allclose(numbers(predicted, "log_density"), log_density(y, trace.mean, trace.std))
+    np.testing.assert_allclose(numbers(predicted, "upper") - trace.mean, 1.959963984540054 * trace.std)
+    assert predicted[0]["place"] == "Rome, IT"
+    assert predicted[1]["time"] == "2024-01-01T00:00:01"
 
 
 def test_every_format_in_and_out(data, tmp_path):
@@ -121,12 +121,12 @@ def test_a_row_that_is_predicted_before_any_data_is_not_scored(tmp_path):
     options = ["--tune", "0", "--model", "krlst", "--noise", "0.01", "--summary", tmp_path / "figures.json"]
     done = inside("run", data, *options, "--flag", "0.001", "--report", tmp_path / "report.html")
     assert "scored 49 rows (1 not: " in done.stderr.decode()
-    figures, said = json.loads((tmp_path / "figures.json").read_text()), rows_of(done.stdout)
+    figures, predicted = json.loads((tmp_path / "figures.json").read_text()), rows_of(done.stdout)
     assert figures["scored"] == 49
-    assert abs(numbers(said, "mean")[0] - 70) > 60
-    error = (numbers(said, "y") - numbers(said, "mean"))[1:]
+    assert abs(numbers(predicted, "mean")[0] - 70) > 60
+    error = (numbers(predicted, "y") - numbers(predicted, "mean"))[1:]
     assert figures["rmse"] == pytest.approx(np.sqrt(np.mean(error**2)))
-    assert said[0]["event"] == ""
+    assert predicted[0]["event"] == ""
     assert figures["surprises"][0]["row"] != 1
 
 
@@ -140,8 +140,8 @@ def test_no_option_at_all(data, tmp_path):
     assert figures["scored"] == 200
     assert figures["nmse_db"] < -8.0
     assert 0.85 < figures["coverage"] <= 1.0
-    said = rows_of(done.stdout)
-    y, mean = numbers(said, "y")[50:], numbers(said, "mean")[50:]
+    predicted = rows_of(done.stdout)
+    y, mean = numbers(predicted, "y")[50:], numbers(predicted, "mean")[50:]
     assert figures["rmse"] == pytest.approx(np.sqrt(np.mean((y - mean) ** 2)))
 
 
@@ -149,11 +149,11 @@ def test_no_option_at_all(data, tmp_path):
 @pytest.mark.parametrize(("name", "lags", "db"), [("mg30", 10, -45.3), ("santafe", 10, -23.0), ("lorenz", 6, -54.8)])
 def test_series_files(data, name, lags, db):
     """At least as good as a 300-base KRLS-T, and 95% intervals that hold what they say."""
-    said = rows_of(inside("run", data / f"{name}.txt", "--lags", lags).stdout)[1000:5000]
-    y, mean = numbers(said, "value"), numbers(said, "mean")
+    predicted = rows_of(inside("run", data / f"{name}.txt", "--lags", lags).stdout)[1000:5000]
+    y, mean = numbers(predicted, "value"), numbers(predicted, "mean")
     assert len(y) == 4000
     assert 10 * np.log10(np.mean((y - mean) ** 2) / np.var(y)) <= db
-    covered = np.mean((numbers(said, "lower") <= y) & (y <= numbers(said, "upper")))
+    covered = np.mean((numbers(predicted, "lower") <= y) & (y <= numbers(predicted, "upper")))
     assert covered >= 0.90
     assert name != "santafe" or covered <= 0.99
 
@@ -192,13 +192,13 @@ def test_horizon_does_not_know_the_rows_in_between():
 
 def test_missing_values_of_a_series_are_bridged():
     text = "".join("\n" if i in (20, 21) else f"{np.sin(i / 4.0)!r}\n" for i in range(60))
-    said = rows_of(
+    predicted = rows_of(
         onlinegp("run", "-", "--lags", "3", *FIXED, stdin=text.replace("np.float64(", "").replace(")", "")).stdout
     )
-    assert len(said) == 60
-    assert said[20]["value"] == ""
-    assert said[20]["mean"] != ""
-    assert abs(float(said[21]["mean"]) - np.sin(21 / 4.0)) < 0.5
+    assert len(predicted) == 60
+    assert predicted[20]["value"] == ""
+    assert predicted[20]["mean"] != ""
+    assert abs(float(predicted[21]["mean"]) - np.sin(21 / 4.0)) < 0.5
 
 
 BAD = {
@@ -275,9 +275,9 @@ def test_quoted_line_ends(tmp_path):
     import csv
 
     with open(out, newline="") as file:
-        said = list(csv.DictReader(file))
-    assert len(said) == 5000
-    assert {row["note"] for row in said} == {'a\nb, "c"'}
+        predicted = list(csv.DictReader(file))
+    assert len(predicted) == 5000
+    assert {row["note"] for row in predicted} == {'a\nb, "c"'}
 
 
 def test_robust_bounds_an_outlier():

@@ -69,8 +69,8 @@ def test_a_model_that_is_pulled_out_knows_its_columns(folder, out):
     inside("predict", "one.ogp", "two.csv", "--out", "said.csv", "--quiet", cwd=folder)
     rows = rows_of(folder / "two.csv")
     X = np.array([[float(row["a"]), float(row["b"])] for row in rows])
-    said = [float(row["mean"]) for row in rows_of(folder / "said.csv")]
-    np.testing.assert_allclose(said, ogp.load(folder / "one.ogp").predict(X), **ROUNDED)
+    predicted = [float(row["mean"]) for row in rows_of(folder / "said.csv")]
+    np.testing.assert_allclose(predicted, ogp.load(folder / "one.ogp").predict(X), **ROUNDED)
 
 
 def test_a_model_from_python_is_given_the_columns_that_it_was_taught_with(folder):
@@ -80,8 +80,8 @@ def test_a_model_from_python_is_given_the_columns_that_it_was_taught_with(folder
     model.save(folder / "own.ogp")
     told = inside("predict", "own.ogp", "one.csv", "--out", "said.csv", cwd=folder).stderr
     assert b"predicting from b, time" in told
-    said = [float(row["mean"]) for row in rows_of(folder / "said.csv") if row["y"]]
-    np.testing.assert_allclose(said, model.predict(frame[["b", "time"]]), **ROUNDED)
+    predicted = [float(row["mean"]) for row in rows_of(folder / "said.csv") if row["y"]]
+    np.testing.assert_allclose(predicted, model.predict(frame[["b", "time"]]), **ROUNDED)
     model.fit(frame[["b", "time"]], frame[["y", "a"]]).save(folder / "own.ogp")
     assert b"the model has 2 outputs" in inside("predict", "own.ogp", "one.csv", code=1, cwd=folder).stderr
 

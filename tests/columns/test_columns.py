@@ -119,11 +119,11 @@ def test_formats_are_found_and_checked():
 
 def test_the_most_frequent_categories_stay_and_the_rest_is_other():
     cells = np.array([[c] for c in "ccccbbbaad"], dtype=object)
-    said: list[str] = []
-    plan = learn(["c"], ["category"], cells, Rules("onehot", limit=2), said.append)
+    predicted: list[str] = []
+    plan = learn(["c"], ["category"], cells, Rules("onehot", limit=2), predicted.append)
     assert plan.columns[0].part == OneHot(("b", "c"))
     assert plan(np.array([["b"], ["c"], ["a"], ["new"]], dtype=object)).tolist() == [[1, 0], [0, 1], [0, 0], [0, 0]]
-    assert "4 categories in the first rows: the 2 most frequent are kept" in said[0]
+    assert "4 categories in the first rows: the 2 most frequent are kept" in predicted[0]
     plan = learn(["c"], ["category"], cells, Rules("ordinal", limit=3))
     assert plan.columns[0].part == Ordinal(("a", "b", "c"))
     assert plan(np.array([["c"], ["a"], ["new"]], dtype=object)).tolist() == [[2], [0], [3]]

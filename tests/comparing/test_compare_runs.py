@@ -323,7 +323,7 @@ def test_by_density():
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "said"),
+    ("change", "error", "predicted"),
     [
         ({"models": "krlst"}, TypeError, "models must be a list"),
         ({"models": [ogp.KLMS, ogp.KLMS]}, ValueError, "KLMS twice"),
@@ -362,9 +362,9 @@ def test_by_density():
         ),
     ],
 )
-def test_what_cannot_be_compared_is_refused(change, error, said):
+def test_what_cannot_be_compared_is_refused(change, error, predicted):
     arguments = {"models": {"zero": Constant()}, "stream": noise, "runs": 2, "jobs": 1} | change
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=predicted):
         ogp.compare(arguments.pop("models"), arguments.pop("stream"), **arguments)
 
 

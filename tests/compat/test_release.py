@@ -114,7 +114,7 @@ def test_sdist_and_wheel_install_in_a_clean_environment(tmp_path):
     run = {"capture_output": True, "text": True, "check": True, "cwd": tmp_path, "env": clean}
     where = subprocess.run([binaries / "python", "-c", "import onlinegp; print(onlinegp.__file__)"], **run).stdout
     assert Path(where.strip()).is_relative_to(place)
-    said = subprocess.run([binaries / "onlinegp", "--version"], **run).stdout
-    assert said.split() == ["onlinegp", onlinegp.__version__]
+    predicted = subprocess.run([binaries / "onlinegp", "--version"], **run).stdout
+    assert predicted.split() == ["onlinegp", onlinegp.__version__]
     subprocess.run([binaries / "onlinegp", "demo", "--out", "out"], **run)
     assert (tmp_path / "out" / "demo.png").stat().st_size > 10_000

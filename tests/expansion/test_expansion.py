@@ -143,10 +143,10 @@ class PlainKLMS(StepLearner):
 def test_a_run_is_predict_then_learn(outputs):
     rng = np.random.default_rng(3)
     X, Y = rng.normal(size=(50, 2)), rng.normal(size=(50, outputs))
-    said, size = (one := PlainKLMS(outputs)).run(X, Y)
+    predicted, size = (one := PlainKLMS(outputs)).run(X, Y)
     slow, sizes = run_by_row(other := PlainKLMS(outputs), X, Y)
-    np.testing.assert_array_equal(said.mean, slow.mean)
-    np.testing.assert_array_equal(said.std, slow.std)
+    np.testing.assert_array_equal(predicted.mean, slow.mean)
+    np.testing.assert_array_equal(predicted.std, slow.std)
     np.testing.assert_array_equal(size, sizes)
     third = PlainKLMS(outputs)
     third.learn(X[:20], Y[:20])

@@ -116,12 +116,12 @@ def test_predictions_are_as_before(kernel, noise, forgetting):
 def test_memory_store_and_step_agree_to_the_last_bit(tmp_path, name):
     keys, X, y = events(120, 4)
     blocks = [slice(i, i + 30) for i in range(0, 120, 30)]
-    memory, said = ogp.Fleet(EVERY[name], compact=True), {}
+    memory, predicted = ogp.Fleet(EVERY[name], compact=True), {}
     with ogp.Fleet(EVERY[name], store=tmp_path / "fleet.db", keep=2, compact=True) as stored:
         for fleet in (memory, stored):
             traces = [fleet.run(keys[b], X[b], y[b]) for b in blocks]
-            said[fleet] = np.concatenate([trace.mean for trace in traces])
-        np.testing.assert_array_equal(said[memory], said[stored])
+            predicted[fleet] = np.concatenate([trace.mean for trace in traces])
+        np.testing.assert_array_equal(predicted[memory], predicted[stored])
         for key in sorted(stored):
             state = None
             for b in blocks:

@@ -23,8 +23,8 @@ def test_in_parts_as_at_once_as_the_model(name):
     whole, trace = step(model, None, X, y)
     state, parts = None, []
     for part in (slice(0, 1), slice(1, 40), slice(40, 90)):
-        state, said = step(model, state, X[part], y[part])
-        parts.append(said.mean)
+        state, predicted = step(model, state, X[part], y[part])
+        parts.append(predicted.mean)
     alone = ogp.run(model.unfitted(), X, y)
     np.testing.assert_array_equal(trace.mean, alone.mean)
     np.testing.assert_array_equal(trace.std, alone.std)

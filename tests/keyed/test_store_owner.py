@@ -61,7 +61,7 @@ def two_writers(path: Path, commits: int, turn: int) -> int:
     for one in both:
         one.stdin.write("\n")
         one.stdin.flush()
-    said = [one.communicate()[0] for one in both]
+    predicted = [one.communicate()[0] for one in both]
     assert [one.returncode for one in both] == [0, 0]
     with ogp.Fleet.load(path) as fleet:
         assert fleet.beside == 2 * commits
@@ -70,7 +70,7 @@ def two_writers(path: Path, commits: int, turn: int) -> int:
             "b": commits,
             "both": 2 * commits,
         }
-    return sum(map(int, said))
+    return sum(map(int, predicted))
 
 
 def test_no_commit_of_two_writers_is_lost(tmp_path):

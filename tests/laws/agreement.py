@@ -41,12 +41,12 @@ def assert_one_by_one(block: Any, model: Any, X: np.ndarray, y: np.ndarray) -> N
     model.partial_fit(X[:1], y[:1])  # before it, the number of outputs is not known
     for i in range(1, len(X)):
         if i in some:
-            said = model.predict_distribution(X[i : i + 1])
-            np.testing.assert_array_equal(said.log_density(y[i : i + 1])[0], expected["log_density"][i])
+            predicted = model.predict_distribution(X[i : i + 1])
+            np.testing.assert_array_equal(predicted.log_density(y[i : i + 1])[0], expected["log_density"][i])
             # rows of several kinds are joined, with the components of other rows between theirs: another order of a
             # sum, with the rounding of the mean and of the spread, also where an end of the interval is close to zero
             ends = [expected["lower"][[i]], expected["upper"][[i]]]
-            np.testing.assert_allclose(said.interval(0.95), ends, rtol=0.0, atol=1e-14 * np.abs(ends).max())
+            np.testing.assert_allclose(predicted.interval(0.95), ends, rtol=0.0, atol=1e-14 * np.abs(ends).max())
         rows.append(model.predict_one(X[i], return_std=True))
         model.learn_one(X[i], y[i])
         assert model.size_ == expected["size"][i]

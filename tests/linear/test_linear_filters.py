@@ -53,10 +53,10 @@ def test_running_is_predicting_and_learning_row_by_row(name, engine):
     X, Y = rows(40, outputs=2)
     model = FILTERS[name].unfitted().set_params(engine=engine)
     whole, parts = model.start(3, 2), model.start(3, 2)
-    said, _ = whole.run(X, Y)
+    predicted, _ = whole.run(X, Y)
     expected, _ = run_by_row(parts, X, Y)
-    np.testing.assert_allclose(said.mean, expected.mean, rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(said.std, expected.std, rtol=1e-12)
+    np.testing.assert_allclose(predicted.mean, expected.mean, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(predicted.std, expected.std, rtol=1e-12)
 
 
 def test_lms_and_nlms_are_their_equations():
@@ -90,10 +90,10 @@ def test_prob_lms_takes_the_mean_variance_of_the_exact_step():
     for x, y, row in zip(with_ones(X), Y[:, 0], X, strict=True):
         before = learner.dump()
         w, P = keep * before["w"][:, 0], (keep**2 * before["v"][0] + drift) * np.eye(m)
-        said, _ = learner.run(row[None, :], np.array([[y]]))
+        predicted, _ = learner.run(row[None, :], np.array([[y]]))
         s = x @ P @ x + noise
-        assert said.mean[0, 0] == pytest.approx(w @ x, abs=1e-12)
-        assert said.std[0, 0] ** 2 == pytest.approx(s, rel=1e-12)
+        assert predicted.mean[0, 0] == pytest.approx(w @ x, abs=1e-12)
+        assert predicted.std[0, 0] ** 2 == pytest.approx(s, rel=1e-12)
         exact = P - np.outer(P @ x, P @ x) / s
         after = learner.dump()
         np.testing.assert_allclose(after["w"][:, 0], w + P @ x * (y - w @ x) / s, rtol=1e-10, atol=1e-12)

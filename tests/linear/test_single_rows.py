@@ -57,8 +57,8 @@ def test_single_rows_have_the_bits_of_a_run(name, form):
     whole, single = FIXED[name].unfitted(), FIXED[name].unfitted()
     trace = ogp.run(whole, X, y)
     for i, x in enumerate(X):
-        said = single.predict_one(form(x), return_std=True)
-        assert said == (trace.mean[i], trace.std[i])
+        predicted = single.predict_one(form(x), return_std=True)
+        assert predicted == (trace.mean[i], trace.std[i])
         assert single.predict_one(form(x)) == trace.mean[i]
         single.learn_one(form(x), float(y[i]))
     assert_same(single, whole)

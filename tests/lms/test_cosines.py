@@ -46,8 +46,8 @@ def test_blocks_and_single_rows_have_the_same_bits():
     whole, pieces = learners(RBF(0.7), 2, 101)[0], learners(RBF(0.7), 2, 101)[0]
     expected = whole.run(X, Y)[0].mean
     for rows in (slice(0, 1), slice(1, 50), slice(50, 90)):
-        said = pieces.predict(X[rows])
-        np.testing.assert_array_equal(said.mean[0], expected[rows][0])
+        predicted = pieces.predict(X[rows])
+        np.testing.assert_array_equal(predicted.mean[0], expected[rows][0])
         np.testing.assert_array_equal(pieces.run(X[rows], Y[rows])[0].mean, expected[rows])
     np.testing.assert_array_equal(pieces.dump()["w.w"], whole.dump()["w.w"])
 

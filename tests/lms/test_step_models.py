@@ -24,10 +24,10 @@ native = pytest.mark.skipif(not available(), reason="the compiled engine was not
 def test_a_run_is_predict_then_learn_bit_for_bit(name):
     X, y = stream(150)
     Y = np.column_stack([y, -2.0 * y])
-    said, size = STEPS[name].start(2, 2).run(X, Y)
+    predicted, size = STEPS[name].start(2, 2).run(X, Y)
     slow, sizes = run_by_row(STEPS[name].start(2, 2), X, Y)
-    np.testing.assert_array_equal(said.mean, slow.mean)
-    np.testing.assert_array_equal(said.std, slow.std)
+    np.testing.assert_array_equal(predicted.mean, slow.mean)
+    np.testing.assert_array_equal(predicted.std, slow.std)
     np.testing.assert_array_equal(size, sizes)
 
 
@@ -358,9 +358,9 @@ def test_the_scale_of_errors_is_compiled_and_that_of_the_readable_learner(cls, o
     compiled.learn(X[:1], Y[:1])  # then it is there
     for x, row in zip(X[1:], Y[1:], strict=True):
         assert compiled.learn_one(x, row if outputs > 1 else float(row[0])) != Outcome.UNSUPPORTED
-    said, _ = slow.run(X, Y)
+    predicted, _ = slow.run(X, Y)
     again, _ = model.set_params(engine="native").start(2, outputs).run(X, Y)
-    np.testing.assert_allclose(again.std, said.std, rtol=1e-9)
+    np.testing.assert_allclose(again.std, predicted.std, rtol=1e-9)
     np.testing.assert_allclose(compiled.predict(X[:1]).std[0], compiled.readable().errors.std, rtol=1e-15)
     np.testing.assert_allclose(compiled.readable().errors.std, slow.errors.std, rtol=1e-9)
 

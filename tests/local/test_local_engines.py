@@ -73,9 +73,9 @@ def assert_same_neighbors(readable, compiled, X):
         np.testing.assert_array_equal(neighbors(compiled, X[i : i + 1]), readable.neighbors(X[i : i + 1]))
 
 
-def assert_same(said, expected, rtol=1e-8):
-    np.testing.assert_allclose(said.mean, expected.mean, rtol=rtol, atol=rtol * np.abs(expected.mean).max())
-    np.testing.assert_allclose(said.std, expected.std, rtol=rtol)
+def assert_same(predicted, expected, rtol=1e-8):
+    np.testing.assert_allclose(predicted.mean, expected.mean, rtol=rtol, atol=rtol * np.abs(expected.mean).max())
+    np.testing.assert_allclose(predicted.std, expected.std, rtol=rtol)
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
@@ -83,9 +83,9 @@ def assert_same(said, expected, rtol=1e-8):
 def test_the_same_neighbors_and_the_same_numbers(kernel, settings):
     readable, compiled = pair(KERNELS[kernel], outputs=2, **SETTINGS[settings])
     X, Y = rows(160, outputs=2)
-    said, size = compiled.run(X, Y)
+    predicted, size = compiled.run(X, Y)
     expected, expected_size = readable.run(X, Y)
-    assert_same(said, expected)
+    assert_same(predicted, expected)
     np.testing.assert_array_equal(size, expected_size)
     asked = np.vstack([rows(20, seed=1)[0], X[:10]])
     assert_same_neighbors(readable, compiled, asked)
@@ -177,12 +177,12 @@ def test_chunks_give_the_bits_of_one_call():
     X, Y = rows(300, outputs=2)
     whole = pair(KERNELS["product"], outputs=2, store=110, forgetting=0.99)[1]
     parts = pair(KERNELS["product"], outputs=2, store=110, forgetting=0.99)[1]
-    said, _ = whole.run(X, Y)
+    predicted, _ = whole.run(X, Y)
     cuts = [0, 1, 2, 50, 170, 171, 300]
     for begin, end in itertools.pairwise(cuts):
         part, _ = parts.run(X[begin:end], Y[begin:end])
-        np.testing.assert_array_equal(part.mean, said.mean[begin:end])
-        np.testing.assert_array_equal(part.std, said.std[begin:end])
+        np.testing.assert_array_equal(part.mean, predicted.mean[begin:end])
+        np.testing.assert_array_equal(part.std, predicted.std[begin:end])
         fresh = pair(KERNELS["product"], outputs=2, store=110, forgetting=0.99)[1]
         fresh.load(parts.dump())  # the rows are in other slots now
         parts = fresh
@@ -192,10 +192,10 @@ def test_one_call_and_one_row_at_a_time_give_the_same_bits():
     X, Y = rows(200)
     learner = pair(KERNELS["Matern52"], forgetting=0.999)[1]
     learner.learn(X, Y)
-    said = learner.predict(X[:40])
+    predicted = learner.predict(X[:40])
     for i in range(40):
-        assert learner.predict_one(X[i]) == (said.mean[i, 0], said.std[i, 0])
-        assert learner.predict_one(X[i].tolist()) == (said.mean[i, 0], said.std[i, 0])
+        assert learner.predict_one(X[i]) == (predicted.mean[i, 0], predicted.std[i, 0])
+        assert learner.predict_one(X[i].tolist()) == (predicted.mean[i, 0], predicted.std[i, 0])
 
 
 def test_threads_do_not_change_a_bit():
@@ -270,10 +270,10 @@ def test_residuals_in_blocks_are_those_of_single_rows_bit_for_bit():
     prior = ResidualPrior(RBF(0.9), 0.01, 21, 50, 0.99, refits=2, linear=True)
     X, Y = rows(200)
     block, single = Compiled(ResidualLearner(prior, FEATURES, 1)), Compiled(ResidualLearner(prior, FEATURES, 1))
-    said, _ = block.run(X, Y)
+    predicted, _ = block.run(X, Y)
     one_by_one = [single.run(X[i : i + 1], Y[i : i + 1])[0] for i in range(len(X))]
-    np.testing.assert_array_equal(said.mean, np.vstack([one.mean for one in one_by_one]))
-    np.testing.assert_array_equal(said.std, np.vstack([one.std for one in one_by_one]))
+    np.testing.assert_array_equal(predicted.mean, np.vstack([one.mean for one in one_by_one]))
+    np.testing.assert_array_equal(predicted.std, np.vstack([one.std for one in one_by_one]))
     for threads in (1, 3):
         np.testing.assert_array_equal(block._working().predict(X, threads)[1], single._working().predict(X, 1)[1])
 

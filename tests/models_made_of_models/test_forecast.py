@@ -81,9 +81,9 @@ def test_all_paths_at_once_are_one_after_the_other(horizon, outputs):
         rng = np.random.default_rng(0)
         copy = ogp.from_bytes(model.to_bytes())
         for i in range(6):
-            said = copy.predict_distribution(X[50 + i : 51 + i])
+            predicted = copy.predict_distribution(X[50 + i : 51 + i])
             z = rng.standard_normal((5, outputs))[j]
-            value = said.mean[0] + said.std[0] * (z if outputs > 1 else z[0])
+            value = predicted.mean[0] + predicted.std[0] * (z if outputs > 1 else z[0])
             np.testing.assert_allclose(ahead.values[i, ..., j], value, rtol=1e-8)
             copy.skip(X[50 + i : 51 + i], [ahead.values[i, ..., j]])
 
@@ -123,9 +123,9 @@ def test_rows_up_to_the_horizon_need_no_feedback():
     """With a horizon of h, the row h steps ahead is predicted from what is known: what `skip` says of it."""
     model = ogp.Lagged(ogp.KRLST(RBF(1.5), noise=0.01), lags=3, horizon=4).fit(None, SINE)
     ahead = model.forecast(4, paths=20_000)
-    said = model.skip(np.empty((4, 0)))
-    np.testing.assert_allclose(ahead.mean, said.mean, atol=4 * said.std.max() / 20_000**0.5)
-    np.testing.assert_allclose(ahead.std, said.std, rtol=0.03)
+    predicted = model.skip(np.empty((4, 0)))
+    np.testing.assert_allclose(ahead.mean, predicted.mean, atol=4 * predicted.std.max() / 20_000**0.5)
+    np.testing.assert_allclose(ahead.std, predicted.std, rtol=0.03)
 
 
 @pytest.mark.parametrize(

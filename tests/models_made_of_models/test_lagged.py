@@ -91,10 +91,10 @@ def test_predict_takes_each_row_for_the_next():
 def test_skipped_rows_are_replaced_by_their_predictions(horizon):
     X, y = stream(70)
     model, other = (ogp.Lagged(inner(), lags=3, horizon=horizon).fit(X[:50], y[:50]) for _ in range(2))
-    said = model.skip(X[50:60])
+    predicted = model.skip(X[50:60])
     for i in range(50, 60):
-        assert other.skip(X[i : i + 1]).mean[0] == said.mean[i - 50]
-    past = np.r_[y[:50], said.mean]
+        assert other.skip(X[i : i + 1]).mean[0] == predicted.mean[i - 50]
+    past = np.r_[y[:50], predicted.mean]
     lags = past[60 - horizon - np.arange(3)]
     learned = np.column_stack(
         [X[2 + horizon : 50 - horizon + 1]] + [y[2 - j : 50 - 2 * horizon + 1 - j] for j in range(3)]
@@ -187,15 +187,15 @@ def test_rows_with_known_values_can_be_skipped_too(horizon, learned):
         assert len(model.skip(X, y)) == 70
         assert not model.__sklearn_is_fitted__()
         return
-    said, size = model.skip(X[learned:], y[learned:]), model.size_
+    predicted, size = model.skip(X[learned:], y[learned:]), model.size_
     for i in range(learned, 70):
-        assert other.skip(X[i : i + 1], y[i : i + 1]).mean[0] == pytest.approx(said.mean[i - learned], rel=1e-9)
+        assert other.skip(X[i : i + 1], y[i : i + 1]).mean[0] == pytest.approx(predicted.mean[i - learned], rel=1e-9)
     assert (model.n_samples_seen_, model.size_) == (learned, size)
     assert model.predict_one(X[0]) == other.predict_one(X[0])
     if learned == 50:
         after = ogp.Lagged(ogp.Scaled(inner()), lags=3, horizon=horizon).fit(X[:50], y[:50])
-        assert said.mean[0] == pytest.approx(after.predict_one(X[50]), rel=1e-9)
-        assert said.mean[5 + horizon] != after.predict_one(X[55 + horizon])
+        assert predicted.mean[0] == pytest.approx(after.predict_one(X[50]), rel=1e-9)
+        assert predicted.mean[5 + horizon] != after.predict_one(X[55 + horizon])
 
 
 def test_a_new_series_has_no_past():

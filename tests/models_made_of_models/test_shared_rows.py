@@ -49,8 +49,8 @@ def test_members_say_what_they_say_alone(engine, reverse, wrapper):
     np.testing.assert_allclose(found.scales, np.hstack([one.scales for one in alone]), rtol=1e-12)
     asked, _ = stream(20, seed=1)
     alone = [as_components(one.fit(X, y).predict_distribution(asked)) for _, one in model.named()]
-    said = model.predict_distribution(asked)
-    np.testing.assert_allclose(said.means, np.hstack([one.means for one in alone]), rtol=1e-12, atol=1e-13)
+    predicted = model.predict_distribution(asked)
+    np.testing.assert_allclose(predicted.means, np.hstack([one.means for one in alone]), rtol=1e-12, atol=1e-13)
 
 
 def test_rows_are_read_once():

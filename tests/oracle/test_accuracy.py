@@ -188,8 +188,8 @@ def test_windows_agree_with_long_double(engine, stream, budget):
     kernel, noise, X, y = stream
     model = ogp.kafbox.SWKRLS(kernel, noise=noise, budget=budget, engine=engine).start(X.shape[1], 1)
     model.learn(X, y[:, None])
-    said = model.predict(X).output(0)
-    mean, std = said.mean, said.std
+    predicted = model.predict(X).output(0)
+    mean, std = predicted.mean, predicted.std
     C, targets = X[-budget:], y[-budget:]
     expected, variance = batch(kernel, noise, C, targets, X)
     m, kxx = len(C), kernel.diag(X).max()
@@ -234,11 +234,11 @@ def test_trackers_agree_with_long_double(engine, how, stream, budget):
     kernel, noise, X, y = stream
     forgetting = ogp.recipes.forgetting.UncertaintyInjection(0.9) if "inject" in how else how.get("keep", 1.0)
     model = ogp.KRLST(kernel, noise=noise, budget=budget, forgetting=forgetting, engine=engine).start(X.shape[1], 1)
-    said, kept = [], []
+    predicted, kept = [], []
     for x, value in zip(X, y, strict=True):
-        said.append(model.run(x[None], np.array([[value]]))[0])
+        predicted.append(model.run(x[None], np.array([[value]]))[0])
         kept.append(model.dump()["born"])
-    mean, variance = (np.array([getattr(one, name).item() for one in said]) for name in ("mean", "std"))
+    mean, variance = (np.array([getattr(one, name).item() for one in predicted]) for name in ("mean", "std"))
     variance **= 2
     expected, exact = retold(kernel, noise, readable(model).recipe.belief.jitter, X, y, kept, **how)
     m, kxx = min(len(X), budget), kernel.diag(X).max()
@@ -266,10 +266,10 @@ def test_never_non_finite(engine, model, stream, budget):
     # the learner itself: with targets that contradict each other a model would say that so little noise is absurd
     tracker = model(kernel=kernel, noise=noise, budget=budget, engine=engine).start(X.shape[1], 1)
     for _ in range(3):  # and all of it again
-        said, _ = tracker.run(X, y[:, None])
-        assert np.isfinite(said.mean).all()
-        assert np.isfinite(said.std).all()
-        assert (said.std**2 >= noise * (1.0 - 1e-12)).all()
+        predicted, _ = tracker.run(X, y[:, None])
+        assert np.isfinite(predicted.mean).all()
+        assert np.isfinite(predicted.std).all()
+        assert (predicted.std**2 >= noise * (1.0 - 1e-12)).all()
     readable_tracker = readable(tracker)
     state, belief = readable_tracker.state, readable_tracker.recipe.belief
     K, L = kernel(state.C), state.square("L")

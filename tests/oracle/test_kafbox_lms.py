@@ -115,8 +115,8 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_predictions_and_sizes(name, golden):
-    said, size = learner(*CASES[name]).run(golden["x"], golden["y"][:, None])
-    np.testing.assert_allclose(said.mean[:, 0], golden[f"prediction__{name}"], rtol=0, atol=1e-8)
+    predicted, size = learner(*CASES[name]).run(golden["x"], golden["y"][:, None])
+    np.testing.assert_allclose(predicted.mean[:, 0], golden[f"prediction__{name}"], rtol=0, atol=1e-8)
     if f"size__{name}" in golden:
         assert np.array_equal(size, golden[f"size__{name}"])
 

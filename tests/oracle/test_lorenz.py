@@ -126,8 +126,8 @@ def test_with_the_rules_of_kafbox_its_figures_come_out(kind, figure, room, serie
     """The last with more room: its penalty of a weight near zero is endless, and the last digit decides who leaves."""
     X, y = series
     model = lorenz.cases()["KLMSCSAL1" if kind is AddsBeforeTheSize else "FBKLMS"].model
-    said, _ = kind(model.kernel, 6, 1, **model.rule()).run(X, y[:, None])
-    assert abs(decibels((y - said.mean[:, 0])[lorenz.SETTLED :]) - figure) < room
+    predicted, _ = kind(model.kernel, 6, 1, **model.rule()).run(X, y[:, None])
+    assert abs(decibels((y - predicted.mean[:, 0])[lorenz.SETTLED :]) - figure) < room
 
 
 @pytest.mark.slow

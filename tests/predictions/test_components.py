@@ -28,54 +28,56 @@ def scipy_kind(nu):
     return stats.norm if np.isinf(nu) else stats.t(nu)
 
 
-def mixed(said, values):
+def mixed(predicted, values):
     """Return the weighted sum of values (K lists of the shape of the mean)."""
-    return sum(said.weights[..., k] * value for k, value in enumerate(values))
+    return sum(predicted.weights[..., k] * value for k, value in enumerate(values))
 
 
-def standardized(said, y):
-    return [(y - said.means[..., k]) / said.scales[..., k] for k in range(len(said.degrees))]
+def standardized(predicted, y):
+    return [(y - predicted.means[..., k]) / predicted.scales[..., k] for k in range(len(predicted.degrees))]
 
 
 @every
 @pytest.mark.parametrize("shape", [(60,), (1,), (20, 3)])
 def test_they_are_what_scipy_says(degrees, shape):
-    said = components(degrees, shape)
-    y = said.means[..., 0] + np.linspace(-15.0, 15.0, said.mean.size).reshape(shape)
-    kinds, r = [scipy_kind(nu) for nu in degrees], standardized(said, y)
-    mean = mixed(said, np.moveaxis(said.means, -1, 0))
-    deviations = [said.scales[..., k] * kind.std() for k, kind in enumerate(kinds)]
-    square = mixed(said, [s**2 + (said.means[..., k] - mean) ** 2 for k, s in enumerate(deviations)])
-    terms = [kind.logpdf(z) - np.log(said.scales[..., k]) for k, (kind, z) in enumerate(zip(kinds, r, strict=True))]
-    density = special.logsumexp(np.stack(terms, axis=-1), axis=-1, b=said.weights)
-    np.testing.assert_allclose(said.mean, mean, rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(said.std, np.sqrt(square), rtol=1e-12)
-    np.testing.assert_allclose(said.log_density(y), density, rtol=1e-12, atol=1e-13)
+    predicted = components(degrees, shape)
+    y = predicted.means[..., 0] + np.linspace(-15.0, 15.0, predicted.mean.size).reshape(shape)
+    kinds, r = [scipy_kind(nu) for nu in degrees], standardized(predicted, y)
+    mean = mixed(predicted, np.moveaxis(predicted.means, -1, 0))
+    deviations = [predicted.scales[..., k] * kind.std() for k, kind in enumerate(kinds)]
+    square = mixed(predicted, [s**2 + (predicted.means[..., k] - mean) ** 2 for k, s in enumerate(deviations)])
+    terms = [
+        kind.logpdf(z) - np.log(predicted.scales[..., k]) for k, (kind, z) in enumerate(zip(kinds, r, strict=True))
+    ]
+    density = special.logsumexp(np.stack(terms, axis=-1), axis=-1, b=predicted.weights)
+    np.testing.assert_allclose(predicted.mean, mean, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(predicted.std, np.sqrt(square), rtol=1e-12)
+    np.testing.assert_allclose(predicted.log_density(y), density, rtol=1e-12, atol=1e-13)
     below, above = ([getattr(kind, ask)(z) for kind, z in zip(kinds, r, strict=True)] for ask in ("cdf", "sf"))
-    np.testing.assert_allclose(said.cdf(y), mixed(said, below), rtol=5e-12)
-    np.testing.assert_allclose(said.survival(y), mixed(said, above), rtol=5e-12)
-    assert said.log_densities(y).shape == said.weights.shape
+    np.testing.assert_allclose(predicted.cdf(y), mixed(predicted, below), rtol=5e-12)
+    np.testing.assert_allclose(predicted.survival(y), mixed(predicted, above), rtol=5e-12)
+    assert predicted.log_densities(y).shape == predicted.weights.shape
 
 
 @every
 @pytest.mark.parametrize("shape", [(60,), (20, 3)])
 def test_they_are_the_mixtures_of_their_members(degrees, shape):
-    said = components(degrees, shape).affine(3.0, 2.0)
-    twin = MixtureOf(said.weights, said.members)
-    y = said.mean + np.random.default_rng(1).standard_t(2.0, shape)
+    predicted = components(degrees, shape).affine(3.0, 2.0)
+    twin = MixtureOf(predicted.weights, predicted.members)
+    y = predicted.mean + np.random.default_rng(1).standard_t(2.0, shape)
     for ask in (lambda q: q.mean, lambda q: q.std, lambda q: q.log_density(y), lambda q: q.cdf(y), lambda q: q.tail(y)):
-        np.testing.assert_allclose(ask(said), ask(twin), rtol=1e-13, atol=1e-15)
-    np.testing.assert_allclose(said.log_densities(y), twin.log_densities(y), rtol=1e-13, atol=1e-14)
+        np.testing.assert_allclose(ask(predicted), ask(twin), rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(predicted.log_densities(y), twin.log_densities(y), rtol=1e-13, atol=1e-14)
     for p in (1e-9, 0.025, 0.5, 0.9):
-        np.testing.assert_allclose(said.quantile(p), twin.quantile(p), rtol=1e-11)
-        np.testing.assert_allclose(said.cdf(said.quantile(p)), p, rtol=1e-11)
+        np.testing.assert_allclose(predicted.quantile(p), twin.quantile(p), rtol=1e-11)
+        np.testing.assert_allclose(predicted.cdf(predicted.quantile(p)), p, rtol=1e-11)
 
 
 @every
 def test_a_row_alone_is_that_row_of_many(degrees):
     """To the bit."""
-    said = components(degrees, (40, 2), stretch=np.linspace(0.5, 2.0, 80).reshape(40, 2))
-    y = said.mean + 0.3
+    predicted = components(degrees, (40, 2), stretch=np.linspace(0.5, 2.0, 80).reshape(40, 2))
+    y = predicted.mean + 0.3
     asked = (
         lambda q, y: q.mean,
         lambda q, y: q.std,
@@ -84,23 +86,23 @@ def test_a_row_alone_is_that_row_of_many(degrees):
         lambda q, y: q.quantile(0.9),
     )
     for ask in asked:
-        alone = [ask(said.rows(slice(i, i + 1)), y[i : i + 1]) for i in range(40)]
-        np.testing.assert_array_equal(np.concatenate(alone), ask(said, y))
+        alone = [ask(predicted.rows(slice(i, i + 1)), y[i : i + 1]) for i in range(40)]
+        np.testing.assert_array_equal(np.concatenate(alone), ask(predicted, y))
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_tails_keep_their_digits_far_out(sign):
     """Down to 1e-300, where 1 - cdf is zero and a density would vanish."""
-    said = Components(np.array([[0.25, 0.75]]), np.array([[1.0, 1.0]]), np.array([[2.0, 3.0]]), (INF, 4.0))
-    small = said.survival if sign > 0 else said.cdf
-    normal = replace(said, weights=np.array([[1.0, 0.0]]))
+    predicted = Components(np.array([[0.25, 0.75]]), np.array([[1.0, 1.0]]), np.array([[2.0, 3.0]]), (INF, 4.0))
+    small = predicted.survival if sign > 0 else predicted.cdf
+    normal = replace(predicted, weights=np.array([[1.0, 0.0]]))
     for z in (3.0, 20.0, 37.0):  # to 5.7e-300
         far = (normal.survival if sign > 0 else normal.cdf)([1.0 + 2.0 * sign * z])
         np.testing.assert_allclose(far, stats.norm.sf(z), rtol=1e-12)
     for t in (1e9, 1e20, 1e74):  # 4 degrees: density 12 (4 + t^2)^(-5/2), P(T > t) = 3 t^-4 but for a share of 1 / t^2
         y = [1.0 + 3.0 * sign * t]
         np.testing.assert_allclose(small(y), 0.75 * 3.0 * t**-4, rtol=1e-12)
-        np.testing.assert_allclose(said.log_density(y), np.log(0.25 * 12.0) - 5.0 * np.log(t), rtol=1e-13)
+        np.testing.assert_allclose(predicted.log_density(y), np.log(0.25 * 12.0) - 5.0 * np.log(t), rtol=1e-13)
     thin = Components(np.full((1, 2), 0.5), np.zeros((1, 2)), np.ones((1, 2)), (INF, INF))
     assert thin.log_density([sign * 1e100])[0] == pytest.approx(-0.5e200)
 
@@ -111,23 +113,23 @@ def test_a_component_without_weight_does_not_count():
     weights = np.concatenate([one.weights, np.zeros((5, 2))], axis=-1)
     means = np.concatenate([one.means, np.full((5, 1), np.nan), one.means[:, :1]], axis=-1)
     scales = np.concatenate([one.scales, np.ones((5, 1)), np.zeros((5, 1))], axis=-1)
-    said, y = Components(weights, means, scales, (INF, 3.0, INF, INF)), one.means[:, 0]
+    predicted, y = Components(weights, means, scales, (INF, 3.0, INF, INF)), one.means[:, 0]
     for ask in (lambda q: q.mean, lambda q: q.std, lambda q: q.log_density(y), lambda q: q.cdf(y)):
-        np.testing.assert_allclose(ask(said), ask(one), rtol=1e-14)
-    np.testing.assert_allclose(said.quantile(0.1), one.quantile(0.1), rtol=1e-14)
-    assert np.isfinite(draw(said, np.random.default_rng(0))).all()
+        np.testing.assert_allclose(ask(predicted), ask(one), rtol=1e-14)
+    np.testing.assert_allclose(predicted.quantile(0.1), one.quantile(0.1), rtol=1e-14)
+    assert np.isfinite(draw(predicted, np.random.default_rng(0))).all()
 
 
 @pytest.mark.parametrize("degrees", [(INF,), (3.0,), (INF, 3.0)], ids=str)
 def test_a_scale_of_zero_is_a_point_mass(degrees):
     shape = (3, len(degrees))
-    said = Components(np.full(shape, 1.0 / len(degrees)), np.full(shape, 2.0), np.zeros(shape), degrees)
+    predicted = Components(np.full(shape, 1.0 / len(degrees)), np.full(shape, 2.0), np.zeros(shape), degrees)
     y = np.array([1.0, 2.0, 3.0])
-    assert said.log_density(y).tolist() == [-INF, INF, -INF]
-    assert said.cdf(y).tolist() == [0.0, 0.5, 1.0]
-    assert said.survival(y).tolist() == [1.0, 0.5, 0.0]
-    assert said.std.tolist() == [0.0] * 3
-    assert said.interval(0.9)[0].tolist() == [2.0] * 3
+    assert predicted.log_density(y).tolist() == [-INF, INF, -INF]
+    assert predicted.cdf(y).tolist() == [0.0, 0.5, 1.0]
+    assert predicted.survival(y).tolist() == [1.0, 0.5, 0.0]
+    assert predicted.std.tolist() == [0.0] * 3
+    assert predicted.interval(0.9)[0].tolist() == [2.0] * 3
     beside = Components(np.array([[0.3, 0.7]]), np.array([[2.0, 2.0]]), np.array([[0.0, 1.0]]), (INF, 3.0))
     assert beside.log_density([3.0])[0] == pytest.approx(np.log(0.7) + stats.t(3.0).logpdf(1.0))
     assert beside.log_density([2.0])[0] == INF
@@ -137,8 +139,10 @@ def test_a_mean_in_common_is_the_mean():
     """To the bit, although the weights sum to one but for rounding."""
     rng = np.random.default_rng(0)
     mean = rng.normal(0.0, 1e6, 1000)
-    said = Components(rng.dirichlet(np.ones(4), 1000), np.repeat(mean[:, None], 4, 1), np.ones((1000, 4)), DEGREES[4])
-    np.testing.assert_array_equal(said.mean, mean)
+    predicted = Components(
+        rng.dirichlet(np.ones(4), 1000), np.repeat(mean[:, None], 4, 1), np.ones((1000, 4)), DEGREES[4]
+    )
+    np.testing.assert_array_equal(predicted.mean, mean)
 
 
 def test_mixtures_of_components_are_components():
@@ -186,7 +190,7 @@ def stretched(degrees=(INF, 3.0), shape=(3,)):
 @every
 @pytest.mark.parametrize("shape", [(3,), (3, 2)])
 def test_a_stretch_is_for_intervals_only(degrees, shape):
-    plain, said = stretched(degrees, shape)
+    plain, predicted = stretched(degrees, shape)
     y = plain.mean + 0.7
     for ask in (
         lambda q: q.mean,
@@ -196,38 +200,43 @@ def test_a_stretch_is_for_intervals_only(degrees, shape):
         lambda q: q.cdf(y),
         lambda q: q.survival(y),
     ):
-        np.testing.assert_array_equal(ask(said), ask(plain))
+        np.testing.assert_array_equal(ask(predicted), ask(plain))
     for p in (0.025, 0.4, 0.975):
         np.testing.assert_allclose(
-            said.quantile(p), plain.mean + said.stretch * (plain.quantile(p) - plain.mean), rtol=1e-14, atol=1e-14
+            predicted.quantile(p),
+            plain.mean + predicted.stretch * (plain.quantile(p) - plain.mean),
+            rtol=1e-14,
+            atol=1e-14,
         )
 
 
 @every
 def test_y_is_outside_of_an_interval_where_its_tail_is_small(degrees):
     """So flags are raised outside of the intervals that are drawn, stretched or not."""
-    _, said = stretched(degrees)
-    for y in said.mean + np.linspace(-9.0, 9.0, 41)[:, None]:
-        lower, upper = said.interval(0.9)
-        np.testing.assert_array_equal(said.tail(y) < 0.1, (y < lower) | (y > upper))
-        np.testing.assert_allclose(2.0 * stats.norm.sf(np.abs(said.z(y))), said.tail(y), rtol=1e-9)
+    _, predicted = stretched(degrees)
+    for y in predicted.mean + np.linspace(-9.0, 9.0, 41)[:, None]:
+        lower, upper = predicted.interval(0.9)
+        np.testing.assert_array_equal(predicted.tail(y) < 0.1, (y < lower) | (y > upper))
+        np.testing.assert_allclose(2.0 * stats.norm.sf(np.abs(predicted.z(y))), predicted.tail(y), rtol=1e-9)
 
 
 def test_units_do_not_change_the_stretch():
-    plain, said = stretched()
-    other = said.affine(np.array([1.0, 2.0, 3.0]), 10.0)
+    plain, predicted = stretched()
+    other = predicted.affine(np.array([1.0, 2.0, 3.0]), 10.0)
     np.testing.assert_array_equal(other.stretch, STRETCH)
-    np.testing.assert_allclose(other.quantile(0.9), np.array([1.0, 2.0, 3.0]) + 10.0 * said.quantile(0.9), rtol=1e-13)
+    np.testing.assert_allclose(
+        other.quantile(0.9), np.array([1.0, 2.0, 3.0]) + 10.0 * predicted.quantile(0.9), rtol=1e-13
+    )
     np.testing.assert_allclose(other.log_density(other.mean), plain.log_density(plain.mean) - np.log(10.0), rtol=1e-12)
 
 
 def test_rows_keep_their_stretch():
-    plain, said = stretched(shape=(3, 2))
-    quantile = said.quantile(0.9)
+    plain, predicted = stretched(shape=(3, 2))
+    quantile = predicted.quantile(0.9)
     for which in (slice(1, 3), [2, 0], np.array([True, False, True])):
-        np.testing.assert_array_equal(said.rows(which).quantile(0.9), quantile[which])
-    np.testing.assert_array_equal(said.output(1).quantile(0.9), quantile[:, 1])
-    both = Predictions.joined([said.rows(slice(0, 2)), plain, said.rows(slice(2, 3))])
+        np.testing.assert_array_equal(predicted.rows(which).quantile(0.9), quantile[which])
+    np.testing.assert_array_equal(predicted.output(1).quantile(0.9), quantile[:, 1])
+    both = Predictions.joined([predicted.rows(slice(0, 2)), plain, predicted.rows(slice(2, 3))])
     assert isinstance(both, Components)
     expected = np.concatenate([quantile[:2], plain.quantile(0.9), quantile[2:]])
     np.testing.assert_allclose(both.quantile(0.9), expected, rtol=1e-14)
@@ -235,12 +244,12 @@ def test_rows_keep_their_stretch():
 
 
 def test_other_kinds_are_joined_with_their_stretch():
-    _, said = stretched()
+    _, predicted = stretched()
     normal, student = Gaussian(np.ones(2), np.full(2, 2.0)), StudentT(np.ones(1), np.ones(1), 5.0)
-    both = Predictions.joined([normal, said, student])
+    both = Predictions.joined([normal, predicted, student])
     assert isinstance(both, Components)
     for p in (0.05, 0.7):
-        expected = [normal.quantile(p), said.quantile(p), student.quantile(p)]
+        expected = [normal.quantile(p), predicted.quantile(p), student.quantile(p)]
         np.testing.assert_allclose(both.quantile(p), np.concatenate(expected), rtol=1e-13)
     single = Predictions.joined([normal, replace(as_components(normal), stretch=np.full(2, 3.0))])
     assert single.degrees == (INF,)
@@ -248,29 +257,29 @@ def test_other_kinds_are_joined_with_their_stretch():
 
 
 def test_a_mixture_has_the_mean_stretch_of_its_members():
-    plain, said = stretched()
+    plain, predicted = stretched()
     weights = np.tile([0.25, 0.75], (3, 1))
-    np.testing.assert_allclose(mix(weights, (said, plain)).stretch, 0.25 * STRETCH + 0.75)
+    np.testing.assert_allclose(mix(weights, (predicted, plain)).stretch, 0.25 * STRETCH + 0.75)
     assert mix(weights, (plain, plain)).stretch == 1.0
-    alone = mix(np.ones((3, 1)), (said,))
-    np.testing.assert_allclose(alone.quantile(0.9), said.quantile(0.9), rtol=1e-14)
+    alone = mix(np.ones((3, 1)), (predicted,))
+    np.testing.assert_allclose(alone.quantile(0.9), predicted.quantile(0.9), rtol=1e-14)
 
 
 def test_a_member_of_another_mixture_has_the_density_of_its_intervals():
     """With samples beside it there are no components, and no stretch: its distribution is stretched."""
-    _, said = stretched()
-    both = mix(np.tile([1.0, 0.0], (3, 1)), (said, Samples(np.random.default_rng(0).normal(size=(3, 50)))))
+    _, predicted = stretched()
+    both = mix(np.tile([1.0, 0.0], (3, 1)), (predicted, Samples(np.random.default_rng(0).normal(size=(3, 50)))))
     assert isinstance(both, MixtureOf)
-    np.testing.assert_allclose(both.quantile(0.9), said.quantile(0.9), rtol=1e-10)
+    np.testing.assert_allclose(both.quantile(0.9), predicted.quantile(0.9), rtol=1e-10)
     np.testing.assert_allclose(both.cdf(both.quantile(0.9)), 0.9, rtol=1e-10)
-    np.testing.assert_allclose(both.std, STRETCH * said.std, rtol=1e-12)
+    np.testing.assert_allclose(both.std, STRETCH * predicted.std, rtol=1e-12)
 
 
 def test_draws_have_the_quantiles():
     n = 20_000
     plain = components((INF, 3.0, INF), (1,), seed=5).rows(np.zeros(n, dtype=int))
-    said = replace(plain, stretch=np.full(n, 2.5))
-    for one in (plain, said):
+    predicted = replace(plain, stretch=np.full(n, 2.5))
+    for one in (plain, predicted):
         drawn = draw(one, np.random.default_rng(0))
         assert (
             stats.kstest(

@@ -77,8 +77,8 @@ def in_memory(frame: pd.DataFrame, start: ogp.OnlineRegressor) -> tuple[pd.DataF
     for key, group in frame.groupby("sensor"):
         group = group.sort_values("time")
         states[key], trace = step(start, None, group[FEATURES].to_numpy(), group["y"].to_numpy())
-        said = (trace.mean, trace.std, *trace.interval(0.95), trace.log_density)
-        parts.append(group[["sensor", "time", "y"]].assign(**dict(zip(SAID, said, strict=True))))
+        predicted = (trace.mean, trace.std, *trace.interval(0.95), trace.log_density)
+        parts.append(group[["sensor", "time", "y"]].assign(**dict(zip(SAID, predicted, strict=True))))
     return by_key(pd.concat(parts)), states
 
 

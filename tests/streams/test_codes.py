@@ -48,8 +48,8 @@ def test_codes_are_missing_features(tmp_path, few):
     args = ["run", path, *FIXED, "--na-values", "-9999", "--out", tmp_path / "o.csv"]
     assert b"line 11, column 'x': '-9999.0' means that the value is missing" in inside(*args, code=3).stderr
     inside(*args, "--missing", "impute", "--save", tmp_path / "m.ogp")
-    said = rows_of(inside("predict", tmp_path / "m.ogp", path).stdout)  # the file knows the codes
-    assert abs(float(said[9]["mean"]) - 20.0) < 6.0
+    predicted = rows_of(inside("predict", tmp_path / "m.ogp", path).stdout)  # the file knows the codes
+    assert abs(float(predicted[9]["mean"]) - 20.0) < 6.0
     assert load(tmp_path / "m.ogp")
 
 

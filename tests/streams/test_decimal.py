@@ -59,8 +59,8 @@ def test_every_command_knows_it(tmp_path):
     path.write_text("x;y\n" + "".join(f"{i % 9},5;{i % 7},25\n" for i in range(60)))
     comma = ["--decimal", ","]
     inside("tune", path, *comma, "--tune", "30", "--out", tmp_path / "m.ogp")
-    said = rows_of(inside("predict", tmp_path / "m.ogp", path, *comma).stdout)
-    assert said[1]["y"] == "1.25"
+    predicted = rows_of(inside("predict", tmp_path / "m.ogp", path, *comma).stdout)
+    assert predicted[1]["y"] == "1.25"
     assert b"Recommended" in onlinegp("compare", path, *comma, "--models", "klms", "--tune", "20").stdout
     assert b"--delimiter must" in inside("run", path, *comma, "--delimiter", ",", code=1).stderr
 

@@ -16,7 +16,7 @@ from onlinegp.streams.reading.source import Columns, open_source
 from onlinegp.streams.running.budget import detector_parameters, time_column
 from onlinegp.streams.running.flags import MOST, Flags, Surprises
 from onlinegp.streams.running.observers import Rows
-from onlinegp.streams.running.predict_then_learn import Said, advance
+from onlinegp.streams.running.predict_then_learn import Predicted, advance
 from onlinegp.streams.running.score import LEVELS, Score
 
 NOISE = ["--model", "krlst", "--kernel", "rbf(1.0)", "--noise", "0.01", "--budget", "10", "--tune", "0"]
@@ -25,8 +25,10 @@ NOISE = ["--model", "krlst", "--kernel", "rbf(1.0)", "--noise", "0.01", "--budge
 def rows_with(z, std=2.0, **kwargs):
     """Rows that are z standard deviations from their predictions."""
     z = np.asarray(z, dtype=np.float64)
-    said = Said(Gaussian(np.full(len(z), 5.0), np.full(len(z), std)), np.zeros(len(z)), np.ones(len(z), dtype=bool))
-    return Rows.of(5.0 + std * z, said, level=0.95, **kwargs)
+    predicted = Predicted(
+        Gaussian(np.full(len(z), 5.0), np.full(len(z), std)), np.zeros(len(z)), np.ones(len(z), dtype=bool)
+    )
+    return Rows.of(5.0 + std * z, predicted, level=0.95, **kwargs)
 
 
 def stored(observer, fresh):
@@ -139,9 +141,9 @@ def test_any_blocks_give_the_same_events(size):
 
     def observed(detector, rows, flags):
         part = slice(rows.start, rows.stop)
-        said = Said(detector.detect(y[part]), np.zeros(len(y[part])), np.ones(len(y[part]), dtype=bool))
+        predicted = Predicted(detector.detect(y[part]), np.zeros(len(y[part])), np.ones(len(y[part]), dtype=bool))
         keys = {"time": times["time"][part]}
-        return flags.add(Rows.of(y[part], said, level=0.95, before=part.start, keys=keys))
+        return flags.add(Rows.of(y[part], predicted, level=0.95, before=part.start, keys=keys))
 
     whole, parts = Flags(time="time"), Flags(time="time")
     (expected, opened), detector = observed(ogp.Detector(), slice(0, 1000), whole), ogp.Detector()

@@ -62,8 +62,8 @@ def test_bad_rows_stop_or_are_left_out(tmp_path):
 
 def test_large_whole_numbers_are_rounded_as_text_is(tmp_path):
     path = write(tmp_path / "data.parquet", y=[2**53 + 1] * 50)
-    said = rows_of(inside("run", path, *FIXED, "--features", "x", "--target", "y").stdout)
-    assert float(said[0]["y"]) == float(str(2**53 + 1))
+    predicted = rows_of(inside("run", path, *FIXED, "--features", "x", "--target", "y").stdout)
+    assert float(predicted[0]["y"]) == float(str(2**53 + 1))
 
 
 def test_damaged_files(tmp_path):

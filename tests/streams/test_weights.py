@@ -26,13 +26,13 @@ def mixture():
 
 @pytest.mark.parametrize("size", [1, 77, 5000])
 def test_the_averages_are_those_of_all_rows(mixture, size):
-    model, y, said = mixture
+    model, y, predicted = mixture
     weights, before = Weights(), 1003
-    rows = Rows.of(y, said, level=0.95, model=model)
+    rows = Rows.of(y, predicted, level=0.95, model=model)
     for i in range(0, 5000, size):
         part = slice(i, i + size)
         cut = {name: value[part] for name, value in vars(rows).items() if isinstance(value, np.ndarray)}
-        some = replace(rows, **cut, predictions=said.predictions.rows(part), before=before + i)
+        some = replace(rows, **cut, predictions=predicted.predictions.rows(part), before=before + i)
         weights.add(some)
         if i % 10 == 0:
             entry, weights = weights.to_json(), Weights()
@@ -42,7 +42,7 @@ def test_the_averages_are_those_of_all_rows(mixture, size):
     assert sum(weights.counts) == 5000
     group = (before + np.arange(5000)) // weights.stride
     for place, count, sums in zip(weights.places, weights.counts, weights.sums, strict=True):
-        plain = said.predictions.weights[group == place]
+        plain = predicted.predictions.weights[group == place]
         assert count == len(plain)
         assert sums == pytest.approx(plain.sum(axis=0))
 
@@ -51,8 +51,8 @@ def test_a_model_that_is_no_mixture_has_none(mixture):
     _, y, _ = mixture
     model = ogp.KRLST(budget=5)
     weights = Weights()
-    said = advance(model, y[:50, None], y[:50])
-    weights.add(Rows.of(y[:50], said, level=0.95, model=model))
+    predicted = advance(model, y[:50, None], y[:50])
+    weights.add(Rows.of(y[:50], predicted, level=0.95, model=model))
     assert weights.to_json() == Weights().to_json()
 
 
@@ -62,11 +62,11 @@ def test_the_components_of_a_member_count_together(mixture):
     X = np.random.default_rng(1).uniform(-3, 3, (60, 1))
     members = [("heavy", ogp.HeavyTailed(ogp.KRLST(budget=5))), ("line", ogp.LinearRLS()), ("last", ogp.Persistence())]
     model = ogp.Scaled(ogp.Mixture(members), x_center=0.0, x_scale=1.0, y_center=0.0, y_scale=1.0)
-    said = advance(model, X, y[:60])
-    assert said.predictions.weights.shape == (60, 6)
+    predicted = advance(model, X, y[:60])
+    assert predicted.predictions.weights.shape == (60, 6)
     weights = Weights()
-    weights.add(Rows.of(y[:60], said, level=0.95, model=model))
+    weights.add(Rows.of(y[:60], predicted, level=0.95, model=model))
     assert weights.members == ["heavy", "line", "last"]
-    own = said.predictions.weights
+    own = predicted.predictions.weights
     expected = np.column_stack([own[:, :4].sum(axis=1), own[:, 4], own[:, 5]])
     np.testing.assert_allclose(weights.sums, expected, rtol=1e-14)

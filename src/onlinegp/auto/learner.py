@@ -141,16 +141,16 @@ class AutoLearner(WithFields):
             start = part.stop
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
-        said, sizes, start = [], [], 0
+        predicted, sizes, start = [], [], 0
         while start < len(X):
             part = slice(start, start + self._together(len(X) - start))
             predictions, size = self._run(X[part], Y[part])
             self._take(X[part], Y[part])
             size[-1] = self.size
-            said.append(predictions)
+            predicted.append(predictions)
             sizes.append(size)
             start = part.stop
-        return Predictions.joined(said), np.concatenate(sizes)
+        return Predictions.joined(predicted), np.concatenate(sizes)
 
     def predict(self, X: Array) -> Predictions:
         return self._so_far(len(X), self._Y) if self.inner is None else self.inner.predict(X)
@@ -189,8 +189,8 @@ class AutoLearner(WithFields):
 
     def _run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
         if self.inner is not None:
-            said, size = self.inner.run(X, Y)
-            return said, size.copy()
+            predicted, size = self.inner.run(X, Y)
+            return predicted, size.copy()
         before = np.concatenate([self._Y, Y])
         parts = [self._so_far(1, before[: len(self._Y) + i]) for i in range(len(Y))]
         return Predictions.joined(parts), np.zeros(len(X), dtype=np.int64)

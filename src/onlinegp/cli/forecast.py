@@ -123,15 +123,15 @@ def main(args: argparse.Namespace) -> int:
     _check(args)
     last = LastValues(SHOWN * args.steps)
     try:
-        said = _forecast(args, last, talk)
+        predicted = _forecast(args, last, talk)
     except Stopped as stopped:
         say(f"onlinegp: {stopped}.")
         return stopped.exit_code
     sink = open_sink(args.out, (), added=COLUMNS)
-    sink.write([], [np.arange(1.0, args.steps + 1.0), said.mean, said.std, *said.interval(args.level)])
+    sink.write([], [np.arange(1.0, args.steps + 1.0), predicted.mean, predicted.std, *predicted.interval(args.level)])
     sink.close()
     if args.plot:
-        write_atomically(args.plot, [picture(last, said, args.level, Path(args.plot).suffix[1:])])
+        write_atomically(args.plot, [picture(last, predicted, args.level, Path(args.plot).suffix[1:])])
         talk(f"plot: {args.plot}")
     return 0
 
@@ -261,14 +261,14 @@ def _future_source(args: argparse.Namespace) -> Source | None:
     )
 
 
-def picture(last: LastValues, said: Predictions, level: float, format: str) -> bytes:
+def picture(last: LastValues, predicted: Predictions, level: float, format: str) -> bytes:
     """Return a picture of the last values and the forecast."""
     from matplotlib.figure import Figure
 
     from onlinegp import plots
 
     figure = Figure(figsize=(8.0, 4.0), layout="constrained")
-    plots.forecast(last.y, said, level=level, ax=figure.add_subplot())
+    plots.forecast(last.y, predicted, level=level, ax=figure.add_subplot())
     drawn = io.BytesIO()
     figure.savefig(drawn, format=format, dpi=150)
     return drawn.getvalue()

@@ -52,19 +52,21 @@ class Health:
         self.broken: BreakdownError | None = None
         self._last: tuple[Array, Array, int] | None = None  # the row learned last, and how many there were
 
-    def after_running(self, model: OnlineRegressor, said: Predictions, Y: Array, before: int) -> None:
+    def after_running(self, model: OnlineRegressor, predicted: Predictions, Y: Array, before: int) -> None:
         """Raise a BreakdownError for the first row, counted from `before`, with an absurd prediction."""
         first = max(self.largest, float(np.abs(Y[0]).max()))
-        if np.abs(said.mean).max() <= FAR * first and said.std.max() < np.inf:  # the rule, in few passes; NaN fails it
+        if (
+            np.abs(predicted.mean).max() <= FAR * first and predicted.std.max() < np.inf
+        ):  # the rule, in few passes; NaN fails it
             self.largest = max(first, float(np.abs(Y).max()))
             return
         largest = np.maximum.accumulate(np.abs(Y).max(axis=1))
         largest = np.maximum(largest, self.largest)
-        good = _make_sense(model, said.mean, said.std, Y, largest)
+        good = _make_sense(model, predicted.mean, predicted.std, Y, largest)
         i = len(Y) - 1 if good.all() else int(np.argmin(good))
         self.largest = float(largest[i])
         if not good[i]:
-            raise self.error(model, before + i, said.mean[i], said.std[i])
+            raise self.error(model, before + i, predicted.mean[i], predicted.std[i])
 
     def after_learning(self, model: OnlineRegressor, learner: Learner, X: Array, Y: Array, before: int) -> None:
         """Check the prediction of the last row every EVERY rows. It was just learned, so it should be close."""
@@ -95,9 +97,9 @@ class Health:
             X, Y, _ = self._last
             self.after_running(model, learner.predict(X), Y, learner.seen - 1)
 
-    def after_predicting(self, model: OnlineRegressor, said: Predictions) -> None:
+    def after_predicting(self, model: OnlineRegressor, predicted: Predictions) -> None:
         """Raise a BreakdownError if a prediction is not finite."""
-        if not (np.isfinite(said.mean).all() and np.isfinite(said.std).all()):
+        if not (np.isfinite(predicted.mean).all() and np.isfinite(predicted.std).all()):
             raise self.error(model, None)
 
     def sound(self, mean: float, std: float) -> bool:
@@ -132,7 +134,7 @@ def _what_is_wrong(mean: Array | None, std: Array | None, largest: float) -> str
 
 
 def check_events(
-    model: OnlineRegressor, said: Predictions, which: Any, Y: Array, largest: Array, name: Callable[[int], str]
+    model: OnlineRegressor, predicted: Predictions, which: Any, Y: Array, largest: Array, name: Callable[[int], str]
 ) -> Predictions:
     """Return the predictions of a fleet's events, or raise a BreakdownError for the first absurd one.
 
@@ -141,25 +143,25 @@ def check_events(
     """
     own = np.abs(Y).max(axis=1)
     known = np.maximum(largest[which], own)
-    mean, std = np.abs(said.mean), said.std
+    mean, std = np.abs(predicted.mean), predicted.std
     good = (mean <= FAR * known[:, None]) & (mean < np.inf) & (std < np.inf)  # the rule, in few passes; NaN fails it
     odd = np.flatnonzero(~good.all(axis=1))
-    odd = odd[~_make_sense(model, said.mean[odd], std[odd], Y[odd], known[odd])]
+    odd = odd[~_make_sense(model, predicted.mean[odd], std[odd], Y[odd], known[odd])]
     for i in odd.tolist():
         earlier = own[:i].max(where=which[:i] == which[i], initial=0.0)  # in this call
         known[i] = max(known[i], earlier)
         one = slice(i, i + 1)
-        if not _make_sense(model, said.mean[one], std[one], Y[one], known[one]):
+        if not _make_sense(model, predicted.mean[one], std[one], Y[one], known[one]):
             np.maximum.at(largest, which, own)
-            what = _what_is_wrong(said.mean[i], std[i], known[i])
+            what = _what_is_wrong(predicted.mean[i], std[i], known[i])
             raise BreakdownError(f"{name(i)} broke down: {what}. {model.remedy}", reason=what)
     np.maximum.at(largest, which, own)
-    return said
+    return predicted
 
 
-def all_finite(said: Predictions, name: Callable[[int], str], remedy: str) -> Predictions:
+def all_finite(predicted: Predictions, name: Callable[[int], str], remedy: str) -> Predictions:
     """Return the predictions, or raise a BreakdownError if one is not finite. `name` returns the name for a row."""
-    good = (np.isfinite(said.mean) & np.isfinite(said.std)).all(axis=tuple(range(1, said.mean.ndim)))
+    good = (np.isfinite(predicted.mean) & np.isfinite(predicted.std)).all(axis=tuple(range(1, predicted.mean.ndim)))
     if not good.all():
         raise BreakdownError(f"{name(int(np.argmin(good)))} broke down: its prediction is not finite. {remedy}")
-    return said
+    return predicted

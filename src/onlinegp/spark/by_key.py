@@ -105,12 +105,12 @@ def run_keyed(
     if df.isStreaming:
         _check_store(df)
         place = roles.place(df).kind
-        said = rows.groupBy("key").transformWithStateInPandas(
+        predicted = rows.groupBy("key").transformWithStateInPandas(
             Processor(task, kept_schema(place)), schema, "append", "none"
         )
     else:
-        said = rows.groupBy("key").applyInPandas(lambda key, group: task.advance(key[0], None, group)[1], schema)
-    return roles.named(said, df, (*ADDED, "late"))
+        predicted = rows.groupBy("key").applyInPandas(lambda key, group: task.advance(key[0], None, group)[1], schema)
+    return roles.named(predicted, df, (*ADDED, "late"))
 
 
 def learn_keyed(
@@ -187,7 +187,7 @@ class Task:
         place, values = place[by], values[by]
         if not newer.all() and self.late == "refuse":
             raise ValueError(_not_newer(key, place, newer, last))
-        said = np.full((len(ADDED), len(place)), np.nan)
+        predicted = np.full((len(ADDED), len(place)), np.nan)
         if newer.any():
             X: Any = values[newer, 1:] if values.shape[1] > 1 else None  # a series, predicted from its own past
             try:
@@ -195,12 +195,12 @@ class Task:
             except Exception as error:
                 error.add_note(f"These are rows of key {key!r}, sorted, from {place[0]!s} to {place[-1]!s}.")
                 raise
-            said[:, newer] = (trace.mean, trace.std, *trace.interval(self.level), trace.log_density)
+            predicted[:, newer] = (trace.mean, trace.std, *trace.interval(self.level), trace.log_density)
             last = place[newer][-1]
         assert state is not None  # the first row of a key is newer
         kept = (state, self.about, last, dropped + int((~newer).sum()))
         columns = {"key": rows["key"].to_numpy(), "place": place, "y": values[:, 0]}
-        return kept, pd.DataFrame(columns | dict(zip(ADDED, said, strict=True)) | {"late": ~newer}, copy=False)
+        return kept, pd.DataFrame(columns | dict(zip(ADDED, predicted, strict=True)) | {"late": ~newer}, copy=False)
 
 
 def in_order(place: Any, values: Array, last: Any) -> tuple[Any, NDArray[np.bool_]]:
@@ -225,9 +225,9 @@ class Processor(StatefulProcessor):  # type: ignore[misc]
         self.kept = handle.getValueState(STATE, self.schema)
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
-        kept, said = self.task.advance(key[0], self.kept.get(), _together(rows))
+        kept, predicted = self.task.advance(key[0], self.kept.get(), _together(rows))
         self.kept.update(kept)
-        yield said
+        yield predicted
 
     def close(self) -> None:
         pass

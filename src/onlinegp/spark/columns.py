@@ -99,11 +99,11 @@ class Roles:
         key = _there(df, "key", self.key)
         return df.select(key.alias("key"), place.alias("place"), *numbers(df, self.features, self.target))
 
-    def named(self, said: DataFrame, df: DataFrame, added: Sequence[str]) -> DataFrame:
-        """Return what Python said of the columns key, place, y and `added`, under the names and types of the input."""
-        order = self.place(df).back(said["place"])
-        own = said["key"].alias(self.key), order.alias(self.order), said["y"].alias(self.target)
-        return said.select(*own, *(said[name] for name in added))
+    def named(self, predicted: DataFrame, df: DataFrame, added: Sequence[str]) -> DataFrame:
+        """Return the predictions: the columns key, place, y and `added`, under the names and types of the input."""
+        order = self.place(df).back(predicted["place"])
+        own = predicted["key"].alias(self.key), order.alias(self.order), predicted["y"].alias(self.target)
+        return predicted.select(*own, *(predicted[name] for name in added))
 
 
 def check_numbers(df: DataFrame, features: Sequence[str], target: str) -> None:

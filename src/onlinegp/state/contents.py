@@ -18,7 +18,7 @@ Values = dict[str, Any]  # the same by field, with those of a learner inside as 
 
 
 class WithFields:
-    """A learner, or a part of one, that declares its fields. What else is to be said of them are two hooks.
+    """A learner, or a part of one, that declares its fields. Two hooks complete them.
 
     Attributes
     ----------

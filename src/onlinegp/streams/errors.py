@@ -23,14 +23,14 @@ class CheckpointError(ValueError):
 
 
 class BrokeDown(ValueError):
-    """The predictions of a model are no longer valid; `said` holds its predictions for the rows of the block before."""
+    """The predictions of a model are no longer valid; `predicted` holds those of the earlier rows of the block."""
 
-    def __init__(self, model: object, reason: str, *, where: str = "", said: Any = ()) -> None:
+    def __init__(self, model: object, reason: str, *, where: str = "", predicted: Any = ()) -> None:
         super().__init__(
             f"the model {model} broke down{where}: {reason}. "
             f"Use a larger --noise, a smaller step, another --kernel or another --model."
         )
-        self.model, self.reason, self.said = model, reason, said
+        self.model, self.reason, self.predicted = model, reason, predicted
 
 
 class Stopped(Exception):

@@ -101,11 +101,11 @@ class SpreadLearner(OuterLearner):
         return self.inner.seen
 
     @abstractmethod
-    def along(self, said: Predictions, Y: Array, before: int) -> Predictions:
+    def along(self, predicted: Predictions, Y: Array, before: int) -> Predictions:
         """Change predictions of rows, each by the errors before it, and learn theirs; there were `before` rows."""
 
     @abstractmethod
-    def now(self, said: Predictions) -> Predictions:
+    def now(self, predicted: Predictions) -> Predictions:
         """Change predictions by the errors so far."""
 
     def learn(self, X: Array, Y: Array) -> None:
@@ -114,8 +114,8 @@ class SpreadLearner(OuterLearner):
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
         before = self.seen
-        said, size = self.inner.run(X, Y)
-        return self.along(said, Y, before), size
+        predicted, size = self.inner.run(X, Y)
+        return self.along(predicted, Y, before), size
 
     def predict(self, X: Array) -> Predictions:
         return self.now(self.inner.predict(X))
@@ -124,13 +124,13 @@ class SpreadLearner(OuterLearner):
         return self.now(skip(self.inner, X, Y))
 
 
-def stretched(said: Predictions, factor: Array) -> Predictions:
+def stretched(predicted: Predictions, factor: Array) -> Predictions:
     """Return the distributions of mean + factor (y - mean); a stretch of intervals goes, as the factor replaces it."""
-    if type(said) is Gaussian:
-        return Gaussian(said.mean, factor * said.std)
-    if isinstance(said, Components):
-        said = replace(said, stretch=1.0)
-    return said.affine(said.mean - factor * said.mean, factor)
+    if type(predicted) is Gaussian:
+        return Gaussian(predicted.mean, factor * predicted.std)
+    if isinstance(predicted, Components):
+        predicted = replace(predicted, stretch=1.0)
+    return predicted.affine(predicted.mean - factor * predicted.mean, factor)
 
 
 def innermost(model: OnlineRegressor) -> OnlineRegressor:

@@ -108,19 +108,19 @@ class CalibratedLearner(SpreadLearner):
         super().__init__(inner)
         self.scale = FadingScale(inner.outputs, keep)
 
-    def along(self, said: Predictions, Y: Array, before: int) -> Predictions:
-        return stretched(said, np.sqrt(self.scale.along(squared(said, Y))))
+    def along(self, predicted: Predictions, Y: Array, before: int) -> Predictions:
+        return stretched(predicted, np.sqrt(self.scale.along(squared(predicted, Y))))
 
-    def now(self, said: Predictions) -> Predictions:
-        return stretched(said, np.sqrt(self.scale.now()))
+    def now(self, predicted: Predictions) -> Predictions:
+        return stretched(predicted, np.sqrt(self.scale.now()))
 
     def plan(self) -> Plan | None:
         fields = {"total": self.scale.total, "count": self.scale.count}
         return around("calibrated", self, self.scale.rule(), fields, {"model": self.inner})
 
 
-def squared(said: Predictions, Y: Array) -> Array:
+def squared(predicted: Predictions, Y: Array) -> Array:
     """Return z^2, (n, p)."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        z = (Y - said.mean) / said.std
-        return np.where(said.mean == Y, 0.0, z * z)  # also where std is zero
+        z = (Y - predicted.mean) / predicted.std
+        return np.where(predicted.mean == Y, 0.0, z * z)  # also where std is zero

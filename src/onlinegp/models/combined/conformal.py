@@ -105,7 +105,7 @@ class ConformalLearner(SpreadLearner):
         self.level, self.rule = level, StretchRule.at(level, step)
         self.log_scale, self.rows, self.more, self.fewer = np.zeros((4, inner.outputs))
 
-    def along(self, said: Predictions, Y: Array, before: int) -> Predictions:
+    def along(self, predicted: Predictions, Y: Array, before: int) -> Predictions:
         """Return predictions with their stretch. The stretch depends on earlier misses, and misses on the stretch.
 
         Earlier misses determine the stretch of the next row, and the stretch determines whether the row is a miss. So
@@ -115,25 +115,25 @@ class ConformalLearner(SpreadLearner):
         while True:
             state = [array.copy() for array in (self.log_scale, self.rows, self.more, self.fewer)]
             scale = tracked_stretch(missed, self.rule, *state)
-            found = self._missed(said, Y, scale)
+            found = self._missed(predicted, Y, scale)
             if np.array_equal(found, missed):
                 break
             missed = found
         self.log_scale, self.rows, self.more, self.fewer = state
-        return _widened(said, scale)
+        return _widened(predicted, scale)
 
-    def now(self, said: Predictions) -> Predictions:
-        return _widened(said, np.exp(self.log_scale))
+    def now(self, predicted: Predictions) -> Predictions:
+        return _widened(predicted, np.exp(self.log_scale))
 
-    def _missed(self, said: Predictions, Y: Array, scale: Array) -> Array:
+    def _missed(self, predicted: Predictions, Y: Array, scale: Array) -> Array:
         """Return 1 where y is outside the stretched interval, 0 elsewhere.
 
         y is between mean + s (lower - mean) and mean + s (upper - mean) if |cdf(mean + (y - mean) / s) - 1/2| is at
         most level / 2. This needs one CDF instead of two quantiles.
         """
-        scale = scale * getattr(said, "stretch", 1.0)
+        scale = scale * getattr(predicted, "stretch", 1.0)
         with np.errstate(over="ignore", invalid="ignore"):  # the model may have broken down
-            p = said.cdf(said.mean + (Y - said.mean) / scale)
+            p = predicted.cdf(predicted.mean + (Y - predicted.mean) / scale)
         return (np.abs(p - 0.5) > 0.5 * self.level).astype(np.float64)
 
     def plan(self) -> Plan | None:
@@ -142,9 +142,9 @@ class ConformalLearner(SpreadLearner):
         return around("conformal", self, numbers, fields, {"model": self.inner})
 
 
-def _widened(said: Predictions, factor: Array) -> Predictions:
+def _widened(predicted: Predictions, factor: Array) -> Predictions:
     """Stretch the intervals of predictions by a factor, and keep the density if possible."""
-    flat = as_components(said)
+    flat = as_components(predicted)
     if flat is None:
-        return stretched(said, factor)
+        return stretched(predicted, factor)
     return replace(flat, stretch=flat.stretch * np.broadcast_to(factor, flat.shape))

@@ -122,10 +122,10 @@ class HeavyTailedLearner(SpreadLearner):
         self.log_weights = np.zeros((inner.outputs, len(self.scales)))
         self.rebuild()
 
-    def along(self, said: Predictions, Y: Array, before: int) -> Predictions:
-        Z2 = squared(said, Y)
+    def along(self, predicted: Predictions, Y: Array, before: int) -> Predictions:
+        Z2 = squared(predicted, Y)
         squares = np.stack([scale.along(Z2) for scale in self.scales], axis=-1)
-        parts = self._mixed(said, np.ones(squares.shape), squares)
+        parts = self._mixed(predicted, np.ones(squares.shape), squares)
         inside = parts.weights.shape[-1] - len(self.degrees)  # components of the model inside
         densities = parts.log_densities(Y)
         if inside > 1:
@@ -136,26 +136,26 @@ class HeavyTailedLearner(SpreadLearner):
             weights[:, j] = fading_weights(densities[:, j], self.fade, self.log_weights[j])
         return replace(parts, weights=_shared(weights, parts.weights[..., :inside]))
 
-    def now(self, said: Predictions) -> Predictions:
+    def now(self, predicted: Predictions) -> Predictions:
         squares = np.stack([scale.now() for scale in self.scales], axis=-1)
-        return self._mixed(said, np.tile(self.weights(), (len(said), 1, 1)), squares)
+        return self._mixed(predicted, np.tile(self.weights(), (len(predicted), 1, 1)), squares)
 
     def weights(self) -> Array:
         """Return the current weights of the components, (outputs, components)."""
         return np.array([shares_of(own) for own in self.log_weights])
 
-    def _mixed(self, said: Predictions, weights: Array, squares: Array) -> Components | MixtureOf:
+    def _mixed(self, predicted: Predictions, weights: Array, squares: Array) -> Components | MixtureOf:
         """Mix the stretched inner predictions with t distributions; squared scales (..., components)."""
         factors = np.sqrt(squares)
-        if type(said) is Gaussian:
-            means = np.repeat(said.mean[..., None], len(self.scales), axis=-1)
-            return Components(weights, means, factors * said.std[..., None], (inf, *self.degrees))
-        first, students = stretched(said, factors[..., 0]), factors[..., 1:] * said.std[..., None]
+        if type(predicted) is Gaussian:
+            means = np.repeat(predicted.mean[..., None], len(self.scales), axis=-1)
+            return Components(weights, means, factors * predicted.std[..., None], (inf, *self.degrees))
+        first, students = stretched(predicted, factors[..., 0]), factors[..., 1:] * predicted.std[..., None]
         inner = as_components(first)
         if inner is None:
-            heavy = (StudentT(said.mean, students[..., k], nu) for k, nu in enumerate(self.degrees))
+            heavy = (StudentT(predicted.mean, students[..., k], nu) for k, nu in enumerate(self.degrees))
             return MixtureOf(weights, (first, *heavy))
-        means = np.repeat(said.mean[..., None], len(self.degrees), axis=-1)
+        means = np.repeat(predicted.mean[..., None], len(self.degrees), axis=-1)
         return Components(
             _shared(weights, inner.weights),
             np.concatenate([inner.means, means], axis=-1),

@@ -152,14 +152,14 @@ class IteratedLearner(LaggedLearner):
             start = part.stop
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
-        said, size, start = [], np.empty(len(X), dtype=np.int64), 0
+        predicted, size, start = [], np.empty(len(X), dtype=np.int64), 0
         while start < len(X):
             part = slice(start, start + self._together(len(X) - start))
             predictions, size[part] = super().run(X[part], Y[part])
             self._meet(Y[part])
-            said.append(predictions)
+            predicted.append(predictions)
             start = part.stop
-        return Predictions.joined(said), size
+        return Predictions.joined(predicted), size
 
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
         self._close()
@@ -170,10 +170,10 @@ class IteratedLearner(LaggedLearner):
         super().begin_series()
 
     def forecast(self, X: Array, paths: int, rng: np.random.Generator) -> Samples:
-        said = super().forecast(X, paths, rng)
+        predicted = super().forecast(X, paths, rng)
         factor = self.factors()[np.minimum(np.arange(len(X)), self.steps - 1)]
-        mean = said.mean[:, :, None]
-        return Samples(mean + np.sqrt(factor)[:, :, None] * (said.values - mean))
+        mean = predicted.mean[:, :, None]
+        return Samples(mean + np.sqrt(factor)[:, :, None] * (predicted.values - mean))
 
     # The forecasts that are compared with what comes
 
@@ -189,11 +189,11 @@ class IteratedLearner(LaggedLearner):
         """Begin a forecast at the next row; one that grows beyond all bounds is left out."""
         self._due = self.seen + max(self.seen // SHARE, -(-self.steps // OPEN))
         try:
-            said = super().forecast(np.empty((self.steps, 0)), PATHS, np.random.default_rng(self.seen))
+            predicted = super().forecast(np.empty((self.steps, 0)), PATHS, np.random.default_rng(self.seen))
         except UnboundedError:
             return
-        self._mean = np.concatenate([self._mean, said.mean[None]])
-        self._std = np.concatenate([self._std, said.std[None]])
+        self._mean = np.concatenate([self._mean, predicted.mean[None]])
+        self._std = np.concatenate([self._std, predicted.std[None]])
         self._ages = np.append(self._ages, 0)
 
     def _meet(self, Y: Array) -> None:

@@ -138,9 +138,9 @@ class Lagged(OuterRegressor):
             X = self._check_X(np.empty((steps, 0)) if X is None else X)
             if len(X) != steps:
                 raise ValueError(f"X must have one row per step, {steps}, got {len(X)}.")
-            said = self._said(learner.forecast(X, paths, np.random.default_rng(seed)))
-            assert isinstance(said, Samples)
-            return said
+            predicted = self._said(learner.forecast(X, paths, np.random.default_rng(seed)))
+            assert isinstance(predicted, Samples)
+            return predicted
 
     @property
     def longest_lag(self) -> int:
@@ -216,28 +216,28 @@ class LaggedLearner(OuterLearner):
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
         early, inputs = self._inputs(X, Y)
         prior = early if self.inner.seen else early + self.horizon - len(self._waiting_x)  # until a row is learned
-        said = self._by_prior(X, Y, min(prior, len(X)))
+        predicted = self._by_prior(X, Y, min(prior, len(X)))
         size = np.full(len(X), self.inner.size, dtype=np.int64)
         if len(inputs):
             predictions, size[early:] = self._run(inputs, Y[early:])
-            said.append(predictions.rows(slice(max(0, prior - early), None)))
+            predicted.append(predictions.rows(slice(max(0, prior - early), None)))
         self._move_on(Y)
-        return Predictions.joined(said), size
+        return Predictions.joined(predicted), size
 
     def _run(self, inputs: Array, Y: Array) -> tuple[Predictions, Sizes]:
         if self.horizon == 1:
             return self.inner.run(inputs, Y)
         first, done = len(self._waiting_x), 0
         inputs, targets = self._with_waiting(inputs, Y)
-        said, size = [], np.empty(len(Y), dtype=np.int64)
+        predicted, size = [], np.empty(len(Y), dtype=np.int64)
         for i in range(first, len(inputs)):
-            said.append(self.inner.predict(inputs[i : i + 1]))
+            predicted.append(self.inner.predict(inputs[i : i + 1]))
             if i + 1 - done == self.horizon:
                 self.inner.learn(inputs[done : done + 1], targets[done : done + 1])
                 done += 1
             size[i - first] = self.inner.size
         self._waiting_x, self._waiting_y = inputs[done:].copy(), targets[done:].copy()
-        return Predictions.joined(said), size
+        return Predictions.joined(predicted), size
 
     def predict(self, X: Array) -> Predictions:
         return self._prior(X, self._past) if self._knows_little() else self.inner.predict(self._next(X))
@@ -249,18 +249,18 @@ class LaggedLearner(OuterLearner):
             return Predictions.joined([self._skip(X[i : i + 1]) for i in range(len(X))])
         early, inputs = self._inputs(X, Y)
         prior = early if self.inner.seen else len(X)
-        said = self._by_prior(X, Y, prior)
+        predicted = self._by_prior(X, Y, prior)
         if prior < len(X):
-            said.append(skip(self.inner, inputs, Y[early:]))
+            predicted.append(skip(self.inner, inputs, Y[early:]))
         self._remember(Y)
-        return Predictions.joined(said)
+        return Predictions.joined(predicted)
 
     def _skip(self, x: Array) -> Predictions:
         """Predict a row (1, d), and use the prediction in place of its y if there are past values."""
-        said = self._prior(x, self._past) if self._knows_little() else skip(self.inner, self._next(x))
+        predicted = self._prior(x, self._past) if self._knows_little() else skip(self.inner, self._next(x))
         if len(self._past):
-            self._remember(said.mean)
-        return said
+            self._remember(predicted.mean)
+        return predicted
 
     def forecast(self, X: Array, paths: int, rng: np.random.Generator) -> Samples:
         """Return samples of the next rows X (n, features). The values drawn for a path become its lags."""
@@ -274,8 +274,8 @@ class LaggedLearner(OuterLearner):
         values[:, :, : self.memory] = self._past.T
         for i, x in enumerate(X):
             lags = values[:, :, i : i + self.lags][:, :, ::-1].reshape(paths, -1)  # the newest first
-            said = self.inner.predict(np.hstack([np.tile(x, (paths, 1)), self._chosen(lags)]))
-            values[:, :, self.memory + i] = drawn = draw(said, rng)
+            predicted = self.inner.predict(np.hstack([np.tile(x, (paths, 1)), self._chosen(lags)]))
+            values[:, :, self.memory + i] = drawn = draw(predicted, rng)
             if not np.abs(drawn).max() < LARGEST:  # NaN fails the comparison too
                 raise UnboundedError(f"the forecast grows without bound at step {i + 1}. Use fewer steps.")
         return Samples(np.ascontiguousarray(values[:, :, self.memory :].T))

@@ -260,9 +260,9 @@ class MixtureLearner(WithFields):
         """Return the weights for the prediction of the next row, (members,)."""
         return shares_of(self.log_weights)
 
-    def weights_of(self, said: Predictions) -> Array | None:
+    def weights_of(self, predicted: Predictions) -> Array | None:
         """Return the members' weights, (..., members), in predictions of this mixture; None for other predictions."""
-        weights = getattr(said, "weights", None)
+        weights = getattr(predicted, "weights", None)
         if weights is None or weights.shape[-1] != sum(self._sizes):
             return None
         return np.add.reduceat(weights, np.cumsum([0, *self._sizes[:-1]]), axis=-1)
@@ -282,7 +282,7 @@ class MixtureLearner(WithFields):
             start = part.stop
         if len(parts) == 1:
             return parts[0]
-        return Predictions.joined([said for said, _ in parts]), np.concatenate([size for _, size in parts])
+        return Predictions.joined([predicted for predicted, _ in parts]), np.concatenate([size for _, size in parts])
 
     def attend(self) -> None:
         """Restart the fresh members if a change was detected, or call `pause` if it is due."""
@@ -321,18 +321,18 @@ class MixtureLearner(WithFields):
         for name, sharing in self._running.items():
             by_name |= run_member(self.members, name, sharing, X, Y)
         ran = [by_name[name] for name in self.members]
-        said = tuple(predictions for predictions, _ in ran)
-        densities = np.stack([one.log_density(Y).sum(axis=1) for one in said], axis=1)
+        predicted = tuple(predictions for predictions, _ in ran)
+        densities = np.stack([one.log_density(Y).sum(axis=1) for one in predicted], axis=1)
         weights = fading_weights(densities, self.fade, self.log_weights)
         if self.detector is not None:
             places = {name: i for i, name in enumerate(self.members)}
             fresh = densities[:, [places[name] for name in self.detector.fresh]]
             self.detector.follow(fresh, densities[:, places[self.detector.window]], X, Y)
         if self.gate:
-            log_std = _log_std(said)
+            log_std = _log_std(predicted)
             weights = self._gated(weights, log_std, fading_means(log_std, self._keep, self._total, self._count))
         self.seen += len(X)
-        return self._mixed(weights, said), np.max([size for _, size in ran], axis=0)
+        return self._mixed(weights, predicted), np.max([size for _, size in ran], axis=0)
 
     def predict(self, X: Array) -> Predictions:
         by_name: dict[str, Predictions] = {}
@@ -343,11 +343,11 @@ class MixtureLearner(WithFields):
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
         return self._now(tuple(skip(member, X, Y) for member in self.members.values()))
 
-    def _now(self, said: tuple[Predictions, ...]) -> Predictions:
-        weights = np.tile(self.weights(), (len(said[0]), 1))
+    def _now(self, predicted: tuple[Predictions, ...]) -> Predictions:
+        weights = np.tile(self.weights(), (len(predicted[0]), 1))
         if self.gate and self._count[0]:
-            weights = self._gated(weights, _log_std(said), self._total / self._count)
-        return self._mixed(weights, said)
+            weights = self._gated(weights, _log_std(predicted), self._total / self._count)
+        return self._mixed(weights, predicted)
 
     def _gated(self, weights: Array, log_std: Array, usual: Array) -> Array:
         """Return weights (n, m) times (usual std / std)^gate, normalized."""
@@ -355,10 +355,10 @@ class MixtureLearner(WithFields):
         weights = weights * np.exp(np.maximum(doubt.min(axis=1, keepdims=True) - doubt, -LEAST_SURE))
         return weights / weights.sum(axis=1, keepdims=True)
 
-    def _mixed(self, weights: Array, said: tuple[Predictions, ...]) -> Predictions:
-        mixed = mix(np.repeat(weights[:, None, :], self.outputs, axis=1), said)
+    def _mixed(self, weights: Array, predicted: tuple[Predictions, ...]) -> Predictions:
+        mixed = mix(np.repeat(weights[:, None, :], self.outputs, axis=1), predicted)
         flat = isinstance(mixed, Components)
-        self._sizes = [len(one.degrees) if flat and isinstance(one, Components) else 1 for one in said]
+        self._sizes = [len(one.degrees) if flat and isinstance(one, Components) else 1 for one in predicted]
         return mixed
 
     def holds(self) -> list[Learner]:
@@ -415,8 +415,8 @@ def _with(values: Array, at: int, value: float) -> Array:
     return np.concatenate([values[:at], [value], values[at + 1 :]])
 
 
-def _log_std(said: tuple[Predictions, ...]) -> Array:
+def _log_std(predicted: tuple[Predictions, ...]) -> Array:
     """Return the uncertainty of each member at each row, (n, m): the mean log std of its outputs."""
     with np.errstate(divide="ignore"):
-        log_std = np.stack([np.log(one.std).mean(axis=1) for one in said], axis=1)
+        log_std = np.stack([np.log(one.std).mean(axis=1) for one in predicted], axis=1)
     return np.clip(np.nan_to_num(log_std, nan=LEAST_SURE), -LEAST_SURE, LEAST_SURE)

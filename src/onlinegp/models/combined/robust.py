@@ -86,23 +86,23 @@ class RobustLearner(OuterLearner):
         self.run(X, Y)
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
-        said, size = [], np.empty(len(Y), dtype=np.int64)
+        predicted, size = [], np.empty(len(Y), dtype=np.int64)
         for i in range(len(Y)):
             row = slice(i, i + 1)
-            said.append(self.inner.predict(X[row]))
-            self.inner.learn(X[row], self._believed(said[-1], Y[row]))
+            predicted.append(self.inner.predict(X[row]))
+            self.inner.learn(X[row], self._believed(predicted[-1], Y[row]))
             size[i] = self.inner.size
-        return Predictions.joined(said), size
+        return Predictions.joined(predicted), size
 
-    def _believed(self, said: Predictions, Y: Array) -> Array:
+    def _believed(self, predicted: Predictions, Y: Array) -> Array:
         """Return what is learned in place of Y."""
-        error, most = Y - said.mean, self.bound * said.std
+        error, most = Y - predicted.mean, self.bound * predicted.std
         kept = np.clip(error, -most, most)
         if self.reject < inf:
             with np.errstate(divide="ignore", invalid="ignore"):
-                share = np.minimum(self.reject * said.std / np.abs(error), 1.0)
+                share = np.minimum(self.reject * predicted.std / np.abs(error), 1.0)
             kept = np.where(error == 0.0, 0.0, share * share * kept)
-        return said.mean + kept
+        return predicted.mean + kept
 
     def predict(self, X: Array) -> Predictions:
         return self.inner.predict(X)

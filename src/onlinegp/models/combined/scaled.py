@@ -161,13 +161,13 @@ class ScaledLearner(OuterLearner):
             self.run(X, Y)
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
-        said, size, start = [], np.empty(len(X), dtype=np.int64), 0
+        predicted, size, start = [], np.empty(len(X), dtype=np.int64), 0
         while start < len(X):
             part = slice(start, start + self._unchanged(Y[start:]))
             predictions, size[part] = self._run(X[part], Y[part])
-            said.append(predictions)
+            predicted.append(predictions)
             start = part.stop
-        return Predictions.joined(said), size
+        return Predictions.joined(predicted), size
 
     def predict(self, X: Array) -> Predictions:
         return self._in_units(self.inner.predict(self._x(X)))
@@ -237,28 +237,28 @@ class ScaledLearner(OuterLearner):
         self.seen += len(X)
         new = self._deviates(Y[:1])[0]
         if not new.any():
-            said, size = self.inner.run(self._x(X), self._y(Y))
-            return self._in_units(said), size
+            predicted, size = self.inner.run(self._x(X), self._y(Y))
+            return self._in_units(predicted), size
         # so far this output was learned as zero, which is zero on any scale
-        said = self.predict(X)
+        predicted = self.predict(X)
         self._y = Scale(self._y.center, np.where(new, np.abs(Y[0] - self._y.center), self._y.scale))
         self._varies = self._varies | new
         self.inner.learn(self._x(X), self._y(Y))
-        return said, np.array([self.inner.size])
+        return predicted, np.array([self.inner.size])
 
     def _run_and_keep(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
         due = self._due()
         if self.inner.seen:
-            said, size = self.inner.run(self._x(X), self._y(Y))
-            said, size = self._in_units(said), size.copy()
+            predicted, size = self.inner.run(self._x(X), self._y(Y))
+            predicted, size = self._in_units(predicted), size.copy()
         else:
-            said, size = self.predict(X), np.zeros(len(X), dtype=np.int64)
+            predicted, size = self.predict(X), np.zeros(len(X), dtype=np.int64)
         self.seen += len(X)
         self._X, self._Y = np.concatenate([self._X, X]), np.concatenate([self._Y, Y])
         if self.seen == due:
             self._find()
         size[-1] = self.inner.size
-        return said, size
+        return predicted, size
 
     def _find(self) -> None:
         """Estimate the scales from the rows so far, and let a new inner learner learn these rows."""
@@ -274,8 +274,8 @@ class ScaledLearner(OuterLearner):
         if self._fixed():
             self._X, self._Y = X[:0].copy(), Y[:0].copy()
 
-    def _in_units(self, said: Predictions) -> Predictions:
+    def _in_units(self, predicted: Predictions) -> Predictions:
         """Return predictions of the inner learner in the units of the data."""
         if self.inner.seen or self._y_given:
-            return said.affine(self._y.center, self._y.scale)
-        return like_so_far(said, self._Y)
+            return predicted.affine(self._y.center, self._y.scale)
+        return like_so_far(predicted, self._Y)

@@ -97,8 +97,8 @@ def run_member(members: Mapping[str, Learner], name: str, sharing: list[str], X:
     before = source.seen
     own, local, size = source.run_both(X, Y)
 
-    def change(outer: SpreadLearner, said: Predictions) -> Predictions:
-        return outer.along(said, Y, before)
+    def change(outer: SpreadLearner, predicted: Predictions) -> Predictions:
+        return outer.along(predicted, Y, before)
 
     return {one: (changed(members[one], own if one == name else local, change), size) for one in (name, *sharing)}
 
@@ -110,17 +110,17 @@ def predict_member(members: Mapping[str, Learner], name: str, sharing: list[str]
     source: Any = innermost_learner(members[name])
     own, local = source.predict_both(X)
 
-    def change(outer: SpreadLearner, said: Predictions) -> Predictions:
-        return outer.now(said)
+    def change(outer: SpreadLearner, predicted: Predictions) -> Predictions:
+        return outer.now(predicted)
 
     return {one: changed(members[one], own if one == name else local, change) for one in (name, *sharing)}
 
 
-def changed(learner: Learner, said: Predictions, change: Change) -> Predictions:
+def changed(learner: Learner, predicted: Predictions, change: Change) -> Predictions:
     """Return what a learner makes of the predictions of its innermost one."""
     if not isinstance(learner, SpreadLearner):
-        return said
-    return change(learner, changed(learner.inner, said, change))
+        return predicted
+    return change(learner, changed(learner.inner, predicted, change))
 
 
 def _keeps_the_same(member: Learner, candidate: Learner) -> bool:

@@ -197,9 +197,9 @@ class Forecaster(OnlineRegressor):
             learner = self._working
             future = self._future(steps, X, learner.features)
             if isinstance(learner, IteratedLearner):
-                said = self._said(learner.forecast(future, paths, np.random.default_rng(seed)))
-                assert isinstance(said, Samples)
-                return said
+                predicted = self._said(learner.forecast(future, paths, np.random.default_rng(seed)))
+                assert isinstance(predicted, Samples)
+                return predicted
             assert isinstance(learner, SeriesLearner)
             return learner.forecast(future, refit=refit)
 

@@ -49,11 +49,11 @@ def by_direct_models(
     `learned(h)` returns the model with horizon h, which has learned the stream, and the encoder of its features. The
     model skips h rows and predicts the last of them from observed values only, never from another prediction.
     """
-    said = []
+    predicted = []
     for h in range(1, steps + 1):
         model, encoder = learned(h)
-        said.append(model.skip(encoder(cells[:h])).rows(slice(h - 1, h)))
-    return Predictions.joined(said)
+        predicted.append(model.skip(encoder(cells[:h])).rows(slice(h - 1, h)))
+    return Predictions.joined(predicted)
 
 
 def future_features(source: Source | None, columns: Columns, steps: int) -> Array:

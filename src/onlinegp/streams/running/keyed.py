@@ -30,7 +30,7 @@ from onlinegp.predictions import Predictions
 from onlinegp.streams.errors import BadRow, BrokeDown, Stopped, short
 from onlinegp.streams.number_text import number
 from onlinegp.streams.reading.source import Block
-from onlinegp.streams.running.predict_then_learn import Said, stretches
+from onlinegp.streams.running.predict_then_learn import Predicted, stretches
 from onlinegp.streams.running.run import Job, up_to
 
 WHOLE = re.compile(r"[+-]?[0-9]+")
@@ -261,8 +261,8 @@ class KeyedJob(Job):
             self._employ()
         X = self.encoder(block.X[start:])
         with self._cut_off() if self._tuning_due else nullcontext():
-            said = self._said(self._column(block, self.by)[start:], X, y)
-        self._emit(block, start, said)
+            predicted = self._said(self._column(block, self.by)[start:], X, y)
+        self._emit(block, start, predicted)
 
     @contextmanager
     def _cut_off(self) -> Iterator[None]:
@@ -274,24 +274,24 @@ class KeyedJob(Job):
             self._half = True
             raise
 
-    def _said(self, keys: list[Key], X: Array, y: Array) -> Said:
+    def _said(self, keys: list[Key], X: Array, y: Array) -> Predicted:
         """Predict rows, and learn those that have a target."""
         assert self.fleet is not None
-        said = []
+        predicted = []
         try:
             with np.errstate(all="ignore"):
                 for part, missing in stretches(np.isnan(y)):
                     if missing:
                         predictions = self._without_target(keys[part], X[part])
                         nothing = np.zeros(len(predictions), dtype=np.int64)
-                        said.append(Said(predictions, nothing, nothing == 1))
+                        predicted.append(Predicted(predictions, nothing, nothing == 1))
                     else:
                         trace = self.fleet.run(keys[part], _features(X[part]), y[part])
-                        said.append(Said(trace.predictions, trace.size, trace.scored))
+                        predicted.append(Predicted(trace.predictions, trace.size, trace.scored))
         except BreakdownError as error:
             assert self.model is not None
             raise BrokeDown(innermost(self.model), str(error)) from None
-        return Said.joined(said)
+        return Predicted.joined(predicted)
 
     def _without_target(self, keys: list[Key], X: Array) -> Predictions:
         """Predict rows without a target. A key that was never learned uses the model that keys start with."""

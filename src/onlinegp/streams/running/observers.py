@@ -16,7 +16,7 @@ from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.predictions import Predictions
 from onlinegp.state import Field, Fields, WithFields
-from onlinegp.streams.running.predict_then_learn import Said
+from onlinegp.streams.running.predict_then_learn import Predicted
 
 OBSERVERS = ("score", "curves", "weights", "flags", "surprises", "scenes")  # of a run, in the order of a checkpoint
 
@@ -57,7 +57,7 @@ class Rows:
     def of(
         cls,
         y: Array,
-        said: Said,
+        predicted: Predicted,
         *,
         level: float,
         before: int = 0,
@@ -67,9 +67,9 @@ class Rows:
         model: OnlineRegressor | None = None,
     ) -> Rows:
         """Compute the columns of the output; NaN if the target or the prediction is missing."""
-        p, odd = said.predictions, np.zeros(len(y), dtype=bool) if odd is None else odd
-        scored = ~(np.isnan(y) | np.isnan(p.mean)) & said.known & (not tuning)
-        columns = (y, p.mean, p.std, *p.interval(level), p.log_density(y), p.pit(y), said.size, scored, odd)
+        p, odd = predicted.predictions, np.zeros(len(y), dtype=bool) if odd is None else odd
+        scored = ~(np.isnan(y) | np.isnan(p.mean)) & predicted.known & (not tuning)
+        columns = (y, p.mean, p.std, *p.interval(level), p.log_density(y), p.pit(y), predicted.size, scored, odd)
         return cls(*columns, p, before, tuning, keys or {}, model)
 
     @classmethod

@@ -20,7 +20,7 @@ from onlinegp.streams.errors import BrokeDown
 
 
 @dataclass(frozen=True)
-class Said:
+class Predicted:
     """Predictions of rows before they were learned (NaN if there is none), and the dictionary sizes after them.
 
     `known` says whether the model had seen any data before the row.
@@ -31,7 +31,7 @@ class Said:
     known: NDArray[np.bool_]
 
     @classmethod
-    def joined(cls, parts: Sequence[Said]) -> Said:
+    def joined(cls, parts: Sequence[Predicted]) -> Predicted:
         if not parts:
             return cls(Gaussian(np.empty(0), np.empty(0)), np.empty(0), np.empty(0, dtype=bool))
         size, known = np.concatenate([p.size for p in parts]), np.concatenate([p.known for p in parts])
@@ -41,7 +41,7 @@ class Said:
         return len(self.size)
 
 
-def advance(model: OnlineRegressor, X: Array, y: Array, *, learn: bool = True, seen: Array | None = None) -> Said:
+def advance(model: OnlineRegressor, X: Array, y: Array, *, learn: bool = True, seen: Array | None = None) -> Predicted:
     """Predict the rows X (n, features), then learn those whose y is not NaN, if `learn`.
 
     What was `seen` in the place of a y that is not to be learned is shown to a detector; such rows go one by one.
@@ -49,9 +49,9 @@ def advance(model: OnlineRegressor, X: Array, y: Array, *, learn: bool = True, s
     Raises
     ------
     BrokeDown
-        If the model does, with what it said of the rows before that.
+        If the model does, with its predictions for the rows before that.
     """
-    said: list[Said] = []
+    predicted: list[Predicted] = []
     apart = np.isnan(y) & ~np.isnan(y if seen is None else seen)
     for part, missing in stretches(np.isnan(y), apart):
         rows = X[part] if X.shape[1] else None
@@ -59,23 +59,25 @@ def advance(model: OnlineRegressor, X: Array, y: Array, *, learn: bool = True, s
             with np.errstate(all="ignore"):  # what comes of it is judged by the model
                 if learn and not missing:
                     trace = model.run(rows, y[part], progress=False)  # type: ignore[arg-type]
-                    said.append(Said(trace.predictions, trace.size, trace.scored))
+                    predicted.append(Predicted(trace.predictions, trace.size, trace.scored))
                 else:
                     odd = apart[part.start] and isinstance(model, Detector)
                     predictions = (
                         model.judge(X[part], seen[part]) if odd else model.skip(X[part], None if missing else y[part])  # type: ignore
                     )
                     size, known = size_of(model), model.__sklearn_is_fitted__()
-                    said.append(Said(predictions, np.full(len(predictions), size), np.full(len(predictions), known)))
+                    predicted.append(
+                        Predicted(predictions, np.full(len(predictions), size), np.full(len(predictions), known))
+                    )
         except BreakdownError as error:
             if error.trace is not None:
-                said.append(Said(error.trace.predictions, error.trace.size, error.trace.scored))
-            raise BrokeDown(innermost(model), error.reason, said=Said.joined(said)) from error
+                predicted.append(Predicted(error.trace.predictions, error.trace.size, error.trace.scored))
+            raise BrokeDown(innermost(model), error.reason, predicted=Predicted.joined(predicted)) from error
         except ValueError as error:
             if not size_of(model):  # it has not learned anything yet, so a parameter is wrong
                 raise
-            raise BrokeDown(innermost(model), str(error), said=Said.joined(said)) from error
-    return Said.joined(said)
+            raise BrokeDown(innermost(model), str(error), predicted=Predicted.joined(predicted)) from error
+    return Predicted.joined(predicted)
 
 
 def size_of(model: OnlineRegressor | None) -> int:

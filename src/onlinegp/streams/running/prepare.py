@@ -154,7 +154,7 @@ def teach(model: OnlineRegressor, X: Array, y: Array) -> None:
         if isinstance(model, Detector):
             model.forget_events()  # which nobody saw
     except BrokeDown as error:
-        where = f" on row {len(error.said) + 1} of those for tuning"
+        where = f" on row {len(error.predicted) + 1} of those for tuning"
         raise BrokeDown(error.model, error.reason, where=where) from None
 
 

@@ -29,7 +29,7 @@ from onlinegp.streams.running.hints import Hints
 from onlinegp.streams.running.member_weights import Weights
 from onlinegp.streams.running.observers import OBSERVERS, Observer, Rows
 from onlinegp.streams.running.plausible import CodeWatch, PlausibleRange
-from onlinegp.streams.running.predict_then_learn import Said, advance
+from onlinegp.streams.running.predict_then_learn import Predicted, advance
 from onlinegp.streams.running.rejects import Rejects
 from onlinegp.streams.running.scenes import Scenes
 from onlinegp.streams.running.score import Curves, Score
@@ -189,13 +189,13 @@ class Job:
         start, self._odd = 0, self.range.add(block.y)
         y = np.where(self._odd, np.nan, block.y) if self.screen else block.y  # the targets to learn
         if self.warm_up is not None and self.model is None:
-            said = self.warm_up.advance(block.X, y)
-            start = len(said)
+            predicted = self.warm_up.advance(block.X, y)
+            start = len(predicted)
             try:
                 if self.warm_up.done:
                     self.tune()  # first, because --ahead needs the model
             finally:
-                self._emit(block, 0, said, tuning=True)
+                self._emit(block, 0, predicted, tuning=True)
         if start < len(block):
             self._predict(block, start, y[start:])
 
@@ -211,25 +211,25 @@ class Job:
         before = deepcopy(self.model) if self._tuning_due else None
         try:
             with self._stopper.at_once() if self._tuning_due or not self.learn else nullcontext():
-                said = advance(self.model, X, y, learn=self.learn, seen=odd)
+                predicted = advance(self.model, X, y, learn=self.learn, seen=odd)
         except Stopped:  # during a tuning: the row was not learned
             self.model = before or self.model
             raise
         except BrokeDown as error:
-            self._emit(block, start, error.said)
+            self._emit(block, start, error.predicted)
             raise BrokeDown(error.model, error.reason, where=self._row(self.rows + 1)) from None
-        self._emit(block, start, said)
+        self._emit(block, start, predicted)
         if self.hints is not None:
             self.hints.add(self._written[-1], X)
 
-    def _emit(self, block: Block, start: int, said: Said, *, tuning: bool = False) -> None:
-        if not len(said):
+    def _emit(self, block: Block, start: int, predicted: Predicted, *, tuning: bool = False) -> None:
+        if not len(predicted):
             return
-        part = slice(start, start + len(said))
+        part = slice(start, start + len(predicted))
         keys = [key[part] for key in block.keys]
         rows = Rows.of(
             block.y[part],
-            said,
+            predicted,
             level=self.level,
             before=self.rows,
             tuning=tuning,

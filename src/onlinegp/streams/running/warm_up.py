@@ -12,7 +12,7 @@ from onlinegp.lags import windows
 from onlinegp.models.combined.standardize import CONSTANT
 from onlinegp.predictions import Gaussian
 from onlinegp.streams.running.column_encoding import Encoder
-from onlinegp.streams.running.predict_then_learn import Said
+from onlinegp.streams.running.predict_then_learn import Predicted
 
 
 class WarmUp:
@@ -49,7 +49,7 @@ class WarmUp:
         """Whether two targets differ by more than rounding."""
         return self.squares > self.n * (CONSTANT * self.largest) ** 2
 
-    def advance(self, X: Array, y: Array) -> Said:
+    def advance(self, X: Array, y: Array) -> Predicted:
         """Add rows, up to the last one that tuning needs, and return their predictions."""
         mean, std, averages = np.full(len(y), np.nan), np.full(len(y), np.nan), []
         for i, value in enumerate(y.tolist()):
@@ -60,7 +60,7 @@ class WarmUp:
             self._count(value)
         n = len(averages)
         self._keep(X[:n], y[:n], np.array(averages))
-        return Said(Gaussian(mean[:n], std[:n]), np.zeros(n), np.zeros(n, dtype=bool))
+        return Predicted(Gaussian(mean[:n], std[:n]), np.zeros(n), np.zeros(n, dtype=bool))
 
     def next(self) -> Gaussian:
         """Predict the next row."""
