@@ -1,5 +1,5 @@
 // An orthonormal basis E (m, m - 1) of all that is orthogonal to a vector n, which is zero before j:
-// onlinegp.recipes.belief.turned.
+// onlinegp.recipes.linear_algebra.turned.
 //
 //   column i < j: e_i     column i > j: e_i nu_{i-1} / nu_i - n_{<i} n_i / (nu_i nu_{i-1}),   nu_i the length of n up
 //   to i
