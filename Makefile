@@ -30,7 +30,7 @@ test-spark: $(if $(JAVA),$(VENV)/sparked) ## Run the tests of Spark, where there
 	$(if $(JAVA),$(ONE_THREAD) $(BIN)/python -m pytest tests/spark,@echo "No Java 17 or later was found: Spark's tests were not run.")
 
 attack: $(VENV)/tested ## Run the long attacks: files, tables, threads, signals, kills, memory, extremes; with their counts
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m attack -s tests/attack tests/cli/test_crash.py tests/keyed tests/laws tests/state
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m attack -s tests/attack tests/cli/test_crash.py tests/fleet tests/laws tests/state
 
 check: lint types test test-spark ## Lint, types, tests, those of Spark too
 

@@ -7,12 +7,13 @@ deviation of the first 1,000 targets, coverage that of 95% intervals. The data l
 10 values, `kin40k.csv.gz`, and the series `lorenz.txt` (6 values), `mg30.txt` and `santafe.txt`.
 
     python benchmarks/accuracy.py --data DIR [--sets kin40k,price] [--models auto,krlst]
-    python benchmarks/accuracy.py --data DIR --part drift|outliers|start|ablation [--half 0|1]
+    python benchmarks/accuracy.py --data DIR --part drift|outliers|start|ablation|live [--half 0|1]
 
 drift: streams that change at a random row (`streams.py`), after the change: error of Auto over their variance, over
 that of commit 385e471, and, after 100 rows, over that of the best KRLST that forgets, chosen in hindsight; coverage of
 the first 500 rows. outliers: 2% of the targets are off by ten standard deviations, error against the clean targets.
 start: errors in rows 20-100, 100-300 and 300-1,000 over the better of linear regression and persistence, and coverage.
+live: pauses of a stream of 3,000 rows, one every 10 ms.
 ablation: drift and still streams without one part of Auto. Members were chosen on half 0 of the streams; the gate and
 the constants for outliers after looking at all of them, so that half 1 is no clean check of these.
 """
@@ -247,7 +248,27 @@ def ablation(folder: Path, half: int | None) -> None:
         print(f"{name:<16}" + "".join(f"{np.exp(e):>14.3f} {d:>+8.3f}" for e, d in parts), flush=True)
 
 
-PARTS = {"drift": drift, "outliers": outliers, "start": start, "ablation": ablation}
+def live(folder: Path, half: int | None) -> None:
+    """Print how long the rows of a live stream take, one every 10 ms; the CPU time of this thread is beside it."""
+    for name in ("kin40k", "elevators")[slice(half, None, None if half is None else 2)]:
+        X, y = streams.still(folder, name)
+        model, due, took = ogp.Auto(), time.monotonic(), []
+        for i, (x, target) in enumerate(zip(X[:3000], y[:3000], strict=True)):
+            began, worked = time.monotonic(), time.thread_time()
+            if i:
+                model.predict_one(x, return_std=True)
+            model.learn_one(x, target)
+            took.append((1e3 * (time.monotonic() - began), 1e3 * (time.thread_time() - worked), i + 1))
+            due += 0.01
+            time.sleep(max(0.0, due - time.monotonic()))
+        late = sum(one[0] > 10.0 for one in took)
+        print(f"{name}: {late} rows above 10 ms; the longest: ", end="")
+        print(
+            ", ".join(f"row {row} {wall:.1f} ms (CPU {cpu:.1f})" for wall, cpu, row in sorted(took)[:-9:-1]), flush=True
+        )
+
+
+PARTS = {"drift": drift, "outliers": outliers, "start": start, "ablation": ablation, "live": live}
 
 
 def main() -> None:

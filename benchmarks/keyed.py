@@ -19,9 +19,9 @@ from time import perf_counter, process_time
 import numpy as np
 
 import onlinegp as ogp
-from onlinegp.files.store import Store
+from onlinegp.fleet import step
+from onlinegp.fleet.sqlite_file import Store
 from onlinegp.kernels import RBF
-from onlinegp.keyed import step
 
 M, D, BLOCK = 50, 4, 4000
 MODEL = ogp.KRLST(RBF(1.0), noise=0.01, budget=M)

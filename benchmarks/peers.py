@@ -1,106 +1,274 @@
-"""Other libraries on the same stream, where they are installed: microseconds per sample, and the error they reach."""
+"""Other libraries on the same rows, where they are installed, in one run: error, log density, coverage and CPU time.
+
+    pip install river scikit-learn statsforecast gpy
+    python benchmarks/peers.py [FOLDER] [--rows 2000] [--page docs/comparisons.md]
+
+FOLDER may hold public tables (`streams/elevators.csv.gz`, `streams/cadata.csv.gz`; the last column is the target) and
+series (`series/m3_monthly.csv.gz`). Without it, the simulated streams alone are run. Every model predicts a row before
+it learns it. Batch models are fitted again each time the number of rows has doubled; their time includes all fits.
+Inputs and targets are standardized by the first 200 rows, for everybody. Defaults everywhere.
+--page writes the page of the documentation.
+"""
 
 from __future__ import annotations
 
+import argparse
+import csv
+import gzip
+import warnings
 from collections.abc import Callable, Iterator
-from time import perf_counter
+from importlib import import_module
+from pathlib import Path
+from time import process_time
 
 import numpy as np
 
 import onlinegp as ogp
-from onlinegp.datasets import robot_arm
-from onlinegp.kernels import RBF
-from onlinegp.metrics import nmse, to_db
+from onlinegp.datasets import channel_switch, robot_arm
+from onlinegp.trace import Trace
 
-ROWS = 3000
-SETTLED = 1000
-
-Filter = Callable[[np.ndarray, np.ndarray], np.ndarray]
+FIRST = 200  # rows that set the units, and that are not scored
+TABLES = ("elevators", "cadata")
+SEASON, STEPS, SERIES = 12, 18, 20
+Result = tuple[np.ndarray, np.ndarray | None]  # mean and standard deviation, None if a model has none
+Filter = Callable[[np.ndarray, np.ndarray], Result]
+TITLE = {"error": "error", "density": "log density", "coverage": "coverage", "us": "CPU time [us per row]"}
 
 
 def ours() -> Iterator[tuple[str, Filter]]:
-    kernel = RBF(1.8)
-    for model in (
-        ogp.KLMS(kernel, step=0.5),
-        ogp.QKLMS(kernel, step=0.5, radius=0.5),
-        ogp.BetaKLMS(kernel, noise=0.01),
-        ogp.KRLST(kernel, noise=0.01, budget=100),
-        ogp.KRLST(kernel, noise=0.01, budget=500),
-    ):
-        yield repr(model), lambda X, y, model=model: ogp.run(model, X, y).mean
+    models = {
+        "onlinegp Auto": ogp.Auto(),
+        "onlinegp Tuned(KRLST)": ogp.Tuned(ogp.KRLST(budget=100)),
+        "onlinegp LinearRLS": ogp.LinearRLS(),
+    }
+    for name, model in models.items():
+        yield name, lambda X, y, model=model: _of(ogp.run(model.unfitted(), X, y, progress=False))
+
+
+def _of(trace: Trace) -> Result:
+    return trace.mean, trace.std
 
 
 def of_river() -> Iterator[tuple[str, Filter]]:
-    from river import forest, neighbors
+    from river import forest, linear_model, neighbors, tree
 
-    def through(model):
+    def through(make):
         def run(X, y):
-            out = np.empty(len(y))
-            for i, (x, target) in enumerate(zip(X, y.tolist(), strict=True)):
-                row = dict(enumerate(x.tolist()))
+            model, out = make(), np.empty(len(y))
+            for i, (x, target) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
+                row = dict(enumerate(x))
                 out[i] = model.predict_one(row) or 0.0
                 model.learn_one(row, target)
-            return out
+            return out, None
 
         return run
 
-    yield "river KNNRegressor", through(neighbors.KNNRegressor())
-    yield "river ARFRegressor", through(forest.ARFRegressor(seed=0))
+    yield "river ARFRegressor", through(lambda: forest.ARFRegressor(seed=0))
+    yield "river HoeffdingAdaptiveTree", through(lambda: tree.HoeffdingAdaptiveTreeRegressor(seed=0))
+    yield "river KNNRegressor", through(neighbors.KNNRegressor)
+    yield "river LinearRegression", through(linear_model.LinearRegression)
 
 
-def of_sklearn() -> Iterator[tuple[str, Filter]]:
-    from sklearn.kernel_approximation import RBFSampler
-    from sklearn.linear_model import SGDRegressor
+def refitted(fit: Callable[[np.ndarray, np.ndarray], Callable[[np.ndarray], Result]], most: int) -> Filter:
+    """Return a batch model that is fitted after 50, 100, 200, ... rows, to the last `most` rows."""
 
-    def run(X, y):
-        features = RBFSampler(gamma=0.5 / 1.8**2, n_components=500, random_state=0).fit(X[:1])
-        model = SGDRegressor(learning_rate="constant", eta0=0.1, alpha=1e-7)
-        out = np.zeros(len(y))
-        for i in range(len(y)):
-            z = features.transform(X[i : i + 1])
-            if i:
-                out[i] = model.predict(z)[0]
-            model.partial_fit(z, y[i : i + 1])
-        return out
-
-    yield "scikit-learn, 500 random features + SGD", run
-
-
-def of_krls() -> Iterator[tuple[str, Filter]]:
-    import krls
-
-    for name in ("KRLST", "KRLS"):
-        if hasattr(krls, name):
-            yield f"krls {name}", _with_krls(getattr(krls, name)())
-
-
-def _with_krls(model) -> Filter:
-    def run(X, y):
-        out = np.zeros(len(y))
-        for i in range(len(y)):
-            if i:
-                out[i] = np.ravel(model.predict(X[i : i + 1]))[0]
-            model.update(X[i : i + 1], y[i : i + 1])
-        return out
+    def run(X: np.ndarray, y: np.ndarray) -> Result:
+        mean, std = np.zeros(len(y)), np.ones(len(y))
+        n, spread = 50, True
+        while n < len(y):
+            predict = fit(X[max(0, n - most) : n], y[max(0, n - most) : n])
+            part = slice(n, min(2 * n, len(y)))
+            mean[part], deviation = predict(X[part])
+            spread = deviation is not None
+            std[part] = deviation if deviation is not None else 1.0
+            n *= 2
+        return mean, std if spread else None
 
     return run
 
 
-def peers() -> list[dict]:
-    """Run everybody that can be imported, print a table, return it."""
-    X, y = robot_arm(ROWS, seed=0)
-    X, y = (X - X.mean(0)) / X.std(0), (y - y.mean()) / y.std()
-    rows = []
-    print(f"\n{'peer':<60} {'us/sample':>10} {'nMSE':>9}")
-    for library in (ours, of_river, of_sklearn, of_krls):
-        try:
+def of_sklearn() -> Iterator[tuple[str, Filter]]:
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+
+    def gp(X, y):
+        kernel = ConstantKernel() * RBF(np.ones(X.shape[1])) + WhiteKernel()
+        model = GaussianProcessRegressor(kernel, normalize_y=True, random_state=0).fit(X, y)
+        return lambda Z: model.predict(Z, return_std=True)
+
+    def boosted(X, y):
+        model = HistGradientBoostingRegressor(random_state=0).fit(X, y)
+        return lambda Z: (model.predict(Z), None)
+
+    yield "scikit-learn GP, at most 500 rows", refitted(gp, 500)
+    yield "scikit-learn boosted trees, all rows", refitted(boosted, 10**9)
+
+
+def of_GPy() -> Iterator[tuple[str, Filter]]:  # the name of the module
+    import GPy
+
+    def sparse(X, y):
+        kernel = GPy.kern.RBF(X.shape[1], ARD=True)
+        model = GPy.models.SparseGPRegression(X, y[:, None], kernel, num_inducing=100)
+        model.optimize(max_iters=200)
+
+        def predict(Z):
+            mean, variance = model.predict(Z)
+            return mean[:, 0], np.sqrt(np.maximum(variance[:, 0], 1e-12))
+
+        return predict
+
+    yield "GPy sparse GP, 100 inducing points", refitted(sparse, 2000)
+
+
+LIBRARIES = {"onlinegp": ours, "river": of_river, "sklearn": of_sklearn, "GPy": of_GPy}
+
+
+def streams(folder: Path | None, rows: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    yield "robot arm (simulated)", *robot_arm(rows, seed=0)
+    yield "channel that switches (simulated)", *channel_switch(rows, switch=rows // 2, seed=0)[:2]
+    for name in TABLES if folder is not None else ():
+        path = folder / "streams" / f"{name}.csv.gz"
+        if path.exists():
+            values = np.genfromtxt(path, delimiter=",", skip_header=1, max_rows=rows)
+            yield f"{name} (public table)", values[:, :-1], values[:, -1]
+
+
+def scores(y: np.ndarray, result: Result) -> dict[str, float]:
+    """Return the figures of the rows after the first ones: error is the RMSE over the spread of y."""
+    mean, std = result[0][FIRST:], None if result[1] is None else result[1][FIRST:]
+    y = y[FIRST:]
+    found = {"error": float(np.sqrt(np.mean((y - mean) ** 2)) / y.std())}
+    if std is not None:
+        z = (y - mean) / std
+        found["density"] = float(np.mean(-0.5 * z**2 - np.log(std) - 0.5 * np.log(2.0 * np.pi)))
+        found["coverage"] = float(np.mean(np.abs(z) < 1.96))
+    return found
+
+
+def table(folder: Path | None, rows: int) -> list[dict]:
+    """Run every library that can be imported on every stream, print a line for each, return the figures."""
+    found = []
+    for stream, X, y in streams(folder, rows):
+        X = (X - X[:FIRST].mean(0)) / np.maximum(X[:FIRST].std(0), 1e-9)
+        y = (y - y[:FIRST].mean()) / y[:FIRST].std()
+        for module, library in LIBRARIES.items():
+            try:
+                import_module(module)
+            except ImportError:
+                print(f"{module}: not installed")
+                continue
             for name, run in library():
-                start = perf_counter()
-                mean = run(X, y)
-                us = 1e6 * (perf_counter() - start) / ROWS
-                error = float(to_db(nmse(y[SETTLED:], mean[SETTLED:])))
-                rows.append({"peer": name, "us": us, "nmse_db": error})
-                print(f"{name[:60]:<60} {us:>10.1f} {error:>6.1f} dB")
-        except ImportError as missing:
-            print(f"{library.__name__.removeprefix('of_')}: not installed ({missing.name})")
-    return rows
+                start = process_time()
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    figures = scores(y, run(X, y))
+                figures["us"] = 1e6 * (process_time() - start) / len(y)
+                found.append({"stream": stream, "peer": name, **figures})
+                print(f"{stream:35} {name:40} " + " ".join(f"{k} {v:.3g}" for k, v in figures.items()), flush=True)
+    return found
+
+
+def forecasts(path: Path) -> list[dict]:
+    """Return the mean absolute scaled error of forecasts of monthly series, for us and for statsforecast."""
+    from statsforecast.models import AutoETS, AutoTheta, SeasonalNaive
+
+    series: dict[str, list[float]] = {}
+    with gzip.open(path, "rt") as file:
+        for row in csv.DictReader(file):
+            series.setdefault(row["series"], []).append(float(row["y"]))
+    peers = {
+        "onlinegp Forecaster": lambda y: ogp.Forecaster().fit(y).forecast(STEPS).mean,
+        "statsforecast AutoETS": lambda y: AutoETS(season_length=SEASON).forecast(y, STEPS)["mean"],
+        "statsforecast AutoTheta": lambda y: AutoTheta(season_length=SEASON).forecast(y, STEPS)["mean"],
+        "statsforecast SeasonalNaive": lambda y: SeasonalNaive(SEASON).forecast(y, STEPS)["mean"],
+    }
+    found = []
+    for name, forecast in peers.items():
+        start, errors = process_time(), []
+        for values in list(series.values())[:SERIES]:
+            y, future = np.array(values[:-STEPS]), np.array(values[-STEPS:])
+            scale = np.mean(np.abs(y[SEASON:] - y[:-SEASON]))
+            errors.append(np.mean(np.abs(np.ravel(forecast(y)) - future)) / scale)
+        seconds = (process_time() - start) / len(errors)
+        found.append({"peer": name, "MASE": float(np.mean(errors)), "s": seconds})
+        print(f"{'M3 monthly':35} {name:40} MASE {found[-1]['MASE']:.3g} s {seconds:.3g}", flush=True)
+    return found
+
+
+PAGE = """# How it compares
+
+This page shows onlinegp beside other libraries on the same rows, losses included. `benchmarks/peers.py --page` writes
+it in one run, and you can run it again. Everything has its default parameters. Every model predicts a row before it
+learns it. Batch models are fitted again each time the number of rows has doubled. Units come from the first {first}
+rows, which are not scored. Each stream has at most {rows} rows.
+
+Error is the root mean squared error over the spread of y: 1 is as good as the mean. Log density counts mean and spread,
+larger is better. Coverage is that of 95% intervals of a normal distribution. A dash means that the model predicts no
+spread. Bold is the best of a column. The time is CPU time on a busy server, to predict and learn a row, all fits
+included.
+
+"""
+
+
+def page(found: list[dict], monthly: list[dict], rows: int) -> str:
+    """Return the page of the documentation."""
+    text = PAGE.format(first=FIRST, rows=rows)
+    for stream in dict.fromkeys(one["stream"] for one in found):
+        lines = [one for one in found if one["stream"] == stream]
+        text += (
+            f"## {stream[0].upper()}{stream[1:]}\n\n| model | {' | '.join(TITLE.values())} |\n|---|---|---|---|---|\n"
+        )
+        best = {
+            "error": min(one["error"] for one in lines),
+            "density": max(one.get("density", -np.inf) for one in lines),
+            "us": min(one["us"] for one in lines),
+        }
+        for one in lines:
+            cells = [_cell(one.get(name), best.get(name)) for name in TITLE]
+            text += f"| {one['peer']} | {' | '.join(cells)} |\n"
+        text += "\n"
+    if monthly:
+        text += f"## Forecasts of M3's monthly series\n\nThe first {SERIES} series, {STEPS} months ahead. "
+        text += "statsforecast is told the season; ours is told nothing.\n\n"
+        text += "| model | MASE | CPU time [s per series] |\n|---|---|---|\n"
+        best_error, best_time = min(one["MASE"] for one in monthly), min(one["s"] for one in monthly)
+        for one in monthly:
+            text += f"| {one['peer']} | {_cell(one['MASE'], best_error)} | {_cell(one['s'], best_time)} |\n"
+        text += "\n"
+    return text + CLOSING
+
+
+CLOSING = """For KAFBOX, [its page](coming_from/kafbox.md) has errors and times of every algorithm. Forecasts of more
+collections are in [the guide](guide/forecasting.md).
+"""
+
+
+def _cell(value: float | None, best: float | None) -> str:
+    if value is None:
+        return "-"
+    text = f"{value:.3g}"
+    return f"**{text}**" if value == best else text
+
+
+def peers() -> list[dict]:
+    """Run everybody on the simulated streams: what `make bench` shows."""
+    return table(None, 1000)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path)
+    parser.add_argument("--rows", type=int, default=2000)
+    parser.add_argument("--page", type=Path, help="write the page of the documentation")
+    args = parser.parse_args()
+    found = table(args.folder, args.rows)
+    series = None if args.folder is None else args.folder / "series" / "m3_monthly.csv.gz"
+    monthly = forecasts(series) if series is not None and series.exists() else []
+    if args.page is not None:
+        args.page.write_text(page(found, monthly, args.rows), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

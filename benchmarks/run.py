@@ -15,11 +15,11 @@ import limits
 import numpy as np
 import trees
 from cases import CASES, Case
-from fleet import fleet
 from interrupts import interrupts, lines
+from local import local, residual
 
 import onlinegp as ogp
-from local import local, residual
+from fleet import fleet
 
 
 class Least:

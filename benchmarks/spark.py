@@ -27,8 +27,8 @@ from pyspark.sql.streaming import StatefulProcessor
 
 import onlinegp as ogp
 from onlinegp import spark as ogs
+from onlinegp.fleet import step
 from onlinegp.kernels import RBF
-from onlinegp.keyed import step
 from onlinegp.spark.by_key import PROVIDER, ROCKSDB
 
 M, FEATURES, EVENTS = 50, ["a", "b", "c", "d"], 25

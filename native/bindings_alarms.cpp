@@ -22,7 +22,7 @@ static void watch(Array<double> numbers, Array<int64_t> counts, Array<float> rec
         reinterpret_cast<Numbers*>(data(numbers, sizeof(Numbers) / sizeof(double), "numbers")),
         reinterpret_cast<Counts*>(data(counts, sizeof(Counts) / sizeof(int64_t), "counts")),
         data(recent, size_t(RECENT), "recent"),
-        data(values, lists * 2 * KEPT, "values"),
+        data(values, lists * 2 * size_t(scores ? KEPT_OF_SCORES : KEPT), "values"),
         data(sizes, lists * 4, "sizes"),
         data(laws, lists * 5, "laws"),
         data(near_P, MOST_NEAR * MOST_NEAR, "near_P"),

@@ -2,7 +2,7 @@
 #include <nanobind/stl/vector.h>
 #include "arrays.hpp"
 #include "mixtures.hpp"
-#include "tracking.hpp"
+#include "wrappers/error_tracking.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -173,13 +173,23 @@ static nb::tuple run(TreeEngine& tree, Matrix X, Matrix Y) {
     return nb::make_tuple(rows.weights, rows.means, rows.scales, rows.stretch, rows.sizes);
 }
 
+// Predict a single row as `predict_one` does, if that is quick; whether it was
+static bool one_at_once(TreeEngine& tree, const Matrix& X, const Output& out) {
+    if (X.shape(0) != 1 || !tree.at_once()) return false;
+    const QuickTree quick(tree);
+    if (!quick.free()) return false;
+    tree.predict_one(X.data(), out);
+    return true;
+}
+
 static nb::tuple predict(TreeEngine& tree, Matrix X, int threads) {
     check_width(tree, X);
     PredictedRows rows(tree.root(), X.shape(0), false);
     const Output out = rows.output();
-    released(tree, Use::Read, int64_t(X.shape(0)), [&](const Stopped& stopped) {
-        tree.predict(int64_t(X.shape(0)), X.data(), out, threads < 1 ? 1 : threads, stopped);
-    });
+    if (!one_at_once(tree, X, out))
+        released(tree, Use::Read, int64_t(X.shape(0)), [&](const Stopped& stopped) {
+            tree.predict(int64_t(X.shape(0)), X.data(), out, threads < 1 ? 1 : threads, stopped);
+        });
     return nb::make_tuple(rows.weights, rows.means, rows.scales, rows.stretch);
 }
 

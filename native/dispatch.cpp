@@ -1,5 +1,5 @@
 // Which instruction set this machine runs, and what is compiled only once.
-#include "api.hpp"
+#include "learner.hpp"
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>

@@ -5,7 +5,7 @@
 #include <exception>
 #include <memory>
 #include <vector>
-#include "api.hpp"
+#include "learner.hpp"
 #include "lock.hpp"
 
 namespace onlinegp {

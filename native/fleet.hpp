@@ -1,6 +1,6 @@
 // Many filters of one recipe, in slabs of memory: what a step needs for a moment is shared, what a filter keeps is not.
 #pragma once
-#include "compact.hpp"
+#include "recipe/compact.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
 

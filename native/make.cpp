@@ -1,4 +1,4 @@
-// The kinds of learners, by name. Those of leaves are in isa.cpp.
+// The kinds of learners, by name. Those of leaves are in leaves/leaves.cpp.
 #include "make.hpp"
 #include <stdexcept>
 #include "wrappers/calibrated.hpp"
@@ -80,7 +80,7 @@ class Maker {
             return std::make_unique<Scaled>(d, std::move(one), units(plan, "x_center", "x_scale"),
                                             units(plan, "y_center", "y_scale"));
         if (kind == "lagged")
-            return std::make_unique<Lagged>(d, std::move(one), int64_t(plan.number("lags")),
+            return std::make_unique<Lagged>(d, std::move(one), plan.vector("lags"), plan.vector("sizes"),
                                             int64_t(plan.number("horizon")));
         if (kind == "robust")
             return std::make_unique<Robust>(d, std::move(one), plan.number("bound"), plan.number("reject"));

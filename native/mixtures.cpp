@@ -16,7 +16,8 @@ const Kinds& kinds_of(const Vector& degrees) {
 
 static Components row(const Mixtures& of, int64_t i, int64_t K) {
     // a row is only read here
-    return {const_cast<double*>(of.weights + i * K), const_cast<double*>(of.means + i * K), const_cast<double*>(of.scales + i * K)};
+    return {const_cast<double*>(of.weights + i * K), const_cast<double*>(of.means + i * K),
+            const_cast<double*>(of.scales + i * K)};
 }
 
 void moments(const Kinds& kinds, const Mixtures& of, double* mean, double* std) {
@@ -34,22 +35,28 @@ void log_density(const Kinds& kinds, const Mixtures& of, const double* y, double
 static double quantile_of_one(const Kinds& kinds, const Components& row, double p, const double* quantiles) {
     constexpr int MOST_STEPS = 200;
     constexpr double EPS = std::numeric_limits<double>::epsilon(), SMALL = 1e-3;
-    double low = INFINITY, high = -INFINITY, y = 0;
+    constexpr double SHORT = 1e-6;  // after a step of such a share of a scale, the error is in the last digit
+    double low = INFINITY, high = -INFINITY, least = INFINITY, y = 0;
     for (int64_t k = 0; k < kinds.count(); k++) {
         if (row.weight[k] <= 0) continue;
         const double own = row.mean[k] + row.scale[k] * quantiles[k];
+        least = std::min(least, row.scale[k]);
         low = std::min(low, own);
         high = std::max(high, own);
         y += row.weight[k] * own;
     }
-    if (kinds.count() == 1 || !(low < high)) return kinds.count() == 1 ? row.mean[0] + row.scale[0] * quantiles[0] : low;
+    if (kinds.count() == 1 || !(low < high))
+        return kinds.count() == 1 ? row.mean[0] + row.scale[0] * quantiles[0] : low;
     y = std::min(std::max(y, low), high);
     const double enough = 2 * EPS * (p < SMALL ? 4 * p : 1);
     double before = INFINITY;
     for (int step = 0; step < MOST_STEPS; step++) {
         const double excess = kinds.cdf(row, y) - p;
         (excess < 0 ? low : high) = y;
-        double next = y - excess / kinds.density(row, y);
+        const Slope slope = kinds.slope(row, y);
+        const double newton = excess / slope.density;
+        double next = y - newton / std::max(1 - 0.5 * newton * slope.change, 0.5);  // Halley's step
+        if (next > low && next < high && std::fabs(next - y) <= SHORT * least) return next;
         if (!(next > low && next < high) || std::fabs(excess) > 0.5 * before) next = 0.5 * (low + high);
         if (std::fabs(excess) <= enough) return y;
         const double moved = std::fabs(next - y);

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 #include <vector>
-#include "recipe.hpp"
+#include "recipe/recipe.hpp"
 
 namespace onlinegp {
 

@@ -19,6 +19,11 @@ struct Moments {
     double mean, std;
 };
 
+// A density, and the derivative of its logarithm
+struct Slope {
+    double density, change;
+};
+
 // What K components have in common in all rows: their degrees of freedom, and what follows from them
 class Kinds {
   public:
@@ -34,7 +39,8 @@ class Kinds {
     int64_t count() const { return int64_t(degrees.size()); }
 
     Moments moments(const Components& row) const {
-        if (count() == 1) return {row.mean[0], std::isinf(degrees[0]) ? row.scale[0] : row.scale[0] * std::sqrt(variance_[0])};
+        if (count() == 1)
+            return {row.mean[0], std::isinf(degrees[0]) ? row.scale[0] : row.scale[0] * std::sqrt(variance_[0])};
         double mean = 0, square = 0;
         for (int64_t k = 0; k < count(); k++)
             if (row.weight[k] > 0) mean += row.weight[k] * row.mean[k];
@@ -84,16 +90,18 @@ class Kinds {
         return sum > 0 ? largest + std::log(sum) : -INFINITY;
     }
 
-    double density(const Components& row, double y) const {
-        double sum = 0;
+    Slope slope(const Components& row, double y) const {
+        double sum = 0, change = 0;
         for (int64_t k = 0; k < count(); k++) {
             if (!(row.weight[k] > 0)) continue;
             const double nu = degrees[size_t(k)];
             const double r = (y - row.mean[k]) / row.scale[k];
             const double fall = std::isinf(nu) ? std::exp(-0.5 * r * r) : std::pow(1 + r * r / nu, -0.5 * (nu + 1));
-            sum += row.weight[k] / row.scale[k] * std::exp(at_center_[size_t(k)]) * fall;
+            const double own = row.weight[k] / row.scale[k] * std::exp(at_center_[size_t(k)]) * fall;
+            sum += own;
+            change -= own * (std::isinf(nu) ? r : r * (nu + 1) / (nu + r * r)) / row.scale[k];
         }
-        return sum;
+        return {sum, change / sum};
     }
 
     double cdf(const Components& row, double y) const {
@@ -111,8 +119,8 @@ class Kinds {
     Vector variance_, at_center_, log_beta_;  // for scale one
 };
 
-// The predictions of n rows and p outputs. The stretch of a row only widens its intervals: see onlinegp.Conformal. It is
-// one, but for a Conformal and for what passes on its predictions.
+// The predictions of n rows and p outputs. The stretch of a row only widens its intervals: see onlinegp.Conformal. It
+// is one, but for a Conformal and for what passes on its predictions.
 class Predictions {
   public:
     Predictions(const Kinds& kinds, int p) : kinds(kinds), p_(p) { resize(1); }

@@ -66,8 +66,8 @@ inline double student_tail(double t, double degrees, double log_beta) {
     return 0.5 - front * beta_fraction(0.5, a, y);
 }
 
-// The same for even degrees, a finite sum (Abramowitz and Stegun, 26.7.4), where the tail is not so small that its digits
-// would be lost: below NEAR
+// The same for even degrees, a finite sum (Abramowitz and Stegun, 26.7.4), where the tail is not so small that its
+// digits would be lost: below NEAR
 constexpr double NEAR = 3, MOST_TERMS = 20;
 inline bool has_finite_sum(double t, double degrees) {
     return std::fabs(t) < NEAR && degrees <= 2 * MOST_TERMS && std::fmod(degrees, 2) == 0;
@@ -87,7 +87,8 @@ inline double student_tail_by_sum(double t, double degrees) {
 inline double cdf_of(double t, double degrees, double log_beta) {
     if (std::isinf(degrees)) return 0.5 * std::erfc(-t * 0.7071067811865476);
     if (std::isnan(t)) return t;
-    const double tail = has_finite_sum(t, degrees) ? student_tail_by_sum(t, degrees) : student_tail(t, degrees, log_beta);
+    const double tail =
+        has_finite_sum(t, degrees) ? student_tail_by_sum(t, degrees) : student_tail(t, degrees, log_beta);
     return t < 0 ? tail : 1 - tail;
 }
 inline double cdf_of(double t, double degrees) {

@@ -52,6 +52,11 @@ Moments TreeEngine::predict_one(const double* x) {
     return root_->predicted(workspace()).moments(0, 0);
 }
 
+void TreeEngine::predict_one(const double* x, const Output& out) {
+    look(x);
+    copy(0, 1, workspace(), out);
+}
+
 bool TreeEngine::learn_one(const double* x, const double* y) {
     bool sound = true;
     for (int o = 0; o < p; o++) sound = plausible_.target(y[o]) && sound;

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 #include <typeinfo>
-#include "api.hpp"
+#include "learner.hpp"
 #include "predictions.hpp"
 
 namespace onlinegp {

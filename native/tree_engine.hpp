@@ -36,6 +36,7 @@ class TreeEngine {
     // One row. Returns whether no further look at it is needed, as LearnerEngine::learn_one
     bool learn_one(const double* x, const double* y);
     Moments predict_one(const double* x);  // of the first output
+    void predict_one(const double* x, const Output& out);
 
     // Rows in chunks, all of which the whole tree learns; between two of them it asks whether to stop. It also stops
     // where something is due; `rows` tells how many were learned.

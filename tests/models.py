@@ -99,11 +99,13 @@ AFFINE = {
 }
 
 WRAPPED = {
+    "Columns": ogp.Columns(ogp.KRLST(RBF(0.7), noise=0.01, budget=25)),
     "Scaled": ogp.Scaled(MODELS["KRLST"], rows=40),
     "Scaled-given": ogp.Scaled(MODELS["KLMS"], x_center=0.1, x_scale=(1.1, 0.9), y_center=0.2, y_scale=0.7),
     "Lagged": ogp.Lagged(MODELS["BetaKLMS-auto"], lags=3),
     "Lagged-horizon": ogp.Lagged(MODELS["KRLST"], lags=2, horizon=4),
     "Lagged-list": ogp.Lagged(MODELS["KRLST"], lags=[1, 3, 4], horizon=2),
+    "Lagged-auto": ogp.Lagged(MODELS["KRLST"], lags="auto"),
     "Lagged-none": ogp.Lagged(MODELS["QKLMS"], lags=0, horizon=2),
     "Forecaster": ogp.Forecaster(),
     "Forecaster-Lagged": ogp.Forecaster(model=ogp.Lagged(MODELS["KRLST"], lags=2), steps=5),
@@ -147,6 +149,10 @@ WRAPPED = {
         kernel=RBF(0.7),
         budget=20,
     ),
+    "Tuned": ogp.Tuned(ogp.KRLST(RBF(0.7), budget=20), rows=30, earliest=15, tuning_delay=0.0),
+    "Tuned-background": ogp.Tuned(ogp.KNLMS(), rows=40, earliest=20),
+    "Tuned-Lagged": ogp.Tuned(ogp.Lagged(ogp.Robust(ogp.LinearRLS()), lags=2, horizon=2), rows=40),
+    "Tuned-python": ogp.Tuned(ogp.LinearRLS(engine="python"), rows=20, fixed=("noise",)),
     "Auto-background": ogp.Auto(rows=40, earliest=20, members=("local", "krlst", "persistence"), budget=20),
     "Auto-tuned": ogp.Auto(
         rows=20,
@@ -160,7 +166,7 @@ WRAPPED = {
 }
 
 STEP_LIMITED = {"LMS"}  # stable for inputs of a bounded power: beyond, they break down and say so
-ONE_OUTPUT = {"Forecaster"}  # these refuse several
+ONE_OUTPUT = {"Forecaster", "Lagged-auto"}  # these refuse several
 EVERY = MODELS | STEPS | LINEAR | FEATURES | TEMPORAL | LOCAL | AFFINE | WRAPPED
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import baselines
 import cases
 import limits
+import local
 import numpy as np
 import pytest
 import trees
 
-import local
 import onlinegp as ogp
 from onlinegp.kernels import RBF
 

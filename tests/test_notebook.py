@@ -173,7 +173,7 @@ def test_with_a_horizon_more_rows_are_predicted_before_any_data():
 
 @pytest.mark.parametrize("engine", ["python", "auto"])
 def test_the_first_row_of_each_key_is_not_scored(engine, tmp_path):
-    from onlinegp.keyed import step
+    from onlinegp.fleet import step
 
     X, y = before_data(6)
     keys, model = ["a", "b", "a", "a", "c", "b"], ogp.KRLST(budget=5, engine=engine)
@@ -194,3 +194,10 @@ def test_the_first_row_of_each_key_is_not_scored(engine, tmp_path):
     state, trace = step(model, None, X, y)
     assert trace.scored.tolist() == [False] + [True] * 5
     assert step(model, state, X, y)[1].scored.all()
+
+
+def test_a_model_shows_what_it_has_learned():
+    model = ogp.KRLST().fit([{"<a>": 1.0, "b": 2.0}, {"<a>": 2.0, "b": 2.0}], [1.0, 2.0])
+    html = model._repr_html_()
+    assert html.startswith("<div><strong>KRLST</strong>: 2 rows of &lt;a&gt;, b, size 2</div>")
+    assert "rows of" not in (ogp.KRLST()._repr_html_() or "")

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from onlinegp.processes import in_parallel
+from onlinegp.processes import in_parallel, single_threaded_blas
 
 TASKS = [(2, 3), (3, 2), (5, 1)]
 RESULTS = [8, 9, 5]
@@ -44,3 +44,27 @@ def test_the_backend_is_the_users():
 def test_without_joblib_processes_run_them(monkeypatch):
     monkeypatch.setitem(sys.modules, "joblib", None)
     assert in_parallel(pow, TASKS, 2) == RESULTS
+
+
+def test_blas_has_one_thread_in_every_thread():
+    """In the background, too: with more threads the last bits of a tuning would depend on where it was done."""
+    import threading
+
+    import scipy.linalg  # noqa: F401  has its own BLAS
+    from threadpoolctl import threadpool_info
+
+    found = []
+
+    def look():
+        with single_threaded_blas:
+            found.extend(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
+
+    before = [one["num_threads"] for one in threadpool_info()]
+    look()
+    for _ in range(2):
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+    assert found
+    assert set(found) == {1}
+    assert [one["num_threads"] for one in threadpool_info()] == before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import onlinegp as ogp
 from onlinegp.batch.parameter_search import BUDGET
 from onlinegp.cli import main
 from onlinegp.kernels import RBF
+from onlinegp.models.kafbox_names import RENAMED
 
 X, Y = np.linspace(-3, 3, 30)[:, None], np.sin(np.linspace(-3, 3, 30))
 
@@ -21,17 +23,6 @@ def test_many_rows_where_one_is_meant(learned):
     for call in (lambda: model.learn_one([[1.0]], 1.0), lambda: model.predict_one([[1.0]])):
         with pytest.raises(
             ValueError, match=r"got \(1, 1\)\. Pass one row, such as x\[0\], or use partial_fit and predict"
-        ):
-            call()
-    assert not learned or model.n_samples_seen_ == len(X)
-
-
-@pytest.mark.parametrize("learned", [False, True])
-def test_a_dict_where_numbers_are_meant(learned):
-    model = ogp.KRLST().fit(X, Y) if learned else ogp.KRLST()
-    for call in (lambda: model.learn_one({"a": 1.0}, 1.0), lambda: model.predict_one({"a": 1.0})):
-        with pytest.raises(
-            TypeError, match=r"got a dict\. Pass list\(x\.values\(\)\), or use onlinegp\.river\.RiverReg"
         ):
             call()
     assert not learned or model.n_samples_seen_ == len(X)
@@ -59,6 +50,33 @@ def test_text_where_a_number_is_meant(learned):
 def test_parameters_that_are_passed_by_name(call, rule):
     with pytest.raises(TypeError, match=rule):
         call()
+
+
+def test_names_of_kafbox():
+    with pytest.raises(TypeError, match=r"'M'\. M is called budget here\. The parameters are kernel, "):
+        ogp.KRLST(RBF(), M=100)
+    with pytest.raises(TypeError, match="KAFBOX's nu is 1 - coherence here"):
+        ogp.kafbox.FBKLMS(nu=0.1)
+    with pytest.raises(TypeError, match="lambda is called leak here"):
+        ogp.kafbox.NORMA(**{"lambda": 0.1})
+    with pytest.raises(TypeError, match="KAFBOX's M has no counterpart here"):
+        ogp.KLMS(M=100)
+    with pytest.raises(
+        TypeError, match=r"KAFBOX's kernelpar is the parameter of the kernel, as in RBF\(kernelpar\) here"
+    ):
+        ogp.KLMS(eta=0.1, kernelpar=32)
+
+
+def test_the_names_of_kafbox_are_those_of_its_page():
+    """Each entry of the table, and each of its parameters here, exists."""
+    page = (Path(__file__).parents[1] / "docs" / "coming_from" / "kafbox.md").read_text("utf-8")
+    for name, there in RENAMED.items():
+        parameters = getattr(ogp.kafbox, name).parameter_names()
+        row = next(line for line in page.splitlines() if f"| `{name}` |" in line and ": " in line)
+        for theirs, ours in there.items():
+            assert theirs in row
+            assert ours == "none" or any(word in parameters for word in ours.split()), (name, theirs)
+            assert not ours.isidentifier() or ours == "none" or f"`{ours}`" in row
 
 
 def test_a_class_where_a_model_is_meant():
@@ -108,7 +126,7 @@ def test_the_defaults_without_tuning_are_those(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: ogp.KLMS(kerneltype="gauss"), r"'kerneltype'\. The parameters are kernel, step, .*passed by name"),
+        (lambda: ogp.KLMS(kerneltype="gauss"), r"'kerneltype'\. .* The parameters are kernel, step, .*passed by name"),
         (lambda: ogp.QKLMS(RBF(), 0.5), r"positional .*\. The parameters are kernel, step, radius, .*by name"),
         (lambda: ogp.Lagged(lags=3), r"'model'\. The parameters are model, lags, horizon;"),
     ],

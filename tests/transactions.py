@@ -109,6 +109,8 @@ class Events:
         self.count, self.at = 0, at
 
     def __call__(self, frame: Any, event: str, argument: Any) -> None:
+        if frame.f_code.co_name == "<genexpr>":  # if it is not used up, Python ignores what is raised as it closes
+            return
         if event != "c_call" and frame.f_code.co_filename.startswith(SOURCES):  # Python hears none before such a call
             self.count += 1
             if self.count == self.at:

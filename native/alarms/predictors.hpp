@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <vector>
-#include "rules.hpp"
+#include "alarms/rules.hpp"
 
 namespace onlinegp {
 namespace alarms {

@@ -9,7 +9,13 @@ constexpr int NEAR = 8;
 constexpr int AROUND = 2;
 constexpr int64_t RECENT = 2048;
 constexpr int KEPT = 144;
+constexpr int KEPT_OF_SCORES = 104;
+constexpr int64_t FIRST_LOOK = 256;
+constexpr double WIDTH = 2.46;
+constexpr double LEVEL_WIDTH = 2.5;
 constexpr int WEEK = 7;
+constexpr double CUT_ERROR = 10;
+constexpr double MOST_ERROR = 100;
 constexpr int64_t EVENTS = 8;
 constexpr int MOST_NEAR = NEAR + 2 * AROUND + 2;
 constexpr int MOST_FAR = 6;
@@ -22,8 +28,8 @@ struct Constants {
 };
 
 struct Numbers {
-    double origin, unit, level, spread, level_20, level_100, score_level, score_spread, score_20, score_100, season_20,
-        error_5, error_20, error_100, mean_error, long_error, far_error, last, peak, stuck_peak;
+    double shift, origin, unit, level, spread, level_20, level_100, score_level, score_spread, score_20, score_100,
+        season_20, error_5, error_20, error_100, mean_error, long_error, far_error, last, peak, stuck_peak;
 };
 
 struct Counts {
@@ -32,7 +38,7 @@ struct Counts {
 
 // What is returned of a row
 struct Out {
-    double tail, score, evidence, statistic, expected, error, level, spread, families[4], event, run;
+    double tail, score, evidence, statistic, expected, low, high, level, level_low, level_high, families[4], event, run;
 };
 
 enum Statistic {

@@ -3,7 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
-#include "rules.hpp"
+#include "alarms/rules.hpp"
 
 namespace onlinegp {
 namespace alarms {
@@ -20,8 +20,14 @@ struct Generation {
 
 class Tail {
   public:
-    Tail(float* values, Generation* generations, Law* law, double least, const Constants& rule)
-        : newer_(values), older_(values + KEPT), of_(generations), law_(*law), least_(least), rule_(rule) {}
+    Tail(float* values, int64_t kept, Generation* generations, Law* law, double least, const Constants& rule)
+        : newer_(values),
+          older_(values + kept),
+          kept_(kept),
+          of_(generations),
+          law_(*law),
+          least_(least),
+          rule_(rule) {}
 
     double evidence(double value, double nearly) {
         const int64_t n = of_[0].rows + of_[1].rows;
@@ -43,21 +49,21 @@ class Tail {
     void learn(double value) {
         const float x = float(std::min(value, LARGEST));
         if (double(of_[0].rows) >= rule_.generation) {
-            std::copy(newer_, newer_ + KEPT, older_);
+            std::copy(newer_, newer_ + kept_, older_);
             of_[1] = of_[0];
             of_[0] = {0, 0};
             law_.changes += 1;
         }
         of_[0].rows++;
         int64_t& size = of_[0].size;
-        if (size == KEPT && !(x > newer_[size - 1])) return;
-        int64_t place = size < KEPT ? size : KEPT - 1;
+        if (size == kept_ && !(x > newer_[size - 1])) return;
+        int64_t place = size < kept_ ? size : kept_ - 1;
         while (place > 0 && newer_[place - 1] < x) {
             newer_[place] = newer_[place - 1];
             place--;
         }
         newer_[place] = x;
-        size = std::min<int64_t>(size + 1, KEPT);
+        size = std::min(size + 1, kept_);
         law_.changes += 1;
     }
 
@@ -92,7 +98,7 @@ class Tail {
     // Probability-weighted moments of the K excesses over u
     void fit(int64_t n) {
         const int64_t have = of_[0].size + of_[1].size;
-        const int64_t most = KEPT - 1;
+        const int64_t most = kept_ - 1;
         const int64_t reach = std::max(most, int64_t(double(most) / rule_.generation * double(n)));
         int64_t K = std::min(int64_t(rule_.share * double(n)), reach);
         K = std::min(std::max<int64_t>(2, K), have - 1);
@@ -118,8 +124,9 @@ class Tail {
         law_ = {u, xi, std::max(a0 * (1.0 - xi), least_), std::max(count / double(n), fewest), 0};
     }
 
-    float* newer_;  // KEPT values, falling
+    float* newer_;  // values, falling
     float* older_;
+    int64_t kept_;
     Generation* of_;
     Law& law_;
     double least_;

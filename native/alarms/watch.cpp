@@ -1,4 +1,4 @@
-#include "watch.hpp"
+#include "alarms/watch.hpp"
 
 namespace onlinegp {
 namespace alarms {
@@ -18,11 +18,12 @@ Watch::Watch(const Arrays& arrays, const Constants& rule, bool scores, bool dail
       recent_(arrays.recent),
       near_(arrays.near_P, arrays.near_w, rule.forgetting),
       far_(arrays.far_P, arrays.far_w, rule.forgetting) {
+    const int64_t kept = scores ? KEPT_OF_SCORES : KEPT;
     for (int k = 0; k <= statistics_; k++) {
         const double least = k == statistics_ ? 0.05 : k == STUCK || k == MISSING ? 2.0 : 0.0;
         Generation* generations = reinterpret_cast<Generation*>(arrays.sizes + 4 * k);
         Law* law = reinterpret_cast<Law*>(arrays.laws + 5 * k);
-        tails_.emplace_back(arrays.values + 2 * KEPT * k, generations, law, least, c);
+        tails_.emplace_back(arrays.values + 2 * kept * k, kept, generations, law, least, c);
     }
     set_lags();
 }
@@ -43,6 +44,8 @@ void Watch::row(double y, double v, Out& out) {
         missing(out);
         return;
     }
+    look_for_scale();
+    y = to_scale(y, s.shift);
     if (s.known == 0) {
         s.origin = s.last = y;
         restart();
@@ -61,12 +64,51 @@ double Watch::in_units(double y) {
     return s.unit > 0 ? bounded((y - s.origin) / s.unit) : 0.0;
 }
 
+double Watch::from_units(double value) const {
+    return from_scale(s.origin + (s.unit > 0 ? s.unit : 1.0) * value, s.shift);
+}
+
+std::vector<double> Watch::past_values() const {
+    std::vector<double> values;
+    for (int64_t k = s.recent; k > 0; k--) values.push_back(double(recent_[place(s.rows - k)]));
+    return values;
+}
+
+// Only while all rows are kept, so that all can be taken again on another scale
+void Watch::look_for_scale() {
+    const bool power = (s.rows & (s.rows - 1)) == 0;
+    if (scores_ || replays_ || !power || s.rows < FIRST_LOOK || s.known != s.recent || s.rows != s.recent) return;
+    std::vector<double> values = past_values();
+    for (double& one : values) one = from_units(one);
+    const double shift = find_shift(values);
+    if ((shift > 0) != (s.shift > 0)) replay(shift, values);
+}
+
+void Watch::replay(double shift, const std::vector<double>& values) {
+    const Counts before = s;
+    static_cast<Numbers&>(s) = {};
+    static_cast<Counts&>(s) = {};
+    s.shift = shift;
+    s.look = before.look > 0 ? FIRST_LOOK : 0;
+    s.season = before.look > 0 ? 0 : before.season;
+    for (Tail& tail : tails_) tail.forget();
+    replays_ = true;
+    for (const double one : values) {
+        Out unused{};
+        row(one, one, unused);
+    }
+    replays_ = false;
+    s.events = before.events;
+    s.open = before.open;
+    s.calm = before.calm;
+    s.own = before.own;
+    std::fill(to_.usual, to_.usual + EVENTS * int64_t(tails_.size()), float(LARGEST));
+}
+
 void Watch::look_for_season() {
     if (s.look == 0 || s.rows < s.look) return;
     s.look *= 2;
-    std::vector<double> values;
-    for (int64_t k = s.recent; k > 0; k--) values.push_back(double(recent_[place(s.rows - k)]));
-    const int64_t season = find_season(std::move(values));
+    const int64_t season = find_season(past_values());
     if (season > 0 && std::abs(season - s.season) > 1) {
         s.season = season;
         restart();
@@ -111,7 +153,7 @@ void Watch::measure(double y, double v, Out& out) {
     // 2. Measure
     of.a = std::max(std::abs(of.e) * of.spread - 0.001 * s.score_spread, 0.0);
     of.unit = std::max(s.mean_error, 0.1 * s.long_error);
-    const double z = of.unit > 0 ? of.a / of.unit : of.a == 0 ? 0.0 : 10.0;
+    const double z = of.unit > 0 ? std::min(of.a / of.unit, MOST_ERROR) : of.a == 0 ? 0.0 : CUT_ERROR;
     double x[MOST_STATISTICS];
     double to_learn[MOST_STATISTICS];
     statistics(y, z, of, x, to_learn);
@@ -136,7 +178,7 @@ void Watch::statistics(double y, double z, const Errors& of, double* x, double* 
     follow(s.score_20, std::max(0.05, g), of.dv);
     follow(s.score_100, std::max(0.01, g), of.dv);
     follow(s.season_20, std::max(0.05, g), f);
-    const double cut = std::min(z, 10.0);
+    const double cut = std::min(z, CUT_ERROR);
     follow(s.error_5, std::max(0.2, g), cut);
     follow(s.error_20, std::max(0.05, g), cut);
     follow(s.error_100, std::max(0.01, g), cut);
@@ -169,16 +211,16 @@ void Watch::statistics(double y, double z, const Errors& of, double* x, double* 
 }
 
 void Watch::fill(double expected, double spread, Out& out) const {
-    const double unit = s.unit > 0 ? s.unit : 1.0;
-    out.expected = s.score_level + spread * expected;
-    out.error = s.mean_error;
-    if (!scores_) {
-        out.expected = s.origin + unit * out.expected;
-        out.error *= unit;
-    }
-    out.level = s.origin + unit * s.level;
-    out.spread = unit * s.spread;
-    if (s.known == 0) out.expected = out.level = 0;  // nothing is known before the first value
+    const double predicted = s.score_level + spread * expected;
+    const double width = WIDTH * s.mean_error;
+    out.expected = scores_ ? predicted : from_units(predicted);
+    out.low = scores_ ? predicted - width : from_units(predicted - width);
+    out.high = scores_ ? predicted + width : from_units(predicted + width);
+    out.level = from_units(s.level);
+    out.level_low = from_units(s.level - LEVEL_WIDTH * s.spread);
+    out.level_high = from_units(s.level + LEVEL_WIDTH * s.spread);
+    if (s.known == 0)  // nothing is known before the first value
+        out.expected = out.low = out.high = out.level = out.level_low = out.level_high = 0;
 }
 
 void Watch::judge(const double* x, Out& out) {
@@ -254,7 +296,7 @@ int64_t Watch::event(double best, double score, bool own, const double* x) {
         if (!s.open && x) thin(x);
         if (!s.open || own == bool(s.own)) return s.open ? s.events : 0;
     }
-    if (score >= c.threshold) {
+    if (score >= c.threshold && !replays_) {
         float* usual = to_.usual + (s.events % EVENTS) * int64_t(tails_.size());
         for (const Tail& tail : tails_) *usual++ = tail.largest();
         s.events++;

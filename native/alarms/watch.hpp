@@ -1,7 +1,9 @@
-// How odd each row of a stream is, on arrays of Python's own. Twin of models/alarms/readable.py, which is the definition.
+// How odd each row of a stream is, on arrays of Python's own. Twin of models/alarms/readable.py, which is the
+// definition.
 #pragma once
-#include "predictors.hpp"
-#include "tails.hpp"
+#include "alarms/predictors.hpp"
+#include "alarms/scales.hpp"
+#include "alarms/tails.hpp"
 
 namespace onlinegp {
 namespace alarms {
@@ -12,7 +14,7 @@ struct Arrays {
     Numbers* numbers;
     Counts* counts;
     float* recent;   // (RECENT,)
-    float* values;   // (lists, 2, KEPT)
+    float* values;   // (lists, 2, KEPT or KEPT_OF_SCORES)
     int64_t* sizes;  // (lists, 2, 2)
     double* laws;    // (lists, 5)
     double *near_P, *near_w, *far_P, *far_w;
@@ -32,8 +34,12 @@ class Watch {
 
     void set_lags();
     void restart();
+    void look_for_scale();
+    void replay(double shift, const std::vector<double>& values);
     void look_for_season();
+    std::vector<double> past_values() const;
     double in_units(double y);
+    double from_units(double value) const;
     void measure(double y, double v, Out& out);
     void statistics(double y, double z, const Errors& of, double* x, double* to_learn);
     void judge(const double* x, Out& out);
@@ -54,6 +60,7 @@ class Watch {
     const bool scores_, daily_;
     const int statistics_;
     float* recent_;
+    bool replays_ = false;
     std::vector<Tail> tails_;
     Predictor<MOST_NEAR> near_;
     Predictor<MOST_FAR> far_;

@@ -2,7 +2,7 @@
 #pragma once
 #include <cmath>
 #include <cstring>
-#include "../fixed.hpp"
+#include "leaves/constant_memory.hpp"
 
 namespace onlinegp::ONLINEGP_ISA::temporal {
 

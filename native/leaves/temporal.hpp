@@ -2,7 +2,7 @@
 // definition.
 #pragma once
 #include <cmath>
-#include "../fixed.hpp"
+#include "leaves/constant_memory.hpp"
 
 namespace onlinegp::ONLINEGP_ISA::temporal {
 

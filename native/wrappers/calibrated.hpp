@@ -1,7 +1,7 @@
 // Variances times the fading mean of z^2: the twin of CalibratedLearner in onlinegp.models.combined.calibrated.
 #pragma once
-#include "../tracking.hpp"
-#include "../tree.hpp"
+#include "wrappers/error_tracking.hpp"
+#include "tree.hpp"
 
 namespace onlinegp {
 

@@ -1,8 +1,8 @@
 // Intervals stretched until they contain y as often as they promise: the twin of ConformalLearner in
 // onlinegp.models.combined.conformal.
 #pragma once
-#include "../tracking.hpp"
-#include "../tree.hpp"
+#include "wrappers/error_tracking.hpp"
+#include "tree.hpp"
 
 namespace onlinegp {
 

@@ -1,7 +1,7 @@
 // A mixture of what is predicted and of t distributions: the twin of HeavyTailedLearner in
 // onlinegp.models.combined.heavy_tailed.
 #pragma once
-#include "calibrated.hpp"
+#include "wrappers/calibrated.hpp"
 
 namespace onlinegp {
 

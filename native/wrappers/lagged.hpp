@@ -1,7 +1,7 @@
 // Past values of y as inputs, where all of them are known: the twin of LaggedLearner in
 // onlinegp.models.combined.lagged.
 #pragma once
-#include "../tree.hpp"
+#include "tree.hpp"
 
 namespace onlinegp {
 
@@ -9,11 +9,13 @@ namespace onlinegp {
 // horizon above one, rows wait until they may be learned, and a block goes row by row.
 class Lagged final : public Outer {
   public:
-    Lagged(int d, Owned inside, int64_t lags, int64_t horizon)
+    // Each input is the mean of a group of past values: `lags` of all groups in a row, and the `sizes` of the groups
+    Lagged(int d, Owned inside, const Vector& lags, const Vector& sizes, int64_t horizon)
         : Outer(d, std::move(inside), {}),
-          lags_(lags),
+          lags_(lags.begin(), lags.end()),
+          sizes_(sizes.begin(), sizes.end()),
           horizon_(horizon),
-          memory_(lags ? lags + horizon - 1 : 0),
+          memory_(lags.empty() ? 0 : *std::max_element(lags_.begin(), lags_.end()) + horizon - 1),
           past_(size_t(memory_ * p)),
           waiting_x_(size_t((horizon - 1) * inner->d)),
           waiting_y_(size_t((horizon - 1) * p)) {}
@@ -77,12 +79,21 @@ class Lagged final : public Outer {
         for (int64_t i = 0; i < n; i++) input(X + i * d, Y, in_order ? i : 0, Z.data() + i * inner->d);
         return Z.data();
     }
-    // The features, then the values before row i of this block, the newest first, output by output
+    // The features, then the means of past values before row i of this block, output by output
     void input(const double* x, const double* Y, int64_t i, double* z) const {
         z = std::copy(x, x + d, z);
-        for (int o = 0; o < p; o++)
-            for (int64_t lag = horizon_; lag < horizon_ + lags_; lag++, z++)
-                *z = lag <= i ? Y[(i - lag) * p + o] : past_[size_t((memory_ + i - lag) * p + o)];
+        for (int o = 0; o < p; o++) {
+            const int64_t* lag = lags_.data();
+            for (int64_t size : sizes_) {
+                double sum = value(*lag++, Y, i, o);
+                for (int64_t k = 1; k < size; k++) sum += value(*lag++, Y, i, o);
+                *z++ = size == 1 ? sum : sum / double(size);
+            }
+        }
+    }
+    double value(int64_t lag, const double* Y, int64_t i, int o) const {
+        lag += horizon_ - 1;
+        return lag <= i ? Y[(i - lag) * p + o] : past_[size_t((memory_ + i - lag) * p + o)];
     }
     // Let the row that has waited longest be learned, and this one wait
     void learn_waiting(const double* z, const double* y, Workspace& w) {
@@ -103,7 +114,8 @@ class Lagged final : public Outer {
     void change(int64_t i, Workspace& w) const override { copy_row(i, i, w); }
     void update(int64_t, const double*, Workspace&) override {}
 
-    const int64_t lags_, horizon_, memory_;
+    const std::vector<int64_t> lags_, sizes_;
+    const int64_t horizon_, memory_;
     Vector past_, waiting_x_, waiting_y_;
 };
 

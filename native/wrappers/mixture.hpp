@@ -6,8 +6,8 @@
 #include <exception>
 #include <mutex>
 #include <thread>
-#include "../tracking.hpp"
-#include "../tree.hpp"
+#include "wrappers/error_tracking.hpp"
+#include "tree.hpp"
 
 namespace onlinegp {
 

@@ -1,6 +1,6 @@
 // Targets clipped to some predicted standard deviations: the twin of RobustLearner in onlinegp.models.combined.robust.
 #pragma once
-#include "../tree.hpp"
+#include "tree.hpp"
 
 namespace onlinegp {
 

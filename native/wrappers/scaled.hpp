@@ -1,7 +1,7 @@
 // Standardized x and y, with scales that no longer change: the twin of ScaledLearner in
 // onlinegp.models.combined.scaled.
 #pragma once
-#include "../tree.hpp"
+#include "tree.hpp"
 
 namespace onlinegp {
 

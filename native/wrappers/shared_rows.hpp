@@ -1,7 +1,7 @@
 // A ResidualGP that also gives what a LocalGP on its rows predicts, and that LocalGP: the twins of run_both and
 // SharedRows in onlinegp.models.
 #pragma once
-#include "../tree.hpp"
+#include "tree.hpp"
 
 namespace onlinegp {
 

@@ -9,10 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from onlinegp import kafbox, kernels
-from onlinegp.auto import Auto
+from onlinegp.auto import Auto, Tuned
 from onlinegp.batch.gp import GPRegression
 from onlinegp.batch.tuning import estimate_hyperparameters
-from onlinegp.columns import Columns
 from onlinegp.comparing import compare
 from onlinegp.evaluate import run
 from onlinegp.files.container import ModelFileError
@@ -39,14 +38,14 @@ from onlinegp.models import (
 )
 from onlinegp.models.alarms.detector import Detector
 from onlinegp.models.breakdown import BreakdownError
-from onlinegp.models.combined import Calibrated, Conformal, HeavyTailed, Lagged, Mixture, Robust, Scaled
-from onlinegp.models.saving import from_bytes, load
+from onlinegp.models.combined import Calibrated, Columns, Conformal, HeavyTailed, Lagged, Mixture, Robust, Scaled
+from onlinegp.models.model_file import from_bytes, load
 from onlinegp.models.temporal.forecaster import Forecaster
 
 if TYPE_CHECKING:
     from onlinegp import datasets, metrics, plots
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Auto",
@@ -92,6 +91,7 @@ __all__ = [
     "Scaled",
     "SmoothedLags",
     "TemporalGP",
+    "Tuned",
 ]
 ELSEWHERE = {  # what is public, but not at the front door
     "comparing": ("Blocks", "Comparison", "Permutations"),

@@ -9,7 +9,6 @@ message uses the caller's name for the argument::
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -150,11 +149,6 @@ def no_features(y: Any) -> Array:
 
 def check_x(x: ArrayLike, *, width: int | None = None, name: str = "x") -> Array:
     """Return one input as a (d,) array of finite float64; a number counts as one feature."""
-    if isinstance(x, Mapping):
-        raise TypeError(
-            f"{name} must be numbers in the order of the features, got a {type(x).__name__}. "
-            f"Pass list({name}.values()), or use onlinegp.river.RiverRegressor(model), which takes features by name."
-        )
     array = _as_floats(x, name)
     if array.ndim == 0:
         array = array.reshape(1)

@@ -13,7 +13,7 @@ from onlinegp.trace import Trace
 FIRST_ROWS = 100  # the rows that an unfitted step of a pipeline is fitted on
 
 
-def run(model: Any, X: ArrayLike, y: ArrayLike, *, progress: bool | None = None) -> Trace:
+def run(model: Any, X: ArrayLike, y: ArrayLike, *, delay: int = 0, progress: bool | None = None) -> Trace:
     """Predict each row of X, then learn it with its y, and return the predictions.
 
     Parameters
@@ -21,8 +21,11 @@ def run(model: Any, X: ArrayLike, y: ArrayLike, *, progress: bool | None = None)
     model : estimator, or scikit-learn pipeline whose last step is one
         It continues from its current state and learns all rows. Steps of a pipeline that are not fitted yet are fitted
         on the first 100 rows of X.
-    X : array-like or data frame of shape (n, d)
+    X : array-like or data frame of shape (n, d), or list of n dicts
     y : array-like, series or data frame of shape (n,) or (n, outputs)
+    delay : int
+        For targets that come late: row i is learned just before row i + delay is predicted, as in River's progressive
+        validation. 0 and 1 mean that each target is known before the next row. At the end all rows are learned.
     progress : bool, optional
         Whether to show a progress bar. None shows it on a terminal if the run takes longer than a second.
 
@@ -31,7 +34,7 @@ def run(model: Any, X: ArrayLike, y: ArrayLike, *, progress: bool | None = None)
     Trace
     """
     if isinstance(model, OnlineRegressor):
-        return model.run(X, y, progress=progress)
+        return model.run(X, y, delay=delay, progress=progress)
     if isinstance(model, type):
         raise TypeError(f"model must be an estimator, got the class {model.__name__}. Pass {model.__name__}().")
     last = model.steps[-1][1] if hasattr(model, "steps") and len(model.steps) else None
@@ -43,7 +46,7 @@ def run(model: Any, X: ArrayLike, y: ArrayLike, *, progress: bool | None = None)
     for _, step in model.steps[:-1]:
         if step not in (None, "passthrough"):
             X = _transformed(step, X)
-    return last.run(X, y, progress=progress)
+    return last.run(X, y, delay=delay, progress=progress)
 
 
 def _transformed(step: Any, X: Any) -> Any:

@@ -1,11 +1,13 @@
-"""Read data frames (pandas, Polars, Arrow and others that narwhals supports), and build frames of the same kind.
+"""Read rows with names: data frames (pandas, Polars, Arrow and others that narwhals supports), dicts, named tuples.
+
+Also build frames of the same kind.
 
 Narwhals is imported only when an argument looks like a frame or a series.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,11 +36,11 @@ def is_series(y: Any) -> bool:
 
 
 def read(X: Any, expected: Sequence[str] | None = None, *, owner: str = "the model") -> tuple[Any, Array | None]:
-    """Return the values of a frame, (n, d), and the names of its columns. Return anything else unchanged, with None.
+    """Return the values of rows with names, (n, d), and the names. Return anything else unchanged, with None.
 
     Parameters
     ----------
-    X : frame or array-like
+    X : frame, list of dicts or named tuples, or array-like
     expected : sequence of str, optional
         The columns that the model was trained with. They are selected by name, in any order.
     owner : str
@@ -49,6 +51,8 @@ def read(X: Any, expected: Sequence[str] | None = None, *, owner: str = "the mod
     values : array of shape (n, d), or X
     names : array of str, or None if the column names are not strings
     """
+    if is_records(X):
+        return _records(X, expected, owner)
     if not is_frame(X):
         return X, None
     frame = narwhal(X)
@@ -60,14 +64,83 @@ def read(X: Any, expected: Sequence[str] | None = None, *, owner: str = "the mod
     return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0)), names
 
 
+def named(x: Any) -> Mapping[str, Any] | None:
+    """Return one row with names, as a mapping: a mapping, a named tuple, or a pandas Series whose labels are text.
+
+    Return None for anything else.
+    """
+    if isinstance(x, Mapping):
+        return x
+    if isinstance(x, tuple):
+        as_dict = getattr(x, "_asdict", None)  # of a named tuple
+        return None if as_dict is None else as_dict()
+    labels = x.index.tolist() if is_series(x) and hasattr(x, "index") else ()
+    texts = all(isinstance(label, str) for label in labels) and len(set(labels)) == len(labels)
+    return dict(zip(labels, x.tolist(), strict=True)) if labels and texts else None
+
+
+def is_records(X: Any) -> bool:
+    """Return whether X is a list of rows with names."""
+    return isinstance(X, list) and len(X) > 0 and (isinstance(X[0], Mapping) or hasattr(X[0], "_asdict"))
+
+
+class Records:
+    """Rows with names, read by column as narwhals' frames are, with values of any kind."""
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        self.rows, self.columns = rows, list(dict.fromkeys(name for row in rows for name in row))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, name: str) -> RecordColumn:
+        return RecordColumn([row.get(name) for row in self.rows])
+
+
+@dataclass(frozen=True)
+class RecordColumn:
+    """One column of rows with names; a name that a row lacks is a missing value."""
+
+    values: list[Any]
+
+    def to_list(self) -> list[Any]:
+        return [value.item() if isinstance(value, np.generic) else value for value in self.values]
+
+
+def in_order(row: Mapping[str, Any], names: Sequence[str], owner: str = "the model", what: str = "x") -> list[Any]:
+    """Return the values of one row in the order of the names, which must be its names, in any order."""
+    if len(row) != len(names) or not all(name in row for name in names):
+        _same_columns(list(names), list(row), owner, what)
+    return [row[name] for name in names]
+
+
+def _records(X: Any, expected: Sequence[str] | None, owner: str) -> tuple[Array, Array]:
+    """Return the values and names of a list of rows with names, of which the first sets the order."""
+    rows = [named(x) for x in X]
+    names = list(rows[0] or ()) if expected is None else list(expected)
+    if odd := [name for name in names if not isinstance(name, str)]:
+        raise TypeError(f"the names of features must be strings, got {odd[0]!r}. Rename it.")
+    table = []
+    for i, row in enumerate(rows):
+        what = "x" if len(rows) == 1 else f"row {i} of X"
+        if row is None:
+            raise TypeError(f"{what} must have names, as the rows before it, got {X[i]!r}. Pass dicts only, or none.")
+        table.append(in_order(row, names, owner if expected is not None else "the first row", what))
+    columns = [
+        finite([_number(row[j], f"feature {name!r}") for row in table], f"feature {name!r}")
+        for j, name in enumerate(names)
+    ]
+    return np.stack(columns, axis=1) if columns else np.empty((len(X), 0)), np.asarray(names, dtype=object)
+
+
 def narwhal(X: Any) -> Any:
     """Return a frame of any kind as narwhals' frame."""
     return _narwhals().from_native(_eager(X), eager_only=True)
 
 
 def target(y: Any) -> Any:
-    """Return a series as (n,), a frame of outputs as (n, p), and anything else unchanged."""
-    if is_frame(y):
+    """Return a series as (n,), a frame or dicts of outputs as (n, p), and anything else unchanged."""
+    if is_frame(y) or is_records(y):
         return read(y)[0]
     if is_series(y) and not isinstance(y, np.generic):
         return floats(_narwhals().from_native(y, series_only=True), "y")
@@ -85,6 +158,12 @@ def floats(series: Any, name: str) -> Array:
         raise ValueError(
             f"{name} must hold numbers, got {series.dtype}. Use onlinegp.Columns for text and dates, or drop it."
         )
+    return finite(values, name)
+
+
+def finite(numbers: Any, name: str) -> Array:
+    """Return the numbers of a column as float64, or raise an error that says which one is not finite."""
+    values = np.asarray(numbers, dtype=np.float64)
     if not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(values))[0])
         what = "infinity" if np.isinf(values[row]) else "NaN or nothing"
@@ -114,14 +193,18 @@ def build(columns: dict[str, Any], where: Origin) -> Any:
 
 
 def _number(value: Any, name: str) -> float:
-    if isinstance(value, str | bytes):
-        raise ValueError(
-            f"{name} must hold numbers, got the text {value!r}. Use onlinegp.Columns for text and dates, or drop it."
-        )
-    try:
-        return float(value)
-    except (TypeError, ValueError):  # None and similar values
+    """Return a value as a float, NaN if it is missing; refuse text, dates and other values that are not numbers."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return np.nan
+    try:
+        if not isinstance(value, str | bytes):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    what = "the text " if isinstance(value, str | bytes) else ""
+    raise ValueError(
+        f"{name} must hold numbers, got {what}{value!r}. Use onlinegp.Columns for text and dates, or drop it."
+    )
 
 
 def _names(columns: Sequence[Any]) -> Array | None:
@@ -133,15 +216,18 @@ def _names(columns: Sequence[Any]) -> Array | None:
     return np.asarray(columns, dtype=object) if columns and all(text) else None
 
 
-def _same_columns(expected: list[str], names: list[str], owner: str) -> None:
+def _same_columns(expected: list[str], names: list[str], owner: str, what: str = "X") -> None:
     missing = [name for name in expected if name not in names]
     unknown = [name for name in names if name not in expected]
     if missing or unknown:
         faults = [f"lacks {', '.join(map(repr, missing))}"] if missing else []
         faults += [f"has {', '.join(map(repr, unknown))} too, unseen in training"] if unknown else []
+        kind = "columns" if what == "X" else "names"
+        source = owner if owner == "the first row" else f"those that {owner} was trained with"
+        index = " Use itertuples(index=False) for the rows of a frame." if unknown == ["Index"] else ""
         raise ValueError(
-            f"the columns of X should match those that {owner} was trained with: X {' and '.join(faults)}. "
-            f"Pass {', '.join(map(repr, expected))}, in any order."
+            f"the {kind} of {what} should match {source}: {what} {' and '.join(faults)}. "
+            f"Pass {', '.join(map(repr, expected))}, in any order.{index}"
         )
 
 

@@ -1,4 +1,4 @@
-"""The compiled module, where it was built: for the layers below the engine, whose loops have compiled twins."""
+"""Import the compiled module, if it was built."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ContextDecorator, contextmanager, suppress
 from multiprocessing import active_children, get_context, parent_process
+from os import _exit as exit_at_once  # without cleaning up: the parent is gone
 from typing import Any, TypeVar
 
 from onlinegp.progress import shown
@@ -98,11 +99,11 @@ def _settle_in() -> None:
     """Let a worker end silently when the user interrupts, and show warnings only in the main process."""
     warnings.simplefilter("ignore", UserWarning)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    _die_with_parent()
+    die_with_parent()
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """Ask Linux to kill this process when its parent ends. A thread could do so only after the current call."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
@@ -113,7 +114,7 @@ def _end_with_parent() -> None:
     parent = parent_process()
     if parent is not None:
         parent.join()
-        os._exit(1)
+        exit_at_once(1)
 
 
 def resident() -> int:
@@ -143,6 +144,7 @@ class SingleThreadedBlas(ContextDecorator):
 
         with self._lock:
             if self._inside == 0:
+                self._take_control()
                 self._limit = threadpool_limits(1, user_api="blas")
             self._inside += 1
 
@@ -150,7 +152,17 @@ class SingleThreadedBlas(ContextDecorator):
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
+                self._take_control()
                 self._limit.restore_original_limits()
+                self._take_control()
+
+    def _take_control(self) -> None:
+        """Let this thread set limits: since threadpoolctl 3.7 the first one has that right, and others do nothing."""
+        from threadpoolctl import OpenBLASController
+
+        clear = getattr(OpenBLASController, "clear_controlling_thread", None)
+        if clear is not None:
+            clear(force=True)
 
 
 single_threaded_blas = SingleThreadedBlas()

@@ -28,8 +28,15 @@ from onlinegp.kernels import RBF
 
 MODEL = ogp.KRLST(RBF(0.7), noise=0.01, budget=6)
 HANGS = 120  # seconds, where one store takes a fraction of one
-REMEDIES = ("Restore", "Use another", "use another", "Open it", "open it again", "Check the", "Learn and commit")
-KNOWN = ("no model has the key", "holds models", "the keys of a store", "order must be all", "nothing is known of")
+REMEDIES = ("Restore", "Use another", "use another", "Open it", "Open it again", "Check the", "Learn and commit")
+KNOWN = (
+    "no model has the key",
+    "holds other models",
+    "holds models with",
+    "the keys of a store",
+    "order must be all",
+    "the number of features is not known",
+)
 VALUES: list[Any] = [None, 0, -1, 2**62, 1.5, float("inf"), "", "x", "\x00", "[" * 5000, "1e999", b""]
 VALUES += [
     '{"features": 1}',

@@ -78,7 +78,7 @@ def one(path: Path, limit: int, kept: int, room: bool, pages: int) -> tuple[int,
         full = True
         need("Free some space" in str(error), error)
         if fleet is not None:
-            need("What was not committed is lost: open it again" in str(error), error)
+            need("Uncommitted changes are lost. Open it again" in str(error), error)
             refused(fleet)
             if room:
                 limit_files()
@@ -107,7 +107,7 @@ def refused(fleet: ogp.Fleet) -> None:
         try:
             use()
         except OSError as error:
-            need("is as its last commit left it" in str(error), error)
+            need("is at its last commit" in str(error), error)
         else:
             need(False, "a call after a lost transaction was let in")
 

@@ -11,7 +11,7 @@ import onlinegp as ogp
 from forging import forged_file, with_checksum
 from models import EVERY, MODELS, stream
 from onlinegp.files.container import ModelFileError
-from onlinegp.keyed import from_bytes, step
+from onlinegp.fleet import from_bytes, step
 
 ODD = [0, 1, -1, 2, 3, 255, 2**31, 2**32 + 1, 2**53, 2**61, 2**62, 2**63 - 1, -(2**63)]
 

@@ -10,7 +10,7 @@ from processes import report, run_script
 
 import onlinegp as ogp
 from onlinegp.engine import available
-from onlinegp.engine.keys import Numbers
+from onlinegp.fleet.keys import Numbers
 from onlinegp.kernels import RBF
 
 native = pytest.mark.skipif(not available(), reason="the compiled engine was not built")

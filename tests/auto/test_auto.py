@@ -14,6 +14,7 @@ import pytest
 
 import onlinegp as ogp
 from marks import slow
+from onlinegp.auto import background
 from onlinegp.auto.composed import WIDER
 from onlinegp.auto.learner import watched
 from onlinegp.auto.members import Parts, isolated
@@ -325,7 +326,7 @@ def test_rows_before_the_first_tuning_are_predicted_by_members_that_need_none():
     X, y = raw(30)
     model = ogp.Auto(**BEHIND)
     model.partial_fit(X[:10], y[:10])
-    assert set(model.weights_) == {"linear", "persistence", "local"}
+    assert set(model.weights_) == {"linear", "persistence", "local", "local-linear"}
     model.partial_fit(X[10:30], y[10:30])
     assert "krlst" in model.weights_
 
@@ -348,7 +349,8 @@ def test_a_tuning_that_fails_in_the_background_fails_where_it_is_adopted(monkeyp
         calls.append(len(rows[1]))
         raise MemoryError("no memory")
 
-    monkeypatch.setattr(Parts, "compose", compose)
+    monkeypatch.setattr(Parts, "compose_quickly", compose)
+    monkeypatch.setattr(background, "_child", None)  # which has the original
     model = ogp.Auto(**BEHIND).partial_fit(X[:29], y[:29])
     with pytest.raises(MemoryError):
         model.learn_one(X[29], y[29])
@@ -382,6 +384,25 @@ def test_a_script_ends_while_a_tuning_is_under_way():
     assert perf_counter() - began < 30
 
 
+def test_the_child_does_what_this_process_would_do():
+    """It tunes like the thread; without it, or where it cannot be told what to do, results are the same."""
+    X, y = raw(120)
+    expected = ogp.Auto(**BEHIND).fit(X, y).predict(X, return_std=True)
+    background.prepare()
+    deadline = perf_counter() + 30
+    while background._child is None and perf_counter() < deadline:
+        sleep(0.05)
+    child = background._child
+    for _ in range(2):
+        model = ogp.Auto(**BEHIND)
+        for x, target in zip(X, y, strict=True):
+            model.learn_one(x, target)
+            sleep(0.002)
+        np.testing.assert_array_equal(model.predict(X, return_std=True), expected)
+        if child is not None:
+            child.kill()  # the thread goes on alone
+
+
 def test_the_interpreter_ends_while_a_tuning_is_under_way():
     """The thread stops before the interpreter is gone; compiled code would abort the process otherwise."""
     code = """if True:
@@ -394,3 +415,12 @@ def test_the_interpreter_ends_while_a_tuning_is_under_way():
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_long_constant_start_is_the_same_in_blocks():
+    """Only the latest rows are kept: what is predicted from them does not depend on the size of a block."""
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(120, 1)), np.r_[np.full(100, 5.1), 5.1 + 0.1 * rng.standard_normal(20)]
+    whole, single = ogp.Auto(rows=20), ogp.Auto(rows=20)
+    means = [single.run(X[i : i + 1], y[i : i + 1]).mean[0] for i in range(len(y))]
+    np.testing.assert_array_equal(whole.run(X, y).mean, means)

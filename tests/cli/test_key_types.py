@@ -9,7 +9,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 from shell import inside, rows_of
-from test_by_key import FIXED
+from test_run_by_key import FIXED
 
 import onlinegp as ogp
 

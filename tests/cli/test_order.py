@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from shell import inside, rows_of
-from test_by_key import FIXED
+from test_run_by_key import FIXED
 
 NANOSECONDS = 1_700_000_000_000_000_000
 AUTUMN = [datetime(2024, 10, 27, tzinfo=UTC) + timedelta(minutes=5 * i) for i in range(40)]

@@ -134,14 +134,14 @@ def test_no_option_at_all(data, tmp_path):
     done = inside("run", data, "--summary", tmp_path / "figures.json")
     told = done.stderr.decode()
     assert "target: y, predicted from x0, x1" in told
-    assert "model: auto, tuned on 50 rows" in told
+    assert "model: auto, tuned on 160 rows" in told
     figures = json.loads((tmp_path / "figures.json").read_text())
     assert figures["rows"] == 250
-    assert figures["scored"] == 200
+    assert figures["scored"] == 249
     assert figures["nmse_db"] < -8.0
     assert 0.85 < figures["coverage"] <= 1.0
     predicted = rows_of(done.stdout)
-    y, mean = numbers(predicted, "y")[50:], numbers(predicted, "mean")[50:]
+    y, mean = numbers(predicted, "y")[1:], numbers(predicted, "mean")[1:]
     assert figures["rmse"] == pytest.approx(np.sqrt(np.mean((y - mean) ** 2)))
 
 

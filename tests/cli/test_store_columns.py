@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from shell import inside, rows_of
-from test_by_key import BY, FIXED, write_events
+from test_run_by_key import BY, FIXED, write_events
 
 import onlinegp as ogp
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
+from onlinegp.columns import Encoding
 from onlinegp.columns.dates import are_dates, likely_format, moment, phases, seconds
 from onlinegp.columns.encoders import Calendar, OneHot, Ordinal
 from onlinegp.columns.plan import Plan, Rules, learn
@@ -36,7 +37,7 @@ def as_lists(frame):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_frame(kind):
     frame = KINDS[kind](DATA)
-    columns = ogp.Columns(missing="impute").fit(frame)
+    columns = Encoding(missing="impute").fit(frame)
     out = columns.transform(frame)
     assert type(out) is type(frame)
     got = as_lists(out)
@@ -55,7 +56,7 @@ def test_the_index_of_pandas_stays_and_a_model_takes_the_result():
     index = pd.date_range("2024-01-01", periods=80, freq="h")
     frame = pd.DataFrame({"x": rng.normal(size=80), "state": rng.choice(["on", "off"], 80)}, index=index)
     y = 2.0 * (frame["state"] == "on")
-    X = ogp.Columns().fit(frame[:40]).transform(frame)
+    X = Encoding().fit(frame[:40]).transform(frame)
     assert X.index.equals(index)
     trace = ogp.run(ogp.KRLST(noise=1e-4), X, y)
     assert np.abs(trace.mean - y)[40:].mean() < 0.2
@@ -114,7 +115,7 @@ def test_formats_are_found_and_checked():
     assert are_dates(["31.12.2024"], "%d.%m.%Y")
     for wrong in ("%H:%M", "dd.mm.yyyy", "%", "%Y"):
         with pytest.raises(ValueError, match="date_format must name day, month and year"):
-            ogp.Columns(date_format=wrong)
+            Encoding(date_format=wrong)
 
 
 def test_the_most_frequent_categories_stay_and_the_rest_is_other():
@@ -132,21 +133,21 @@ def test_the_most_frequent_categories_stay_and_the_rest_is_other():
 def test_rows_after_fit_change_nothing():
     first = pd.DataFrame({"x": [1.0, None], "c": ["a", "b"]})
     later = pd.DataFrame({"x": [None, 100.0], "c": ["new", "a"]})
-    columns = ogp.Columns(missing="impute").fit(first)
+    columns = Encoding(missing="impute").fit(first)
     assert columns.transform(later).values.tolist() == [[1.0, 1.0, 0.0, 0.0], [100.0, 0.0, 1.0, 0.0]]
     whole = columns.transform(pd.concat([first, later]))
     assert whole.values.tolist()[:2] == columns.transform(first).values.tolist()
 
 
 def test_a_flag_is_there_only_if_something_was_missing():
-    columns = ogp.Columns(missing="impute").fit(pd.DataFrame({"x": [1.0, 3.0]}))
+    columns = Encoding(missing="impute").fit(pd.DataFrame({"x": [1.0, 3.0]}))
     assert columns.names_ == ["x"]
     assert columns.transform(pd.DataFrame({"x": [None, 1.0]}, dtype=float))["x"].tolist() == [2.0, 1.0]
 
 
 def test_what_is_ignored_is_left_out():
     frame = pd.DataFrame(DATA)[["city", "when", "x"]].fillna({"x": 0.0})
-    assert ogp.Columns(categories="ignore", dates="ignore").fit(frame).names_ == ["x"]
+    assert Encoding(categories="ignore", dates="ignore").fit(frame).names_ == ["x"]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +161,7 @@ def test_what_is_ignored_is_left_out():
 )
 def test_wrong_parameters(options, error):
     with pytest.raises(ValueError, match=error):
-        ogp.Columns(**options)
+        Encoding(**options)
 
 
 @pytest.mark.parametrize(
@@ -175,20 +176,20 @@ def test_wrong_parameters(options, error):
     ],
 )
 def test_wrong_rows_are_named(later, error):
-    columns = ogp.Columns().fit(pd.DataFrame({"x": [1.0, 2.0], "d": ["2024-01-01", "2024-01-02"]}))
+    columns = Encoding().fit(pd.DataFrame({"x": [1.0, 2.0], "d": ["2024-01-01", "2024-01-02"]}))
     with pytest.raises(ValueError, match=error):
         columns.transform(pd.DataFrame(later))
 
 
 def test_what_cannot_be_learned_is_named():
     with pytest.raises(ValueError, match="two columns would have the name 'c=a'"):
-        ogp.Columns().fit(pd.DataFrame({"c": ["a"], "c=a": [1.0]}))
+        Encoding().fit(pd.DataFrame({"c": ["a"], "c=a": [1.0]}))
     with pytest.raises(ValueError, match="'x' has no value in the first 2 rows"):
-        ogp.Columns(missing="impute").fit(pd.DataFrame({"x": [math.nan, math.nan]}))
+        Encoding(missing="impute").fit(pd.DataFrame({"x": [math.nan, math.nan]}))
     with pytest.raises(ValueError, match="Call fit"):
-        ogp.Columns().transform(pd.DataFrame({"x": [1.0]}))
+        Encoding().transform(pd.DataFrame({"x": [1.0]}))
     with pytest.raises(TypeError, match="must be a data frame"):
-        ogp.Columns().fit(np.ones((2, 2)))
+        Encoding().fit(np.ones((2, 2)))
 
 
 def plan() -> Plan:

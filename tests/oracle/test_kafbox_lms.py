@@ -13,7 +13,7 @@ import pytest
 import onlinegp as ogp
 from onlinegp.kernels import RBF
 from onlinegp.models.lms.fbklms import FBKLMSLearner
-from onlinegp.models.lms.klms_l1 import AdaptiveL1Learner
+from onlinegp.models.lms.klms_l1 import L1Learner
 from onlinegp.models.lms.mxklms import MXKLMSLearner, shares
 from onlinegp.models.lms.qklms_fb import QKLMSFBLearner
 from onlinegp.models.lms.rffklms import RFFKLMSLearner
@@ -69,7 +69,7 @@ class CountsTwice(QKLMSFBLearner):
         influence[j] += 1.0
 
 
-class AddsBeforeTheSize(AdaptiveL1Learner):
+class AddsBeforeTheSize(L1Learner):
     def thresholds(self):
         return self.penalty / np.abs(self.f.weights + self.epsilon)
 
@@ -134,7 +134,7 @@ def test_csl1_beyond_its_stable_range_agrees_until_it_breaks_down_and_says_so(go
 
 @pytest.mark.parametrize("name", [name for name, (kind, _) in CASES.items() if kind not in (None, Stored)])
 def test_mended_ones_are_no_worse_on_this_stream(name, golden):
-    """Of a few decibels; what is right is shown in tests/lms."""
+    """Of a few decibels; what is right is shown in tests/models/lms."""
     X, y = golden["x"], golden["y"]
     mended = ogp.run(CASES[name][1], X, y).mean
     ours, theirs = (((y - mean)[750:] ** 2).mean() for mean in (mended, golden[f"prediction__{name}"]))

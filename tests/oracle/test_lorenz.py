@@ -11,7 +11,7 @@ import pytest
 
 from onlinegp.engine.compiled import leaf
 from onlinegp.models.lms.fbklms import FBKLMSLearner
-from onlinegp.models.lms.klms_l1 import AdaptiveL1Learner
+from onlinegp.models.lms.klms_l1 import L1Learner
 from onlinegp.models.lms.rffklms import RFFKLMSLearner
 
 
@@ -112,7 +112,7 @@ class EarlierVersion(LastVersion):
                 self.f.remove(int(np.abs(self.f.weights[:, 0]).argmin()))
 
 
-class AddsBeforeTheSize(AdaptiveL1Learner):
+class AddsBeforeTheSize(L1Learner):
     def thresholds(self):
         return self.penalty / np.abs(self.f.weights + self.epsilon)
 

@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 import onlinegp as ogp
+from onlinegp.fleet import step
 from onlinegp.kernels import RBF
-from onlinegp.keyed import step
 
 FEATURES = ["a", "b", "c", "d"]
 ROLES = {"key": "sensor", "order": "time", "features": FEATURES, "target": "y"}

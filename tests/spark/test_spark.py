@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession  # noqa: E402
 from pyspark.sql import functions as F  # noqa: E402
 
 import onlinegp as ogp  # noqa: E402
-from onlinegp.keyed import step  # noqa: E402
+from onlinegp.fleet import step  # noqa: E402
 from onlinegp.spark import fit, learn_keyed, models, run_keyed  # noqa: E402
 from onlinegp.spark.by_key import PROVIDER, in_order  # noqa: E402
 from onlinegp.spark.states import stored  # noqa: E402
@@ -91,11 +91,11 @@ class Fatal(ogp.KRLST):
     marker = ""
     driver = 0
 
-    def start_many(self, features, outputs):
+    def recipe(self):
         if os.getpid() != Fatal.driver and os.path.exists(Fatal.marker):
             os.remove(Fatal.marker)
             os.kill(os.getpid(), signal.SIGKILL)
-        return super().start_many(features, outputs)
+        return super().recipe()
 
 
 def test_a_worker_that_is_killed_is_replaced(spark, tmp_path):

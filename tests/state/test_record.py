@@ -16,7 +16,8 @@ import onlinegp as ogp
 from forging import record_of, with_checksum, written
 from models import EVERY, stream
 from onlinegp.files.container import ModelFileError
-from onlinegp.keyed import from_bytes, step
+from onlinegp.fleet import from_bytes, step
+from onlinegp.fleet.members import start_members
 from onlinegp.learner import RowLearner
 from onlinegp.models.description import describe
 from onlinegp.predictions import Gaussian
@@ -93,7 +94,7 @@ def records():
     """Records of learners of many shapes, each with its schema."""
     found = []
     for name in ("KRLST", "KLMS", "LinearRLS", "KAP", "L2S", "Scaled-Mixture", "Lagged-horizon", "Auto", "Forecaster"):
-        members, which = EVERY[name].start_many(2, 1), np.zeros(1, dtype=np.int64)
+        members, which = start_members(EVERY[name], 2, 1), np.zeros(1, dtype=np.int64)
         members.learn(np.zeros(60, dtype=np.int64), X[:60], Y[:60, None], 1)
         for compact in (False, True):
             found.append((EVERY[name], members.schemas[compact], members.to_bytes(which, True, compact)[0]))
@@ -381,7 +382,7 @@ def test_a_learner_without_fields_brings_its_own_schema(model, rows, tmp_path):
 
 
 def test_a_learner_without_fields_is_attacked_in_vain():
-    schema = ForeignModel().start_many(2, 1).schemas[False]
+    schema = start_members(ForeignModel(), 2, 1).schemas[False]
     assert schema.entries[-1] == Entry("learned.*", "contents")
     inside = written(schema, {})  # a record of no entries
     for body in (b"", bytes(8), inside, b"\xff" * 40):

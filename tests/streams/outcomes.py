@@ -11,7 +11,8 @@ import numpy as np
 
 from onlinegp.streams import number_text as numbers
 from onlinegp.streams.reading import csv_source
-from onlinegp.streams.reading.source import Columns, choose_columns, open_source
+from onlinegp.streams.reading.formats import open_source
+from onlinegp.streams.reading.source import Columns, choose_columns
 from onlinegp.streams.writing import sinks
 
 SIZES = (7, 33, 64, 4096)  # rows of a block

@@ -6,24 +6,23 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
-from onlinegp.auto.learner import FEWEST, MOST, AutoLearner
 from onlinegp.auto.members import MEMBERS, Parts
-from onlinegp.checks import count, fraction, non_negative, positive
+from onlinegp.auto.self_tuning import SelfTuning
+from onlinegp.checks import count, fraction, positive
 from onlinegp.kernels import Kernel
 from onlinegp.kernels.spec import columns
-from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 
 
 @parameters
-class Auto(OnlineRegressor):
+class Auto(SelfTuning):
     """Mixture that scales and tunes itself: the model to begin with, in the units of the data.
 
-    The first rows are predicted by mean and spread of those before them, then by members that need no tuning. After
-    `earliest` rows it tunes kernels, noise and forgetting on them, in the background, lets what it found learn all rows
-    so far, and goes on with that; and again whenever the rows have doubled, until `rows`. A tuning takes seconds for a
-    thousand rows; a row then takes about a hundred microseconds.
+    The first rows are predicted by mean and spread of those before them, then by members that are chosen at once. After
+    `earliest` rows it tunes kernels and noise on them, in a process in the background, lets what it found learn all
+    rows so far, and goes on with that; and again whenever the rows have doubled, until `rows`. The last tuning is the
+    most careful one, and takes seconds for a thousand rows; a row then takes about a hundred microseconds.
 
     What it found is a mixture of up to eleven models, weighted by how well each has predicted recently and by how sure
     it is of the row: a GP on current residuals (:class:`ResidualGP`) with the likeliest stationary kernel, and beside
@@ -42,11 +41,12 @@ class Auto(OnlineRegressor):
     ----------
     rows : int
         How many rows it tunes on at last.
-    earliest : int
-        The number of rows after which it tunes first, at most `rows`.
+    earliest : int, optional
+        The number of rows after which it tunes first, at most `rows`; 80, or `rows` if that is less, if None.
     tuning_delay : float
-        A tuning on n rows is done in the background and adopted tuning_delay x n rows later, at most n. If it is not
-        ready then, the stream waits: results depend on the data alone. With zero it waits for each tuning.
+        A tuning on n rows is done in the background and adopted tuning_delay x n rows later, the last one after twice
+        as many. If it is not ready then, the stream waits: results depend on the data alone. With zero it waits for
+        each tuning, and all of them are careful.
     members : sequence of str
         What may be mixed: some of "residual", "local", "local-linear", "residual-other", "krlst", "linear",
         "persistence", "krlst-recent", "local-recent" and "fresh". Changes are followed with the last two.
@@ -86,7 +86,7 @@ class Auto(OnlineRegressor):
 
     _: KW_ONLY
     rows: int = 1000
-    earliest: int = 20
+    earliest: int | None = None
     tuning_delay: float = 0.5
     members: Sequence[str] = MEMBERS
     kernel: Kernel | None = None
@@ -109,8 +109,6 @@ class Auto(OnlineRegressor):
             "Technometrics, 2010."
         ),
     )
-    remedy: ClassVar[str] = "Look for values that cannot be, or for a column in other units, and start anew with fit."
-    tunes_itself: ClassVar[bool] = True
 
     @classmethod
     def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
@@ -120,21 +118,7 @@ class Auto(OnlineRegressor):
     def check(self) -> None:
         self.start(1 if self.kernel is None else columns(self.kernel), 1)
 
-    def start(self, features: int, outputs: int) -> AutoLearner:
-        rows, earliest = count("1000 is plenty.", rows=self.rows), count("20 is a good start.", earliest=self.earliest)
-        if not FEWEST <= earliest <= rows <= MOST:
-            raise ValueError(
-                f"earliest and rows must be {FEWEST} <= earliest <= rows <= {MOST}, got {earliest} and {rows}. "
-                f"Tuning on more rows takes long and gains little."
-            )
-        delay = non_negative("Use 0.0 to wait for each tuning.", tuning_delay=self.tuning_delay)
-        if delay > 1.0:
-            raise ValueError(
-                f"tuning_delay must be at most 1, got {delay:g}: the next tuning is due when the rows doubled."
-            )
-        return AutoLearner(self._parts(), features, outputs, rows, earliest, delay)
-
-    def _parts(self) -> Parts:
+    def _chooser(self) -> Parts:
         names = tuple(self.members) if isinstance(self.members, Sequence) else (self.members,)
         if isinstance(self.members, str) or not names or not set(names) <= set(MEMBERS):
             raise ValueError(f"members must be some of {', '.join(MEMBERS)}, in a list, got {self.members!r}.")
@@ -151,25 +135,9 @@ class Auto(OnlineRegressor):
         )
 
     @property
-    def chosen_(self) -> OnlineRegressor | None:
-        chosen = self._auto.chosen
-        return None if chosen is None else chosen.unfitted()
-
-    @property
     def weights_(self) -> dict[str, float]:
         return self._auto.weights()
 
     @property
     def changes_(self) -> list[tuple[int, str]]:
         return self._auto.changes()
-
-    @property
-    def unexplained_(self) -> float:
-        """The share of the variance that was not predicted in the second half of the rows of the last tuning."""
-        return self._auto.unexplained
-
-    @property
-    def _auto(self) -> AutoLearner:
-        learner = self._working
-        assert isinstance(learner, AutoLearner)
-        return learner

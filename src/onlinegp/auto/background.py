@@ -1,59 +1,97 @@
-"""Work in the background: one thread per process, which never changes a result, only when it is there."""
+"""Work in the background: one thread and one child process. They never change a result, only when it is ready.
+
+Tuning is Python code. On a thread of this process it would hold the interpreter's lock for milliseconds at a time, so a
+child does it, `python -m onlinegp.auto.child`, and sends the result through a pipe. The thread waits for that, and then
+does what remains, mostly in compiled code that releases the lock. Without a child the thread does everything.
+"""
 
 from __future__ import annotations
 
 import atexit
 import os
+import pickle
+import struct
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
-from typing import Any
+from typing import IO, Any
 
 Progress = Callable[[float], None]
+LENGTH = struct.Struct("<q")  # of the message that follows
 _LOOK = 0.1  # seconds between two updates of a progress bar
+_PATIENCE = 10.0  # seconds that the end of the interpreter waits for the thread
 
 _queue: SimpleQueue[Job] = SimpleQueue()
 _lock = threading.Lock()
 _owner = 0  # the process that has the thread
 _thread: threading.Thread | None = None
+_child: subprocess.Popen[bytes] | None = None
 _ending = threading.Event()
-_PATIENCE = 10.0  # seconds that the end of the interpreter waits for the thread
+
+
+def send(pipe: IO[bytes], message: Any) -> None:
+    """Write the length of a message, then the message."""
+    data = pickle.dumps(message)
+    rest = memoryview(LENGTH.pack(len(data)) + data)
+    while rest:
+        rest = rest[pipe.write(rest) :]
+
+
+def receive(pipe: IO[bytes]) -> Any:
+    """Return the next message. Raise EOFError if there is none."""
+    return pickle.loads(_read(pipe, LENGTH.unpack(_read(pipe, LENGTH.size))[0]))
+
+
+def _read(pipe: IO[bytes], size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        part = pipe.read(size - len(data))
+        if not part:
+            raise EOFError
+        data += part
+    return data
 
 
 class Job:
-    """A function that is called once, in the background or by whoever needs its result first.
+    """A function of some arguments and of `progress`, and another one of its result that is called in this process.
 
-    It is given a function to call with the share that is done. What it raises is raised by `result`, each time.
+    Both are called once, in the background or by whoever needs the result first. What they raise is raised by `result`,
+    each time. `progress` is called with the share that is done.
     """
 
-    def __init__(self, work: Callable[[Progress], Any]) -> None:
-        self._work, self._process = work, os.getpid()
+    def __init__(self, function: Callable[..., Any], *args: Any, then: Callable[[Any], Any]) -> None:
+        self._function, self._args, self._then, self._process = function, args, then, os.getpid()
         self._claimed, self._finished = threading.Lock(), threading.Event()
         self._share, self._result = 0.0, None
         self._error: BaseException | None = None
 
     @property
     def ready(self) -> bool:
-        """Whether there is a result."""
+        """Whether the result is ready."""
         return self._finished.is_set() and self._error is None
 
     def result(self, progress: Progress) -> Any:
-        """Return the result; wait for it, or work on it, if it is not there yet."""
+        """Return the result. Wait for it, or compute it here, if it is not ready."""
         if os.getpid() != self._process:  # a fork, in which no thread works on it
             return self._work(progress)
         if not self._finished.is_set():
             if self._claimed.acquire(blocking=False):
-                return self._run(progress)
+                return self._run(self._work, progress)
             while not self._finished.wait(_LOOK):
                 progress(self._share)
         if self._error is not None:
             return self._work(progress)
         return self._result
 
-    def _run(self, progress: Progress) -> Any:
+    def _work(self, progress: Progress) -> Any:
+        return self._then(self._function(*self._args, progress))
+
+    def _run(self, work: Callable[[Progress], Any], progress: Progress) -> Any:
         try:
-            self._result = self._work(progress)
+            self._result = work(progress)
         except BaseException as error:
             self._error = error
             raise
@@ -61,10 +99,25 @@ class Job:
             self._finished.set()
         return self._result
 
-    def _run_behind(self) -> None:
+    def run_behind(self) -> None:
         if self._claimed.acquire(blocking=False):
             with suppress(BaseException):  # which `result` meets again
-                self._run(self._tell)
+                self._run(self._work if _child is None else self._delegate, self._tell)
+
+    def _delegate(self, progress: Progress) -> Any:
+        """Call the function in the child process. If that fails, call it here."""
+        child = _child
+        assert child is not None
+        assert child.stdin is not None
+        assert child.stdout is not None
+        try:
+            send(child.stdin, (self._function, self._args))
+            while isinstance(answer := receive(child.stdout), float):
+                progress(answer)
+        except (OSError, EOFError, pickle.PickleError, AttributeError, TypeError):  # it is gone, or cannot be told
+            _dismiss()
+            answer = None
+        return self._work(progress) if answer is None else self._then(answer[0])
 
     def _tell(self, share: float) -> None:
         if _ending.is_set():
@@ -72,35 +125,88 @@ class Job:
         self._share = share
 
 
-def submit(work: Callable[[Progress], Any]) -> Job:
-    """Return a job that waits for the thread of this process, which is started if there is none."""
+def submit(function: Callable[..., Any], *args: Any, then: Callable[[Any], Any]) -> Job:
+    """Return a job that waits for the thread of this process."""
+    prepare()
+    job = Job(function, *args, then=then)
+    _queue.put(job)
+    return job
+
+
+def prepare() -> None:
+    """Start the thread of this process, which starts the child, unless they run already."""
     global _owner, _thread
-    job = Job(work)
+    if _owner == os.getpid():
+        return
     with _lock:
         if _owner != os.getpid():
             _thread = threading.Thread(target=_serve, name="onlinegp-tuning", daemon=True)
             _thread.start()
             _owner = os.getpid()
-    _queue.put(job)
-    return job
 
 
 def _serve() -> None:
+    _start_child()
     while not _ending.is_set():
-        _queue.get()._run_behind()
+        _queue.get().run_behind()
+
+
+def _start_child() -> None:
+    """Start the child, and wait until it has imported what it needs; until then jobs are not claimed."""
+    global _child
+    if not sys.executable or _ending.is_set():
+        return
+    path = os.pathsep.join(os.path.abspath(one) for one in sys.path)
+    with suppress(OSError, EOFError):
+        _child = subprocess.Popen(
+            [sys.executable, "-P", "-m", "onlinegp.auto.child"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,  # a fork may close pipes that a thread reads
+            env=os.environ | {"PYTHONPATH": path},
+        )
+        assert _child.stdout is not None
+        receive(_child.stdout)
+        return
+    _dismiss()
+
+
+def _dismiss() -> None:
+    """End the child process."""
+    global _child
+    child, _child = _child, None
+    if child is not None:
+        child.kill()
+        child.wait()
+        _close(child)
+
+
+def _close(child: subprocess.Popen[bytes]) -> None:
+    for pipe in (child.stdin, child.stdout):
+        with suppress(OSError):
+            if pipe is not None:
+                pipe.close()
 
 
 def _end() -> None:
-    """Stop the thread before the interpreter ends: compiled code must not return to an interpreter that is gone."""
+    """Stop thread and child before the interpreter ends: compiled code must not return to one that is gone."""
     if _owner == os.getpid() and _thread is not None:
         _ending.set()
-        _queue.put(Job(lambda _: None))  # in case it waits for one
+        if (child := _child) is not None:
+            child.kill()  # so that the thread does not wait for it
+        _queue.put(Job(lambda _: None, then=lambda _: None))  # in case it waits for one
         _thread.join(_PATIENCE)
+        _dismiss()
 
 
 def _after_fork() -> None:
-    global _queue, _lock
-    _queue, _lock = SimpleQueue(), threading.Lock()
+    """Forget thread and child after a fork: they belong to the parent, and the child must end only with it."""
+    global _queue, _lock, _child
+    _queue, _lock, child, _child = SimpleQueue(), threading.Lock(), _child, None
+    if child is not None:
+        child.returncode = 0  # nothing to wait for
+        _close(child)
 
 
 atexit.register(_end)

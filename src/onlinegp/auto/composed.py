@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 
 from onlinegp.auto.background import Job, Progress, submit
-from onlinegp.auto.members import RETUNED, Parts, with_member
+from onlinegp.auto.members import RETUNED, with_member
 from onlinegp.checks import Array
 from onlinegp.engine.compiled import compiled, outer
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined import HeavyTailed, Mixture, Scaled
+from onlinegp.models.combined import Conformal, HeavyTailed, Mixture, Scaled
 from onlinegp.models.combined.base import innermost, innermost_learner
 from onlinegp.models.combined.mixture import MixtureLearner
 from onlinegp.predictions import Predictions
@@ -25,6 +26,22 @@ PAUSES = tuple(sorted({*RETUNED_AT, *RETUNED_AT.values()}))
 MOST_RETUNED = 1000  # rows
 
 
+class Chooser(Protocol):
+    """What chooses a model for rows: a scaled one with corrected intervals, `Scaled(Conformal(...))`."""
+
+    def compose(self, X: Array, Y: Array, progress: Progress = ...) -> Scaled:
+        """Return a model for a stream that begins like X (n, d) and Y (n, p), where at least one output varies."""
+
+    def compose_quickly(self, X: Array, Y: Array, progress: Progress = ...) -> Scaled:
+        """Return such a model after at most about two milliseconds per row."""
+
+    def untuned(self, X: Array, Y: Array) -> Scaled:
+        """Return such a model at once, from few rows."""
+
+    def retune(self, X: Array, Y: Array, progress: Progress = ...) -> HeavyTailed | None:
+        """Return a member for the rows since a change, None if there is nothing to tune."""
+
+
 class Composed:
     """A model and its learner.
 
@@ -35,28 +52,29 @@ class Composed:
     unexplained : share of the variance that was not predicted in the second half of the rows that it was tuned on
     """
 
-    def __init__(self, parts: Parts, chosen: Scaled, features: int, outputs: int) -> None:
+    def __init__(self, parts: Chooser, chosen: Scaled, features: int, outputs: int) -> None:
+        if type(chosen) is not Scaled or type(chosen.model) is not Conformal:
+            raise ValueError(f"what was chosen must be scaled, with corrected intervals, got {chosen!r}.")
         self.chosen, self.unexplained = chosen, 1.0
         self._parts, self._features, self._outputs = parts, features, outputs
         self._retuning: Job | None = None
         learner = chosen.start(features, outputs)
         mixture = innermost_learner(learner)
-        assert isinstance(mixture, MixtureLearner)
-        if mixture.detector is not None:
+        if isinstance(mixture, MixtureLearner) and mixture.detector is not None:
             mixture.detector.pauses, mixture.pause = PAUSES, self._retune
         self.inner: Learner = compiled(learner)
 
     @property
-    def mixture(self) -> MixtureLearner:
-        """The readable mixture, up to date."""
+    def mixture(self) -> MixtureLearner | None:
+        """The readable mixture, up to date; None if another model was chosen."""
         mixture = innermost_learner(outer(self.inner))
-        assert isinstance(mixture, MixtureLearner)
-        return mixture
+        return mixture if isinstance(mixture, MixtureLearner) else None
 
     def members(self) -> list[tuple[str, float, OnlineRegressor]]:
         """Return the members: name, weight now, and the model without what is around it."""
         mixture, learner = innermost(self.chosen), self.mixture
-        assert isinstance(mixture, Mixture)
+        if not isinstance(mixture, Mixture) or learner is None:
+            return [(type(mixture).__name__, 1.0, mixture)]
         weights = dict(zip(learner.members, learner.weights().tolist(), strict=True))
         return [(name, weights[name], innermost(model)) for name, model in mixture.named()]
 
@@ -101,15 +119,14 @@ class Composed:
             self.chosen = with_member(self.chosen, RETUNED, model)
 
     def _new_retuning(self, X: Array, Y: Array) -> Job:
-        def work(progress: Progress) -> tuple[HeavyTailed, Learner, Predictions] | None:
-            model = self._parts.retune(X[-MOST_RETUNED:], Y[-MOST_RETUNED:])
+        def learn(model: HeavyTailed | None) -> tuple[HeavyTailed, Learner, Predictions] | None:
             if model is None:
                 return None
             member = model.start(self._features, self._outputs)
             predictions, _ = member.run(X, Y)
             return model, member, predictions
 
-        return submit(work)
+        return submit(self._parts.retune, X[-MOST_RETUNED:], Y[-MOST_RETUNED:], then=learn)
 
 
 class Candidate:
@@ -120,13 +137,14 @@ class Candidate:
     rows : the number of rows that it is tuned on
     """
 
-    def __init__(self, parts: Parts, X: Array, Y: Array, rows: int) -> None:
-        def work(progress: Progress) -> Composed:
-            composed = Composed(parts, parts.compose(X, Y, progress), X.shape[1], Y.shape[1])
+    def __init__(self, parts: Chooser, X: Array, Y: Array, rows: int, *, quick: bool, behind: bool = True) -> None:
+        def learn(chosen: Scaled) -> Composed:
+            composed = Composed(parts, chosen, X.shape[1], Y.shape[1])
             composed.repeat(X, Y)
             return composed
 
-        self.rows, self._learned, self._job = rows, 0, submit(work)
+        tune = parts.compose_quickly if quick else parts.compose
+        self.rows, self._learned, self._job = rows, 0, (submit if behind else Job)(tune, X, Y, then=learn)
 
     def catch_up(self, X: Array, Y: Array, most: int) -> None:
         """Learn some of the rows since the tuning began, X and Y, if that is over."""

@@ -1,4 +1,4 @@
-"""What `Auto` runs: running mean and spread at first, then what was composed from the rows so far."""
+"""The learner of `Auto`: the running mean and spread at first, then a model composed from the rows so far."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from contextvars import ContextVar
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinegp.auto.composed import Candidate, Composed
-from onlinegp.auto.members import Parts, Progress
+from onlinegp.auto.background import prepare
+from onlinegp.auto.composed import Candidate, Chooser, Composed
+from onlinegp.auto.members import Progress
 from onlinegp.checks import Array
 from onlinegp.learner import Learner, Outcome, Sizes, begin_series, learn_one, predict_one, skip
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined import Mixture, Scaled
-from onlinegp.models.combined.base import innermost
+from onlinegp.models.combined import Scaled
 from onlinegp.models.combined.standardize import like_so_far, moments
 from onlinegp.models.description import describe, rebuild
 from onlinegp.predictions import Gaussian, Predictions
@@ -36,7 +36,8 @@ from onlinegp.state import (
 )
 
 FEWEST, MOST = 5, 10_000  # rows to tune on
-CATCH_UP = 32  # rows that a candidate learns in one call, of those that came while it was tuned
+EARLY = (5, 10, 20, 40)  # rows after which there is a model at once
+CATCH_UP = 8  # rows that a candidate learns in one call, of those that came while it was tuned
 _TUNING: ContextVar[Progress | None] = ContextVar("tuning", default=None)  # is told how far a tuning has come
 
 
@@ -66,12 +67,19 @@ class AutoLearner(WithFields):
     }
     lengths = {"kept": None}
 
-    def __init__(self, parts: Parts, features: int, outputs: int, rows: int, earliest: int, delay: float = 0.0) -> None:
+    def __init__(
+        self, parts: Chooser, features: int, outputs: int, rows: int, earliest: int, delay: float = 0.0
+    ) -> None:
         self.features, self.outputs, self.rows = features, outputs, rows
-        self.due = sorted({rows, *(earliest * 2**k for k in range(rows.bit_length()) if earliest * 2**k < rows)})
-        self.adoptions = {n + int(delay * n): n for n in self.due}  # when a tuning is adopted, and on how many rows
-        self._first = max(FEWEST, earliest // 2) if delay else min(self.adoptions)  # when there is a mixture
+        doubled = (earliest * 2**k for k in range(rows.bit_length()))
+        self.due = sorted({rows, *(n for n in doubled if n < rows and n + int(delay * n) <= rows)})
+        # when a tuning is adopted, and on how many rows: the last one, which takes longest, after twice the time
+        self.adoptions = {n + int((2.0 if n == rows else 1.0) * delay * n): n for n in self.due}
+        self._tuned = min(self.adoptions)
+        if delay:
+            self.adoptions |= {n: n for n in EARLY if n < earliest}
         self._last = max(self.adoptions)
+        self._delay = delay
         self._candidate: Candidate | None = None
         self._seen, self._done, self._at = 0, False, 0  # rows; whether nothing is tuned any more, and inner.seen then
         self.constant = 0  # rows that are not counted: the target did not vary in them
@@ -109,8 +117,13 @@ class AutoLearner(WithFields):
     def unexplained(self) -> float:
         return 1.0 if self._composed is None else self._composed.unexplained
 
+    @property
+    def tuned_rows(self) -> int:
+        """How many rows the last tuning that was adopted was done on; 0 before there is one."""
+        return max((n for row, n in self.adoptions.items() if row <= self._counted() and n in self.due), default=0)
+
     def weights(self) -> dict[str, float]:
-        """Return the weights of the members now, by name; empty before there are some."""
+        """Return the current weights of the members by name; empty before there are members."""
         return {name: weight for name, weight, _ in self.members()}
 
     def changes(self) -> list[tuple[int, str]]:
@@ -127,7 +140,7 @@ class AutoLearner(WithFields):
 
     @property
     def until_tuning(self) -> float:
-        """How many more rows it learns up to the next tuning; infinity if there is none."""
+        """The number of rows until the next tuning; infinity if there is none."""
         return np.inf if self._final() else self._together(self.rows)
 
     def learn(self, X: Array, Y: Array) -> None:
@@ -181,18 +194,19 @@ class AutoLearner(WithFields):
         return any(after < row <= end for row in self.adoptions)
 
     def _together(self, n: int) -> int:
-        """Return for how many of n rows nothing is due, up to the last of them; at least one."""
+        """Return the number of the next n rows before something is due, at least one."""
         if self._final():
             return n
         counted = self._counted()
-        return min(n, *(row - counted for row in (*self.due, *self.adoptions, self._first) if row > counted))
+        return min(n, *(row - counted for row in (*self.due, *self.adoptions) if row > counted))
 
     def _run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
         if self.inner is not None:
             predicted, size = self.inner.run(X, Y)
             return predicted, size.copy()
         before = np.concatenate([self._Y, Y])
-        parts = [self._so_far(1, before[: len(self._Y) + i]) for i in range(len(Y))]
+        ends = range(len(self._Y), len(before))
+        parts = [self._so_far(1, before[max(0, end - self._last) : end]) for end in ends]  # as many as are kept
         return Predictions.joined(parts), np.zeros(len(X), dtype=np.int64)
 
     def _so_far(self, rows: int, Y: Array) -> Predictions:
@@ -206,6 +220,8 @@ class AutoLearner(WithFields):
         """
         if self._done:
             return
+        if self._delay and self._counted() < self.due[0]:
+            prepare()
         before = self._X, self._Y, self._seen, self.constant
         try:
             self._X = np.concatenate([self._X, X])[-self._last :]
@@ -217,15 +233,13 @@ class AutoLearner(WithFields):
             raise
 
     def _attend(self, end: int) -> None:
-        """Do what is due after this number of rows."""
+        """Start or adopt the tunings that are due after this number of rows."""
         counted = self._counted()
         if counted in self.due and not moments(self._tuning_rows(counted)[1])[2].any():
             self.constant, self._candidate = self._seen, None
             return
         if counted in self.adoptions and not self._replaced(counted, end):
             self._adopt(self.adoptions[counted])
-        elif self.inner is None and counted == self._first and not self._replaced(counted, end):
-            self._begin_untuned()
         if counted in self.due and counted not in self.adoptions:
             adopted = next(row for row, n in self.adoptions.items() if n == counted)
             if not self._replaced(adopted, end):
@@ -244,14 +258,18 @@ class AutoLearner(WithFields):
         part = slice(len(self._Y) - (self._counted() - n), None)
         return self._X[part], self._Y[part]
 
-    def _new_candidate(self, n: int) -> Candidate:
-        return Candidate(self._parts, *self._tuning_rows(n), n)
+    def _new_candidate(self, n: int, *, behind: bool = True) -> Candidate:
+        quick = n < self.rows and self._delay > 0.0
+        return Candidate(self._parts, *self._tuning_rows(n), n, quick=quick, behind=behind)
 
     def _adopt(self, n: int) -> None:
-        """Go on with what was tuned on the first n rows, which has learned those since then."""
+        """Continue with the model that was tuned on the first n rows and has learned the rows since then."""
+        if n not in self.due:
+            self._begin_untuned()
+            return
         candidate = self._candidate
         if candidate is None or candidate.rows != n:
-            candidate = self._new_candidate(n)
+            candidate = self._new_candidate(n, behind=False)
         self._composed = candidate.found(*self._since(n), _TUNING.get() or ShareBar())
         self._candidate = None
         if self._final():
@@ -259,7 +277,7 @@ class AutoLearner(WithFields):
             self._at, self._done = self._composed.inner.seen, True
 
     def _begin_untuned(self) -> None:
-        """Go on with members that need no tuning, up to the first one that is adopted."""
+        """Continue with quickly chosen members until the first tuning is adopted."""
         if moments(self._Y)[2].any():
             chosen = self._parts.untuned(self._X, self._Y)
             self._composed = Composed(self._parts, chosen, self.features, self.outputs)
@@ -269,7 +287,7 @@ class AutoLearner(WithFields):
 
     @property
     def _chosen(self) -> NDArray[np.uint8]:
-        """What was chosen: its description and its record; empty before there is anything."""
+        """The description and the record of the chosen model; empty before there is one."""
         if self.chosen is None or self.inner is None:
             return np.empty(0, dtype=np.uint8)
         about = {"features": self.features, "outputs": self.outputs, "single": self.outputs == 1, "largest": 0.0}
@@ -283,19 +301,17 @@ class AutoLearner(WithFields):
         expected = 0 if counted >= self._last else min(seen, self._last)
         if kept != expected:
             raise ValueError(f"x must have {expected} rows after {seen} were learned, got {kept}.")
-        if (len(values["chosen"]) and counted < self._first) or (
-            not len(values["chosen"]) and counted >= min(self.adoptions)
+        if (len(values["chosen"]) and counted < min(self.adoptions)) or (
+            not len(values["chosen"]) and counted >= self._tuned
         ):
             raise ValueError("what was chosen does not go with the number of rows.")
         values["inner"] = self._started(values["chosen"].tobytes()) if len(values["chosen"]) else None
 
     def _started(self, data: bytes) -> Composed:
-        """Return the model that was chosen, with a learner that has learned what the record holds."""
+        """Return the chosen model, with a learner loaded from the record."""
         description, contents = described_from_bytes(data)
         chosen = rebuild(json.loads(description))
-        if type(chosen) is not Scaled or type(innermost(chosen)) is not Mixture:
-            raise ValueError(f"what was chosen must be a scaled mixture, got {type(chosen).__name__}.")
-        composed = Composed(self._parts, chosen, self.features, self.outputs)
+        composed = Composed(self._parts, chosen, self.features, self.outputs)  # type: ignore[arg-type]  # it checks
         load(composed.inner, contents["learned"])
         return composed
 
@@ -306,7 +322,7 @@ class AutoLearner(WithFields):
         if self._composed is not None:
             self._composed.unexplained = values["unexplained"]
         self._done, self._candidate = False, None
-        under_way = [n for row, n in self.adoptions.items() if n <= self._counted() < row]
+        under_way = [n for row, n in sorted(self.adoptions.items()) if n <= self._counted() < row]
         if under_way:
             self._candidate = self._new_candidate(under_way[-1])
         if self._final() and self.inner is not None:

@@ -1,4 +1,4 @@
-"""From some rows of a stream to a model for it: scales, tuned kernels, and the members of a mixture."""
+"""Compose a model for a stream from some of its rows: scales, tuned kernels, and the members of a mixture."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ from onlinegp.batch.tuning import (
     Family,
     Hyperparameters,
     likely_forgetting,
+    likely_isotropic,
     likely_kernels,
     likely_noise,
+    quickly_likely_kernels,
 )
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel, Sum
@@ -44,7 +46,7 @@ MEMBERS = (
     "fresh",
 )
 SHAPES = (MATERN, SMOOTH, ROUGH)
-FEW, SOME = 300, 500  # rows, which tell the shape of the kernel; for one of another shape
+SOME = 500  # rows, for a kernel of another shape
 WORSE = 30.0  # nats: with or without a linear part, a kernel so much less likely on the tuning rows is left out
 LEAST_NOISE = 1e-10  # of the linear member, where the rows are exactly linear
 LINEAR_FORGETTING = (1.0, 0.999)
@@ -52,21 +54,22 @@ LINEAR_FORGETTING = (1.0, 0.999)
 RECENT_BUDGET, RECENT_FORGETTING = 100, 0.998
 RECENT_NEIGHBORS, RECENT_STORE = 32, 150
 RECENT = ("krlst-recent", "local-recent")
-UNTUNED_NOISE = 0.1  # before there is a tuning
 ROBUST = {"bound": 3.0, "reject": 6.0}  # standard deviations: the others do not learn outliers, where there are some
 FAR, NORMAL_MAD = 5.0, 1.4826  # standard deviations, each so many median absolute deviations: what an outlier is
 NEAREST, OUTLIERS = 5, 0.005  # rows that it differs from, and the share of outliers to be mentioned
 FRESH_STORE = 2000  # rows of the member that starts again at a change
+OTHER = "residual-other"
 RETUNED = "retuned"  # the member that is tuned on the rows since the last change
 FADE, GATE = 0.9, 4.0  # of the mixture; a gate of 2 loses where inputs are far from all rows
 TAILS: dict[str, Any] = {"degrees": (2.1, 4.0, 10.0), "half_life": 150.0, "fade": 0.98}
 
 Progress = Callable[[float], None]
+Tuning = Callable[[Array, Array, Progress], dict[str, Hyperparameters]]
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What the members of the mixture are made of: the parameters of `Auto`, checked."""
+    """The checked parameters of `Auto`, from which the members of the mixture are created."""
 
     members: tuple[str, ...] = MEMBERS
     kernel: Kernel | None = None
@@ -76,44 +79,58 @@ class Parts:
     store: int | None = None
     budget: int = 300
 
-    @single_threaded_blas
     def compose(self, X: Array, Y: Array, progress: Progress = lambda share: None) -> Scaled:
-        """Return a model for a stream that begins like X (n, d) and Y (n, p), where at least one output varies."""
+        """Return a model for a stream that starts with X (n, d) and Y (n, p). At least one output must vary."""
+        return self._composed(X, Y, self.likely, progress)
+
+    def compose_quickly(self, X: Array, Y: Array, progress: Progress = lambda share: None) -> Scaled:
+        """Return such a model with quickly tuned kernels, without forgetting."""
+        return self._composed(X, Y, self._quickly_tuned, progress)
+
+    @single_threaded_blas
+    def _composed(self, X: Array, Y: Array, tune: Tuning, progress: Progress) -> Scaled:
         outliers = isolated(X, Y)
-        x, y, Z, T = _standardized(X[~outliers], Y[~outliers])
-        members = self._models(Z, T, progress)
+        x, y, Z, T = standardized(X[~outliers], Y[~outliers])
+        members = self._models(Z, T, tune(Z, T, progress))
         if outliers.any():  # a residual GP that does not learn them shares no rows
             members = {
                 name: _robust(name, model) for name, model in members.items() if name != "local" or len(members) == 1
             }
-        return _scaled(Conformal(_mixture({name: HeavyTailed(one, **TAILS) for name, one in members.items()})), x, y)
+        return scaled(Conformal(_mixture({name: HeavyTailed(one, **TAILS) for name, one in members.items()})), x, y)
 
     def untuned(self, X: Array, Y: Array) -> Scaled:
-        """Return a model for a stream that begins like X and Y, with members that need no tuning."""
-        x, y, Z, _ = _standardized(X, Y)
-        kernel = kernels.Matern52(2.0 * np.sqrt(Z.shape[1])) if self.kernel is None else self.kernel
-        one = Hyperparameters(kernel, UNTUNED_NOISE if self.noise is None else self.noise, 1.0, 0.0, len(Z))
-        models = {"linear": LinearRLS(noise=one.noise), "persistence": Persistence(), "local": self._local(one)}
-        return _scaled(Conformal(_mixture({name: HeavyTailed(model, **TAILS) for name, model in models.items()})), x, y)
+        """Return a model for a stream that starts with the few rows X and Y, within milliseconds."""
+        x, y, Z, T = standardized(X, Y)
+        models: dict[str, OnlineRegressor] = {
+            "linear": LinearRLS(noise=linear_noise(Z, T)),
+            "persistence": Persistence(),
+        }
+        if self.kernel is not None:
+            models["local"] = self._local(self._given(self.kernel, Z, T))
+        else:
+            for name, family in (("local", MATERN), ("local-linear", MATERN_LINEAR)):
+                models[name] = self._local(likely_isotropic(Z, T, family=family))
+        return scaled(Conformal(_mixture({name: HeavyTailed(model, **TAILS) for name, model in models.items()})), x, y)
 
     @single_threaded_blas
-    def retune(self, X: Array, Y: Array) -> HeavyTailed | None:
+    def retune(self, X: Array, Y: Array, progress: Progress = lambda share: None) -> HeavyTailed | None:
         """Return a member for the rows since a change, None if the target is constant in them."""
         outliers = isolated(X, Y)
         X, Y = X[~outliers], Y[~outliers]
         if not moments(Y)[2].any():
             return None
-        x, y, Z, T = _standardized(X, Y)
-        families = (MATERN, MATERN_LINEAR, SMOOTH, SMOOTH_LINEAR)
-        best = (
-            likely_kernels(Z, T, families=families, rows=SOME)[0] if self.kernel is None else self._tuned(Z, T)["local"]
-        )
+        x, y, Z, T = standardized(X, Y)
+        if self.kernel is None:
+            families = (MATERN, SMOOTH, MATERN_LINEAR, SMOOTH_LINEAR)
+            best = quickly_likely_kernels(Z, T, families=families, progress=progress)[0]
+        else:
+            best = self._given(self.kernel, Z, T)
         member: OnlineRegressor = self._on_fresh_rows(best, self.store)
-        return HeavyTailed(_scaled(_robust(RETUNED, member) if outliers.any() else member, x, y), **TAILS)
+        return HeavyTailed(scaled(_robust(RETUNED, member) if outliers.any() else member, x, y), **TAILS)
 
-    def _models(self, Z: Array, T: Array, progress: Progress) -> dict[str, OnlineRegressor]:
+    def _models(self, Z: Array, T: Array, tuned: dict[str, Hyperparameters]) -> dict[str, OnlineRegressor]:
         """Return the members by name, in the order in which they are asked for."""
-        tuned = self._tuned(Z, T, lambda share: progress(0.9 * share))
+        other = tuned.pop(OTHER, None)
         best = max(tuned.values(), key=lambda one: one.log_likelihood)
         asked = {"local" if name == "residual" else name for name in self.members}  # these two have one kernel
         wanted = {name: one for name, one in tuned.items() if name in asked}
@@ -123,8 +140,8 @@ class Parts:
         }
         if "local" in models:
             models["residual"] = self._residual(tuned["local"])  # which shares rows and solve with "local"
-        if "residual-other" in self.members and self.kernel is None:
-            models["residual-other"] = self._residual(self._other(best, Z, T))
+        if other is not None:
+            models[OTHER] = self._residual(other)
         if "krlst" in self.members:
             models["krlst"] = self._krlst(best)
         if "linear" in self.members:
@@ -134,35 +151,50 @@ class Parts:
         models |= {name: model for name, model in self._recent(best).items() if name in self.members}
         if "fresh" in self.members:
             models["fresh"] = self._on_fresh_rows(tuned.get("local-linear", best), FRESH_STORE)
-        progress(1.0)
         return {name: models[name] for name in self.members if name in models} or {"local": self._local(best)}
 
-    def _tuned(self, Z: Array, T: Array, progress: Progress = lambda share: None) -> dict[str, Hyperparameters]:
+    def likely(self, Z: Array, T: Array, progress: Progress = lambda share: None) -> dict[str, Hyperparameters]:
         """Return kernels with noise and forgetting: without a linear part and with one, or the one that is given."""
         if self.kernel is not None:
             found = [self._given(self.kernel, Z, T)]
         else:
-            shapes = likely_kernels(Z, T, families=SHAPES, rows=FEW, progress=lambda share: progress(0.2 * share))
+            shapes = quickly_likely_kernels(Z, T, families=SHAPES, progress=lambda share: progress(0.2 * share))
             shape = _family(shapes[0])
             families = (shape, Family(shape.shape, linear=True))
-            found = likely_kernels(Z, T, families=families, progress=lambda share: progress(0.2 + 0.8 * share))
+            found = likely_kernels(Z, T, families=families, progress=lambda share: progress(0.2 + 0.6 * share))
+            if OTHER in self.members:
+                other = [one for one in shapes if _family(one) == _unlike(shape)]
+                found += quickly_likely_kernels(Z, T, families=(_unlike(shape),), rows=SOME, start=other[0])
+                progress(0.9)
+        tuned = dict(zip(self._names(found), self._with_given(found, Z, T), strict=True))
+        progress(1.0)
+        return tuned
+
+    def _quickly_tuned(self, Z: Array, T: Array, progress: Progress) -> dict[str, Hyperparameters]:
+        if self.kernel is not None:
+            return self.likely(Z, T, progress)
+        shapes = quickly_likely_kernels(Z, T, families=SHAPES, progress=lambda share: progress(0.8 * share))
+        shape = _family(shapes[0])
+        linear = Family(shape.shape, linear=True)
+        found = [shapes[0], *quickly_likely_kernels(Z, T, families=(linear,), start=shapes[0])]
+        if OTHER in self.members:
+            found += [one for one in shapes if _family(one) == _unlike(shape)]
+        return dict(zip(self._names(found), self._with_given(found, Z, T, likely=False), strict=True))
+
+    def _names(self, found: list[Hyperparameters]) -> list[str]:
         linear = [self.kernel is None and isinstance(one.kernel, Sum) for one in found]
         names = ["local-linear" if one else "local" for one in linear]
-        return dict(zip(names, self._with_given(found, Z, T), strict=True))
+        return [OTHER if name in names[:i] else name for i, name in enumerate(names)]
 
-    def _other(self, best: Hyperparameters, Z: Array, T: Array) -> Hyperparameters:
-        """Return a kernel of another shape than the best: errors of a smooth and of a rough one differ most."""
-        other = ROUGH if _family(best) == SMOOTH else SMOOTH
-        (found,) = self._with_given(likely_kernels(Z, T, families=(other,), rows=SOME), Z, T)
-        return found
-
-    def _with_given(self, found: list[Hyperparameters], Z: Array, T: Array) -> list[Hyperparameters]:
+    def _with_given(
+        self, found: list[Hyperparameters], Z: Array, T: Array, *, likely: bool = True
+    ) -> list[Hyperparameters]:
         """Return hyperparameters with the noise and the forgetting that are given, or else the likely forgetting."""
         if self.noise is not None:
             found = [replace(one, noise=self.noise) for one in found]
         if self.forgetting is not None:
             return [replace(one, forgetting=self.forgetting) for one in found]
-        return [likely_forgetting(one, Z, T) for one in found]
+        return [likely_forgetting(one, Z, T) for one in found] if likely else found
 
     def _given(self, kernel: Kernel, Z: Array, T: Array) -> Hyperparameters:
         if self.noise is None:
@@ -183,7 +215,7 @@ class Parts:
         return KRLST(one.kernel, noise=one.noise, budget=self.budget, forgetting=one.forgetting)
 
     def _recent(self, one: Hyperparameters) -> dict[str, OnlineRegressor]:
-        """Return the members with short memories, which follow a change."""
+        """Return the members with short memories, which adapt quickly to a change."""
         krlst = KRLST(one.kernel, noise=one.noise, budget=min(self.budget, RECENT_BUDGET), forgetting=RECENT_FORGETTING)
         neighbors = min(self.neighbors, RECENT_NEIGHBORS)
         return {
@@ -199,11 +231,16 @@ class Parts:
 
     def _linear(self, Z: Array, T: Array) -> LinearRLS:
         """Return linear regression with the noise that is left, and the forgetting that predicted the rows best."""
-        A = np.column_stack([Z, np.ones(len(Z))])
-        w = np.linalg.solve(A.T @ A + np.eye(A.shape[1]), A.T @ T)
-        noise = max(float(np.mean((T - A @ w) ** 2)), LEAST_NOISE)
+        noise = linear_noise(Z, T)
         trials = [LinearRLS(noise=noise, forgetting=factor) for factor in LINEAR_FORGETTING]
         return max(trials, key=lambda one: prequential_density(HeavyTailed(one), Z, T)).unfitted()
+
+
+def linear_noise(Z: Array, T: Array) -> float:
+    """Return the variance of the residuals of linear regression."""
+    A = np.column_stack([Z, np.ones(len(Z))])
+    w = np.linalg.solve(A.T @ A + np.eye(A.shape[1]), A.T @ T)
+    return max(float(np.mean((T - A @ w) ** 2)), LEAST_NOISE)
 
 
 def _mixture(members: Mapping[str, OnlineRegressor]) -> Mixture:
@@ -223,7 +260,7 @@ def with_member(model: Scaled, name: str, member: HeavyTailed) -> Scaled:
     return Scaled(**params)
 
 
-def _standardized(X: Array, Y: Array) -> tuple[Scale, Scale, Array, Array]:
+def standardized(X: Array, Y: Array) -> tuple[Scale, Scale, Array, Array]:
     """Return scales for X and Y, and both in these units, Y without the outputs that do not vary."""
     x, (center, std, varies) = Scale.of(X), moments(Y)
     y = Scale(center, np.where(varies, std, 1.0))
@@ -254,9 +291,14 @@ def _robust(name: str, model: OnlineRegressor) -> OnlineRegressor:
     return model if name in RECENT else Robust(model, **ROBUST)
 
 
-def _scaled(model: OnlineRegressor, x: Scale, y: Scale) -> Scaled:
+def scaled(model: OnlineRegressor, x: Scale, y: Scale) -> Scaled:
     (xc, xs), (yc, ys) = x.numbers(), y.numbers()
     return Scaled(model, x_center=xc, x_scale=xs, y_center=yc, y_scale=ys)
+
+
+def _unlike(shape: Family) -> Family:
+    """Return the family whose errors differ most: a rough one for smooth kernels, a smooth one for others."""
+    return ROUGH if shape == SMOOTH else SMOOTH
 
 
 def _family(one: Hyperparameters) -> Family:

@@ -44,6 +44,8 @@ class Stage:
 
 
 FIRST, SECOND = Stage(250, 25, survivors=2), Stage(500, 15, survivors=1)
+QUICK = Stage(60, 12, survivors=1)
+QUICK_ITERATIONS = 8
 
 
 @dataclass(frozen=True)
@@ -221,32 +223,48 @@ def search(
     order: NDArray[np.int64],
     clock: Clock,
     jobs: Jobs = 1,
+    quick: bool = False,
 ) -> tuple[Kernel, float]:
     """Return the kernel and the noise with the largest posterior density found from several starts.
 
     Each start climbs on a few rows, the first ones in a random `order`. The best continue with more rows, and one with
     all rows. Starts that are already good join `later`, because few rows would mislead them. The climbs of a stage are
-    independent, so with `jobs` they run in parallel.
+    independent, so with `jobs` they run in parallel. A quick search has one stage on few rows, and stops early.
     """
     prior = Prior.of(kernel, X, y)
-
-    def best_on_few(points: list[Array], stage: Stage) -> list[Array]:
-        if stage.rows >= len(y):
-            return points
-        few, more = np.sort(order[: stage.rows]), np.sort(order[: 2 * stage.rows])
-        points = [one.theta for one in climbs(kernel, points, prior, X[few], y[few], stage.iterations, clock, jobs)]
-        points.sort(key=lambda p: posterior_loss(kernel, p, prior, X[more], y[more])[0])
-        return points[: stage.survivors]
-
-    points = best_on_few(list(starts), FIRST)
-    points = best_on_few([*points, *later], SECOND)
-    last = climbs(kernel, points, prior, X, y, _last(len(y)), clock, jobs)
+    if quick:
+        points = _best_on_few(kernel, list(starts), prior, X, y, QUICK, order, clock, jobs)
+        last = climbs(kernel, [*points, *later], prior, X, y, QUICK_ITERATIONS, clock, jobs)
+    else:
+        points = _best_on_few(kernel, list(starts), prior, X, y, FIRST, order, clock, jobs)
+        points = _best_on_few(kernel, [*points, *later], prior, X, y, SECOND, order, clock, jobs)
+        last = climbs(kernel, points, prior, X, y, _last(len(y)), clock, jobs)
     best = min(last, key=lambda one: one.loss)
     if best.loss >= FAILED:
         raise np.linalg.LinAlgError(
             "no start gave a positive definite kernel matrix. Use a larger noise or another kernel."
         )
     return at(kernel, best.theta)
+
+
+def _best_on_few(
+    kernel: Kernel,
+    points: list[Array],
+    prior: Prior,
+    X: Array,
+    y: Array,
+    stage: Stage,
+    order: NDArray[np.int64],
+    clock: Clock,
+    jobs: Jobs,
+) -> list[Array]:
+    """Return the best points of a stage, or all of them if there are not more rows than it takes."""
+    if stage.rows >= len(y) or not points:
+        return points
+    few, more = np.sort(order[: stage.rows]), np.sort(order[: 2 * stage.rows])
+    points = [one.theta for one in climbs(kernel, points, prior, X[few], y[few], stage.iterations, clock, jobs)]
+    points.sort(key=lambda p: posterior_loss(kernel, p, prior, X[more], y[more])[0])
+    return points[: stage.survivors]
 
 
 def work(rows: int, iterations: int) -> float:

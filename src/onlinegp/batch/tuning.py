@@ -23,7 +23,8 @@ from onlinegp.batch.changing_kernel import Tracked
 from onlinegp.batch.gp import at, log_marginal_likelihood, one_step_ahead
 from onlinegp.batch.maximum_posterior import Clock, Prior, Progress, planned, search, spreads
 from onlinegp.checks import Array, check_Xy, count, fraction, positive
-from onlinegp.kernels import RBF, Kernel, Linear, Matern12, Matern32, Matern52
+from onlinegp.kernels import RBF, Kernel, Linear, Matern12, Matern32, Matern52, Sum
+from onlinegp.kernels.stationary import Stationary
 from onlinegp.models.rls.krlst import KRLST
 from onlinegp.processes import Jobs, in_parallel, single_threaded_blas
 from onlinegp.progress import ShareBar
@@ -37,6 +38,8 @@ STARTS = (  # length scales / sqrt(d), and noise
     (1.0, 0.5),  # noisy
     (4.0, 1e-4),  # smooth
 )
+FEW = 24  # rows, whose decomposition starts no threads
+ISOTROPIC = (1.0, 2.5, 6.0)  # length scales / sqrt(d), if there are few rows
 SMALLEST_FORGETTING = 1e-6  # with a smaller factor, KRLS-T forgets everything immediately
 MEMORIES = (1e5, 3e4, 1e4, 3e3, 1e3, 300.0, 100.0)  # rows after which the correlation has decreased to 1 / e
 MARGIN = 3.0  # nats by which forgetting must be better than no forgetting
@@ -167,9 +170,19 @@ def _of_one_shape(group: Group, X: Array, y: Array, clock: Clock) -> dict[Family
 
 
 def _most_likely(
-    family: Family, plain: Hyperparameters | None, X: Array, y: Array, order: NDArray[np.int64], clock: Clock
+    family: Family,
+    plain: Hyperparameters | None,
+    X: Array,
+    y: Array,
+    order: NDArray[np.int64],
+    clock: Clock,
+    quick: bool = False,
 ) -> Hyperparameters:
-    """Return the result of the search, or the center of the prior if no kernel matrix can be factored."""
+    """Return the result of the search, or the center of the prior if no kernel matrix can be factored.
+
+    It starts from `plain`, too, which is of the same family, or of one without a linear term; a quick search from
+    nothing else.
+    """
     d = X.shape[1]
     template = family.kernel((1.0,) * d)
     starts = [np.append(family.kernel((scale * np.sqrt(d),) * d).theta, np.log(noise)) for scale, noise in STARTS]
@@ -177,12 +190,55 @@ def _most_likely(
     if plain is not None:
         linear = template.theta[plain.kernel.theta.size :]
         later = [np.concatenate([plain.kernel.theta, linear, [np.log(plain.noise)]])]
+        starts = [] if quick else starts
     try:
-        kernel, noise = search(template, starts, X, y, later=later, order=order, clock=clock)
+        kernel, noise = search(template, starts, X, y, later=later, order=order, clock=clock, quick=quick)
     except np.linalg.LinAlgError:
         kernel, noise = at(template, Prior.of(template, X, y).mean)
     noise = max(noise, NOISE_FLOOR * float(np.mean(kernel.diag(X))))
     return Hyperparameters(kernel, noise, 1.0, log_marginal_likelihood(kernel, noise, X, y), len(y))
+
+
+@single_threaded_blas
+def quickly_likely_kernels(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    families: Sequence[Family] = (MATERN, SMOOTH),
+    rows: int = 400,
+    start: Hyperparameters | None = None,
+    progress: Progress = lambda share: None,
+) -> list[Hyperparameters]:
+    """Return a likely kernel and noise of each family, the most likely first, much sooner than `likely_kernels`.
+
+    Without a `start`, the search of the first family has several ones. The others start from the best result so far,
+    of a family without a linear term.
+    """
+    X, y = _thinned(X, y, rows)
+    order = np.random.default_rng(0).permutation(len(y))
+    found: dict[Family, Hyperparameters] = {}
+    for i, family in enumerate(families):
+        plain = [one for earlier, one in found.items() if not earlier.linear]
+        best = max(plain, key=lambda one: one.log_likelihood, default=start)
+        found[family] = _most_likely(family, best, X, y, order, Clock(), quick=True)
+        progress((i + 1) / len(families))
+    return sorted(found.values(), key=lambda one: -one.log_likelihood)
+
+
+def likely_isotropic(X: Array, y: Array, *, family: Family) -> Hyperparameters:
+    """Return the likeliest of a few kernels with the same length scale for all columns, for few rows, at once."""
+    pick = np.unique(np.linspace(0, len(X) - 1, min(len(X), FEW)).astype(int))
+    X, y, d = X[pick], y[pick], X.shape[1]
+    r2 = ((X[:, None, :] - X) ** 2).sum(axis=2) / d
+    trials = []
+    for scale in ISOTROPIC:
+        kernel, stationary = family.kernel((scale * np.sqrt(d),) * d), family.shape((1.0,))
+        assert isinstance(stationary, Stationary)
+        K = stationary.of(r2 / scale**2)
+        if isinstance(kernel, Sum):
+            K = K + kernel.right(X)
+        trials.append(_likely_noise(kernel, K, X, y, trials=50))
+    return max(trials, key=lambda one: one.log_likelihood)
 
 
 @single_threaded_blas
@@ -194,17 +250,21 @@ def likely_noise(kernel: Kernel, X: ArrayLike, y: ArrayLike, *, rows: int = 1000
         log N(y | 0, K + noise I) = -1/2 sum_i [z_i^2 / (s_i + noise) + log(s_i + noise)]
     """
     X, y = _thinned(X, y, rows)
-    s, U = np.linalg.eigh(kernel(X))
+    return _likely_noise(kernel, kernel(X), X, y, trials=1000)
+
+
+def _likely_noise(kernel: Kernel, K: Array, X: Array, y: Array, *, trials: int) -> Hyperparameters:
+    s, U = np.linalg.eigh(K)
     z2 = ((U.T @ y.reshape(len(y), -1)) ** 2).sum(axis=1)
     prior = Prior.of(kernel, X, y)
     low, high = prior.bounds()[-1].tolist()
     floor = NOISE_FLOOR * float(np.mean(kernel.diag(X)))
-    grid = np.linspace(low, high, 1000)
-    variances = np.maximum(s, 0.0) + np.maximum(np.exp(grid), floor)[:, None]  # (1000, n)
-    density = -0.5 * (z2 / variances + y[0].size * np.log(variances)).sum(axis=1)
-    density -= 0.5 * ((grid - prior.mean[-1]) / prior.std[-1]) ** 2
-    noise = max(float(np.exp(grid[np.argmax(density)])), floor)
-    return Hyperparameters(kernel, noise, 1.0, log_marginal_likelihood(kernel, noise, X, y), len(y))
+    grid = np.linspace(low, high, trials)
+    noises = np.maximum(np.exp(grid), floor)
+    variances = np.maximum(s, 0.0) + noises[:, None]  # (trials, n)
+    likelihood = -0.5 * (z2 / variances + y[0].size * np.log(2.0 * np.pi * variances)).sum(axis=1)
+    best = np.argmax(likelihood - 0.5 * ((grid - prior.mean[-1]) / prior.std[-1]) ** 2)
+    return Hyperparameters(kernel, float(noises[best]), 1.0, float(likelihood[best]), len(y))
 
 
 @single_threaded_blas

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 
+from onlinegp import __version__
 from onlinegp.cli.help import Parser
 from onlinegp.cli.process import Terminated, drop_output, interruptible, one_blas_thread, stand_in_for_closed_streams
 from onlinegp.streams.errors import printable
@@ -66,7 +67,7 @@ def _command(argv: list[str]) -> int:
         description="Online regression with honest uncertainty.",
         epilog="`onlinegp COMMAND --help` explains a command.",
     )
-    parser.add_argument("--version", action="version", version=f"onlinegp {_version()}")
+    parser.add_argument("--version", action="version", version=f"onlinegp {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, line in COMMANDS.items():
         command = commands.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
@@ -103,9 +104,3 @@ def _told(error: Exception) -> str:
 def _tell(message: Warning | str, *_: object, **__: object) -> None:
     """Print a message or a warning, without its position in the source."""
     print(f"onlinegp: {printable(str(message))}", file=sys.stderr)
-
-
-def _version() -> str:
-    from onlinegp import __version__
-
-    return __version__

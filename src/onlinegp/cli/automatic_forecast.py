@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.cli.options import checked_level, opened
+from onlinegp.cli.options import checked_level, open_input
 from onlinegp.cli.tuning_options import Talk
 from onlinegp.files.atomic import write_atomically
 from onlinegp.models.temporal.forecast import Forecast
@@ -17,7 +17,7 @@ from onlinegp.models.temporal.forecaster import Forecaster
 from onlinegp.processes import in_parallel
 from onlinegp.streams.errors import BadData
 from onlinegp.streams.reading.source import Columns
-from onlinegp.streams.running.prepare import FARTHEST
+from onlinegp.streams.running.requested import FARTHEST
 from onlinegp.streams.running.series import Series, forecast_series, read_table, series_of, written
 from onlinegp.streams.writing.sinks import open_sink, output_format
 
@@ -34,7 +34,7 @@ def check_steps(steps: int) -> None:
 def forecast_automatically(args: argparse.Namespace, talk: Talk) -> int:
     """Forecast the series of a file with nothing to set."""
     zone, seasons = _check_automatic(args)
-    source = opened(args)
+    source = open_input(args)
     try:
         table, columns = read_table(source, target=args.target, time=args.time, by=args.by)
     finally:
@@ -59,7 +59,7 @@ def forecast_automatically(args: argparse.Namespace, talk: Talk) -> int:
 
 
 def _check_automatic(args: argparse.Namespace) -> tuple[Any, Any]:
-    """Refuse what cannot be done, and return the time zone and the seasons."""
+    """Refuse invalid options. Return the time zone and the seasons."""
     checked_level(args.level)
     output_format(args.out)
     if args.plot is not None and Path(args.plot).suffix.lower() not in PICTURES:
@@ -103,7 +103,7 @@ def _write(args: argparse.Namespace, columns: Columns, series: list[Series], for
 
 
 def _tell_found(series: Series, ahead: Forecast, columns: Columns, tested: str, talk: Talk) -> None:
-    """Say what was found."""
+    """Print what was found."""
     name = columns.target if series.key is None else f"{series.key}"
     times = ""
     if series.dates is not None and series.step is not None:

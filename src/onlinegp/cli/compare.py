@@ -21,7 +21,7 @@ from onlinegp.cli.options import (
     add_source,
     chosen_columns,
     given_parameters,
-    opened,
+    open_input,
     say,
     source_of,
 )
@@ -39,8 +39,8 @@ from onlinegp.streams.errors import printable
 from onlinegp.streams.reading.raw import file_of
 from onlinegp.streams.reading.source import Columns, Source
 from onlinegp.streams.running.algorithms import algorithms
-from onlinegp.streams.running.prepare import first_rows
-from onlinegp.streams.running.warm_up import WarmUp
+from onlinegp.streams.running.first_rows import FirstRows, with_lags
+from onlinegp.streams.running.requested import first_rows
 from onlinegp.streams.writing.report import error_curve
 
 EPILOG = f"""examples:
@@ -145,10 +145,10 @@ def compared(args: argparse.Namespace, until: float) -> Ranking:
     """Run the models until the given time, and return them in order."""
     given = given_parameters(args)
     taking_part = entrants(args.models, given)
-    source = opened(args)
+    source = open_input(args)
     encoder, lags = chosen_columns(args, source)
     rows = args.tune or max(20 + 2 * lags, min(1000, source.rows_at_most(5000) // 5))
-    X, y = first_rows(source, WarmUp(rows, lags=lags, horizon=args.horizon, encoder=encoder, say=say)).data()
+    X, y = with_lags(*first_rows(source, FirstRows(rows, encoder, varied=True)).encoded(), lags, args.horizon)
     source.close()
     say(f"{encoder.columns.target}: tuned on {len(y)} rows, the other rows are scored")
     reopen = partial(reopened, args, encoder.columns)

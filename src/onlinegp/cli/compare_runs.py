@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from onlinegp.checks import Array
-from onlinegp.cli.options import MOST_TUNING, chosen_columns, opened, say, source_of
+from onlinegp.cli.options import MOST_TUNING, chosen_columns, open_input, say, source_of
 from onlinegp.comparing import Blocks, Permutations, compare
 from onlinegp.comparing.compare import EFFORT
 from onlinegp.comparing.entrants import Entrant
 from onlinegp.comparing.runs import Source, tuning_rows
 from onlinegp.files.atomic import write_atomically
 from onlinegp.processes import worker_pool
-from onlinegp.streams.running.prepare import first_rows
-from onlinegp.streams.running.warm_up import WarmUp
+from onlinegp.streams.running.first_rows import FirstRows, with_lags
+from onlinegp.streams.running.requested import first_rows
 
 
 def compare_over_runs(args: argparse.Namespace, taking_part: list[Entrant]) -> int:
@@ -57,7 +57,7 @@ def numbers_of(row: dict[str, Any]) -> dict[str, Any]:
 
 def runs_of(args: argparse.Namespace) -> Source:
     """Return the rows of the source as runs. The encoding of its columns is learned from the rows for tuning."""
-    source = opened(args)
+    source = open_input(args)
     encoder, lags = chosen_columns(args, source)
     rows = source.rows_at_most(MOST_TUNING)
     source.close()
@@ -71,7 +71,7 @@ def runs_of(args: argparse.Namespace) -> Source:
         source = source_of(args)
         source.select(encoder.columns)
         try:
-            return first_rows(source, WarmUp(rows, lags=lags, encoder=encoder)).data()
+            return with_lags(*first_rows(source, FirstRows(rows, encoder, varied=True)).encoded(), lags, 1)
         finally:
             source.close()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from onlinegp.cli.automatic_forecast import PICTURES, SHOWN, check_steps, forecast_automatically
-from onlinegp.cli.options import CSV, EXIT_CODES, add_source, checked_level, opened, say, typed
+from onlinegp.cli.options import CSV, EXIT_CODES, add_source, checked_level, open_input, say, typed
 from onlinegp.cli.parsing import parse_columns
 from onlinegp.cli.paths import Paths
 from onlinegp.cli.tuning_options import (
@@ -17,16 +17,19 @@ from onlinegp.cli.tuning_options import (
     Talk,
     add_learned,
     checked_robust,
+    first_rows,
     from_options,
     refuse_what_is_settled,
-    tune_first,
+    set_model,
+    tuning_rows,
 )
 from onlinegp.files.atomic import write_atomically
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined import IteratedForecaster
 from onlinegp.predictions import Predictions
 from onlinegp.streams.errors import BadData, Stopped, listed
-from onlinegp.streams.reading.source import Columns, Source, open_source, stored_columns
+from onlinegp.streams.reading.formats import open_source
+from onlinegp.streams.reading.source import Columns, Source, stored_columns
 from onlinegp.streams.running.checkpoint import read_model
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.forecast import COLUMNS, LastValues, by_direct_models, by_paths, future_features
@@ -137,7 +140,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Refuse what cannot be done before anything is read."""
+    """Refuse invalid options before anything is read."""
     checked_level(args.level)
     checked_robust(args.robust)
     output_format(args.out)
@@ -150,6 +153,8 @@ def _check(args: argparse.Namespace) -> None:
         raise ValueError(f"--futures must be from 2 to {MOST_FUTURES}, got {args.futures}. 1000 is a usual choice.")
     if args.seed < 0:
         raise ValueError(f"--seed must be 0 or more, got {args.seed}.")
+    if args.lags == "auto":
+        raise ValueError("--lags auto is for run. Without --lags and --model, a forecast finds seasons by itself.")
     if args.lags == 0:
         raise ValueError("--lags must be at least 1, got 0: a forecast goes on from past values. 10 is a usual choice.")
     if args.start is None and args.source is None:
@@ -216,22 +221,29 @@ def _tell_if_unchecked(model: OnlineRegressor, args: argparse.Namespace, talk: T
 def _learned(args: argparse.Namespace, last: LastValues, talk: Talk) -> tuple[Job, OnlineRegressor]:
     """Return a job that has gone through the source, and its model."""
     last.begin()
-    source = opened(args)
+    source = open_input(args)
     encoder, past, model = from_options(args, source, talk)
     _refuse_needless_future(args, encoder.columns)
     if model is not None:
         _tell_if_unchecked(model, args, talk)
     job = Job(
-        source, last, encoder, level=args.level, model=model, codes=CodeWatch(talk), watch=Progress(quiet=args.quiet)
+        source,
+        last,
+        encoder,
+        level=args.level,
+        model=model,
+        codes=CodeWatch(talk),
+        watch=Progress(talk, quiet=args.quiet),
     )
     try:
         if model is None:
-            tune_first(args, job, past, talk, steps=0 if args.direct else args.steps)
+            steps, after = 0 if args.direct else args.steps, 0 if tuning_rows(args) == 0 else first_rows(args, source)
+            set_model(args, job, past, talk, steps=steps, after=after)
         job.run()
     finally:
         getattr(job.watch, "close", lambda: None)()
         job.close()
-    if job.model is None:
+    if job.model is None or job.score.summary()["nmse_db"] is None:
         raise BadData(NOTHING)
     return job, job.model
 

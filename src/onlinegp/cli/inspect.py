@@ -8,18 +8,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from onlinegp.auto import Tuned
 from onlinegp.cli.options import add_import
 from onlinegp.cli.paths import Paths
 from onlinegp.columns.plan import Plan
 from onlinegp.files.atomic import write_atomically
 from onlinegp.files.container import ModelFileError
-from onlinegp.files.store import is_store
+from onlinegp.fleet.sqlite import stored_facts, stored_model, stored_one
+from onlinegp.fleet.sqlite_file import is_store
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import OuterRegressor
-from onlinegp.stores import stored_facts, stored_model, stored_one
 from onlinegp.streams.errors import printable
 from onlinegp.streams.running.checkpoint import SAVED, checked, latest, pack, unpack
-from onlinegp.streams.running.prepare import shown
+from onlinegp.streams.running.requested import shown
 
 PATHS = Paths(reads=("MODEL",), replaces=("--out",))
 
@@ -106,16 +107,17 @@ def _about_model(model: OnlineRegressor) -> dict[str, Any]:
 
 def _layers(model: OnlineRegressor) -> Iterator[OnlineRegressor]:
     """Yield the layers of a model made of models, from the outside in."""
-    while isinstance(model, OuterRegressor):
+    while isinstance(model, OuterRegressor | Tuned):
         yield model
-        model = model.model
+        chosen = model.chosen_ if isinstance(model, Tuned) and model.__sklearn_is_fitted__() else None
+        model = chosen or model.model
     yield model
 
 
 def _parameters(model: OnlineRegressor) -> Iterator[tuple[str, Any]]:
     """Yield the parameters of one layer that are worth showing."""
     for name, value in model.get_params(deep=False).items():
-        if name not in ("engine", "model") and not (isinstance(model, OuterRegressor) and value is None):
+        if name not in ("engine", "model") and not (isinstance(model, OuterRegressor | Tuned) and value is None):
             yield name, value
 
 

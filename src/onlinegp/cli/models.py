@@ -8,21 +8,29 @@ import json
 import re
 
 import onlinegp
+from onlinegp.models.facts import bibtex
 from onlinegp.models.families import family
 from onlinegp.streams.running.algorithms import Algorithm, algorithm, algorithms, by_family
-from onlinegp.streams.running.prepare import shown
+from onlinegp.streams.running.requested import shown
 
 ROLE = re.compile(r":\w+:`(?:~[\w.]*\.)?([^`]+)`")  # :class:`~onlinegp.KRLST`, which is for the web pages
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="explain one algorithm")
+    parser.add_argument("--bibtex", action="store_true", help="print the sources as BibTeX")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def main(args: argparse.Namespace) -> int:
     chosen = [algorithm(args.name)] if args.name else list(algorithms().values())
-    if args.json:
+    if args.bibtex:
+        print(
+            "\n\n".join(
+                entry for one in chosen if (entry := bibtex(one.estimator.__name__, one.estimator.facts.citation))
+            )
+        )
+    elif args.json:
         print(json.dumps([_plain(one) for one in chosen], indent=2))
     elif args.name:
         print(_in_full(chosen[0]))

@@ -11,15 +11,17 @@ from typing import Any
 
 from onlinegp.batch.parameter_search import BUDGET
 from onlinegp.cli.help import add_renamed
-from onlinegp.cli.parsing import parse_columns, parse_kernel, parse_setting
+from onlinegp.cli.parsing import parse_columns, parse_kernel, parse_lags, parse_setting
 from onlinegp.columns.plan import CHOICES, Rules
 from onlinegp.models import KRLST
+from onlinegp.models.combined.automatic_lags import INPUTS
 from onlinegp.streams.errors import listed, printable
 from onlinegp.streams.reading.csv_source import CsvSource
-from onlinegp.streams.reading.source import ROWS, Source, choose_columns, open_source
+from onlinegp.streams.reading.formats import open_source
+from onlinegp.streams.reading.source import ROWS, Source, choose_columns
 from onlinegp.streams.reading.unused_columns import unused
 from onlinegp.streams.running.column_encoding import Encoder
-from onlinegp.streams.running.prepare import FARTHEST
+from onlinegp.streams.running.requested import FARTHEST
 
 EXIT_CODES = """exit codes:
   0    done
@@ -46,9 +48,9 @@ def add_source(parser: argparse.ArgumentParser, *, optional: bool = False) -> No
     add_renamed(group, "--keys", "--copy", metavar="A,B", help="the columns to copy to the output (text, times, ids)")
     group.add_argument(
         "--lags",
-        type=int,
+        type=parse_lags,
         metavar="N",
-        help="predict from the last N values of the target (10 if there is nothing else)",
+        help="predict from the last N values of the target, 1,2,24 or auto (10 if there is nothing else)",
     )
     group.add_argument("--horizon", type=int, default=1, metavar="H", help="with --lags: predict H rows ahead (1)")
     add_format(group)
@@ -134,7 +136,7 @@ def add_model(parser: argparse.ArgumentParser) -> Any:
         "--set", action="append", default=[], metavar="P=V", help="any other parameter, such as step=0.5"
     )
     group.add_argument(
-        "--tune", type=int, metavar="N", help="rows for tuning (a fifth of the file, at most 1000; 0 for none)"
+        "--tune", type=int, metavar="N", help="tune on the first rows, up to N of them (1000; 0 for none)"
     )
     return group
 
@@ -150,7 +152,7 @@ def given_parameters(args: argparse.Namespace) -> dict[str, Any]:
     return given | dict(map(parse_setting, args.set))
 
 
-def opened(args: argparse.Namespace, *, rows: int = ROWS) -> Source:
+def open_input(args: argparse.Namespace, *, rows: int = ROWS) -> Source:
     """Open the source that the options describe, and print its notes."""
     source = source_of(args, rows=rows)
     for note in [] if getattr(args, "quiet", False) else source.notes:
@@ -181,12 +183,16 @@ def typed(args: argparse.Namespace, defaults: dict[str, Any]) -> list[str]:
     return [f"--{name.replace('_', '-')}" for name, default in defaults.items() if getattr(args, name) != default]
 
 
-def chosen_columns(args: argparse.Namespace, source: Source, *, apart: Sequence[str] = ()) -> tuple[Encoder, int]:
-    """Select the columns, and return their encoder and the number of lags, `LAGS` if there is nothing else.
+def chosen_columns(
+    args: argparse.Namespace, source: Source, *, apart: Sequence[str] = (), any_lags: bool = False
+) -> tuple[Encoder, int]:
+    """Select the columns, and return their encoder and the longest lag, `LAGS` if there is nothing else.
 
     Print which columns are not used, and how to use them, except those in `apart`, which have another purpose.
     """
-    lags = 0 if args.lags is None else args.lags
+    if not any_lags and isinstance(args.lags, str | list):
+        raise ValueError("--lags auto and lists of lags are for the run and the forecast of one series. Use --lags N.")
+    lags = longest_lag(args)
     if not 0 <= lags <= FARTHEST:
         raise ValueError(f"--lags must be from 0 to {FARTHEST}, got {lags}. 10 is a usual choice.")
     if not 1 <= args.horizon <= FARTHEST:
@@ -210,6 +216,14 @@ def chosen_columns(args: argparse.Namespace, source: Source, *, apart: Sequence[
         raise ValueError(f"--horizon {args.horizon} requires --lags N.")
     source.select(columns)
     return Encoder(columns, rules, talk), lags
+
+
+def longest_lag(args: argparse.Namespace) -> int:
+    """Return the longest lag: the number of lags, or the last one of a list."""
+    if args.lags == "auto":
+        return INPUTS  # until a season is found
+    longest: int = args.lags[-1] if isinstance(args.lags, list) else args.lags or 0
+    return longest
 
 
 def checked_level(level: float) -> float:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from onlinegp.kernels import Kernel
@@ -83,6 +85,21 @@ def parse_setting(text: str) -> tuple[str, Any]:
 def parse_columns(text: str | None) -> tuple[str, ...] | None:
     """Return the names in a list with commas."""
     return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def parse_lags(text: str) -> int | list[int] | str:
+    """Return the number of lags of ``10``, the lags of ``1,2,24``, or "auto"."""
+    if text.strip() == "auto":
+        return "auto"
+    try:
+        lags = [int(lag) for lag in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"it must be a number, a list such as 1,2,24, or auto, got {text!r}") from None
+    if len(lags) == 1:
+        return lags[0]
+    if lags[0] < 1 or any(a >= b for a, b in pairwise(lags)):
+        raise argparse.ArgumentTypeError(f"a list must start at 1 or more and increase, such as 1,2,24, got {text!r}")
+    return lags
 
 
 def parse_every(text: str) -> tuple[int | None, float | None]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
-from onlinegp.cli.options import EXIT_CODES, add_format, add_import, checked_level, opened, say
+from onlinegp.cli.options import EXIT_CODES, add_format, add_import, checked_level, open_input, say
 from onlinegp.cli.paths import Paths
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined import Columns as EncodedModel
 from onlinegp.streams.errors import Stopped, listed
 from onlinegp.streams.reading.source import Columns, Source, columns_of
 from onlinegp.streams.running.checkpoint import read_model
@@ -56,12 +58,14 @@ def main(args: argparse.Namespace) -> int:
             f"Add --on-bad-row skip, or leave it out."
         )
     model, stream = read_model(args.model)
-    source = opened(args)
+    source = open_input(args)
     source.skip_bad = args.on_bad_row == "skip"
     if args.new_series:
         model.begin_series()
     columns = columns_of(stream, source, target_needed=model.features_optional) if stream else _by_itself(model, source)
     encoder = Encoder.restored(columns, stream) if stream else Encoder(columns)
+    if not stream and isinstance(model, EncodedModel) and (encoding := model.encoding()) is not None:
+        encoder.plan = encoding.plan_
     if not stream and not args.quiet:
         target = "no target" if columns.target is None else f"target {columns.target}"
         say(f"{args.model} does not name its columns: predicting from {listed(columns.features)}, {target}")
@@ -85,12 +89,19 @@ def _by_itself(model: OnlineRegressor, source: Source) -> Columns:
 
     Otherwise its inputs are the first numeric columns. The target is the next numeric column, if there is one.
     """
+    encoding = model.encoding() if isinstance(model, EncodedModel) else None
     if not model.__sklearn_is_fitted__():
         raise ValueError("the model has not learned anything yet, so its inputs are not known. Train it first.")
     if model.n_outputs_ > 1:
         raise ValueError(f"the model has {model.n_outputs_} outputs, but a table has one target. Use it from Python.")
     width, numbers = model.n_features_in_, [name for name in source.names if source.numeric[name]]
     features = tuple(map(str, getattr(model, "feature_names_in_", numbers[:width])))
+    how: dict[str, Any] = {}
+    if encoding is not None:
+        features, kinds = tuple(encoding.kinds), tuple(encoding.kinds.values())
+        rules, width = encoding.rules, len(features)
+        how = {"missing": rules.missing, "date_format": rules.date_format, "na_values": encoding.na_values}
+        how["kinds"] = kinds if set(kinds) != {"number"} else ()
     for name in features:
         if name not in source.names:
             raise ValueError(f"the model needs the column {name!r}. {source.path} has: {listed(source.names)}.")
@@ -99,4 +110,4 @@ def _by_itself(model: OnlineRegressor, source: Source) -> Columns:
     target = next((name for name in numbers if name not in features), None)
     taken = {*features, target}
     keys = tuple(name for name in source.names if name not in taken)
-    return Columns(target, features, keys)
+    return Columns(target, features, keys, **how)

@@ -8,7 +8,7 @@ import sys
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from onlinegp.cli.options import checked_level, opened, say
+from onlinegp.cli.options import checked_level, open_input, say
 from onlinegp.cli.parsing import parse_every
 from onlinegp.cli.paths import Paths
 from onlinegp.cli.run_by_key import (
@@ -18,8 +18,8 @@ from onlinegp.cli.run_by_key import (
     is_resumable,
     made_with,
     open_store,
-    preparation,
     refuse_alone,
+    requested_by_key,
     saved_place,
     type_of_keys,
 )
@@ -30,31 +30,30 @@ from onlinegp.cli.tuning_options import (
     checked_robust,
     first_rows,
     from_options,
-    tune_first,
-    tuning_rows,
+    set_model,
 )
 from onlinegp.files.atomic import write_atomically
-from onlinegp.files.store import Store
+from onlinegp.fleet.sqlite_file import Store
 from onlinegp.models.alarms.around import unwatched, watching
 from onlinegp.models.alarms.detector import Detector
-from onlinegp.progress import ShareBar
+from onlinegp.models.combined import Lagged
 from onlinegp.streams.errors import CheckpointError, Stopped, listed
 from onlinegp.streams.reading.source import ROWS, Columns, Source
 from onlinegp.streams.running.budget import detector_parameters, time_column
 from onlinegp.streams.running.checkpoint import Checkpoints, check_resumable, own_files, same_settings
 from onlinegp.streams.running.column_encoding import Encoder
+from onlinegp.streams.running.first_rows import FirstRows
 from onlinegp.streams.running.flag_commands import Commands
 from onlinegp.streams.running.flags import Flags, Surprises
 from onlinegp.streams.running.hints import Hints
-from onlinegp.streams.running.keyed import KeyedJob
 from onlinegp.streams.running.member_weights import Weights
 from onlinegp.streams.running.plausible import CodeWatch
 from onlinegp.streams.running.rejects import Rejects
 from onlinegp.streams.running.run import Every, Job
+from onlinegp.streams.running.run_by_key import KeyedJob
 from onlinegp.streams.running.scenes import Scenes
 from onlinegp.streams.running.score import Curves
 from onlinegp.streams.running.summary import summary, summary_lines
-from onlinegp.streams.running.warm_up import WarmUp
 from onlinegp.streams.writing.report import write_report
 from onlinegp.streams.writing.sinks import ADDED, AHEAD, FLAGGED, NoSink, open_sink, output_format
 
@@ -148,7 +147,7 @@ def set_up(args: argparse.Namespace, talk: Talk) -> Job:
 
 
 def _opened(args: argparse.Namespace) -> Source:
-    source = opened(args, rows=Every(*parse_every(args.every)).rows or ROWS)
+    source = open_input(args, rows=Every(*parse_every(args.every)).rows or ROWS)
     source.skip_bad = args.on_bad_row == "skip"
     return source
 
@@ -191,7 +190,7 @@ class _Plan:
         if saved:
             job.resume(*saved)
         elif model is None:
-            tune_first(args, job, past, talk, watch=watch)
+            set_model(args, job, past, talk, watch=watch)
         return self._with_outputs(job, place)
 
     def by_key(self, store: Store | None) -> Job:
@@ -217,7 +216,7 @@ class _Plan:
             late=args.late,
             lags=past["lags"],
             horizon=past["horizon"],
-            hire=fleet_of(args, store),
+            make_fleet=fleet_of(args, store),
             store=store,
             key_type=type_of_keys(args, self.source, store),
             resumable=is_resumable(args, output_format(args.out)),
@@ -239,7 +238,7 @@ class _Plan:
             "checkpoints": self.checkpoints,
             "every": self.every,
             "codes": CodeWatch(self.talk),
-            "watch": Progress(quiet=args.quiet),
+            "watch": Progress(self.talk, quiet=args.quiet),
             "flags": self._flags(encoder),
             "scenes": Scenes(args.by) if args.report and args.flag is not None else None,
             "commands": None if args.on_flag is None else Commands(args.on_flag, say),
@@ -275,18 +274,18 @@ class _Plan:
 def _tune_keys(
     args: argparse.Namespace, job: KeyedJob, past: dict[str, int], talk: Talk, watch: dict[str, Any] | None
 ) -> None:
-    """Let the job tune on the first rows of all keys, or have models that tune themselves, or that are not tuned."""
-    prepared = preparation(args, past, watch=watch, say=talk, warn=talk, progress=ShareBar(quiet=args.quiet))
-    rows = 0 if args.tune_by == "key" else tuning_rows(args, job.source)
-    if rows == 0:
-        model = prepared.untuned()
+    """Let the job tune a model on the first rows of all keys, or have models that tune themselves, or that do not."""
+    asked = requested_by_key(args, past, watch=watch)
+    tuned = args.tune_by != "key" and asked.tune != 0
+    if not tuned:
+        model = asked.build()
         if job.encoder.columns.plain:
             job.model = model
             return
-    first = rows or first_rows(args, job.source)
-    talk(f"{'tuning on' if rows else 'learning the columns from'} the first {first} rows, of all keys together")
-    job.warm_up = WarmUp(first, encoder=job.encoder, say=talk)
-    job.prepare = prepared.chosen if rows else lambda rows: model
+    first = first_rows(args, job.source)
+    talk(f"{'tuning on' if tuned else 'learning the columns from'} the first {first} rows, of all keys together")
+    job.first = FirstRows(first, job.encoder, varied=tuned)
+    job.begin = job.tuned_on(asked, talk) if tuned else lambda X, y: model
 
 
 def _settings(args: argparse.Namespace, columns: Columns, past: dict[str, int]) -> dict[str, Any]:
@@ -349,6 +348,8 @@ def _output(args: argparse.Namespace) -> str | None:
 def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
     """Tell how it went, and write what else was asked for."""
     figures = summary(job)
+    if args.by is None:
+        getattr(job.watch, "tuned", lambda *_, **__: None)(job.model, seconds=job.idle, end=True)
     for line in summary_lines(figures):
         talk(line)
     if odd := job.range.count if args.by is None else 0:
@@ -357,6 +358,9 @@ def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
         if args.robust is not None:
             what = f"learned as errors of at most {args.robust:g} standard deviations (--robust)"
         talk(f"{many} far beyond all those before, and {what}")
+    if isinstance(job.model, Lagged) and job.model.lags == "auto":
+        seasons = [f"{season:g}" for season in job.model.seasons_]
+        talk(f"seasons: every {listed(seasons)} rows" if seasons else "seasons: none; the last values are the inputs")
     if job.hints is not None:
         for hint in job.hints.told(job.encoder.names, lags=job.settings["lags"]):
             talk(f"hint: {hint}")
@@ -366,8 +370,8 @@ def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
         talk("The predictions were not kept: add --out FILE, or a pipe.")
     if args.summary:
         write_atomically(args.summary, [json.dumps(figures, indent=2).encode() + b"\n"])
-    if job.model is None and job.warm_up is not None:
-        talk(f"{job.warm_up.constant()} in every row: there is nothing to learn, and no model")
+    if job.model is None:
+        talk("the target is the same in every row, or missing: there is nothing to learn, and no model")
     elif args.save:
         write_atomically(args.save, [job.model_file()])
         talk(f"model: {args.save}")

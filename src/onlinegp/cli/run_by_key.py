@@ -1,4 +1,4 @@
-"""`onlinegp run --by KEY`: a model for each key. What differs from a run over one stream."""
+"""`onlinegp run --by KEY`: one model per key. The options that differ from a run over one stream."""
 
 from __future__ import annotations
 
@@ -10,24 +10,20 @@ from typing import Any
 from onlinegp.checks import count
 from onlinegp.cli.options import LAGS, chosen_columns, given_parameters
 from onlinegp.cli.parsing import parse_columns, parse_model
-from onlinegp.cli.tuning_options import SETTLED, Talk, from_options, told
+from onlinegp.cli.tuning_options import SETTLED, Talk, from_options, told, tuning_rows
 from onlinegp.files.container import ModelFileError
-from onlinegp.files.store import Store
 from onlinegp.fleet import Fleet
-from onlinegp.homes import TYPES
+from onlinegp.fleet.sqlite import TYPES, stored_place
+from onlinegp.fleet.sqlite_file import Store
 from onlinegp.models.alarms.around import unwatched
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.stores import stored_place
 from onlinegp.streams.errors import BadData, CheckpointError, listed
 from onlinegp.streams.reading.source import Columns, Source, stored_columns
-from onlinegp.streams.running.algorithms import algorithm
 from onlinegp.streams.running.checkpoint import DATABASE, check_resumable, checked
 from onlinegp.streams.running.column_encoding import Encoder
-from onlinegp.streams.running.prepare import Preparation
+from onlinegp.streams.running.requested import Requested
 
-MADE_BY: dict[
-    str, Any
-] = {  # the options that make a model of a key, with the values that they have if nobody types them
+MADE_BY: dict[str, Any] = {  # options that determine the model of a key, with their default values
     **{name: default for name, default in SETTLED.items() if name not in ("target", "features", "copy")},
     **dict.fromkeys(("start", "by", "order", "flag")),
     "tune_by": "together",
@@ -91,7 +87,7 @@ def columns_by_key(
 ) -> tuple[Encoder, dict[str, int], OnlineRegressor | None]:
     """Select the columns and return their encoder, lags and horizon, and with --start the model that keys start from.
 
-    Key and order are copied to the output, and are no features unless they are asked for.
+    Key and order are copied to the output. They are features only if --features names them.
     """
     apart = [args.by, *([args.order] if args.order is not None else [])]
     for name in apart:
@@ -126,7 +122,7 @@ def columns_by_key(
 
 
 def _select(encoder: Encoder, source: Source, apart: list[str], features: tuple[str, ...]) -> None:
-    """Let an encoder and its source have these of its features, and the columns of key and order copied."""
+    """Select these features of an encoder and its source, and copy the key and order columns to the output."""
     columns = encoder.columns
     kinds = dict(zip(columns.features, columns.kinds_of_features, strict=True))
     used = tuple(kinds[name] for name in features)
@@ -226,19 +222,18 @@ def fleet_of(args: argparse.Namespace, store: Store | None) -> Any:
     return lambda model: Fleet(model, store=store, keep=args.keep, compact=args.compact)
 
 
-def preparation(args: argparse.Namespace, past: dict[str, int], **talk: Any) -> Preparation:
+def requested_by_key(args: argparse.Namespace, past: dict[str, int], **around: Any) -> Requested:
     """Return what every key starts from: one model tuned on all, or one that tunes itself."""
     alone = args.tune_by == "key"
     choice = parse_model(args.model or ("auto" if alone else "krlst"), given_parameters(args))
-    tunes_itself = algorithm(choice.algorithm.name).estimator.tunes_itself
-    if alone != tunes_itself:
+    if alone != choice.algorithm.estimator.tunes_itself:
         remedy = "Leave --model out" if alone else "Use --tune-by key"
         raise ValueError(f"--tune-by {args.tune_by} cannot tune --model {choice.algorithm.name}. {remedy}.")
-    given = dict(choice.given)
+    given, rows = dict(choice.given), tuning_rows(args)
     if alone:
         rows = args.tune or ROWS_OF_A_KEY
         given = {"rows": rows, "earliest": rows, "tuning_delay": 0.0} | given
-    return Preparation(choice.algorithm.name, given, args.robust, past["lags"], past["horizon"], **talk)
+    return Requested(choice.algorithm.name, given, rows, args.robust, past["lags"], past["horizon"], **around)
 
 
 def is_resumable(args: argparse.Namespace, format: str) -> bool:

@@ -20,8 +20,9 @@ EPILOG = f"""examples:
   onlinegp run events.csv --by sensor --order time --out out.csv --store fleet.db
 
 Every row of the input gives one row of output: its key columns, the target, then mean, std (of the target, noise
-included), lower, upper and log_density of the prediction made before the target was learned. Rows used for tuning are
-predicted by the mean of those before them and are not scored. A missing target is predicted and not learned.
+included), lower, upper and log_density of the prediction made before the target was learned. The first
+rows are predicted by the mean of those before them, and soon by models that need no tuning. A missing target is
+predicted and not learned.
 
 After a crash, repeat the command with --resume: the output becomes what an uninterrupted run gives. A file is read
 again up to its place, and refused if it is another one; --resume next goes on with the first row of that. A pipe goes
@@ -45,7 +46,7 @@ SHORT_EPILOG = """examples:
   onlinegp run events.csv --by sensor --order time --out out.csv
 
 Each row is predicted before it is learned: the output has mean, std, lower, upper
-and log_density. The first rows are used to tune the model and are not scored.
+and log_density. The model tunes itself on the first rows as it runs.
 """
 MAIN_OPTIONS = (
     *("--target", "--features", "--lags", "--model", "--by"),

@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.cli.options import EXIT_CODES, add_model, add_source, chosen_columns, given_parameters, opened, say
+from onlinegp.batch.parameter_search import prequential
+from onlinegp.batch.tuning import NOTHING
+from onlinegp.cli.options import EXIT_CODES, add_model, add_source, chosen_columns, given_parameters, open_input, say
 from onlinegp.cli.parsing import parse_model
 from onlinegp.cli.paths import Paths
 from onlinegp.files.atomic import write_atomically
-from onlinegp.models.combined.scaled import Scaling
+from onlinegp.models.combined.base import innermost
 from onlinegp.progress import ShareBar
 from onlinegp.streams.errors import printable
-from onlinegp.streams.running.prepare import Preparation, described, first_rows
+from onlinegp.streams.running.first_rows import FirstRows, with_lags
+from onlinegp.streams.running.requested import NOTHING_EXPLAINED, Requested, described, first_rows
 from onlinegp.streams.running.run import Job
-from onlinegp.streams.running.warm_up import WarmUp
 from onlinegp.streams.writing.sinks import NoSink
 
 EPILOG = f"""examples:
@@ -39,23 +41,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    source = opened(args)
+    source = open_input(args)
     encoder, lags = chosen_columns(args, source)
     rows = args.tune or source.rows_at_most(1000)
-    X, y = first_rows(source, WarmUp(rows, lags=lags, horizon=args.horizon, encoder=encoder, say=say)).data()
+    first = first_rows(source, FirstRows(rows, encoder, varied=True))
+    X, y = with_lags(*first.encoded(), lags, args.horizon)
     choice = parse_model(args.model, given_parameters(args))
-    scaling = Scaling.of(X, y)
-    preparation = Preparation(
-        choice.algorithm.name, choice.given, lags=lags, horizon=args.horizon, warn=say, progress=ShareBar()
-    )
-    trial = preparation.choose(*scaling(X, y))
-    model = trial.build()
+    if choice.algorithm.estimator.tunes_itself:
+        raise ValueError(f"{choice.algorithm.name} tunes itself while it runs: there is nothing to tune before.")
+    asked = Requested(choice.algorithm.name, choice.given, lags=lags, horizon=args.horizon)
+    model = asked.tuned(X, y, ShareBar())
+    outcome = prequential(model.model if lags else model, X, y)  # type: ignore[attr-defined]
+    if outcome.squared_error > NOTHING * np.var(y[len(y) // 2 :]):
+        say(NOTHING_EXPLAINED)
     names = [*encoder.names, *(f"{encoder.columns.target}[-{lag + args.horizon}]" for lag in range(lags))]
-    print(f"{choice.algorithm.name} on {len(y)} rows, log density {trial.log_density:.3f} per row in the second half")
-    for line in (*described(model), *_relevance(names, trial.params.get("kernel"))):
+    print(f"{choice.algorithm.name} on {len(y)} rows, log density {outcome.log_density:.3f} per row in the second half")
+    inside = innermost(model)
+    for line in (*described(inside), *_relevance(names, getattr(inside, "kernel", None))):
         print(f"  {printable(line)}")
     if args.out:
-        job = Job(source, NoSink(), encoder, model=preparation.wrapped(model, scaling))
+        job = Job(source, NoSink(), encoder, model=model)
         write_atomically(args.out, [job.model_file()])
         say(f"model: {args.out}")
     return 0

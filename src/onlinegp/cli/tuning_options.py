@@ -1,4 +1,4 @@
-"""How the commands that learn a stream tune a model on its first rows, and show how far they are."""
+"""How the commands that learn a stream make their model, and show how far they are."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Callable
 from typing import Any
 
 from onlinegp.checks import positive
-from onlinegp.cli.options import CATEGORY_LIMIT, add_model, chosen_columns, given_parameters, typed
+from onlinegp.cli.options import CATEGORY_LIMIT, add_model, chosen_columns, given_parameters, longest_lag, typed
 from onlinegp.cli.parsing import parse_model
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost
-from onlinegp.progress import Hidden, ShareBar, bar
+from onlinegp.progress import Hidden, bar
 from onlinegp.streams.errors import listed
 from onlinegp.streams.reading.source import Columns, Source, columns_of
 from onlinegp.streams.running.checkpoint import read_model
 from onlinegp.streams.running.column_encoding import Encoder
+from onlinegp.streams.running.first_rows import FirstRows
 from onlinegp.streams.running.predict_then_learn import size_of
-from onlinegp.streams.running.prepare import Preparation, described, past_of
+from onlinegp.streams.running.requested import Requested, TuningMessages, described, past_of
 from onlinegp.streams.running.run import Job
-from onlinegp.streams.running.warm_up import WarmUp
 
 SETTLED: dict[str, Any] = {  # what a model file settles, with the values that these options have if nobody types them
     **dict.fromkeys(("target", "features", "copy", "lags", "date_format", "model", "kernel", "noise", "budget")),
@@ -31,12 +31,12 @@ SETTLED: dict[str, Any] = {  # what a model file settles, with the values that t
     "missing": "stop",
     "set": [],
 }
-PIPE_ROWS = 200  # for tuning, where nobody knows how many rows will come
+PIPE_ROWS = 200  # where nobody knows how many rows will come
 Talk = Callable[[str], None]
 
 
 def add_learned(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a model that a command makes or goes on with."""
+    """Add the options for a new model, or for one that continues."""
     model = add_model(parser)
     model.add_argument("--model", metavar="NAME", help="see `onlinegp models` (auto: a mixture that tunes itself)")
     model.add_argument("--start", metavar="FILE", help="go on with a model that --save or `onlinegp tune` wrote")
@@ -57,7 +57,7 @@ def checked_robust(bound: float | None) -> None:
 
 
 def refuse_what_is_settled(args: argparse.Namespace) -> None:
-    """Refuse options that a model which goes on would ignore."""
+    """Refuse options that a continued model would ignore."""
     if odd := typed(args, SETTLED):
         raise ValueError(
             f"{listed(odd)} cannot be used with --start: the model in {args.start} goes on with the columns and "
@@ -67,13 +67,15 @@ def refuse_what_is_settled(args: argparse.Namespace) -> None:
 
 def from_options(
     args: argparse.Namespace, source: Source, talk: Talk
-) -> tuple[Encoder, dict[str, int], OnlineRegressor | None]:
+) -> tuple[Encoder, dict[str, Any], OnlineRegressor | None]:
     """Select the columns and return their encoder, lags and horizon, and with --start the model, with its past."""
     if args.start is None:
         if args.new_series:
             raise ValueError("--new-series is for the past values of a model that goes on. Add --start FILE.")
-        encoder, lags = chosen_columns(args, source)
-        past = {"lags": lags, "horizon": args.horizon}
+        encoder, lags = chosen_columns(args, source, any_lags=True)
+        past: dict[str, Any] = {"lags": lags, "horizon": args.horizon}
+        if isinstance(args.lags, str | list):
+            past["which"] = args.lags
         talk(told(encoder.columns, **past))
         return encoder, past, None
     refuse_what_is_settled(args)
@@ -88,76 +90,67 @@ def from_options(
     return encoder, past_of(model), model
 
 
-def told(columns: Columns, lags: int, horizon: int) -> str:
+def told(columns: Columns, lags: int, horizon: int, which: str | list[int] | None = None) -> str:
     """Return what is predicted from what, for people."""
-    past = f"its last {lags} values" + (f", {horizon} rows ahead" if horizon > 1 else "")
+    past = f"its last {lags} values"
+    if which is not None:
+        rows = f"its values {listed([str(lag) for lag in which])} rows before"
+        past = "past values, by the seasons that are found" if which == "auto" else rows
+    past += f", {horizon} rows ahead" if horizon > 1 else ""
     from_what = [*([listed(columns.features)] if columns.features else []), *([past] if lags else [])]
     return f"target: {columns.target}, predicted from {' and '.join(from_what)}"
 
 
-def tune_first(
-    args: argparse.Namespace,
-    job: Job,
-    past: dict[str, int],
-    talk: Talk,
-    *,
-    steps: int = 0,
-    watch: dict[str, Any] | None = None,
-) -> None:
-    """Let the job tune on its first rows, or not at all; forecasts of so many `steps` are checked along the stream."""
-    rows, plain = tuning_rows(args, job.source), job.encoder.columns.plain
-    choice = parse_model(args.model or ("auto" if rows else "krlst"), given_parameters(args))
-    preparation = Preparation(
-        choice.algorithm.name,
-        choice.given,
-        args.robust,
-        **past,
-        steps=steps,
-        watch=watch,
-        say=talk,
-        warn=talk,
-        progress=ShareBar(quiet=getattr(args, "quiet", False)),
-    )
-    if rows == 0:
-        model = preparation.untuned()
-        talk("model: " + "; ".join(described(innermost(model))) + " (no tuning: inputs and target as they are)")
-        if plain:
-            job.model = model
-            return
-    first = rows or first_rows(args, job.source)
-    warm_up = WarmUp(first, **past, encoder=job.encoder, say=talk)
-    if rows and past["lags"] and rows <= warm_up.memory + 1:
+def requested(args: argparse.Namespace, past: dict[str, Any], *, tune: int | None, **around: Any) -> Requested:
+    """Return the model that the options describe, which tunes itself unless `tune` is 0."""
+    choice = parse_model(args.model or ("krlst" if tune == 0 else "auto"), given_parameters(args))
+    return Requested(choice.algorithm.name, choice.given, tune, args.robust, **past, **around)
+
+
+def set_model(args: argparse.Namespace, job: Job, past: dict[str, Any], talk: Talk, **around: Any) -> None:
+    """Give the job the model that the options describe; where columns are encoded, after the first rows."""
+    rows = tuning_rows(args)
+    if past["lags"] and rows and rows <= past["lags"] + past["horizon"]:
         raise ValueError(f"--tune {rows} leaves no row to tune on with --lags {past['lags']}. Use more rows.")
-    talk(f"tuning on the first {first} rows" if rows else f"learning the columns from the first {first} rows")
-    job.warm_up, job.prepare = warm_up, preparation.tuned if rows else preparation.untuned_on
+    model = requested(args, past, tune=rows, **around).build()
+    if rows == 0:
+        talk("model: " + "; ".join(described(innermost(model))) + " (no tuning: inputs and target as they are)")
+    if job.encoder.columns.plain:
+        job.model = model
+        return
+    first = first_rows(args, job.source)
+    talk(f"learning the columns from the first {first} rows")
+    job.first, job.begin = FirstRows(first, job.encoder), lambda X, y: model
 
 
-def tuning_rows(args: argparse.Namespace, source: Source) -> int:
-    if args.tune is not None:
-        if args.tune < 0:
-            raise ValueError(f"--tune must be 0 or more rows, got {args.tune}.")
-        return args.tune
-    if args.kernel is not None and args.noise is not None:
+def tuning_rows(args: argparse.Namespace) -> int | None:
+    """Return the rows to tune on: 0 for none, None for as many as the model has by default."""
+    if args.tune is None and args.kernel is not None and args.noise is not None:
         return 0
-    return first_rows(args, source)
+    rows: int | None = args.tune
+    return rows
 
 
 def first_rows(args: argparse.Namespace, source: Source) -> int:
-    """Return the rows to learn from before anything is predicted, if nobody says how many."""
+    """Return the rows from which columns are encoded, or a model for all keys is tuned, if nobody says how many."""
+    if args.tune:
+        rows: int = args.tune
+        return rows
     if source.live:
         return PIPE_ROWS
-    lags = args.lags or 0
-    return max(min(1000, source.rows_at_most(5000) // 5), min(50, 5 + 2 * lags))
+    return max(min(1000, source.rows_at_most(5000) // 5), min(50, 5 + 2 * longest_lag(args)))
 
 
 class Progress:
-    """A bar with rate, error and dictionary size, on a terminal only."""
+    """A bar with rate, error and dictionary size, on a terminal only, and what was tuned."""
 
-    def __init__(self, *, quiet: bool) -> None:
+    def __init__(self, talk: Talk, *, quiet: bool) -> None:
         self._bar: Any = None
         self._show = False if quiet else None
+        self.tuned = TuningMessages(talk)
 
     def __call__(self, job: Job) -> None:
+        self.tuned(job.model, seconds=job.idle)
         if self._bar is None:
             self._bar = bar(None, show=self._show, initial=job.start_rows, unit=" rows")
         self._bar.update(job.rows - self._bar.n)

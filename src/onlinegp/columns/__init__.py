@@ -1,5 +1,5 @@
 """Turn categories, dates and missing values into numbers, with rules learned from the first rows."""
 
-from onlinegp.columns.columns import Columns
+from onlinegp.columns.encoding import Encoding
 
-__all__ = ["Columns"]
+__all__ = ["Encoding"]

@@ -272,7 +272,7 @@ def run_one(one: Prepared, seed: int, X: Array, y: Array, settings: Settings) ->
             )
     except (ValueError, FloatingPointError) as why:
         return Run(wrong=str(why))
-    last, size, steady = parts[-1], float(parts[-1].size.mean()), scored[split:]
+    last, steady = parts[-1], scored[split:]
     if not steady.any():
         return Run(
             wrong=f"no row was scored: all {len(y)} rows were predicted before a row was learned. Use longer runs."
@@ -284,9 +284,8 @@ def run_one(one: Prepared, seed: int, X: Array, y: Array, settings: Settings) ->
         steady_error=float(error[split:][steady].mean()),
         steady_density=float(density[split:][steady].mean()),
         coverage=float(np.mean(((lower <= last.y) & (last.y <= upper))[steady])),
-        size=size,
+        size=float(last.size.mean()),
         microseconds=1e6 * seconds / settings.steady,
-        multiplications=model.multiplications(size, X.shape[1]),
         bytes=_bytes(model),
     )
 

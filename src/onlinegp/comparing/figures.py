@@ -14,7 +14,6 @@ from onlinegp.plots import COLORS, STYLES
 
 AXES = {
     "microseconds": "processor time per sample [us]",
-    "multiplications": "multiplications per sample",
     "bytes": "memory [bytes]",
 }
 MARKS = ("o", "s", "^", "D", "v", "P", "X")  # when the colors are used up, like the line styles

@@ -16,7 +16,7 @@ from onlinegp.comparing.intervals import Interval
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COSTS = ("microseconds", "multiplications", "bytes")
+COSTS = ("microseconds", "bytes")
 CONVERGED = 3.0  # dB: an algorithm has converged if its error is at most this much above its steady state
 
 
@@ -46,7 +46,6 @@ class Run:
     steady_error, steady_density, coverage : means over the steady state; the coverage is that of 95% intervals
     size : the number of centers, mean over the steady state
     microseconds : processor time per sample in the steady state, predicting and learning
-    multiplications : per sample at that size, by the formula of its class; None if there is no formula
     bytes : of all numbers that the model needs to continue, at the end
     wrong : the reason if it broke down; then the other attributes are empty
     """
@@ -58,7 +57,6 @@ class Run:
     coverage: float = np.nan
     size: float = np.nan
     microseconds: float = np.nan
-    multiplications: float | None = None
     bytes: int = 0
     wrong: str = ""
 
@@ -107,7 +105,7 @@ class Comparison:
     ...     X = np.random.default_rng(seed).normal(size=(100, 2))
     ...     return X, X @ [1.0, -1.0]
     >>> found = ogp.compare({"linear": ogp.LinearRLS(), "GP": ogp.KRLST()}, stream, runs=3, jobs=1)
-    >>> found.entries[0].name, found.pareto("multiplications")
+    >>> found.entries[0].name, found.pareto("bytes")
     ('linear', ['linear'])
     """
 
@@ -196,7 +194,7 @@ class Comparison:
 
         Parameters
         ----------
-        cost : {"microseconds", "multiplications", "bytes"}
+        cost : {"microseconds", "bytes"}
         """
         choice(COSTS, cost=cost)
         points = [(float(np.mean(entry.of(cost))), self._loss(entry), entry.name) for entry in self.ranked]
@@ -248,7 +246,7 @@ class Comparison:
 
         Parameters
         ----------
-        cost : {"microseconds", "multiplications", "bytes"}
+        cost : {"microseconds", "bytes"}
         names : sequence of str, optional
             The algorithms to draw; those that finished all runs if None.
         figure : Figure, optional

@@ -16,7 +16,7 @@ WORDS = {"error": "error", "density": "log density"}
 TITLES = {"error": "MSE [dB]", "density": "log density"}
 WIDTH = 84  # of the text below the table
 SHORT = 100  # runs with fewer rows are too short to learn much
-COLUMNS = ("behind the best", "95% covers", "converged", "centers", "us", "mult.", "bytes")  # after the steady state
+COLUMNS = ("behind the best", "95% covers", "converged", "centers", "us", "bytes")  # after the steady state
 
 
 def figures(found: Comparison) -> list[dict[str, Any]]:
@@ -32,14 +32,12 @@ def _row(found: Comparison, entry: Entry, fronts: dict[str, list[str]]) -> dict[
         return {"algorithm": entry.name, "broken_runs": entry.broken, "why": entry.why} | tuned | params
     steady, behind = found.steady_state(entry.name), found.behind(entry.name)
     mean = {what: float(np.mean(entry.of(what))) for what in ("coverage", "size", "microseconds", "bytes")}
-    count = float(np.mean(entry.of("multiplications")))
     return (
         {"algorithm": entry.name, "broken_runs": 0}
         | {name: float(value) for name, value in zip(("steady", "steady_low", "steady_high"), steady, strict=True)}
         | {name: float(value) for name, value in zip(("behind", "behind_low", "behind_high"), behind, strict=True)}
         | {"converged": found.convergence(entry.name)}
         | mean
-        | {"multiplications": None if np.isnan(count) else count}
         | {f"pareto_{cost}": entry.name in front for cost, front in fronts.items()}
         | tuned
         | params
@@ -61,8 +59,7 @@ def described(found: Comparison) -> str:
         f"predicted before any row was learned, is not scored. Intervals: "
         f"{s.level:.0%}, Student's t over runs; behind the best: paired over runs. Converged: samples{where} until the "
         f"mean error of {s.window} rows is within {CONVERGED:g} dB of the steady state. {tuned} Processor time is "
-        f"measured, multiplications are from the formula of each class, both per sample. * marks the Pareto front: the "
-        f"algorithms that no other beats in both {WORDS[s.by]} and time."
+        f"per sample. * marks the Pareto front: the algorithms that no other beats in both {WORDS[s.by]} and time."
     )
 
 
@@ -91,7 +88,6 @@ def _cells(found: Comparison, row: dict[str, Any]) -> list[str]:
     if row["broken_runs"]:
         of = f"broke down in {row['broken_runs']} of {len(found.settings.seeds)} runs"
         return [row["algorithm"], of, *([""] * len(COLUMNS)), str(row["search_rows"])]
-    count = row["multiplications"]
     return [
         row["algorithm"] + ("*" if row["pareto_microseconds"] else ""),
         _within(row["steady"], row["steady_high"]),
@@ -100,7 +96,6 @@ def _cells(found: Comparison, row: dict[str, Any]) -> list[str]:
         "never" if row["converged"] is None else str(row["converged"]),
         f"{row['size']:.0f}",
         f"{row['microseconds']:.2f}",
-        "-" if count is None else f"{count:.0f}",
         f"{row['bytes']:.0f}",
         str(row["search_rows"]),
     ]
@@ -126,7 +121,7 @@ def latex(found: Comparison) -> str:
     """Return the table as LaTeX, with its description as a comment."""
     unit = UNITS[found.settings.by]
     titles = ["algorithm", f"steady state [{unit}]", f"behind the best [{unit}]", "95\\% covers", "converged"]
-    titles += ["centers", r"time [$\mu$s]", "multiplications", "bytes"]
+    titles += ["centers", r"time [$\mu$s]", "bytes"]
     lines = [
         r"\begin{tabular}{l" + "r" * (len(titles) - 1) + "}",
         r"\toprule",

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from onlinegp.batch.parameter_search import BUDGET, Outcome, Trial, best_of, hyperparameters
+from onlinegp.batch.parameter_search import BUDGET, Outcome, Trial, best_of, hyperparameters, prequential
 from onlinegp.batch.tuning import Hyperparameters
 from onlinegp.checks import Array
 from onlinegp.comparing.entrants import Entrant, Fixed
@@ -23,19 +23,18 @@ from onlinegp.comparing.runs import TimeLimited
 from onlinegp.kernels import RBF
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.baselines.persistence import Persistence
+from onlinegp.models.combined import Lagged
 from onlinegp.models.combined.scaled import Scaling
 from onlinegp.processes import resident, worker_pool
 from onlinegp.progress import bar
 from onlinegp.streams.errors import BadData
 from onlinegp.streams.reading.source import Source
-from onlinegp.streams.running.algorithms import named
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.observers import Rows
 from onlinegp.streams.running.predict_then_learn import advance, size_of
-from onlinegp.streams.running.prepare import Preparation, described, judged, teach, wrapped
+from onlinegp.streams.running.requested import described
 from onlinegp.streams.running.run import Job
 from onlinegp.streams.running.score import Curves, Score
-from onlinegp.streams.running.warm_up import WarmUp
 from onlinegp.streams.writing.sinks import NoSink
 
 LOOK = 250  # rows between two looks at the clock
@@ -78,8 +77,13 @@ class OneStream(TimeLimited):
     def scaling(self) -> Scaling:
         return Scaling.of(self.X, self.y)
 
-    def warm_up(self) -> WarmUp:
-        return WarmUp(self.rows, lags=self.lags, horizon=self.horizon, encoder=self.encoder)
+    def model(self, tuned: Tuned) -> OnlineRegressor:
+        """Return the model that runs: a tuned one in the units of the data, or one that tunes itself as it runs."""
+        trial, lags, horizon = tuned.trial, self.lags, self.horizon
+        model = trial.build()
+        if isinstance(tuned.entrant, Entrant) and not model.tunes_itself:
+            model = self.scaling.around(model)
+        return Lagged(model, lags=lags, horizon=horizon) if lags or horizon > 1 else model
 
     def compare(self, entrants: Sequence[Entrant | Fixed], *, by: str, jobs: int, say: Say) -> Ranking:
         """Tune each model for itself and run the stream through it, until the time is over.
@@ -194,7 +198,7 @@ def tune(stream: OneStream, entrant: Entrant | Fixed, found: list[Hyperparameter
     Z, t = stream.scaling(stream.X, stream.y)
 
     def judge(model: OnlineRegressor) -> Outcome:
-        return judged(model, Z, t, horizon=stream.horizon)
+        return prequential(model if stream.horizon == 1 else Lagged(model, lags=0, horizon=stream.horizon), Z, t)
 
     if isinstance(entrant, Fixed):
         params = entrant.model.get_params(deep=False)
@@ -215,19 +219,11 @@ def put_through(stream: OneStream, tuned: Tuned, until: float) -> Result:
     """Put the stream through a model, until it ends or the time is over; runs in a process of its own."""
     name, trial = tuned.entrant.name, tuned.trial
     first_block(stream)
-    began = [process_time(), 0.0]
-
-    def prepare(warm: WarmUp) -> OnlineRegressor:
-        if isinstance(tuned.entrant, Entrant) and trial.estimator.tunes_itself:
-            model = Preparation(named(trial.estimator), trial.params, None, stream.lags, stream.horizon).tuned(warm)
-        else:
-            scaling = stream.scaling if isinstance(tuned.entrant, Entrant) else None
-            model = wrapped(trial.build(), scaling, lags=stream.lags, horizon=stream.horizon)
-            teach(model, *warm.rows_for_learning())
-        began[:] = process_time(), job.rows  # what it costs to run, not to tune
-        return model
+    began: list[float] = []  # what it costs to run, not to tune: the time and the row after the tuning rows
 
     def watch(job: Job) -> None:
+        if not began and job.rows >= stream.rows:
+            began[:] = process_time(), job.rows
         if monotonic() > until:
             raise Cut("time")
         if resident() > MEMORY:
@@ -237,8 +233,8 @@ def put_through(stream: OneStream, tuned: Tuned, until: float) -> Result:
         stream.open(),
         NoSink(),
         stream.encoder,
-        warm_up=stream.warm_up(),
-        prepare=prepare,
+        model=stream.model(tuned),
+        unscored=stream.rows,
         curves=Curves(),
         watch=watch,
     )
@@ -257,7 +253,7 @@ def put_through(stream: OneStream, tuned: Tuned, until: float) -> Result:
         return Result(name, wrong=f"it was out of {stopped} before any row to score. Use a longer --time.")
     figures = job.score.summary() | {
         "centers": size_of(job.model),
-        "us_per_row": 1e6 * (process_time() - began[0]) / max(1.0, job.rows - began[1]),
+        "us_per_row": 1e6 * (process_time() - began[0]) / max(1.0, job.rows - began[1]) if began else 0.0,
         "finished": not stopped,
         "stopped_by": stopped or None,
         "search": {"models": trial.tried, "rows": trial.rows},

@@ -1,4 +1,4 @@
-"""What runs a recipe over data: the readable Python engine, or its compiled twin where that was built."""
+"""Choose the engine that runs a model: pure Python, or compiled if it was built."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import TypeVar
 import numpy as np
 
 from onlinegp.checks import choice
-from onlinegp.native import available as available
+from onlinegp.engine.program import UnsupportedError
+from onlinegp.native import available, native
 
 Native = TypeVar("Native")
 Python = TypeVar("Python")
@@ -21,12 +22,10 @@ _warned = False
 
 
 def info() -> dict[str, str]:
-    """Return what runs here: the engine that "auto" takes, its instruction set and compiler, and versions."""
+    """Return the engine that "auto" chooses, its instruction set and compiler, and versions."""
     facts = {"engine": "native" if available() else "python"}
     if available():
-        from onlinegp.engine import _native
-
-        facts |= {"instruction set": _native.instruction_set, "compiler": _native.compiler}
+        facts |= {"instruction set": native().instruction_set, "compiler": native().compiler}
     return facts | {
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -34,14 +33,12 @@ def info() -> dict[str, str]:
     }
 
 
-def by_engine(name: str, native: Callable[[], Native], python: Callable[[], Python]) -> Native | Python:
-    """Return what the engine of that name makes; for "auto" the compiled one, if it was built and knows every part."""
+def by_engine(name: str, compiled: Callable[[], Native], python: Callable[[], Python]) -> Native | Python:
+    """Call `compiled` or `python`, by engine. "auto" uses the compiled engine if it was built and has all parts."""
     if not is_native(name):
         return python()
-    from onlinegp.engine.program import UnsupportedError
-
     try:
-        return native()
+        return compiled()
     except UnsupportedError:
         if name == "native":
             raise
@@ -49,21 +46,21 @@ def by_engine(name: str, native: Callable[[], Native], python: Callable[[], Pyth
 
 
 def is_native(name: str) -> bool:
-    """Return whether the engine of that name is the compiled one; warn once if "auto" would like it to be."""
+    """Return whether an engine is the compiled one. Warn once if "auto" cannot use it because it was not built."""
     choice(ENGINES, engine=name)
     if name == "python" or available():
         return name != "python"
     if name == "native":
         raise ValueError(
             "engine must be 'auto' or 'python' here, got 'native': the compiled engine was not built. Install onlinegp "
-            "with a C++17 compiler (GCC or Clang) on the path to have it."
+            "with a C++17 compiler (GCC or Clang) on the path to get it."
         )
     _warn_once()
     return False
 
 
 def thread_count() -> int:
-    """Return how many threads a call may use: ONLINEGP_THREADS, or the cores of this process."""
+    """Return the number of threads of a call: ONLINEGP_THREADS, or the number of cores of this process."""
     asked = os.environ.get("ONLINEGP_THREADS", "")
     if asked.isdigit() and int(asked) > 0:
         return int(asked)
@@ -77,6 +74,6 @@ def _warn_once() -> None:
         _warned = True
         warnings.warn(
             "onlinegp runs on its Python engine: the compiled one was not built. Results are the same, slower. Install "
-            "with a C++17 compiler (GCC or Clang) to have it, or pass engine='python' to say that this is fine.",
+            "with a C++17 compiler (GCC or Clang) to get it, or pass engine='python' to hide this warning.",
             stacklevel=5,
         )

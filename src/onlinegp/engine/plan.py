@@ -1,4 +1,4 @@
-"""How a tree of learners is compiled: each learner says what it is made of, and its compiled twin is made from that."""
+"""Plans: the description of a learner from which its compiled twin is created."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Constant = float | tuple[float, ...] | Array
 
 @dataclass(frozen=True)
 class Plan:
-    """A learner as its compiled twin is made from it.
+    """The description of a learner from which its compiled twin is created.
 
     Attributes
     ----------
-    kind : the name of the compiled class, as in native/make.cpp and native/isa.cpp
+    kind : the name of the compiled class, as in native/make.cpp and native/leaves/leaves.cpp
     learner : the readable learner
     numbers : constants by name: numbers and arrays
     fields : of a learner around others, what the next row needs, by name: its arrays, which are filled in place
@@ -42,7 +42,7 @@ class Plan:
 
     @property
     def core(self) -> Any:
-        """The compiled leaf that is part of this tree."""
+        """The compiled leaf of this plan."""
         return None if self.model is None else self.model()
 
     @property
@@ -57,19 +57,19 @@ class Plan:
 
     @property
     def components(self) -> int:
-        """How many components its predictions have."""
+        """The number of components of its predictions."""
         own = len(self.constants["degrees"]) if "degrees" in self.numbers else 0
         return own + (sum(plan.components for plan in self.inside.values()) if self.inside else 1)
 
     def walk(self, path: str = "") -> Iterator[tuple[str, Plan]]:
-        """Yield this plan and those inside, with their paths, such as "model."."""
+        """Yield this plan and its inner plans with their paths, such as "model."."""
         yield path, self
         for name, plan in self.inside.items():
             yield from plan.walk(f"{path}{name}.")
 
 
 def plan_of(learner: Any) -> Plan | None:
-    """Return the plan of a learner, None if it or a learner inside has no compiled twin, as one of a user's class."""
+    """Return the plan of a learner; None if it or an inner learner has no compiled twin."""
     plan = getattr(learner, "plan", None)
     return None if plan is None or not type(learner).__module__.startswith("onlinegp.") else plan()
 
@@ -81,7 +81,7 @@ def around(
     fields: Mapping[str, Array],
     inside: Mapping[str, Any],
 ) -> Plan | None:
-    """Return the plan of a learner around others; None if one of them has none, or if its class is derived."""
+    """Return the plan of a wrapper; None if an inner learner has none, or if its class is derived from ours."""
     if "plan" not in vars(type(learner)):
         return None
     plans = {name: plan_of(one) for name, one in inside.items()}

@@ -1,4 +1,4 @@
-"""Kernels as compiled learners read them: postfix programs."""
+"""Translate kernels to postfix programs for the compiled engine."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from onlinegp.kernels import (
 from onlinegp.kernels.base import per_dimension
 from onlinegp.kernels.spec import BUILT_IN
 
-DEEPEST = 32  # operands that a program may hold at a time, as in native/recipe.hpp
+DEEPEST = 32  # operands that a program may hold at a time, as in native/recipe/recipe.hpp
 
-Instruction = tuple[str, list[float], bool, float, float, float]  # operation, values, each, a, b, c, as over there
+Instruction = tuple[str, list[float], bool, float, float, float]  # operation, values, each, a, b, c, as in native code
 
 
 class UnsupportedError(TypeError):
@@ -40,7 +40,7 @@ def program(kernel: Kernel, features: int) -> list[Instruction]:
 
 
 def _append(code: list[Instruction], kernel: Kernel, d: int) -> int:
-    """Append a kernel to a program; return how many operands it holds at a time."""
+    """Append a kernel to a program. Return the number of operands on its stack."""
     name = type(kernel).__name__
     if BUILT_IN.get(name) is not type(kernel):
         raise UnsupportedError(

@@ -1,4 +1,4 @@
-"""Files that are there in full or not at all."""
+"""Write files atomically: after a crash, the old file or the complete new one is there."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-LONGEST_NAME = 255  # bytes that a file's name may have, on every common file system
-ENDING = ".{}.part"  # of a file that is being written, with eight random hexadecimal digits
+LONGEST_NAME = 255  # bytes in a file name, on every common file system
+ENDING = ".{}.part"  # of an unfinished file, with eight random hexadecimal digits
 PART = re.compile(r"(.+)\.[0-9a-f]{8}\.part")
-STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}  # opened by their names, files that they lead to would be cut to nothing
+STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}  # opening them by name would truncate the file behind them
 
 
 def is_special(path: str | Path) -> bool:
-    """Whether a path is a device, a pipe, a socket or a standard stream: written to as it is, and not renamed."""
+    """Return whether a path is a device, a pipe, a socket or a standard stream, which cannot be replaced."""
     if str(path) in STREAMS:
         return True
     try:
@@ -29,9 +29,9 @@ def is_special(path: str | Path) -> bool:
 
 
 def check_writable(path: str | Path, *, beside: bool = True) -> None:
-    """Refuse a path that cannot be written: a folder, a read-only file, or one without a folder to be in.
+    """Refuse a path that cannot be written: a folder, a read-only file, or a file in a folder that does not exist.
 
-    With `beside` its folder must be writable too, as the new file is made beside the old one.
+    With `beside`, the folder must be writable too, because the new file is written next to the old one.
     """
     if is_special(path):
         return
@@ -49,7 +49,7 @@ def check_writable(path: str | Path, *, beside: bool = True) -> None:
 
 
 def check_folder(path: str | Path) -> None:
-    """Refuse a folder that cannot be made or written in."""
+    """Refuse a folder that cannot be created or written to."""
     there = Path(os.path.realpath(path))
     while not there.exists():
         there = there.parent
@@ -60,9 +60,9 @@ def check_folder(path: str | Path) -> None:
 
 
 class Replacement:
-    """A file written beside another, whose place it takes when it is complete; until then the old one is untouched.
+    """A new file that replaces an old one when it is complete. Until then the old file is unchanged.
 
-    A link stays a link: what it points to is replaced. The permissions of the old file are kept. A device is written
+    A link stays a link; the file that it points to is replaced. Permissions are kept. A device is written
     to directly.
     """
 
@@ -85,7 +85,7 @@ class Replacement:
             os.chmod(self.part, known)
 
     def complete(self) -> None:
-        """Let it take the old one's place."""
+        """Replace the old file."""
         self.file.flush()
         if self.part is None:
             self.file.close()
@@ -104,7 +104,7 @@ class Replacement:
 
 
 def write_atomically(path: str | Path, chunks: Iterable[bytes]) -> None:
-    """Put these bytes at a path: beside it first, then renamed, so that a crash leaves the old file or the new one.
+    """Write bytes to a file: under another name, then renamed. A crash leaves the old file or the new one.
 
     Parameters
     ----------
@@ -125,9 +125,9 @@ def write_atomically(path: str | Path, chunks: Iterable[bytes]) -> None:
 
 
 class Folder:
-    """A folder that is opened once, with files that are reached by their names in it, and never through links.
+    """A folder whose files are opened by name and never through links.
 
-    Links that appear in it while it is open, or another folder in its place, lead nowhere.
+    It stays the same folder even if links or another folder appear in its place while it is open.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -136,7 +136,7 @@ class Folder:
         self._handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY) if relative else None
 
     def open(self, name: str, flags: int) -> int:
-        """Return the descriptor of a file that is no link."""
+        """Return the descriptor of a file. Refuse a link."""
         flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
         return os.open(self._at(name), flags, 0o666, dir_fd=self._handle)
 
@@ -145,7 +145,7 @@ class Folder:
             return file.read()
 
     def mode(self, name: str) -> int | None:
-        """Return kind and permissions of what has that name, a link included; None if there is nothing."""
+        """Return the type and permissions of the file or link with this name; None if there is none."""
         try:
             return os.stat(self._at(name), dir_fd=self._handle, follow_symlinks=False).st_mode
         except FileNotFoundError:
@@ -158,7 +158,7 @@ class Folder:
         os.unlink(self._at(name), dir_fd=self._handle)
 
     def write(self, name: str, data: bytes, *, previous: str) -> None:
-        """Put these bytes at a name, as `write_atomically` does; a file that was there is kept as `previous`."""
+        """Write bytes to a file, as `write_atomically` does. An old file is renamed to `previous`."""
         part, known = _part_name(name), self.mode(name)
         is_file = known is not None and stat.S_ISREG(known)
         try:
@@ -193,19 +193,19 @@ class Folder:
 
 
 def _part_name(name: str) -> str:
-    """Return a name for the file beside: that of the file, shortened if it must be, and an ending of its own."""
+    """Return the name of the unfinished file: that of the file, shortened if necessary, with an ending."""
     ending = ENDING.format(secrets.token_hex(4))
     room = LONGEST_NAME - len(ending)
     return os.fsencode(name)[:room].decode(errors="ignore") + ending
 
 
 def _sync_folder(folder: Path) -> None:
-    """Let the new name reach the disk too, where folders can be opened for that."""
+    """Write the folder entry to disk, on systems that can open folders."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except PermissionError:  # a folder that may be written but not listed
+    except PermissionError:  # a folder that can be written to but not listed
         return
     try:
         os.fsync(handle)

@@ -1,9 +1,9 @@
-"""Named arrays and a header in one safetensors file, with a checksum: what model files and fleet files are made of.
+"""The container of model files and fleet files: a header and named arrays in one safetensors file, with a checksum.
 
-The header is a JSON object, as a text in the file's metadata under "onlinegp". Its first entry, "crc32", holds the
-eight hexadecimal digits of the CRC-32 of the whole file with zeros in their place. Any reader of safetensors can open
-such a file. Nothing in it is ever executed, and nothing is allocated before the sizes that it states were compared with
-the size of the file.
+The header is a JSON object, stored as text in the metadata of the file under "onlinegp". Its first entry, "crc32",
+holds the eight hexadecimal digits of the CRC-32 of the whole file, computed with zeros in their place. Any safetensors
+reader can open such a file. Nothing in it is ever executed, and nothing is allocated before the stated sizes were
+compared with the size of the file.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 FORMAT = 3
-OLD_MAGIC = (b"onlinegp", b"ogpfleet")  # of format 1, before the first release
-BEFORE_CRC = rb"\"crc32\": \""  # as it stands in the file: JSON within JSON
+OLD_MAGIC = (b"onlinegp", b"ogpfleet")  # of format 1
+BEFORE_CRC = rb"\"crc32\": \""  # JSON within JSON
 NO_CRC = b"00000000"
 
 Arrays = dict[str, np.ndarray]
@@ -72,7 +72,7 @@ def from_bytes(data: bytes) -> tuple[dict[str, Any], Arrays]:
 
 @contextmanager
 def as_model_file_error() -> Iterator[None]:
-    """Whatever a forged file can cause ends here, as a ModelFileError."""
+    """Turn any error from a forged file into a ModelFileError."""
     try:
         yield
     except ModelFileError:
@@ -85,7 +85,7 @@ def as_model_file_error() -> Iterator[None]:
 
 
 def _header_length(data: bytes) -> int:
-    """Return the length of safetensors' own header, once it was compared with that of the file."""
+    """Return the length of the safetensors header, after comparing it with the size of the file."""
     if data.startswith(OLD_MAGIC):
         raise ModelFileError("the file has format 1, of a version before the first release. Learn again.")
     length = int.from_bytes(data[:8], "little")
@@ -99,7 +99,7 @@ def _arrays(data: bytes) -> Arrays:
 
     try:
         return load(data)
-    except Exception as error:  # safetensors has errors of its own, and NumPy's for types that it does not know
+    except Exception as error:  # safetensors has its own errors, and NumPy others for unknown types
         reason = f"{type(error).__name__}: {error}"
         raise ModelFileError(f"the arrays do not fit the file ({reason[:500]}).") from None
 
@@ -126,7 +126,7 @@ def _no_constant(name: str) -> None:
 
 
 def checksum(data: bytes, place: int) -> bytes:
-    """Return the digits that belong at a place of the file."""
+    """Return the checksum digits that belong at this place of the file."""
     view = memoryview(data)
     crc = zlib.crc32(view[place + len(NO_CRC) :], zlib.crc32(NO_CRC, zlib.crc32(view[:place])))
     return b"%08x" % crc

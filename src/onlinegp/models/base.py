@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from copy import copy
+from html import escape
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -12,25 +13,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp import frames
-from onlinegp.checks import Array, check_x
+from onlinegp.checks import Array, check_x, count
 from onlinegp.engine.compiled import compiled, outer
-from onlinegp.engine.members import LearnerMembers, Members
 from onlinegp.kernels import Kernel
-from onlinegp.learner import CHECK, OK, UNSUPPORTED, Learner, begin_series, skip
+from onlinegp.learner import CHECK, OK, UNSUPPORTED, Learner, begin_series, run_delayed, skip
 from onlinegp.locks import ModelLock
 from onlinegp.models.breakdown import BreakdownError, Health
 from onlinegp.models.estimator import Estimator
 from onlinegp.models.facts import Facts
-from onlinegp.models.search_space import Move
-from onlinegp.models.undo import FLEET_ROWS, Undo, undoable
+from onlinegp.models.search_space import Move, typical_length_scale
+from onlinegp.models.undo import Undo, undoable
 from onlinegp.predictions import Predictions
 from onlinegp.progress import bar, on_terminal
 from onlinegp.state import Contents, described_from_bytes, described_to_bytes, dump, load
 from onlinegp.trace import Trace
 
 if TYPE_CHECKING:
+    from onlinegp.columns import Encoding
     from onlinegp.models.combined.scaled import Scaled
 
+MAX_NAMES = 8  # names of inputs that a notebook shows
 BLOCK = 1000  # rows between two updates of a progress bar
 _MAKING_A_LOCK = Lock()  # so that two threads do not create two locks for the same model
 
@@ -56,6 +58,8 @@ class OnlineRegressor(Estimator):
     tuned_by : {"density", "error"}
         The criterion for tuning: the log density of rows that are predicted before they are learned, or the squared
         error, for a model whose variance is not meaningful.
+    step_implies_noise : bool
+        Whether the parameter `step` equals 1 / (noise + k(x, x)).
     """
 
     __slots__ = ("_lock_of_its_own",)  # a slot is not copied, pickled or seen by scikit-learn
@@ -66,6 +70,7 @@ class OnlineRegressor(Estimator):
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {}
     tunes_itself: ClassVar[bool] = False
     tuned_by: ClassVar[Literal["density", "error"]] = "density"
+    step_implies_noise: ClassVar[bool] = False
 
     n_features_in_: int
     _learned_with: dict[str, Any]
@@ -81,35 +86,19 @@ class OnlineRegressor(Estimator):
         """Return a new learner, or raise an error that names the invalid parameter."""
         raise TypeError(f"{type(self).__name__} must define start(features, outputs).")
 
-    def start_many(self, features: int, outputs: int) -> Members:
-        """Return the learners of a fleet, before any data."""
-
-        def start() -> Learner:
-            return compiled(self.start(features, outputs))
-
-        return LearnerMembers(lambda: undoable(start(), start, None, FLEET_ROWS))
-
     @classmethod
     def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
-        """Return suggested parameters for a tuned kernel and noise. Parameters that the model lacks are left out."""
-        known = {"kernel": kernel, "noise": noise, **wishes}
-        return {name: value for name, value in known.items() if name in cls.parameter_names()}
+        """Return suggested parameters for a tuned kernel and noise. Parameters that the model lacks are left out.
 
-    def multiplications(self, size: float, features: int) -> float | None:
-        """Return the number of multiplications to predict a sample and then learn it, by a formula.
-
-        Parameters
-        ----------
-        size : float
-            The number of centers, or of anything else that grows with the data.
-        features : int
-
-        Returns
-        -------
-        float or None
-            Including divisions, for one output; None if there is no formula. See `onlinegp.recipes.costs`.
+        A radius is half a length scale. A step that implies the noise is that of KLMS as an online GP.
         """
-        return None
+        known: dict[str, Any] = {"kernel": kernel, "noise": noise}
+        if "radius" in cls.parameter_names():
+            known["radius"] = 0.5 * typical_length_scale(kernel)
+        if cls.step_implies_noise:
+            known["step"] = 1.0 / (noise + float(kernel.diag(np.zeros((1, 1)))[0]))
+        known |= wishes
+        return {name: value for name, value in known.items() if name in cls.parameter_names()}
 
     @property
     def delay(self) -> int:
@@ -140,7 +129,7 @@ class OnlineRegressor(Estimator):
         return self
 
     def learn_one(self, x: ArrayLike, y: ArrayLike) -> Self:
-        """Learn one sample: x of shape (d,), y a number, or (outputs,)."""
+        """Learn one sample: x of shape (d,) or with names, such as a dict; y a number, or (outputs,)."""
         learner = self._learner
         outcome = UNSUPPORTED
         if learner is not None and (self._single or learner.outputs > 1):  # else y is (1,), not a number
@@ -148,7 +137,10 @@ class OnlineRegressor(Estimator):
                 fast = learner.learn_one  # type: ignore[attr-defined]  # for plain numbers, if it has such a path
             except AttributeError:
                 fast = None
-            outcome = UNSUPPORTED if fast is None else fast(x, y)
+            if fast is not None:
+                outcome = fast(x, y)
+                if outcome == UNSUPPORTED and isinstance(x, dict):
+                    outcome = fast(list(self._in_order(x).values()), y)
         if outcome == OK:
             return self
         row = self._check_x(x)
@@ -160,19 +152,25 @@ class OnlineRegressor(Estimator):
             self._health.after_learning_one(self, learner, inputs, target[None, :])
         return self
 
-    def run(self, X: ArrayLike, y: ArrayLike, *, progress: bool | None = None) -> Trace:
+    def run(self, X: ArrayLike, y: ArrayLike, *, delay: int = 0, progress: bool | None = None) -> Trace:
         """Predict each row of X, then learn it with its y, and return the predictions. See `onlinegp.run`."""
-        origin = frames.origin(X)
+        origin, late = frames.origin(X), self._late(delay)
         with self._lock:
             learner, X, Y = self._ready(X, y)
             before = learner.seen
             try:
-                parts = [learner.run(X[part], Y[part]) for part in _blocks(len(X), self, progress)]
+                if late:
+                    parts = [run_delayed(learner, X, Y, late)]
+                else:
+                    parts = [learner.run(X[part], Y[part]) for part in _blocks(len(X), self, progress)]
             except BaseException:
                 self._health.after_failing(Y[: learner.seen - before])
                 raise
             predictions = Predictions.joined([part for part, _ in parts])
-            size, scored = np.concatenate([size for _, size in parts]), before + np.arange(len(X)) >= self.delay
+            size, scored = (
+                np.concatenate([size for _, size in parts]),
+                before + np.arange(len(X)) >= max(self.delay, 0 if before else late),
+            )
             trace = Trace(predictions, Y.copy(), size, scored, origin)
             trace = trace.output(0) if self._single else trace
             self._health.remember(learner, X, Y)
@@ -193,9 +191,9 @@ class OnlineRegressor(Estimator):
             if self._learner is None:  # no past values yet
                 return self.predict_distribution(X)
             if y is None:
-                return self._said(skip(self._learner, self._check_X(X)))
+                return self._checked_predictions(skip(self._learner, self._check_X(X)))
             learner, X, Y = self._ready(X, y)
-            return self._said(skip(learner, X, Y))
+            return self._checked_predictions(skip(learner, X, Y))
 
     def begin_series(self) -> Self:
         """Start a new series: a model that uses past values forgets them. The next row does not follow the last."""
@@ -253,7 +251,7 @@ class OnlineRegressor(Estimator):
             self._health.after_predicting(self, predictions)
             return predictions
 
-    def _said(self, predictions: Predictions) -> Predictions:
+    def _checked_predictions(self, predictions: Predictions) -> Predictions:
         self._health.after_predicting(self, predictions)
         return predictions.output(0) if self._single else predictions
 
@@ -262,9 +260,11 @@ class OnlineRegressor(Estimator):
         return self.predict_distribution(X).interval(level)
 
     def predict_one(self, x: ArrayLike, return_std: bool = False) -> Any:
-        """Predict y for one sample x of shape (d,). Return a number, or an array of shape (outputs,)."""
+        """Predict y for one sample x: (d,), or with names. Return a number, or an array of shape (outputs,)."""
         fast = getattr(self._learner, "predict_one", None) if self._single else None
         quick = None if fast is None else fast(x)
+        if fast is not None and quick is None and isinstance(x, dict):
+            quick = fast(list(self._in_order(x).values()))
         if quick is not None:
             if not self._health.sound(quick[0], quick[1]):
                 raise self._health.error(self, None)
@@ -304,17 +304,27 @@ class OnlineRegressor(Estimator):
         """The learner, which holds everything that was learned; see `onlinegp.learner`."""
         return self._working
 
+    def _repr_html_(self) -> str | None:
+        """Return what was learned, and scikit-learn's diagram if it is installed, for a notebook."""
+        diagram = super()._repr_html_()
+        if self._learner is None:
+            return diagram
+        names = [escape(str(name)) for name in getattr(self, "feature_names_in_", ())]
+        inputs = ", ".join(names) if 0 < len(names) <= MAX_NAMES else f"{self.n_features_in_} inputs"
+        told = f"{self.n_samples_seen_} rows of {inputs}, size {self.size_}"
+        return f"<div><strong>{type(self).__name__}</strong>: {told}</div>{diagram or ''}"
+
     # Saving
 
     def save(self, path: str | Path) -> None:
         """Write the model to a file. It is written under another name and renamed: a crash leaves no partial file."""
-        from onlinegp.models.saving import save
+        from onlinegp.models.model_file import save
 
         save(self, path)
 
     def to_bytes(self) -> bytes:
         """Return what `save` writes."""
-        from onlinegp.models.saving import to_bytes
+        from onlinegp.models.model_file import to_bytes
 
         return to_bytes(self)
 
@@ -335,7 +345,25 @@ class OnlineRegressor(Estimator):
             self._adopt(contents["features"], contents["outputs"], bool(contents["single"]), names, contents)
         return self
 
+    def encoding(self) -> Encoding | None:
+        """Return how columns are encoded, for a model that does so; see `Columns`."""
+        return None
+
+    def adopt_encoding(self, contents: Any) -> Self:
+        """Continue with an encoding from a file; only `Columns` has one."""
+        raise ValueError(f"the file has an encoding of columns, but {type(self).__name__} has none.")
+
     # Internals
+
+    def _late(self, delay: int) -> int:
+        """Return by how many rows targets come late, or 0 if each one is known before the next row."""
+        late = count("Use 0 for targets that are known before the next row.", 0, delay=delay)
+        if late > 1 and self.features_optional:
+            raise ValueError(
+                f"delay must be 0 for {type(self).__name__}, whose predictions use past values, got {delay}. "
+                f"Use Lagged(model, lags=..., horizon={delay}), which uses only values that are known by then."
+            )
+        return late if late > 1 else 0
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for copies and pickles: the learned contents instead of the learner."""

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from onlinegp.checks import Array
+from onlinegp.learner import Learner
 from onlinegp.predictions import Predictions
-
-if TYPE_CHECKING:
-    from onlinegp.learner import Learner
-    from onlinegp.models.base import OnlineRegressor
-    from onlinegp.trace import Trace
+from onlinegp.trace import Trace
 
 FAR = 1e3  # a mean above this many times the largest |y| is absurd,
 SURE = 1e5  # and the model has diverged if its error also exceeds this many standard deviations
 LOST = 1e9  # a model whose standard deviation comes from its errors has diverged if its mean exceeds this times |y|
 EVERY = 64  # rows between two checks when learning does not predict
+
+
+class Model(Protocol):
+    """What the check needs of a model; see `OnlineRegressor`."""
+
+    remedy: ClassVar[str]
+    std_from_errors: ClassVar[bool]
 
 
 class BreakdownError(ValueError):
@@ -52,7 +56,7 @@ class Health:
         self.broken: BreakdownError | None = None
         self._last: tuple[Array, Array, int] | None = None  # the row learned last, and how many there were
 
-    def after_running(self, model: OnlineRegressor, predicted: Predictions, Y: Array, before: int) -> None:
+    def after_running(self, model: Model, predicted: Predictions, Y: Array, before: int) -> None:
         """Raise a BreakdownError for the first row, counted from `before`, with an absurd prediction."""
         first = max(self.largest, float(np.abs(Y[0]).max()))
         if (
@@ -68,7 +72,7 @@ class Health:
         if not good[i]:
             raise self.error(model, before + i, predicted.mean[i], predicted.std[i])
 
-    def after_learning(self, model: OnlineRegressor, learner: Learner, X: Array, Y: Array, before: int) -> None:
+    def after_learning(self, model: Model, learner: Learner, X: Array, Y: Array, before: int) -> None:
         """Check the prediction of the last row every EVERY rows. It was just learned, so it should be close."""
         self.largest = max(self.largest, float(np.abs(Y).max()))
         self.remember(learner, X, Y)
@@ -79,7 +83,7 @@ class Health:
         """Record the rows that were learned before a call failed or was interrupted."""
         self.largest = max(self.largest, float(np.abs(Y).max(initial=0.0)))
 
-    def after_learning_one(self, model: OnlineRegressor, learner: Learner, X: Array, Y: Array) -> None:
+    def after_learning_one(self, model: Model, learner: Learner, X: Array, Y: Array) -> None:
         """Check a row that the fast path of the learner found unusual. The learner does not know |y| of other rows."""
         self.largest = max(self.largest, float(np.abs(Y).max()))
         self.remember(learner, X, Y)
@@ -89,7 +93,7 @@ class Health:
         """Keep the last learned row, whose effect no prediction has shown yet."""
         self._last = X[-1:].copy(), Y[-1:].copy(), learner.seen
 
-    def before_saving(self, model: OnlineRegressor, learner: Learner) -> None:
+    def before_saving(self, model: Model, learner: Learner) -> None:
         """Raise an error if the model has broken down."""
         if self.broken is not None:
             raise self.broken
@@ -97,7 +101,7 @@ class Health:
             X, Y, _ = self._last
             self.after_running(model, learner.predict(X), Y, learner.seen - 1)
 
-    def after_predicting(self, model: OnlineRegressor, predicted: Predictions) -> None:
+    def after_predicting(self, model: Model, predicted: Predictions) -> None:
         """Raise a BreakdownError if a prediction is not finite."""
         if not (np.isfinite(predicted.mean).all() and np.isfinite(predicted.std).all()):
             raise self.error(model, None)
@@ -106,7 +110,7 @@ class Health:
         return isfinite(mean) and isfinite(std)
 
     def error(
-        self, model: OnlineRegressor, row: int | None, mean: Array | None = None, std: Array | None = None
+        self, model: Model, row: int | None, mean: Array | None = None, std: Array | None = None
     ) -> BreakdownError:
         """Record that the model has broken down, and return the error with the model, the row and the remedy."""
         where = "" if row is None else f" at row {row} of its stream"
@@ -115,7 +119,7 @@ class Health:
         return self.broken
 
 
-def _make_sense(model: OnlineRegressor, mean: Array, std: Array, Y: Array, largest: Array) -> Any:
+def _make_sense(model: Model, mean: Array, std: Array, Y: Array, largest: Array) -> Any:
     """Return whether the prediction of each row is plausible; mean and std (n, p), largest |y| so far (n,)."""
     largest = largest[:, None]
     good = (np.abs(Y - mean) <= SURE * std) | (np.abs(mean) <= FAR * largest)
@@ -134,7 +138,7 @@ def _what_is_wrong(mean: Array | None, std: Array | None, largest: float) -> str
 
 
 def check_events(
-    model: OnlineRegressor, predicted: Predictions, which: Any, Y: Array, largest: Array, name: Callable[[int], str]
+    model: Model, predicted: Predictions, which: Any, Y: Array, largest: Array, name: Callable[[int], str]
 ) -> Predictions:
     """Return the predictions of a fleet's events, or raise a BreakdownError for the first absurd one.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Self
@@ -20,8 +20,20 @@ _ARGUMENTS: WeakKeyDictionary[Callable[..., None], tuple[str, ...]] = WeakKeyDic
 
 FOR_THE_LIBRARY = {  # attributes that tuners, files, fleets and authors of models use
     *("remedy", "searched", "std_from_errors", "suggested", "tuned_by", "tunes_itself"),
-    *("check", "delay", "dump", "features_optional", "learned_with", "learner", "recipe", "restore", "shared"),
-    *("start", "start_many", "unfitted"),
+    *(
+        "adopt_encoding",
+        "check",
+        "delay",
+        "dump",
+        "encoding",
+        "features_optional",
+        "learned_with",
+        "learner",
+        "recipe",
+        "restore",
+        "shared",
+    ),
+    *("start", "unfitted"),
 }
 
 
@@ -142,10 +154,28 @@ class Estimator:
         return X, y, names
 
     def _check_x(self, x: Any) -> Any:
-        """Return one sample as a row, (1, d), or None for a series without features."""
+        """Return one sample as a row, (1, d), or None for a series without features.
+
+        A first row with names is returned as a list of one dict, which tells the names.
+        """
         if self.features_optional and (x is None or (hasattr(x, "__len__") and len(x) == 0)):
             return None
+        row = frames.named(x)
+        if row is not None and not hasattr(self, "n_features_in_"):
+            return [row]
+        if row is not None and (row is x or hasattr(self, "feature_names_in_")):
+            return frames.read([self._in_order(row)], owner=type(self).__name__)[0]
         return check_x(x, width=getattr(self, "n_features_in_", None))[None, :]
+
+    def _in_order(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return one row with the names that the model was trained with, in their order."""
+        names, owner = getattr(self, "feature_names_in_", None), type(self).__name__
+        if names is None:
+            raise ValueError(
+                f"x has names, but {owner} was trained without any, so their order is not known. Pass the numbers in "
+                f"the order of training, such as list(x.values()), or train with rows that have names."
+            )
+        return dict(zip(names, frames.in_order(row, names, owner), strict=True))
 
     def _remember(self, names: Any) -> None:
         """Set `feature_names_in_` when learning starts, or remove it without names."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 
@@ -26,3 +27,34 @@ class Facts:
     citation: str = ""
     bounded: bool = True
     bounded_by: str = ""
+
+
+SOURCE = re.compile(r'(?P<author>.+?),? "(?P<title>.+?),?",?\s*(?P<rest>.*?)(?P<year>(?:19|20)\d\d)', re.DOTALL)
+
+
+def bibtex(name: str, citation: str) -> str:
+    """Return a citation of the form ``A. Author and B. Author, "Title", journal, year.`` as a BibTeX entry.
+
+    A model whose source is this library cites its paper.
+    """
+    found = SOURCE.match(" ".join((citation or PAPER).split()))
+    if found is None:
+        return f"@misc{{{name.lower()},\n  note = {{{citation}}}\n}}"
+    authors = re.sub(r", and |, | and ", " and ", found["author"].strip())
+    where = found["rest"].strip(" ,(")
+    kind = (
+        "inproceedings"
+        if re.search(r"Proc\.|Proceedings|Conf|Workshop|NeurIPS|NIPS|ICML|DSP|MLSP|Symposium", where)
+        else "article"
+    )
+    place = {"article": "journal", "inproceedings": "booktitle"}[kind]
+    fields = {"author": authors, "title": f"{{{found['title']}}}", place: where, "year": found["year"]}
+    lines = [f"  {field} = {{{value}}}" for field, value in fields.items() if value]
+    return f"@{kind}{{{name.lower()}{found['year']},\n" + ",\n".join(lines) + "\n}"
+
+
+PAPER = (
+    'S. Van Vaerenbergh, J. Fernandez-Bes and V. Elvira, "On the relationship between online Gaussian process '
+    'regression and kernel least mean squares algorithms", IEEE Workshop on Machine Learning for Signal Processing '
+    "(MLSP), 2016."
+)

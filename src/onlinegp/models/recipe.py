@@ -9,15 +9,13 @@ from inspect import Parameter, signature
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from onlinegp.checks import Array, choice, count
-from onlinegp.engine import by_engine
 from onlinegp.engine.compiled import leaf, readable
-from onlinegp.engine.members import Members, NativeMembers
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.kernels.spec import columns
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.kafbox_names import renamed
 from onlinegp.models.recipe_learner import RecipeLearner
-from onlinegp.recipes.costs import multiplications
 from onlinegp.recipes.dictionaries import Dictionary, Growing
 from onlinegp.recipes.pruning import Pruning
 from onlinegp.recipes.state import State
@@ -48,7 +46,7 @@ def parameters(cls: Class) -> Class:
 
 
 def _helpful(init: Callable[..., None]) -> Callable[..., None]:
-    """Return a constructor whose TypeError lists the parameters."""
+    """Return a constructor whose TypeError lists the parameters, and translates those of KAFBOX."""
 
     @wraps(init)
     def helpful(self: Any, *args: Any, **named: Any) -> None:
@@ -58,7 +56,9 @@ def _helpful(init: Callable[..., None]) -> Callable[..., None]:
             kinds = list(signature(init).parameters.values())[1:]
             names, by_place = ", ".join(kind.name for kind in kinds), sum(kind.kind != KEYWORD for kind in kinds)
             others = {0: "all", 1: "all but the first"}.get(by_place, f"all but the first {by_place}")
-            raise TypeError(f"{error}. The parameters are {names}; {others} are passed by name.") from None
+            there = renamed(type(self).__name__, [name for name in named if name not in signature(init).parameters])
+            message = f"{error}. {there} The parameters are {names}; {others} are passed by name."
+            raise TypeError(message.replace("  ", " ")) from None
 
     return helpful
 
@@ -125,16 +125,6 @@ class RecipeRegressor(OnlineRegressor):
                 f"dtype must be 'float64' for the Python engine, got {self.dtype!r}. Only the compiled one has both."
             )
         return learner
-
-    def start_many(self, features: int, outputs: int) -> Members:
-        return by_engine(
-            self.engine,
-            lambda: NativeMembers(self.recipe(), features, outputs, self.dtype),
-            lambda: super(RecipeRegressor, self).start_many(features, outputs),
-        )
-
-    def multiplications(self, size: float, features: int) -> float | None:
-        return multiplications(self.recipe(), size, features)
 
     def _kernel(self) -> Kernel:
         return kernel_or_default(self.kernel)

@@ -9,6 +9,7 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.engine.plan import Plan
+from onlinegp.engine.recipe import compiled_recipe, is_single
 from onlinegp.kernels import Kernel
 from onlinegp.learner import Sizes
 from onlinegp.predictions import Gaussian
@@ -33,8 +34,6 @@ class RecipeLearner(StateFields):
         return (self.recipe.kernel,)
 
     def leaf_plan(self) -> Plan:
-        from onlinegp.engine.recipe import compiled_recipe, is_single
-
         single = float(is_single(self.recipe, self.dtype))
         return Plan("recipe", self, {"single": single}, recipe=compiled_recipe(self.recipe, self.features))
 

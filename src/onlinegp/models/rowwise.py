@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.learner import RowLearner, Sizes
-from onlinegp.models.combined.error_tracking import fading_scales
+from onlinegp.learner import Sizes
+from onlinegp.models.error_tracking import fading_scales
 from onlinegp.predictions import Gaussian
 from onlinegp.recipes.state import MOST_SEEN
 from onlinegp.state import WithFields, array, number
@@ -20,8 +20,13 @@ SPACING = 2.0**-50  # values of y that differ by less than this share count as e
 SHARE_OF_A_CHANGE = 0.1  # its square is 1 / REMEMBERED
 
 
-class StepLearner(RowLearner):
+class StepLearner(WithFields, ABC):
     """A learner that defines `look` and `correct` for one row. The loops over rows are here."""
+
+    features: int
+    outputs: int
+    size: int = 0
+    seen: int = 0
 
     @abstractmethod
     def look(self, x: Array) -> tuple[Array, Array | float, Any]:

@@ -96,11 +96,11 @@ class Predictions(ABC):
 
     def rows(self, which: Any) -> Self:
         """Return the predictions of the rows that a slice, a mask or indices select."""
-        return self._each(lambda array: array[which])
+        return self.map_arrays(lambda array: array[which])
 
     def output(self, i: int) -> Self:
         """Return the predictions of one of several outputs, as arrays of shape (n,)."""
-        return self._each(lambda array: array[:, i])
+        return self.map_arrays(lambda array: array[:, i])
 
     @staticmethod
     def joined(parts: Sequence[Predictions]) -> Predictions:
@@ -121,7 +121,7 @@ class Predictions(ABC):
         """Return a key. Predictions with the same key can be joined field by field."""
         return type(self)
 
-    def _each(self, change: Callable[[Array], Array]) -> Self:
+    def map_arrays(self, change: Callable[[Array], Array]) -> Self:
         changed = {field.name: _changed(getattr(self, field.name), change) for field in fields(self)}  # type: ignore[arg-type]
         return replace(self, **changed)  # type: ignore[type-var]
 
@@ -157,7 +157,7 @@ def quantile_between(predictions: Predictions, p: float, y: Array, low: Array, h
 def _changed(value: Any, change: Callable[[Array], Array]) -> Any:
     """Return a field with its arrays changed. A number applies to all rows and stays."""
     if isinstance(value, Predictions):
-        return value._each(change)
+        return value.map_arrays(change)
     if isinstance(value, tuple):
         return tuple(_changed(member, change) for member in value)
     return change(value) if isinstance(value, np.ndarray) else value

@@ -197,7 +197,7 @@ class Components(Predictions):
     def kind(self) -> Any:
         return type(self), self.degrees
 
-    def _each(self, change: Callable[[Array], Array]) -> Components:
+    def map_arrays(self, change: Callable[[Array], Array]) -> Components:
         stretch = change(self.stretch) if isinstance(self.stretch, np.ndarray) else self.stretch
         changed = Components(change(self.weights), change(self.means), change(self.scales), self.degrees, stretch)
         if "_moments" in vars(self):  # found already

@@ -206,6 +206,18 @@ class _Projected(_Tracked):
         v = gamma2 + max(float(t @ h), LEAST_DOUBT * t2)
         return Prediction(k, kxx, t @ state.b, v, v + self.noise, t, h, gamma2)
 
+    def gain(self, state: State, prediction: Prediction, slot: int) -> tuple[Array, float]:
+        return np.append(prediction.h, sqrt(prediction.gamma2)) if slot == NEW else prediction.h, prediction.s
+
+    def shrink(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:
+        """Track the posterior covariance: S <- S - g g' / s, after an admitted x has got 1 on the diagonal."""
+        if admitted:
+            super().track(state, prediction, g, s, admitted)
+            state.border("S", 0.0, 1.0)
+        state.square("S")[:] -= np.multiply.outer(g, g) / (s * state.scale)
+        if not prediction.t @ prediction.h > LEAST_DOUBT * (prediction.t @ prediction.t):
+            state.scale *= 1.0 - LEAST_DOUBT  # rounding has made the variance too small
+
     def worth(self, prediction: Prediction) -> float:
         """Return the smallest gamma2 that is worth a center."""
         return 0.0
@@ -234,20 +246,12 @@ class Posterior(_Projected):
     def worth(self, prediction: Prediction) -> float:
         return WORTH_A_CENTER * self.noise
 
-    def gain(self, state: State, prediction: Prediction, slot: int) -> tuple[Array, float]:
-        return np.append(prediction.h, sqrt(prediction.gamma2)) if slot == NEW else prediction.h, prediction.s
-
     def track(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:
-        if admitted:
-            super().track(state, prediction, g, s, admitted)
-            state.border("S", 0.0, 1.0)
-        state.square("S")[:] -= np.multiply.outer(g, g) / (s * state.scale)
-        if not prediction.t @ prediction.h > LEAST_DOUBT * (prediction.t @ prediction.t):
-            state.scale *= 1.0 - LEAST_DOUBT  # rounding has made the variance too small
+        self.shrink(state, prediction, g, s, admitted)
 
 
 @dataclass(frozen=True)
-class StateSpace(Posterior):
+class StateSpace(_Projected):
     """The posterior of a function that changes: between two samples f fades and drifts, and old samples lose weight.
 
         f <- transition f + d,   d ~ GP(0, drift noise k);   a sample of n steps ago has the noise noise / forgetting^n
@@ -263,6 +267,8 @@ class StateSpace(Posterior):
     Liu, Park, Wang and Principe, "Extended kernel recursive least squares algorithm", 2009.
     """
 
+    noise: float
+    jitter: float = 1e-12
     transition: float = 1.0
     drift: float = 0.0
     forgetting: float = 1.0
@@ -276,7 +282,7 @@ class StateSpace(Posterior):
         return WORTH_A_CENTER * (prediction.s - prediction.v)
 
     def track(self, state: State, prediction: Prediction, g: Array, s: float, admitted: bool) -> None:
-        super().track(state, prediction, g, s, admitted)
+        self.shrink(state, prediction, g, s, admitted)
         kept = self.transition**2 * state.power
         power = kept + self.drift * self.noise
         state.power = min(max(power / self.forgetting, LEAST_POWER), MOST_POWER)

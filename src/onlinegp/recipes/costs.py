@@ -10,7 +10,6 @@ count once. `beliefs` lists what the tracked beliefs compute; the terms of order
 
 If the dictionary has a budget and is full, the formulas assume that every sample replaces a center, so they give the
 largest count. If only a coherence or a radius limits the dictionary, they assume that no sample becomes a center.
-Models that are not recipes have their own formulas, in their classes, built from those at the end of this file.
 """
 
 from __future__ import annotations
@@ -62,9 +61,6 @@ def multiplications(recipe: Recipe, size: float, features: int) -> float | None:
         if isinstance(recipe.pruning, LeastError):
             total += 1.5 * m**2
     return total
-
-
-ERRORS = 6  # the fading mean square of the errors, and its floor, for models that use it as the standard deviation
 
 
 def kernel_row(m: float, features: int) -> float:

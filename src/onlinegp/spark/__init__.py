@@ -1,4 +1,4 @@
-"""onlinegp on Apache Spark 4: a model for each key of a data frame or of a stream, or one model of a huge data frame.
+"""onlinegp on Apache Spark 4: one model per key of a data frame or a stream, or one model of a large data frame.
 
 pyspark is imported with this module, and only with it: ``pip install 'onlinegp[spark]'``, and Java 17 or later.
 """

@@ -1,4 +1,4 @@
-"""One huge frame: models whose posterior adds up, one for each partition, merged in a tree."""
+"""Learn a large data frame: one model per partition, merged in a tree."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import pandas as pd
 from pyspark.sql import DataFrame
 
 from onlinegp.models.linear.additive import AdditiveRegressor, ready_to_merge
-from onlinegp.models.saving import from_bytes
+from onlinegp.models.model_file import from_bytes
 from onlinegp.spark.columns import as_names, check_numbers, numbers, use_this_python
 
 Model = TypeVar("Model", bound=AdditiveRegressor)
 
 
 def fit(df: DataFrame, *, features: str | Sequence[str], target: str, model: Model) -> Model:
-    """Return a copy of the model that has learned all rows: each partition where it is, then merged.
+    """Return a copy of the model that has learned all rows. Workers learn partitions, then the models are merged.
 
-    Merged or learned in one pass is the same to 1e-9, not to the last bit: sums are rounded in another order. The rows
+    The result equals that of one pass to 1e-9, not to the last bit, because sums are rounded in another order. The rows
     go once through Python; only what was learned goes to the driver.
 
     Parameters
@@ -70,7 +70,7 @@ def fit(df: DataFrame, *, features: str | Sequence[str], target: str, model: Mod
 
 
 def _merged(one: bytes, other: bytes) -> bytes:
-    """Return the model of two files that has learned what both have."""
+    """Merge the models of two files."""
     model, more = from_bytes(one), from_bytes(other)
     assert isinstance(model, AdditiveRegressor)
     assert isinstance(more, AdditiveRegressor)

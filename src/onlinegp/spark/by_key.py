@@ -1,4 +1,4 @@
-"""A model for each key of a Spark frame: grouped if it is there in full, by the state store of Spark if it streams."""
+"""One model per key of a Spark data frame or stream. A stream keeps the models in Spark's state store."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from pyspark.sql.types import (
 )
 
 from onlinegp.checks import Array, probability
-from onlinegp.keyed import step
+from onlinegp.fleet import step
+from onlinegp.fleet.members import start_members
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.saving import to_bytes
+from onlinegp.models.model_file import to_bytes
 from onlinegp.predictions.base import WIDE
 from onlinegp.spark.columns import Roles, as_names, use_this_python
 
@@ -47,9 +48,9 @@ def run_keyed(
     late: str = "refuse",
     level: float = 0.95,
 ) -> DataFrame:
-    """Predict each row of each key, then learn it, with a model for each key; for frames and for streams.
+    """Predict each row, then learn it, with one model per key. For data frames and for streams.
 
-    The same rows give the same predictions and states as :func:`onlinegp.keyed.step` and as a
+    The same rows give the same predictions and states as :func:`onlinegp.fleet.step` and as a
     :class:`~onlinegp.Fleet` in memory. Spark does not keep the order of rows, so the rows of a key that come together
     are sorted by `order`. Of rows of equal order, the one with the smallest target, then inputs, is the first.
 
@@ -123,7 +124,7 @@ def learn_keyed(
     model: OnlineRegressor,
     late: str = "refuse",
 ) -> DataFrame:
-    """Learn all rows of each key of a frame, and return the states: a row for each key, for :func:`models`.
+    """Learn all rows of a data frame, with one model per key. Return the states, one row per key, for :func:`models`.
 
     Parameters
     ----------
@@ -133,7 +134,7 @@ def learn_keyed(
     Returns
     -------
     DataFrame
-        The columns key, state (bytes, see :func:`onlinegp.keyed.step`), model (what it started from, a model file),
+        The columns key, state (bytes, see :func:`onlinegp.fleet.step`), model (what it started from, a model file),
         last (the place of its last row) and late (the number of rows that were dropped).
     """
     if df.isStreaming:
@@ -149,7 +150,7 @@ def learn_keyed(
 
 
 def kept_schema(place: DataType) -> StructType:
-    """Return what is kept of a key: its state, what it started from, its last place, and its late rows."""
+    """Return the schema of what is stored per key: state, initial model, last order, and number of late rows."""
     fields = {"state": BinaryType(), "model": BinaryType(), "last": place, "late": LongType()}
     return StructType([StructField(name, kind) for name, kind in fields.items()])
 
@@ -175,7 +176,7 @@ class Task:
     level: float
 
     def advance(self, key: Any, kept: Kept | None, rows: pd.DataFrame) -> tuple[Kept, pd.DataFrame]:
-        """Return what to keep of a key after some rows of it, in whatever order, and the rows with predictions."""
+        """Learn rows of a key, in any order. Return what to store, and the rows with predictions."""
         state, about, last, dropped = kept or (None, self.about, None, 0)
         if bytes(about) != self.about:
             raise ValueError(
@@ -189,7 +190,9 @@ class Task:
             raise ValueError(_not_newer(key, place, newer, last))
         predicted = np.full((len(ADDED), len(place)), np.nan)
         if newer.any():
-            X: Any = values[newer, 1:] if values.shape[1] > 1 else None  # a series, predicted from its own past
+            X: Any = (
+                values[newer, 1:] if values.shape[1] > 1 else None
+            )  # no inputs: a series is predicted from its past
             try:
                 state, trace = step(self.model, None if state is None else bytes(state), X, values[newer, 0])
             except Exception as error:
@@ -204,9 +207,9 @@ class Task:
 
 
 def in_order(place: Any, values: Array, last: Any) -> tuple[Any, NDArray[np.bool_]]:
-    """Return how to sort rows by place, and which of the sorted ones come after those before them and after `last`.
+    """Return how to sort rows by order, and which of the sorted rows are newer than the one before and than `last`.
 
-    Rows of the same place are sorted by their values: the order in which Spark brings them must not matter.
+    Rows with the same order are sorted by their values, because Spark may deliver them in any order.
     """
     by = np.argsort(place, kind="stable")
     rises = np.append(True, place[by][1:] > place[by][:-1]).astype(bool)
@@ -216,7 +219,7 @@ def in_order(place: Any, values: Array, last: Any) -> tuple[Any, NDArray[np.bool
 
 
 class Processor(StatefulProcessor):  # type: ignore[misc]
-    """The rows of a batch of a stream, key by key, with what is kept of the key in Spark's state store."""
+    """Process the rows of one batch of a stream, key by key, with the states in Spark's state store."""
 
     def __init__(self, task: Task, schema: StructType) -> None:
         self.task, self.schema = task, schema
@@ -246,7 +249,7 @@ def _prepared(
     late: str,
     level: float,
 ) -> tuple[Roles, Task]:
-    """Return the roles of the columns and the task, all checked."""
+    """Check the arguments. Return the roles of the columns and the task."""
     if not isinstance(model, OnlineRegressor):
         raise TypeError(f"model must be one of onlinegp's models, such as KRLST(), got {model!r}.")
     if late not in LATE:
@@ -257,7 +260,7 @@ def _prepared(
     if not roles.features and not model.features_optional:
         raise ValueError("features must name at least one column, got none. Only models of lags need none.")
     model = model.unfitted()
-    schema = json.loads(model.start_many(len(roles.features), 1).schemas[False].text)
+    schema = json.loads(start_members(model, len(roles.features), 1).schemas[False].text)
     about = to_bytes(model, extra={"names": list(roles.features), "target": target, "schema": schema})
     use_this_python(df)
     return roles, Task(model, about, late, level)
@@ -281,7 +284,7 @@ def _check_store(df: DataFrame) -> None:
 
 
 def _together(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Return the rows of a key, which come in several frames if they are many."""
+    """Return the rows of a key. Many rows come in several frames."""
     some = list(parts)
     return some[0] if len(some) == 1 else pd.concat(some, ignore_index=True)
 

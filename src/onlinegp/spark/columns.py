@@ -1,4 +1,4 @@
-"""The columns of a Spark frame by their roles: checked when a query is built, given to Python as plain numbers.
+"""The columns of a Spark data frame by role. They are checked when a query is built, and Python gets plain numbers.
 
 Between Spark and pandas a time would become local, with one hour a year twice, and a whole number with a null beside
 it a float. So the order of a row goes to Python as its *place*, a whole number, a float or a text that sorts in the
@@ -35,7 +35,7 @@ WHOLE = (ByteType, ShortType, IntegerType, LongType)
 
 @dataclass(frozen=True)
 class Place:
-    """How an order becomes a place, and a place an order again; `kind` is the type of the place."""
+    """Convert an order column to a sortable value and back; `kind` is the type of the value."""
 
     kind: DataType
     there: Callable[[Column], Column]
@@ -43,7 +43,7 @@ class Place:
 
 
 def place_of(kind: DataType) -> Place | None:
-    """Return how values of a type are given to Python so that they keep their order; None if they have no such form."""
+    """Return how to convert values of a type so that Python sorts them alike; None if that is not possible."""
     if isinstance(kind, TimestampType):
         return Place(LongType(), F.unix_micros, F.timestamp_micros)
     if isinstance(kind, TimestampNTZType):  # as 2026-01-31 12:00:00.5, which sorts like the time
@@ -65,7 +65,7 @@ def _date(days: Column) -> Column:
 
 @dataclass(frozen=True)
 class Roles:
-    """The names of the columns: of the key, of the order within it, of the inputs and of y."""
+    """The names of the columns: key, order within a key, features and target."""
 
     key: str
     order: str
@@ -73,7 +73,7 @@ class Roles:
     target: str
 
     def check(self, df: DataFrame, added: Sequence[str]) -> None:
-        """Refuse a frame without these columns, or with other types than they can have."""
+        """Refuse a data frame that lacks these columns, or has columns of other types."""
         kinds = {name: _kind(df, role, name) for role, name in (("key", self.key), ("order", self.order))}
         if not isinstance(kinds[self.key], (*WHOLE, StringType)):
             raise _wrong("key", self.key, kinds[self.key], "strings or whole numbers", "string")
@@ -100,14 +100,14 @@ class Roles:
         return df.select(key.alias("key"), place.alias("place"), *numbers(df, self.features, self.target))
 
     def named(self, predicted: DataFrame, df: DataFrame, added: Sequence[str]) -> DataFrame:
-        """Return the predictions: the columns key, place, y and `added`, under the names and types of the input."""
+        """Return the columns key, order, y and `added`, with the names and types of the input."""
         order = self.place(df).back(predicted["place"])
         own = predicted["key"].alias(self.key), order.alias(self.order), predicted["y"].alias(self.target)
         return predicted.select(*own, *(predicted[name] for name in added))
 
 
 def check_numbers(df: DataFrame, features: Sequence[str], target: str) -> None:
-    """Refuse inputs and a target that are not columns of numbers."""
+    """Refuse features and targets that are not numbers."""
     for role, name in (*(("features", name) for name in features), ("target", target)):
         kind = _kind(df, role, name)
         if not isinstance(kind, NumericType | BooleanType):
@@ -132,7 +132,7 @@ def as_names(**names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def use_this_python(df: DataFrame) -> None:
-    """Let the workers of a local session run the Python of this process, unless PYSPARK_PYTHON names another."""
+    """Make the workers of a local session run the Python of this process, unless PYSPARK_PYTHON is set."""
     context = getattr(df.sparkSession, "sparkContext", None)
     if context is not None and context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
         context.pythonExec = sys.executable
@@ -142,7 +142,7 @@ def use_this_python(df: DataFrame) -> None:
 
 
 def _there(df: DataFrame, role: str, name: str, odd: Callable[[Column], Column] | None = None) -> Column:
-    """Return a column that ends the query where it has a null, or NaN."""
+    """Return a column that stops the query with an error at a null or NaN."""
     column = df[_tick(name)]
     missing = column.isNull() if odd is None else column.isNull() | odd(column)
     message = f"{role} must be there in every row, and column {name!r} has a row without it. Drop such rows first."
@@ -169,5 +169,5 @@ def _floating(kind: DataType) -> bool:
 
 
 def _tick(name: str) -> str:
-    """Return a name in ticks, so that a dot in it is a dot."""
+    """Return a name in backticks, so that Spark accepts dots in it."""
     return "`" + name.replace("`", "``") + "`"

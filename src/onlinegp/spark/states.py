@@ -1,4 +1,4 @@
-"""The models of a stream, read from its checkpoint while it stands still, or of a frame of states."""
+"""Read the models of a stream from its checkpoint while it is stopped, or from a data frame of states."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from os import PathLike, fspath
 from pyspark.sql import DataFrame, SparkSession
 
 from onlinegp.files.container import ModelFileError
-from onlinegp.keyed import from_bytes
+from onlinegp.fleet import from_bytes
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.saving import with_extra
+from onlinegp.models.model_file import with_extra
 from onlinegp.spark.by_key import STATE
 
 Key = str | int
@@ -19,9 +19,9 @@ Key = str | int
 def models(
     states: str | PathLike[str] | DataFrame, *, keys: Iterable[Key] | None = None, operator: int = 0
 ) -> dict[Key, OnlineRegressor]:
-    """Return the models of keys, as estimators of their own: from a stream's checkpoint, or from states of a frame.
+    """Return the models of keys as estimators, from the checkpoint of a stream or from a data frame of states.
 
-    Everything is brought to this process, so name the keys if there are many.
+    All models are loaded into this process. If there are many keys, name those that you need.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def models(
 
 
 def stored(checkpoint: str, operator: int = 0) -> DataFrame:
-    """Return what a checkpoint keeps of each key, in the columns of `learn_keyed`."""
+    """Return what a checkpoint stores per key, with the columns of `learn_keyed`."""
     spark = SparkSession.getActiveSession()
     if spark is None:
         raise RuntimeError("a checkpoint is read by Spark, and no session is active. Start one first.")

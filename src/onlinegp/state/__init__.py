@@ -1,4 +1,4 @@
-"""What a learner keeps from one row to the next: its fields, its contents by name, and its record, the bytes."""
+"""The state of a learner: its fields, its contents by name, and its record as bytes."""
 
 from onlinegp.state.contents import (
     Contents,

@@ -1,6 +1,6 @@
-"""Contents of learners: all that was learned, by name. Dumped, checked and loaded as the fields of a learner say.
+"""Dump, check and load the contents of a learner: everything that it has learned, by name.
 
-Loading is all or nothing: everything is checked, that of the learners inside, too, before anything changes.
+Loading is all or nothing: everything is checked, including inner learners, before anything changes.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import numpy as np
 
 from onlinegp.state.fields import Field, Fields
 
-Contents = dict[str, Any]  # arrays, whole numbers, numbers and strings by name: what files and copies hold
-Values = dict[str, Any]  # the same by field, with those of a learner inside as a dictionary of their own
+Contents = dict[str, Any]  # arrays, numbers and strings by name, as in files
+Values = dict[str, Any]  # the same by field; an inner learner has a dictionary of its own
 
 
 class WithFields:
-    """A learner, or a part of one, that declares its fields. Two hooks complete them.
+    """A learner, or a part of one, that declares its fields. It can also define `check` and `rebuild`.
 
     Attributes
     ----------
     fields : the fields by name, in the order in which they are stored
-    compact_fields : those of a compact dump, if it has others
-    lengths : by name, the free lengths in shapes, and the bound of each: a number, the name of an attribute, or None
+    compact_fields : the fields of a compact dump, if they differ
+    lengths : the lengths in shapes that may vary, by name, and the bound of each: a number, an attribute, or None
     """
 
     lengths: Mapping[str, int | str | None] = {}
@@ -41,10 +41,10 @@ class WithFields:
         """Raise a ValueError if the values of fields contradict each other."""
 
     def rebuild(self) -> None:
-        """Compute what follows from the fields, which were just loaded."""
+        """Compute what follows from the fields, after they were loaded."""
 
     def children(self) -> Mapping[str, Any]:
-        """Return the learners inside and the parts that have fields, by the names of their fields."""
+        """Return the inner learners and the parts with fields, by the names of their fields."""
         names = [name for name, field in self.fields.items() if field.kind == "learner"]
         return {name: _attribute(self, name, self.fields[name]) for name in names}
 
@@ -58,7 +58,7 @@ class WithFields:
         load_contents(self, contents)
 
     def assign(self, values: Values) -> None:
-        """Take values that fit; those who keep them elsewhere than in attributes have their own."""
+        """Set the attributes to checked values. Learners that store values elsewhere override this."""
         for name, child in self.children().items():
             _assign(child, values[name])
         for name, field in self.fields.items():
@@ -70,9 +70,9 @@ class WithFields:
 
 
 def dump(learner: Any, *, compact: bool = False) -> Contents:
-    """Return everything that the next row needs, by name, as the fields of a learner say, or its own `dump`.
+    """Return everything that the next row needs, by name: the fields of a learner, or the result of its own `dump`.
 
-    A compact dump omits what can be computed again, and is rounded; `load` accepts it, too.
+    A compact dump is rounded, and leaves out what can be computed again. `load` accepts both.
     """
     own = getattr(learner, "dump_compact" if compact else "dump", None)
     contents: Contents = dump_contents(learner, compact=compact) if own is None else own()
@@ -103,15 +103,15 @@ def dump_contents(learner: WithFields, *, compact: bool = False) -> Contents:
 
 
 def load_contents(learner: Any, contents: Contents) -> None:
-    """Let a learner continue from what it dumped, bit for bit; refuse what does not fit with a ValueError."""
+    """Continue from dumped contents, bit for bit. Raise a ValueError if they do not fit."""
     _assign(learner, check_contents(learner, contents))
 
 
 def check_contents(learner: Any, contents: Contents, path: str = "") -> Values:
-    """Return the values of a learner's fields, or raise a ValueError that names what does not fit.
+    """Return the values of a learner's fields, or raise a ValueError that names the invalid one.
 
-    A compiled learner has a readable twin, `reference`, by whose fields it goes. A learner without fields, such as one
-    of a user who wrote `dump` and `load`, is asked when it loads. `path` comes before names in messages.
+    A compiled learner has the fields of its readable twin, `reference`. A learner without fields checks its contents
+    itself, in `load`. `path` is added before names in messages.
     """
     owner = getattr(learner, "reference", learner)
     fields = getattr(owner, "fields", None)
@@ -121,8 +121,10 @@ def check_contents(learner: Any, contents: Contents, path: str = "") -> Values:
         fields = owner.compact_fields
     own, inside = _split(fields, contents, path)
     values, sizes = {}, _Sizes(owner)
-    in_order = [name for name in fields if name in own]  # whatever the order in a file
-    for name in sorted(in_order, key=lambda name: fields[name].kind != "integer"):  # which shapes may be made of
+    in_order = [name for name in fields if name in own]  # the order in a file may differ
+    for name in sorted(
+        in_order, key=lambda name: fields[name].kind != "integer"
+    ):  # first, because shapes refer to them
         field = fields[name]
         shape = sizes.shape(path + name, field, own[name])
         values[name] = field.checked(path + name, own[name], shape, sizes.bound(field.least), sizes.bound(field.most))
@@ -158,7 +160,7 @@ def _prefix(name: str, field: Field) -> str:
 
 
 def _split(fields: Fields, contents: Contents, path: str) -> tuple[Contents, dict[str, Contents]]:
-    """Return the contents of the fields, and those of each learner inside; refuse other names, and missing ones."""
+    """Split contents into the fields and those of each inner learner. Refuse unknown and missing names."""
     if not any(field.kind == "learner" for field in fields.values()) and contents.keys() == fields.keys():
         return contents, {}
     own = {name: contents[name] for name, field in fields.items() if name in contents and field.kind != "learner"}
@@ -177,11 +179,11 @@ def _split(fields: Fields, contents: Contents, path: str) -> tuple[Contents, dic
 
 
 class _Sizes:
-    """Names in shapes and bounds: integer fields as they are stored, free lengths, or attributes of the learner."""
+    """Look up names in shapes and bounds: integer fields, varying lengths, or attributes of the learner."""
 
     def __init__(self, learner: WithFields) -> None:
         self._learner = learner
-        self.known: dict[str, int] = {}  # integer fields, and free lengths once an array has shown them
+        self.known: dict[str, int] = {}  # integer fields, and varying lengths after the first array that has them
 
     def bound(self, bound: Any) -> Any:
         return getattr(self._learner, bound) if isinstance(bound, str) else bound

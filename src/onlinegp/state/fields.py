@@ -1,12 +1,11 @@
-"""Fields of learners: the kind, the shape and the range of a value that is stored.
+"""Fields of learners: the kind, shape and range of each stored value.
 
-A shape is given by names::
+Shapes are given by name::
 
     fields = {"seen": integer(), "weights": array("size", "outputs"), "variance": array("outputs", least=0.0)}
 
-A name in a shape is that of an integer field, of a free length (`WithFields.lengths`), or else of an attribute of the
-learner: a number such as `features`, or something that has a length. A bound of a range is a number or the name of an
-attribute, where None is no bound.
+A name in a shape is an integer field, a varying length (`WithFields.lengths`), or an attribute of the learner: a number
+such as `features`, or something with a length. A bound of a range is a number, the name of an attribute, or None.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-LARGEST_COUNT = 2**63 - 1  # as many as an int64 counts
+LARGEST_COUNT = 2**63 - 1  # of an int64
 LARGEST_POSITION = 2**62  # of a row: the sum of two fits into an int64
 LARGEST_NUMBER = float(np.finfo(np.float64).max)
 
@@ -28,12 +27,12 @@ Bound = float | str | None
 
 @dataclass(frozen=True)
 class Field:
-    """What is known of a stored value; made by the functions below.
+    """The description of a stored value. The functions below create it.
 
     Attributes
     ----------
-    attribute : where the learner keeps it, "scale.total" for instance; its name if empty
-    prefix : for a learner, what its own names start with; its name and a dot if None
+    attribute : the attribute of the learner, such as "scale.total"; the name of the field if empty
+    prefix : for an inner learner, the prefix of its names; its name and a dot if None
     """
 
     kind: str
@@ -50,13 +49,13 @@ class Field:
         return self.kind not in ("integer", "number", "text", "learner")
 
     def copied(self, value: Any) -> Any:
-        """Return a value that belongs to whoever gets it: an array of its own, or a plain number."""
+        """Return a copy of an array, or a plain number or text."""
         if self.is_array:
             return np.array(value, order="C")
         return value if self.kind == "text" else int(value) if self.kind == "integer" else float(value)
 
     def checked(self, name: str, value: Any, shape: tuple[int, ...], least: float | None, most: float | None) -> Any:
-        """Return a stored value, arrays of this shape, or raise a ValueError that names it."""
+        """Return a stored value, or raise a ValueError with its name if its type, shape or range is wrong."""
         if self.kind == "text":
             if not isinstance(value, str):
                 raise ValueError(f"{name} must be a text, got {reprlib.repr(value)}.")
@@ -141,10 +140,10 @@ def text(*, attribute: str = "") -> Field:
 
 
 def model(*, attribute: str = "") -> Field:
-    """A model that was itself learned: its description and its record, in bytes; see `onlinegp.state.record`."""
+    """A model that was chosen while learning: its description and its record, in bytes; see `onlinegp.state.record`."""
     return Field("model", ("",), np.uint8, attribute=attribute)
 
 
 def learner(*, attribute: str = "", prefix: str | None = None) -> Field:
-    """A learner within this one, or a part that has fields of its own."""
+    """An inner learner, or a part that has fields."""
     return Field("learner", attribute=attribute, prefix=prefix)

@@ -1,4 +1,4 @@
-"""Records of learners: their schema, which follows from their fields, and what was learned as bytes."""
+"""Records of learners: the schema that follows from their fields, and their contents as bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onlinegp.state.contents import Contents, WithFields
 from onlinegp.state.fields import Size
 from onlinegp.state.record import AGAIN, FOREIGN, HEAD, LEARNED, RESTORE, Described, Entry, Schema, check_head
 
-FEW = 10_000  # columns that a record need not prove by its arrays
+FEW = 10_000  # columns that are accepted without arrays of that size
 ABOUT = (
     *(Entry("features", "integer"), Entry("outputs", "integer"), Entry("single", "integer")),
     Entry("largest", "number"),
@@ -34,7 +34,7 @@ def _schema(entries: tuple[Entry, ...]) -> Schema:
 
 
 class Schemas:
-    """The two schemas that records of a learner may have, found when they are needed: schemas[compact]."""
+    """The schemas of full and compact records of a learner: schemas[compact]."""
 
     def __init__(self, learner: Any) -> None:
         self._learner = learner
@@ -60,7 +60,7 @@ class Schemas:
 
 
 def _entries(learner: Any, compact: bool, path: str) -> list[Entry]:
-    """Visit the fields of a learner, depth first."""
+    """Return the entries of the fields of a learner, depth first."""
     owner = getattr(learner, "reference", learner)
     fields = getattr(owner, "fields", None)
     if not fields:
@@ -81,7 +81,7 @@ def _entries(learner: Any, compact: bool, path: str) -> list[Entry]:
 
 
 def _size(owner: WithFields, fields: Mapping[str, Any], size: Size, path: str) -> Size:
-    """Return a length that all records have, or the name of one that each record tells."""
+    """Return a length that is the same in all records, or the name of one that each record contains."""
     if isinstance(size, int):
         return size
     if size in owner.lengths or (size in fields and fields[size].kind == "integer"):
@@ -94,7 +94,7 @@ def _size(owner: WithFields, fields: Mapping[str, Any], size: Size, path: str) -
 
 
 def learner_to_bytes(schema: Schema, contents: Contents) -> bytes:
-    """Return the contents of a model, or of one of a fleet, as a record: learned, and what is known of the stream."""
+    """Return the contents of a model as a record."""
     return schema.to_bytes(_flat(contents))
 
 
@@ -104,12 +104,12 @@ def learner_from_bytes(schema: Schema, data: bytes) -> Contents:
 
 
 def described_to_bytes(description: str, learner: Any, contents: Contents) -> bytes:
-    """Return the contents of a model with this learner as a record that brings a description and its schema."""
+    """Return the contents of a model as a record that includes a description and its schema."""
     return Described(description, schema_of(learner), _flat(contents)).to_bytes()
 
 
 def described_from_bytes(data: bytes) -> tuple[str, Contents]:
-    """Return the description and the contents that `described_to_bytes` was given, or raise a ModelFileError."""
+    """Return the description and the contents from `described_to_bytes`, or raise a ModelFileError."""
     found = Described.from_bytes(data)
     return found.description, _nested(found.contents)
 
@@ -131,7 +131,7 @@ def _nested(contents: Contents) -> Contents:
 
 
 def about_of(data: bytes) -> dict[str, Any]:
-    """Return features, outputs and single of a learner's record, which tell its schema; or raise a ModelFileError."""
+    """Return features, outputs and single of a record, which determine its schema, or raise a ModelFileError."""
     check_head(data)
     if len(data) < HEAD.size + _ABOUT.size:
         raise ModelFileError(f"the numbers of the state are cut short. {RESTORE}")
@@ -142,7 +142,7 @@ def about_of(data: bytes) -> dict[str, Any]:
 
 
 def check_sizes(about: Mapping[str, Any], proven: int) -> None:
-    """Refuse features, outputs and single that make no sense; sizes above FEW must be proven by so many numbers."""
+    """Refuse invalid features, outputs and single. Sizes above FEW must not exceed `proven`, the stored numbers."""
     for name, least in (("features", 0), ("outputs", 1)):
         value = about.get(name)
         if type(value) is not int or not least <= value <= max(FEW, proven):
@@ -155,6 +155,6 @@ def check_sizes(about: Mapping[str, Any], proven: int) -> None:
 
 
 def check_largest(largest: Any) -> None:
-    """Refuse what cannot be the largest |y| of a stream."""
+    """Refuse an invalid largest |y|."""
     if isinstance(largest, bool) or not isinstance(largest, int | float) or not 0.0 <= largest < float("inf"):
         raise ModelFileError(f"largest must be a number of at least zero, got {reprlib.repr(largest)}. {RESTORE}")

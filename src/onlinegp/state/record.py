@@ -1,20 +1,20 @@
-"""The record: what a learner holds, as bytes. One format for model files, fleets, stores, Spark, copies and `step`.
+"""The record: the contents of a learner as bytes. Model files, fleets, stores, Spark, copies and `step` use it.
 
 All numbers are little-endian::
 
     "ogprec"   6 bytes
     version    uint16
-    checksum   uint32, the CRC-32 of all bytes behind it
+    checksum   uint32, the CRC-32 of all bytes after it
     schema     uint32, the CRC-32 of the text of the schema
     integers   int64 each
     numbers    float64 each
-    others     arrays and texts; a length that is not known yet (int64) comes before the first array that has it, and
-               zeros fill up the last eight bytes
+    others     arrays and texts; a varying length (int64) comes before the first array that has it, and zeros pad the
+               end of each to eight bytes
 
-Each part has its entries in the order of the schema, which names them, with kinds and shapes. The schema is a list in
-JSON, and is kept once for all records of a file, a store or a query. The first entries of a learner's record are
-features, outputs, whether y has one dimension, and the largest absolute y so far. Nothing in a record is ever executed,
-and no array is made before its length was compared with the number of bytes that are there.
+Entries are in the order of the schema, which lists their names, kinds and shapes in JSON. A file, a store or a query
+stores the schema once for all its records. The first entries of a learner's record are features, outputs, whether y has
+one dimension, and the largest absolute y so far. Nothing in a record is ever executed, and no array is allocated before
+its length was compared with the number of bytes.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from onlinegp.state.fields import Size
 MAGIC, VERSION = b"ogprec", 1
 OLD_MAGIC = b"ogpstat"
 HEAD = struct.Struct("<6sHII")
-CHECKED = 12  # where the bytes begin that the checksum is of
+CHECKED = 12  # offset of the bytes that the checksum covers
 TYPES = {name: np.dtype(name) for name in ("<f8", "<f4", "<i8", "|u1", "|b1")}
 ARRAYS = ("array", "points", "integers", "flags", "triangle", "data")  # kinds with a type and a shape
-FOREIGN = "contents"  # the kind of a learner that has no fields: a described record of what it dumped
-BYTES = ("text", "model", FOREIGN)  # kinds that are bytes of a length of their own
-LEARNED = "learned."  # before the names of what a learner holds
+FOREIGN = "contents"  # the kind of a learner without fields: a described record of its dump
+BYTES = ("text", "model", FOREIGN)  # kinds that are bytes with their own length
+LEARNED = "learned."  # prefix of the names of a learner's fields
 AGAIN = "Learn it again, or use the version of onlinegp that wrote it."
 RESTORE = "Use an undamaged copy."
 _LENGTH = struct.Struct("<q")
@@ -50,7 +50,7 @@ _DESCRIBED = struct.Struct("<II")
 
 
 class Entry(NamedTuple):
-    """A value in a record. A name in the shape is that of an integer in the record, or of a free length."""
+    """A value in a record. A name in the shape is an integer in the record, or a varying length."""
 
     name: str
     kind: str
@@ -58,17 +58,17 @@ class Entry(NamedTuple):
     shape: tuple[Size, ...] = ()
 
     def plain(self) -> list[Any]:
-        """Return the entry as JSON has it."""
+        """Return the entry as JSON data."""
         return [self.name, self.kind, self.dtype, list(self.shape)] if self.kind in ARRAYS else [self.name, self.kind]
 
 
 class Schema:
-    """The entries of a record, in order, which write and read it.
+    """The entries of a record, in order. A schema writes and reads records.
 
     Attributes
     ----------
     text : the schema in JSON
-    checksum : the CRC-32 of the text, which each record repeats
+    checksum : the CRC-32 of the text, which each record contains
     """
 
     def __init__(self, entries: Iterable[Entry]) -> None:
@@ -85,21 +85,10 @@ class Schema:
     @staticmethod
     def parse(found: Any) -> Schema:
         """Return the schema that a file holds, as JSON or its text, or raise a ModelFileError."""
-        return _parse_short(found) if isinstance(found, str) and len(found) < 10_000 else Schema._parse(found)
-
-    @classmethod
-    def _parse(cls, found: Any) -> Schema:
-        try:
-            found = json.loads(found) if isinstance(found, str) else found
-            schema = cls([_entry(one) for one in found])
-        except (ValueError, TypeError, RecursionError) as error:
-            raise ModelFileError(f"the schema cannot be read ({str(error)[:200]}). {RESTORE}") from None
-        if len(schema._names) < len(schema.entries):
-            raise ModelFileError(f"the schema has an entry twice. {RESTORE}")
-        return schema
+        return _parse_short(found) if isinstance(found, str) and len(found) < 10_000 else _parse(found)
 
     def to_bytes(self, contents: Contents) -> bytes:
-        """Return contents, which must have the entries of the schema, as a record."""
+        """Return the contents as a record. They must have the entries of the schema."""
         contents = _without_foreign(contents, self.foreign, self._names) if self.foreign else contents
         if odd := contents.keys() ^ self._names:
             raise ModelFileError(f"{min(odd)!r} cannot be stored: the fields of the learner are others.")
@@ -137,7 +126,7 @@ class Schema:
         return _with_foreign({entry.name: values[entry.name] for entry in self.entries}, self.foreign)
 
     def check_same(self, other: Schema) -> None:
-        """Raise a ModelFileError that names what another schema has that this one has not, or has otherwise."""
+        """Raise a ModelFileError that names the first difference between two schemas."""
         if self.text == other.text:
             return
         mine, theirs = ({entry.name: entry for entry in one.entries} for one in (self, other))
@@ -152,11 +141,22 @@ class Schema:
 
 @lru_cache(maxsize=256)
 def _parse_short(text: str) -> Schema:
-    return Schema._parse(text)
+    return _parse(text)
+
+
+def _parse(found: Any) -> Schema:
+    try:
+        found = json.loads(found) if isinstance(found, str) else found
+        schema = Schema([_entry(one) for one in found])
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ModelFileError(f"the schema cannot be read ({str(error)[:200]}). {RESTORE}") from None
+    if len({entry.name for entry in schema.entries}) < len(schema.entries):
+        raise ModelFileError(f"the schema has an entry twice. {RESTORE}")
+    return schema
 
 
 def _written(entry: Entry, value: Any, known: dict[str, int]) -> list[bytes]:
-    """Return the bytes of an array or a text: the lengths that are not known yet, its values, and zeros to fill up."""
+    """Return the bytes of an array or a text: lengths that are new, the values, and zeros for padding."""
     if entry.kind in BYTES:
         data = value.encode() if isinstance(value, str) else bytes(value)
         return [_LENGTH.pack(len(data)), data, bytes(-len(data) % 8)]

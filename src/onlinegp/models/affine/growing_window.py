@@ -1,50 +1,114 @@
-"""Algorithms that make every sample a center, and correct the weights of the most recent centers."""
+"""Algorithms that make every sample a center, and correct the weights of the most recent centers: LKAPA, KAPSM."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlinegp.checks import Array, count
-from onlinegp.models.affine.base import AffineRegressor, WindowLearner
+from onlinegp.engine.plan import Plan
+from onlinegp.kernels import Kernel
+from onlinegp.models.affine.base import FIELDS, WindowLearner
 from onlinegp.models.affine.window import Window
 from onlinegp.models.expansion import Expansion
-from onlinegp.recipes.costs import kernel_row
-from onlinegp.state import Values
+from onlinegp.state import Fields, Values, array
+
+
+class Correction(Protocol):
+    """How the weights of a window are corrected. `kind` names the compiled twin of the learner."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def constants(self) -> Mapping[str, float]: ...
+
+    def weights(self, window: Window) -> Array:
+        """Return the correction Z (n, p) of the weights of the rows in the window."""
+        ...
+
+
+class Ball:
+    """The bound |f| <= radius, one ball per output. The norms are updated.
+
+    A correction by Z adds 2 Z . F + Z . K Z to |f|^2, and removing a center of weight w subtracts 2 w f(c) +
+    w^2 k(c, c), where f is the function without that center.
+    """
+
+    def __init__(self, outputs: int, radius: float) -> None:
+        self.radius, self.norms = radius, np.zeros(outputs)  # |f|^2
+
+    def scale(self, window: Window, Z: Array, KZ: Array) -> Array | None:
+        """Return the factor (p,) that scales f back into the ball after a correction, or None if it is inside."""
+        squares = self.norms
+        squares += (Z * (2.0 * window.F + KZ)).sum(axis=0)
+        np.maximum(squares, 0.0, out=squares)
+        if not (squares > self.radius**2).any():
+            return None
+        scale = np.where(squares > self.radius**2, self.radius / np.sqrt(squares), 1.0)
+        squares *= scale**2
+        return scale
+
+    def remove(self, f: Expansion, center: Array, weight: Array, anew: bool) -> None:
+        """Follow the removal of a center of this weight (p,) from f. With `anew`, compute the norms from scratch."""
+        _, mean = f.at(center)
+        squares = self.norms
+        squares -= weight * (2.0 * mean + weight * f.diagonal(center))
+        if anew:
+            squares[...] = (f.weights * (f.rows(f.centers) @ f.weights)).sum(axis=0)
+        np.maximum(squares, 0.0, out=squares)
 
 
 class RecentLearner(WindowLearner):
     """Make every sample a center, correct the weights of the rows in the window, and remove the oldest center.
 
-        weights <- keep weights,   weights of the window += Z,   Z = correction(Y - F)
+        weights <- keep weights,   weights of the window += Z,   Z by the `correction`
 
     F, the predictions of the rows in the window, is updated: F <- keep F + K Z - k(X, c) w, if a center c of weight w
     is removed.
     """
 
-    def __init__(self, f: Expansion, *, window: int, keep: float) -> None:
-        super().__init__(f)
-        self.budget, self.keep = f.most, keep
-        self.window = Window(f.kernel, self.features, self.outputs, window)
+    def __init__(
+        self,
+        kernel: Kernel,
+        features: int,
+        outputs: int,
+        *,
+        window: int,
+        budget: int | None,
+        correction: Correction,
+        keep: float = 1.0,
+        radius: float | None = None,
+    ) -> None:
+        f = Expansion(kernel, features, outputs, most=budget)
+        super().__init__(f, Window(kernel, features, outputs, window))
+        self.budget, self.correction, self.keep = budget, correction, keep
+        self.ball = None if radius is None else Ball(outputs, radius)
 
-    @abstractmethod
-    def correction(self, E: Array) -> Array:
-        """Return the correction Z (n, p) of the weights of the rows in the window, for their errors E (n, p)."""
+    @cached_property
+    def fields(self) -> Fields:
+        norms: Fields = {} if self.ball is None else {"norms.squares": array("outputs", attribute="ball.norms")}
+        return {**FIELDS, **norms}
+
+    def leaf_plan(self) -> Plan:
+        own = {"keep": self.keep} if self.ball is None else {"radius": self.ball.radius}
+        return self.plan_of(self.correction.kind, {**self.correction.constants, **own})
 
     def correct(self, x: Array, y: Array, e: Array, seen: Any) -> None:
         window, f = self.window, self.f
         window.push(x, y, seen[1])
-        Z = self.correction(window.Y - window.F)
+        Z = self.correction.weights(window)
         old = self._admit(x)
         if self.keep != 1.0:
             f.weights[...] *= self.keep
             window.F[...] *= self.keep
         f.weights[self._places(), :] += Z
         KZ = window.K @ Z
-        scale = self._corrected(Z, KZ)
+        scale = None if self.ball is None else self.ball.scale(window, Z, KZ)
         window.F[...] += KZ
         if scale is not None:
             f.weights[...] *= scale
@@ -52,15 +116,9 @@ class RecentLearner(WindowLearner):
         if old is not None:
             center, weight = old[0], old[1] * self.keep if scale is None else old[1] * self.keep * scale
             window.F[...] -= np.multiply.outer(window.row(center), weight)
-            self._removed(center, weight)
+            if self.ball is not None:  # from scratch now and then, against rounding
+                self.ball.remove(f, center, weight, anew=window.count % f.size == 0)
         self.errors.add(e, y, self.seen)
-
-    def _corrected(self, Z: Array, KZ: Array) -> Array | None:
-        """Return a factor (p,) to scale f after the correction, or None. Called before F changes."""
-        return None
-
-    def _removed(self, center: Array, weight: Array) -> None:
-        """Called after a center of this weight (p,) was removed."""
 
     def _admit(self, x: Array) -> tuple[Array, Array] | None:
         """Make x a center. If the budget is full, return the removed center and its weight, else None."""
@@ -88,35 +146,12 @@ class RecentLearner(WindowLearner):
             )
 
 
-class RecentRegressor(AffineRegressor):
-    """Base class of the models with a `RecentLearner`. The budget is at least the window.
-
-    Parameters
-    ----------
-    window : int
-        The number of rows whose weights are corrected.
-    budget : int, optional
-        The largest number of centers, at least `window`; None keeps all samples.
-    """
-
-    window: int
-    budget: int | None
-
-    def rule(self) -> dict[str, Any]:
-        return {"window": count("One row makes it KLMS.", window=self.window)}
-
-    def correcting(self, size: float, features: int) -> float:
-        """Return the multiplications for K Z, and for the change of F when a center is removed."""
-        leaves = self.budget is not None and size >= self.budget
-        return self.window**2 + (kernel_row(self.window, features) + self.window if leaves else 0)
-
-    def expansion(self, features: int, outputs: int) -> Expansion:
-        return Expansion(self.over(), features, outputs, most=self._most())
-
-    def _most(self) -> int | None:
-        if self.budget is not None and count("Use budget=None to keep every sample.", budget=self.budget) < self.window:
-            raise ValueError(
-                f"budget must be at least the window, {self.window}, whose rows are centers, got {self.budget}. "
-                f"Use a smaller window, or budget=None."
-            )
-        return self.budget
+def recent_rule(window: int, budget: int | None) -> dict[str, Any]:
+    """Return the window and the budget, which is at least the window, or raise an error that names the invalid one."""
+    count("One row makes it KLMS.", window=window)
+    if budget is not None and count("Use budget=None to keep every sample.", budget=budget) < window:
+        raise ValueError(
+            f"budget must be at least the window, {window}, whose rows are centers, got {budget}. "
+            f"Use a smaller window, or budget=None."
+        )
+    return {"window": window, "budget": budget}

@@ -9,17 +9,18 @@ import numpy as np
 
 from onlinegp.checks import Array, count, fraction, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.affine.base import NO_VARIANCE, WindowLearner
-from onlinegp.models.affine.coherent_window import CoherentLearner, CoherentRegressor
-from onlinegp.models.affine.window import enlarged, solve_positive
+from onlinegp.models.affine.base import FIELDS, NO_VARIANCE, REMEDY, WindowLearner
+from onlinegp.models.affine.coherent_window import admit, check_window, novel
+from onlinegp.models.affine.window import KernelRows, enlarged, solve_positive
 from onlinegp.models.expansion import Expansion
 from onlinegp.models.facts import Facts
+from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.recipe import parameters
-from onlinegp.recipes.costs import solution
+from onlinegp.models.rowwise import StepLearner
 from onlinegp.state import Values, WithFields, array, learner
 
 
-class KAPLearner(CoherentLearner):
+class KAPLearner(WindowLearner):
     """alpha <- alpha + step H' (epsilon I + H H')^-1 (Y - H alpha), with H = k(X, C) over the window.
 
     G = H H' (n, n) is updated: a new row of H gives a new row of G, a new column h of H adds h h'. F = H alpha is
@@ -28,20 +29,33 @@ class KAPLearner(CoherentLearner):
 
     kind = "kap"
     constants = ("step", "coherence", "epsilon")
-    fields = {**CoherentLearner.fields, "gram": learner()}
+    fields = {**FIELDS, "gram": learner()}
 
-    def __init__(self, f: Expansion, *, window: int, step: float, coherence: float, epsilon: float) -> None:
-        super().__init__(f, window, coherence)
-        self.step, self.epsilon = step, epsilon
+    window: KernelRows
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        features: int,
+        outputs: int,
+        *,
+        window: int,
+        step: float,
+        coherence: float,
+        epsilon: float,
+    ) -> None:
+        f = Expansion(kernel, features, outputs, also=("kcc",))
+        super().__init__(f, KernelRows(kernel, features, outputs, window))
+        self.step, self.coherence, self.epsilon = step, coherence, epsilon
         self.gram = Gram()
 
     def correct(self, x: Array, y: Array, e: Array, seen: Any) -> None:
         (k, mean), window, kxx = seen, self.window, self.f.diagonal(x)
-        novel = self.novel(k, kxx)
+        new = novel(self.f, k, kxx, self.coherence)
         r = window.push_row(x, y, mean, k)
         self.gram.replace(r, window.H)
-        if novel:
-            self.admit(x, kxx, r)
+        if new:
+            admit(self.f, self.window, x, kxx, r)
             self.gram.add(window.H[:, -1])
         G = np.ascontiguousarray(self.gram.G)
         Z = solve_positive(G + self.epsilon * np.eye(len(G)), self.step * (window.Y - window.F))
@@ -50,7 +64,7 @@ class KAPLearner(CoherentLearner):
         self.errors.add(e, y, self.seen)
 
     def check(self, values: Values) -> None:
-        super().check(values)
+        check_window(values)
         size, rows = len(values["window"]["Y"]), len(values["gram"]["G"])
         if rows != size:
             raise ValueError(f"G must have {size} rows, as the window, got {rows}.")
@@ -86,7 +100,7 @@ class Gram(WithFields):
 
 
 @parameters
-class KAP(CoherentRegressor):
+class KAP(ExpansionRegressor):
     """Kernel affine projection: make the smallest change of the weights that corrects the last rows.
 
         alpha <- alpha + step H' (epsilon I + H H')^-1 (y - H alpha),    H = k(X, C) of the last `window` rows
@@ -114,7 +128,7 @@ class KAP(CoherentRegressor):
     epsilon : float
         Regularizes the projection.
     engine : str
-        See :class:`~onlinegp.models.affine.base.AffineRegressor`.
+        See :class:`~onlinegp.models.lms.base.ExpansionRegressor`.
 
     Examples
     --------
@@ -133,6 +147,8 @@ class KAP(CoherentRegressor):
     coherence: float = 0.95
     epsilon: float = 1e-2
 
+    remedy: ClassVar[str] = REMEDY
+    std_from_errors: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
         cost="O(m w + w^3) per sample with w the window; m is bounded by the coherence on a bounded domain",
         memory="O(m (d + w)), bounded by the coherence on a bounded input domain",
@@ -144,12 +160,7 @@ class KAP(CoherentRegressor):
         ),
     )
 
-    readable: ClassVar[type[WindowLearner]] = KAPLearner
-
-    def multiplications(self, size: float, features: int) -> float:
-        w = self.window
-        # the coherence; a row of G, and H' Z; (epsilon I + G)^-1; G Z
-        return self.looking(size, features) + 2 * size + 1 + 2 * w * size + solution(w) + w + w**2
+    readable: ClassVar[type[StepLearner]] = KAPLearner
 
     def rule(self) -> dict[str, Any]:
         return {

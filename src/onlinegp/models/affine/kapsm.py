@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
 from enum import IntEnum
 from typing import Any, ClassVar
 
@@ -11,37 +11,36 @@ import numpy as np
 
 from onlinegp.checks import Array, choice, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.affine.base import NO_VARIANCE, WindowLearner
-from onlinegp.models.affine.growing_window import RecentLearner, RecentRegressor
-from onlinegp.models.expansion import Expansion
+from onlinegp.models.affine.base import NO_VARIANCE, REMEDY
+from onlinegp.models.affine.growing_window import RecentLearner, recent_rule
+from onlinegp.models.affine.window import Window
 from onlinegp.models.facts import Facts
+from onlinegp.models.lms.base import SEARCHED, ExpansionRegressor
 from onlinegp.models.recipe import parameters
+from onlinegp.models.rowwise import StepLearner
 from onlinegp.models.search_space import Move, Value
-from onlinegp.recipes.costs import kernel_row
-from onlinegp.state import array
 
-Loss = IntEnum("Loss", ["squared", "absolute", "huber"], start=0)  # as in native/api.hpp
+Loss = IntEnum("Loss", ["squared", "absolute", "huber"], start=0)  # as in native/learner.hpp
 
 
-class KAPSMLearner(RecentLearner):
-    """f <- P(f - step mean of L / |L'|^2 L' over the window), with P the projection onto the ball |f| <= radius.
+@dataclass(frozen=True)
+class Subgradient:
+    """f <- f - step mean of L / |L'|^2 L' over the window.
 
-    L' = l'(e) k(x, .), so the weight of a row is corrected by step / n times l / |l'| sign(e) / k(x, x). The norm is
-    updated: a correction by Z adds 2 Z . F + Z . K Z to |f|^2, and removing a center of weight w subtracts 2 w f(c) +
-    w^2 k(c, c), where f is the function without that center.
+    L' = l'(e) k(x, .), so the weight of a row is corrected by step / n times l / |l'| sign(e) / k(x, x).
     """
 
-    kind = "kapsm"
-    constants = ("step", "loss", "bend", "radius")
-    fields = {**RecentLearner.fields, "norms.squares": array("outputs", attribute="norms")}
+    step: float
+    loss: Loss
+    bend: float
+    kind: ClassVar[str] = "kapsm"
 
-    def __init__(self, f: Expansion, *, window: int, step: float, loss: Loss, bend: float, radius: float) -> None:
-        super().__init__(f, window=window, keep=1.0)
-        self.step, self.loss, self.bend, self.radius = step, loss, bend, radius
-        self.norms = np.zeros(self.outputs)  # |f|^2
+    @property
+    def constants(self) -> Mapping[str, float]:
+        return {"step": self.step, "loss": self.loss, "bend": self.bend}
 
-    def correction(self, E: Array) -> Array:
-        kxx = self.window.K.diagonal()[:, None]
+    def weights(self, window: Window) -> Array:
+        E, kxx = window.Y - window.F, window.K.diagonal()[:, None]
         return self.step / len(E) * self.distance(E) / np.where(kxx > 0.0, kxx, np.inf)
 
     def distance(self, E: Array) -> Array:
@@ -56,28 +55,9 @@ class KAPSMLearner(RecentLearner):
             return E
         return np.where(np.abs(E) <= self.bend, 0.5 * E, E - 0.5 * self.bend * np.sign(E))
 
-    def _corrected(self, Z: Array, KZ: Array) -> Array | None:
-        squares = self.norms
-        squares += (Z * (2.0 * self.window.F + KZ)).sum(axis=0)
-        np.maximum(squares, 0.0, out=squares)
-        if not (squares > self.radius**2).any():
-            return None
-        scale = np.where(squares > self.radius**2, self.radius / np.sqrt(squares), 1.0)
-        squares *= scale**2
-        return scale
-
-    def _removed(self, center: Array, weight: Array) -> None:
-        _, f = self.f.at(center)
-        squares = self.norms
-        squares -= weight * (2.0 * f + weight * self.f.diagonal(center))
-        if self.budget is not None and self.window.count % self.budget == 0:  # from scratch, against rounding
-            weights = self.f.weights
-            squares[...] = (weights * (self.f.rows(self.f.centers) @ weights)).sum(axis=0)
-        np.maximum(squares, 0.0, out=squares)
-
 
 @parameters
-class KAPSM(RecentRegressor):
+class KAPSM(ExpansionRegressor):
     """Kernel adaptive projected subgradient method: reduce the losses of the last rows, with f inside a ball.
 
         f <- P(f - step mean of L_i(f) / |L_i'(f)|^2 L_i'(f) over the last `window` rows)
@@ -111,7 +91,7 @@ class KAPSM(RecentRegressor):
     budget : int, optional
         The largest number of centers, at least `window`; None keeps all samples.
     engine : str
-        See :class:`~onlinegp.models.affine.base.AffineRegressor`.
+        See :class:`~onlinegp.models.lms.base.ExpansionRegressor`.
 
     Examples
     --------
@@ -132,6 +112,8 @@ class KAPSM(RecentRegressor):
     window: int = 10
     budget: int | None = 200
 
+    remedy: ClassVar[str] = REMEDY
+    std_from_errors: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
         cost="O(m + w^2) per sample with w the window; m is at most the budget",
         memory="O(M d + w^2) with M the budget and w the window",
@@ -144,31 +126,19 @@ class KAPSM(RecentRegressor):
     )
 
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
-        **RecentRegressor.searched,
+        **SEARCHED,
         "radius": tuple(map(Value, (1.0, 3.0, 10.0, 30.0))),
     }
-    readable: ClassVar[type[WindowLearner]] = KAPSMLearner
+    readable: ClassVar[type[StepLearner]] = RecentLearner
 
     @classmethod
     def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
         """Suggest the tuned kernel and no ball: its radius is a norm of f, not a distance between inputs."""
         return super().suggested(kernel, noise, **({"radius": None} | wishes))
 
-    def multiplications(self, size: float, features: int) -> float:
-        full = self.budget is not None and size >= self.budget
-        total = self.looking(size, features) + self.correcting(size, features)
-        # the distances of the losses, and the change of the norm
-        total += (2 if self.loss == "absolute" else 3) * self.window + 1 + 2 * self.window
-        if self.radius is not None:  # f is scaled back to the ball
-            total += size + 1 + self.window + 3
-        if full:  # f at the removed center; and once per budget, the norm from scratch
-            total += 2 * (kernel_row(size, features) + size) + 3 + 1
-        return total
-
     def rule(self) -> dict[str, Any]:
-        return super().rule() | {
-            "step": positive(step=self.step),
-            "loss": Loss[choice(tuple(Loss.__members__), loss=self.loss)],
-            "bend": positive(bend=self.bend),
+        loss = Loss[choice(tuple(Loss.__members__), loss=self.loss)]
+        return recent_rule(self.window, self.budget) | {
+            "correction": Subgradient(positive(step=self.step), loss, positive(bend=self.bend)),
             "radius": np.inf if self.radius is None else positive("Use None for no ball.", radius=self.radius),
         }

@@ -18,11 +18,10 @@ from onlinegp.models.affine.base import NO_VARIANCE
 from onlinegp.models.affine.window import most_of
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.base import StepSized
+from onlinegp.models.lms.base import SEARCHED
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import ErrorScale, StepLearner
 from onlinegp.models.search_space import Each, Move, Times, typical_length_scale
-from onlinegp.recipes.costs import ERRORS, solution
 from onlinegp.state import Contents, Values, WithFields, array, integer, learner, points
 
 FIRST_CAPACITY = 16
@@ -276,7 +275,7 @@ class L2S(OnlineRegressor):
     tuned_by: ClassVar[Literal["density", "error"]] = "error"
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
         "length_scales": tuple(Each(Times(factor)) for factor in (0.25, 0.5, 2.0)),
-        "coherence": StepSized.searched["coherence"],
+        "coherence": SEARCHED["coherence"],
         "step": tuple(map(Times, (0.125, 0.25, 0.5, 2.0))),
     }
 
@@ -285,12 +284,6 @@ class L2S(OnlineRegressor):
         """Suggest widths around the length scale of the tuned kernel, the widest first."""
         scale = typical_length_scale(kernel)
         return super().suggested(kernel, noise, **({"length_scales": (2.0 * scale, scale, 0.5 * scale)} | wishes))
-
-    def multiplications(self, size: float, features: int) -> float:
-        s = min(self.selected, size)
-        # the Gaussians at x and their mean; coherences of each width, shares; G of the selected, and the correction
-        looked = size * (features + 3) + ERRORS + size * (2 * len(self.length_scales) + 1)
-        return looked + s * (s + 1) / 2 * (features + 5) + solution(s) + 2 * s + 2
 
     def check(self) -> None:
         self.start(1, 1)

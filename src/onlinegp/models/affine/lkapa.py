@@ -3,71 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from onlinegp.checks import Array, non_negative, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.affine.base import NO_VARIANCE, WindowLearner
-from onlinegp.models.affine.growing_window import RecentLearner, RecentRegressor
-from onlinegp.models.affine.window import solve_positive
-from onlinegp.models.expansion import Expansion
+from onlinegp.models.affine.base import NO_VARIANCE, REMEDY
+from onlinegp.models.affine.growing_window import RecentLearner, recent_rule
+from onlinegp.models.affine.window import Window, solve_positive
 from onlinegp.models.facts import Facts
+from onlinegp.models.lms.base import SEARCHED, ExpansionRegressor
 from onlinegp.models.recipe import parameters
+from onlinegp.models.rowwise import StepLearner
 from onlinegp.models.search_space import Move, Times
-from onlinegp.recipes.costs import solution
 
 
-class LKAPALearner(RecentLearner):
-    """The gradient of the squared errors of the window: Z = step E."""
-
-    kind = "lkapa"
-    constants: ClassVar[tuple[str, ...]] = ("step", "keep")
-
-    def __init__(self, f: Expansion, *, window: int, step: float, keep: float) -> None:
-        super().__init__(f, window=window, keep=keep)
-        self.step = step
-
-    def correction(self, E: Array) -> Array:
-        return self.step * E
-
-
-class NLKAPALearner(LKAPALearner):
-    """Newton's step: Z = step (K + epsilon I)^-1 E."""
-
-    kind = "nlkapa"
-    constants: ClassVar[tuple[str, ...]] = ("step", "keep", "epsilon")
-
-    def __init__(self, f: Expansion, *, epsilon: float, **rule: Any) -> None:
-        super().__init__(f, **rule)
-        self.epsilon = epsilon
-
-    def correction(self, E: Array) -> Array:
-        K = self.window.K
-        return solve_positive(K + self.epsilon * np.eye(len(K)), self.step * E)
-
-
-class LeakyRegressor(RecentRegressor):
-    """Base class of the two models: weights shrink by the factor 1 - step leak per sample."""
+@dataclass(frozen=True)
+class Gradient:
+    """The gradient of the squared errors E of the window, Z = step E. With epsilon Newton's, (K + epsilon I)^-1 Z."""
 
     step: float
-    leak: float
+    epsilon: float | None = None
 
-    def multiplications(self, size: float, features: int) -> float:
-        leaks = size + self.window if self.leak else 0
-        return self.looking(size, features) + self.correcting(size, features) + leaks + self.window
+    @property
+    def kind(self) -> str:
+        return "lkapa" if self.epsilon is None else "nlkapa"
 
-    def rule(self) -> dict[str, Any]:
-        step, leak = positive(step=self.step), non_negative("Use 0.0 for none.", leak=self.leak)
-        if leak * step >= 1.0:
-            raise ValueError(f"leak must be less than 1 / step = {1.0 / step:g}, got {leak}. Lower it, or the step.")
-        return super().rule() | {"step": step, "keep": 1.0 - step * leak}
+    @property
+    def constants(self) -> Mapping[str, float]:
+        return {"step": self.step} if self.epsilon is None else {"step": self.step, "epsilon": self.epsilon}
+
+    def weights(self, window: Window) -> Array:
+        Z, K = self.step * (window.Y - window.F), window.K
+        return Z if self.epsilon is None else solve_positive(K + self.epsilon * np.eye(len(K)), Z)
+
+
+def kept(step: float, leak: float) -> float:
+    """Return the factor by which weights shrink per sample, 1 - step leak, or raise an error for an invalid leak."""
+    positive(step=step)
+    if non_negative("Use 0.0 for none.", leak=leak) * step >= 1.0:
+        raise ValueError(f"leak must be less than 1 / step = {1.0 / step:g}, got {leak}. Lower it, or the step.")
+    return 1.0 - step * leak
 
 
 @parameters
-class LKAPA(LeakyRegressor):
+class LKAPA(ExpansionRegressor):
     """Leaky kernel affine projection: correct the weights of the last rows by their errors, and shrink all weights.
 
         alpha <- (1 - step leak) alpha,   alpha_i <- alpha_i + step (y_i - f(x_i)) for the last `window` rows
@@ -94,7 +76,7 @@ class LKAPA(LeakyRegressor):
     budget : int, optional
         The largest number of centers, at least `window`; None keeps all samples.
     engine : str
-        See :class:`~onlinegp.models.affine.base.AffineRegressor`.
+        See :class:`~onlinegp.models.lms.base.ExpansionRegressor`.
 
     Examples
     --------
@@ -113,6 +95,8 @@ class LKAPA(LeakyRegressor):
     window: int = 10
     budget: int | None = 1000
 
+    remedy: ClassVar[str] = REMEDY
+    std_from_errors: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
         cost="O(m + w^2) per sample with w the window; m is at most the budget",
         memory="O(M d + w^2) with M the budget and w the window",
@@ -123,11 +107,15 @@ class LKAPA(LeakyRegressor):
         ),
     )
 
-    readable: ClassVar[type[WindowLearner]] = LKAPALearner
+    readable: ClassVar[type[StepLearner]] = RecentLearner
+
+    def rule(self) -> dict[str, Any]:
+        keep = kept(self.step, self.leak)
+        return recent_rule(self.window, self.budget) | {"correction": Gradient(self.step), "keep": keep}
 
 
 @parameters
-class NLKAPA(LeakyRegressor):
+class NLKAPA(ExpansionRegressor):
     """Normalized leaky kernel affine projection: a Newton step for the errors of the last rows; all weights shrink.
 
         alpha <- (1 - step leak) alpha,   alpha_w <- alpha_w + step (K_w + epsilon I)^-1 (y_w - f(X_w))
@@ -161,7 +149,7 @@ class NLKAPA(LeakyRegressor):
     budget : int, optional
         The largest number of centers, at least `window`; None keeps all samples.
     engine : str
-        See :class:`~onlinegp.models.affine.base.AffineRegressor`.
+        See :class:`~onlinegp.models.lms.base.ExpansionRegressor`.
 
     Examples
     --------
@@ -182,9 +170,11 @@ class NLKAPA(LeakyRegressor):
     budget: int | None = None
 
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
-        **LeakyRegressor.searched,
+        **SEARCHED,
         "epsilon": tuple(map(Times, (0.01, 0.1, 10.0))),
     }
+    remedy: ClassVar[str] = REMEDY
+    std_from_errors: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
         cost="O(m + w^3) per sample with w the window; m grows by one per sample, up to a budget",
         memory="O(m d + w^2) with w the window; m grows, up to a budget",
@@ -197,7 +187,7 @@ class NLKAPA(LeakyRegressor):
         bounded_by="budget",
     )
 
-    readable: ClassVar[type[WindowLearner]] = NLKAPALearner
+    readable: ClassVar[type[StepLearner]] = RecentLearner
 
     @classmethod
     def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
@@ -205,8 +195,6 @@ class NLKAPA(LeakyRegressor):
         own = {"step": 1.0, "epsilon": 10.0} if wishes.get("budget") is not None else {}
         return super().suggested(kernel, noise, **(own | wishes))
 
-    def multiplications(self, size: float, features: int) -> float:
-        return super().multiplications(size, features) + solution(self.window)
-
     def rule(self) -> dict[str, Any]:
-        return super().rule() | {"epsilon": positive(epsilon=self.epsilon)}
+        keep, newton = kept(self.step, self.leak), Gradient(self.step, positive(epsilon=self.epsilon))
+        return recent_rule(self.window, self.budget) | {"correction": newton, "keep": keep}

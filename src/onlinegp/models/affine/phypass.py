@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array, count, fraction, non_negative, positive
 from onlinegp.kernels import Kernel
-from onlinegp.models.affine.base import NO_VARIANCE, WindowLearner
-from onlinegp.models.affine.coherent_window import CoherentLearner, CoherentRegressor
-from onlinegp.models.affine.window import enlarged, most_of
+from onlinegp.models.affine.base import FIELDS, NO_VARIANCE, REMEDY, WindowLearner
+from onlinegp.models.affine.coherent_window import admit, check_window, novel
+from onlinegp.models.affine.window import KernelRows, enlarged, most_of
 from onlinegp.models.expansion import Expansion, Points
 from onlinegp.models.facts import Facts
+from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.recipe import parameters
-from onlinegp.recipes.costs import kernel_row, solution
+from onlinegp.models.rowwise import StepLearner
 from onlinegp.state import Contents, Values, WithFields, array, integers, learner, points
 
 MOST = 10_000  # the largest number of centers that the rows of a window are projected onto
@@ -109,7 +110,7 @@ def projection(K: Array, y: Array) -> Array:
     return a
 
 
-class PHYPASSLearner(CoherentLearner):
+class PHYPASSLearner(WindowLearner):
     """Project each row of the window onto the centers that are most coherent with it, all rows at once.
 
     With P_i k(x_i, .) = sum_j a_ij k(c_j, .) over the chosen centers of row i, d_i = |P_i k(x_i, .)|^2 and
@@ -122,37 +123,49 @@ class PHYPASSLearner(CoherentLearner):
 
     kind = "phypass"
     constants = ("step", "coherence", "selected", "width")
-    fields = {**CoherentLearner.fields, "chosen": learner()}
+    fields = {**FIELDS, "chosen": learner()}
+
+    window: KernelRows
 
     def __init__(
-        self, f: Expansion, *, window: int, step: float, coherence: float, selected: int, width: float
+        self,
+        kernel: Kernel,
+        features: int,
+        outputs: int,
+        *,
+        window: int,
+        step: float,
+        coherence: float,
+        selected: int,
+        width: float,
     ) -> None:
-        super().__init__(f, window, coherence)
-        self.step, self.selected, self.width = step, selected, width
-        self.chosen = Chosen(f.kernel, self.features, selected)
+        f = Expansion(kernel, features, outputs, also=("kcc",))
+        super().__init__(f, KernelRows(kernel, features, outputs, window))
+        self.step, self.coherence, self.selected, self.width = step, coherence, selected, width
+        self.chosen = Chosen(kernel, features, selected)
 
     def correct(self, x: Array, y: Array, e: Array, seen: Any) -> None:
         (k, mean), kxx = seen, self.f.diagonal(x)
-        novel = self.novel(k, kxx)
+        new = novel(self.f, k, kxx, self.coherence)
         r = self.window.push_row(x, y, mean, k)
-        if novel:
-            self.admit(x, kxx, r)
+        if new:
+            admit(self.f, self.window, x, kxx, r)
         if self.f.size:
-            self._choose(r, novel)
+            self._choose(r, new)
             self._project()
         self.errors.add(e, y, self.seen)
 
     def check(self, values: Values) -> None:
-        super().check(values)
+        check_window(values)
         places, size = values["chosen"]["places"], len(values["f"]["centers"])
         if not np.all(places < size):
             raise ValueError(f"places must be slots of the {size} centers, or -1 for none, got {places!r}.")
 
-    def _choose(self, r: int, novel: bool) -> None:
+    def _choose(self, r: int, new: bool) -> None:
         """Choose centers for row r, and again for rows that are more coherent with a new center than with their own."""
         H, kcc, chosen = self.window.H, self.f.numbers("kcc"), self.chosen
         chosen.choose(r, np.abs(H[r]) / np.sqrt(kcc), H[r], self.f)
-        if not novel:
+        if not new:
             return
         worst = chosen.places[:, -1]
         theirs = np.abs(H[np.arange(len(H)), worst]) / np.sqrt(kcc[worst])
@@ -177,7 +190,7 @@ class PHYPASSLearner(CoherentLearner):
 
 
 @parameters
-class PHYPASS(CoherentRegressor):
+class PHYPASS(ExpansionRegressor):
     """Parallel hyperslab projection along affine subspaces: correct the last rows in parallel, by selected weights.
 
         f <- f + step L sum_i b_i P_i k(x_i, .)     over the last `window` rows
@@ -210,7 +223,7 @@ class PHYPASS(CoherentRegressor):
     width : float
         Half the width of the hyperslabs: errors up to it are not corrected.
     engine : str
-        See :class:`~onlinegp.models.affine.base.AffineRegressor`.
+        See :class:`~onlinegp.models.lms.base.ExpansionRegressor`.
 
     Examples
     --------
@@ -230,6 +243,8 @@ class PHYPASS(CoherentRegressor):
     coherence: float = 0.95
     width: float = 0.0
 
+    remedy: ClassVar[str] = REMEDY
+    std_from_errors: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
         cost="O(m w + w s^3) per sample with window w and s selected; m is bounded by the coherence",
         memory="O(m (d + w) + (w s)^2), bounded by the coherence on a bounded input domain",
@@ -241,14 +256,7 @@ class PHYPASS(CoherentRegressor):
         ),
     )
 
-    readable: ClassVar[type[WindowLearner]] = PHYPASSLearner
-
-    def multiplications(self, size: float, features: int) -> float:
-        w, s = self.window, min(self.selected, size)
-        # the coherences; the kernel rows of the chosen centers, and the projection onto them; the step
-        chosen = s * kernel_row(w * s, features) + solution(s) + 2 * s
-        step = 3 * w + 3 * w * s + (w * s) ** 2 + w**2 * s + 2
-        return self.looking(size, features) + 3 * size + 1 + chosen + step
+    readable: ClassVar[type[StepLearner]] = PHYPASSLearner
 
     def rule(self) -> dict[str, Any]:
         window, selected = count(window=self.window), count(selected=self.selected)

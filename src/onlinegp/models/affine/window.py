@@ -39,9 +39,9 @@ class Window(WithFields):
     def __init__(self, kernel: Kernel, features: int, outputs: int, length: int) -> None:
         self.length, self.features, self.outputs = length, features, outputs
         self._kernel = kernel
-        self._start()
+        self.start()
 
-    def _start(self) -> None:
+    def start(self) -> None:
         self.count = self.size = 0
         self._points = Points(self._kernel, self.features)
         self._K, self._k, self._nothing = np.zeros((0, 0)), np.zeros(0), np.zeros((1, 0))
@@ -101,7 +101,7 @@ class Window(WithFields):
     def assign(self, values: Values) -> None:
         X = np.ascontiguousarray(values["X"])
         n = len(X)
-        self._start()
+        self.start()
         self._reserve(n)
         for x in X:
             self._points.append(x)
@@ -115,8 +115,8 @@ class KernelRows(Window):
     fields = {**Window.fields, "H": array("n", "m")}
     lengths = {**Window.lengths, "m": None}
 
-    def _start(self) -> None:
-        super()._start()
+    def start(self) -> None:
+        super().start()
         self.centers, self._H = 0, np.zeros((0, 0))
 
     @property

@@ -1,4 +1,4 @@
-"""Alarms of one series: how odd each row is, and the events."""
+"""Alarms of one series: how unusual each row is, and the events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 from onlinegp.models.alarms.constants import STATISTICS, Constants
-from onlinegp.models.alarms.events import WIDTH, C, Event, Journal
+from onlinegp.models.alarms.events import C, Event, Journal
 from onlinegp.models.alarms.tails import Tail
 from onlinegp.models.alarms.watch import Watch
 from onlinegp.state import Fields, Values, WithFields, learner, text
@@ -41,9 +41,8 @@ class Alarms(WithFields):
         output: int = 0,
     ) -> None:
         threshold = -log10(rate)
-        rule = Constants(threshold=threshold, low=min(USUAL.low, 0.75 * threshold))
-        if scores:  # the largest of more statistics is larger
-            rule = rule._replace(offset=OFFSET_OF_SCORES)
+        offset = OFFSET_OF_SCORES if scores else USUAL.offset  # the largest of more statistics is larger
+        rule = Constants(threshold=threshold, low=min(USUAL.low, 0.75 * threshold), offset=offset)
         self.rate, self.features = rate, features
         self.watch = Watch(scores=scores, season=season, daily=daily, native=native, rule=rule)
         self.journal = Journal(features, output, scores, rule.low)
@@ -61,13 +60,13 @@ class Alarms(WithFields):
 
     @property
     def events(self) -> list[Event]:
-        """The latest events, the one that is open last."""
+        """The latest events. An open event is the last one."""
         return self.journal.events
 
     def add(
         self, y: Array, v: Array | None = None, X: Array | None = None, bounds: tuple[Array, Array] | None = None
     ) -> tuple[Array, NDArray[Any]]:
-        """Take rows; return what `constants.COLUMNS` names for each, and the events that cleared or opened there.
+        """Watch rows. Return the columns of `constants.COLUMNS`, and the events that opened or cleared at each row.
 
         Parameters
         ----------
@@ -78,21 +77,17 @@ class Alarms(WithFields):
         """
         before = self.watch.rows
         out = self.watch.add(y, y if v is None else v)
-        low, high = bounds if bounds is not None else self._bounds(out)
+        low, high = bounds if bounds is not None else (out[:, C["low"]], out[:, C["high"]])
         rows = np.zeros((len(y), self.features)) if X is None else X
         return out, self.journal.add(out, y, low, high, rows, before)
 
-    def _bounds(self, out: Array) -> tuple[Array, Array]:
-        width = WIDTH * out[:, C["error"]]
-        return out[:, C["expected"]] - width, out[:, C["expected"]] + width
-
     def forget_events(self) -> None:
-        """Count events from one again; what is usual stays known."""
+        """Count events from one again. What is usual stays known."""
         self.watch.forget_events()
         self.journal.past, self.journal.open = [], None
 
     def confirm(self, number: int) -> None:
-        """Forget the rows of an event, which was real, so that the next one like it is found as well."""
+        """Forget the rows of a real event, so that the next event like it is found, too."""
         known = {event.number: event for event in self.events}
         if number not in known:
             latest = ", ".join(map(str, known)) or "none"

@@ -1,4 +1,4 @@
-"""A detector around a model that has learned, and the model out of it."""
+"""Put a detector around a model that has learned, and take the model out again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ INSIDE = "model."  # before the names of what the model inside has learned
 
 
 def watching(model: OnlineRegressor, **parameters: Any) -> Detector:
-    """Return a detector with these parameters around a model, which goes on; so does a detector that it is in."""
+    """Return a detector around a model that continues. If the model is a detector already, it continues as well."""
     inside = model.learned_with["model"] if isinstance(model, Detector) else model.unfitted()
     detector = Detector(inside, **parameters)
     contents = model.dump()
@@ -26,7 +26,7 @@ def watching(model: OnlineRegressor, **parameters: Any) -> Detector:
 
 
 def unwatched(model: OnlineRegressor) -> OnlineRegressor:
-    """Return the model in a detector, with all that it has learned; any other model as it is."""
+    """Return the inner model of a detector, with everything that it has learned. Return other models unchanged."""
     if not isinstance(model, Detector) or model.model is None:
         return model
     inside: OnlineRegressor = model.learned_with["model"].unfitted()

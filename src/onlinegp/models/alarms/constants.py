@@ -7,8 +7,14 @@ from typing import NamedTuple
 NEAR = 8  # lags of the near predictor
 AROUND = 2  # it has season - 2 ... season + 2, too
 RECENT = 2048  # rows that are kept: for lags, to find a season, and to learn it from
-KEPT = 144  # largest values of a generation
+KEPT = 144  # largest values of a generation; on top of a model, where there are more statistics, fewer
+KEPT_OF_SCORES = 104
 WEEK = 7  # days
+FIRST_LOOK = 256  # rows before a season and a scale are looked for; then twice as many, and so on
+WIDTH = 2.46  # mean absolute errors on either side of a 95% interval
+LEVEL_WIDTH = 2.5  # the same around a level
+CUT_ERROR = 10.0  # mean absolute errors at which an error is cut before a mean of errors is taken
+MOST_ERROR = 100.0  # the largest: in a stream without noise each spike would be larger than the last
 EVENTS = 8  # the latest events, which can be confirmed
 KINDS = ("spike", "level", "trend", "variance", "season broken", "stuck", "missing")  # of events
 
@@ -77,9 +83,11 @@ COLUMNS = (
     "evidence",
     "statistic",  # number of the leading one
     "expected",  # prediction of the near predictor
-    "error",  # mean absolute error before the row
+    "low",  # and its 95% interval
+    "high",
     "level",  # of the target, before the row
-    "spread",
+    "level_low",
+    "level_high",
     "single",  # the largest evidence of each family
     "shifted",
     "seasonal",
@@ -90,6 +98,7 @@ COLUMNS = (
 
 # What the next row needs, beside the arrays
 NUMBERS = (
+    "shift",  # of the target, whose logarithm is taken; 0 if it is not
     "origin",  # of the target: units are relative to its first value
     "unit",  # and to the first change
     "level",

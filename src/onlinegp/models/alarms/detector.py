@@ -1,4 +1,4 @@
-"""Alarms about a series, or about what a model predicts: calibrated, as events, with reasons."""
+"""Alarms about a series or about the errors of a model, as events with a calibrated rate and a reason."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from onlinegp.checks import Array, probability
 from onlinegp.engine import is_native
 from onlinegp.learner import Learner, Sizes, begin_series, skip
 from onlinegp.models.alarms.alarms import Alarms
-from onlinegp.models.alarms.constants import NEAR, RECENT
+from onlinegp.models.alarms.constants import NEAR, RECENT, WIDTH
 from onlinegp.models.alarms.events import C, Event
 from onlinegp.models.alarms.watched import Watched
 from onlinegp.models.base import OnlineRegressor
@@ -28,12 +28,12 @@ from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.state import Fields, integer, learner
 
 SIGMA = 1.2533141373155001  # standard deviations of a normal in a mean absolute error
-SHOWN = ("tail", "score", "event", "expected", "error")
+SHOWN = ("tail", "score", "event", "expected", "low", "high")
 
 
 @parameters
 class Detector(OuterRegressor):
-    """Alarms about a series, or about what a model predicts: events at a rate that you choose, with reasons.
+    """Alarms about a series or about the errors of a model: events with reasons, at a rate that you choose.
 
     It watches thirteen statistics of the target, learns the tail of each, pools their evidence, and opens an event
     where that is so large that it should happen at a rate of `rate` per row. On top of a model it watches the normal
@@ -41,7 +41,8 @@ class Detector(OuterRegressor):
     (spike, level, trend, variance, season broken, stuck, missing) and a reason. A new level is reported once, and then
     accepted.
 
-    Without a model its predictions are those of a linear filter on the last eight values and those a season ago. The
+    Without a model its predictions are those of a linear filter on the last eight values and those a season ago, and a
+    skewed series without negative values is watched on the scale of its logarithm, if that is more likely. The
     first 150 rows never open an event. What is rarer than the rows so far can show is not found: at a rate of 0.0001,
     an event needs about 2,000 rows of history.
 
@@ -80,7 +81,7 @@ class Detector(OuterRegressor):
 
     facts: ClassVar[Facts] = Facts(
         cost="about a microsecond per sample, and the model inside",
-        memory="30 kB (36 on top of a model, and the model), 1 kB per feature",
+        memory="30 kB, and the model; 1 kB per feature",
         equation="evidence = .45 + .5 s(1) + .5 mean(s(1) ... s(4)), s = -log10 of learned tails",
         variance="that of the model inside; alone, by its mean absolute error",
     )
@@ -113,9 +114,6 @@ class Detector(OuterRegressor):
     def remedy(self) -> str:  # type: ignore[override]
         return OnlineRegressor.remedy if self.model is None else super().remedy
 
-    def multiplications(self, size: float, features: int) -> float | None:
-        return None
-
     def start(self, features: int, outputs: int) -> DetectorLearner:
         self.check()
         inner = None if self.model is None else self.model.start(features, outputs)
@@ -134,7 +132,7 @@ class Detector(OuterRegressor):
         return DetectorLearner(features, outputs, inner, [alarms(i) for i in range(outputs)])
 
     def detect(self, y: ArrayLike, X: ArrayLike | None = None) -> Watched:
-        """Take rows in order, NaN where y is missing; return how odd each is, and the events.
+        """Watch rows in order, with NaN where y is missing. Return how unusual each row is, and the events.
 
         Parameters
         ----------
@@ -165,27 +163,27 @@ class Detector(OuterRegressor):
             return watched.output(0) if self._single else watched
 
     def judge(self, X: ArrayLike, y: ArrayLike) -> Predictions:
-        """Take rows that the model inside neither learns nor remembers, such as values that cannot be; judge them."""
+        """Watch rows that the inner model must not learn, such as impossible values."""
         with self._lock:
             learner, X, Y = self._ready(X, y)
             judge = partial(learner.change, "judge") if isinstance(learner, Undo) else learner.judge  # type: ignore[attr-defined]
-            return self._said(judge(X, Y))
+            return self._checked_predictions(judge(X, Y))
 
     @property
     def events_(self) -> list[Event]:
-        """The latest events, at most eight of each output; the one that is open last."""
+        """The latest events, at most eight per output. An open event is the last one."""
         learner = self._working
         assert isinstance(learner, DetectorLearner)
         return [event for alarms in learner.alarms for event in alarms.events]
 
     def forget_events(self) -> None:
-        """Count events from one again; what is usual stays known."""
+        """Count events from one again. What is usual stays known."""
         with self._lock:
             for alarms in self._working.alarms if self._learner is not None else ():  # type: ignore[attr-defined]
                 alarms.forget_events()
 
     def confirm(self, event: Event | int) -> None:
-        """Say that an event was real: its rows are forgotten, so that the next one like it is found as well."""
+        """Confirm that an event was real. Its rows are forgotten, so that the next event like it is found, too."""
         number, output = (event.number, event.output) if isinstance(event, Event) else (event, 0)
         with self._lock:
             learner = self._learner
@@ -198,7 +196,7 @@ class Detector(OuterRegressor):
 
 
 class DetectorLearner(OuterLearner):
-    """A learner inside, None if there is none, and alarms for each output."""
+    """An inner learner, or None, and the alarms of each output."""
 
     inner: Any
 
@@ -241,12 +239,12 @@ class DetectorLearner(OuterLearner):
         return self._watch(X, np.full((len(X), self.outputs), np.nan) if Y is None else Y, predicted)
 
     def judge(self, X: Array, Y: Array) -> Predictions:
-        """Watch rows that the learner inside does not learn, and in whose place it remembers its predictions."""
+        """Watch rows that the inner learner does not learn. It remembers its predictions instead."""
         predicted = self._next(len(X)) if self.inner is None else skip(self.inner, X, None)
         return self._watch(X, Y, predicted)
 
     def _watch(self, X: Array, Y: Array, predicted: Predictions | None) -> Watched:
-        """Let the alarms take rows, by what was predicted of them; by their own predictions if that is None."""
+        """Pass rows to the alarms with their predictions; if these are None, the alarms predict by themselves."""
         outs, changes = [], []
         z = bounds = None
         if self.inner is not None and predicted is not None:
@@ -259,7 +257,8 @@ class DetectorLearner(OuterLearner):
             changes.append(changed)
         column = {name: np.stack([out[:, C[name]] for out in outs], axis=1) for name in SHOWN}
         if predicted is None:
-            predicted = Gaussian(column["expected"], _std(column["error"], self.seen + np.arange(len(X))[:, None]))
+            seen = self.seen + np.arange(len(X))[:, None]
+            predicted = Gaussian(column["expected"], _std(column["low"], column["high"], seen))
         number = column["event"].astype(np.int64)
         return Watched(predicted, 10.0 ** -column["tail"], column["score"], number, np.stack(changes, axis=1))
 
@@ -267,10 +266,10 @@ class DetectorLearner(OuterLearner):
         return self._next(len(X)) if self.inner is None else self.inner.predict(X)
 
     def _next(self, n: int) -> Predictions:
-        """Return what the watches expect of the next row, n times."""
-        expected = np.array([alarms.watch.next() for alarms in self.alarms])
-        mean, error = (np.tile(expected[:, k], (n, 1)) for k in (0, 1))
-        return Gaussian(mean, _std(error, np.full((n, 1), self.seen)))
+        """Return n copies of the prediction of the next row by the alarms."""
+        rows = np.array([alarms.watch.next() for alarms in self.alarms])
+        mean, low, high = (np.tile(rows[:, C[name]], (n, 1)) for name in ("expected", "low", "high"))
+        return Gaussian(mean, _std(low, high, np.full((n, 1), self.seen)))
 
     def begin_series(self) -> None:
         for alarms in self.alarms:
@@ -283,6 +282,6 @@ class DetectorLearner(OuterLearner):
         self.alarms[event[1]].confirm(int(event[0]))
 
 
-def _std(error: Array, seen: NDArray[Any]) -> Array:
-    """Return standard deviations from mean absolute errors; wide while little is known, and never zero."""
-    return np.hypot(SIGMA * error, 1.0 / (seen + 1.0) ** 2)
+def _std(low: Array, high: Array, seen: NDArray[Any]) -> Array:
+    """Return standard deviations from intervals of mean absolute errors. They are wide at first, and never zero."""
+    return np.hypot(SIGMA / (2.0 * WIDTH) * (high - low), 1.0 / (seen + 1.0) ** 2)

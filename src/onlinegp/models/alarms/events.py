@@ -1,4 +1,4 @@
-"""Events: what opens, escalates and clears, with what is known of it; kept as text, as it is small and varied."""
+"""Events that open, escalate and clear, with what is known about each. They are stored as JSON."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from onlinegp.models.alarms.constants import (
     SINGLE,
     STATISTICS,
     STUCK,
+    WIDTH,
 )
 from onlinegp.models.alarms.inputs import Inputs, unusual
 from onlinegp.models.alarms.stored_events import check_like, check_open, check_past
@@ -34,7 +35,6 @@ LARGER = 1.0  # severity by which a jump outdoes what an event was so far
 AGES = (4, 19, 49)  # rows of an event at which inputs are looked at again
 SIDE = 0.6  # of the deviations of a level that are on one side
 LARGEST = 1e300
-WIDTH = 2.46  # mean absolute errors on either side of a 95% interval
 C = {name: k for k, name in enumerate(COLUMNS)}
 
 
@@ -51,7 +51,8 @@ class Event:
     severity : -log10 of the rate at which events of this evidence open
     rows : how many rows show it
     statistic : the leading one, as in `onlinegp.models.alarms.constants`
-    observed, expected, low, high : of the target; a level and a trend have means, the others the value at the peak
+    observed, expected, low, high : of the target at the peak. Means for a level or a trend if there is no model, or if
+        the value at the peak is no surprise to it.
     factor : how many times as large as usual errors are
     unusual : inputs that are unusual by their own past, by number, the worst first
     inputs : number of inputs
@@ -78,7 +79,7 @@ class Event:
 
     @property
     def reason(self) -> str:
-        """One sentence that a person can read."""
+        """The event in one sentence."""
         from onlinegp.models.alarms.reasons import sentence
 
         return sentence(self)
@@ -109,7 +110,7 @@ class Journal:
 
     @property
     def events(self) -> list[Event]:
-        """The latest events, the one that is open last."""
+        """The latest events. An open event is the last one."""
         return self.past + ([] if self.open is None else [self._event(None)])
 
     def add(self, out: Array, y: Array, low: Array, high: Array, X: Array, before: int) -> NDArray[Any]:
@@ -137,7 +138,7 @@ class Journal:
             self.built = [t if t - self.built[1] > PAUSE + 1 else self.built[0], t]
 
     def _follow(self, row: Array, seen: tuple[float, float, float], X: Array, i: int, before: int) -> None:
-        """Add a row to the event that is open, or to a new one."""
+        """Add a row to the open event, or to a new one."""
         t, opens = before + i, self.open is None
         if self.open is None:
             self.open = self._start(row, seen, t)
@@ -164,7 +165,7 @@ class Journal:
                 event["unusual"][str(j)] = max(odd, event["unusual"].get(str(j), 0.0))
 
     def _lean(self, event: dict[str, Any], seen: tuple[float, float, float]) -> None:
-        """Follow where the target is: on one side of what was expected, and if that grows."""
+        """Record whether the target stays on one side of its prediction, and whether the difference grows."""
         if seen[0] != seen[0]:
             return
         off = seen[0] - event["level"]
@@ -183,7 +184,7 @@ class Journal:
         run = int(row[C["run"]])
         jumped = row[C["single"]] >= CLEAR
         since = {STUCK: t - run, MISSING: t - run + 1}.get(int(row[C["statistic"]]), t if jumped else self.built[0])
-        usual = {name: float(row[C[name]]) for name in ("level", "spread")}
+        usual = {name: float(row[C[name]]) for name in ("level", "level_low", "level_high")}
         counts = dict.fromkeys(("rows", "known", "singles"), 0)
         sums = {"missed": 0.0, "means": [0.0] * 3, "sums": [0.0] * 4, "tops": [0.0] * 4, "severity": 0.0, "last": t}
         sums |= {"early": 0.0, "late": 0.0, "toward": [0.0] * (1 + self.bounded), "away": [0.0] * (1 + self.bounded)}
@@ -191,7 +192,7 @@ class Journal:
         return {"unusual": {}, "number": int(row[C["event"]]), "since": since, "start": t, **usual, **counts, **sums}
 
     def _top(self, event: dict[str, Any], row: Array, seen: tuple[float, float, float], t: int) -> None:
-        """Take what the row with the largest evidence so far shows."""
+        """Record the row with the largest evidence so far."""
         y, low, high = seen
         event.update(
             severity=float(max(row[C["score"]], row[C["evidence"]])),
@@ -208,16 +209,17 @@ class Journal:
         return event
 
     def _event(self, end: int | None) -> Event:
-        """Return the event that is open, as it is known now."""
+        """Return the open event as known so far."""
         e = self.open
         assert e is not None
         kind = kind_of(e)
         observed, low, high = e["observed"], e["low"], e["high"]
         if kind in ("level", "trend") and e["known"]:
-            observed, low, high = (total / e["known"] for total in e["means"])
+            means = [total / e["known"] for total in e["means"]]
             if STATISTICS[e["statistic"]].startswith("level") or not self.bounded:
-                width = 2.0 * 1.25 * e["spread"]  # two standard deviations
-                low, high = e["level"] - width, e["level"] + width
+                observed, low, high = means[0], e["level_low"], e["level_high"]
+            elif observed is None or low <= observed <= high:  # a model follows: at a jump, the peak tells more
+                observed, low, high = means
         usual = e["error"] if e["error"] > 0.0 else 1.0
         return Event(
             number=e["number"],
@@ -241,7 +243,7 @@ class Journal:
 
     @property
     def text(self) -> str:
-        """All that is known, as JSON."""
+        """The open event and past events, as JSON."""
         past = [event.to_dict() for event in self.past]
         return json.dumps({"open": self.open, "past": past, "built": self.built})
 
@@ -287,6 +289,6 @@ def kind_of(event: dict[str, Any]) -> str:
 
 
 def _ends(numbers: Array, event: dict[str, Any] | None) -> NDArray[np.bool_]:
-    """Return which rows are the first behind an event."""
+    """Return which rows are the first after an event."""
     before = np.concatenate([[0.0 if event is None else event["number"]], numbers[:-1]])
     return (before > 0) & (numbers != before)

@@ -1,4 +1,4 @@
-"""Which inputs are unusual by their own past; only looked at when an event opens or grows, as that is rare."""
+"""Find inputs that are unusual compared with their past. This runs only when an event opens or grows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LARGEST = 1e30
 
 
 class Inputs(WithFields):
-    """The last 256 rows of the inputs, float32, and what of them is unusual."""
+    """The last 256 rows of the inputs, in float32."""
 
     def __init__(self, features: int) -> None:
         self.features, self.rows = features, 0
@@ -40,7 +40,7 @@ class Inputs(WithFields):
         return np.concatenate([self.recent[len(new) :], new])
 
     def look(self, X: Array, i: int, rows: int) -> dict[int, float]:
-        """Return which inputs may be unusual at row i of a block, after `rows` of an event, with their evidence."""
+        """Return the evidence that inputs are unusual at row i of a block, in an event of `rows` rows."""
         known = min(self.rows + i + 1, KEPT)
         last = self._until(X, i + 1)[KEPT - known :].astype(np.float64)
         rows = max(rows, 1)
@@ -52,7 +52,7 @@ class Inputs(WithFields):
 
 
 def unusual(odd: dict[int, float]) -> tuple[int, ...]:
-    """Return which inputs to name, the worst first: those that are unusual, or one that stands out."""
+    """Return the inputs to name in a reason, the most unusual first."""
     worst = sorted(odd, key=lambda j: -odd[j])
     if len(worst) == 1 or (worst and odd[worst[0]] >= odd[worst[1]] + 1.0 and odd[worst[0]] < UNUSUAL):
         return (worst[0],)

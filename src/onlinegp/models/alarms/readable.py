@@ -10,16 +10,23 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.models.alarms.constants import (
+    COLUMNS,
     COUNTS,
+    CUT_ERROR,
     EVENTS,
     FAMILY,
+    FIRST_LOOK,
+    LEVEL_WIDTH,
     MISSING,
+    MOST_ERROR,
     NUMBERS,
     RECENT,
     SEASON,
     STUCK,
+    WIDTH,
 )
 from onlinegp.models.alarms.predictors import Predictor, far_lags, find_season, near_lags
+from onlinegp.models.alarms.scales import find_shift, from_scale, to_scale
 from onlinegp.models.alarms.tails import LARGEST, Tail
 
 EARLY = 20  # rows in which no error is cut
@@ -29,7 +36,7 @@ class Readable:
     """The rows of `Watch`, one by one; numbers and counts are attributes of `s` meanwhile."""
 
     def __init__(self, watch: Any) -> None:
-        self.w, self.c = watch, watch.rule
+        self.w, self.c, self.replays = watch, watch.rule, False
         numbers, counts = watch.numbers.tolist(), watch.counts.tolist()
         self.s: Any = SimpleNamespace(
             **dict(zip(NUMBERS, numbers, strict=True)), **dict(zip(COUNTS, counts, strict=True))
@@ -56,6 +63,8 @@ class Readable:
         if isnan(y):
             self._missing(out)
             return
+        self._look_for_scale()
+        y = to_scale(y, s.shift)
         if s.known == 0:
             s.origin = s.last = y
             self._restart()
@@ -74,13 +83,50 @@ class Readable:
             s.unit = abs(y - s.origin)
         return min(max((y - s.origin) / s.unit, -LARGEST), LARGEST) if s.unit > 0.0 else 0.0
 
+    def _from_units(self, value: float) -> float:
+        s = self.s
+        return from_scale(s.origin + (s.unit if s.unit > 0.0 else 1.0) * value, s.shift)
+
+    def _past(self) -> Array:
+        s = self.s
+        past = [self.w.recent[(s.rows - k) % RECENT] for k in range(s.recent, 0, -1)]
+        return np.array(past, dtype=np.float64)
+
+    def _look_for_scale(self) -> None:
+        """See if the target has another scale, only while all rows are kept, so that all can be taken again on it."""
+        s = self.s
+        power = s.rows & (s.rows - 1) == 0
+        if self.w.scores or self.replays or not power or s.rows < FIRST_LOOK or not s.known == s.recent == s.rows:
+            return
+        past = np.array([self._from_units(value) for value in self._past().tolist()])
+        shift = find_shift(past)
+        if (shift > 0.0) != (s.shift > 0.0):
+            self._replay(shift, past)
+
+    def _replay(self, shift: float, past: Array) -> None:
+        """Take all rows again, on another scale; events stay as they are."""
+        s = self.s
+        before = SimpleNamespace(**vars(s))
+        for name in NUMBERS:
+            setattr(s, name, 0.0)
+        for name in COUNTS:
+            setattr(s, name, 0)
+        s.shift = shift
+        s.look, s.season = (FIRST_LOOK, 0) if before.look > 0 else (0, before.season)
+        self.w.sizes[:], self.w.laws[:] = 0, 0.0
+        self.replays = True
+        for value in past.tolist():
+            self.row(value, value, np.zeros(len(COLUMNS)))
+        self.replays = False
+        s.events, s.open, s.calm, s.own = before.events, before.open, before.calm, before.own
+        self.w.usual[:] = LARGEST
+
     def _look_for_season(self) -> None:
         s = self.s
         if s.look == 0 or s.rows < s.look:
             return
         s.look *= 2
-        past = [self.w.recent[(s.rows - k) % RECENT] for k in range(s.recent, 0, -1)]
-        season = find_season(np.array(past, dtype=np.float64))
+        season = find_season(self._past())
         if season > 0 and abs(season - s.season) > 1:
             s.season = season
             self._restart()
@@ -116,15 +162,15 @@ class Readable:
         spread = max(s.score_spread, 1e-9)
         seasonal = bool(self.far.lags) and s.recent > s.season
         expected = self.near.predict(recent, s.rows, s.recent, s.score_level, spread)
+        self._fill(out, expected, spread)
         e = dv / spread - expected
         f = dv / spread - self.far.predict(recent, s.rows, s.recent, s.score_level, spread) if seasonal else 0.0
         # 2. Measure
         a = max(abs(e) * spread - 0.001 * s.score_spread, 0.0)
         unit = max(s.mean_error, 0.1 * s.long_error)
-        z = a / unit if unit > 0.0 else (0.0 if a == 0.0 else 10.0)
+        z = min(a / unit, MOST_ERROR) if unit > 0.0 else (0.0 if a == 0.0 else CUT_ERROR)
         x, ended = self._statistics(y, d, dv, f * spread, z, g)
         # 3. to 5. Calibrate, pool, open
-        self._fill(out, expected, spread)
         self._judge(x, out)
         # Learn
         if s.known >= c.burn:
@@ -145,7 +191,7 @@ class Readable:
         s.score_20 += max(0.05, g) * (dv - s.score_20)
         s.score_100 += max(0.01, g) * (dv - s.score_100)
         s.season_20 += max(0.05, g) * (f - s.season_20)
-        cut = min(z, 10.0)
+        cut = min(z, CUT_ERROR)
         s.error_5 += max(0.2, g) * (cut - s.error_5)
         s.error_20 += max(0.05, g) * (cut - s.error_20)
         s.error_100 += max(0.01, g) * (cut - s.error_100)
@@ -156,16 +202,24 @@ class Readable:
         x += [z, s.error_5, s.error_20, s.error_100, float(s.same), 0.0]
         return x + ([abs(dv), *_both(s.score_20), *_both(s.score_100)] if self.w.scores else []), ended
 
+    def expect(self, out: Array) -> tuple[float, float]:
+        """Fill in what is expected of the next row; return it in spreads, and the spread."""
+        s = self.s
+        spread = max(s.score_spread, 1e-9)
+        expected = self.near.predict(self.w.recent, s.rows, s.recent, s.score_level, spread)
+        self._fill(out, expected, spread)
+        return expected, spread
+
     def _fill(self, out: Array, expected: float, spread: float) -> None:
         """Fill in what the row is judged by."""
         s = self.s
-        unit = s.unit if s.unit > 0.0 else 1.0
-        predicted, error = s.score_level + spread * expected, s.mean_error
-        out[4:8] = predicted, error, s.origin + unit * s.level, unit * s.spread
-        if not self.w.scores:
-            out[4:6] = s.origin + unit * predicted, unit * error
+        predicted, width = s.score_level + spread * expected, WIDTH * s.mean_error
+        shown = predicted, predicted - width, predicted + width
+        out[4:7] = shown if self.w.scores else [self._from_units(value) for value in shown]
+        width = LEVEL_WIDTH * s.spread
+        out[7:10] = [self._from_units(value) for value in (s.level, s.level - width, s.level + width)]
         if s.known == 0:  # nothing is known before the first value
-            out[4] = out[6] = 0.0
+            out[4:10] = 0.0
 
     def _judge(self, x: list[float], out: Array) -> None:
         """Pool the evidence of all statistics; calibrate it; see if it opens an event."""
@@ -192,10 +246,10 @@ class Readable:
             out[0] = tail.evidence(best, 1.0)
             tail.learn(best)
         for family in range(4):
-            out[8 + family] = max(value for value, k in pooled if FAMILY[-k] == family)
+            out[10 + family] = max(value for value, k in pooled if FAMILY[-k] == family)
         out[2], out[3] = best, leading
         out[1] = self._open(best, leading)
-        out[12], out[13] = self._event(best, out[1], leading, x), s.same
+        out[14], out[15] = self._event(best, out[1], leading, x), s.same
 
     def _open(self, best: float, leading: int) -> float:
         """Return the score; a stuck or missing sensor is an event of its own."""
@@ -231,7 +285,7 @@ class Readable:
                     self.tails[k].thin(usual[k])
             if not s.open or own == s.own:
                 return s.events if s.open else 0
-        if score >= c.threshold:
+        if score >= c.threshold and not self.replays:
             self.w.usual[s.events % EVENTS] = [tail.largest() for tail in self.tails]
             s.events, s.open, s.calm, s.own = s.events + 1, 1, 0, own
         return s.events if s.open else 0
@@ -265,16 +319,14 @@ class Readable:
         if s.known == 0:
             return
         s.gone += 1
-        spread = max(s.score_spread, 1e-9)
-        expected = self.near.predict(self.w.recent, s.rows, s.recent, s.score_level, spread)
-        self._fill(out, expected, spread)
+        expected, spread = self.expect(out)
         evidence = self.tails[MISSING].evidence(float(s.gone), c.nearly) if s.known >= c.silent else 0.0
         best = max(evidence - c.stuck_offset, 0.0)
         if s.known >= c.silent:
             out[0] = self.tails[-1].evidence(best, 1.0)
         out[2], out[3] = best, MISSING
         out[1] = self._open(best, MISSING)
-        out[12], out[13] = self._event(best, out[1], MISSING, []), s.gone
+        out[14], out[15] = self._event(best, out[1], MISSING, []), s.gone
         value = s.score_level + spread * expected
         self.w.recent[s.rows % RECENT] = np.float32(min(max(value, -LARGEST), LARGEST))
         s.rows += 1

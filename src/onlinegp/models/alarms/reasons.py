@@ -1,4 +1,4 @@
-"""Reasons: an event in one sentence that a person can read."""
+"""Describe an event in one sentence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def sentence(
     inputs: Sequence[str] | None = None,
     when: Callable[[int], str] | None = None,
 ) -> str:
-    """Return what happened to the target, since when, and which inputs are unusual.
+    """Describe what happened to the target, since when, and which inputs are unusual.
 
     Parameters
     ----------
@@ -41,6 +41,11 @@ def _what(event: Event, target: str) -> str:
     if event.kind == "variance":
         much = f"varies {event.factor:.2g} times as much as usual" if event.factor >= 1.2 else "is slightly unusual"
         return f"{target} {much}"
+    if event.observed is not None and event.low <= event.observed <= event.high:
+        if event.kind == "spike":
+            return f"{target} {observed} where {number(event.expected, step)} was expected"
+        side = "lower" if event.observed < event.expected else "higher"
+        return f"{target} is slightly but persistently {side} than expected: {observed}, within {low} to {high}"
     if event.kind == "season broken":
         return f"{target} breaks its usual pattern: {observed} instead of {low} to {high}"
     if event.kind == "trend":
@@ -50,7 +55,7 @@ def _what(event: Event, target: str) -> str:
 
 
 def _about(event: Event, names: list[str]) -> str:
-    """Return which inputs are unusual, or that they are as usual."""
+    """Describe which inputs are unusual, if any."""
     odd = [names[j] for j in event.unusual[:MOST]]
     if odd:
         return f"; {_list(odd)} {'is' if len(odd) == 1 else 'are'} unusual, too"

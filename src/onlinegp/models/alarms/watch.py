@@ -9,7 +9,9 @@ from onlinegp.models.alarms.constants import (
     COLUMNS,
     COUNTS,
     EVENTS,
+    FIRST_LOOK,
     KEPT,
+    KEPT_OF_SCORES,
     NUMBERS,
     RECENT,
     SCORE,
@@ -21,24 +23,19 @@ from onlinegp.models.alarms.readable import Readable
 from onlinegp.state import Fields, Values, WithFields, array, integers
 from onlinegp.state.fields import LARGEST_POSITION, Field
 
-FIRST_LOOK = 256  # rows before a season is looked for; then twice as many, and so on
-FLOATS: Fields = {
-    "recent": Field("array", (RECENT,), np.float32),
-    "values": Field("array", ("lists", 2, KEPT), np.float32, least=0.0),
-}
-
 
 class Watch(WithFields):
     """The state of the detector on one series, in arrays that the compiled twin shares, and its readable engine.
 
     Row t = 1, 2, ..., g = 1 / (t + 1); a running mean has rate max(its rate, g). Nothing looks ahead. y is the target,
     v the series that is predicted: y itself, or the normal score of y by a model. Of both, d = value - slow level.
+    Without a model, y is replaced by its logarithm if that is more likely (`scales`), after 256 to 2,048 rows.
 
     1. Two predictors of v (`predictors`): near (error e), and far, which only knows the season (error f).
     2. Statistics, all >= 0 (`constants.STATISTICS`): value |d|; the mean of d over 20 and 100 rows, up and down; season
        |f|; the mean of f over 20 rows, up and down; error z; the mean of min(z, 10) over 5, 20 and 100 rows; rows since
        the value changed; rows since there was one. Here a = max(|e| - .001 spread, 0), and z = a / max(mean of a, .1
-       long mean of a).
+       long mean of a), at most 100.
     3. A learned tail for each (`tails`), s = -log10 p.
     4. Evidence of the row: E = .45 + .5 s(1) + .5 (s(1) + s(2) + s(3) + s(4)) / 4 over the four largest; or that of
        stuck or missing - .5 if larger. In a young stream, log10(1 + 500 / rows) is taken from it, as lists are short
@@ -63,9 +60,10 @@ class Watch(WithFields):
         self.scores, self.daily, self.native, self.rule = scores, daily, native, rule or Constants()
         self.statistics = len(STATISTICS) if scores else SCORE
         self.lists = self.statistics + 1  # with that of the evidence
+        self.kept = KEPT_OF_SCORES if scores else KEPT
         self.numbers, self.counts = np.zeros(len(NUMBERS)), np.zeros(len(COUNTS), dtype=np.int64)
         self.recent = np.zeros(RECENT, dtype=np.float32)
-        self.values = np.zeros((self.lists, 2, KEPT), dtype=np.float32)
+        self.values = np.zeros((self.lists, 2, self.kept), dtype=np.float32)
         self.sizes, self.laws = np.zeros((self.lists, 2, 2), dtype=np.int64), np.zeros((self.lists, 5))
         self.near_P, self.near_w = np.zeros((MOST_NEAR, MOST_NEAR)), np.zeros(MOST_NEAR)
         self.far_P, self.far_w = np.zeros((MOST_FAR, MOST_FAR)), np.zeros(MOST_FAR)
@@ -80,7 +78,8 @@ class Watch(WithFields):
         return {
             "numbers": array(len(NUMBERS)),
             "counts": integers(len(COUNTS), least=0, most=LARGEST_POSITION),
-            **FLOATS,
+            "recent": Field("array", (RECENT,), np.float32),
+            "values": Field("array", ("lists", 2, "kept"), np.float32, least=0.0),
             "sizes": integers("lists", 2, 2, least=0, most=LARGEST_POSITION),
             "laws": array("lists", 5, least=0.0),
             "near_P": array(MOST_NEAR, MOST_NEAR),
@@ -95,8 +94,11 @@ class Watch(WithFields):
         opened = counts["open"] <= min(counts["events"], 1)
         if max(counts["recent"], counts["season"]) > RECENT or counts["known"] > counts["rows"] or not opened:
             raise ValueError(f"counts of a detector contradict each other: {counts}.")
+        shift = values["numbers"][NUMBERS.index("shift")]
+        if shift < 0.0:
+            raise ValueError(f"numbers of a detector must have a shift of at least 0, got {shift}.")
         size, rows = values["sizes"][:, :, 0], values["sizes"][:, :, 1]
-        if (size > np.minimum(rows, KEPT)).any() or ((size == 0) & (rows > 0)).any():
+        if (size > np.minimum(rows, self.kept)).any() or ((size == 0) & (rows > 0)).any():
             raise ValueError(
                 "sizes of a detector must be at most the rows, and the values that are kept; zero only before any row."
             )
@@ -129,13 +131,8 @@ class Watch(WithFields):
         """Count events from one again."""
         self.counts[[COUNTS.index(name) for name in ("events", "open", "calm", "own")]] = 0
 
-    def next(self) -> tuple[float, float]:
-        """Return what is expected of the next row by the near predictor, and the mean absolute error: of a series."""
-        engine = Readable(self)
-        s = engine.s
-        if not s.known:
-            return 0.0, 0.0
-        spread = max(s.score_spread, 1e-9)
-        value = s.score_level + spread * engine.near.predict(self.recent, s.rows, s.recent, s.score_level, spread)
-        unit = s.unit if s.unit > 0.0 else 1.0
-        return s.origin + unit * value, unit * s.mean_error
+    def next(self) -> Array:
+        """Return what would be returned of the next row as far as it is known: what is expected of a series."""
+        out = np.zeros(len(COLUMNS))
+        Readable(self).expect(out)
+        return out

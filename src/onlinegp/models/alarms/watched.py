@@ -1,4 +1,4 @@
-"""Predictions of a detector: those of the model, and how odd each row turned out to be."""
+"""Predictions of a detector: those of the model, and how unusual each row was."""
 
 from __future__ import annotations
 

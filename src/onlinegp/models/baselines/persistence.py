@@ -13,7 +13,6 @@ from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import ErrorScale, StepLearner
 from onlinegp.native import available
-from onlinegp.recipes.costs import ERRORS
 from onlinegp.state import integer, learner
 
 
@@ -44,9 +43,6 @@ class Persistence(OnlineRegressor):
         variance="that of a random walk: the mean square of the changes of y over about the last 100 rows",
         citation="",
     )
-
-    def multiplications(self, size: float, features: int) -> float:
-        return ERRORS
 
     def start(self, features: int, outputs: int) -> Learner:
         return leaf("auto" if available() else "python", PersistenceLearner(features, outputs))

@@ -1,6 +1,7 @@
 """Models made of models: each takes a model, changes what it is given or what it says, and is a model itself."""
 
 from onlinegp.models.combined.calibrated import Calibrated
+from onlinegp.models.combined.columns import Columns
 from onlinegp.models.combined.conformal import Conformal
 from onlinegp.models.combined.heavy_tailed import HeavyTailed
 from onlinegp.models.combined.iterated import IteratedForecaster
@@ -9,4 +10,14 @@ from onlinegp.models.combined.mixture import Mixture
 from onlinegp.models.combined.robust import Robust
 from onlinegp.models.combined.scaled import Scaled
 
-__all__ = ["Calibrated", "Conformal", "HeavyTailed", "IteratedForecaster", "Lagged", "Mixture", "Robust", "Scaled"]
+__all__ = [
+    "Calibrated",
+    "Columns",
+    "Conformal",
+    "HeavyTailed",
+    "IteratedForecaster",
+    "Lagged",
+    "Mixture",
+    "Robust",
+    "Scaled",
+]

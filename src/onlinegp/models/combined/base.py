@@ -33,10 +33,6 @@ class OuterRegressor(OnlineRegressor):
     def check(self) -> None:
         self._inside().check()
 
-    def multiplications(self, size: float, features: int) -> float | None:
-        """Return that of the model inside."""
-        return self._inside().multiplications(size, features)
-
     @property
     def remedy(self) -> str:  # type: ignore[override]
         """That of the model inside, which is what breaks down."""

@@ -12,7 +12,7 @@ from onlinegp.engine.plan import Plan, around
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterRegressor, SpreadLearner, stretched
-from onlinegp.models.combined.error_tracking import FAR, TINY, fading_scales, keep_of
+from onlinegp.models.error_tracking import FAR, TINY, fading_scales, keep_of
 from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions

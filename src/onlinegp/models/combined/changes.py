@@ -11,7 +11,7 @@ import numpy as np
 from onlinegp.checks import Array
 from onlinegp.engine.plan import Constant
 from onlinegp.learner import Learner
-from onlinegp.models.combined.error_tracking import LEAST, keep_of
+from onlinegp.models.error_tracking import LEAST, keep_of
 from onlinegp.state import Fields, Values, WithFields, array, integers, points
 
 CLIP, ALARM = 3.0, 20.0  # nats: what one row may count for, and the evidence for a change

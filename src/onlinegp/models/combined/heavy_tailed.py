@@ -15,7 +15,7 @@ from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterRegressor, SpreadLearner, stretched
 from onlinegp.models.combined.calibrated import FadingScale, squared
-from onlinegp.models.combined.error_tracking import check_log_weights, fading_weights, keep_of, shares_of, weights_rule
+from onlinegp.models.error_tracking import check_log_weights, fading_weights, keep_of, shares_of, weights_rule
 from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Components, Gaussian, MixtureOf, Predictions, StudentT

@@ -12,8 +12,9 @@ from onlinegp.checks import Array, count
 from onlinegp.learner import Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.calibrated import FadingScale, squared
-from onlinegp.models.combined.error_tracking import fading_scales
-from onlinegp.models.combined.lagged import WIDEST, Lagged, LaggedLearner, UnboundedError
+from onlinegp.models.combined.lagged import WIDEST, Lagged
+from onlinegp.models.combined.lagged_learner import Groups, LaggedLearner, UnboundedError
+from onlinegp.models.error_tracking import fading_scales
 from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Gaussian, Predictions
@@ -71,7 +72,7 @@ class IteratedForecaster(Lagged):
 
     model: OnlineRegressor
     _: KW_ONLY
-    lags: int | Sequence[int] = 10
+    lags: int | Sequence[int] | str = 10
     horizon: int = 1
     steps: int = 20
     after: int = 0
@@ -89,12 +90,16 @@ class IteratedForecaster(Lagged):
         super().check()
 
     def start(self, features: int, outputs: int) -> IteratedLearner:
+        steps, after = self._checked()
         lagged = super().start(features, outputs)
-        return IteratedLearner(lagged.inner, features, lagged.lags, lagged.horizon, *self._checked(), lagged.chosen)
+        assert isinstance(lagged, LaggedLearner)
+        return IteratedLearner(lagged.inner, features, lagged.groups, lagged.horizon, steps, after)
 
     def _checked(self) -> tuple[int, int]:
         """Return steps and rows before the first forecast."""
-        if self._chosen() is None:
+        if self._automatic:
+            raise ValueError('lags must be a number or a list, got "auto". Forecaster() without a model is automatic.')
+        if not self._groups():
             count("A forecast goes on from past values: 10 is a usual choice.", lags=self.lags)
         at_once = self.after == 0 and type(self.after) is int
         if count(steps=self.steps) > WIDEST:
@@ -127,13 +132,12 @@ class IteratedLearner(LaggedLearner):
         self,
         inner: Learner,
         features: int,
-        lags: int,
+        groups: Groups,
         horizon: int,
         steps: int,
         after: int,
-        chosen: tuple[int, ...] | None = None,
     ) -> None:
-        super().__init__(inner, features, lags, horizon, chosen)
+        super().__init__(inner, features, groups, horizon)
         self.steps, self.entries = steps, steps * self.outputs
         self.scale = FadingScale(self.entries, KEEP)  # all outputs at the first step, then at the second, ...
         self._due = after  # rows after which the next forecast begins

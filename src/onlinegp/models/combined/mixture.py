@@ -17,7 +17,8 @@ from onlinegp.learner import Learner, Sizes, skip
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import ROWS
 from onlinegp.models.combined.changes import ChangeDetector
-from onlinegp.models.combined.error_tracking import (
+from onlinegp.models.combined.shared import check_shared, predict_member, run_member, share_rows
+from onlinegp.models.error_tracking import (
     LEAST,
     check_log_weights,
     fading_means,
@@ -26,7 +27,6 @@ from onlinegp.models.combined.error_tracking import (
     shares_of,
     weights_rule,
 )
-from onlinegp.models.combined.shared import check_shared, predict_member, run_member, share_rows
 from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Components, Predictions

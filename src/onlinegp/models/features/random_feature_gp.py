@@ -16,7 +16,6 @@ from onlinegp.models.facts import Facts
 from onlinegp.models.features.basis_learner import FeatureLearner
 from onlinegp.models.features.random_basis import check_width, frequencies, parts_of
 from onlinegp.models.linear.additive import AdditiveRegressor
-from onlinegp.models.linear.information_form import rotations
 from onlinegp.models.recipe import parameters
 
 MOST_PAIRS = 10_000
@@ -82,9 +81,6 @@ class RandomFeatureGP(AdditiveRegressor):
             raise ValueError(f"pairs must be at most {MOST_PAIRS}, got {self.pairs}: memory grows with their square.")
         seed_of(seed=self.seed)
         choice(ENGINES, engine=self.engine)
-
-    def multiplications(self, size: float, features: int) -> float:
-        return self.pairs * (features + 2) + rotations(2 * self.pairs, forgets=False)
 
     def start(self, features: int, outputs: int) -> Learner:
         self.check()

@@ -18,6 +18,8 @@ DRIFTS: tuple[Move, ...] = tuple(map(Times, (1e-4, 1e-2, 0.1, 10.0, 100.0)))
 class Weighted(Protocol):
     """A learner whose mean is w'x, w (weights, outputs). The weight of an intercept is the last."""
 
+    features: int
+
     @property
     def w(self) -> Array: ...
 
@@ -44,24 +46,32 @@ class LinearRegressor(OnlineRegressor):
     @property
     def coef_(self) -> Array:
         """The means of the weights, (d,) or (outputs, d)."""
-        w = self._weights()[:, : self.n_features_in_]
-        return w[0] if self._single else w
+        return coefficients(readable(self._working), self._single)
 
     @property
     def intercept_(self) -> Array | float:
         """The mean of the intercept, a number or (outputs,); zero without an intercept."""
-        w = self._weights()
-        b = w[:, -1] if w.shape[1] > self.n_features_in_ else np.zeros(len(w))
-        return float(b[0]) if self._single else b
+        return intercepts(readable(self._working), self._single)
 
-    def _weights(self) -> Array:
-        learner = readable(self._working)
-        return np.array(learner.w.T, dtype=np.float64)
 
-    def _with_intercept(self) -> bool:
-        if not isinstance(self.intercept, bool | np.bool_):
-            raise TypeError(f"intercept must be True or False, got {self.intercept!r}.")
-        return bool(self.intercept)
+def coefficients(learner: Weighted, single: bool) -> Array:
+    """Return the means of the weights, (outputs, d), or (d,) for a single output."""
+    w = np.array(learner.w.T[:, : learner.features], dtype=np.float64)
+    return w[0] if single else w
+
+
+def intercepts(learner: Weighted, single: bool) -> Array | float:
+    """Return the means of the intercept, (outputs,), or a number for a single output; zero without an intercept."""
+    w = np.array(learner.w.T, dtype=np.float64)
+    b = w[:, -1] if w.shape[1] > learner.features else np.zeros(len(w))
+    return float(b[0]) if single else b
+
+
+def with_intercept(intercept: bool) -> bool:
+    """Return whether to add a constant term, or raise a TypeError for anything else."""
+    if not isinstance(intercept, bool | np.bool_):
+        raise TypeError(f"intercept must be True or False, got {intercept!r}.")
+    return bool(intercept)
 
 
 def with_constant(X: Array, intercept: bool) -> Array:

@@ -35,16 +35,6 @@ TOO_LITTLE_LEFT = (
 )
 
 
-def rotations(m: int, *, forgets: bool) -> float:
-    """Return the multiplications to predict and learn a row with m weights.
-
-    u = R^-T x takes m^2 / 2, adding a row 4 per entry of the triangle. Forgetting scales the triangle and adds at most
-    one additional row.
-    """
-    predict, add, scale = m * (m + 1) / 2 + 2 * m, 2 * m * (m - 1) + 9 * m, m * (m + 1) / 2 + m
-    return predict + add + m + 1 + (scale + add if forgets else 0.0)
-
-
 class LinearLearner(RowLearner):
     """R (m, m) and z (m, p), where m counts the features and the intercept."""
 

@@ -18,10 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.engine.compiled import leaf
 from onlinegp.engine.plan import Plan
-from onlinegp.learner import Learner
-from onlinegp.models.linear.base import LinearRegressor
 from onlinegp.models.linear.weight_filter import FilterLearner
 from onlinegp.state import array, integer
 
@@ -48,13 +45,13 @@ class IsotropicLearner(FilterLearner):
         self.rule, self.v = rule, np.array([rule.start])
 
     def step(self, x: Array, y: Array) -> tuple[Array, float]:
-        r, v, x2 = self.rule, self._drifted(), float(x @ x)
-        s = r.floor + r.slope * v * x2
-        mean = r.keep * (x @ self.w)
+        r, v, row = self.rule, self._drifted(), x[None, :]
+        x2 = float(np.einsum("nm,nm->n", row, row)[0])
+        mean, s = (values[0] for values in self.at(row))  # not by BLAS, whose rounding depends on the machine
         self.w *= r.keep
         self.w += np.outer((v / s) * x, y - mean)
         self.v[0] = v * (r.floor + (r.slope - r.share) * v * x2) / s
-        return mean, s
+        return mean, float(s)
 
     def leaf_plan(self) -> Plan:
         r = self.rule
@@ -68,16 +65,3 @@ class IsotropicLearner(FilterLearner):
 
     def _drifted(self) -> float:
         return float(self.rule.keep**2 * self.v[0] + self.rule.drift)
-
-
-class IsotropicRegressor(LinearRegressor):
-    """Base class of the models that use such a filter. A subclass defines its parameters and their rule."""
-
-    def rule(self, weights: int) -> Rule:
-        """Return the constants of the update, or raise an error that names the invalid parameter."""
-        raise TypeError(f"{type(self).__name__} must define rule(weights).")
-
-    def start(self, features: int, outputs: int) -> Learner:
-        intercept = self._with_intercept()
-        rule = self.rule(features + intercept)
-        return leaf(self.engine, IsotropicLearner(features, outputs, rule=rule, intercept=intercept))

@@ -10,7 +10,7 @@ from onlinegp.checks import non_negative, positive
 from onlinegp.engine.compiled import leaf
 from onlinegp.learner import Learner
 from onlinegp.models.facts import Facts
-from onlinegp.models.linear.base import DRIFTS, NOISES, LinearRegressor
+from onlinegp.models.linear.base import DRIFTS, NOISES, LinearRegressor, with_intercept
 from onlinegp.models.linear.kalman_filter import KalmanLearner
 from onlinegp.models.recipe import parameters
 from onlinegp.models.search_space import Move
@@ -73,12 +73,6 @@ class Kalman(LinearRegressor):
         ),
     )
 
-    def multiplications(self, size: float, features: int) -> float:
-        # with m weights: f = U x, m plane rotations for the row, and m - i rows of rotations for the drift of weight i
-        m = features + self.intercept
-        observed = m * (m + 1) / 2 + 2 * m * (m + 1) + 4 * m
-        return observed + 3 * m + 1 + (2 * m * (m + 1) * (m + 2) / 3 if self.drift > 0.0 else 0)
-
     def start(self, features: int, outputs: int) -> Learner:
         learner = KalmanLearner(
             features,
@@ -86,6 +80,6 @@ class Kalman(LinearRegressor):
             noise=positive(noise=self.noise),
             drift=non_negative("Use 0.0 for weights that do not change.", drift=self.drift),
             prior=positive(prior=self.prior),
-            intercept=self._with_intercept(),
+            intercept=with_intercept(self.intercept),
         )
         return leaf(self.engine, learner)

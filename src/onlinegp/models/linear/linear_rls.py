@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from typing import ClassVar
 
-from onlinegp.checks import fraction, positive
-from onlinegp.engine.compiled import leaf
+from onlinegp.checks import Array, fraction, positive
+from onlinegp.engine.compiled import leaf, readable
 from onlinegp.learner import Learner
 from onlinegp.models.facts import Facts
 from onlinegp.models.linear.additive import AdditiveRegressor
-from onlinegp.models.linear.base import NOISES, LinearRegressor
-from onlinegp.models.linear.information_form import LinearLearner, rotations
+from onlinegp.models.linear.base import NOISES, coefficients, intercepts, with_intercept
+from onlinegp.models.linear.information_form import LinearLearner
 from onlinegp.models.recipe import parameters
 from onlinegp.models.search_space import FORGETTING, Move
 
 
 @parameters
-class LinearRLS(LinearRegressor, AdditiveRegressor):
+class LinearRLS(AdditiveRegressor):
     """Recursive least squares: Bayesian linear regression with forgetting.
 
     y = w'x + e, with w ~ N(0, prior I) and e ~ N(0, noise). Without forgetting this is the batch posterior of all rows.
@@ -60,6 +60,7 @@ class LinearRLS(LinearRegressor, AdditiveRegressor):
     prior: float = 1.0
     forgetting: float = 1.0
     intercept: bool = True
+    engine: str = "auto"
 
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
         "noise": NOISES,
@@ -76,8 +77,8 @@ class LinearRLS(LinearRegressor, AdditiveRegressor):
         ),
     )
 
-    def multiplications(self, size: float, features: int) -> float:
-        return rotations(features + self.intercept, forgets=self.forgetting < 1.0)
+    def check(self) -> None:
+        self.start(1, 1)
 
     def start(self, features: int, outputs: int) -> Learner:
         learner = LinearLearner(
@@ -86,6 +87,16 @@ class LinearRLS(LinearRegressor, AdditiveRegressor):
             noise=positive(noise=self.noise),
             prior=positive(prior=self.prior),
             forgetting=fraction("Use 1.0 to forget nothing.", forgetting=self.forgetting),
-            intercept=self._with_intercept(),
+            intercept=with_intercept(self.intercept),
         )
         return leaf(self.engine, learner)
+
+    @property
+    def coef_(self) -> Array:
+        """The means of the weights, (d,) or (outputs, d)."""
+        return coefficients(readable(self._working), self._single)
+
+    @property
+    def intercept_(self) -> Array | float:
+        """The mean of the intercept, a number or (outputs,); zero without an intercept."""
+        return intercepts(readable(self._working), self._single)

@@ -7,8 +7,11 @@ from dataclasses import KW_ONLY
 from typing import ClassVar, Literal
 
 from onlinegp.checks import positive
+from onlinegp.engine.compiled import leaf
+from onlinegp.learner import Learner
 from onlinegp.models.facts import Facts
-from onlinegp.models.linear.isotropic_filter import IsotropicRegressor, Rule
+from onlinegp.models.linear.base import LinearRegressor, with_intercept
+from onlinegp.models.linear.isotropic_filter import IsotropicLearner, Rule
 from onlinegp.models.recipe import parameters
 from onlinegp.models.search_space import Move, Times
 
@@ -16,7 +19,7 @@ STEPS: tuple[Move, ...] = tuple(map(Times, (0.01, 0.03, 0.1, 0.3, 2.0)))
 
 
 @parameters
-class LMS(IsotropicRegressor):
+class LMS(LinearRegressor):
     """Least mean squares: gradient descent on the squared error of each sample.
 
         w <- w + step e x,   e = y - w'x
@@ -64,15 +67,14 @@ class LMS(IsotropicRegressor):
         ),
     )
 
-    def multiplications(self, size: float, features: int) -> float:
-        return 2 * (features + self.intercept) + 1
-
-    def rule(self, weights: int) -> Rule:
-        return Rule(floor=1.0 / positive(step=self.step), slope=0.0)
+    def start(self, features: int, outputs: int) -> Learner:
+        rule = Rule(floor=1.0 / positive(step=self.step), slope=0.0)
+        intercept = with_intercept(self.intercept)
+        return leaf(self.engine, IsotropicLearner(features, outputs, rule=rule, intercept=intercept))
 
 
 @parameters
-class NLMS(IsotropicRegressor):
+class NLMS(LinearRegressor):
     """Normalized least mean squares: LMS with a step divided by the power of the input, stable for any scale.
 
         w <- w + step e x / (epsilon + x'x),   e = y - w'x
@@ -123,9 +125,8 @@ class NLMS(IsotropicRegressor):
         ),
     )
 
-    def multiplications(self, size: float, features: int) -> float:
-        return 3 * (features + self.intercept) + 2
-
-    def rule(self, weights: int) -> Rule:
+    def start(self, features: int, outputs: int) -> Learner:
         step, epsilon = positive(step=self.step), positive(epsilon=self.epsilon)
-        return Rule(floor=epsilon / step, slope=1.0 / step)
+        rule = Rule(floor=epsilon / step, slope=1.0 / step)
+        intercept = with_intercept(self.intercept)
+        return leaf(self.engine, IsotropicLearner(features, outputs, rule=rule, intercept=intercept))

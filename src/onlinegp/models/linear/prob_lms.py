@@ -7,15 +7,17 @@ from dataclasses import KW_ONLY
 from typing import ClassVar
 
 from onlinegp.checks import fraction, non_negative, positive
+from onlinegp.engine.compiled import leaf
+from onlinegp.learner import Learner
 from onlinegp.models.facts import Facts
-from onlinegp.models.linear.base import DRIFTS, NOISES
-from onlinegp.models.linear.isotropic_filter import IsotropicRegressor, Rule
+from onlinegp.models.linear.base import DRIFTS, NOISES, LinearRegressor, with_intercept
+from onlinegp.models.linear.isotropic_filter import IsotropicLearner, Rule
 from onlinegp.models.recipe import parameters
 from onlinegp.models.search_space import Move
 
 
 @parameters
-class ProbLMS(IsotropicRegressor):
+class ProbLMS(LinearRegressor):
     """Probabilistic LMS: a Kalman filter with a single variance for all weights, which adapts the step.
 
         v <- v + drift,   g = v / (v x'x + noise),   w <- w + g e x,   v <- v (1 - g x'x / d)
@@ -72,16 +74,14 @@ class ProbLMS(IsotropicRegressor):
         ),
     )
 
-    def multiplications(self, size: float, features: int) -> float:
-        m = features + self.intercept
-        return 3 * m + 6 + (m + 2 if self.forgetting < 1.0 else 0)
-
-    def rule(self, weights: int) -> Rule:
-        return Rule(
+    def start(self, features: int, outputs: int) -> Learner:
+        intercept = with_intercept(self.intercept)
+        rule = Rule(
             floor=positive(noise=self.noise),
             slope=1.0,
-            share=1.0 / max(1, weights),
+            share=1.0 / max(1, features + intercept),
             keep=fraction("Use 1.0 to forget nothing.", forgetting=self.forgetting),
             drift=non_negative(drift=self.drift),
             start=positive(prior=self.prior),
         )
+        return leaf(self.engine, IsotropicLearner(features, outputs, rule=rule, intercept=intercept))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from onlinegp.checks import choice, finite, positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.base import LMSRegressor
-from onlinegp.models.recipe import chosen_dictionary, chosen_pruning, parameters
+from onlinegp.models.lms.base import REMEDY, SEARCHED
+from onlinegp.models.recipe import RecipeRegressor, chosen_dictionary, chosen_pruning, parameters
+from onlinegp.models.search_space import Move
 from onlinegp.recipes.beliefs import Beta
 from onlinegp.recipes.dictionaries import Dictionary
 from onlinegp.recipes.pruning import Pruning
@@ -17,7 +19,7 @@ from onlinegp.recipes.update import Recipe
 
 
 @parameters
-class BetaKLMS(LMSRegressor):
+class BetaKLMS(RecipeRegressor):
     """KLMS as an online GP that assumes the posterior covariance Sigma = K (beta K + I). It has no step to set.
 
         alpha <- [alpha; 0] + e / (noise + k(x, x) + beta |k|^2) [beta k; 1]        (paper, eq. 15)
@@ -44,7 +46,7 @@ class BetaKLMS(LMSRegressor):
         Which center to remove from a full dictionary, from :mod:`onlinegp.recipes.pruning`: ``Oldest(100)`` is a
         sliding window, ``LeastWeight(100)`` a fixed budget. None removes no center.
     engine, dtype : str
-        See :class:`~onlinegp.models.lms.base.LMSRegressor`.
+        See :class:`~onlinegp.models.recipe.RecipeRegressor`.
 
     Examples
     --------
@@ -65,6 +67,10 @@ class BetaKLMS(LMSRegressor):
     dictionary: Dictionary | None = None
     pruning: Pruning | None = None
 
+    tuned_by: ClassVar[Literal["density", "error"]] = "error"
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = SEARCHED
+    remedy: ClassVar[str] = REMEDY
+    shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
     facts: ClassVar[Facts] = Facts(
         cost="O(m) per sample; m grows by one with each, unless a dictionary or pruning bounds it",
         memory="O(m d), grows, or as the dictionary or pruning bounds it",

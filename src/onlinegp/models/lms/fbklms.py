@@ -17,7 +17,6 @@ from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
-from onlinegp.recipes.costs import kernel_row
 from onlinegp.recipes.pruning import oldest_of_least, sizes
 
 
@@ -128,9 +127,6 @@ class FBKLMS(ExpansionRegressor):
     )
 
     readable: ClassVar[type[StepLearner]] = FBKLMSLearner
-
-    def multiplications(self, size: float, features: int) -> float:
-        return kernel_row(size, features) + 5 * size + 5 + (size + 3 if size >= self.budget else 0)
 
     def rule(self) -> dict[str, Any]:
         return {

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from onlinegp.checks import positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.base import LMSRegressor
-from onlinegp.models.recipe import chosen_dictionary, chosen_pruning, parameters
+from onlinegp.models.lms.base import REMEDY, SEARCHED
+from onlinegp.models.recipe import RecipeRegressor, chosen_dictionary, chosen_pruning, parameters
+from onlinegp.models.search_space import Move
 from onlinegp.recipes.beliefs import Prior
 from onlinegp.recipes.dictionaries import Dictionary
 from onlinegp.recipes.pruning import Pruning
@@ -17,7 +19,7 @@ from onlinegp.recipes.update import Recipe
 
 
 @parameters
-class KLMS(LMSRegressor):
+class KLMS(RecipeRegressor):
     """Kernel least mean squares: every sample becomes a center, and its weight is step times its error.
 
         alpha <- [alpha; step e]                                                    (paper, eq. 9)
@@ -43,7 +45,7 @@ class KLMS(LMSRegressor):
         Which center to remove from a full dictionary, from :mod:`onlinegp.recipes.pruning`: ``Oldest(100)`` is a
         sliding window, ``LeastWeight(100)`` a fixed budget. None removes no center.
     engine, dtype : str
-        See :class:`~onlinegp.models.lms.base.LMSRegressor`.
+        See :class:`~onlinegp.models.recipe.RecipeRegressor`.
 
     Examples
     --------
@@ -63,6 +65,10 @@ class KLMS(LMSRegressor):
     dictionary: Dictionary | None = None
     pruning: Pruning | None = None
 
+    tuned_by: ClassVar[Literal["density", "error"]] = "error"
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = SEARCHED
+    remedy: ClassVar[str] = REMEDY
+    shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
     step_implies_noise: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
         cost="O(m) per sample; m grows by one with each, unless a dictionary or pruning bounds it",

@@ -13,17 +13,20 @@ from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel
 from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.base import ExpansionRegressor
+from onlinegp.models.lms.base import SEARCHED, ExpansionRegressor
 from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import ErrorScale, StepLearner
 from onlinegp.models.search_space import Move, Times
-from onlinegp.recipes.costs import ERRORS, kernel_row
 from onlinegp.state import learner
 
 
 class L1Learner(ExpansionLearner):
-    """alpha <- alpha + step e k, then |alpha_i| <- max(|alpha_i| - penalty, 0); centers of weight zero are removed."""
+    """alpha <- alpha + step e k, then |alpha_i| <- max(|alpha_i| - penalty, 0); centers of weight zero are removed.
+
+    With epsilon, the penalty of each weight is divided by |alpha_i| + epsilon, so that large weights hardly shrink, and
+    the first center interpolates its sample.
+    """
 
     fields = {**ExpansionLearner.fields, "errors": learner()}
 
@@ -36,14 +39,17 @@ class L1Learner(ExpansionLearner):
         step: float,
         coherence: float,
         penalty: float,
+        epsilon: float | None = None,
     ) -> None:
         super().__init__(Expansion(kernel, features, outputs, also=("kcc",)))
-        self.step, self.coherence, self.penalty = step, coherence, penalty
+        self.step, self.coherence, self.penalty, self.epsilon = step, coherence, penalty, epsilon
         self.errors = ErrorScale(outputs)
 
     def leaf_plan(self) -> Plan:
         numbers = {"step": self.step, "coherence": self.coherence, "penalty": self.penalty}
-        return Plan("penalized steps", self, numbers, kernels=self.kernels)
+        if self.epsilon is None:
+            return Plan("penalized steps", self, numbers, kernels=self.kernels)
+        return Plan("adaptively penalized steps", self, numbers | {"epsilon": self.epsilon}, kernels=self.kernels)
 
     def look(self, x: Array) -> tuple[Array, Array, tuple[Array, float]]:
         k, mean = self.f.at(x)
@@ -68,11 +74,13 @@ class L1Learner(ExpansionLearner):
 
     def first_weight(self, y: Array, kxx: float) -> Array | float:
         """Return the initial weight of the very first center."""
-        return 0.0
+        return 0.0 if self.epsilon is None or not kxx > 0.0 else y / kxx
 
     def thresholds(self) -> Array:
         """Return the amount to subtract from each |weight|, (m, p), given the weights before the sample."""
-        return np.full((self.f.size, self.outputs), self.penalty)
+        if self.epsilon is None:
+            return np.full((self.f.size, self.outputs), self.penalty)
+        return self.penalty / (np.abs(self.f.weights) + self.epsilon)
 
     def shrink(self, thresholds: Array) -> None:
         """Move the weights towards zero by their thresholds, and remove centers of weight zero."""
@@ -82,22 +90,13 @@ class L1Learner(ExpansionLearner):
             self.f.remove(j)
 
 
-class AdaptiveL1Learner(L1Learner):
-    """The same, with the penalty of each weight divided by its size: large weights hardly shrink."""
-
-    def __init__(self, *args: Any, epsilon: float, **rule: Any) -> None:
-        super().__init__(*args, **rule)
-        self.epsilon = epsilon
-
-    def leaf_plan(self) -> Plan:
-        numbers = {**super().leaf_plan().numbers, "epsilon": self.epsilon}
-        return Plan("adaptively penalized steps", self, numbers, kernels=self.kernels)
-
-    def first_weight(self, y: Array, kxx: float) -> Array | float:
-        return y / kxx if kxx > 0.0 else 0.0
-
-    def thresholds(self) -> Array:
-        return self.penalty / (np.abs(self.f.weights) + self.epsilon)
+def checked(step: float, coherence: float, penalty: float) -> dict[str, Any]:
+    """Return the parameters that both models have, or raise an error that names the invalid one."""
+    return {
+        "step": positive(step=step),
+        "coherence": fraction(coherence=coherence),
+        "penalty": non_negative(penalty=penalty),
+    }
 
 
 @parameters
@@ -150,7 +149,7 @@ class KLMSCSL1(ExpansionRegressor):
     penalty: float = 1e-4
 
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
-        **ExpansionRegressor.searched,
+        **SEARCHED,
         "penalty": tuple(map(Times, (0.01, 0.1, 10.0))),
     }
     remedy: ClassVar[str] = (
@@ -170,19 +169,12 @@ class KLMSCSL1(ExpansionRegressor):
 
     readable: ClassVar[type[StepLearner]] = L1Learner
 
-    def multiplications(self, size: float, features: int) -> float:
-        return kernel_row(size, features) + 4 * size + 2 + ERRORS
-
     def rule(self) -> dict[str, Any]:
-        return {
-            "step": positive(step=self.step),
-            "coherence": fraction(coherence=self.coherence),
-            "penalty": non_negative(penalty=self.penalty),
-        }
+        return checked(self.step, self.coherence, self.penalty)
 
 
 @parameters
-class KLMSCSAL1(KLMSCSL1):
+class KLMSCSAL1(ExpansionRegressor):
     """KLMS with a coherence dictionary and an adaptive l1 penalty, which shrinks large weights less.
 
         alpha <- alpha + step e k,   |alpha_i| <- max(|alpha_i| - penalty / (|alpha_i before| + epsilon), 0)
@@ -233,6 +225,9 @@ class KLMSCSAL1(KLMSCSL1):
     penalty: float = 1e-5
     epsilon: float = 1e-6
 
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = KLMSCSL1.searched
+    remedy: ClassVar[str] = KLMSCSL1.remedy
+    std_from_errors: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
         cost=KLMSCSL1.facts.cost,
         memory=KLMSCSL1.facts.memory,
@@ -241,10 +236,7 @@ class KLMSCSAL1(KLMSCSL1):
         citation=KLMSCSL1.facts.citation,
     )
 
-    readable: ClassVar[type[StepLearner]] = AdaptiveL1Learner
-
-    def multiplications(self, size: float, features: int) -> float:
-        return super().multiplications(size, features) + size  # one threshold per weight
+    readable: ClassVar[type[StepLearner]] = L1Learner
 
     def rule(self) -> dict[str, Any]:
-        return super().rule() | {"epsilon": positive(epsilon=self.epsilon)}
+        return checked(self.step, self.coherence, self.penalty) | {"epsilon": positive(epsilon=self.epsilon)}

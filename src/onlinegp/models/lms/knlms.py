@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from onlinegp.checks import fraction, positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.base import LMSRegressor
-from onlinegp.models.recipe import parameters
+from onlinegp.models.lms.base import REMEDY, SEARCHED
+from onlinegp.models.recipe import RecipeRegressor, parameters
+from onlinegp.models.search_space import Move
 from onlinegp.recipes.beliefs import Isotropic
 from onlinegp.recipes.dictionaries import Coherence
 from onlinegp.recipes.update import Recipe
 
 
 @parameters
-class KNLMS(LMSRegressor):
+class KNLMS(RecipeRegressor):
     """Kernel normalized LMS: each sample changes all weights, and coherent samples do not become centers.
 
         alpha <- alpha + step e k / (epsilon + |k|^2)                              (paper, eq. 10)
@@ -36,7 +38,7 @@ class KNLMS(LMSRegressor):
     epsilon : float
         Regularizes the normalization.
     engine, dtype : str
-        See :class:`~onlinegp.models.lms.base.LMSRegressor`.
+        See :class:`~onlinegp.models.recipe.RecipeRegressor`.
 
     Examples
     --------
@@ -56,6 +58,10 @@ class KNLMS(LMSRegressor):
     coherence: float = 0.95
     epsilon: float = 1e-2
 
+    tuned_by: ClassVar[Literal["density", "error"]] = "error"
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = SEARCHED
+    remedy: ClassVar[str] = REMEDY
+    shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
     facts: ClassVar[Facts] = Facts(
         cost="O(m) per sample; m is bounded by the coherence on a bounded input domain",
         memory="O(m d), bounded by the coherence on a bounded input domain",

@@ -17,7 +17,6 @@ from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.lms.multikernel import SeveralLearner, SeveralRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
-from onlinegp.recipes.costs import kernel_row
 
 
 class MKNLMSLearner(SeveralLearner):
@@ -123,9 +122,6 @@ class MKNLMS(SeveralRegressor):
     )
 
     readable: ClassVar[type[StepLearner]] = MKNLMSLearner
-
-    def multiplications(self, size: float, features: int) -> float:
-        return len(self.over()) * (kernel_row(size, features) + 5 * size + 2) + 3
 
     def rule(self) -> dict[str, Any]:
         return {

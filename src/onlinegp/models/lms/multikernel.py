@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
 from onlinegp.checks import Array
+from onlinegp.engine.compiled import leaf, readable
 from onlinegp.kernels import RBF, Kernel, kernel_or_default
 from onlinegp.kernels.spec import columns
+from onlinegp.learner import Learner
+from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.expansion import Expansion
-from onlinegp.models.lms.base import StepRegressor, StepSized
+from onlinegp.models.lms.base import REMEDY, SEARCHED
 from onlinegp.models.rowwise import StepLearner
 from onlinegp.models.search_space import Each, LengthScales, Move
 from onlinegp.state import Fields, Values, integer, learner
@@ -48,8 +51,8 @@ class SeveralLearner(StepLearner):
             raise ValueError("all kernels must have the same stored centers.")
 
 
-class SeveralRegressor(StepRegressor):
-    """Base class of the models with several kernels.
+class SeveralRegressor(OnlineRegressor):
+    """Base class of the models with several kernels. A subclass names its Python learner, and defines its rule.
 
     Parameters
     ----------
@@ -59,12 +62,22 @@ class SeveralRegressor(StepRegressor):
         The engine: compiled, pure Python, or the best available.
     """
 
+    remedy: ClassVar[str] = REMEDY
+    tuned_by: ClassVar[Literal["density", "error"]] = "error"
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
-        **StepSized.searched,
+        **SEARCHED,
         "kernels": tuple(Each(LengthScales(factor)) for factor in (0.25, 0.5, 2.0, 4.0)),
     }
 
+    shared: ClassVar[dict[str, str]] = {"engine": "auto"}
+    readable: ClassVar[type[StepLearner]]
+
     kernels: Sequence[Kernel] | None = None
+    engine: str = "auto"
+
+    def rule(self) -> dict[str, Any]:
+        """Return the parameters of the learner, or raise an error that names the invalid one."""
+        raise TypeError(f"{type(self).__name__} must define rule().")
 
     def check(self) -> None:
         self.start(max(map(columns, self.over())), 1)
@@ -74,6 +87,10 @@ class SeveralRegressor(StepRegressor):
         """Suggest the tuned kernel with half, once and twice its length scales."""
         kernels = tuple(LengthScales(factor).of(kernel) for factor in FACTORS)
         return super().suggested(kernel, noise, kernels=kernels, **wishes)
+
+    def start(self, features: int, outputs: int) -> Learner:
+        rule, make = self.rule(), cast(Any, self.readable)
+        return leaf(self.engine, make(self.over(), features, outputs, **rule))
 
     def over(self) -> tuple[Kernel, ...]:
         if self.kernels is None:
@@ -97,6 +114,6 @@ class SeveralRegressor(StepRegressor):
 
     @property
     def _several(self) -> SeveralLearner:
-        learner = self._readable
+        learner = readable(self._working)
         assert isinstance(learner, SeveralLearner)
         return learner

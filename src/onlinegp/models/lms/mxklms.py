@@ -18,7 +18,6 @@ from onlinegp.models.lms.multikernel import SeveralLearner, SeveralRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
 from onlinegp.models.search_space import Move, Times
-from onlinegp.recipes.costs import kernel_row
 from onlinegp.state import Fields, array
 
 LOWEST = -700.0  # the smallest v relative to the largest: its share is 1e-304
@@ -144,9 +143,6 @@ class MXKLMS(SeveralRegressor):
 
     readable: ClassVar[type[StepLearner]] = MXKLMSLearner
 
-    def multiplications(self, size: float, features: int) -> float:
-        return len(self.over()) * (kernel_row(size, features) + size + 5) + 3
-
     def rule(self) -> dict[str, Any]:
         return {
             "step": positive(step=self.step),
@@ -156,7 +152,7 @@ class MXKLMS(SeveralRegressor):
     @property
     def shares_(self) -> Array:
         """The shares of the kernels, (Q,) or (Q, outputs)."""
-        learner = self._readable
+        learner = self._several
         assert isinstance(learner, MXKLMSLearner)
         psi = shares(learner.gates)
         return psi[:, 0] if self._single else psi

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from onlinegp.checks import count, non_negative, positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.base import LMSRegressor
-from onlinegp.models.recipe import parameters
+from onlinegp.models.lms.base import REMEDY, SEARCHED
+from onlinegp.models.recipe import RecipeRegressor, parameters
+from onlinegp.models.search_space import Move
 from onlinegp.recipes.beliefs import Prior
 from onlinegp.recipes.forgetting import Leak
 from onlinegp.recipes.pruning import Oldest
@@ -17,7 +19,7 @@ from onlinegp.recipes.update import Recipe
 
 
 @parameters
-class NORMA(LMSRegressor):
+class NORMA(RecipeRegressor):
     """NORMA with squared loss: KLMS with shrinking weights and a sliding window of `budget` centers.
 
         alpha <- [(1 - step leak) alpha; step e]
@@ -42,7 +44,7 @@ class NORMA(LMSRegressor):
     budget : int
         The number of centers; the oldest is removed.
     engine, dtype : str
-        See :class:`~onlinegp.models.lms.base.LMSRegressor`.
+        See :class:`~onlinegp.models.recipe.RecipeRegressor`.
 
     Examples
     --------
@@ -62,6 +64,10 @@ class NORMA(LMSRegressor):
     leak: float = 1e-2
     budget: int = 500
 
+    tuned_by: ClassVar[Literal["density", "error"]] = "error"
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = SEARCHED
+    remedy: ClassVar[str] = REMEDY
+    shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
     step_implies_noise: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
         cost="O(M) per sample with M the budget",

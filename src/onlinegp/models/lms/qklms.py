@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from onlinegp.checks import non_negative, positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.base import LMSRegressor
-from onlinegp.models.recipe import parameters
+from onlinegp.models.lms.base import REMEDY, SEARCHED
+from onlinegp.models.recipe import RecipeRegressor, parameters
+from onlinegp.models.search_space import Move
 from onlinegp.recipes.beliefs import Prior
 from onlinegp.recipes.dictionaries import Quantized
 from onlinegp.recipes.update import Recipe
 
 
 @parameters
-class QKLMS(LMSRegressor):
+class QKLMS(RecipeRegressor):
     """Quantized KLMS: a sample within `radius` of a center corrects the weight of that center.
 
     O(m) per sample; m is bounded by the number of balls of that radius that cover the inputs. The variance of y is that
@@ -34,7 +36,7 @@ class QKLMS(LMSRegressor):
     radius : float
         The quantization radius, a Euclidean distance in the units of the inputs; zero merges only duplicates.
     engine, dtype : str
-        See :class:`~onlinegp.models.lms.base.LMSRegressor`.
+        See :class:`~onlinegp.models.recipe.RecipeRegressor`.
 
     Examples
     --------
@@ -53,6 +55,10 @@ class QKLMS(LMSRegressor):
     step: float = 0.5
     radius: float = 0.3
 
+    tuned_by: ClassVar[Literal["density", "error"]] = "error"
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = SEARCHED
+    remedy: ClassVar[str] = REMEDY
+    shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
     step_implies_noise: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
         cost="O(m) per sample; m is bounded by the radius on a bounded input domain",

@@ -14,11 +14,10 @@ from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel
 from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.base import ExpansionRegressor
+from onlinegp.models.lms.base import SEARCHED, ExpansionRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
 from onlinegp.models.search_space import Move, Value
-from onlinegp.recipes.costs import kernel_row
 from onlinegp.recipes.pruning import oldest_of_least
 
 
@@ -157,7 +156,7 @@ class QKLMSFB(ExpansionRegressor):
 
     step_implies_noise: ClassVar[bool] = True
     searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
-        **ExpansionRegressor.searched,
+        **SEARCHED,
         "forgetting": tuple(map(Value, (0.8, 0.99, 1.0))),
     }
     facts: ClassVar[Facts] = Facts(
@@ -172,11 +171,6 @@ class QKLMSFB(ExpansionRegressor):
     )
 
     readable: ClassVar[type[StepLearner]] = QKLMSFBLearner
-
-    def multiplications(self, size: float, features: int) -> float:
-        # the kernel rows of x and of the center that it is quantized to or replaces, and the distances
-        rows = 2 * kernel_row(size, features) + size * features
-        return rows + (6 * size - 1 if size >= self.budget else 3 * size + 1)
 
     def rule(self) -> dict[str, Any]:
         return {

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from functools import cached_property
 from math import sqrt
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -15,11 +16,13 @@ from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.kernels.spec import columns
 from onlinegp.learner import Learner
+from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.facts import Facts
 from onlinegp.models.features.random_basis import check_width, frequencies, parts_of, turns
-from onlinegp.models.lms.base import StepSized
+from onlinegp.models.lms.base import SEARCHED
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
+from onlinegp.models.search_space import Move
 from onlinegp.state import array, integer
 
 MOST_FEATURES = 1_000_000
@@ -90,7 +93,7 @@ class RFFKLMSLearner(StepLearner):
 
 
 @parameters
-class RFFKLMS(StepSized):
+class RFFKLMS(OnlineRegressor):
     """KLMS on random Fourier features: LMS on D cosines, whose products approximate the kernel.
 
         w <- w + step e z(x),   z(x) = sqrt(2 / D) cos(W x + b),   z(x)'z(x') ~ k(x, x')
@@ -136,6 +139,8 @@ class RFFKLMS(StepSized):
     seed: int = 0
     engine: str = "auto"
 
+    tuned_by: ClassVar[Literal["density", "error"]] = "error"
+    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = SEARCHED
     step_implies_noise: ClassVar[bool] = True
     remedy: ClassVar[str] = "Lower the step (it is stable below 1 / k(x, x)), and start again with fit."
     facts: ClassVar[Facts] = Facts(
@@ -150,9 +155,6 @@ class RFFKLMS(StepSized):
 
     def check(self) -> None:
         self.start(columns(kernel_or_default(self.kernel)), 1)
-
-    def multiplications(self, size: float, features: int) -> float:
-        return self.basis * (features + 2) + 2
 
     def start(self, features: int, outputs: int) -> Learner:
         kernel, rule = kernel_or_default(self.kernel), self.rule()

@@ -41,9 +41,9 @@ class NeighborsRegressor(OnlineRegressor):
         self.start(columns(kernel_or_default(self.kernel)), 1)
 
     def start(self, features: int, outputs: int) -> Learner:
-        return leaf(self.engine, self.readable(self._prior(), features, outputs))
+        return leaf(self.engine, self.readable(self.prior(), features, outputs))
 
-    def _prior(self) -> LocalPrior:
+    def prior(self) -> LocalPrior:
         return LocalPrior(
             kernel_or_default(self.kernel),
             positive("Use a small one such as 1e-6 for data without noise.", noise=self.noise),

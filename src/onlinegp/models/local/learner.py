@@ -60,9 +60,9 @@ class LocalLearner(RowLearner):
     def __init__(self, prior: LocalPrior, features: int, outputs: int) -> None:
         self.prior, self.features, self.outputs = prior, features, outputs
         self._distance = Distance.of(prior.kernel, features)
-        self._clear()
+        self.clear()
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
         self.seen = 0
         self._X, self._Y = Rows(self.features), Rows(self.outputs)
         self._U = Rows(self._distance.places(np.zeros((1, self.features))).shape[1])
@@ -147,7 +147,7 @@ class LocalLearner(RowLearner):
             raise ValueError(f"there must be {kept} stored rows after learning {seen} rows, got {n}.")
 
     def assign(self, values: Values) -> None:
-        self._clear()
+        self.clear()
         self._append(values["X"], values["Y"], None)
         self.seen = values["seen"]
 

@@ -98,8 +98,8 @@ class ResidualLearner(LocalLearner):
 
     prior: ResidualPrior
 
-    def _clear(self) -> None:
-        super()._clear()
+    def clear(self) -> None:
+        super().clear()
         self._alpha, self._r = Rows(self.outputs), Rows(self.outputs)
         self.power, self.evidence = 1.0, 1.0
         self._line = self.prior.line(self.features, self.outputs)

@@ -8,12 +8,10 @@ from typing import Any, ClassVar
 from onlinegp.checks import Array, choice, count
 from onlinegp.kernels import Kernel
 from onlinegp.models.facts import Facts
-from onlinegp.models.linear.information_form import rotations
 from onlinegp.models.local.estimator import NeighborsRegressor
 from onlinegp.models.local.learner import LocalLearner
 from onlinegp.models.local.residual import ResidualLearner, ResidualPrior
 from onlinegp.models.recipe import parameters
-from onlinegp.recipes.costs import kernel_row, solution
 from onlinegp.state import dump
 
 
@@ -100,17 +98,6 @@ class ResidualGP(NeighborsRegressor):
     fewest_neighbors: ClassVar[int] = 0
     neighbors_remedy: ClassVar[str] = "64 is a good start, and 0 makes it KLMS."
 
-    def multiplications(self, size: float, features: int) -> float:
-        """Return the multiplications: kernel rows of the new row, the refits and a removed row, and k neighbors."""
-        n, k = size, min(self.neighbors, size)
-        block, leaves = 1 + min(self.refits, k), int(self.store is not None and n >= self.store)
-        passes = block + leaves * (1 + min(block, k))  # the new row and its refits; a removed row, and the rows near it
-        rows = passes * kernel_row(n, features) + (1 + leaves) * features * n + 2 * passes * n
-        values = 3 + (features + 1 if self.linear else 0)  # k, y, r, and the inputs for a linear part
-        neighbors = kernel_row(k * (k + 1) / 2, features) + (k**3 - k) / 6 + values * k * (k + 1) / 2
-        line = rotations(features + 1, forgets=self.forgetting < 1.0) if self.linear else 0.0
-        return rows + neighbors + solution(block) + line
-
     @property
     def alpha_(self) -> Array:
         """The weights of the stored rows, the oldest first, (n,) or (n, outputs)."""
@@ -125,11 +112,11 @@ class ResidualGP(NeighborsRegressor):
         values = dump(self._working)[name]
         return values[:, 0].copy() if self._single else values
 
-    def _prior(self) -> ResidualPrior:
+    def prior(self) -> ResidualPrior:
         if not isinstance(self.linear, bool):
             raise TypeError(f"linear must be True or False, got {self.linear!r}.")
         return ResidualPrior(
-            **vars(super()._prior()),
+            **vars(super().prior()),
             refits=count("1 is a good start.", 0, refits=self.refits),
             learn_power=choice(("learned", "fixed"), power=self.power) == "learned",
             linear=self.linear,

@@ -39,7 +39,7 @@ class Forecaster(OnlineRegressor):
 
     A stream is learned row by row: `learn_one(y)` keeps the row. Members are fitted again as rows double, and at last
     every 3,000 rows; between, they learn each row. `run` and `predict` give the next row: a mixture of the members,
-    weighted by recent densities.
+    weighted by recent densities. These fits are quick ones, without the processes of a constant slope.
 
     Missing values are NaN in y. Inputs that are known ahead, such as holidays, are columns of X, and act linearly.
 
@@ -157,9 +157,9 @@ class Forecaster(OnlineRegressor):
             return self.partial_fit(None if x is None else [x], np.array([y]))
         return super().learn_one(x, y)
 
-    def run(self, X: Any, y: Any = ALONE, *, progress: bool | None = None) -> Trace:
+    def run(self, X: Any, y: Any = ALONE, *, delay: int = 0, progress: bool | None = None) -> Trace:
         """Predict each row, then learn it: ``run(y)``, or ``run(X, y)`` with inputs."""
-        return super().run(*_series(X, y), progress=progress)
+        return super().run(*_series(X, y), delay=delay, progress=progress)
 
     # Forecasts
 
@@ -197,7 +197,7 @@ class Forecaster(OnlineRegressor):
             learner = self._working
             future = self._future(steps, X, learner.features)
             if isinstance(learner, IteratedLearner):
-                predicted = self._said(learner.forecast(future, paths, np.random.default_rng(seed)))
+                predicted = self._checked_predictions(learner.forecast(future, paths, np.random.default_rng(seed)))
                 assert isinstance(predicted, Samples)
                 return predicted
             assert isinstance(learner, SeriesLearner)

@@ -15,6 +15,7 @@ from onlinegp.models.temporal.structure import MAX_FIT_ROWS, Structure
 from onlinegp.native import available
 
 FORGETTING = (0.99, 0.997, 1.0)
+MAX_EVALUATIONS, QUICK_EVALUATIONS = 100, 25  # of the likelihood of a Gaussian process
 MIN_SHARE = 0.05  # of the deviation of changes, that the robust scale must have
 LARGEST_LOG = 700.0
 
@@ -84,18 +85,21 @@ def transformed(y: Array, log: bool) -> Array:
     return np.log(np.maximum(y, 1e-300)) if log else y
 
 
-def fit_members(X: Array, y: Array, seasons: tuple[float, ...]) -> list[list[Member]]:
+def fit_members(X: Array, y: Array, seasons: tuple[float, ...], *, quick: bool) -> list[list[Member]]:
     """Return families of members that have learned nothing, with parameters from these rows.
 
-    X holds the times of the rows, from 0, then inputs; y has no gaps.
+    X holds the times of the rows, from 0, then inputs; y has no gaps. If `quick`, the family of drift GPs is empty.
     """
+    evaluations = QUICK_EVALUATIONS if quick else MAX_EVALUATIONS
     families: list[list[Member]] = [[], [], []]
     for log in (False, True) if y.min() > 0 else (False,):
         f = transformed(y, log)
-        gp, weights = _gp(X, f, seasons, log=log, drift=False)
+        gp, weights = _gp(X, f, seasons, evaluations, log=log, drift=False)
         families[0].append(gp)
         rest, times = f - X[:, 1:] @ weights, X[:, :1]
-        families[1].append(_without_inputs(_gp(times, rest, seasons, log=log, drift=True)[0], weights))
+        if not quick:
+            drift, _ = _gp(times, rest, seasons, evaluations, log=log, drift=True)
+            families[1].append(_without_inputs(drift, weights))
         for forgetting in FORGETTING:
             families[2].append(_without_inputs(_lags(times, rest, seasons, forgetting, log=log), weights))
     return families
@@ -110,14 +114,16 @@ def _compiled(learner: Any) -> Any:
     return leaf("auto" if available() else "python", learner)
 
 
-def _gp(X: Array, f: Array, seasons: tuple[float, ...], *, log: bool, drift: bool) -> tuple[Member, Array]:
+def _gp(
+    X: Array, f: Array, seasons: tuple[float, ...], evaluations: int, *, log: bool, drift: bool
+) -> tuple[Member, Array]:
     """Return a Gaussian process over time, and the weights of the inputs that its rows show."""
     X, f = X[-MAX_FIT_ROWS:], f[-MAX_FIT_ROWS:]
     center, scale = _units(X[:, 0], f, seasons)
     z = (f - center) / scale
     structure = Structure(seasons, drift, float(np.var(z)), X.shape[1] - 1)
     shifted = np.column_stack([X[:, 0] - X[0, 0], X[:, 1:]])
-    theta, sigma2 = structure.fit(shifted, z)
+    theta, sigma2 = structure.fit(shifted, z, evaluations)
     member = Member(_compiled(structure.learner(theta)), center, scale, scale * np.sqrt(sigma2), log)
     if not structure.inputs:
         return member, np.empty(0)

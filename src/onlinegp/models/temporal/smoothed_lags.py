@@ -1,4 +1,4 @@
-"""Regression on smoothed seasonal lags: what a series did lately, at this phase and on average, as inputs."""
+"""Regression on smoothed seasonal lags: recent values and averages of the same phase are the inputs."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class SmoothedLags(OnlineRegressor):
 
 
 class Past:
-    """What the inputs of a row are made of, of one output: recent values in a ring, and the means of the phases."""
+    """The past of one output, from which inputs are computed: recent values in a ring, and the means of the phases."""
 
     def __init__(self, recent: Array, fast: Array, slow: Array, second: Array, smooth: Array) -> None:
         self.parts = self.recent, self.fast, self.slow, self.second, self.smooth = recent, fast, slow, second, smooth
@@ -144,7 +144,7 @@ class Past:
         return [*x, self.back(t, s2), self.second[t % s2], before, self.smooth[1]]
 
     def push(self, y: float, t: int) -> None:
-        """Go on after row t, whose value is y."""
+        """Add row t, whose value is y."""
         if self.s1 > 1:
             i, cycle = t % self.s1, t // self.s1 + 1.0
             deviation = y - self.slow[i]

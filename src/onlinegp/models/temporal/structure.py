@@ -29,14 +29,13 @@ from onlinegp.native import available
 PRIORS = {"l": (-1.5, 2.0), "u": (-1.0, 2.0), "rho": (0.5, 1.5), "b": (-7.0, 2.0), "phi": (2.5, 1.0), "s": (-6.0, 2.0)}
 ROBUST = 2.0
 MAX_FIT_ROWS = 1500
-MAX_EVALUATIONS = 100
 MOST_HARMONICS = (12, 6)  # of the first season, of a further one
 SLOPE, DRIFT_SLOPE = 0.3, 0.01  # prior variances of the slope, per row
 
 
 @dataclass(frozen=True)
 class Structure:
-    """What there is, but for the parameters.
+    """The structure of the process, without its parameters.
 
     Attributes
     ----------
@@ -125,7 +124,7 @@ class Structure:
     def outputs(self) -> int:
         return 1
 
-    def fit(self, X: Array, z: Array) -> tuple[Array, float]:
+    def fit(self, X: Array, z: Array, evaluations: int) -> tuple[Array, float]:
         """Return the parameters of largest posterior density, and sigma^2; X holds times, from 0, and inputs."""
         from scipy.optimize import minimize
 
@@ -143,7 +142,7 @@ class Structure:
             return (float(value) if np.isfinite(value) else 1e10), float(total / rows)
 
         bounds = list(zip(mean - 4 * deviation, mean + 4 * deviation, strict=True))
-        options = {"maxfun": MAX_EVALUATIONS, "maxiter": 30, "ftol": 1e-5}
+        options = {"maxfun": evaluations, "maxiter": 30, "ftol": 1e-5}
         found = minimize(lambda theta: posterior(theta)[0], mean, method="L-BFGS-B", bounds=bounds, options=options)
         return found.x, posterior(found.x)[1]
 

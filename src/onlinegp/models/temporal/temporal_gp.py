@@ -133,10 +133,10 @@ class TemporalGP(OnlineRegressor):
             self._check_times(np.reshape(np.asarray(self._check_x(x), dtype=np.float64), (1, -1)))
         return super().learn_one(x, y)
 
-    def run(self, X: ArrayLike, y: ArrayLike, *, progress: bool | None = None) -> Trace:
+    def run(self, X: ArrayLike, y: ArrayLike, *, delay: int = 0, progress: bool | None = None) -> Trace:
         with self._lock:
             self._check_times(X)
-            return super().run(X, y, progress=progress)
+            return super().run(X, y, delay=delay, progress=progress)
 
     def _check_times(self, X: ArrayLike) -> None:
         """Refuse rows that are not in the order of time."""

@@ -23,6 +23,7 @@ from onlinegp.papers.common import Claim, Job, band
 from onlinegp.papers.vanvaerenbergh2016relationship.algorithms import AUTO, described, growing, tracker
 from onlinegp.papers.vanvaerenbergh2016relationship.arm import Arm
 from onlinegp.papers.vanvaerenbergh2016relationship.fig2 import learning_curves
+from onlinegp.recipes.costs import kernel_row, multiplications, solution
 
 TITLE = "Open question 2: the GP on current residuals"
 EXACT, LOCAL = "exact GP", "LocalGP"
@@ -127,10 +128,27 @@ def gather(s: Settings, arm: Arm, parts: list[dict[str, list[float]]]) -> dict[s
         "curves": {name: band([run[name] for run in runs]) for name in runs[0]},
         "rows": list(s.costs),
         "multiplications": {
-            name: [model.multiplications(min(n, s.budget) if name == "KRLS-T" else n, features) for n in s.costs]
+            name: [count(model, min(n, s.budget) if name == "KRLS-T" else n, features) for n in s.costs]
             for name, model in counted.items()
         },
     }
+
+
+def count(model: OnlineRegressor, n: int, features: int) -> float | None:
+    """Return the multiplications per row with n stored rows or centers.
+
+    ResidualGP without a limit: a pass over all rows for the new row and each refit, and the solve of k neighbors.
+    """
+    if isinstance(model, RecipeRegressor):
+        return multiplications(model.recipe(), n, features)
+    assert isinstance(model, ResidualGP)
+    assert model.store is None
+    assert not model.linear
+    k = min(model.neighbors, n)
+    passes = 1 + min(model.refits, k)
+    rows = passes * kernel_row(n, features) + features * n + 2 * passes * n
+    neighbors = kernel_row(k * (k + 1) / 2, features) + (k**3 - k) / 6 + 3 * k * (k + 1) / 2
+    return rows + neighbors + solution(passes)
 
 
 def claims(results: dict[str, Any]) -> list[Claim]:

@@ -1,4 +1,4 @@
-"""Sources of rows: their common interface, how to open one, and how to choose its columns."""
+"""Sources of rows: their common interface, and how to choose their columns."""
 
 from __future__ import annotations
 
@@ -194,40 +194,6 @@ class Source(ABC):
 
     def close(self) -> None:  # noqa: B027 (nothing to close, as a rule)
         pass
-
-
-def open_source(
-    path: str,
-    *,
-    format: str = "auto",
-    delimiter: str = "auto",
-    encoding: str = "utf-8",
-    decimal: str = ".",
-    na_values: tuple[str, ...] = (),
-    rows: int = ROWS,
-    resumable: bool = False,
-) -> Source:
-    """Open a path. The extension decides the format, or the first character: a brace means JSON lines.
-
-    With `resumable`, a later run may continue from its positions, so a last line that may still grow is left unread.
-    """
-    from onlinegp.streams.reading.lines import BOM, Lines
-
-    plain = path.lower().removesuffix(".gz")
-    if format == "parquet" or (format == "auto" and plain.endswith((".parquet", ".pq"))):
-        from onlinegp.streams.reading.parquet_source import ParquetSource
-
-        return ParquetSource(path, rows=rows, resumable=resumable, na_values=na_values)
-    lines = Lines(path, rows=rows, resumable=resumable)
-    if lines.peek(1).startswith(BOM):
-        lines.skip(len(BOM))
-    if format == "jsonl" or (format == "auto" and lines.peek(1).lstrip()[:1] == b"{"):
-        from onlinegp.streams.reading.json_source import JsonSource
-
-        return JsonSource(lines, na_values=na_values)
-    from onlinegp.streams.reading.csv_source import CsvSource
-
-    return CsvSource(lines, delimiter=delimiter, encoding=encoding, decimal=decimal, na_values=na_values)
 
 
 def choose_columns(

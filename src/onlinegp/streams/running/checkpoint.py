@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from onlinegp.files.atomic import PART, Folder, check_folder, is_special
 from onlinegp.files.container import ModelFileError
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.saving import to_bytes, with_extra
+from onlinegp.models.model_file import to_bytes, with_extra
 from onlinegp.state import integer
 from onlinegp.state.fields import LARGEST_COUNT
 from onlinegp.streams.errors import CheckpointError

@@ -10,6 +10,7 @@ from onlinegp.checks import Array
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost_learner, working
 from onlinegp.models.combined.mixture import MixtureLearner
+from onlinegp.predictions import Predictions
 from onlinegp.state import Values, array, integer, integers
 from onlinegp.streams.running.observers import Observer, Rows, texts
 
@@ -18,7 +19,10 @@ MEMBERS = 1000  # the most that a file may have
 
 
 class Weights(Observer):
-    """The average weights over each `stride` rows that a mixture predicted; empty for other models."""
+    """The average weights over each `stride` rows that a mixture predicted; empty for other models.
+
+    A member that is not there has no weight.
+    """
 
     fields = {
         "members": texts(MEMBERS),
@@ -46,13 +50,14 @@ class Weights(Observer):
             raise ValueError("counts must be at most the stride, and sums at most the counts.")
 
     def add(self, rows: Rows) -> None:
-        n, mixture = len(rows), None if rows.model is None else _mixture(rows.model)
-        weights = None if mixture is None or not n else mixture.weights_of(rows.predictions)
-        if mixture is None or weights is None:  # joined rows may be of several kinds
+        n, old = len(rows), len(self.members)
+        if not rows.members:
             return
-        self.members = self.members or list(mixture.members)
-        if len(self.members) != weights.shape[1]:
-            return
+        self.members += [name for name in rows.members if name not in self.members]
+        if len(self.members) > old:
+            self.sums = np.hstack([self.sums, np.zeros((len(self.sums), len(self.members) - old))])
+        weights = np.zeros((n, len(self.members)))
+        weights[:, [self.members.index(name) for name in rows.members]] = rows.weights
         self._append((rows.before + np.arange(n)) // self.stride, np.ones(n, dtype=np.int64), weights)
         while len(self.places) >= 2 * POINTS:
             self.stride *= 2
@@ -73,9 +78,10 @@ class Weights(Observer):
         self.sums = np.vstack([self.sums[keep], merged]) if len(self.sums) else merged
 
 
-def _mixture(model: OnlineRegressor) -> MixtureLearner | None:
-    """Return the mixture inside the model, or inside the model that `Auto` chose; None if there is none."""
+def member_weights(model: OnlineRegressor, predicted: Predictions) -> tuple[tuple[str, ...], Array] | None:
+    """Return the members of the mixture that predicted rows, and their weights; None if it is no mixture."""
     learner = working(model)
     if isinstance(learner, AutoLearner):
         learner = learner if learner.inner is None else innermost_learner(learner.inner)
-    return learner if isinstance(learner, MixtureLearner) else None
+    weights = learner.weights_of(predicted) if isinstance(learner, MixtureLearner) and len(predicted) else None
+    return None if weights is None else (tuple(learner.members), weights)  # type: ignore[attr-defined]

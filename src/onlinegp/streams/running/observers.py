@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 from onlinegp.files.container import ModelFileError
-from onlinegp.models.base import OnlineRegressor
 from onlinegp.predictions import Predictions
 from onlinegp.state import Field, Fields, WithFields
 from onlinegp.streams.running.predict_then_learn import Predicted
@@ -31,10 +30,9 @@ class Rows:
     size : the number of centers after each row
     scored : whether a row counts in the scores
     before : the number of rows of the stream before these
-    tuning : whether the model was tuned on them
     odd : whether the target of a row is not plausible
+    weights, members : the weights of the members of a mixture in each prediction, and their names, if they are known
     keys : the columns that are copied to the output, by name
-    model : the model that made the predictions, if there was one
     """
 
     y: Array
@@ -47,11 +45,11 @@ class Rows:
     size: NDArray[Any]
     scored: NDArray[np.bool_]
     odd: NDArray[np.bool_]
+    weights: Array  # (n, members)
     predictions: Predictions
     before: int = 0
-    tuning: bool = False
     keys: Mapping[str, Any] = field(default_factory=dict)
-    model: OnlineRegressor | None = None
+    members: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -61,31 +59,45 @@ class Rows:
         *,
         level: float,
         before: int = 0,
-        tuning: bool = False,
+        unscored: int = 0,
         odd: NDArray[np.bool_] | None = None,
         keys: Mapping[str, Any] | None = None,
-        model: OnlineRegressor | None = None,
+        weights: tuple[tuple[str, ...], Array] | None = None,
     ) -> Rows:
-        """Compute the columns of the output; NaN if the target or the prediction is missing."""
+        """Compute the columns of the output; NaN if the target or the prediction is missing.
+
+        The first `unscored` rows do not count.
+        """
         p, odd = predicted.predictions, np.zeros(len(y), dtype=bool) if odd is None else odd
-        scored = ~(np.isnan(y) | np.isnan(p.mean)) & predicted.known & (not tuning)
-        columns = (y, p.mean, p.std, *p.interval(level), p.log_density(y), p.pit(y), predicted.size, scored, odd)
-        return cls(*columns, p, before, tuning, keys or {}, model)
+        scored = ~(np.isnan(y) | np.isnan(p.mean)) & predicted.known & (np.arange(len(y)) >= unscored)
+        members, shares = weights or ((), np.empty((len(y), 0)))
+        columns = (
+            y,
+            p.mean,
+            p.std,
+            *p.interval(level),
+            p.log_density(y),
+            p.pit(y),
+            predicted.size,
+            scored,
+            odd,
+            shares,
+        )
+        return cls(*columns, p, before, keys or {}, members)
 
     @classmethod
     def joined(cls, parts: Sequence[Rows]) -> Rows:
-        """Join consecutive rows."""
+        """Join consecutive rows that were predicted by the same members."""
         if len(parts) == 1:
             return parts[0]
-        first, last = parts[0], parts[-1]
+        first = parts[0]
         names = [one.name for one in fields(cls) if isinstance(getattr(first, one.name), np.ndarray)]
         return cls(
             **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names},
             predictions=Predictions.joined([part.predictions for part in parts]),
             before=first.before,
-            tuning=first.tuning,
             keys={name: list(chain(*(part.keys[name] for part in parts))) for name in first.keys},
-            model=last.model,
+            members=first.members,
         )
 
     def __len__(self) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
-from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import groupby
 from time import monotonic
@@ -15,6 +14,7 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.files.container import ModelFileError
+from onlinegp.models.alarms.detector import Detector
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.breakdown import BreakdownError
 from onlinegp.models.combined.base import innermost
@@ -23,10 +23,11 @@ from onlinegp.streams.errors import BadData, BrokeDown, CheckpointError, Stopped
 from onlinegp.streams.reading.source import Block, Source
 from onlinegp.streams.running.checkpoint import Checkpoints, pack
 from onlinegp.streams.running.column_encoding import Encoder
+from onlinegp.streams.running.first_rows import FirstRows
 from onlinegp.streams.running.flag_commands import Commands
 from onlinegp.streams.running.flags import Flags, Surprises
 from onlinegp.streams.running.hints import Hints
-from onlinegp.streams.running.member_weights import Weights
+from onlinegp.streams.running.member_weights import Weights, member_weights
 from onlinegp.streams.running.observers import OBSERVERS, Observer, Rows
 from onlinegp.streams.running.plausible import CodeWatch, PlausibleRange
 from onlinegp.streams.running.predict_then_learn import Predicted, advance
@@ -34,7 +35,6 @@ from onlinegp.streams.running.rejects import Rejects
 from onlinegp.streams.running.scenes import Scenes
 from onlinegp.streams.running.score import Curves, Score
 from onlinegp.streams.running.stop_signals import Stopper
-from onlinegp.streams.running.warm_up import WarmUp
 from onlinegp.streams.writing.sinks import Sink
 
 PIECE = 0.2  # seconds of work between two checks for signals
@@ -56,9 +56,10 @@ class Every:
 class Job:
     """A run over a source, with its options and its progress.
 
-    `prepare` makes the model from the tuning rows, when `warm_up` has seen enough of them. Without `learn`, the model
-    only predicts. With `ahead`, the run goes row by row and writes each row with the prediction of the next one. The
-    `encoder` turns features into inputs of the model.
+    Where the model needs the `first` rows, for the columns are encoded or the model of all keys is tuned by them,
+    `begin` makes it when there are enough of them. Without `learn`, the model only predicts. With `ahead`, the run goes
+    row by row and writes each row with the prediction of the next one. The `encoder` turns features into inputs of the
+    model. Of the first rows, `unscored` do not count.
     """
 
     source: Source
@@ -67,8 +68,9 @@ class Job:
     level: float = 0.95
     model: OnlineRegressor | None = None
     learn: bool = True
-    warm_up: WarmUp | None = None
-    prepare: Callable[[Any], OnlineRegressor] | None = None
+    first: FirstRows | None = None
+    begin: Callable[[Array, Array], OnlineRegressor] | None = None
+    unscored: int = 0
     rejects: Rejects = field(default_factory=lambda: Rejects(None))
     checkpoints: Checkpoints | None = None
     every: Every = field(default_factory=Every)
@@ -132,7 +134,9 @@ class Job:
             rows, self._tuning_due = self._piece_rows(block, done)
             began = monotonic()
             self.work(block.part(done, done + rows))
-            self._adapt(rows, monotonic() - began)
+            took = monotonic() - began
+            self._adapt(rows, took)
+            self.idle += took if self._tuning_due else 0.0
             done += rows
             if done >= len(block):
                 break
@@ -188,14 +192,15 @@ class Job:
     def _rows(self, block: Block) -> None:
         start, self._odd = 0, self.range.add(block.y)
         y = np.where(self._odd, np.nan, block.y) if self.screen else block.y  # the targets to learn
-        if self.warm_up is not None and self.model is None:
-            predicted = self.warm_up.advance(block.X, y)
+        if self.model is None:
+            assert self.first is not None
+            predicted = self.first.add(block.X, y)
             start = len(predicted)
             try:
-                if self.warm_up.done:
-                    self.tune()  # first, because --ahead needs the model
+                if self.first.done:
+                    self.begin_model()  # first, because --ahead needs the model
             finally:
-                self._emit(block, 0, predicted, tuning=True)
+                self._emit(block, 0, predicted)
         if start < len(block):
             self._predict(block, start, y[start:])
 
@@ -208,12 +213,13 @@ class Job:
         """Predict and learn the rows of a block from `start` on. If the model breaks down, write the rows before it."""
         assert self.model is not None
         X, odd = self.encoder(block.X[start:]), block.y[start:] if self.screen else None
-        before = deepcopy(self.model) if self._tuning_due else None
+        before = self.model.dump() if self._tuning_due else None
         try:
             with self._stopper.at_once() if self._tuning_due or not self.learn else nullcontext():
                 predicted = advance(self.model, X, y, learn=self.learn, seen=odd)
         except Stopped:  # during a tuning: the row was not learned
-            self.model = before or self.model
+            if self._tuning_due:
+                self.model = self.model.unfitted() if before is None else self.model.load(before)
             raise
         except BrokeDown as error:
             self._emit(block, start, error.predicted)
@@ -222,7 +228,7 @@ class Job:
         if self.hints is not None:
             self.hints.add(self._written[-1], X)
 
-    def _emit(self, block: Block, start: int, predicted: Predicted, *, tuning: bool = False) -> None:
+    def _emit(self, block: Block, start: int, predicted: Predicted) -> None:
         if not len(predicted):
             return
         part = slice(start, start + len(predicted))
@@ -232,10 +238,12 @@ class Job:
             predicted,
             level=self.level,
             before=self.rows,
-            tuning=tuning,
+            unscored=max(0, self.unscored - self.rows),
             odd=self._odd[part],
             keys=dict(zip(self.source.columns.keys, keys, strict=True)),
-            model=self.model,
+            weights=None
+            if self.weights is None or self.model is None
+            else member_weights(self.model, predicted.predictions),
         )
         opened: list[str] = []
         columns: list[Any] = [rows.y, rows.mean, rows.std, rows.lower, rows.upper, rows.density]
@@ -256,7 +264,7 @@ class Job:
 
         The size of pieces depends on the clock; this way the scores do not.
         """
-        for _, pieces in groupby(self._written, lambda piece: piece.tuning):
+        for _, pieces in groupby(self._written, lambda piece: piece.members):
             rows = Rows.joined(list(pieces))
             for name, observer in self.observers.items():
                 if name != "flags":  # flags receive rows when they are written
@@ -267,27 +275,36 @@ class Job:
         """Predict the next row."""
         if self.model is not None:
             return self.model.predict_distribution(None)  # type: ignore[arg-type]
-        assert self.warm_up is not None
-        return self.warm_up.next()
+        assert self.first is not None
+        return self.first.next()
 
     def _row(self, number: int) -> str:
         return f" at row {number} of {self.source.path}"
 
-    def tune(self) -> None:
-        assert self.warm_up is not None
-        assert self.prepare is not None
+    def begin_model(self) -> None:
+        """Make the model of the first rows, and let it learn them."""
+        assert self.first is not None
+        assert self.begin is not None
         before = monotonic()
-        with self._stopper.at_once():  # an interrupted tuning loses nothing
-            self.model = self.prepare(self._tuning_rows())
+        with self._stopper.at_once():  # an interrupt loses nothing
+            X, y = self.first.encoded()
+            self.model = self._taught(self.begin(X, y), X, y)
         self.idle += monotonic() - before
 
-    def _tuning_rows(self) -> Any:
-        """Return the rows to tune on; their method `data` gives inputs and targets."""
-        return self.warm_up
+    def _taught(self, model: OnlineRegressor, X: Array, y: Array) -> OnlineRegressor:
+        """Return the model with the first rows learned; they have been predicted without it."""
+        try:
+            advance(model, X, y)
+        except BrokeDown as error:
+            where = f" on row {len(error.predicted) + 1} of the first {len(y)}"
+            raise BrokeDown(error.model, error.reason, where=where) from None
+        if isinstance(model, Detector):
+            model.forget_events()  # which nobody saw
+        return model
 
     def _finish(self) -> None:
-        if self.model is None and self.warm_up is not None and self.warm_up.varied:
-            self.tune()  # the input ended during the tuning rows: there is a model, but no score
+        if self.model is None and self.first is not None and self.first.varies:
+            self.begin_model()
         if self.commands is not None:
             with self._stopper.at_once():  # a signal need not wait: the checkpoint keeps the commands that are left
                 self.commands.finish()

@@ -86,7 +86,6 @@ class Curves(Observer):
     fields = {
         "width": integer(least=1),
         "rows": integer(),
-        "tuning": integer(),
         "last": array_with_gaps("horizon"),
         "buckets": array_with_gaps(len(COLUMNS), "points"),
         "tail": array_with_gaps(len(TAILED), "kept"),
@@ -99,7 +98,6 @@ class Curves(Observer):
         self.buckets = np.empty((len(COLUMNS), 0))
         self.tail = np.empty((len(TAILED), 0))
         self.rows = 0
-        self.tuning = 0  # the first rows, on which the model was tuned
         self.last = np.full(horizon, np.nan)  # targets, NaN before the first
 
     def check(self, values: Values) -> None:
@@ -107,8 +105,6 @@ class Curves(Observer):
         for name, points in (("buckets", -(-rows // width)), ("tail", min(rows, TAIL))):
             if values[name].shape[1] != points:
                 raise ValueError(f"{name} must have {points} points after {rows} rows, got {values[name].shape[1]}.")
-        if values["tuning"] > rows:
-            raise ValueError(f"tuning must be at most rows, {rows}, got {values['tuning']}.")
 
     def __getitem__(self, name: str) -> Array:
         """Return a column of the buckets."""
@@ -116,7 +112,6 @@ class Curves(Observer):
 
     def add(self, rows: Rows) -> None:
         start, n = 0, len(rows)
-        self.tuning += n if rows.tuning else 0
         persistence = self._persistence(rows)
         while start < n:
             room = self.width - self.rows % self.width

@@ -8,7 +8,7 @@ from typing import Any
 from onlinegp.streams.running.predict_then_learn import size_of
 from onlinegp.streams.running.run import Job
 
-UNSCORED = "used for tuning, without a target, or predicted before any was learned"
+UNSCORED = "without a target, or predicted before any was learned"
 
 
 def summary(job: Job) -> dict[str, Any]:

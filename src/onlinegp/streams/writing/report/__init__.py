@@ -16,7 +16,7 @@ from onlinegp.files.atomic import write_atomically
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost, working
 from onlinegp.streams.running.member_weights import Weights
-from onlinegp.streams.running.prepare import described
+from onlinegp.streams.running.requested import described, inside
 from onlinegp.streams.running.run import Job
 from onlinegp.streams.running.score import LEVELS, TAILED, Curves, Score
 
@@ -54,7 +54,7 @@ def write_report(path: str, job: Job, figures: dict[str, Any], *, command: str) 
 
 
 def model_name(model: OnlineRegressor | None) -> str:
-    return "no model" if model is None else type(innermost(model)).__name__
+    return "no model" if model is None else type(inside(model)).__name__
 
 
 def model_lines(model: OnlineRegressor | None) -> list[str]:
@@ -76,7 +76,7 @@ def report_data(job: Job, figures: dict[str, Any]) -> dict[str, Any]:
         "figures": {name: _number(value) for name, value in figures.items() if name != "surprises"},
         "surprises": [_rounded(row) for row in figures.get("surprises", [])],
         "events": _events(job),
-        **({"tuning": 0, "by": str(getattr(job, "by", ""))} if job.curves is None else _along(job, job.curves)),
+        **({"by": str(getattr(job, "by", ""))} if job.curves is None else _along(job, job.curves)),
         "pit": job.score.pit.tolist(),
         "levels": list(LEVELS),
         "within": [count / job.score.n if job.score.n else None for count in job.score.within.tolist()],
@@ -89,7 +89,6 @@ def _along(job: Job, curves: Curves) -> dict[str, Any]:
     rows, model = error_curve(curves)
     _, persistence = error_curve(curves, "persistence")
     return {
-        "tuning": curves.tuning,
         "width": curves.width,
         **_curves(curves),
         "error": {"row": _list(rows), "model": _list(model), "persistence": _list(persistence)},

@@ -111,18 +111,9 @@ class Chart {  // x is zoomed by dragging or by keys; a view says what to draw (
       c.fillText(text, Math.min(this.px(v), this.width - half - 2), bottom + 6);
     }
     c.save(); c.beginPath(); c.rect(margin.left, 0, right - margin.left, bottom); c.clip();
-    if (!this.view.labels && !this.view.alone) this.shadeTuning(c);
     this.shadeEvents(c);
     this.view.paint(this, c);
     c.restore();
-  }
-  shadeTuning(c) {
-    if (!data.tuning) return;
-    const start = this.px(.5), end = this.px(data.tuning + .5), text = "tuning", wide = c.measureText(text).width + 8;
-    c.fillStyle = color("shade"); c.fillRect(start, 0, end - start, this.height - margin.bottom);
-    c.fillStyle = color("soft"); c.textAlign = "left"; c.textBaseline = "top";
-    const from = Math.max(start, margin.left);
-    if (end > margin.left) c.fillText(text, end - from < wide ? end + 4 : from + 4, margin.top);
   }
   shadeEvents(c) {  // rows that belong to events, with their numbers where there is room
     let free = -Infinity;
@@ -303,7 +294,7 @@ function table(id, head, rows, texts) {  // the first `texts` columns are text
 const f = data.figures, heading = `${data.model}: ${data.target} of ${data.source === "-" ? "standard input" : data.source}`;
 find("title").textContent = heading;
 function story() {
-  if (!f.scored) return "No row was scored: every one was used for tuning, has no target, or was predicted before any was learned.";
+  if (!f.scored) return "No row was scored: every one has no target, or was predicted before any was learned.";
   const b = data.baselines || {};
   const against = name => known(b[name]) && b[name] > 0 ? percent(b.model / b[name]) + " of that of " : "";
   const events = data.events.length ? ` ${data.events.length} events opened; the worst come first below.` : "";
@@ -311,8 +302,8 @@ function story() {
     `${whole(f.scored)} scored rows of ${whole(f.keys)} keys, ${percent(f.coverage)} fell into their ${level} intervals.` + events;
   return `Each row was predicted before it was learned. Of ${whole(f.scored)} scored rows, ${percent(f.coverage)} fell into their ` +
     `${level} intervals.${events} The root mean squared error is ${short(f.rmse)}: ${against("persistence")}the value before ` +
-    `(persistence), ${against("mean")}the mean of the target.` + (data.tuning ? ` The first ${whole(data.tuning)} rows were used for tuning.` : "") +
-    (f.rows - f.scored > data.tuning ? ` ${whole(f.rows - f.scored)} rows are not scored: used for tuning, without a target, or predicted before any was learned.` : "");
+    `(persistence), ${against("mean")}the mean of the target.` +
+    (f.rows > f.scored + 1 ? ` ${whole(f.rows - f.scored)} rows are not scored: without a target, or predicted before any was learned.` : "");
 }
 find("story").textContent = story();
 const tiles = [["rows", whole(f.rows)], ["scored", whole(f.scored)], ["nMSE", known(f.nmse_db) ? f.nmse_db.toFixed(2) + " dB" : "-"],

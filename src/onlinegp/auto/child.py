@@ -1,0 +1,42 @@
+"""The child process that tunes in the background: it reads functions from stdin and writes their results to stdout.
+
+It ends with its parent: stdin is closed then.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import warnings
+
+from onlinegp.auto.background import receive, send
+from onlinegp.processes import die_with_parent
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C, and ends this process
+    die_with_parent()
+    warnings.simplefilter("ignore")
+    import scipy.linalg
+    import scipy.optimize  # noqa: F401
+
+    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)  # printed text must not mix with results
+    send(answers, "ready")
+    while True:
+        try:
+            function, args = receive(requests)
+            answer = (function(*args, lambda share: send(answers, float(share))),)
+        except (EOFError, BrokenPipeError):
+            os._exit(0)
+        except Exception:
+            answer = None  # the parent runs it again, and meets the error
+        try:
+            send(answers, answer)
+        except BrokenPipeError:
+            os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

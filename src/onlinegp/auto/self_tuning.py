@@ -1,0 +1,68 @@
+"""The base class of models that tune themselves: when they tune, and what they found."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+from onlinegp.auto.composed import Chooser
+from onlinegp.auto.learner import FEWEST, MOST, AutoLearner
+from onlinegp.checks import count, non_negative
+from onlinegp.learner import Learner
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined.base import innermost_learner
+
+EARLIEST = 80  # rows to tune on first; by then the process in the background has started
+
+
+class SelfTuning(OnlineRegressor):
+    """Base class of `Auto` and `Tuned`: tune on the first rows, again and again until there are `rows` of them."""
+
+    rows: int
+    earliest: int | None
+    tuning_delay: float
+
+    remedy: ClassVar[str] = "Look for values that cannot be, or for a column in other units, and start anew with fit."
+    tunes_itself: ClassVar[bool] = True
+
+    @abstractmethod
+    def _chooser(self) -> Chooser:
+        """Return what chooses a model for the rows so far; raise an error if a parameter is invalid."""
+
+    def start(self, features: int, outputs: int) -> Learner:
+        return AutoLearner(self._chooser(), features, outputs, *self._timing())
+
+    def _timing(self) -> tuple[int, int, float]:
+        """Return rows, earliest and tuning_delay; raise an error if one is invalid."""
+        rows = count("1000 is plenty.", rows=self.rows)
+        earliest = (
+            min(EARLIEST, rows) if self.earliest is None else count("80 is a good start.", earliest=self.earliest)
+        )
+        if not FEWEST <= earliest <= rows <= MOST:
+            raise ValueError(
+                f"earliest and rows must be {FEWEST} <= earliest <= rows <= {MOST}, got {earliest} and {rows}. "
+                f"Tuning on more rows takes long and gains little."
+            )
+        delay = non_negative("Use 0.0 to wait for each tuning.", tuning_delay=self.tuning_delay)
+        if delay > 1.0:
+            raise ValueError(
+                f"tuning_delay must be at most 1, got {delay:g}: the next tuning is due when the rows doubled."
+            )
+        return rows, earliest, delay
+
+    @property
+    def chosen_(self) -> OnlineRegressor | None:
+        """What was found, as a model that has learned nothing; None before there is anything."""
+        chosen = self._auto.chosen
+        return None if chosen is None else chosen.unfitted()
+
+    @property
+    def unexplained_(self) -> float:
+        """The share of the variance that was not predicted in the second half of the rows of the last tuning."""
+        return self._auto.unexplained
+
+    @property
+    def _auto(self) -> AutoLearner:
+        learner = innermost_learner(self._working)
+        assert isinstance(learner, AutoLearner)
+        return learner

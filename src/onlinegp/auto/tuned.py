@@ -1,0 +1,234 @@
+"""Any model, with its kernel, noise and scales tuned on the first rows of the stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from inspect import signature
+from typing import Any, ClassVar
+
+from onlinegp.auto.composed import Chooser
+from onlinegp.auto.members import ROBUST, TAILS, Parts, isolated, linear_noise, scaled, standardized
+from onlinegp.auto.self_tuning import SelfTuning
+from onlinegp.batch.maximum_posterior import Progress
+from onlinegp.batch.parameter_search import best_of, hyperparameters, prequential
+from onlinegp.batch.tuning import Hyperparameters
+from onlinegp.checks import Array, check_Xy
+from onlinegp.kernels import RBF
+from onlinegp.learner import Learner
+from onlinegp.models.alarms.detector import Detector
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined import Conformal, HeavyTailed, Lagged, Mixture, Robust, Scaled
+from onlinegp.models.combined.base import OuterRegressor
+from onlinegp.models.combined.standardize import moments
+from onlinegp.models.facts import Facts
+from onlinegp.models.recipe import parameters
+from onlinegp.processes import single_threaded_blas
+
+
+@parameters
+class Tuned(SelfTuning):
+    """Wrap a model, and tune its kernel, noise and other parameters on the first rows; in the units of the data.
+
+    The first rows are predicted by mean and spread, then by linear regression, the last value and the nearest rows.
+    After `earliest` rows the model is tuned on them in the background, in standard units, learns all rows so far, and
+    goes on in their place; and again whenever the rows have doubled, until `rows`. Its variance is corrected by the
+    errors that it makes (:class:`HeavyTailed`), and its 95% interval by how often it misses (:class:`Conformal`).
+
+    Kernel and noise are the likeliest ones, with a linear part in the kernel or without. What the class of the model
+    declares beside them, such as step, radius or forgetting, is searched by how well the second half of the rows is
+    predicted. The members of a :class:`Mixture` are tuned one by one. A model with nothing to tune is scaled and
+    corrected. Results depend on the data alone.
+
+    Use it where :class:`Auto` is too slow: a row costs what the model inside costs.
+
+    Parameters
+    ----------
+    model : OnlineRegressor
+        The inner model. A copy with other parameters learns; this object does not change.
+    rows : int
+        How many rows it tunes on at last.
+    earliest : int, optional
+        The number of rows after which it tunes first, at most `rows`; 80 if None.
+    tuning_delay : float
+        A tuning on n rows is done in the background and adopted tuning_delay x n rows later, at most n. If it is not
+        ready then, the stream waits. With zero it waits for each tuning.
+    fixed : sequence of str, optional
+        The parameters of the inner model that are not tuned, in standard units; if None, those that differ from their
+        defaults. What is no part of the search, such as a budget, always stays.
+
+    Attributes
+    ----------
+    chosen_ : OnlineRegressor or None
+        What was found, as a model that has learned nothing; None before there is anything.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinegp as ogp
+    >>> X = np.random.default_rng(0).uniform(0, 100, (200, 2))
+    >>> y = 70 + 5 * np.sin(X[:, 0] / 10) + 0.1 * X[:, 1]
+    >>> model = ogp.Tuned(ogp.KRLST(budget=50), rows=100).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    model: OnlineRegressor
+    _: KW_ONLY
+    rows: int = 1000
+    earliest: int | None = None
+    tuning_delay: float = 0.5
+    fixed: Sequence[str] | None = None
+
+    facts: ClassVar[Facts] = Facts(
+        cost="that of the model inside; a tuning takes seconds for a thousand rows",
+        memory="that of the model inside, and the first rows",
+        equation="kernel and noise of maximum posterior; other parameters by the density of the next rows",
+        variance="that of the model inside, corrected by its errors, in the units of the data",
+    )
+
+    def check(self) -> None:
+        self._chooser()
+        self._timing()
+        self._inside().check()
+
+    @property
+    def features_optional(self) -> bool:
+        return self._inside().features_optional
+
+    @property
+    def delay(self) -> int:
+        return self._inside().delay
+
+    def start(self, features: int, outputs: int) -> Learner:
+        inside = self._inside()
+        if isinstance(inside, Lagged):  # past values are inputs, for which to tune, too
+            own = self.get_params(deep=False)
+            return _around(inside, Tuned(**own | {"model": inside.model})).start(features, outputs)
+        return super().start(features, outputs)
+
+    def tuned_on(self, X: Array, y: Array, progress: Progress = lambda share: None) -> OnlineRegressor:
+        """Return the model inside, tuned on all of these rows, scaled and corrected; it has learned nothing.
+
+        All models of a fleet can start from it.
+        """
+        X, y = check_Xy(X, y)
+        if not moments(Y := y.reshape(len(y), -1))[2].any():
+            raise ValueError("y must vary to be tuned on, got the same value in all rows. Use more rows.")
+        return self._chooser().compose(X, Y, progress)
+
+    def _chooser(self) -> Chooser:
+        inside = self._inside()
+        if isinstance(inside, Lagged):
+            return Tuned(**self.get_params(deep=False) | {"model": inside.model})._chooser()
+        known = {name for leaf in _leaves(inside) for name in leaf.parameter_names()}
+        names = None if self.fixed is None else tuple([self.fixed] if isinstance(self.fixed, str) else self.fixed)
+        if odd := sorted(set(names or ()) - known):
+            raise ValueError(
+                f"fixed must name parameters of the model inside: {', '.join(sorted(known))}, got {odd[0]!r}."
+            )
+        inside.check()
+        return OneModel(inside.unfitted(), names)
+
+    def _inside(self) -> OnlineRegressor:
+        """Return the model inside, if it can be tuned."""
+        if not isinstance(self.model, OnlineRegressor):
+            remedy = f"Make one: {self.model.__name__}()." if isinstance(self.model, type) else "Try onlinegp.KRLST()."
+            raise TypeError(f"model must be an estimator of onlinegp, got {self.model!r}. {remedy}")
+        return self.model
+
+
+def _leaves(model: OnlineRegressor) -> list[OnlineRegressor]:
+    """Return the models to tune inside a model; refuse what cannot be tuned."""
+    name = type(model).__name__
+    if model.tunes_itself:
+        raise TypeError(f"model must be one that does not tune itself, got {name}. Use it without Tuned.")
+    if isinstance(model, Detector):
+        raise TypeError("model must be one without a Detector. Use Detector(Tuned(...)).")
+    if isinstance(model, Lagged):
+        raise TypeError(f"{name} must be directly inside Tuned, around the others: Tuned(Lagged(Robust(KRLST()))).")
+    if isinstance(model, OuterRegressor):
+        return _leaves(model.model)
+    if isinstance(model, Mixture):
+        return [leaf for _, member in model.named() for leaf in _leaves(member)]
+    return [model]
+
+
+@dataclass(frozen=True)
+class OneModel:
+    """Chooses the parameters of one model; see `Chooser`."""
+
+    model: OnlineRegressor
+    fixed: tuple[str, ...] | None = None
+
+    @single_threaded_blas
+    def compose(self, X: Array, Y: Array, progress: Progress = lambda share: None) -> Scaled:
+        outliers = isolated(X, Y)
+        x, y, Z, T = standardized(X[~outliers], Y[~outliers])
+        model = _Tuning(self.fixed, Z, T, progress).of(self.model)
+        if outliers.any():
+            model = Robust(model, **ROBUST)
+        return scaled(Conformal(HeavyTailed(model, **TAILS)), x, y)
+
+    compose_quickly = compose
+
+    def untuned(self, X: Array, Y: Array) -> Scaled:
+        return Parts().untuned(X, Y)
+
+    def retune(self, X: Array, Y: Array, progress: Progress = lambda share: None) -> None:
+        return None
+
+
+class _Tuning:
+    """The tuning of models on rows in standard units, which share the likeliest kernels."""
+
+    def __init__(self, fixed: tuple[str, ...] | None, Z: Array, T: Array, progress: Progress) -> None:
+        self.fixed, self.Z, self.T, self.progress = fixed, Z, T, progress
+        self._likely: list[Hyperparameters] = []
+
+    def of(self, model: OnlineRegressor) -> OnlineRegressor:
+        """Return a model with tuned parameters, like those inside it."""
+        if isinstance(model, OuterRegressor):
+            return _around(model, self.of(model.model))
+        if isinstance(model, Mixture):
+            members = [(name, self.of(member)) for name, member in model.named()]
+            return Mixture(**model.get_params(deep=False) | {"models": members})
+        return self._leaf(model)
+
+    def _leaf(self, model: OnlineRegressor) -> OnlineRegressor:
+        cls, own = type(model), model.get_params(deep=False)
+        given = {name: value for name, value in own.items() if name not in self._searched(model)}
+        best = best_of(
+            cls,
+            self._found(cls, given),
+            lambda one: prequential(one, self.Z, self.T),
+            budget=own.get("budget"),  # type: ignore[arg-type]
+            given=given,
+        )
+        return best.build()
+
+    def _searched(self, model: OnlineRegressor) -> set[str]:
+        """Return the parameters to tune."""
+        cls = type(model)
+        names = {*cls.suggested(RBF(), 1.0), *cls.searched} - {"budget"}
+        if self.fixed is not None:
+            return names - set(self.fixed)
+        defaults = {name: one.default for name, one in signature(cls).parameters.items()}
+        return {name for name in names if _is_default(getattr(model, name, None), defaults.get(name))}
+
+    def _found(self, cls: type[OnlineRegressor], given: dict[str, Any]) -> list[Hyperparameters]:
+        """Return kernels and noises to start from."""
+        if not any("kernel" in name or "length_scale" in name for name in cls.parameter_names()):
+            return [Hyperparameters(RBF(), linear_noise(self.Z, self.T), 1.0, 0.0, len(self.T))]
+        if given.get("kernel") is not None:
+            return hyperparameters(self.Z, self.T, given)
+        self._likely = self._likely or list(Parts().likely(self.Z, self.T, self.progress).values())
+        return self._likely
+
+
+def _around(outer: OuterRegressor, model: OnlineRegressor) -> OuterRegressor:
+    """Return a model made of one other, with another one inside."""
+    return type(outer)(**outer.get_params(deep=False) | {"model": model})
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return value is default or (type(value) is type(default) and bool(value == default))

@@ -1,0 +1,190 @@
+"""Turn the columns of a data frame into numbers, as the commands do with a table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Self
+
+import numpy as np
+
+from onlinegp import frames
+from onlinegp.checks import LARGEST, Array
+from onlinegp.columns.dates import moment, no_date
+from onlinegp.columns.plan import Plan, Rules, kind_of, learn
+
+KIND_OF = {"number": "number", "onehot": "category", "ordinal": "category", "calendar": "date"}
+
+
+class Encoding:
+    """Turn categories, dates and missing values of a data frame into numbers, with rules learned by `fit`.
+
+    A text column becomes one column per category (``onehot``) or the rank of the category in sorted order
+    (``ordinal``). A date becomes hour, weekday and month, each as sine and cosine, and the days since the first date.
+    A missing value becomes the mean over the rows of `fit`. If a column had missing values in these rows, an additional
+    column marks them. Categories that `fit` did not see, or that are not among its most frequent, are "other": 0 in all
+    columns of ``onehot``, one more than the largest rank in ``ordinal``.
+
+    Fit it on the first rows of a stream, so that it uses nothing from the future.
+
+    Parameters
+    ----------
+    categories : {"onehot", "ordinal", "ignore"}
+        How to encode text.
+    limit : int
+        The largest number of categories per column. The most frequent ones are kept.
+    dates : {"calendar", "ignore"}
+        How to encode dates and times.
+    date_format : str, optional
+        The format of dates that are text, such as ``"%d.%m.%Y"``; ISO 8601 if None.
+    missing : {"stop", "impute"}
+        Raise an error for a missing value, or replace it.
+    na_values : sequence of str
+        Texts and numbers that mean a missing value, such as ``("-999", "n/a")``.
+
+    Attributes
+    ----------
+    names_ : list of str
+        The columns that `transform` returns.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from onlinegp.columns import Encoding
+    >>> frame = pd.DataFrame({"x": [1.0, None, 3.0], "city": ["Rome", "Bern", "Rome"]})
+    >>> columns = Encoding(missing="impute").fit(frame)
+    >>> columns.names_
+    ['x', 'x=missing', 'city=Bern', 'city=Rome']
+    >>> columns.transform(frame)["x"].tolist()
+    [1.0, 2.0, 3.0]
+    """
+
+    def __init__(
+        self,
+        *,
+        categories: str = "onehot",
+        limit: int = 10,
+        dates: str = "calendar",
+        date_format: str | None = None,
+        missing: str = "stop",
+        na_values: Sequence[str] = (),
+    ) -> None:
+        self.rules = Rules(categories, limit, dates, date_format, missing)
+        self.na_values, self._na_numbers = tuple(na_values), _na_numbers(na_values)
+
+    def __repr__(self) -> str:
+        return repr(self.rules).replace("Rules", "Encoding", 1)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn categories, the first date and means from the rows of a frame."""
+        frame = _frame(X)
+        kinds = {name: _kind(frame[name], self.rules.date_format) for name in frame.columns}
+        self.kinds = {name: kind for name, kind in kinds.items() if self.rules.uses(kind)}
+        self.plan_ = learn(list(self.kinds), list(self.kinds.values()), self._cells(frame), self.rules)
+        self.names_ = self.plan_.names
+        twice = [name for name, times in Counter(self.names_).items() if times > 1]
+        if twice:
+            raise ValueError(f"two columns would have the name {twice[0]!r}. Rename a column of X.")
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the columns of a frame as numbers, in a frame of the same kind, without ignored columns."""
+        if not hasattr(self, "plan_"):
+            raise ValueError("Encoding is not fitted yet. Call fit with the first rows.")
+        Z = self.encode(X)
+        origin = frames.origin(X)
+        assert origin is not None
+        return frames.build({name: Z[:, j] for j, name in enumerate(self.names_)}, origin)
+
+    def encode(self, X: Any) -> Array:
+        """Return the columns of a frame, or of a list of rows with names, as numbers, (n, len(names_))."""
+        frame = _frame(X)
+        unknown = [name for name in self.kinds if name not in frame.columns]
+        if unknown:
+            raise ValueError(f"X lacks the column {unknown[0]!r} that fit saw. Pass all of {', '.join(self.kinds)}.")
+        return self.plan_(self._cells(frame))
+
+    def dump(self) -> list[dict[str, Any]]:
+        """Return what was learned as plain values, for a file."""
+        return self.plan_.dump()
+
+    def load(self, contents: Any) -> Self:
+        """Continue with what `dump` returned, or raise a ValueError if it is not valid."""
+        self.plan_ = Plan.load(contents)
+        self.kinds = {column.column: KIND_OF[column.part.kind] for column in self.plan_.columns}
+        self.names_ = self.plan_.names
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Learn from a frame and return it as numbers. Use this only for the first rows of a stream."""
+        return self.fit(X).transform(X)
+
+    def _cells(self, frame: Any) -> Any:
+        """Return the used columns as objects, (n, columns), with None or NaN for missing values."""
+        cells = np.empty((len(frame), len(self.kinds)), dtype=object)
+        for j, (name, kind) in enumerate(self.kinds.items()):
+            values = frame[name].to_list()
+            for i, value in enumerate(values):
+                cells[i, j] = (
+                    None
+                    if _missing(value) or self._means_missing(value)
+                    else _cell(value, kind, name, i, self.rules.date_format)
+                )
+        return cells
+
+    def _means_missing(self, value: Any) -> bool:
+        """Return whether a value is one of `na_values`, as text or as a number."""
+        if not self.na_values or isinstance(value, bool):
+            return False
+        return str(value) in self.na_values or (isinstance(value, (int, float)) and value in self._na_numbers)
+
+
+def _na_numbers(texts: Sequence[str]) -> set[float]:
+    numbers = set()
+    for text in texts:
+        with suppress(ValueError):
+            numbers.add(float(text))
+    return numbers
+
+
+def _frame(X: Any) -> Any:
+    if frames.is_records(X):
+        return frames.Records([frames.named(x) or {} for x in X])
+    if not frames.is_frame(X):
+        raise TypeError(f"X must be a data frame with named columns, got a {type(X).__name__}.")
+    return frames.narwhal(X)
+
+
+def _kind(series: Any, format: str | None) -> str:
+    """Return "number", "date" or "category" for the values of a column, or "" if it is none of them."""
+    if hasattr(series, "dtype") and (series.dtype.is_numeric() or str(series.dtype) == "Boolean"):
+        return "number"
+    values = [value for value in series.to_list() if not _missing(value)]
+    if all(isinstance(value, (int, float)) for value in values):
+        return "number"
+    return kind_of(values, format)
+
+
+def _missing(value: Any) -> bool:
+    return value is None or value != value or type(value).__name__ == "NAType"
+
+
+def _cell(value: Any, kind: str, name: str, row: int, format: str | None) -> Any:
+    """Convert a value that is not missing to its kind. If it does not fit, raise an error that says where it is."""
+    if kind == "category":
+        return value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+    try:
+        if kind == "date":
+            return moment(value, format)
+        number = float(value)
+    except (TypeError, ValueError):
+        why = (
+            no_date(value, format).replace("add --date-format", "pass date_format=")
+            if kind == "date"
+            else "is not a number"
+        )
+        raise ValueError(f"column {name!r}, row {row} (counted from 0): {value!r} {why}.") from None
+    if not abs(number) < LARGEST:
+        raise ValueError(f"column {name!r}, row {row} (counted from 0): {value!r} must be below {LARGEST:g}.")
+    return number

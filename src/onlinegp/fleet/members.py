@@ -1,0 +1,361 @@
+"""The learners of a fleet, by number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinegp.checks import Array
+from onlinegp.engine import by_engine
+from onlinegp.engine.compiled import compiled
+from onlinegp.engine.recipe import compiled_recipe, is_single
+from onlinegp.files.container import ModelFileError, as_model_file_error
+from onlinegp.learner import Learner, skip
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.recipe import RecipeRegressor
+from onlinegp.models.undo import FLEET_ROWS, undoable
+from onlinegp.native import native
+from onlinegp.predictions import Gaussian, Predictions
+from onlinegp.recipes.compact import StateFields, has_compact, recipe_schemas
+from onlinegp.recipes.update import Recipe
+from onlinegp.state import Contents, Schemas, check_contents, dump, learner_from_bytes, learner_to_bytes, load
+
+Which = NDArray[np.int64]
+
+
+class Members(Protocol):
+    """Learners with the numbers 0, 1, ... Event i belongs to member which[i]. Events of a member stay in order.
+
+    `remembers` tells whether `skip` changes a member. `largest` is the largest |y| that each member has learned: the
+    fleet updates it, and records contain it. `schemas` has the schemas of full and of compact records.
+    """
+
+    remembers: bool
+    largest: Array
+    schemas: Schemas
+
+    @property
+    def features(self) -> int: ...
+    @property
+    def outputs(self) -> int: ...
+
+    def grow(self, count: int) -> None:
+        """Add new members until there are at least `count`."""
+
+    def clear(self, member: int) -> None:
+        """Start a member from scratch."""
+
+    def seen(self, which: Which) -> Which:
+        """Return how many rows each of these members has learned. Compiled recipes return 1 for any number."""
+        ...
+
+    def learn(self, which: Which, X: Array, Y: Array, threads: int) -> None:
+        """Learn the events."""
+
+    def run(self, which: Which, X: Array, Y: Array, threads: int) -> tuple[Predictions, NDArray[np.int64]]:
+        """Predict each event, then learn it. Return the predictions, and the size of the member after each event."""
+        ...
+
+    def predict(self, which: Which, X: Array, threads: int) -> Predictions:
+        """Return the predictions of member which[i] for row i."""
+        ...
+
+    def skip(self, which: Which, X: Array, threads: int) -> Predictions:
+        """Predict the events without learning them, and continue after them. For most members this is `predict`."""
+        ...
+
+    def to_bytes(self, which: Which, single: bool, compact: bool = False) -> list[bytes]:
+        """Return the record of each of these members. `single` tells whether y is (n,).
+
+        If `compact`, arrays that can be computed again are left out, and S is rounded: see `onlinegp.recipes.compact`.
+        """
+        ...
+
+    def from_bytes(self, which: Which, records: list[bytes], single: bool) -> None:
+        """Load the records of these members, or raise a ModelFileError. After an error, some may have changed."""
+
+    def dump(self, member: int) -> Contents:
+        """Return the contents of a member, by name."""
+        ...
+
+    def load(self, member: int, contents: Contents, largest: float) -> None:
+        """Load the contents that `dump` returned, and the largest |y|."""
+
+
+def start_members(model: OnlineRegressor, features: int, outputs: int) -> Members:
+    """Return the members of a fleet of such models, before any data."""
+
+    def start() -> Learner:
+        return compiled(model.start(features, outputs))
+
+    def one_by_one() -> Members:
+        return LearnerMembers(lambda: undoable(start(), start, None, FLEET_ROWS))
+
+    if not isinstance(model, RecipeRegressor):
+        return one_by_one()
+    return by_engine(model.engine, lambda: NativeMembers(model.recipe(), features, outputs, model.dtype), one_by_one)
+
+
+class LearnerMembers:
+    """One learner per member. One call runs the events of all members that are compiled trees."""
+
+    remembers = True
+
+    def __init__(self, start: Callable[[], Learner]) -> None:
+        self._start = start
+        self._members = [start()]
+        self.features, self.outputs = self._members[0].features, self._members[0].outputs
+        self._trees: Any = None  # created with the first compiled tree
+        self._is_tree = np.zeros(1, dtype=bool)
+        self._kinds: Any = None  # of the predictions of trees
+        self.largest = np.zeros(1)
+        self.schemas = Schemas(self._members[0])
+
+    def grow(self, count: int) -> None:
+        while len(self._members) < count:
+            self._members.append(self._start())
+        self._is_tree, self.largest = _longer(self._is_tree, count), _longer(self.largest, count)
+
+    def clear(self, member: int) -> None:
+        self._replace(member, self._start())
+        self.largest[member] = 0.0
+
+    def seen(self, which: Which) -> Which:
+        seen = np.full(len(which), -1) if self._trees is None else self._trees.seen(which)
+        for i in np.flatnonzero(seen < 0).tolist():
+            seen[i] = self._members[which[i]].seen
+        return seen
+
+    def learn(self, which: Which, X: Array, Y: Array, threads: int) -> None:
+        self._answers("learn", which, (X, Y), threads)
+
+    def run(self, which: Which, X: Array, Y: Array, threads: int) -> tuple[Predictions, NDArray[np.int64]]:
+        parts, order, sizes = [], [], np.empty(len(X), dtype=np.int64)
+        for rows, answer in self._answers("run", which, (X, Y), threads):
+            *predictions, sizes[rows] = answer
+            parts.append(self._predictions(predictions))
+            order.append(rows)
+        return in_order(parts, order), sizes
+
+    def predict(self, which: Which, X: Array, threads: int) -> Predictions:
+        answers = self._answers("predict", which, (X,), threads)
+        return in_order([self._predictions(answer) for _, answer in answers], [rows for rows, _ in answers])
+
+    def skip(self, which: Which, X: Array, threads: int) -> Predictions:
+        for member in np.unique(which).tolist():
+            self._leave_tree(member)
+        answers = self._answers("skip", which, (X,), threads)
+        return in_order([answer for _, answer in answers], [rows for rows, _ in answers])
+
+    def _answers(self, name: str, which: Which, arrays: tuple[Array, ...], threads: int) -> list[tuple[Which, Any]]:
+        """Call a method on the members of all events. Return pairs of rows and results.
+
+        One pair holds the rows of all trees; each other member has its own pair. If the method learns, an exception has
+        the attribute `learned`: which events were learned.
+        """
+        trees = np.zeros(len(which), dtype=bool) if name == "skip" else self._find_trees(which)
+        learned, answers = np.zeros(len(which), dtype=bool), []
+        try:
+            others = np.flatnonzero(~trees)
+            for member, some in _by_member(which[others]) if len(others) else ():
+                rows, learner = others[some], self._members[member]
+                before = learner.seen
+                try:
+                    mine = tuple(array[rows] for array in arrays)
+                    answer = skip(learner, *mine) if name == "skip" else getattr(learner, name)(*mine)
+                    answers.append((rows, answer))
+                finally:
+                    learned[rows[: learner.seen - before]] = True
+            if len(others) < len(which):
+                rows = np.flatnonzero(trees)
+                mine = arrays if len(rows) == len(which) else tuple(array[rows] for array in arrays)
+                try:
+                    answers.append((rows, getattr(self._trees, name)(which[rows], *map(_contiguous, mine), threads)))
+                except BaseException:
+                    learned[rows] = self._trees.learned(len(rows))
+                    raise
+        except BaseException as error:
+            if name in ("learn", "run"):
+                _tell_learned(error, learned)
+            raise
+        return answers
+
+    def _find_trees(self, which: Which) -> NDArray[np.bool_]:
+        """Return which events belong to compiled trees, after converting the members that have become one."""
+        trees = self._is_tree[which]
+        if not trees.all():
+            for member in np.unique(which[~trees]).tolist():
+                self._is_tree[member] = self._becomes_tree(member)
+            trees = self._is_tree[which]
+        return trees
+
+    def _becomes_tree(self, member: int) -> bool:
+        tree = getattr(self._members[member], "tree", lambda: None)()
+        if tree is None:
+            return False
+        if self._trees is None:
+            self._trees, self._kinds = native().Trees(self.features, self.outputs), tree.kinds
+        return tree.kinds == self._kinds and self._trees.put(member, tree.core, tree.plan, tree.before)
+
+    def _leave_tree(self, member: int) -> None:
+        """Run a member by its own learner again, which may not be a compiled tree any more."""
+        self._is_tree[member] = False
+        if self._trees is not None:
+            self._trees.put(member, None, None, 0)
+
+    def _replace(self, member: int, learner: Learner) -> None:
+        self._leave_tree(member)
+        self._members[member] = learner
+
+    def _predictions(self, answer: Any) -> Predictions:
+        """Return predictions. Trees return them as arrays."""
+        if isinstance(answer, Predictions):
+            return answer
+        return answer[0] if len(answer) == 1 else self._kinds.predictions(*answer)
+
+    def to_bytes(self, which: Which, single: bool, compact: bool = False) -> list[bytes]:
+        about, records = {"features": self.features, "outputs": self.outputs, "single": single}, []
+        for i in which.tolist():
+            learner = self._members[i]
+            learned = dump(learner, compact=compact)
+            contents = about | {"largest": self.largest[i], "learned": learned}
+            records.append(learner_to_bytes(self.schemas[compact], contents))
+        return records
+
+    def from_bytes(self, which: Which, records: list[bytes], single: bool) -> None:
+        mine = {"features": self.features, "outputs": self.outputs, "single": single}
+        for i, record in zip(which.tolist(), records, strict=True):
+            contents = learner_from_bytes(self.schemas.of(record), record)
+            if odd := [name for name in mine if contents[name] != mine[name]]:
+                raise ModelFileError(f"the state has {odd[0]} {contents[odd[0]]}, and the model {mine[odd[0]]}.")
+            with as_model_file_error():
+                self.load(i, contents["learned"], contents["largest"])
+
+    def until_tuning(self, member: int | None) -> float:
+        """Return the number of rows until the next tuning of a member; None stands for a new member."""
+        learner = self._start() if member is None else self._members[member]
+        return getattr(learner, "until_tuning", np.inf)
+
+    def dump(self, member: int) -> Contents:
+        return dump(self._members[member])
+
+    def load(self, member: int, contents: Contents, largest: float) -> None:
+        fresh = self._start()
+        load(fresh, contents)
+        self._replace(member, fresh)
+        self.largest[member] = largest
+
+
+class NativeMembers:
+    """States of one recipe in one compiled object, which runs on several threads."""
+
+    remembers = False
+
+    def __init__(self, recipe: Recipe, features: int, outputs: int, dtype: str) -> None:
+        self.recipe, self.features, self.outputs = recipe, features, outputs
+        self._fields = StateFields(recipe, features, outputs)
+        self._core = native().Members(compiled_recipe(recipe, features), features, outputs, is_single(recipe, dtype))
+        self._core.grow(1)
+        self._nothing = self._core.save(0)
+        self._begun: Which = np.zeros(1, dtype=np.int64)  # 1 for each member that has learned a row
+        self.largest = np.zeros(1)
+        self.schemas = recipe_schemas(recipe.tracks, has_compact(recipe), features, outputs)
+
+    def grow(self, count: int) -> None:
+        self._core.grow(count)
+        self._begun, self.largest = _longer(self._begun, count), _longer(self.largest, count)
+
+    def clear(self, member: int) -> None:
+        self._core.load(member, self._nothing)
+        self._begun[member], self.largest[member] = 0, 0.0
+
+    def seen(self, which: Which) -> Which:
+        return self._begun[which]
+
+    def learn(self, which: Which, X: Array, Y: Array, threads: int) -> None:
+        self._begun[which] = 1
+        self._core.learn(which, X, Y, threads)
+
+    def run(self, which: Which, X: Array, Y: Array, threads: int) -> tuple[Predictions, NDArray[np.int64]]:
+        self._begun[which] = 1
+        mean, variance, size = self._core.run(which, X, Y, threads)
+        return gaussian(mean, variance), size
+
+    def predict(self, which: Which, X: Array, threads: int) -> Predictions:
+        return gaussian(*self._core.predict(which, X, threads))
+
+    skip = predict
+
+    def to_bytes(self, which: Which, single: bool, compact: bool = False) -> list[bytes]:
+        try:
+            return self._core.to_bytes(which, self.largest[which], single, self.schemas[compact].checksum, compact)
+        except ValueError as error:
+            raise ModelFileError(f"{error} The model has broken down. Start from scratch.") from None
+
+    def from_bytes(self, which: Which, records: list[bytes], single: bool) -> None:
+        try:
+            full, compact = self.schemas[False].checksum, self.schemas[True].checksum
+            seen, largest = self._core.from_bytes(which, records, single, full, compact)
+        except ValueError as error:
+            raise ModelFileError(str(error)) from None
+        self._begun[which], self.largest[which] = seen > 0, largest
+
+    def dump(self, member: int) -> Contents:
+        return self._core.save(member)
+
+    def load(self, member: int, contents: Contents, largest: float) -> None:
+        self._core.load(member, check_contents(self._fields, contents))
+        self._begun[member], self.largest[member] = contents["seen"] > 0, largest
+
+
+def gaussian(mean: Array, variance: Array) -> Gaussian:
+    """Return normal distributions with means (n, p) and variances (n,), the same for all outputs."""
+    return Gaussian(mean, np.repeat(np.sqrt(variance)[:, None], mean.shape[1], axis=1))
+
+
+def known_before(members: Members, which: Which, delay: int) -> NDArray[np.bool_]:
+    """Return for each event whether its member will have learned at least `delay` rows when it is predicted."""
+    known = members.seen(which) >= delay
+    early = np.flatnonzero(~known)
+    for _, rows in _by_member(which[early]) if len(early) else ():
+        known[early[rows]] = members.seen(which[early[rows]]) + np.arange(len(rows)) >= delay
+    return known
+
+
+def _by_member(which: Which) -> Any:
+    """Yield each member with the indices of its events, in order."""
+    order = np.argsort(which, kind="stable")
+    members, starts = np.unique(which[order], return_index=True)
+    yield from zip(members.tolist(), np.split(order, starts[1:]), strict=True)
+
+
+def _tell_learned(error: BaseException, learned: NDArray[np.bool_]) -> None:
+    """Add to an exception which events were learned before it."""
+    try:
+        error.learned = learned  # type: ignore[attr-defined]
+    except AttributeError:  # exceptions of signal handlers may not accept attributes
+        return
+    error.add_note(
+        f"{learned.sum()} of {len(learned)} events were learned: those where the attribute `learned` of this exception "
+        "is True."
+    )
+
+
+def _longer(values: NDArray[Any], count: int) -> NDArray[Any]:
+    """Return the values, with zeros appended up to a length of `count`."""
+    return np.append(values, np.zeros(max(0, count - len(values)), dtype=values.dtype))
+
+
+def _contiguous(rows: Array) -> Array:
+    return np.ascontiguousarray(rows, dtype=np.float64)
+
+
+def in_order(parts: list[Predictions], order: list[Any]) -> Predictions:
+    """Join predictions of parts, and put them into the order of the rows."""
+    if len(parts) == 1:  # it has all rows
+        return parts[0]
+    back = np.argsort(np.concatenate(order), kind="stable")
+    return Predictions.joined(parts).rows(back)

@@ -1,0 +1,55 @@
+"""The scale of a target: itself, or a logarithm of it if that makes its errors more like a normal."""
+
+from __future__ import annotations
+
+from math import exp, log
+
+import numpy as np
+
+from onlinegp.checks import Array
+
+SHARE = 0.1  # of the mean: the shift, so that zeros have a logarithm
+GAIN = 0.2  # of log density per row by which the logarithm must be better
+ROUNDING = 1e-6  # of the mean: what is that far below zero is zero in float32
+LARGEST_LOG = 690.0
+
+
+def to_scale(y: float, shift: float) -> float:
+    """Return log(y + shift), which goes on as a line below zero; y if the shift is 0."""
+    if shift == 0.0:
+        return y
+    return log(y + shift) if y >= 0.0 else log(shift) + y / shift
+
+
+def from_scale(z: float, shift: float) -> float:
+    """Return the target whose value on the scale is z."""
+    if shift == 0.0:
+        return z
+    return exp(min(z, LARGEST_LOG)) - shift if z >= log(shift) else shift * (z - log(shift))
+
+
+def find_shift(y: Array) -> float:
+    """Return the shift of the logarithm that a series needs, 0 for none, by the likelihood of its changes.
+
+    The log density per row of an autoregression of order 1 on z = T(y) is, up to a constant,
+    mean log T'(y) - log(variance of its errors) / 2. A series that is mostly zero has no density: it keeps its scale.
+    """
+    mean = 0.0
+    for value in y.tolist():
+        mean += value / len(y)
+    zeros = np.count_nonzero(y <= ROUNDING * mean)
+    if not SHARE * mean > 0.0 or y.min() < -ROUNDING * mean or 2 * zeros > len(y):
+        return 0.0
+    y = np.maximum(y, 0.0) / mean
+    logs = np.log(y + SHARE)
+    plain = _log_variance(y)
+    better = plain < np.inf and -logs.mean() - 0.5 * _log_variance(logs) > GAIN - 0.5 * plain
+    return SHARE * mean if better else 0.0
+
+
+def _log_variance(z: Array) -> float:
+    """Return the logarithm of the variance of the errors of an autoregression; infinite if it has none."""
+    before, after = z[:-1] - z[:-1].mean(), z[1:] - z[1:].mean()
+    squares, products = float(before @ before), float(before @ after)
+    left = float(after @ after) - (products * products / squares if squares > 0.0 else 0.0)
+    return log(left / len(after)) if left > 1e-12 * squares else np.inf

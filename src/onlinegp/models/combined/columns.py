@@ -1,0 +1,183 @@
+"""Encode text, dates and missing values for a model, which then predicts raw tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onlinegp import frames
+from onlinegp.checks import Array, check_x, count
+from onlinegp.columns import Encoding
+from onlinegp.learner import Learner
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined.base import OuterRegressor
+from onlinegp.models.facts import Facts
+from onlinegp.models.recipe import parameters
+
+
+@parameters
+class Columns(OuterRegressor):
+    """Wrap a model and encode its inputs: text, dates and missing values become numbers. It takes raw tables.
+
+    A text column becomes one column per category (``onehot``) or the rank of the category in sorted order
+    (``ordinal``). A date becomes hour, weekday and month, each as sine and cosine, and the days since the first date.
+    A missing value becomes the mean over the first rows. If a column had missing values in these rows, an additional
+    column marks them. Categories that are not in the first rows, or not among the most frequent, are "other": 0 in all
+    columns of ``onehot``, one more than the largest rank in ``ordinal``.
+
+    The encoding is learned from the first `rows` rows of the first call; only their inputs are used. It is saved with
+    the model. `onlinegp.load` returns such a model for a file that ``onlinegp run --categories onehot --save`` wrote.
+    Columns that the first rows did not have are ignored. Rows without names, such as arrays, pass through.
+
+    Parameters
+    ----------
+    model : OnlineRegressor
+        The inner model. A copy with the same parameters learns; this object does not change.
+    rows : int
+        The number of rows to learn the encoding from.
+    categories : {"onehot", "ordinal", "ignore"}
+        How to encode text.
+    limit : int
+        The largest number of categories per column. The most frequent ones are kept.
+    dates : {"calendar", "ignore"}
+        How to encode dates and times.
+    date_format : str, optional
+        The format of dates that are text, such as ``"%d.%m.%Y"``; ISO 8601 if None.
+    missing : {"stop", "impute"}
+        Raise an error for a missing value, or replace it.
+    na_values : sequence of str
+        Texts and numbers that mean a missing value, such as ``("-999", "n/a")``.
+
+    Examples
+    --------
+    >>> import onlinegp as ogp
+    >>> rows = [{"x": 1.0, "city": "Rome"}, {"x": 2.0, "city": "Bern"}, {"x": 3.0, "city": "Rome"}]
+    >>> model = ogp.Columns(ogp.KRLST()).fit(rows, [1.0, 2.0, 3.0])
+    >>> model.names_
+    ['x', 'city=Bern', 'city=Rome']
+    >>> bool(model.predict_one({"city": "Rome", "x": 1.0}) > 0.5)
+    True
+    """
+
+    model: OnlineRegressor
+    _: KW_ONLY
+    rows: int = 100
+    categories: str = "onehot"
+    limit: int = 10
+    dates: str = "calendar"
+    date_format: str | None = None
+    missing: str = "stop"
+    na_values: Sequence[str] = ()
+
+    facts: ClassVar[Facts] = Facts(
+        cost="that of the model inside",
+        memory="that of the model inside",
+        equation="x = (1 if category = c for each c, sin and cos of hour, weekday and month, ...)",
+        variance="that of the model inside",
+    )
+    _encoding = cast("Encoding | None", None)  # no annotation: this is not a parameter
+
+    def check(self) -> None:
+        count(rows=self.rows)
+        self._rules()
+        super().check()
+
+    def start(self, features: int, outputs: int) -> Learner:
+        return self._inside().start(features, outputs)
+
+    @property
+    def names_(self) -> list[str]:
+        """The names of the inputs of the inner model."""
+        if self._encoding is None:
+            raise AttributeError("this Columns has not learned an encoding yet. Call fit with rows that have names.")
+        return list(self._encoding.names_)
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Forget everything, then learn the encoding and the rows of X and y, in order."""
+        with self._lock:
+            before, self._encoding = self._encoding, None
+            try:
+                return super().fit(X, y)
+            except BaseException:
+                if self._encoding is None:  # refused before anything was learned
+                    self._encoding = before
+                raise
+
+    def learn_one(self, x: Any, y: ArrayLike) -> Self:
+        """Learn one sample: x with names, such as a dict, or the numbers of the inner model; y as for any model."""
+        row = frames.named(x)
+        if row is None:
+            return super().learn_one(x, y)
+        target = check_x(y, name="y")
+        rows: Any = [row]
+        return self.partial_fit(rows, target if np.ndim(y) == 0 else target[None, :])
+
+    def predict_one(self, x: Any, return_std: bool = False) -> Any:
+        row = frames.named(x)
+        return super().predict_one(x if row is None else self._check_X([row])[0], return_std)
+
+    def encode(self, X: Any) -> Array:
+        """Return rows as the inner model gets them, (n, len(names_))."""
+        return self._check_X(X)
+
+    def encoding(self) -> Encoding | None:
+        """Return the learned encoding, None before the first rows and for rows without names."""
+        return self._encoding
+
+    def adopt_encoding(self, contents: Any) -> Self:
+        """Continue with an encoding from a file; raise a ValueError if it is not valid."""
+        encoding = self._rules().load(contents)
+        width = getattr(self, "n_features_in_", len(encoding.names_))
+        if width != len(encoding.names_):
+            raise ValueError(f"the columns make {len(encoding.names_)} inputs, but the model has {width}.")
+        self._encoding = encoding
+        return self
+
+    def _rules(self) -> Encoding:
+        return Encoding(
+            categories=self.categories,
+            limit=self.limit,
+            dates=self.dates,
+            date_format=self.date_format,
+            missing=self.missing,
+            na_values=self.na_values,
+        )
+
+    def _learned_from(self, X: Any) -> Encoding:
+        """Return the encoding that the first of these rows suggest."""
+        first = X[: self.rows] if isinstance(X, list) else X.head(self.rows) if hasattr(X, "head") else X
+        first = first.slice(0, self.rows) if first is X and hasattr(X, "slice") else first
+        encoding = self._rules().fit(first)
+        kinds = {column.part.kind for column in encoding.plan_.columns}
+        if len(X) < 2 and kinds != {"number"}:
+            raise ValueError(
+                "text and dates cannot be encoded from a single row: other categories would all be the same. Call "
+                "partial_fit with the first rows, as many as you have, then learn_one."
+            )
+        return encoding
+
+    def _check_X(self, X: Any) -> Array:
+        if not (frames.is_frame(X) or frames.is_records(X)):
+            return super()._check_X(X)
+        if self._encoding is None and not hasattr(self, "n_features_in_"):
+            return self._learned_from(X).encode(X)  # before learning: the prior
+        return super()._check_X(self._encoded(X))
+
+    def _check_Xy(self, X: Any, y: Any, *, anew: bool = False) -> tuple[Array, Array, Any]:
+        if not (frames.is_frame(X) or frames.is_records(X)):
+            return super()._check_Xy(X, y, anew=anew)
+        if self._encoding is not None or (hasattr(self, "n_features_in_") and not anew):
+            return super()._check_Xy(self._encoded(X), y, anew=anew)
+        encoding = self._learned_from(X)
+        checked = super()._check_Xy(encoding.encode(X), y, anew=anew)
+        self._encoding = encoding  # only after the rows were accepted
+        return checked
+
+    def _encoded(self, X: Any) -> Array:
+        if self._encoding is None:
+            raise ValueError("X has names, but the first rows had none, so there is no encoding. Pass numbers, or fit.")
+        return self._encoding.encode(X)

@@ -1,0 +1,201 @@
+"""Track errors along the rows, for the models made of models: scales, weights and intervals.
+
+The loops here are the definitions. If the compiled module was built, its twins in native/wrappers/error_tracking.hpp
+run and give the same bits. Each function takes its state as arrays, changes them in place, and returns the values
+before each row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, log
+from statistics import NormalDist
+
+import numpy as np
+
+from onlinegp.checks import Array
+from onlinegp.native import native as compiled_module
+
+FAR = 100.0  # z^2 / scale of a row is limited to this, which bounds the effect of an outlier
+TINY = 1e-12  # z^2 is limited to [TINY, 1 / TINY], so that a scale is never zero
+MEMORY = (
+    0.5  # nats: one row changes log weights by at most this for each of the 1 / (1 - fade) rows that are remembered
+)
+LEAST = -1e300  # the log of a density of zero
+WIDEST = 300.0  # the largest |log scale|: neither scales nor their squares overflow
+ODDS = 3.0  # the ratio of actual to expected odds of a miss to detect
+CONFIRMED, MOST_ROWS = 400.0, 2000.0  # the initial stretch counts as this many rows; no stretch counts as more
+ALARM = 6.0  # nats of evidence that coverage is wrong
+LIMITS = (CONFIRMED, MOST_ROWS, ALARM, WIDEST)
+
+
+def fading_scales(
+    Z2: Array,
+    degrees: float,
+    keep: float,
+    total: Array,
+    count: Array,
+    *,
+    far: float = FAR,
+    tiny: float = TINY,
+    native: bool = True,
+) -> Array:
+    """Return fading means of z^2, (n, p): the squared scales of residuals, each from the rows before it.
+
+    scale = total / count,   total <- keep total + w z^2,   count <- keep count + 1
+
+    For Student's t with `degrees` nu the weight is w = (nu + 1) / (nu + z^2 / scale): one step of expectation and
+    maximization per row (Lange, Little and Taylor, "Robust statistical modeling using the t distribution", JASA, 1989).
+    For the normal distribution, degrees = 0, the weight is one, and z^2 is limited to `far` times the scale. z^2 is
+    always limited to [tiny, 1 / tiny].
+    """
+    out = np.empty(Z2.shape)
+    if native and (twin := compiled_module()):
+        twin.fading_scales(np.ascontiguousarray(Z2), degrees, keep, far, tiny, total, count, out)
+        return out
+    for i, row in enumerate(Z2.tolist()):
+        for j, z2 in enumerate(row):
+            scale = float(total[j]) / float(count[j])
+            out[i, j] = scale
+            z2 = min(z2, 1.0 / tiny)
+            z2 = (degrees + 1.0) * z2 / (degrees + z2 / scale) if degrees > 0.0 else min(z2, far * scale)
+            total[j] = keep * float(total[j]) + max(z2, tiny)
+            count[j] = keep * float(count[j]) + 1.0
+    return out
+
+
+def fading_weights(densities: Array, fade: float, log_weights: Array, *, native: bool = True) -> Array:
+    """Return the weights of members, (n, m), each from the log densities (n, m) of the rows before it.
+
+    log w <- fade log w + log p,   where log p >= best log p of the row - MEMORY / (1 - fade)
+
+    The bound is 5 for a fade of 0.9: one outlier counts as much as ten rows that differ by half a nat. For a fade of
+    one there is no bound, and the weights are those of Bayes' rule.
+    """
+    out = np.empty(densities.shape)
+    cut = weights_rule(fade)["cut"]
+    if native and (twin := compiled_module()):
+        twin.fading_weights(np.ascontiguousarray(densities), fade, cut, LEAST, log_weights, out)
+        return out
+    w = log_weights.tolist()
+    for i, row in enumerate(densities.tolist()):
+        shares = [exp(one) for one in w]
+        whole = 0.0
+        for share in shares:  # in this order; `sum` may use another
+            whole += share
+        out[i] = [share / whole for share in shares]
+        row = [min(one, -LEAST) if one > LEAST else LEAST for one in row]  # NaN counts as a density of zero
+        best = max(row)
+        w = [fade * old + (max(one, best - cut) - best) for old, one in zip(w, row, strict=True)]
+        largest = max(w)
+        w = [max(one - largest, LEAST) for one in w]
+    log_weights[:] = w
+    return out
+
+
+def weights_rule(fade: float) -> dict[str, float]:
+    """Return the constants of `fading_weights`."""
+    return {"fade": fade, "cut": MEMORY / (1.0 - fade) if fade < 1.0 else np.inf, "least": LEAST}
+
+
+def fading_means(V: Array, keep: float, total: Array, count: Array) -> Array:
+    """Return fading means of values (n, m), each from the rows before it. The first row has its own value.
+
+    mean = total / count,   total <- keep total + v,   count <- keep count + 1
+    """
+    out = np.empty(V.shape)
+    for i, row in enumerate(V):
+        out[i] = total / count if count[0] > 0.0 else row
+        total *= keep
+        total += row
+        count *= keep
+        count += 1.0
+    return out
+
+
+def shares_of(log_weights: Array) -> Array:
+    """Return the weights for the prediction of the next row, (m,)."""
+    return fading_weights(np.zeros((1, len(log_weights))), 1.0, log_weights.copy())[0]
+
+
+def check_log_weights(log_weights: Array) -> None:
+    """Check that the largest of stored log weights is zero."""
+    if not np.all(log_weights.max(axis=-1) == 0.0):
+        raise ValueError(f"the largest of log_weights must be 0, got {log_weights!r}.")
+
+
+@dataclass(frozen=True)
+class StretchRule:
+    """The constants of `tracked_stretch` for one level."""
+
+    outside: float  # the share of rows that an interval should miss: 1 - level
+    step: float  # the gain while coverage is wrong: a miss changes log s by step (1 - outside)
+    slope: float  # d coverage / d log s of a normal prediction: 2 z phi(z)
+    more: tuple[float, float]  # log-likelihood ratio of a miss and of a hit if misses have three times their odds
+    fewer: tuple[float, float]  # likewise, a third of their odds
+
+    @classmethod
+    def at(cls, level: float, step: float) -> StretchRule:
+        outside, z = 1.0 - level, NormalDist().inv_cdf(0.5 * (1.0 + level))
+        return cls(outside, step, 2.0 * z * NormalDist().pdf(z), _evidence(outside, ODDS), _evidence(outside, 1 / ODDS))
+
+    @property
+    def constants(self) -> Array:
+        """All numbers of the rule, for its compiled twin."""
+        return np.array([self.outside, self.step, self.slope, *self.more, *self.fewer, *LIMITS])
+
+
+def _evidence(outside: float, odds: float) -> tuple[float, float]:
+    """Return log p1 / p0 of a miss and of a hit, where p1 has `odds` times the odds of p0 = outside."""
+    other = odds * outside / (1.0 - outside + odds * outside)
+    return log(other / outside), log((1.0 - other) / (1.0 - outside))
+
+
+def tracked_stretch(
+    missed: Array,
+    rule: StretchRule,
+    log_scale: Array,
+    rows: Array,
+    more: Array,
+    fewer: Array,
+    *,
+    native: bool = True,
+) -> Array:
+    """Return the stretch s, (n, p), of the interval at each row, given the misses as ones and zeros, (n, p).
+
+    ::
+
+        log s <- log s + g (missed - outside)
+        g     = 1 / (slope (400 + rows)),        rows <- min(rows + 1, 2000)
+        more  = max(0, more + log p1 / p0),      p1 with three times the odds of a miss;  fewer: a third of them
+        where more or fewer reaches 6:           g = step,  rows <- 0
+
+    The gain g makes the stretch a mean over the rows so far, which starts as if 400 rows had confirmed s = 1. So on a
+    stream that does not change, the intervals converge. Page's sums `more` and `fewer` detect wrong coverage, and then
+    the stretch moves by whole steps until coverage is right. So for any data, the share of misses over many rows stays
+    close to `outside`. Gibbs and Candes, "Adaptive conformal inference under distribution shift", NeurIPS, 2021, on the
+    logarithm of the scale; decreasing steps as in Angelopoulos, Barber and Bates, "Online conformal prediction with
+    decaying step sizes", ICML, 2024.
+    """
+    out = np.empty(missed.shape)
+    if native and (twin := compiled_module()):
+        constants = rule.constants
+        twin.tracked_stretch(np.ascontiguousarray(missed), constants, log_scale, rows, more, fewer, out)
+        return out
+    confirmed, most, alarm, widest = LIMITS
+    for i, row in enumerate(missed.tolist()):
+        for j, miss in enumerate(row):
+            out[i, j] = exp(log_scale[j])
+            more[j] = min(max(more[j] + rule.more[not miss], 0.0), alarm)
+            fewer[j] = min(max(fewer[j] + rule.fewer[not miss], 0.0), alarm)
+            off = more[j] >= alarm or fewer[j] >= alarm
+            rows[j] = 0.0 if off else min(rows[j] + 1.0, most)
+            gain = rule.step if off else 1.0 / (rule.slope * (confirmed + rows[j]))
+            moved = log_scale[j] + gain * (miss - rule.outside)
+            log_scale[j] = min(max(moved, -widest), widest)
+    return out
+
+
+def keep_of(half_life: float) -> float:
+    """Return the factor per row for which a weight halves after `half_life` rows."""
+    return float(0.5 ** (1.0 / half_life))

@@ -1,0 +1,67 @@
+"""KAFBOX's names of parameters, for error messages: what each is called here."""
+
+from __future__ import annotations
+
+# By class, what KAFBOX's parameter is in terms of ours; docs/coming_from/kafbox.md explains the same table.
+RENAMED: dict[str, dict[str, str]] = {
+    "KLMS": {"eta": "step", "M": "none"},
+    "QKLMS": {"eta": "step", "epsu": "radius"},
+    "QKLMSFB": {"eta": "step", "epsu": "radius", "beta": "forgetting", "M": "budget"},
+    "FBKLMS": {"eta": "step", "nu": "1 - coherence", "M": "budget"},
+    "KNLMS": {"eta": "step", "mu0": "coherence", "eps": "epsilon"},
+    "NORMA": {"eta": "step", "lambda": "leak", "tau": "budget", "tcoeff": "none"},
+    "KLMSCSL1": {"eta": "step", "mu0": "coherence", "lambda": "penalty"},
+    "KLMSCSAL1": {"eta": "step", "mu0": "coherence", "lambda": "penalty", "eps_alpha": "epsilon"},
+    "MKNLMS": {"kernelpars": "kernels", "eta": "step", "delta": "coherence", "rho": "epsilon"},
+    "MXKLMS": {"kernelpars": "kernels", "eta": "step", "mu": "mixing_step", "M": "none"},
+    "RFFKLMS": {"mu": "twice step", "D": "basis", "seed": "seed"},
+    "KAP": {"eta": "step", "mu0": "coherence", "eps": "epsilon", "p": "window"},
+    "LKAPA": {"eta": "step", "lambda": "leak", "P": "window", "M": "budget"},
+    "NLKAPA": {"eta": "step", "lambda": "leak", "eps": "epsilon", "P": "window", "M": "budget"},
+    "KAPSM": {"mu": "step", "Q": "window", "M": "budget", "Delta": "radius", "loss": "loss", "loss_param": "bend"},
+    "PHYPASS": {"mu": "step", "s": "selected", "sigma": "coherence", "p": "window", "omega": "none"},
+    "L2S": {
+        "kernelpars": "length_scales",
+        "eta": "step",
+        "mu0": "coherence",
+        "eps": "epsilon",
+        "s": "selected",
+        "plat": "novelty",
+        "rho": "width",
+        "dictmax": "budget",
+        "convex": "none",
+        "largest": "none",
+    },
+    "KRLS": {"nu": "threshold"},
+    "SWKRLS": {"c": "noise", "M": "budget"},
+    "FBKRLS": {"lambda": "noise", "M": "budget"},
+    "KRLST": {"sn2": "noise", "M": "budget", "lambda": "forgetting", "jitter": "jitter"},
+    "EXKRLS": {
+        "alphaf": "transition",
+        "beta": "forgetting",
+        "lambda": "noise / forgetting",
+        "q": "drift",
+        "M": "budget",
+    },
+    "LMS": {"mu": "step"},
+    "NLMS": {"mu": "step", "eps": "epsilon"},
+    "LinearRLS": {"lambda": "forgetting", "c": "noise / prior"},
+    "ProbLMS": {"sigma2_n": "noise", "sigma2_d": "drift", "lambda": "forgetting", "sigma2_k": "prior"},
+    "Kalman": {"R": "noise", "Q": "drift times I", "F": "none", "B": "none"},
+}
+KERNEL = {
+    "kerneltype": "the kernel, such as RBF(1.0)",
+    "kernelpar": "the parameter of the kernel, as in RBF(kernelpar)",
+}
+
+
+def renamed(model: str, names: list[str]) -> str:
+    """Return what KAFBOX's parameters among some names are called in a model, as sentences; "" if there are none."""
+    known = KERNEL | RENAMED.get(model, {})
+    return " ".join(_sentence(name, known[name]) for name in names if name in known)
+
+
+def _sentence(name: str, here: str) -> str:
+    if here == "none":
+        return f"KAFBOX's {name} has no counterpart here."
+    return f"{name} is called {here} here." if here.isidentifier() else f"KAFBOX's {name} is {here} here."

@@ -1,0 +1,100 @@
+"""Keep the first rows of a stream, from which its columns are encoded or the model of all keys is tuned."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+from onlinegp.checks import Array
+from onlinegp.lags import windows
+from onlinegp.models.combined.standardize import CONSTANT, like_so_far
+from onlinegp.predictions import Gaussian, Predictions
+from onlinegp.streams.running.column_encoding import Encoder
+from onlinegp.streams.running.predict_then_learn import Predicted
+
+
+class FirstRows:
+    """Predicts each row by mean and spread of the targets before it, and keeps it until there are `rows` of them.
+
+    With `varied`, it waits until the target varies, for the model is tuned on these rows. While it does not, the latest
+    rows are kept.
+    """
+
+    def __init__(self, rows: int, encoder: Encoder, *, varied: bool = False) -> None:
+        self.rows, self.encoder, self.varied, self.seen = rows, encoder, varied, 0
+        self.varies = False  # whether two targets differ by more than rounding
+        self._X: list[Array] = []
+        self._y: list[float] = []
+        self._last: float | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether there are enough rows."""
+        return len(self._y) >= self.rows and (self.varies or not self.varied)
+
+    def add(self, X: Array, y: Array) -> Predicted:
+        """Add rows, up to the last one that is needed, and return their predictions."""
+        parts: list[Predictions] = []
+        while len(parts) < len(y) and not self.done:
+            i = len(parts)
+            parts.append(self.next())
+            self.keep(X[i : i + 1], y[i : i + 1])
+        predicted = Predictions.joined(parts) if parts else Gaussian(np.empty(0), np.empty(0))
+        return Predicted(predicted, np.zeros(len(parts)), ~np.isnan(predicted.mean))
+
+    def keep(self, X: Array, y: Array) -> None:
+        """Add rows without predicting them, up to the last one that is needed."""
+        for x, value in zip(X, y.tolist(), strict=True):
+            if self.done:
+                return
+            self._X.append(x)
+            self._y.append(value)
+            self.seen += 1
+            if value == value:
+                self.varies |= self._last is not None and abs(value - self._last) > CONSTANT * abs(value)
+                self._last = value
+            if len(self._y) > self.rows and not self.varies:
+                del self._X[0], self._y[0]
+
+    def next(self) -> Predictions:
+        """Predict the next row: NaN before there is a target."""
+        y = np.array(self._y)
+        known = y[~np.isnan(y), None]
+        if not len(known):
+            return Gaussian(np.array([np.nan]), np.array([np.nan]))
+        return like_so_far(Gaussian(np.zeros((1, 1)), np.ones((1, 1))), known).output(0)
+
+    def encoded(self) -> tuple[Array, Array]:
+        """Return inputs and targets, with NaN for missing ones; the encoding of the columns is learned from them."""
+        X: Array = np.array(self._X, dtype=self.encoder.columns.dtype).reshape(len(self._X), -1)
+        self.encoder.learn(X)
+        return self.encoder(X), np.array(self._y)
+
+
+def with_lags(
+    X: Array, y: Array, lags: int, horizon: int, keys: Sequence[Hashable] | None = None
+) -> tuple[Array, Array]:
+    """Return inputs (with lags) and targets of the rows that have both; `keys` tells series apart.
+
+    The lags of a row are past values of its own key; missing values become the mean of all. Rows with too few past
+    values are left out.
+    """
+    known = ~np.isnan(y)
+    if not lags:
+        return X[known], y[known]
+    memory, filled = lags + horizon - 1, np.where(known, y, y[known].mean())
+    of_key: dict[Hashable, list[int]] = {}
+    for i, key in enumerate([0] * len(y) if keys is None else keys):
+        of_key.setdefault(key, []).append(i)
+    past = np.empty((len(y), lags))
+    for rows in of_key.values():
+        known[rows[:memory]] = False
+        if len(rows) > memory:
+            past[rows[memory:]] = windows(filled[rows], lags)[: len(rows) - memory]
+    if not known.any():
+        raise ValueError(
+            f"no series has more than {memory} of the first {len(y)} rows, too few to tune with --lags {lags}. Use "
+            f"fewer lags, or a larger --tune."
+        )
+    return np.hstack([X[known], past[known]]), y[known]

@@ -1,0 +1,172 @@
+"""The model that a command runs, from its options, and what is told about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from onlinegp.auto import Tuned
+from onlinegp.auto.learner import FEWEST, MOST, AutoLearner
+from onlinegp.batch.maximum_posterior import Progress
+from onlinegp.batch.parameter_search import BUDGET
+from onlinegp.batch.tuning import NOTHING
+from onlinegp.checks import Array
+from onlinegp.kernels import Kernel
+from onlinegp.models.alarms.detector import Detector
+from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined import IteratedForecaster, Lagged, Robust, Scaled
+from onlinegp.models.combined.base import innermost, working
+from onlinegp.streams.errors import BadData
+from onlinegp.streams.reading.source import Source
+from onlinegp.streams.running.algorithms import algorithm, named
+from onlinegp.streams.running.first_rows import FirstRows
+
+NOTHING_EXPLAINED = (
+    "warning: the tuned model predicts the tuning rows no better than their mean does: the inputs say little about the "
+    "target. Look for other inputs, add --lags, or tune on more rows."
+)
+FARTHEST = 10_000  # the most lags and rows ahead: a block of inputs must fit in memory
+
+
+@dataclass
+class Requested:
+    """The requested model: an algorithm, the parameters that are fixed instead of tuned, and what is around it.
+
+    Attributes
+    ----------
+    tune : rows to tune on; None for the default of the model, 0 to run it as it is, in the units of the data
+    which : lags: "auto", or a list of which `lags` is the last
+    steps : of the forecasts that are checked during the run, after the row `after`
+    watch : the parameters of a detector around the model, if any
+    """
+
+    name: str = "auto"
+    given: dict[str, Any] = field(default_factory=dict)
+    tune: int | None = None
+    robust: float | None = None
+    lags: int = 0
+    horizon: int = 1
+    which: str | list[int] | None = None
+    steps: int = 0
+    after: int = 0
+    watch: dict[str, Any] | None = None
+
+    def build(self) -> OnlineRegressor:
+        """Return the model, which has learned nothing."""
+        model = self._around(self.alone())
+        model.check()  # refuses a wrong parameter before any file is opened
+        return model
+
+    def alone(self) -> OnlineRegressor:
+        """Return the model without lags and detector."""
+        estimator, bound = algorithm(self.name).estimator, self.robust
+        if self.tune == 0:
+            model = estimator(**self.given)
+            return model if bound is None else Robust(model, bound=bound)
+        rows = {} if self.tune is None else {"rows": min(max(self.tune, FEWEST), MOST)}
+        if estimator.tunes_itself:
+            model = estimator(**rows | self.given)
+            return model if bound is None else Scaled(Robust(model, bound=bound))
+        budget = {"budget": BUDGET} if "budget" in estimator.parameter_names() else {}
+        model = estimator(**budget | self.given)
+        return Tuned(model if bound is None else Robust(model, bound=bound), fixed=tuple(self.given), **rows)
+
+    def tuned(self, X: Array, y: Array, progress: Progress = lambda share: None) -> OnlineRegressor:
+        """Return the model tuned on rows (lags included), which has learned nothing."""
+        model = self.alone()
+        assert isinstance(model, Tuned)
+        return self._around(model.tuned_on(X, y, progress))
+
+    def _around(self, model: OnlineRegressor) -> OnlineRegressor:
+        lags = self.lags if self.which is None else self.which
+        if self.steps and self.lags:
+            return IteratedForecaster(model, lags=lags, horizon=self.horizon, steps=self.steps, after=self.after)
+        if self.lags or self.horizon > 1:
+            model = Lagged(model, lags=lags, horizon=self.horizon)
+        return model if self.watch is None else Detector(model, **self.watch)
+
+
+def past_of(model: OnlineRegressor) -> dict[str, int]:
+    """Return lags and horizon of a wrapped model."""
+    model = model.model if isinstance(model, Detector) and model.model is not None else model
+    if not isinstance(model, Lagged):
+        return {"lags": 0, "horizon": 1}
+    return {"lags": model.longest_lag, "horizon": model.horizon}
+
+
+def first_rows(source: Source, first: FirstRows) -> FirstRows:
+    """Read the first rows of a source."""
+    for block in source:
+        first.keep(block.X, block.y)
+        if first.done:
+            break
+        if block.error is not None:
+            raise BadData(block.error.message(source.path))
+    if not first.varies:
+        raise BadData(f"the target is the same in every row of {source.path}, or missing: there is nothing to tune on.")
+    return first
+
+
+def inside(model: OnlineRegressor) -> OnlineRegressor:
+    """Return the model at the end of those made of one other, inside `Tuned`, too."""
+    model = innermost(model)
+    return inside(model.model) if isinstance(model, Tuned) else model
+
+
+class TuningMessages:
+    """Tells what a model that tunes itself has chosen, once it tunes no more or the stream has ended."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.say, self._told = say, False
+
+    def __call__(self, model: OnlineRegressor | None, *, seconds: float, end: bool = False) -> None:
+        """Look at the model; `seconds` is the time that the stream has waited for tunings."""
+        if self._told or model is None or not model.__sklearn_is_fitted__():
+            return
+        auto = working(model)
+        if not isinstance(auto, AutoLearner) or auto.tuned_rows == 0 or not (end or auto.until_tuning == float("inf")):
+            return
+        self._told = True
+        waited = f", for which the stream waited {seconds:.1f} s" if seconds >= 0.1 else ""
+        told, members = f"model: {named(type(inside(model)))}, tuned on {auto.tuned_rows} rows{waited}", auto.members()
+        if len(members) == 1:
+            self.say(told)
+            for line in described(members[0][2]):
+                self.say(f"       {line}")
+        else:
+            self.say(f"{told}. Its members, with their weights now:")
+            for name, weight, member in members:
+                self.say(f"       {name} {weight:.2f}: {'; '.join(described(member))}")
+        if auto.unexplained > NOTHING:
+            self.say(NOTHING_EXPLAINED)
+
+
+def described(model: OnlineRegressor) -> list[str]:
+    """Return the parameters of a model, one per line."""
+    params = {name: value for name, value in model.get_params(deep=False).items() if name != "engine"}
+    return [f"{name} = {shown(value)}" for name, value in params.items()]
+
+
+def shown(value: Any) -> str:
+    """Return a parameter as it can be typed on the command line, with rounded numbers."""
+    if isinstance(value, Kernel):
+        return _kernel(value)
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _kernel(kernel: Kernel) -> str:
+    from onlinegp.kernels import Product, Scaled, Sum
+
+    if isinstance(kernel, Scaled):
+        return f"{kernel.variance:.4g} * {_kernel(kernel.kernel)}"
+    if isinstance(kernel, (Sum, Product)):
+        return f"({_kernel(kernel.left)} {'+' if isinstance(kernel, Sum) else '*'} {_kernel(kernel.right)})"
+    numbers = [_numbers(getattr(kernel, name)) for name in kernel.__dataclass_fields__]
+    return f"{type(kernel).__name__.lower()}({', '.join(numbers)})"
+
+
+def _numbers(value: Any) -> str:
+    if isinstance(value, (tuple, list)):
+        return "[" + ", ".join(f"{number:.4g}" for number in value) + "]"
+    return f"{value:.4g}" if isinstance(value, float) else repr(value)

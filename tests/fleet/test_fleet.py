@@ -1,0 +1,413 @@
+"""A fleet is its members, each on its own: the same bits, whatever the threads and the engine."""
+
+import copy
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import onlinegp as ogp
+from forging import with_checksum, written
+from onlinegp.engine import available
+from onlinegp.files import container
+from onlinegp.files.container import ModelFileError
+from onlinegp.fleet import Fleet, step
+from onlinegp.kernels import RBF, Matern32
+from onlinegp.learner import RowLearner
+from onlinegp.state.record import Schema
+
+ENGINES = [
+    "python",
+    pytest.param("native", marks=pytest.mark.skipif(not available(), reason="the compiled engine was not built")),
+]
+every = pytest.mark.parametrize("engine", ENGINES)
+
+
+def models(engine: str) -> list:
+    return [
+        ogp.KRLST(RBF(0.7), budget=12, forgetting=0.99, engine=engine),
+        ogp.KRLST(RBF(3.0), budget=25, jitter=1e-9, engine=engine),  # nearly singular: refined, with K kept
+        ogp.KLMS(RBF(0.7), step=0.4, engine=engine),
+        ogp.BetaKLMS(Matern32([0.7, 1.0]), noise=0.05, engine=engine),
+        ogp.kafbox.SWKRLS(RBF(0.7), budget=9, engine=engine),
+    ]
+
+
+def events(n: int, keys: int, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, 2))
+    return [f"key{i}" for i in rng.integers(0, keys, n)], X, np.sin(3 * X[:, 0]) + 0.1 * rng.standard_normal(n)
+
+
+@every
+@pytest.mark.parametrize("threads", [1, 3])
+def test_members_learn_as_if_alone(engine, threads):
+    keys, X, y = events(600, 20)
+    for model in models(engine):
+        fleet = Fleet(model, threads=threads)
+        run = fleet.run(keys[:300], X[:300], y[:300])
+        mean, std = run.mean, run.std
+        fleet.learn(keys[300:], X[300:], y[300:])
+        for key in fleet:
+            mine = np.array([k == key for k in keys])
+            alone = type(model)(**model.get_params(deep=False))
+            trace = ogp.run(alone, X[:300][mine[:300]], y[:300][mine[:300]]) if mine[:300].any() else None
+            if trace is not None:
+                np.testing.assert_array_equal(mean[mine[:300]], trace.mean)
+                np.testing.assert_array_equal(std[mine[:300]], trace.std)
+            if mine[300:].any():
+                alone.partial_fit(X[300:][mine[300:]], y[300:][mine[300:]])
+            np.testing.assert_array_equal(fleet[key].alpha_, alone.alpha_)
+            np.testing.assert_array_equal(fleet[key].centers_, alone.centers_)
+
+
+@every
+def test_it_grows_by_key_and_iterates(engine):
+    fleet = Fleet(models(engine)[0])
+    assert len(fleet) == 0
+    fleet.learn([3, "b", (1, 2), 3], np.zeros((4, 2)), np.ones(4))
+    assert list(fleet) == [3, "b", (1, 2)]
+    assert (1, 2) in fleet
+    assert "c" not in fleet
+    assert fleet[3].n_samples_seen_ == 2
+    assert [model.n_samples_seen_ for _, model in fleet.items()] == [2, 1, 1]
+    assert "3 models" in repr(fleet)
+
+
+@every
+def test_keys_of_all_kinds(engine):
+    fleet = Fleet(models(engine)[0])
+    keys = [5, -1, 10**6, 2**80, "5", 0, 5]
+    fleet.learn(keys, np.zeros((7, 2)), np.ones(7))
+    assert list(fleet) == keys[:-1]
+    fleet.learn(np.array([5, 0, 10**6]), np.zeros((3, 2)), np.ones(3))  # an array's numbers are plain numbers
+    fleet.learn([5.0, True], np.zeros((2, 2)), np.ones(2))  # and equal keys are one: 5.0 is 5, True is 1
+    assert list(fleet) == [*keys[:-1], 1]
+    assert [fleet[key].n_samples_seen_ for key in fleet] == [4, 1, 2, 1, 1, 2, 1]
+    fleet.learn(np.arange(300), np.zeros((300, 2)), np.ones(300))
+    assert len(fleet) == 5 + 299
+    assert fleet[299].n_samples_seen_ == 1
+    assert all(type(key) in (int, str, bool) for key in fleet)
+
+
+@every
+def test_save_and_load_continue_bit_for_bit(engine, tmp_path):
+    keys, X, y = events(400, 10)
+    for model in models(engine):
+        fleet = Fleet(model).learn(keys[:200], X[:200], y[:200])
+        fleet.save(tmp_path / "fleet.ogp")
+        again = Fleet.load(tmp_path / "fleet.ogp")
+        assert list(again) == list(fleet)
+        one, two = (each.run(keys[200:], X[200:], y[200:]) for each in (fleet, again))
+        np.testing.assert_array_equal(one.mean, two.mean)
+        np.testing.assert_array_equal(one.std, two.std)
+
+
+@every
+def test_damaged_files_are_refused(engine, tmp_path):
+    keys, X, y = events(100, 5)
+    path = tmp_path / "fleet.ogp"
+    Fleet(models(engine)[0]).learn(keys, X, y).save(path)
+    data = path.read_bytes()
+    flipped = bytearray(data)
+    flipped[-20] ^= 1
+    for bad in (b"", data[:10], data[:-1], data + b"x", b"x" + data[1:], bytes(flipped)):
+        path.write_bytes(bad)
+        with pytest.raises(ModelFileError):
+            Fleet.load(path)
+
+
+def renamed(keys) -> dict:
+    """Return the array that holds these keys in a file."""
+    return {"keys": np.frombuffer(json.dumps(keys).encode(), dtype=np.uint8)}
+
+
+def record(change):
+    """Return a change of a file: of the contents of its first record."""
+
+    def of_first(header, arrays):
+        end, schema = int(arrays["ends"][0]), Schema.parse(header["schema"])
+        contents = schema.from_bytes(arrays["records"][:end].tobytes())
+        change(contents)
+        arrays["records"][:end] = np.frombuffer(written(schema, contents), dtype=np.uint8)
+
+    return of_first
+
+
+def word(place, value):
+    """Return a change of a file: of eight bytes of its first record."""
+
+    def of_first(header, arrays):
+        end = int(arrays["ends"][0])
+        first = arrays["records"][:end].tobytes()
+        first = with_checksum(first[:place] + np.array(value).tobytes() + first[place + 8 :])
+        arrays["records"][:end] = np.frombuffer(first, dtype=np.uint8)
+
+    return of_first
+
+
+FEATURES, SIZE, SCALE = 16, 40, 64  # where a record of a recipe has them
+
+
+def forged(data: bytes, change) -> bytes:
+    """Return a fleet file with its header and arrays changed and its checksum right again."""
+    header, arrays = container.from_bytes(data)
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    change(header, arrays)
+    return container.to_bytes(header, arrays)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda header, arrays: arrays.update(renamed([*"abcdef"])), "of its 6 models end"),
+        (lambda header, arrays: arrays.update(renamed([*"abcd"])), "of its 4 models end"),
+        (lambda header, arrays: arrays.update(renamed(["a"] * 5)), "twice"),
+        (lambda header, arrays: arrays.update(renamed([[]] * 5)), "strings and whole numbers"),
+        (lambda header, arrays: arrays.update(renamed({})), "strings and whole numbers"),
+        (lambda header, arrays: arrays.pop("keys"), "strings and whole numbers"),
+        (lambda header, arrays: arrays.update({"keys": np.frombuffer(b"[" * 10**5, np.uint8)}), "does not describe"),
+        (lambda header, arrays: header.update(features=10**9), "impossible"),
+        (lambda header, arrays: header.update(features="2"), "impossible"),
+        (lambda header, arrays: header.update(outputs=10**9), "impossible"),
+        (lambda header, arrays: header.update(outputs=2), "single must be"),
+        (lambda header, arrays: header.update(names=["a"]), "1 names for 2 columns"),
+        (lambda header, arrays: header.update(more=1), "unknown entry 'more'"),
+        (lambda header, arrays: header.update(kind="model"), "not a fleet"),
+        (lambda header, arrays: header["model"].update({"class": "eval"}), "there is no model"),
+        (lambda header, arrays: header["model"]["params"].update(budget=2), "at most the budget|exceed the budget"),
+        (lambda header, arrays: header["model"]["params"].update(budget=-1), "budget must be at least 1"),
+        (lambda header, arrays: header.update(compact=True), "the schema has|the schema lacks"),
+        (lambda header, arrays: header.pop("schema"), "schema"),
+        (lambda header, arrays: header.update(schema=[]), "the schema lacks 'features'"),
+        (lambda header, arrays: header["schema"].pop(), "the schema lacks 'learned.evidence'"),
+        (lambda header, arrays: header["schema"].append(["more", "integer"]), "the unknown entry 'more'"),
+        (lambda header, arrays: header["schema"].append(["more", "code"]), "cannot be read"),
+        (lambda header, arrays: header["schema"].append(header["schema"][0]), "twice"),
+        (lambda header, arrays: arrays.update(records=arrays["records"][:-1]), "do not fit the file"),
+        (lambda header, arrays: arrays.pop("records"), "no records"),
+        (lambda header, arrays: arrays.update(records=arrays["records"].astype(float)), "no records"),
+        (lambda header, arrays: arrays.pop("ends"), "does not tell where"),
+        (lambda header, arrays: arrays["ends"].__setitem__(0, 2**62), "do not fit the file"),
+        (lambda header, arrays: arrays["ends"].__setitem__(0, -8), "do not fit the file"),
+        (lambda header, arrays: arrays["ends"].__setitem__(0, 0), "cut short"),
+        (lambda header, arrays: arrays.update(more=np.zeros(1)), "unknown entry 'more'"),
+        (lambda header, arrays: arrays["records"].__setitem__(50, 255), "damaged"),
+        (lambda header, arrays: arrays["records"].__setitem__(6, 9), "version 9"),
+        (word(FEATURES, 3), "features"),
+        (word(SIZE, 2**61), "budget|does not fit"),
+        (word(SIZE, 3), "fit the state|bytes, and its entries"),
+        (word(SIZE, -1), "fit the state|-1 centers"),
+        (word(SCALE, 0.0), "positive"),
+        (word(SCALE, np.nan), "finite"),
+        (word(96, np.nan), "not finite"),
+        (record(lambda contents: contents.update(largest=-1.0)), "at least zero|below zero"),
+        (record(lambda contents: contents.update({"learned.seen": -1})), "at least 0|below zero"),
+    ],
+)
+@every
+def test_forged_files_are_refused(change, message, engine, tmp_path):
+    keys, X, y = events(100, 5)
+    path = tmp_path / "fleet.ogp"
+    Fleet(models(engine)[0]).learn(keys, X, y).save(path)
+    path.write_bytes(forged(path.read_bytes(), lambda header, arrays: None))
+    assert len(Fleet.load(path, progress=True)) == 5
+    path.write_bytes(forged(path.read_bytes(), change))
+    with pytest.raises(ModelFileError, match=message):
+        Fleet.load(path)
+
+
+def test_an_empty_fleet_survives(tmp_path):
+    Fleet(models("python")[0]).save(tmp_path / "fleet.ogp", progress=True)
+    fleet = Fleet.load(tmp_path / "fleet.ogp")
+    assert len(fleet) == 0
+    assert len(fleet.learn(["a"], np.zeros((1, 7)), [1.0])) == 1
+
+
+@every
+def test_bad_input_changes_nothing(engine):
+    fleet = Fleet(models(engine)[0]).learn(["a", "b"], np.zeros((2, 2)), np.ones(2))
+    with pytest.raises(ValueError, match="NaN"):
+        fleet.learn(["c"], [[np.nan, 0.0]], [1.0])
+    with pytest.raises(ValueError, match="features"):
+        fleet.learn(["c"], [[0.0]], [1.0])
+    with pytest.raises(ValueError, match="one entry"):
+        fleet.learn(["c", "d"], [[0.0, 0.0]], [1.0])
+    with pytest.raises(TypeError, match="unhashable"):
+        fleet.learn(["c", []], np.zeros((2, 2)), np.ones(2))
+    with pytest.raises(KeyError, match="no model"):
+        fleet.predict(["c"], [[0.0, 0.0]])
+    with pytest.raises(ValueError, match="unfitted"):
+        Fleet(models(engine)[0].fit(np.zeros((2, 2)), np.ones(2)))
+    with pytest.raises(TypeError, match="estimator"):
+        Fleet("KRLST")
+    assert list(fleet) == ["a", "b"]
+    assert fleet["a"].n_samples_seen_ == 1
+
+
+@every
+def test_a_model_can_join(engine):
+    _keys, X, y = events(60, 1)
+    model = models(engine)[0].fit(X[:30], y[:30])
+    fleet = Fleet(models(engine)[0])
+    fleet["joined"] = model
+    fleet.learn(["joined"] * 30, X[30:], y[30:])
+    np.testing.assert_array_equal(fleet["joined"].alpha_, model.partial_fit(X[30:], y[30:]).alpha_)
+    with pytest.raises(ValueError, match="KRLST"):
+        fleet["other"] = ogp.KLMS(engine=engine).fit(X, y)
+
+
+@pytest.mark.skipif(not available(), reason="the compiled engine was not built")
+def test_engines_agree():
+    keys, X, y = events(500, 15)
+    for python, native in zip(models("python"), models("native"), strict=True):
+        one, two = Fleet(python).run(keys, X, y), Fleet(native).run(keys, X, y)
+        np.testing.assert_allclose(two.mean, one.mean, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(two.std, one.std, rtol=1e-9)
+
+
+def test_dtype_and_engine_are_refused_at_once():
+    with pytest.raises(ValueError, match="dtype must be 'float64' for the Python engine"):
+        Fleet(ogp.KLMS(engine="python", dtype="float32"))
+    with pytest.raises(ValueError, match="dtype must be one of"):
+        Fleet(ogp.KLMS(dtype="float16"))
+    with pytest.raises(TypeError, match="dtype"):
+        ogp.KRLST(dtype="float32")
+    with pytest.raises(ValueError, match="3 value"):
+        Fleet(ogp.KLMS(RBF([1.0, 2.0]) + RBF([1.0, 2.0, 3.0]), engine="auto"))
+
+
+@pytest.mark.skipif(not available(), reason="the compiled engine was not built")
+def test_float32_members_are_float32_models(tmp_path):
+    keys, X, y = events(100, 3)
+    fleet = Fleet(ogp.QKLMS(RBF(0.7), dtype="float32")).learn(keys, X, y)
+    mine = np.array(keys) == "key1"
+    alone = ogp.QKLMS(RBF(0.7), dtype="float32").fit(X[mine], y[mine])
+    fleet.save(tmp_path / "fleet.ogp")
+    for each in (fleet, Fleet.load(tmp_path / "fleet.ogp")):
+        np.testing.assert_array_equal(each["key1"].predict(X, True), alone.predict(X, True))
+
+
+@every
+def test_frames_by_name_and_several_outputs(engine, tmp_path):
+    pd = pytest.importorskip("pandas")
+    keys, X, y = events(60, 3)
+    frame, Y = pd.DataFrame(X, columns=["a", "b"]), np.stack([y, -2.0 * y], axis=1)
+    fleet = Fleet(models(engine)[0]).learn(keys, frame, Y)
+    plain = Fleet(models(engine)[0]).learn(keys, X, Y)
+    fleet.save(tmp_path / "fleet.ogp")
+    for each in (fleet, Fleet.load(tmp_path / "fleet.ogp"), pickle.loads(pickle.dumps(fleet)), copy.deepcopy(fleet)):
+        mean, std = each.predict(keys, frame[["b", "a"]], return_std=True)
+        np.testing.assert_array_equal((mean, std), plain.predict(keys, X, return_std=True))
+        assert mean.shape == (60, 2)
+        assert list(each["key0"].feature_names_in_) == ["a", "b"]
+        with pytest.raises(ValueError, match="lacks 'a'"):
+            each.predict(keys, frame.rename(columns={"a": "c"}))
+        with pytest.raises(ValueError, match=r"shape \(n, 2\)"):
+            each.learn(keys, frame, y)
+    other = models(engine)[0].fit(frame[["b", "a"]], Y)
+    with pytest.raises(ValueError, match="names"):
+        fleet["other"] = other
+    assert "other" not in fleet
+
+
+@every
+def test_what_fails_leaves_nothing_behind(engine, monkeypatch):
+    keys, X, y = events(20, 2)
+    fleet = Fleet(models(engine)[0])
+    model = models(engine)[0].fit(X, y)
+    good = model.dump()
+    bad = good | {"learned": good["learned"] | {"size": 3}}
+    monkeypatch.setattr(model, "dump", lambda: bad)
+    with pytest.raises(ValueError, match="must be"):
+        fleet["joined"] = model
+    assert len(fleet) == 0
+    fleet.learn(keys, np.hstack([X, X]), y)  # nor is the number of columns fixed
+    with pytest.raises(TypeError, match="unhashable"):
+        fleet.learn(["new", []], np.zeros((2, 4)), np.ones(2))
+    assert list(fleet) == list(dict.fromkeys(keys))
+    assert sum(model.n_samples_seen_ for _, model in fleet.items()) == 20
+
+
+@every
+def test_a_model_that_broke_down_is_named(engine):
+    keys, X, y = events(30, 2)
+    fleet = Fleet(models(engine)[0]).learn(keys, X, y)
+    model = fleet["key1"]
+    contents = model.dump()
+    contents["learned"]["alpha"] = np.full_like(contents["learned"]["alpha"], 1e308)
+    fleet["key1"] = model.load(contents)
+    with pytest.raises(ogp.BreakdownError, match="key 'key1' broke down"), np.errstate(all="ignore"):
+        fleet.predict(keys, X)
+    with pytest.raises(ogp.BreakdownError, match="key 'key1' broke down"), np.errstate(all="ignore"):
+        fleet.run(keys, X, y)
+    only = [key == "key0" for key in keys]
+    assert np.isfinite(fleet.predict(["key0"] * sum(only), X[only])).all()
+
+
+def test_learners_with_matrices_of_any_size_are_saved():
+    class Past(RowLearner):
+        """All rows so far, and their products."""
+
+        def __init__(self, features, outputs):
+            self.features, self.outputs = features, outputs
+            self.rows = np.empty((0, features))
+
+        def learn(self, X, Y):
+            self.rows = np.vstack([self.rows, X])
+            self.seen = len(self.rows)
+
+        def predict(self, X):
+            return ogp.predictions.Gaussian(
+                np.full((len(X), self.outputs), float(self.seen)), np.ones((len(X), self.outputs))
+            )
+
+        def dump(self):
+            return {"rows": self.rows, "products": self.rows @ self.rows.T, "last": np.array(self.seen), "word": "w"}
+
+        def load(self, contents):
+            self.rows, self.seen = contents["rows"].copy(), int(contents["last"])
+            np.testing.assert_array_equal(contents["products"], self.rows @ self.rows.T)
+            assert contents["word"] == "w"
+
+    class Keeping(ogp.OnlineRegressor):
+        def __init__(self):
+            pass
+
+        def start(self, features, outputs):
+            return Past(features, outputs)
+
+    keys, X, y = events(50, 4)
+    fleet = Fleet(Keeping()).learn(keys, X, y)
+    again = Fleet.from_bytes(fleet.to_bytes())
+    np.testing.assert_array_equal(again.predict(keys, X), fleet.predict(keys, X))
+    assert [model.n_samples_seen_ for _, model in again.items()] == [keys.count(key) for key in again]
+
+
+@every
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_models_that_were_loaded_are_held_to_the_breakdown_rule(engine, wrapped, tmp_path):
+    """The largest |y| is stored: an absurd prediction is one, whoever learned the rows before."""
+    keys, X, y = events(60, 2)
+    model = ogp.Calibrated(models(engine)[0]) if wrapped else models(engine)[0]
+    fleet = Fleet(model).learn(keys, X, y)
+    alone = fleet["key0"]
+    contents = alone.dump()
+    assert contents["largest"] == np.abs(y[[key == "key0" for key in keys]]).max()
+    name = "model.alpha" if wrapped else "alpha"
+    contents["learned"][name] = contents["learned"][name] * 1e9
+    fleet["key0"] = alone.load(contents)
+    fleet.save(tmp_path / "fleet.ogp")
+    with Fleet(model, store=tmp_path / "fleet.db") as stored:
+        stored["key0"] = alone
+    number = list(fleet).index("key0")
+    (state,) = fleet._home.members.to_bytes(np.array([number]), True)
+    with Fleet.load(tmp_path / "fleet.db") as stored:
+        for one in (fleet, Fleet.load(tmp_path / "fleet.ogp"), pickle.loads(pickle.dumps(fleet)), stored):
+            with pytest.raises(
+                ogp.BreakdownError, match=r"key 'key0' broke down: it predicts .* no \|y\| so far exceeds"
+            ):
+                one.run(["key0"], X[:1], y[:1])
+    with pytest.raises(ogp.BreakdownError, match=r"no \|y\| so far exceeds"):
+        step(model, state, X[:1], y[:1])

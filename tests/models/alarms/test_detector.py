@@ -1,0 +1,340 @@
+"""Events: when they open and clear, what they are called, what they say, and that confirming one helps."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import onlinegp as ogp
+from onlinegp.models.alarms.around import unwatched, watching
+
+
+def noise(n, seed=0):
+    return np.random.default_rng(seed).standard_normal(n)
+
+
+def found(y, **parameters):
+    """What is detected, with those events that are still open as they are in the end."""
+    detector = ogp.Detector(**parameters)
+    detection = detector.detect(y)
+    return detection, [*detection.events, *(event for event in detector.events_ if event.end is None)]
+
+
+def at(events, start, end):
+    """Events that opened within rows, as they were in the end."""
+    last = {event.number: event for event in events}
+    return [event for event in last.values() if start <= event.start < end]
+
+
+AT = 2000
+FAULTS = {
+    "spike": lambda y: y + 8.0 * (np.arange(len(y)) == AT),
+    "level": lambda y: y + 3.0 * (np.arange(len(y)) >= AT),
+    "trend": lambda y: y + 0.02 * np.maximum(np.arange(len(y)) - AT, 0),
+    "variance": lambda y: np.where(np.arange(len(y)) >= AT, 3.0 * y, y),
+    "stuck": lambda y: np.where((np.arange(len(y)) >= AT) & (np.arange(len(y)) < AT + 30), y[AT], y),
+    "missing": lambda y: np.where((np.arange(len(y)) >= AT) & (np.arange(len(y)) < AT + 30), np.nan, y),
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_each_kind_of_fault_is_named(kind):
+    named = 0
+    for seed in range(10):
+        events = at(found(FAULTS[kind](noise(2500, seed)))[1], AT, AT + 250)
+        named += bool(events) and events[0].kind == kind
+    assert named >= 7
+
+
+def test_a_broken_season_is_named():
+    named = 0
+    for seed in range(10):
+        t = np.arange(3000)
+        y = 2.0 * np.sin(2.0 * np.pi * t / 48) + 0.3 * noise(3000, seed)
+        y[AT : AT + 48] = 0.3 * noise(48, seed + 100)
+        events = at(found(y)[1], AT, AT + 60)
+        named += bool(events) and events[0].kind == "season broken"
+    assert named >= 7
+
+
+def test_an_event_opens_escalates_and_clears_once():
+    y = noise(3000)
+    y[AT : AT + 40] += np.linspace(4.0, 8.0, 40)
+    detection, events = found(y)
+    (event,) = at(events, AT, AT + 40)
+    opened = [one for one in detection.events if one.number == event.number]
+    assert [one.end is None for one in opened] == [True, False]
+    assert event.start <= event.peak <= event.end < AT + 120
+    assert event.severity >= opened[0].severity >= 3.0
+    rows = np.flatnonzero(detection.event == event.number)
+    assert rows[0] == event.start
+    assert np.array_equal(rows, np.arange(rows[0], rows[-1] + 1))
+    assert detection.score[event.start] >= 3.0
+    assert detection.odds[event.start] < 0.01
+
+
+def test_a_new_level_is_reported_once_and_accepted():
+    once = cleared = 0
+    for seed in range(20):
+        y = noise(3500, seed)
+        y[AT:] += 4.0
+        events = at(found(y)[1], AT, AT + 500)
+        once += len(events) == 1
+        cleared += bool(events) and events[0].end is not None
+    assert once >= 16
+    assert cleared >= 18
+
+
+def test_the_rate_of_events_is_the_one_that_was_asked_for():
+    rows = events = 0
+    for seed in range(12):
+        y = noise(8000, seed)
+        rows, events = rows + len(y), events + len({event.number for event in found(y)[1]})
+    assert 0.4 < events / rows * 1000 < 1.7
+    many = len({event.number for event in found(noise(8000), rate=0.01)[1]})
+    assert many > 8
+
+
+def test_confirming_events_lets_the_next_one_be_found():
+    plain = confirmed = 0
+    for seed in range(30):
+        y = noise(3000, seed)
+        for start in (1500, 2000, 2500):
+            y[start : start + 20] += 3.0
+        ignored, told = ogp.Detector(), ogp.Detector()
+        for part in (slice(0, 1900), slice(1900, 2400)):
+            ignored.detect(y[part])
+            for event in at(told.detect(y[part]).events, 1500, 2400):
+                told.confirm(event)
+        plain += bool(at(ignored.detect(y[2400:]).events, 2500, 2520))
+        confirmed += bool(at(told.detect(y[2400:]).events, 2500, 2520))
+    assert confirmed >= 22
+    assert confirmed >= plain + 5
+
+
+@pytest.mark.parametrize("engine", ["python", "auto"])
+def test_confirming_everything_again_and_again_leaves_lists_to_compare_with(engine):
+    y = noise(1200, 1)
+    y[800:] += 30.0
+    detector = ogp.Detector(rate=0.05, engine=engine)
+    detector.detect(y[:800])
+    for start in range(800, 1200, 20):
+        detector.detect(y[start : start + 20])
+        for event in 3 * detector.events_:
+            detector.confirm(event)
+    size, rows = np.moveaxis(detector.dump()["learned"]["output0.watch.sizes"], -1, 0)
+    assert (size[rows > 0] > 0).all()
+
+
+def test_only_the_latest_events_can_be_confirmed():
+    detector = ogp.Detector()
+    with pytest.raises(ValueError, match="none yet"):
+        detector.confirm(1)
+    y = noise(1000)
+    y[800] = 20.0
+    detector.detect(y)
+    with pytest.raises(ValueError, match=r"number 7.*There are"):
+        detector.confirm(7)
+    before = detector.to_bytes()
+    detector.confirm(detector.events_[-1])
+    assert detector.to_bytes() != before
+
+
+def test_saving_in_the_middle_of_an_event_changes_nothing(tmp_path):
+    y = noise(2600)
+    y[AT : AT + 100] += 5.0
+    y[300:310] = np.nan
+    whole = ogp.Detector()
+    expected = whole.detect(y)
+    for cut in (1, 305, AT + 3, AT + 60):
+        one = ogp.Detector()
+        first = one.detect(y[:cut])
+        one.save(tmp_path / "one.ogp")
+        other = ogp.load(tmp_path / "one.ogp")
+        second = other.detect(y[cut:])
+        assert [*first.events, *second.events] == expected.events
+        np.testing.assert_array_equal(np.concatenate([first.score, second.score]), expected.score)
+        assert other.to_bytes() == whole.to_bytes()
+
+
+def test_a_fleet_has_events_of_each_key():
+    rng = np.random.default_rng(0)
+    fleet = ogp.Fleet(ogp.Detector())
+    keys = np.tile(np.arange(20), 600)
+    y = rng.standard_normal(len(keys))
+    y[(keys == 7) & (np.arange(len(keys)) // 20 >= 500)] += 6.0
+    fleet.learn(keys, None, y)
+    assert [event.kind for event in fleet[7].events_][-1] == "level"
+    assert fleet[7].events_[-1].start == 500
+    alone = ogp.Detector()
+    alone.detect(y[keys == 7])
+    assert fleet[7].events_ == alone.events_
+
+
+def test_several_outputs_have_events_of_their_own():
+    y = np.stack([noise(1500), noise(1500, 1)], axis=1)
+    y[1000, 1] += 12.0
+    detection = ogp.Detector().detect(y)
+    assert detection.score.shape == (1500, 2)
+    assert [(event.start, event.output) for event in at(detection.events, 990, 1010)] == [(1000, 1)]
+
+
+def inputs_with_a_fault(seed, blamed, kind):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((1500, 8))
+    for i in range(1, len(X)):
+        X[i, :4] += 0.8 * X[i - 1, :4]
+    y = X @ rng.uniform(0.5, 1.5, 8) + 0.1 * rng.standard_normal(1500)
+    size = 6.0 * X[:, blamed].std()
+    if kind == "shift":
+        X[1200:, blamed] += size
+    elif kind == "spike":
+        X[1200, blamed] += size
+    else:
+        X[1200:1230, blamed] = X[1200, blamed] + size / 2
+    return X, y
+
+
+@pytest.mark.parametrize("kind", ["shift", "spike", "stuck"])
+def test_the_input_with_the_fault_is_blamed(kind):
+    right = 0
+    for seed in range(20):
+        blamed = seed % 8
+        X, y = inputs_with_a_fault(seed, blamed, kind)
+        detection = ogp.Detector(ogp.LinearRLS(noise=0.01)).detect(y, X)
+        events = at(detection.events, 1200, 1240)
+        right += bool(events) and events[0].unusual[:1] == (blamed,)
+    assert right >= 18
+
+
+def test_reasons_can_be_read():
+    y = 2.5 + 0.2 * noise(2500)
+    y[AT : AT + 60] += 2.0
+    X = np.stack([noise(2500, 3), noise(2500, 4)], axis=1)
+    detector = ogp.Detector()
+    events = at(detector.detect(y, X).events, AT, AT + 10)
+    assert events[0].reason.startswith("the target 4.")
+    assert "instead of 2." in events[0].reason
+    assert events[0].reason.endswith("since row 2000; input 1 and input 2 as usual")
+    gone = at(found(FAULTS["missing"](noise(2500)))[1], AT, AT + 40)[0]
+    assert gone.reason == "the target is missing, since row 2000"
+    stuck = at(found(FAULTS["stuck"](noise(2500)))[1], AT, AT + 40)[0]
+    assert stuck.reason.startswith("the target is stuck at ")
+
+
+def test_a_new_level_is_told_by_what_was_expected_before_the_model_followed():
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((2500, 2))
+    y = 3.0 + 0.2 * X[:, 0] + 0.1 * rng.standard_normal(2500)
+    y[AT:] += 1.5
+    detector = ogp.Detector(ogp.LinearRLS(noise=0.01, forgetting=0.95))
+    detector.detect(y, X)
+    (event,) = at(detector.events_, AT, AT + 3)
+    assert event.kind == "level"
+    assert event.high < 4.0 < event.observed
+    assert "instead of" in event.reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"), [("spike", "where 2.0 was expected"), ("level", "slightly but persistently lower")]
+)
+def test_a_value_inside_its_bounds_is_not_said_to_be_outside(kind, words):
+    base = found(FAULTS["stuck"](noise(2500)))[1][0]
+    inside = replace(base, kind=kind, observed=1.9, expected=2.0, low=1.5, high=2.5)
+    assert words in inside.reason
+    assert "instead of" not in inside.reason
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"rate": 0.0}, "rate must be greater than 0"),
+        ({"rate": 1.5}, "rate must be greater than 0"),
+        ({"season": 3}, "season must be 0, or from 9 to 2048"),
+        ({"season": 1.5}, "season must be a number of rows"),
+        ({"engine": "fast"}, "engine must be"),
+    ],
+)
+def test_wrong_parameters_are_refused(parameters, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        ogp.Detector(**parameters).detect(noise(10))
+
+
+def test_a_model_that_is_none_is_refused():
+    with pytest.raises(TypeError, match="model must be an estimator"):
+        ogp.Detector(3).detect(noise(10), noise(10)[:, None])
+
+
+def test_bad_rows_change_nothing():
+    detector = ogp.Detector()
+    detector.detect(noise(300))
+    before = detector.to_bytes()
+    for y in ([np.inf], [], "abc", [[1.0, 2.0]]):
+        with pytest.raises((ValueError, TypeError)):
+            detector.detect(y)
+    assert detector.to_bytes() == before
+
+
+def test_a_detector_is_put_around_a_model_that_has_learned_and_taken_away():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 2))
+    y = X.sum(axis=1) + 0.1 * rng.standard_normal(600)
+    plain = ogp.KRLST(noise=0.1, budget=20).fit(X[:200], y[:200])
+    detector = watching(plain, rate=0.01)
+    assert detector.rate == 0.01
+    detector.detect(y[200:400], X[200:400])
+    stricter = watching(detector, rate=0.0001)
+    assert stricter.learner.alarms[0].watch.rows == 200
+    assert stricter.predict_one(X[0]) == detector.predict_one(X[0])
+    out = unwatched(stricter)
+    plain.partial_fit(X[200:400], y[200:400])
+    assert out.to_bytes() == plain.to_bytes()
+    assert unwatched(plain) is plain
+
+
+def opened():
+    """A detector with past events and one that is open, and the text of these."""
+    y = noise(1500)
+    y[1000] += 10.0
+    y[1300:] += 4.0
+    detector = ogp.Detector(rate=0.01)
+    detector.detect(y[:1310])
+    return detector, json.loads(detector.dump()["learned"]["output0.events"])
+
+
+NO_NUMBERS = (True, "x", [1] * 9, {"a": 1}, float("inf"), float("nan"))
+NO_COUNTS = (*NO_NUMBERS, 1.5, -100, 2**63)
+
+
+def test_forged_events_are_refused():
+    detector, known = opened()
+    contents = detector.dump()
+
+    def refused(text):
+        forged = contents | {"learned": contents["learned"] | {"output0.events": text}}
+        with pytest.raises(ValueError, match="the events of a detector cannot be read"):
+            detector.load(forged)
+
+    for part, event in (("open", known["open"]), ("past", known["past"][0])):
+        for name, value in event.items():
+            for odd in NO_NUMBERS if type(value) in (float, type(None)) else NO_COUNTS:
+                changed = event | {name: odd}
+                refused(json.dumps(known | {part: changed if part == "open" else [changed]}))
+        missing = dict(list(event.items())[1:])
+        refused(json.dumps(known | {part: missing if part == "open" else [missing]}))
+    for part, odd in (("open", 5), ("open", []), ("past", 5), ("past", 3 * known["past"]), ("built", []), ("built", 1)):
+        refused(json.dumps(known | {part: odd}))
+    for text in ("", "\0", "{}", "[]", "[" * 100_000):
+        refused(text)
+
+
+def test_an_input_that_is_none_is_not_blamed_by_a_forged_event():
+    detector, known = opened()
+    contents = detector.dump()
+    for changed in ({"inputs": 2**40}, {"unusual": [0]}):
+        text = json.dumps(known | {"past": [known["past"][0] | changed]})
+        with pytest.raises(ValueError, match="cannot be read"):
+            detector.load(contents | {"learned": contents["learned"] | {"output0.events": text}})
