@@ -37,7 +37,7 @@ def folder(tmp_path):
 
 def inputs():
     frame = table()
-    columns = ogp.Columns(missing="impute").fit(frame[:LEARNED][["when", "state", "x"]])
+    columns = ogp.columns.Encoding(missing="impute").fit(frame[:LEARNED][["when", "state", "x"]])
     return columns.transform(frame[["when", "state", "x"]]).to_numpy()
 
 
@@ -82,7 +82,7 @@ def test_direct_models_encode_the_future_too(folder):
 def test_a_table_of_dates_alone_is_a_future(folder):
     frame = table()
     frame[N:][["when"]].to_csv(folder / "future.csv", index=False)
-    columns = ogp.Columns().fit(frame[:LEARNED][["when"]])
+    columns = ogp.columns.Encoding().fit(frame[:LEARNED][["when"]])
     X = columns.transform(frame[["when"]]).to_numpy()
     ahead = learned(X).forecast(STEPS, X[N:])
     given = predicted(folder, "past.csv", *MODEL, "--dates", "calendar", "--lags", LAGS)

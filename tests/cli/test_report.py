@@ -101,7 +101,7 @@ def test_members_and_their_weights(folder):
     weights = data_of(folder / "auto.html")["weights"]
     assert set(weights["members"]) == set(MEMBERS)
     assert np.sum(weights["series"], axis=0) == pytest.approx(1.0, abs=1e-4)
-    assert weights["row"][0] == 11  # before, rows are predicted by mean and spread
+    assert weights["row"][0] == 6  # before, rows are predicted by mean and spread
     assert weights["end"][-1] == 400
     assert data_of(folder / "fixed.html")["weights"]["row"] == []
 

@@ -70,7 +70,7 @@ def test_what_takes_long_in_python_has_a_bar_on_a_terminal(monkeypatch):
         monkeypatch.setattr(sys, "stderr", Terminal())
         alone = ogp.run(ogp.KLMS(), X, y)
         ogp.KRLST(budget=5).fit(X, y)
-        ogp.Auto(rows=20).fit(X[:30], y[:30])
+        ogp.Auto(rows=20, tuning_delay=0.0).fit(X[:30], y[:30])
         ogp.estimate_hyperparameters(X[:30], y[:30])
         ogp.compare([ogp.LinearRLS()], lambda seed: (X[seed::3], y[seed::3]), runs=2, jobs=1)
         np.testing.assert_array_equal(alone.mean, quiet.mean)  # the same bits, in blocks
