@@ -180,7 +180,8 @@ def source_of(args: argparse.Namespace, *, rows: int = ROWS) -> Source:
 
 def typed(args: argparse.Namespace, defaults: dict[str, Any]) -> list[str]:
     """Return the options whose values differ from their defaults."""
-    return [f"--{name.replace('_', '-')}" for name, default in defaults.items() if getattr(args, name) != default]
+    given = (name for name, default in defaults.items() if getattr(args, name, default) != default)
+    return [f"--{name.replace('_', '-')}" for name in given]
 
 
 def chosen_columns(
@@ -197,6 +198,8 @@ def chosen_columns(
         raise ValueError(f"--lags must be from 0 to {FARTHEST}, got {lags}. 10 is a usual choice.")
     if not 1 <= args.horizon <= FARTHEST:
         raise ValueError(f"--horizon must be from 1 to {FARTHEST} rows, got {args.horizon}.")
+    if not 0 <= getattr(args, "delay", 0) <= FARTHEST:
+        raise ValueError(f"--delay must be from 0 to {FARTHEST} rows, got {args.delay}.")
     if args.tune is not None and not 0 <= args.tune <= MOST_TUNING:
         raise ValueError(f"--tune must be from 0 to {MOST_TUNING} rows, got {args.tune}. 1000 is a usual choice.")
     if args.categories == "ignore" and args.category_limit != CATEGORY_LIMIT:
@@ -212,8 +215,12 @@ def chosen_columns(
         talk(f"not used: {left}")
     if not columns.features and lags == 0:
         lags = LAGS
-    if args.horizon > 1 and lags == 0:
-        raise ValueError(f"--horizon {args.horizon} requires --lags N.")
+    if (late := getattr(args, "delay", 0)) > 1:
+        if lags:
+            raise ValueError(f"--delay {late} is for targets that are no inputs. With --lags, use --horizon {late}.")
+        args.horizon = late
+    elif args.horizon > 1 and lags == 0:
+        raise ValueError(f"--horizon {args.horizon} requires --lags N. For targets that come late, use --delay N.")
     source.select(columns)
     return Encoder(columns, rules, talk), lags
 

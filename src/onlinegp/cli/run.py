@@ -63,7 +63,7 @@ FLAGGED_CODE = 5
 SETTINGS = (  # on which the output depends
     *("source", "out", "model", "kernel", "noise", "budget", "forgetting", "set", "tune", "robust", "level"),
     *("flag", "events", "ahead", "start", "new_series", "format", "delimiter", "encoding", "decimal", "categories"),
-    *("category_limit", "dates", "date_format", "missing", "on_bad_row", "rejects"),
+    *("delay", "category_limit", "dates", "date_format", "missing", "on_bad_row", "rejects"),
 )
 PATHS = Paths(
     reads=("SOURCE", "--start"),

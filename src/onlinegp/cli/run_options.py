@@ -58,7 +58,13 @@ def add_arguments(parser: Parser) -> None:
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     parser.show_first(MAIN_OPTIONS, SHORT_EPILOG)
     add_source(parser)
-    add_learned(parser)
+    add_learned(parser).add_argument(
+        "--delay",
+        type=int,
+        default=0,
+        metavar="N",
+        help="for targets that come late: a row is learned just before the Nth row after it is predicted (0)",
+    )
     add_by_key(parser)
     output = parser.add_argument_group("output")
     output.add_argument("--out", metavar="FILE", help=".csv, .jsonl or .parquet; - for CSV on standard output")

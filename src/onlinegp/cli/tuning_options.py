@@ -25,6 +25,7 @@ SETTLED: dict[str, Any] = {  # what a model file settles, with the values that t
     **dict.fromkeys(("target", "features", "copy", "lags", "date_format", "model", "kernel", "noise", "budget")),
     **dict.fromkeys(("forgetting", "tune", "robust", "na_values")),
     "horizon": 1,
+    "delay": 0,
     "categories": "ignore",
     "category_limit": CATEGORY_LIMIT,
     "dates": "ignore",
@@ -35,8 +36,8 @@ PIPE_ROWS = 200  # where nobody knows how many rows will come
 Talk = Callable[[str], None]
 
 
-def add_learned(parser: argparse.ArgumentParser) -> None:
-    """Add the options for a new model, or for one that continues."""
+def add_learned(parser: argparse.ArgumentParser) -> Any:
+    """Add the options for a new model, or for one that continues, and return their group."""
     model = add_model(parser)
     model.add_argument("--model", metavar="NAME", help="see `onlinegp models` (auto: a mixture that tunes itself)")
     model.add_argument("--start", metavar="FILE", help="go on with a model that --save or `onlinegp tune` wrote")
@@ -49,6 +50,7 @@ def add_learned(parser: argparse.ArgumentParser) -> None:
         metavar="C",
         help="limit outliers: an error counts up to C standard deviations (3)",
     )
+    return model
 
 
 def checked_robust(bound: float | None) -> None:
@@ -98,7 +100,8 @@ def told(columns: Columns, lags: int, horizon: int, which: str | list[int] | Non
         past = "past values, by the seasons that are found" if which == "auto" else rows
     past += f", {horizon} rows ahead" if horizon > 1 else ""
     from_what = [*([listed(columns.features)] if columns.features else []), *([past] if lags else [])]
-    return f"target: {columns.target}, predicted from {' and '.join(from_what)}"
+    late = f", learned {horizon} rows late" if horizon > 1 and not lags else ""
+    return f"target: {columns.target}, predicted from {' and '.join(from_what)}{late}"
 
 
 def requested(args: argparse.Namespace, past: dict[str, Any], *, tune: int | None, **around: Any) -> Requested:
