@@ -11,6 +11,7 @@ import onlinegp as ogp
 from onlinegp.batch.changing_kernel import Tracked
 from onlinegp.batch.gp import GPRegression, log_marginal_likelihood, one_step_ahead
 from onlinegp.batch.maximum_posterior import Clock, Prior, posterior_loss
+from onlinegp.batch.search_space import suggested
 from onlinegp.batch.tuning import (
     MATERN,
     MATERN_LINEAR,
@@ -245,9 +246,9 @@ def test_kin40k_is_not_its_mean(data):
 
 def test_length_scales_that_do_not_matter_do_not_widen_the_radius():
     few, more = Matern52((0.5, 0.7)), Matern52((0.5, 0.7, 1e5, 1e5))
-    radius = [ogp.QKLMS.suggested(1.0 * kernel, 0.1)["radius"] for kernel in (few, more)]
+    radius = [suggested(ogp.QKLMS, 1.0 * kernel, 0.1, None)["radius"] for kernel in (few, more)]
     assert radius[1] == pytest.approx(np.sqrt(2.0) * radius[0])
-    assert ogp.QKLMS.suggested(RBF(0.8), 0.1)["radius"] == pytest.approx(0.4)
+    assert suggested(ogp.QKLMS, RBF(0.8), 0.1, None)["radius"] == pytest.approx(0.4)
     X = np.random.default_rng(0).standard_normal((300, 4))
     trace = ogp.run(ogp.QKLMS(more, radius=radius[1], step=0.5, engine="python"), X, X[:, 0])
     assert trace.size[-1] > 100

@@ -8,9 +8,9 @@ import pytest
 import onlinegp as ogp
 from models import MODELS
 from onlinegp.batch.parameter_search import EFFORT, best_of, prequential
+from onlinegp.batch.search_space import WIDELY, Isotropic, LengthScales, Times, Value, search_of, suggested
 from onlinegp.batch.tuning import Hyperparameters
 from onlinegp.kernels import RBF, Linear, Matern52
-from onlinegp.models.search_space import WIDELY, Isotropic, LengthScales, Times, Value
 
 CLASSES = sorted({type(model) for model in MODELS.values()}, key=lambda cls: cls.__name__)
 
@@ -33,8 +33,8 @@ def test_never_worse_than_any_suggested_model(cls):
     found = [SMOOTH, OTHER]
     trial = best_of(cls, found, lambda model: prequential(model, X, y), budget=30)
     for one in found:
-        suggested = cls(**cls.suggested(one.kernel, one.noise, budget=30))
-        assert trial.outcome.merit(cls.tuned_by) >= prequential(suggested, X, y).merit(cls.tuned_by)
+        simple = cls(**suggested(cls, one.kernel, one.noise, 30))
+        assert trial.outcome.merit(search_of(cls).by) >= prequential(simple, X, y).merit(search_of(cls).by)
     assert prequential(trial.build(), X, y) == trial.outcome  # it is the model that was tried
     assert trial.rows == 160 * trial.tried <= EFFORT + 160 * len(found)
 
@@ -42,15 +42,15 @@ def test_never_worse_than_any_suggested_model(cls):
 def test_qklms_tuned_for_itself_beats_qklms_with_the_kernel_of_a_gp():
     X, y = wavy(2600)
     tuning, rest = slice(0, 600), slice(600, None)
-    suggested = ogp.QKLMS(**ogp.QKLMS.suggested(SMOOTH.kernel, SMOOTH.noise))
+    simple = ogp.QKLMS(**suggested(ogp.QKLMS, SMOOTH.kernel, SMOOTH.noise, None))
     trial = best_of(ogp.QKLMS, [SMOOTH], lambda model: prequential(model, X[tuning], y[tuning]))
 
     def error(model: ogp.OnlineRegressor) -> float:
         model.fit(X[tuning], y[tuning])
         return float(((model.run(X[rest], y[rest]).mean - y[rest]) ** 2).mean())
 
-    assert error(trial.build()) < error(suggested) / 4  # 6 dB, on rows that the search has not seen
-    assert trial.build().tuned_by == "error"
+    assert error(trial.build()) < error(simple) / 4  # 6 dB, on rows that the search has not seen
+    assert search_of(trial.estimator).by == "error"
 
 
 def test_the_same_data_give_the_same_model():
@@ -82,7 +82,7 @@ def test_with_a_seed_the_effort_is_spent_and_nothing_is_worse():
     short = best_of(ogp.KRLST, [SMOOTH], judge, budget=20)
     assert short.rows < 3000
     long = best_of(
-        ogp.KRLST, [SMOOTH], judge, budget=20, searched={**WIDELY, **ogp.KRLST.searched}, effort=3000, seed=0
+        ogp.KRLST, [SMOOTH], judge, budget=20, searched={**WIDELY, **search_of(ogp.KRLST).tried}, effort=3000, seed=0
     )
     assert long.rows == 3000
     assert long.log_density >= short.log_density
@@ -98,7 +98,7 @@ def test_what_is_given_is_not_searched():
     trial = best_of(ogp.QKLMS, [SMOOTH], lambda model: prequential(model, X, y), given=given)
     assert trial.params["step"] == 0.123
     assert trial.params["kernel"] == RBF(0.9)
-    assert trial.tried == 1 + len(ogp.QKLMS.searched["radius"])
+    assert trial.tried == 1 + len(search_of(ogp.QKLMS).tried["radius"])
 
 
 def test_a_model_that_breaks_down_is_the_worst():

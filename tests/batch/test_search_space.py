@@ -1,4 +1,4 @@
-"""What the classes of KAFBOX's algorithms declare to be searched: something, and values that make models."""
+"""The search spaces of KAFBOX's algorithms: each has one, and all its values make models."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
+from onlinegp.batch.search_space import WIDELY, Each, LengthScales, Times, search_of, suggested, typical_length_scale
 from onlinegp.kernels import RBF, Linear
-from onlinegp.models.search_space import WIDELY, Each, LengthScales, Times, typical_length_scale
 
 CLASSES = sorted({type(model) for model in kafbox.models().values()} - {ogp.Persistence}, key=lambda cls: cls.__name__)
 
@@ -16,14 +16,16 @@ CLASSES = sorted({type(model) for model in kafbox.models().values()} - {ogp.Pers
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_each_searches_parameters_of_its_own_and_every_value_makes_a_model(cls):
     """Where one is tuned and the other is not, a comparison says nothing."""
-    suggested = cls(**cls.suggested(2.0 * RBF((0.7, 1.5)), 0.05, budget=40)).get_params(deep=False)
-    searched = {name: moves for name, moves in {**WIDELY, **cls.searched}.items() if name in cls.parameter_names()}
+    simple = cls(**suggested(cls, 2.0 * RBF((0.7, 1.5)), 0.05, 40)).get_params(deep=False)
+    searched = {
+        name: moves for name, moves in {**WIDELY, **search_of(cls).tried}.items() if name in cls.parameter_names()
+    }
     assert np.prod([1 + len(moves) for moves in searched.values()]) >= 6
     for name, moves in searched.items():
-        values = [move.of(suggested[name]) for move in moves]
-        assert len({repr(value) for value in [suggested[name], *values]}) >= len(moves)
+        values = [move.of(simple[name]) for move in moves]
+        assert len({repr(value) for value in [simple[name], *values]}) >= len(moves)
         for value in values:
-            cls(**{**suggested, name: value}).check()
+            cls(**{**simple, name: value}).check()
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
@@ -34,9 +36,7 @@ def test_what_is_suggested_goes_with_the_units_of_the_inputs(cls):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=60)
-    one, other = (
-        ogp.run(cls(**cls.suggested(RBF(0.7 * unit), 0.05, budget=40)), unit * X, y).mean for unit in (1.0, 10.0)
-    )
+    one, other = (ogp.run(cls(**suggested(cls, RBF(0.7 * unit), 0.05, 40)), unit * X, y).mean for unit in (1.0, 10.0))
     if cls is ogp.kafbox.L2S:  # whose Gaussians have unit volume: `epsilon` and the shrinkage are in units of x
         assert np.corrcoef(one, other)[0, 1] > 0.5
     else:

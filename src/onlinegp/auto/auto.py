@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from onlinegp.auto.members import MEMBERS, Parts
 from onlinegp.auto.self_tuning import SelfTuning
@@ -109,11 +109,6 @@ class Auto(SelfTuning):
             "Technometrics, 2010."
         ),
     )
-
-    @classmethod
-    def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
-        """Return nothing but a budget: it finds kernel and noise itself."""
-        return {name: value for name, value in wishes.items() if name == "budget" and value is not None}
 
     def check(self) -> None:
         self.start(1 if self.kernel is None else columns(self.kernel), 1)

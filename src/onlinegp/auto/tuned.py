@@ -12,6 +12,7 @@ from onlinegp.auto.members import ROBUST, TAILS, Parts, isolated, linear_noise, 
 from onlinegp.auto.self_tuning import SelfTuning
 from onlinegp.batch.maximum_posterior import Progress
 from onlinegp.batch.parameter_search import best_of, hyperparameters, prequential
+from onlinegp.batch.search_space import search_of, suggested
 from onlinegp.batch.tuning import Hyperparameters
 from onlinegp.checks import Array, check_Xy
 from onlinegp.kernels import RBF
@@ -209,7 +210,8 @@ class _Tuning:
     def _searched(self, model: OnlineRegressor) -> set[str]:
         """Return the parameters to tune."""
         cls = type(model)
-        names = {*cls.suggested(RBF(), 1.0), *cls.searched} - {"budget"}
+        search = search_of(cls)
+        names = {*suggested(cls, RBF(), 1.0, None), *search.tried} - {"budget"}
         if self.fixed is not None:
             return names - set(self.fixed)
         defaults = {name: one.default for name, one in signature(cls).parameters.items()}

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from onlinegp.batch.maximum_posterior import Progress
+from onlinegp.batch.search_space import Move, search_of, suggested
 from onlinegp.batch.tuning import Hyperparameters, likely_kernels, likely_noise
 from onlinegp.checks import Array
 from onlinegp.models import OnlineRegressor
-from onlinegp.models.search_space import Move
 from onlinegp.processes import Jobs
 
 BUDGET = 300
@@ -119,7 +119,7 @@ def best_of(
     seed: int | None = None,
     until: float = inf,
 ) -> Trial:
-    """Return the best model of a class: try the suggested models, then search what the class declares.
+    """Return the best model of a class: try the suggested models, then search around them.
 
     The search starts from each suggested model and changes one parameter at a time: it tries all values of a parameter,
     keeps the best, and repeats until nothing improves or the effort is used up. The result is never worse than the
@@ -129,7 +129,7 @@ def best_of(
     ----------
     candidate : class of models
     found : list of Hyperparameters
-        Kernels and noises. The class suggests its other parameters for each of them.
+        Kernels and noises. Other parameters are suggested for each of them.
     judge : callable
         Returns the outcome of an unfitted model; see `prequential`.
     budget : int
@@ -137,9 +137,9 @@ def best_of(
     given : mapping, optional
         Parameters that are not searched.
     searched : mapping, optional
-        By parameter, the values to try in addition to the suggested one; those of the class if None.
+        By parameter, the values to try in addition to the suggested one; those of `search_of(candidate)` if None.
     by : {"density", "error"}, optional
-        The criterion; that of the class if None.
+        The criterion; that of `search_of(candidate)` if None.
     effort : int
         The largest number of rows for all trials together; the suggested models are always tried.
     seed : int, optional
@@ -147,8 +147,9 @@ def best_of(
     until : float
         The time at which the search ends, on the clock of ``time.monotonic``.
     """
-    searched = candidate.searched if searched is None else searched
-    spaces = [_Space(candidate, one, judge, budget, given or {}, searched, by or candidate.tuned_by) for one in found]
+    search = search_of(candidate)
+    searched = search.tried if searched is None else searched
+    spaces = [_Space(candidate, one, judge, budget, given or {}, searched, by or search.by) for one in found]
     for space in spaces:
         space.search(effort // len(spaces), until, None if seed is None else np.random.default_rng(seed))
     best = max(spaces, key=lambda space: space.merit(space.best))
@@ -174,9 +175,8 @@ class _Space:
     ) -> None:
         known = set(candidate.parameter_names())
         fixed = {name: value for name, value in given.items() if name in known}
-        suggested = candidate.suggested(one.kernel, one.noise, budget=budget) | fixed
         self.candidate, self.judge, self.by = candidate, judge, by
-        self.suggested = candidate(**suggested).get_params(deep=False)
+        self.suggested = candidate(**suggested(candidate, one.kernel, one.noise, budget) | fixed).get_params(deep=False)
         self.moves = {name: moves for name, moves in searched.items() if name in known - set(given)}
         self.best: Point = (0,) * len(self.moves)
         self.tried: dict[Point, Outcome] = {}

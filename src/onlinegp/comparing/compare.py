@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from onlinegp.batch.parameter_search import BUDGET, best_of, hyperparameters, prequential
+from onlinegp.batch.search_space import WIDELY, Move, search_of
 from onlinegp.batch.tuning import Hyperparameters
 from onlinegp.checks import Array, choice, count, probability, seed_of
 from onlinegp.comparing.entrants import Entrant, Fixed, entrants
@@ -20,7 +21,6 @@ from onlinegp.comparing.results import Comparison, Entry, Run, Settings
 from onlinegp.comparing.runs import Rows, TimeLimited, source_of
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.scaled import Scaling
-from onlinegp.models.search_space import WIDELY, Move
 from onlinegp.processes import Jobs, cores, in_parallel
 from onlinegp.progress import ShareBar
 
@@ -240,7 +240,7 @@ def tune_one(
             lambda model: prequential(model, Z, t, last=settings.steady / settings.rows),
             budget=given.get("budget", settings.budget),
             given=given,
-            searched=_searched(cls.searched),
+            searched=_searched(search_of(cls).tried),
             by=settings.by,
             effort=settings.effort,
             seed=0,

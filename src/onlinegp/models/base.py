@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from copy import copy
 from html import escape
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,13 +15,11 @@ from numpy.typing import ArrayLike
 from onlinegp import frames
 from onlinegp.checks import Array, check_x, count
 from onlinegp.engine.compiled import compiled, outer
-from onlinegp.kernels import Kernel
 from onlinegp.learner import CHECK, OK, UNSUPPORTED, Learner, begin_series, run_delayed, skip
 from onlinegp.locks import ModelLock
 from onlinegp.models.breakdown import BreakdownError, Health
 from onlinegp.models.estimator import Estimator
 from onlinegp.models.facts import Facts
-from onlinegp.models.search_space import Move, typical_length_scale
 from onlinegp.models.undo import Undo, undoable
 from onlinegp.predictions import Predictions
 from onlinegp.progress import bar, on_terminal
@@ -51,15 +49,8 @@ class OnlineRegressor(Estimator):
         What to do if the model breaks down.
     std_from_errors : bool
         Whether the standard deviation comes from recent errors. Such a model stays uncertain when it diverges.
-    searched : mapping from str to tuple of Move
-        By parameter, the values to try in addition to the suggested one when the model is tuned.
     tunes_itself : bool
         Whether the model tunes its parameters on the rows that it learns.
-    tuned_by : {"density", "error"}
-        The criterion for tuning: the log density of rows that are predicted before they are learned, or the squared
-        error, for a model whose variance is not meaningful.
-    step_implies_noise : bool
-        Whether the parameter `step` equals 1 / (noise + k(x, x)).
     """
 
     __slots__ = ("_lock_of_its_own",)  # a slot is not copied, pickled or seen by scikit-learn
@@ -67,10 +58,7 @@ class OnlineRegressor(Estimator):
     facts: ClassVar[Facts] = Facts()
     remedy: ClassVar[str] = "Use more noise or a smoother kernel, scale the data, and start again with fit."
     std_from_errors: ClassVar[bool] = False
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {}
     tunes_itself: ClassVar[bool] = False
-    tuned_by: ClassVar[Literal["density", "error"]] = "density"
-    step_implies_noise: ClassVar[bool] = False
 
     n_features_in_: int
     _learned_with: dict[str, Any]
@@ -85,20 +73,6 @@ class OnlineRegressor(Estimator):
     def start(self, features: int, outputs: int) -> Learner:
         """Return a new learner, or raise an error that names the invalid parameter."""
         raise TypeError(f"{type(self).__name__} must define start(features, outputs).")
-
-    @classmethod
-    def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
-        """Return suggested parameters for a tuned kernel and noise. Parameters that the model lacks are left out.
-
-        A radius is half a length scale. A step that implies the noise is that of KLMS as an online GP.
-        """
-        known: dict[str, Any] = {"kernel": kernel, "noise": noise}
-        if "radius" in cls.parameter_names():
-            known["radius"] = 0.5 * typical_length_scale(kernel)
-        if cls.step_implies_noise:
-            known["step"] = 1.0 / (noise + float(kernel.diag(np.zeros((1, 1)))[0]))
-        known |= wishes
-        return {name: value for name, value in known.items() if name in cls.parameter_names()}
 
     @property
     def delay(self) -> int:

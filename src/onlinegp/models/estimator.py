@@ -19,7 +19,7 @@ from onlinegp.checks import Array, check_X, check_x, check_Xy, no_features
 _ARGUMENTS: WeakKeyDictionary[Callable[..., None], tuple[str, ...]] = WeakKeyDictionary()
 
 FOR_THE_LIBRARY = {  # attributes that tuners, files, fleets and authors of models use
-    *("remedy", "searched", "std_from_errors", "suggested", "tuned_by", "tunes_itself"),
+    *("remedy", "std_from_errors", "tunes_itself"),
     *(
         "adopt_encoding",
         "check",

@@ -10,6 +10,7 @@ import pytest
 
 import onlinegp as ogp
 from models import stream
+from onlinegp.batch.search_space import suggested
 from onlinegp.engine import available
 from onlinegp.engine.compiled import readable
 from onlinegp.kernels import RBF, Linear, Matern32, Polynomial
@@ -248,7 +249,7 @@ def test_newtons_steps_stay_useful_on_long_streams(given):
     X = rng.uniform(-2, 2, (2400, 1))
     y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=2400)
     made = (
-        ogp.kafbox.NLKAPA(**ogp.kafbox.NLKAPA.suggested(RBF(1.0), 0.01, **given))
+        ogp.kafbox.NLKAPA(**suggested(ogp.kafbox.NLKAPA, RBF(1.0), 0.01, **given))
         if given
         else ogp.kafbox.NLKAPA(RBF(1.0))
     )

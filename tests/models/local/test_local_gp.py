@@ -11,6 +11,7 @@ import pytest
 import onlinegp as ogp
 from models import stream
 from onlinegp.batch.gp import GPRegression
+from onlinegp.batch.search_space import suggested
 from onlinegp.batch.tuning import Tracked
 from onlinegp.kernels import RBF, Constant, Linear, Matern12, Matern32, Matern52, Periodic
 from onlinegp.models.local.distance import Distance, squared
@@ -186,8 +187,8 @@ def test_stored_rows_that_do_not_fit_are_refused(engine, what):
 
 def test_what_was_tuned_fits_in():
     kernel = 2.0 * RBF([1.0, 2.0])
-    found = ogp.LocalGP.suggested(kernel, 0.1, budget=100, forgetting=0.99, power="fixed")
-    assert found == {"kernel": kernel, "noise": 0.1, "forgetting": 0.99, "store": 100_000}
+    found = suggested(ogp.LocalGP, kernel, 0.1, budget=100)
+    assert found == {"kernel": kernel, "noise": 0.1, "store": 100_000}
 
 
 def test_it_learns_a_function_that_no_budget_covers():

@@ -15,10 +15,9 @@ from onlinegp.models.affine.base import NO_VARIANCE, REMEDY
 from onlinegp.models.affine.growing_window import RecentLearner, recent_rule
 from onlinegp.models.affine.window import Window
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.base import SEARCHED, ExpansionRegressor
+from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
-from onlinegp.models.search_space import Move, Value
 
 Loss = IntEnum("Loss", ["squared", "absolute", "huber"], start=0)  # as in native/learner.hpp
 
@@ -125,16 +124,7 @@ class KAPSM(ExpansionRegressor):
         ),
     )
 
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
-        **SEARCHED,
-        "radius": tuple(map(Value, (1.0, 3.0, 10.0, 30.0))),
-    }
     readable: ClassVar[type[StepLearner]] = RecentLearner
-
-    @classmethod
-    def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
-        """Suggest the tuned kernel and no ball: its radius is a norm of f, not a distance between inputs."""
-        return super().suggested(kernel, noise, **({"radius": None} | wishes))
 
     def rule(self) -> dict[str, Any]:
         loss = Loss[choice(tuple(Loss.__members__), loss=self.loss)]

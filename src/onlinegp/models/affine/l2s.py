@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +12,13 @@ from numpy.typing import NDArray
 from onlinegp.checks import Array, count, fraction, non_negative, positive
 from onlinegp.engine.compiled import leaf
 from onlinegp.engine.plan import Plan
-from onlinegp.kernels import Kernel
 from onlinegp.learner import Learner
 from onlinegp.models.affine.base import NO_VARIANCE
 from onlinegp.models.affine.window import most_of
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.base import SEARCHED
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import ErrorScale, StepLearner
-from onlinegp.models.search_space import Each, Move, Times, typical_length_scale
 from onlinegp.state import Contents, Values, WithFields, array, integer, learner, points
 
 FIRST_CAPACITY = 16
@@ -272,18 +269,6 @@ class L2S(OnlineRegressor):
     )
     remedy: ClassVar[str] = "Lower the step, and start again with fit."
     std_from_errors: ClassVar[bool] = True
-    tuned_by: ClassVar[Literal["density", "error"]] = "error"
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
-        "length_scales": tuple(Each(Times(factor)) for factor in (0.25, 0.5, 2.0)),
-        "coherence": SEARCHED["coherence"],
-        "step": tuple(map(Times, (0.125, 0.25, 0.5, 2.0))),
-    }
-
-    @classmethod
-    def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
-        """Suggest widths around the length scale of the tuned kernel, the widest first."""
-        scale = typical_length_scale(kernel)
-        return super().suggested(kernel, noise, **({"length_scales": (2.0 * scale, scale, 0.5 * scale)} | wishes))
 
     def check(self) -> None:
         self.start(1, 1)

@@ -14,10 +14,9 @@ from onlinegp.models.affine.base import NO_VARIANCE, REMEDY
 from onlinegp.models.affine.growing_window import RecentLearner, recent_rule
 from onlinegp.models.affine.window import Window, solve_positive
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.base import SEARCHED, ExpansionRegressor
+from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
-from onlinegp.models.search_space import Move, Times
 
 
 @dataclass(frozen=True)
@@ -169,10 +168,6 @@ class NLKAPA(ExpansionRegressor):
     window: int = 20
     budget: int | None = None
 
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
-        **SEARCHED,
-        "epsilon": tuple(map(Times, (0.01, 0.1, 10.0))),
-    }
     remedy: ClassVar[str] = REMEDY
     std_from_errors: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
@@ -188,12 +183,6 @@ class NLKAPA(ExpansionRegressor):
     )
 
     readable: ClassVar[type[StepLearner]] = RecentLearner
-
-    @classmethod
-    def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
-        """Suggest the tuned kernel; with a budget, weights that are safe to remove."""
-        own = {"step": 1.0, "epsilon": 10.0} if wishes.get("budget") is not None else {}
-        return super().suggested(kernel, noise, **(own | wishes))
 
     def rule(self) -> dict[str, Any]:
         keep, newton = kept(self.step, self.leak), Gradient(self.step, positive(epsilon=self.epsilon))

@@ -9,10 +9,6 @@ import numpy as np
 from onlinegp.checks import Array
 from onlinegp.engine.compiled import readable
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.search_space import Move, Times
-
-NOISES: tuple[Move, ...] = tuple(map(Times, (3.0, 10.0, 30.0, 100.0, 1000.0)))  # nonlinear effects count as noise, too
-DRIFTS: tuple[Move, ...] = tuple(map(Times, (1e-4, 1e-2, 0.1, 10.0, 100.0)))
 
 
 class Weighted(Protocol):

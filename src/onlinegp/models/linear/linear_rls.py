@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from typing import ClassVar
 
@@ -11,10 +10,9 @@ from onlinegp.engine.compiled import leaf, readable
 from onlinegp.learner import Learner
 from onlinegp.models.facts import Facts
 from onlinegp.models.linear.additive import AdditiveRegressor
-from onlinegp.models.linear.base import NOISES, coefficients, intercepts, with_intercept
+from onlinegp.models.linear.base import coefficients, intercepts, with_intercept
 from onlinegp.models.linear.information_form import LinearLearner
 from onlinegp.models.recipe import parameters
-from onlinegp.models.search_space import FORGETTING, Move
 
 
 @parameters
@@ -62,10 +60,6 @@ class LinearRLS(AdditiveRegressor):
     intercept: bool = True
     engine: str = "auto"
 
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
-        "noise": NOISES,
-        "forgetting": FORGETTING,
-    }
     facts: ClassVar[Facts] = Facts(
         cost="O(d^2) per sample with d features, O(d^2) memory",
         memory="O(d^2)",

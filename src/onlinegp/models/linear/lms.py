@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from onlinegp.checks import positive
 from onlinegp.engine.compiled import leaf
@@ -13,9 +12,6 @@ from onlinegp.models.facts import Facts
 from onlinegp.models.linear.base import LinearRegressor, with_intercept
 from onlinegp.models.linear.isotropic_filter import IsotropicLearner, Rule
 from onlinegp.models.recipe import parameters
-from onlinegp.models.search_space import Move, Times
-
-STEPS: tuple[Move, ...] = tuple(map(Times, (0.01, 0.03, 0.1, 0.3, 2.0)))
 
 
 @parameters
@@ -53,8 +49,6 @@ class LMS(LinearRegressor):
     step: float = 0.01
     intercept: bool = True
 
-    tuned_by: ClassVar[Literal["density", "error"]] = "error"
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {"step": STEPS}
     remedy: ClassVar[str] = "Lower the step (LMS is stable below 2 / x'x), scale the inputs, and start again with fit."
     facts: ClassVar[Facts] = Facts(
         cost="O(d) per sample with d features",
@@ -111,8 +105,6 @@ class NLMS(LinearRegressor):
     epsilon: float = 1e-6
     intercept: bool = True
 
-    tuned_by: ClassVar[Literal["density", "error"]] = "error"
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {"step": STEPS}
     remedy: ClassVar[str] = "Lower the step (NLMS is stable below 2), and start again with fit."
     facts: ClassVar[Facts] = Facts(
         cost="O(d) per sample with d features",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from typing import ClassVar
 
@@ -10,10 +9,9 @@ from onlinegp.checks import fraction, non_negative, positive
 from onlinegp.engine.compiled import leaf
 from onlinegp.learner import Learner
 from onlinegp.models.facts import Facts
-from onlinegp.models.linear.base import DRIFTS, NOISES, LinearRegressor, with_intercept
+from onlinegp.models.linear.base import LinearRegressor, with_intercept
 from onlinegp.models.linear.isotropic_filter import IsotropicLearner, Rule
 from onlinegp.models.recipe import parameters
-from onlinegp.models.search_space import Move
 
 
 @parameters
@@ -63,7 +61,6 @@ class ProbLMS(LinearRegressor):
     forgetting: float = 1.0
     intercept: bool = True
 
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {"noise": NOISES, "drift": DRIFTS}
     facts: ClassVar[Facts] = Facts(
         cost="O(d) per sample with d features",
         memory="O(d)",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, cast
 
 from onlinegp.checks import Array
 from onlinegp.engine.compiled import leaf, readable
@@ -13,17 +12,8 @@ from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.expansion import Expansion
 from onlinegp.models.rowwise import StepLearner
-from onlinegp.models.search_space import Isotropic, LengthScales, Move, Times, Value
 
 REMEDY = "Lower the step (KLMS is stable below 2 / k(x, x)), and start again with fit."
-SEARCHED: Mapping[str, tuple[Move, ...]] = {  # parameters that a model does not have are left out
-    "radius": tuple(map(Times, (0.25, 0.5, 2.0, 4.0))),
-    "coherence": tuple(map(Value, (0.5, 0.8, 0.9, 0.99))),
-    "kernel": (*map(LengthScales, (0.25, 0.5, 2.0)), *map(Isotropic, (0.125, 0.25, 0.5, 1.0, 2.0))),
-    "step": tuple(map(Times, (0.0625, 0.125, 0.25, 0.5, 2.0))),
-    "noise": tuple(map(Times, (0.1, 10.0, 100.0))),
-    "leak": tuple(map(Times, (0.01, 0.1))),
-}
 
 
 class ExpansionRegressor(OnlineRegressor):
@@ -40,8 +30,6 @@ class ExpansionRegressor(OnlineRegressor):
     """
 
     remedy: ClassVar[str] = REMEDY
-    tuned_by: ClassVar[Literal["density", "error"]] = "error"
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = SEARCHED
     shared: ClassVar[dict[str, str]] = {"engine": "auto"}
     readable: ClassVar[type[StepLearner]]
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from onlinegp.checks import choice, finite, positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.base import REMEDY, SEARCHED
+from onlinegp.models.lms.base import REMEDY
 from onlinegp.models.recipe import RecipeRegressor, chosen_dictionary, chosen_pruning, parameters
-from onlinegp.models.search_space import Move
 from onlinegp.recipes.beliefs import Beta
 from onlinegp.recipes.dictionaries import Dictionary
 from onlinegp.recipes.pruning import Pruning
@@ -67,8 +65,6 @@ class BetaKLMS(RecipeRegressor):
     dictionary: Dictionary | None = None
     pruning: Pruning | None = None
 
-    tuned_by: ClassVar[Literal["density", "error"]] = "error"
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = SEARCHED
     remedy: ClassVar[str] = REMEDY
     shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
     facts: ClassVar[Facts] = Facts(

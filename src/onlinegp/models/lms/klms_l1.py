@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
@@ -13,11 +12,10 @@ from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel
 from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.base import SEARCHED, ExpansionRegressor
+from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import ErrorScale, StepLearner
-from onlinegp.models.search_space import Move, Times
 from onlinegp.state import learner
 
 
@@ -148,10 +146,6 @@ class KLMSCSL1(ExpansionRegressor):
     coherence: float = 0.5
     penalty: float = 1e-4
 
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
-        **SEARCHED,
-        "penalty": tuple(map(Times, (0.01, 0.1, 10.0))),
-    }
     remedy: ClassVar[str] = (
         "Lower the step (it is stable below 2 / |k|^2, k the kernel row) or the coherence, and start again with fit."
     )
@@ -225,7 +219,6 @@ class KLMSCSAL1(ExpansionRegressor):
     penalty: float = 1e-5
     epsilon: float = 1e-6
 
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = KLMSCSL1.searched
     remedy: ClassVar[str] = KLMSCSL1.remedy
     std_from_errors: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(

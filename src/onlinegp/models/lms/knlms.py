@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from onlinegp.checks import fraction, positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.base import REMEDY, SEARCHED
+from onlinegp.models.lms.base import REMEDY
 from onlinegp.models.recipe import RecipeRegressor, parameters
-from onlinegp.models.search_space import Move
 from onlinegp.recipes.beliefs import Isotropic
 from onlinegp.recipes.dictionaries import Coherence
 from onlinegp.recipes.update import Recipe
@@ -58,8 +56,6 @@ class KNLMS(RecipeRegressor):
     coherence: float = 0.95
     epsilon: float = 1e-2
 
-    tuned_by: ClassVar[Literal["density", "error"]] = "error"
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = SEARCHED
     remedy: ClassVar[str] = REMEDY
     shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
     facts: ClassVar[Facts] = Facts(

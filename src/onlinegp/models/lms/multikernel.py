@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -15,13 +15,11 @@ from onlinegp.kernels.spec import columns
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.expansion import Expansion
-from onlinegp.models.lms.base import REMEDY, SEARCHED
+from onlinegp.models.lms.base import REMEDY
 from onlinegp.models.rowwise import StepLearner
-from onlinegp.models.search_space import Each, LengthScales, Move
 from onlinegp.state import Fields, Values, integer, learner
 
 LENGTH_SCALES = (0.5, 1.0, 1.5, 2.0)
-FACTORS = (0.5, 1.0, 2.0)  # applied to the length scales of a tuned kernel
 
 
 class SeveralLearner(StepLearner):
@@ -63,11 +61,6 @@ class SeveralRegressor(OnlineRegressor):
     """
 
     remedy: ClassVar[str] = REMEDY
-    tuned_by: ClassVar[Literal["density", "error"]] = "error"
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
-        **SEARCHED,
-        "kernels": tuple(Each(LengthScales(factor)) for factor in (0.25, 0.5, 2.0, 4.0)),
-    }
 
     shared: ClassVar[dict[str, str]] = {"engine": "auto"}
     readable: ClassVar[type[StepLearner]]
@@ -81,12 +74,6 @@ class SeveralRegressor(OnlineRegressor):
 
     def check(self) -> None:
         self.start(max(map(columns, self.over())), 1)
-
-    @classmethod
-    def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
-        """Suggest the tuned kernel with half, once and twice its length scales."""
-        kernels = tuple(LengthScales(factor).of(kernel) for factor in FACTORS)
-        return super().suggested(kernel, noise, kernels=kernels, **wishes)
 
     def start(self, features: int, outputs: int) -> Learner:
         rule, make = self.rule(), cast(Any, self.readable)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from functools import cached_property
 from math import sqrt
@@ -17,7 +17,6 @@ from onlinegp.models.facts import Facts
 from onlinegp.models.lms.multikernel import SeveralLearner, SeveralRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
-from onlinegp.models.search_space import Move, Times
 from onlinegp.state import Fields, array
 
 LOWEST = -700.0  # the smallest v relative to the largest: its share is 1e-304
@@ -123,11 +122,6 @@ class MXKLMS(SeveralRegressor):
     step: float = 0.5
     mixing_step: float = 0.5
 
-    step_implies_noise: ClassVar[bool] = True
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
-        **SeveralRegressor.searched,
-        "mixing_step": tuple(map(Times, (0.01, 0.1, 10.0))),
-    }
     facts: ClassVar[Facts] = Facts(
         cost="O(Q m) per sample with Q kernels, and m grows by one per sample",
         memory="O(Q m d), grows by one center per sample",

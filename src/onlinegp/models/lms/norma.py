@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from onlinegp.checks import count, non_negative, positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.base import REMEDY, SEARCHED
+from onlinegp.models.lms.base import REMEDY
 from onlinegp.models.recipe import RecipeRegressor, parameters
-from onlinegp.models.search_space import Move
 from onlinegp.recipes.beliefs import Prior
 from onlinegp.recipes.forgetting import Leak
 from onlinegp.recipes.pruning import Oldest
@@ -64,11 +62,8 @@ class NORMA(RecipeRegressor):
     leak: float = 1e-2
     budget: int = 500
 
-    tuned_by: ClassVar[Literal["density", "error"]] = "error"
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = SEARCHED
     remedy: ClassVar[str] = REMEDY
     shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
-    step_implies_noise: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
         cost="O(M) per sample with M the budget",
         memory="O(M d) with M the budget",

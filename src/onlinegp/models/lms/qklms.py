@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from onlinegp.checks import non_negative, positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.base import REMEDY, SEARCHED
+from onlinegp.models.lms.base import REMEDY
 from onlinegp.models.recipe import RecipeRegressor, parameters
-from onlinegp.models.search_space import Move
 from onlinegp.recipes.beliefs import Prior
 from onlinegp.recipes.dictionaries import Quantized
 from onlinegp.recipes.update import Recipe
@@ -55,11 +53,8 @@ class QKLMS(RecipeRegressor):
     step: float = 0.5
     radius: float = 0.3
 
-    tuned_by: ClassVar[Literal["density", "error"]] = "error"
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = SEARCHED
     remedy: ClassVar[str] = REMEDY
     shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
-    step_implies_noise: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
         cost="O(m) per sample; m is bounded by the radius on a bounded input domain",
         memory="O(m d), bounded by the radius on a bounded input domain",

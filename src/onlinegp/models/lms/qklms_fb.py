@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from math import sqrt
 from typing import Any, ClassVar
@@ -14,10 +13,9 @@ from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel
 from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.base import SEARCHED, ExpansionRegressor
+from onlinegp.models.lms.base import ExpansionRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
-from onlinegp.models.search_space import Move, Value
 from onlinegp.recipes.pruning import oldest_of_least
 
 
@@ -154,11 +152,6 @@ class QKLMSFB(ExpansionRegressor):
     budget: int = 500
     forgetting: float = 0.95
 
-    step_implies_noise: ClassVar[bool] = True
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
-        **SEARCHED,
-        "forgetting": tuple(map(Value, (0.8, 0.99, 1.0))),
-    }
     facts: ClassVar[Facts] = Facts(
         cost="O(M) per sample with M the budget",
         memory="O(M d) with M the budget",

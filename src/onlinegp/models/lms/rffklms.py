@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from functools import cached_property
 from math import sqrt
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,10 +18,8 @@ from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.facts import Facts
 from onlinegp.models.features.random_basis import check_width, frequencies, parts_of, turns
-from onlinegp.models.lms.base import SEARCHED
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
-from onlinegp.models.search_space import Move
 from onlinegp.state import array, integer
 
 MOST_FEATURES = 1_000_000
@@ -139,9 +136,6 @@ class RFFKLMS(OnlineRegressor):
     seed: int = 0
     engine: str = "auto"
 
-    tuned_by: ClassVar[Literal["density", "error"]] = "error"
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = SEARCHED
-    step_implies_noise: ClassVar[bool] = True
     remedy: ClassVar[str] = "Lower the step (it is stable below 1 / k(x, x)), and start again with fit."
     facts: ClassVar[Facts] = Facts(
         cost="O(D d) per sample with D cosines",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from onlinegp.checks import count, fraction, positive
 from onlinegp.engine.compiled import leaf
@@ -12,9 +11,6 @@ from onlinegp.kernels.spec import columns
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.local.learner import LocalLearner, LocalPrior
-from onlinegp.models.search_space import FORGETTING, Move
-
-STORE = 100_000  # the suggested number of rows to keep: bounds the cost, and is more than most streams have
 
 
 class NeighborsRegressor(OnlineRegressor):
@@ -30,12 +26,6 @@ class NeighborsRegressor(OnlineRegressor):
     readable: ClassVar[type[LocalLearner]] = LocalLearner
     fewest_neighbors: ClassVar[int] = 1
     neighbors_remedy: ClassVar[str] = "64 is a good start."
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {"forgetting": FORGETTING}
-
-    @classmethod
-    def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
-        """Suggest the tuned kernel and noise, and a store that bounds the cost."""
-        return super().suggested(kernel, noise, **({"store": STORE} | wishes))
 
     def check(self) -> None:
         self.start(columns(kernel_or_default(self.kernel)), 1)

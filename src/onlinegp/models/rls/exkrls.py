@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from onlinegp.checks import count, fraction, non_negative, positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import RecipeRegressor, parameters
 from onlinegp.models.rls.krlst import JITTER
-from onlinegp.models.search_space import FORGETTING, Move, Value
 from onlinegp.recipes.beliefs import StateSpace
 from onlinegp.recipes.pruning import LeastError
 from onlinegp.recipes.update import Recipe
@@ -79,10 +77,6 @@ class EXKRLS(RecipeRegressor):
     drift: float = 1e-3
     forgetting: float = 1.0
 
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
-        "drift": tuple(map(Value, (0.0, 1e-3, 1e-2, 1e-1))),
-        "forgetting": (Value(1.0), *FORGETTING),
-    }
     facts: ClassVar[Facts] = Facts(
         cost="O(M^2) per sample with M the budget, O(M^2) memory",
         memory="O(M^2) with M the budget",
@@ -93,11 +87,6 @@ class EXKRLS(RecipeRegressor):
             "Processing, 2009."
         ),
     )
-
-    @classmethod
-    def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
-        """Suggest the tuned kernel and noise, for a function that drifts and does not fade."""
-        return super().suggested(kernel, noise, **({"transition": 1.0, "forgetting": 0.999999} | wishes))
 
     def recipe(self) -> Recipe:
         return Recipe(

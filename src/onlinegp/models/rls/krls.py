@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from typing import ClassVar
 
@@ -10,7 +9,6 @@ from onlinegp.checks import fraction
 from onlinegp.kernels import Kernel
 from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import RecipeRegressor, parameters
-from onlinegp.models.search_space import Move, Value
 from onlinegp.recipes.beliefs import LeastSquares
 from onlinegp.recipes.dictionaries import ALD
 from onlinegp.recipes.update import Recipe
@@ -55,7 +53,6 @@ class KRLS(RecipeRegressor):
     _: KW_ONLY
     threshold: float = 1e-2
 
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {"threshold": tuple(map(Value, (1e-3, 0.1, 0.3, 0.5)))}
     facts: ClassVar[Facts] = Facts(
         cost="O(m^2) per sample; m is bounded by the threshold on a bounded input domain",
         memory="O(m^2), bounded by the threshold on a bounded input domain",

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from onlinegp.checks import choice, count, fraction, positive
 from onlinegp.kernels import Kernel
 from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import RecipeRegressor, chosen_dictionary, parameters
-from onlinegp.models.search_space import FORGETTING, Move, Value
 from onlinegp.recipes.beliefs import Posterior
 from onlinegp.recipes.dictionaries import Dictionary
 from onlinegp.recipes.forgetting import BackToPrior, Forgetting, Keep, UncertaintyInjection
@@ -74,10 +72,6 @@ class KRLST(RecipeRegressor):
     dictionary: Dictionary | None = None
     jitter: float = JITTER
 
-    searched: ClassVar[Mapping[str, tuple[Move, ...]]] = {
-        "forgetting": FORGETTING,
-        "power": (Value("fixed"),),
-    }
     facts: ClassVar[Facts] = Facts(
         cost="O(M^2) per sample with M the budget, O(M^2) memory",
         memory="O(M^2) with M the budget",
@@ -90,11 +84,6 @@ class KRLST(RecipeRegressor):
             'time-varying regression", IEEE Trans. Neural Networks and Learning Systems, 2012.'
         ),
     )
-
-    @classmethod
-    def suggested(cls, kernel: Kernel, noise: float, **wishes: Any) -> dict[str, Any]:
-        """Suggest the tuned kernel and noise, a learned power, and a memory of a million rows."""
-        return super().suggested(kernel, noise, **({"forgetting": 0.999999, "power": "learned"} | wishes))
 
     def recipe(self) -> Recipe:
         return Recipe(

@@ -1,0 +1,257 @@
+"""What the tuner tries for each class of models: suggested parameters, and other values around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from onlinegp.checks import Array
+from onlinegp.kernels import Kernel
+from onlinegp.models import (
+    EXKRLS,
+    KAPSM,
+    KLMS,
+    KLMSCSAL1,
+    KLMSCSL1,
+    KNLMS,
+    KRLS,
+    KRLST,
+    L2S,
+    LMS,
+    MXKLMS,
+    NLKAPA,
+    NLMS,
+    NORMA,
+    QKLMS,
+    QKLMSFB,
+    RFFKLMS,
+    BetaKLMS,
+    Kalman,
+    LinearRLS,
+    OnlineRegressor,
+    ProbLMS,
+)
+from onlinegp.models.lms.base import ExpansionRegressor
+from onlinegp.models.lms.multikernel import SeveralRegressor
+from onlinegp.models.local.estimator import NeighborsRegressor
+
+
+class Move(Protocol):
+    """A value to try for a parameter."""
+
+    def of(self, suggested: Any) -> Any:
+        """Return the value to try, given the suggested value."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """Multiply the suggested number by a factor."""
+
+    factor: float
+
+    def of(self, suggested: float) -> float:
+        return self.factor * suggested
+
+
+@dataclass(frozen=True)
+class Value:
+    """A fixed value, independent of the suggested one."""
+
+    value: Any
+
+    def of(self, suggested: Any) -> Any:
+        return self.value
+
+
+@dataclass(frozen=True)
+class LengthScales:
+    """Multiply all length scales of the suggested kernel by a factor."""
+
+    factor: float
+
+    def of(self, suggested: Kernel) -> Kernel:
+        return suggested.with_theta(suggested.theta + np.log(self.factor) * length_scales(suggested))
+
+
+@dataclass(frozen=True)
+class Isotropic:
+    """Give the suggested kernel the same length scale for all d columns: a factor times sqrt(d).
+
+    Two rows of d standardized columns have a distance of about sqrt(2 d).
+    """
+
+    factor: float
+
+    def of(self, suggested: Kernel) -> Kernel:
+        scales = length_scales(suggested)
+        same = np.log(self.factor * np.sqrt(max(1, scales.sum())))
+        return suggested.with_theta(np.where(scales, same, suggested.theta))
+
+
+@dataclass(frozen=True)
+class Each:
+    """Apply a move to each of several suggested values, such as kernels or length scales."""
+
+    move: Move
+
+    def of(self, suggested: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(map(self.move.of, suggested))
+
+
+def length_scales(kernel: Kernel) -> Array:
+    """Return which entries of `kernel.theta` are logarithms of length scales, a mask."""
+    return np.array(["length_scale" in name for name in kernel.names], dtype=bool)
+
+
+def typical_length_scale(kernel: Kernel) -> float:
+    """Return the length scale l with 1 / l^2 the mean of 1 / length_scale^2, or one if the kernel has none.
+
+    On average over all directions, a step of a given length changes the squared scaled distance by the same amount as
+    with a single length scale l. Irrelevant inputs, with very large length scales, matter only by their number.
+    """
+    scales = kernel.theta[length_scales(kernel)]
+    return float(np.mean(np.exp(-2.0 * scales)) ** -0.5) if scales.size else 1.0
+
+
+@dataclass(frozen=True)
+class Search:
+    """How to tune a class of models.
+
+    Attributes
+    ----------
+    tried : mapping from str to tuple of Move
+        By parameter, the values to try in addition to the suggested one. Parameters that a class lacks are left out.
+    by : {"density", "error"}
+        The criterion: the log density of rows that are predicted before they are learned, or the squared error, for a
+        model whose variance is not meaningful.
+    step_implies_noise : bool
+        Whether the parameter `step` equals 1 / (noise + k(x, x)).
+    suggest : callable
+        Returns suggested parameters in addition to kernel and noise, given the kernel and the budget.
+    """
+
+    tried: Mapping[str, tuple[Move, ...]] = field(default_factory=dict)
+    by: Literal["density", "error"] = "density"
+    step_implies_noise: bool = False
+    suggest: Callable[[Kernel, int | None], dict[str, Any]] = lambda kernel, budget: {}
+
+
+def search_of(cls: type[OnlineRegressor]) -> Search:
+    """Return how to tune a class: as listed below, or by its own attributes `searched` and `tuned_by`."""
+    for base in cls.__mro__:
+        if "searched" in vars(base):  # a class from outside the library
+            return Search(vars(base)["searched"], getattr(cls, "tuned_by", "density"))
+        if base in SEARCHES:
+            return SEARCHES[base]
+    return Search()
+
+
+def suggested(cls: type[OnlineRegressor], kernel: Kernel, noise: float, budget: int | None) -> dict[str, Any]:
+    """Return suggested parameters of a class for a tuned kernel and noise. Parameters that it lacks are left out.
+
+    A radius is half a length scale. A step that implies the noise is that of KLMS as an online GP.
+    """
+    search, radius = search_of(cls), 0.5 * typical_length_scale(kernel)
+    found: dict[str, Any] = {"kernel": kernel, "noise": noise, "budget": budget, "radius": radius}
+    if search.step_implies_noise:
+        found["step"] = 1.0 / (noise + float(kernel.diag(np.zeros((1, 1)))[0]))
+    found |= search.suggest(kernel, budget)
+    return {name: found[name] for name in cls.parameter_names() if name in found}
+
+
+def values(*values: Any) -> tuple[Move, ...]:
+    return tuple(map(Value, values))
+
+
+def times(*factors: float) -> tuple[Move, ...]:
+    return tuple(map(Times, factors))
+
+
+# For comparisons, all models search the kernel and the noise too, in addition to what is listed for their classes.
+WIDELY: Mapping[str, tuple[Move, ...]] = {
+    "kernel": (*map(LengthScales, (0.25, 0.5, 2.0, 4.0)), *map(Isotropic, (0.25, 0.5, 1.0, 2.0))),
+    "noise": times(0.01, 0.1, 10.0),
+}
+
+FORGETTING = values(0.9999, 0.999, 0.99)  # memories of 10,000, 1,000 and 100 rows
+MEMORY = 0.999999  # suggested forgetting: a memory of a million rows
+STORE = 100_000  # suggested number of rows to keep: bounds the cost, and is more than most streams have
+
+FILTER: Mapping[str, tuple[Move, ...]] = {
+    "radius": times(0.25, 0.5, 2.0, 4.0),
+    "coherence": values(0.5, 0.8, 0.9, 0.99),
+    "kernel": (*map(LengthScales, (0.25, 0.5, 2.0)), *map(Isotropic, (0.125, 0.25, 0.5, 1.0, 2.0))),
+    "step": times(0.0625, 0.125, 0.25, 0.5, 2.0),
+    "noise": times(0.1, 10.0, 100.0),
+    "leak": times(0.01, 0.1),
+}
+KERNELS = {**FILTER, "kernels": tuple(Each(LengthScales(factor)) for factor in (0.25, 0.5, 2.0, 4.0))}
+PENALTY = {**FILTER, "penalty": times(0.01, 0.1, 10.0)}
+LINEAR_NOISE = times(3.0, 10.0, 30.0, 100.0, 1000.0)  # nonlinear effects count as noise, too
+DRIFT = times(1e-4, 1e-2, 0.1, 10.0, 100.0)
+LINEAR_STEP = times(0.01, 0.03, 0.1, 0.3, 2.0)
+
+
+def _kernels(kernel: Kernel, budget: int | None) -> dict[str, Any]:
+    """Suggest the tuned kernel with half, once and twice its length scales."""
+    return {"kernels": tuple(LengthScales(factor).of(kernel) for factor in (0.5, 1.0, 2.0))}
+
+
+def _widths(kernel: Kernel, budget: int | None) -> dict[str, Any]:
+    """Suggest widths around the length scale of the tuned kernel, the widest first."""
+    scale = typical_length_scale(kernel)
+    return {"length_scales": (2.0 * scale, scale, 0.5 * scale)}
+
+
+def _safe_to_remove(kernel: Kernel, budget: int | None) -> dict[str, Any]:
+    """Suggest, with a budget, weights that are safe to remove."""
+    return {} if budget is None else {"step": 1.0, "epsilon": 10.0}
+
+
+SEARCHES: Mapping[type, Search] = {  # by class, or base class
+    KRLS: Search({"threshold": values(1e-3, 0.1, 0.3, 0.5)}),
+    KRLST: Search(
+        {"forgetting": FORGETTING, "power": values("fixed")},
+        suggest=lambda *_: {"forgetting": MEMORY, "power": "learned"},
+    ),
+    EXKRLS: Search(  # for a function that drifts and does not fade
+        {"drift": values(0.0, 1e-3, 1e-2, 1e-1), "forgetting": (*values(1.0), *FORGETTING)},
+        suggest=lambda *_: {"transition": 1.0, "forgetting": MEMORY},
+    ),
+    NeighborsRegressor: Search({"forgetting": FORGETTING}, suggest=lambda *_: {"store": STORE}),
+    LinearRLS: Search({"noise": LINEAR_NOISE, "forgetting": FORGETTING}),
+    Kalman: Search({"noise": LINEAR_NOISE, "drift": DRIFT}),
+    ProbLMS: Search({"noise": LINEAR_NOISE, "drift": DRIFT}),
+    LMS: Search({"step": LINEAR_STEP}, "error"),
+    NLMS: Search({"step": LINEAR_STEP}, "error"),
+    KLMS: Search(FILTER, "error", step_implies_noise=True),
+    QKLMS: Search(FILTER, "error", step_implies_noise=True),
+    NORMA: Search(FILTER, "error", step_implies_noise=True),
+    RFFKLMS: Search(FILTER, "error", step_implies_noise=True),
+    QKLMSFB: Search({**FILTER, "forgetting": values(0.8, 0.99, 1.0)}, "error", step_implies_noise=True),
+    BetaKLMS: Search(FILTER, "error"),
+    KNLMS: Search(FILTER, "error"),
+    KLMSCSL1: Search(PENALTY, "error"),
+    KLMSCSAL1: Search(PENALTY, "error"),
+    NLKAPA: Search({**FILTER, "epsilon": times(0.01, 0.1, 10.0)}, "error", suggest=_safe_to_remove),
+    KAPSM: Search(  # its radius is a norm of f, not a distance between inputs
+        {**FILTER, "radius": values(1.0, 3.0, 10.0, 30.0)}, "error", suggest=lambda *_: {"radius": None}
+    ),
+    ExpansionRegressor: Search(FILTER, "error"),
+    MXKLMS: Search(
+        {**KERNELS, "mixing_step": times(0.01, 0.1, 10.0)}, "error", step_implies_noise=True, suggest=_kernels
+    ),
+    SeveralRegressor: Search(KERNELS, "error", suggest=_kernels),
+    L2S: Search(
+        {
+            "length_scales": tuple(Each(Times(factor)) for factor in (0.25, 0.5, 2.0)),
+            "coherence": FILTER["coherence"],
+            "step": times(0.125, 0.25, 0.5, 2.0),
+        },
+        "error",
+        suggest=_widths,
+    ),
+}
