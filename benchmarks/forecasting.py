@@ -1,14 +1,15 @@
 """Forecasts with defaults beside those of statsforecast: AutoETS, AutoARIMA, AutoTheta and seasonal naive.
 
     pip install statsforecast
-    python benchmarks/forecasting.py FOLDER [--only m3_monthly] [--series 10] [--origins 3] [--peers]
+    python benchmarks/forecasting.py FOLDER [--only m3_monthly] [--series 10] [--origins 3] [--peers] [--record FILE]
 
 FOLDER holds m4_hourly.csv.gz, nn5_daily.csv.gz, m3_monthly.csv.gz and m4_weekly.csv.gz, with the columns series, t, y.
 Scores were fixed before the first run. MASE: mean absolute error of the median over that of seasonal naive on the rows
 before (season 24, 7, 12, 1). sQL: twice the mean quantile loss at .025, .1, .2, ..., .9, .975, over the same. MSIS:
 that of M4, at 95%. Coverage: of the 95% intervals. CPU: seconds of a forecast, all in. A series counts as the mean of
 its origins. The peers are told the season; ours is told nothing. Missing values are filled for the peers by linear
-interpolation. The scores of peers can be kept (--record FILE): AutoARIMA takes an hour for the hourly series.
+interpolation. The scores of peers are kept forecast by forecast (--record FILE): AutoARIMA takes an hour or two for the
+hourly series. A peer that has not forecast all of them yet is compared with ours on those that it has.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ COLLECTIONS = {  # steps, rows between origins, season
 }
 BARS = {"m4_hourly": 0.75, "nn5_daily": 0.96, "m3_monthly": 0.98, "m4_weekly": 0.88}  # of the best peer's sQL
 WEEKLY_NAIVE = 52
+PEERS = ("AutoETS", "AutoARIMA", "AutoTheta", "SeasonalNaive")
 SCORES = ("MASE", "sQL", "MSIS", "coverage", "CPU s")
 
 
@@ -94,36 +96,68 @@ def scores(before: np.ndarray, after: np.ndarray, q: np.ndarray, season: int) ->
     return [error / scale, 2 * pinball(y, q).mean() / scale, (high - low + missed).mean() / scale, float(inside)]
 
 
-def measured(method: Callable, series: dict[str, np.ndarray], name: str, label: str, origins: int) -> list[list[float]]:
-    """Return the mean scores of each series over its origins."""
+class Record:
+    """Scores of forecasts by collection, series, rows before and method, kept in a JSON file if there is one."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.scores: dict[str, list[float]] = json.loads(path.read_text()) if path and path.exists() else {}
+
+    def keep(self, key: str, scores: list[float]) -> None:
+        self.scores[key] = scores
+        if self.path:
+            self.path.write_text(json.dumps(self.scores))
+
+
+def measured(
+    label: str, method: Callable | None, series: dict[str, np.ndarray], name: str, origins: int, record: Record
+) -> np.ndarray:
+    """Return the scores of each series and origin, (series, origins, scores), the last origin first.
+
+    Without a method they are those of the record; NaN where it has none.
+    """
     h, gap, season = COLLECTIONS[name]
-    rows = []
-    with bar(len(series), f"{name} {label}") as progress:
-        for y in series.values():
-            one = []
-            for k in range(origins):
+    rows = np.full((len(series), origins, len(SCORES)), np.nan)
+    with bar(rows[..., 0].size, f"{name} {label}") as progress:
+        for k in range(origins):
+            for i, (which, y) in enumerate(series.items()):
                 cut = len(y) - h - k * gap
-                start = time.process_time()
-                q = np.asarray(method(y[:cut], h), dtype=float)
-                seconds = time.process_time() - start
-                one.append([*scores(y[:cut], y[cut : cut + h], q, season), seconds])
-            rows.append(np.mean(one, axis=0).tolist())
-            progress.update(1)
+                key = f"{name} {which} {cut} {label}"
+                if key not in record.scores and method is not None:
+                    start = time.process_time()
+                    q = np.asarray(method(y[:cut], h), dtype=float)
+                    seconds = time.process_time() - start
+                    record.keep(key, [*scores(y[:cut], y[cut : cut + h], q, season), seconds])
+                rows[i, k] = record.scores.get(key, np.nan)
+                progress.update(1)
     return rows
 
 
-def table(name: str, results: dict[str, list[list[float]]]) -> str:
+def table(name: str, results: dict[str, np.ndarray]) -> str:
     """Return the scores of all methods, by half of the series and for all, and ours over the best peer."""
     lines = [f"{name}: {'':12} " + " ".join(f"{score:>9}" for score in SCORES) + "    even/odd series: sQL"]
-    means = {label: np.mean(rows, axis=0) for label, rows in results.items()}
+
+    def line(label: str, rows: np.ndarray) -> str:
+        by_series = rows.mean(axis=1)
+        halves = [by_series[half::2, 1].mean() for half in (0, 1)]
+        values = " ".join(f"{value:9.3f}" for value in by_series.mean(axis=0))
+        return f"  {label:20} {values}    {halves[0]:.3f} / {halves[1]:.3f}"
+
+    own, complete = results["onlinegp"], []
     for label, rows in results.items():
-        halves = [np.mean([row[1] for row in rows[half::2]]) for half in (0, 1)]
-        values = " ".join(f"{value:9.3f}" for value in means[label])
-        lines.append(f"  {label:20} {values}    {halves[0]:.3f} / {halves[1]:.3f}")
-    others = [label for label in means if label != "onlinegp"]
-    if others:
-        best = np.min([means[label][:3] for label in others], axis=0)
-        ratio = " ".join(f"{value:9.3f}" for value in means["onlinegp"][:3] / best)
+        done = np.isfinite(rows[..., 0])
+        if done.all():
+            lines.append(line(label, rows))
+            complete += [rows.mean(axis=(0, 1))[:3]] if label != "onlinegp" else []
+        elif done.any():
+            ratio = " ".join(f"{value:9.3f}" for value in own[done].mean(axis=0)[:3] / rows[done].mean(axis=0)[:3])
+            lines.append(
+                f"  {label:20} has {done.sum()} of {done.size} forecasts: "
+                + " ".join(f"{v:.3f}" for v in rows[done].mean(axis=0))
+            )
+            lines.append(f"    ours over it        {ratio}    on these")
+    if complete:
+        ratio = " ".join(f"{value:9.3f}" for value in own.mean(axis=(0, 1))[:3] / np.min(complete, axis=0))
         lines.append(f"  {'over the best peer':20} {ratio}    the bar of sQL is {BARS[name]}")
     return "\n".join(lines)
 
@@ -135,22 +169,22 @@ def main() -> None:
     parser.add_argument("--series", type=int, help="the first so many of each collection")
     parser.add_argument("--origins", type=int, default=3)
     parser.add_argument(
-        "--peers", nargs="*", help="run these peers, all if none is named; the others are read from --record"
+        "--peers",
+        nargs="*",
+        choices=PEERS,
+        help="run these peers, all if none is named; the others are read from --record",
     )
     parser.add_argument("--record", type=Path, help="a JSON file that keeps the scores of peers")
     args = parser.parse_args()
-    record = json.loads(args.record.read_text()) if args.record and args.record.exists() else {}
+    record = Record(args.record)
     for name in args.only:
-        series = read(args.folder / f"{name}.csv.gz")
-        series = dict(list(series.items())[: args.series])
-        results = {"onlinegp": measured(ours, series, name, "onlinegp", args.origins)}
-        key = f"{name} {len(series)} {args.origins}"
-        for label, method in (peers(COLLECTIONS[name][2]) if args.peers is not None else {}).items():
-            if label not in record.get(key, {}) and (not args.peers or label in args.peers):
-                record.setdefault(key, {})[label] = measured(method, series, name, label, args.origins)
-                if args.record:
-                    args.record.write_text(json.dumps(record))
-        results |= record.get(key, {})
+        series = dict(list(read(args.folder / f"{name}.csv.gz").items())[: args.series])
+        results = {"onlinegp": measured("onlinegp", ours, series, name, args.origins, Record(None))}
+        asked = () if args.peers is None else args.peers or PEERS
+        methods = peers(COLLECTIONS[name][2]) if asked else {}
+        for label in PEERS:
+            method = methods[label] if label in asked else None
+            results[label] = measured(label, method, series, name, args.origins, record)
         print(table(name, results), flush=True)
 
 

@@ -60,6 +60,41 @@ def test_gaps_duplicates_and_disorder_are_told_with_their_lines(folder):
     assert "94 rows, a row each month" in ignored.stderr.decode()
 
 
+def test_rows_in_any_order_are_the_series(folder):
+    lines = (folder / "months.csv").read_text().splitlines()
+    mixed = [lines[0], *(lines[1 + i] for i in RNG.permutation(len(lines) - 1))]
+    (folder / "mixed.csv").write_text("\n".join(mixed) + "\n")
+    done, mixed_done = (inside("forecast", f"{name}.csv", "--steps", 2, cwd=folder) for name in ("months", "mixed"))
+    assert done.stdout == mixed_done.stdout
+    assert "rows out of order: line" in mixed_done.stderr.decode()
+    assert "missing" not in mixed_done.stderr.decode()
+
+
+def test_irregular_times_are_averaged_on_a_grid(folder):
+    minutes = np.sort(np.random.default_rng(1).uniform(0, 60 * 24 * 12, 250))
+    rows = [(datetime(2024, 5, 1) + timedelta(minutes=m), np.sin(2 * np.pi * m / 1440)) for m in minutes]
+    write(folder / "irregular.csv", "read at,level", rows)
+    done = inside("forecast", "irregular.csv", "--steps", 24, cwd=folder)
+    told = done.stderr.decode()
+    assert "no common step" in told
+    assert "a row each hour" in told
+    assert "season of 24 rows" in told
+    ahead = rows_of(done.stdout)
+    truth = [np.sin(2 * np.pi * datetime.fromisoformat(row["date"]).hour / 24) for row in ahead]
+    assert np.abs(np.array([float(row["mean"]) for row in ahead]) - truth).max() < 0.3
+    refused = inside("forecast", "irregular.csv", "--gaps", "refuse", cwd=folder, code=None)
+    assert refused.returncode == 3
+    ignored = rows_of(inside("forecast", "irregular.csv", "--gaps", "ignore", "--steps", 2, cwd=folder).stdout)
+    assert "date" not in ignored[0]
+
+
+def test_a_series_of_two_values(folder):
+    write(folder / "two.csv", "year,sales", [("2020", 3), ("2021", 4)])
+    done = inside("forecast", "two.csv", "--steps", 1, cwd=folder)
+    assert rows_of(done.stdout)[0]["date"] == "2022"
+    assert "with fewer than 8 values" in done.stderr.decode()
+
+
 def test_a_forecast_for_each_key(folder):
     rows = [
         (shop, date(2023, 1, 1) + timedelta(days=i), 20 + 5 * (i % 7 == 0) + RNG.normal())

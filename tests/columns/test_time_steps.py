@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from onlinegp.columns.time_steps import NotDates, Step, infer_step, parse_dates
+from onlinegp.columns.time_steps import NotDates, Step, infer_step, parse_dates, round_times
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -22,6 +22,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
         (["January 1990", "February 1990"], datetime(1990, 2, 1)),
         (["2020Q1", "2020Q2"], datetime(2020, 4, 1)),
         (["1959", "1960"], datetime(1960, 1, 1)),
+        (["1959.0", "1960.0"], datetime(1960, 1, 1)),
         (["2024-01-30", "2024-01-31"], datetime(2024, 1, 31)),
         (["2024-01-31 22:00", "2024-01-31 23:30"], datetime(2024, 1, 31, 23, 30)),
         (["2024-01-31T23:00:00+01:00"], datetime(2024, 1, 31, 22, tzinfo=UTC)),
@@ -73,7 +74,18 @@ def test_the_step_is_found_also_with_gaps(moments, words):
 def test_times_without_a_step_have_none():
     rng = np.random.default_rng(0)
     assert infer_step([datetime(2024, 1, 1) + timedelta(seconds=s) for s in np.sort(rng.uniform(0, 1e6, 100))]) is None
-    assert infer_step([datetime(2024, 1, 1), datetime(2024, 1, 2)]) is None
+    assert infer_step([datetime(2024, 1, 1)] * 2) is None
+    assert str(infer_step([datetime(2024, 1, 1), datetime(2024, 1, 2)])) == "each day"
+
+
+def test_times_without_a_step_are_rounded():
+    rng = np.random.default_rng(0)
+    moments = [datetime(2024, 1, 1, tzinfo=BERLIN) + timedelta(seconds=s) for s in np.sort(rng.uniform(0, 5e5, 100))]
+    step, rounded = round_times(moments)
+    assert str(step) == "each hour"
+    assert all(
+        r.minute == r.second == 0 and abs(r - m) <= timedelta(minutes=30) for r, m in zip(rounded, moments, strict=True)
+    )
 
 
 def test_months_keep_their_day_as_far_as_they_have_it():

@@ -14,6 +14,7 @@ from onlinegp.cli.tuning_options import Talk
 from onlinegp.files.atomic import write_atomically
 from onlinegp.models.temporal.forecast import Forecast
 from onlinegp.models.temporal.forecaster import Forecaster
+from onlinegp.models.temporal.series import FEWEST_KNOWN
 from onlinegp.processes import in_parallel
 from onlinegp.streams.errors import BadData
 from onlinegp.streams.reading.source import Columns
@@ -22,7 +23,8 @@ from onlinegp.streams.running.series import Series, forecast_series, read_table,
 from onlinegp.streams.writing.sinks import open_sink, output_format
 
 PICTURES = (".png", ".svg", ".pdf")
-SHOWN = 3  # times the steps: the values of the past in a picture
+SHOWN = 3  # times the steps, and cycles of the longest season: the values of the past in a picture
+MOST_SHOWN = 1000
 FORECAST_COLUMNS = ("step", "mean", "median", "std", "lower", "upper")
 
 
@@ -53,7 +55,8 @@ def forecast_automatically(args: argparse.Namespace, talk: Talk) -> int:
     for one, (ahead, tested) in zip(series, done, strict=True):
         _tell_found(one, ahead, columns, tested, talk)
     if args.plot:
-        write_atomically(args.plot, [dated_picture(series[0], done[0][0], args.level, Path(args.plot).suffix[1:])])
+        image = dated_picture(series[0], done[0][0], columns.target, args.level, Path(args.plot).suffix[1:])
+        write_atomically(args.plot, [image])
         talk(f"plot: {args.plot}")
     return 0
 
@@ -114,19 +117,24 @@ def _tell_found(series: Series, ahead: Forecast, columns: Columns, tested: str, 
     seasons = " and ".join(f"{s:g}" for s in ahead.seasons)
     season = f"season of {seasons} rows" if ahead.seasons else "no season"
     weights = ", ".join(f"{family} {weight:.2f}" for family, weight in ahead.weights.items())
-    talk(f"{name}: {len(series.y)} rows{gaps}{times}; {season}; weights: {weights}")
+    rows = "1 row" if len(series.y) == 1 else f"{len(series.y)} rows"
+    talk(f"{name}: {rows}{gaps}{times}; {season}; weights: {weights}")
+    if len(series.y) - missing < FEWEST_KNOWN:
+        talk(f"{name}: with fewer than {FEWEST_KNOWN} values, the forecast is the last one, in a rough interval.")
     if tested:
         talk(tested)
 
 
-def dated_picture(series: Series, ahead: Forecast, level: float, format: str) -> bytes:
+def dated_picture(series: Series, ahead: Forecast, name: str | None, level: float, format: str) -> bytes:
     """Return a picture of the last values and the forecast, over dates if there are any."""
     from matplotlib.figure import Figure
 
-    shown = series.y[-max(SHOWN * len(ahead), 40) :]
+    cycles = min(round(SHOWN * max(ahead.seasons, default=0.0)), MOST_SHOWN)
+    shown = series.y[-max(SHOWN * len(ahead), cycles, 40) :]
     figure = Figure(figsize=(8.0, 4.0), layout="constrained")
     axes = figure.add_subplot()
     ahead.plot(shown, level=level, ax=axes)
+    axes.set_ylabel(name or "")
     if series.dates is not None and ahead.dates is not None and series.step is not None:
         _label_dates(axes, series, ahead, len(shown))
     stream = io.BytesIO()

@@ -23,6 +23,10 @@ DAY = 86_400.0
 OFF_GRID = 0.1  # of a step, beyond which a row is between two places
 MOST_OFF_GRID = 0.05  # of the rows
 UNITS = {60.0: "minute", 3600.0: "hour", DAY: "day", 7 * DAY: "week"}
+ROUND_STEPS = (
+    *(1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0),
+    *(3600.0, 7200.0, 3 * 3600.0, 6 * 3600.0, 12 * 3600.0, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 28 * DAY),
+)  # seconds
 
 
 class NotDates(ValueError):
@@ -47,8 +51,8 @@ def parse_dates(values: Sequence[Any], zone: tzinfo | None = None) -> list[datet
 
 def _numbers(texts: list[str]) -> list[datetime] | None:
     """Read years, and seconds, milliseconds, ... since 1970."""
-    if all(re.fullmatch(r"[12]\d{3}", text) for text in texts):
-        return [datetime(int(text), 1, 1) for text in texts]
+    if all(re.fullmatch(r"[12]\d{3}(\.0*)?", text) for text in texts):
+        return [datetime(int(text[:4]), 1, 1) for text in texts]
     try:
         numbers = np.array([float(text) for text in texts])
     except ValueError:
@@ -201,7 +205,7 @@ def _month(moment: datetime, months: int, day: int) -> datetime:
 def infer_step(moments: Sequence[datetime]) -> Step | None:
     """Return the step of dates, most of which are on its grid; None if there is none."""
     distinct = sorted(set(moments))
-    if len(distinct) < 3:
+    if len(distinct) < 2:
         return None
     wall = np.array([m.replace(tzinfo=UTC).timestamp() for m in distinct])
     candidates = []
@@ -219,6 +223,16 @@ def infer_step(moments: Sequence[datetime]) -> Step | None:
         if np.mean(np.abs(places - np.rint(places)) > OFF_GRID) <= MOST_OFF_GRID:
             return step
     return None
+
+
+def round_times(moments: Sequence[datetime]) -> tuple[Step, list[datetime]]:
+    """Return a step of about the median distance, such as an hour, and the moments rounded to multiples of it."""
+    seconds = np.array([moment.replace(tzinfo=UTC).timestamp() for moment in moments])
+    usual = max(float(np.median(np.diff(np.unique(seconds)))), ROUND_STEPS[0])
+    count = min(ROUND_STEPS, key=lambda step: abs(np.log(step / usual)))
+    places = np.rint(seconds / count) * count
+    rounded = [datetime.fromtimestamp(place, UTC).replace(tzinfo=moments[0].tzinfo) for place in places.tolist()]
+    return Step("second", count), rounded
 
 
 def _same_day(moments: Sequence[datetime]) -> bool:

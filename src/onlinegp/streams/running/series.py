@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
@@ -11,25 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinegp.checks import Array
-from onlinegp.columns.time_steps import NotDates, Step, infer_step, parse_dates
+from onlinegp.columns.time_steps import NotDates, Step, infer_step, parse_dates, round_times
 from onlinegp.models.temporal.forecast import Forecast
 from onlinegp.models.temporal.forecaster import Forecaster
 from onlinegp.streams.errors import BadData, listed
 from onlinegp.streams.reading.source import Columns, Source
 
 TIME_NAMES = (
-    "time",
-    "timestamp",
-    "date",
-    "datetime",
-    "ds",
-    "month",
-    "day",
-    "week",
-    "year",
-    "quarter",
-    "period",
-    "hour",
+    *("time", "timestamp", "date", "datetime", "ds", "ts", "epoch", "unix", "unixtime"),
+    *("year", "quarter", "month", "week", "day", "hour", "period"),
 )
 SHOWN_LINES = 5
 GAPS = ("missing", "ignore", "refuse")
@@ -92,7 +83,8 @@ def _time_column(source: Source, taken: set[str | None]) -> str | None:
     """Return the first column whose values are dates; numbers only if its name says so."""
     for name in source.names:
         values = [value for value in source.samples[name] if value not in ("", None)]
-        if name in taken or not values or (source.numeric[name] and name.lower() not in TIME_NAMES):
+        words = re.split(r"[^a-z]+", name.lower())  # of "open_time", too
+        if name in taken or not values or (source.numeric[name] and not set(words) & set(TIME_NAMES)):
             continue
         try:
             parse_dates(values)
@@ -136,13 +128,17 @@ def _series(
         return Series(key, y)
     own = [dates[i] for i in rows]
     step = infer_step(own)
-    if step is None:
-        talk(f"{name}the times have no common step, so rows are taken one after the other.")
+    if step is None and (gaps == "ignore" or len(set(own)) < 2):
         return Series(key, y)
-    places = np.rint(step.places(own)).astype(np.int64)
-    _report(name, places, lines, gaps, path, talk)
-    order = np.argsort(places, kind="stable")
-    places, y, own = places[order] - places.min(), y[order], [own[i] for i in order]
+    if step is None:
+        if gaps == "refuse":
+            raise BadData(f"{path}: {name}the times have no common step. Use --gaps missing or ignore.")
+        step, own = round_times(own)
+        talk(f"{name}the times have no common step: the forecast is one of averages, a row {step}.")
+        places = np.rint(step.places(own)).astype(np.int64)
+        return Series(key, _averages(y, places - places.min()), sorted(own), step)
+    order, places = _in_order(name, step, own, lines, gaps, path, talk)
+    y, own = y[order], [own[i] for i in order]
     if gaps == "ignore":
         last = np.append(np.diff(places) > 0, True)
         return Series(key, y[last], own, step)
@@ -153,27 +149,47 @@ def _series(
     return Series(key, grid, own, step)
 
 
-def _report(name: str, places: NDArray[np.int64], lines: NDArray[np.int64], gaps: str, path: str, talk: Talk) -> None:
-    """Tell which rows are missing, twice there, or out of order; refuse them if asked to."""
+def _averages(y: Array, places: NDArray[np.int64]) -> Array:
+    """Return the mean of the values at each place; NaN where there is none."""
+    known = np.isfinite(y)
+    count = np.bincount(places[known], minlength=places.max() + 1)
+    with np.errstate(invalid="ignore"):
+        return np.bincount(places[known], y[known], minlength=places.max() + 1) / count
+
+
+def _in_order(
+    name: str, step: Step, dates: list[datetime], lines: NDArray[np.int64], gaps: str, path: str, talk: Talk
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the order of rows in time, and their places on the grid.
+
+    Tell which rows are missing, twice there, or out of order; refuse them if asked to.
+    """
+    places = np.rint(step.places(dates)).astype(np.int64)
+    order = np.argsort(places, kind="stable")
+    late = places < np.maximum.accumulate(places)
+    places, sorted_lines = places[order] - places.min(), lines[order]
     jumps = np.diff(places)
-    problems = []
-    for what, where, count in (
-        ("missing before", jumps > 1, int((jumps[jumps > 1] - 1).sum())),
-        ("at the time of another", jumps == 0, int((jumps == 0).sum())),
-        ("out of order", jumps < 0, int((jumps < 0).sum())),
+    problems, handled = [], []
+    for what, where, count, remedy in (
+        ("out of order", lines[late], int(late.sum()), "Rows are sorted."),
+        ("at the time of another", sorted_lines[1:][jumps == 0], int((jumps == 0).sum()), "The later one counts."),
+        (
+            "missing before",
+            sorted_lines[1:][jumps > 1],
+            int((jumps[jumps > 1] - 1).sum()),
+            "Rows are taken one after the other." if gaps == "ignore" else "They are missing values.",
+        ),
     ):
         if count:
-            at = lines[1:][where]
-            shown = ", ".join(map(str, at[:SHOWN_LINES])) + (", ..." if len(at) > SHOWN_LINES else "")
-            problems.append(
-                f"{count} {'row' if count == 1 else 'rows'} {what}{':' if what[-1] == 'r' else ''} line {shown}"
-            )
-    if not problems:
-        return
-    if gaps == "refuse":
+            shown = ", ".join(map(str, where[:SHOWN_LINES])) + (", ..." if len(where) > SHOWN_LINES else "")
+            rows = "row" if count == 1 else "rows"
+            problems.append(f"{count} {rows} {what}{'' if what.endswith('before') else ':'} line {shown}")
+            handled.append(remedy)
+    if problems and gaps == "refuse":
         raise BadData(f"{path}: {name}{'; '.join(problems)}. Use --gaps missing or ignore.")
-    handled = {"missing": "They are gaps, exactly.", "ignore": "Rows are taken one after the other."}[gaps]
-    talk(f"{name}{'; '.join(problems)}. {handled if (jumps > 1).any() else 'Rows are sorted; the later one counts.'}")
+    if problems:
+        talk(f"{name}{'; '.join(problems)}. {' '.join(handled)}")
+    return order, places
 
 
 def forecast_series(series: Series, steps: int, seasons: Any, backtest: int) -> tuple[Forecast, str]:
