@@ -14,7 +14,7 @@ import pytest
 
 import onlinegp as ogp
 from marks import slow
-from onlinegp.auto import background
+from onlinegp import background
 from onlinegp.auto.composed import WIDER
 from onlinegp.auto.learner import watched
 from onlinegp.auto.members import Parts, isolated

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from onlinegp.auto.background import Job, Progress, submit
+from onlinegp.background import Job, Progress, submit
 from onlinegp.auto.members import RETUNED, with_member
 from onlinegp.checks import Array
 from onlinegp.engine.compiled import compiled, outer

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinegp.auto.background import prepare
+from onlinegp.background import prepare
 from onlinegp.auto.composed import Candidate, Chooser, Composed
 from onlinegp.auto.members import Progress
 from onlinegp.checks import Array

@@ -10,7 +10,7 @@ import signal
 import sys
 import warnings
 
-from onlinegp.auto.background import receive, send
+from onlinegp.background import receive, send
 from onlinegp.processes import die_with_parent
 
 
