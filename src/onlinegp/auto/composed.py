@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from onlinegp.background import Job, Progress, submit
 from onlinegp.auto.members import RETUNED, with_member
+from onlinegp.background import Job, Progress, submit
 from onlinegp.checks import Array
 from onlinegp.engine.compiled import compiled, outer
 from onlinegp.learner import Learner

@@ -10,9 +10,9 @@ from contextvars import ContextVar
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinegp.background import prepare
 from onlinegp.auto.composed import Candidate, Chooser, Composed
 from onlinegp.auto.members import Progress
+from onlinegp.background import prepare
 from onlinegp.checks import Array
 from onlinegp.learner import Learner, Outcome, Sizes, begin_series, learn_one, predict_one, skip
 from onlinegp.models.base import OnlineRegressor

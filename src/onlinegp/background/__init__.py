@@ -1,7 +1,7 @@
 """Work in the background: one thread and one child process. They never change a result, only when it is ready.
 
 Tuning is Python code. On a thread of this process it would hold the interpreter's lock for milliseconds at a time, so a
-child does it, `python -m onlinegp.background.child`, and sends the result through a pipe. The thread waits for that, and then
+child does it, `python -m onlinegp.background.child`, and sends the result through a pipe. The thread waits for it, then
 does what remains, mostly in compiled code that releases the lock. Without a child the thread does everything.
 """
 
