@@ -73,11 +73,11 @@ class Tail {
         return std::max(newer, older);
     }
 
-    // Of the newer values above x, keep as many as the root of their number
+    // Of the newer values above x, keep as many as the fourth root of their number
     void thin(float x) {
         const int64_t above =
             std::partition_point(newer_, newer_ + of_[0].size, [x](float one) { return one > x; }) - newer_;
-        const int64_t gone = above - int64_t(std::ceil(std::sqrt(double(above))));
+        const int64_t gone = above - int64_t(std::ceil(std::sqrt(std::sqrt(double(above)))));
         std::copy(newer_ + above, newer_ + of_[0].size, newer_ + above - gone);
         of_[0].size -= gone;
         of_[0].rows -= gone;

@@ -262,7 +262,9 @@ void Watch::judge(const double* x, Out& out) {
     out.evidence = best;
     out.statistic = leading;
     const bool own = leading == STUCK || leading == MISSING;
+    const bool back = s.open && s.own && !own && evidence[VALUE] == 0;  // from stuck or missing to what is usual
     out.score = open(best, own);
+    if (back) out.score = 0;
     out.event = double(event(best, out.score, own, x));
     out.run = double(s.same);
 }

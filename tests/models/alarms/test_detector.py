@@ -76,6 +76,28 @@ def test_an_event_opens_escalates_and_clears_once():
     assert detection.odds[event.start] < 0.01
 
 
+def test_the_same_fault_is_found_again():
+    first = again = 0
+    for seed in range(20):
+        y = noise(3000, seed)
+        y[1000:1040] += 4.0
+        y[2500:2540] += 4.0
+        score = found(y)[0].score
+        first += (score[1000:1045] >= 3.0).any()
+        again += (score[2500:2545] >= 3.0).any()
+    assert first >= 18
+    assert again >= 14
+
+
+def test_a_model_that_has_nothing_but_lags_leaves_the_events_to_the_series():
+    y = np.sin(np.arange(2300) / 10.0) + 0.1 * noise(2300)
+    y[AT] += 1.0
+    alone, lagged = ogp.Detector().detect(y), ogp.Detector(ogp.Lagged(ogp.LinearRLS(), lags=4)).detect(y)
+    np.testing.assert_array_equal(lagged.score, alone.score)
+    np.testing.assert_array_equal(lagged.event, alone.event)
+    assert not np.array_equal(lagged.mean, alone.mean)
+
+
 def test_a_new_level_is_reported_once_and_accepted():
     once = cleared = 0
     for seed in range(20):

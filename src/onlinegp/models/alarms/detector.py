@@ -36,8 +36,9 @@ class Detector(OuterRegressor):
     """Alarms about a series or about the errors of a model: events with reasons, at a rate that you choose.
 
     It watches thirteen statistics of the target, learns the tail of each, pools their evidence, and opens an event
-    where that is so large that it should happen at a rate of `rate` per row. On top of a model it watches the normal
-    score of what the model predicted, beside value and level of the target. An event escalates and clears, has a kind
+    where that is so large that it should happen at a rate of `rate` per row. On top of a model with inputs it watches
+    the normal score of what the model predicted, beside value and level of the target. A model that has nothing but
+    lags follows a fault, so there the target itself is watched. An event escalates and clears, has a kind
     (spike, level, trend, variance, season broken, stuck, missing) and a reason. A new level is reported once, and then
     accepted.
 
@@ -122,7 +123,7 @@ class Detector(OuterRegressor):
             return Alarms(
                 self.rate,
                 features=features,
-                scores=inner is not None,
+                scores=inner is not None and features > 0,
                 season=self.season,
                 daily=self.daily,
                 native=is_native(self.engine),
@@ -249,7 +250,7 @@ class DetectorLearner(OuterLearner):
         z = bounds = None
         if self.inner is not None and predicted is not None:
             with np.errstate(all="ignore"):
-                z, bounds = predicted.z(Y), predicted.interval(0.95)
+                z, bounds = predicted.z(Y) if self.features else None, predicted.interval(0.95)
         for i, alarms in enumerate(self.alarms):
             of_output = None if bounds is None else (bounds[0][:, i], bounds[1][:, i])
             out, changed = alarms.add(Y[:, i], None if z is None else z[:, i], X, of_output)

@@ -249,6 +249,8 @@ class Readable:
             out[10 + family] = max(value for value, k in pooled if FAMILY[-k] == family)
         out[2], out[3] = best, leading
         out[1] = self._open(best, leading)
+        if s.open and s.own and leading not in (STUCK, MISSING) and evidence[0] == 0.0:
+            out[1] = 0.0  # back from stuck or missing to what is usual: no event of its own
         out[14], out[15] = self._event(best, out[1], leading, x), s.same
 
     def _open(self, best: float, leading: int) -> float:
@@ -272,7 +274,7 @@ class Readable:
         """Open an event, or clear it after 20 calm rows; return its number, 0 if none is open.
 
         A value that is stuck or missing ends another event, and the other way around. What has passed was a fault
-        rather than a habit: of its values only the root of their number stays.
+        rather than a habit: of its values only the fourth root of their number stays.
         """
         s, c = self.s, self.c
         own = int(leading in (STUCK, MISSING))

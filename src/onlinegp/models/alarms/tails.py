@@ -122,6 +122,6 @@ class Tail:
         self.law[CHANGES] += 1.0
 
     def thin(self, x: float) -> None:
-        """Of the newer values above x, keep as many as the root of their number."""
+        """Of the newer values above x, keep as many as the fourth root of their number."""
         above = int((self.values[0, : self.counts[0, 0]] > np.float32(x)).sum())
-        self.remove_above(x, above - ceil(sqrt(above)))
+        self.remove_above(x, above - ceil(sqrt(sqrt(above))))

@@ -42,9 +42,9 @@ class Watch(WithFields):
        and the predictors still learn. `tail` is the tail of E itself.
     5. Score: E if E > R + .5 (R > 1; else E > R), then R = E; otherwise 0. R is held for 120 rows without a new peak,
        then multiplied by .99 each row. Stuck and missing have their own R, which need not be topped by .5 before an
-       event is open. An event opens where the score reaches a
+       event is open; while it is, a row whose value is usual scores 0. An event opens where the score reaches a
        threshold, and clears after 20 rows with E < 1.8. No rule accepts a new level: its rows enter the lists, and its
-       rank falls. Of a fault that has passed, only the root of the number of its values stays in the lists.
+       rank falls. Of a fault that has passed, only the fourth root of the number of its values stays in the lists.
 
     Parameters
     ----------
