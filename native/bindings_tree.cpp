@@ -105,6 +105,19 @@ static nb::object predict_one(TreeEngine& tree, nb::handle x) {
     return nb::make_tuple(moments.mean, moments.std);
 }
 
+// The same, and the ends of its interval; `quantiles` are those of components with scale one at both ends, (2, K)
+static nb::object interval_one(TreeEngine& tree, nb::handle x, double level, Numbers quantiles) {
+    const Sample sample(x.ptr(), tree.d);
+    const int64_t K = tree.root().kinds.count();
+    if (tree.p != 1 || !sample.data() || !tree.at_once() || int64_t(quantiles.size()) != 2 * K) return nb::none();
+    const QuickTree quick(tree);
+    if (!quick.free() || tree.due()) return nb::none();
+    const Moments moments = tree.predict_one(sample.data());
+    const double low = tree.quantile_one(sample.data(), 0.5 * (1 - level), quantiles.data());
+    const double high = tree.quantile_one(sample.data(), 0.5 * (1 + level), quantiles.data() + K);
+    return nb::make_tuple(moments.mean, moments.std, low, high);
+}
+
 // Work without the interpreter's lock, until a signal comes
 template <class Work> static void released(TreeEngine& tree, Use use, int64_t rows, const Work& work) {
     const HeldTree held(tree, use);
@@ -437,6 +450,7 @@ void bind_tree(nb::module_& m) {
         .def_prop_ro("seen", [](TreeEngine& tree) { return tree.leaf() ? tree.leaf()->learner().seen() : tree.rows(); })
         .def("learn_one", learn_one, "x"_a.none(), "y"_a.none())
         .def("predict_one", predict_one, "x"_a.none())
+        .def("interval_one", interval_one, "x"_a.none(), "level"_a, "quantiles"_a)
         .def("learn", learn, "X"_a, "Y"_a)
         .def("run", run, "X"_a, "Y"_a)
         .def("predict", predict, "X"_a, "threads"_a)

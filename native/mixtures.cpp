@@ -32,7 +32,7 @@ void log_density(const Kinds& kinds, const Mixtures& of, const double* y, double
     for (int64_t i = 0; i < of.n; i++) out[i] = kinds.log_density(row(of, i, kinds.count()), y[i]);
 }
 
-static double quantile_of_one(const Kinds& kinds, const Components& row, double p, const double* quantiles) {
+double quantile(const Kinds& kinds, const Components& row, double p, const double* quantiles) {
     constexpr int MOST_STEPS = 200;
     constexpr double EPS = std::numeric_limits<double>::epsilon(), SMALL = 1e-3;
     constexpr double SHORT = 1e-6;  // after a step of such a share of a scale, the error is in the last digit
@@ -51,11 +51,11 @@ static double quantile_of_one(const Kinds& kinds, const Components& row, double 
     const double enough = 2 * EPS * (p < SMALL ? 4 * p : 1);
     double before = INFINITY;
     for (int step = 0; step < MOST_STEPS; step++) {
-        const double excess = kinds.cdf(row, y) - p;
+        const Around at = kinds.around(row, y);
+        const double excess = at.below - p;
         (excess < 0 ? low : high) = y;
-        const Slope slope = kinds.slope(row, y);
-        const double newton = excess / slope.density;
-        double next = y - newton / std::max(1 - 0.5 * newton * slope.change, 0.5);  // Halley's step
+        const double newton = excess / at.density;
+        double next = y - newton / std::max(1 - 0.5 * newton * at.change, 0.5);  // Halley's step
         if (next > low && next < high && std::fabs(next - y) <= SHORT * least) return next;
         if (!(next > low && next < high) || std::fabs(excess) > 0.5 * before) next = 0.5 * (low + high);
         if (std::fabs(excess) <= enough) return y;
@@ -69,7 +69,7 @@ static double quantile_of_one(const Kinds& kinds, const Components& row, double 
 }
 
 void quantile(const Kinds& kinds, const Mixtures& of, double p, const double* quantiles, double* out) {
-    for (int64_t i = 0; i < of.n; i++) out[i] = quantile_of_one(kinds, row(of, i, kinds.count()), p, quantiles);
+    for (int64_t i = 0; i < of.n; i++) out[i] = quantile(kinds, row(of, i, kinds.count()), p, quantiles);
 }
 
 }  // namespace onlinegp

@@ -15,6 +15,7 @@ void moments(const Kinds& kinds, const Mixtures& of, double* mean, double* std);
 void log_density(const Kinds& kinds, const Mixtures& of, const double* y, double* out);
 // Where the distribution function is p, by Newton's steps between the quantiles (K,) of components with scale one; a
 // step that leaves the bracket, or follows one that did not halve the error, is replaced by bisection
+double quantile(const Kinds& kinds, const Components& row, double p, const double* quantiles);
 void quantile(const Kinds& kinds, const Mixtures& of, double p, const double* quantiles, double* out);
 
 }  // namespace onlinegp

@@ -19,9 +19,9 @@ struct Moments {
     double mean, std;
 };
 
-// A density, and the derivative of its logarithm
-struct Slope {
-    double density, change;
+// P(y' <= y), the density at y, and the derivative of its logarithm
+struct Around {
+    double below, density, change;
 };
 
 // What K components have in common in all rows: their degrees of freedom, and what follows from them
@@ -31,7 +31,7 @@ class Kinds {
         for (const double nu : this->degrees) {
             variance_.push_back(variance_of(nu));
             at_center_.push_back(log_density_at_center(nu));
-            log_beta_.push_back(std::isinf(nu) ? 0 : log_beta_of(nu));
+            top_.push_back(density_at_center(nu));
         }
     }
     const Vector degrees;
@@ -90,33 +90,25 @@ class Kinds {
         return sum > 0 ? largest + std::log(sum) : -INFINITY;
     }
 
-    Slope slope(const Components& row, double y) const {
-        double sum = 0, change = 0;
+    Around around(const Components& row, double y) const {
+        Around sum{0, 0, 0};
         for (int64_t k = 0; k < count(); k++) {
             if (!(row.weight[k] > 0)) continue;
             const double nu = degrees[size_t(k)];
-            const double r = (y - row.mean[k]) / row.scale[k];
-            const double fall = std::isinf(nu) ? std::exp(-0.5 * r * r) : std::pow(1 + r * r / nu, -0.5 * (nu + 1));
-            const double own = row.weight[k] / row.scale[k] * std::exp(at_center_[size_t(k)]) * fall;
-            sum += own;
-            change -= own * (std::isinf(nu) ? r : r * (nu + 1) / (nu + r * r)) / row.scale[k];
-        }
-        return {sum, change / sum};
-    }
-
-    double cdf(const Components& row, double y) const {
-        double sum = 0;
-        for (int64_t k = 0; k < count(); k++) {
-            if (row.weight[k] <= 0) continue;
             const double away = y - row.mean[k];
             const double r = away == 0 ? 0 : away / row.scale[k];
-            sum += row.weight[k] * cdf_of(r, degrees[size_t(k)], log_beta_[size_t(k)]);
+            const Standard own = standard_at(r, nu, top_[size_t(k)]);
+            const double density = row.weight[k] / row.scale[k] * own.density;
+            sum.below += row.weight[k] * own.below;
+            sum.density += density;
+            sum.change -= density * (std::isinf(nu) ? r : r * (nu + 1) / (nu + r * r)) / row.scale[k];
         }
-        return sum;
+        return {sum.below, sum.density, sum.change / sum.density};
     }
+    double cdf(const Components& row, double y) const { return around(row, y).below; }
 
   private:
-    Vector variance_, at_center_, log_beta_;  // for scale one
+    Vector variance_, at_center_, top_;  // for scale one; `at_center_` is the logarithm of `top_`
 };
 
 // The predictions of n rows and p outputs. The stretch of a row only widens its intervals: see onlinegp.Conformal. It

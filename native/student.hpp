@@ -47,64 +47,75 @@ inline double log_gamma_step(double a) {
     return 0.5 * std::log(a) - (1.0 / 8 - r * (1.0 / 192 - r * (1.0 / 640 - r * 17.0 / 14336))) / a;
 }
 
-// log B(degrees / 2, 1 / 2)
-inline double log_beta_of(double degrees) {
+// The density at zero: 1 / (sqrt(degrees) B(degrees / 2, 1 / 2))
+inline double density_at_center(double degrees) {
     constexpr double LOG_GAMMA_HALF = 0.5723649429247001;
-    return LOG_GAMMA_HALF - log_gamma_step(0.5 * degrees);
+    if (std::isinf(degrees)) return 0.3989422804014327;
+    return std::exp(log_gamma_step(0.5 * degrees) - LOG_GAMMA_HALF) / std::sqrt(degrees);
 }
 
-// The probability beyond |t| on one side: half of I_x(degrees / 2, 1 / 2) with x = degrees / (degrees + t^2)
-inline double student_tail(double t, double degrees, double log_beta) {
+// P(t' <= t), and the density at t
+struct Standard {
+    double below, density;
+};
+
+inline bool is_even(double degrees) { return degrees == 2 * std::floor(0.5 * degrees); }
+
+// The density at t over that at zero: x^((degrees + 1) / 2) with x = degrees / (degrees + t^2)
+constexpr double MOST_TERMS = 20;
+inline double student_fall(double t, double degrees, double x) {
+    if (degrees > 2 * MOST_TERMS || !is_even(degrees))
+        return std::exp(-0.5 * (degrees + 1) * std::log1p(t * t / degrees));
+    double power = std::sqrt(x);
+    for (int j = 2; j <= degrees; j += 2) power *= x;
+    return power;
+}
+
+// The probability beyond |t| on one side: half of I_x(degrees / 2, 1 / 2), with x as above
+inline double student_tail(double t, double degrees, double x, double density) {
     const double a = 0.5 * degrees;
-    const double x = degrees / (degrees + t * t);
-    const double y = t * t / (degrees + t * t);  // 1 - x, without loss of digits
-    if (y == 0) return 0.5;
-    if (x == 0) return 0;
-    const double log_x = x > 0.5 ? -std::log1p(t * t / degrees) : std::log(x);
-    const double front = std::exp(a * log_x + 0.5 * std::log(y) - log_beta);
+    const double y = t * t / (degrees + t * t);   // 1 - x, without loss of digits
+    const double front = std::fabs(t) * density;  // x^a sqrt(y) / B(a, 1 / 2)
     if (x < (a + 1) / (a + 2.5)) return 0.5 * front * beta_fraction(a, 0.5, x) / a;
     return 0.5 - front * beta_fraction(0.5, a, y);
 }
 
 // The same for even degrees, a finite sum (Abramowitz and Stegun, 26.7.4), where the tail is not so small that its
 // digits would be lost: below NEAR
-constexpr double NEAR = 3, MOST_TERMS = 20;
-inline bool has_finite_sum(double t, double degrees) {
-    return std::fabs(t) < NEAR && degrees <= 2 * MOST_TERMS && std::fmod(degrees, 2) == 0;
-}
-inline double student_tail_by_sum(double t, double degrees) {
+constexpr double NEAR = 3;
+inline double student_tail_by_sum(double t, double degrees, double x) {
     const double sine = std::fabs(t) / std::sqrt(degrees + t * t);
-    const double cosine2 = degrees / (degrees + t * t);
     double term = 1, sum = 1;
     for (int j = 2; j < degrees; j += 2) {
-        term *= cosine2 * (j - 1) / j;
+        term *= x * (j - 1) / j;
         sum += term;
     }
     return 0.5 - 0.5 * sine * sum;
 }
 
-// P(t' <= t); `log_beta` as above
-inline double cdf_of(double t, double degrees, double log_beta) {
-    if (std::isinf(degrees)) return 0.5 * std::erfc(-t * 0.7071067811865476);
-    if (std::isnan(t)) return t;
-    const double tail =
-        has_finite_sum(t, degrees) ? student_tail_by_sum(t, degrees) : student_tail(t, degrees, log_beta);
-    return t < 0 ? tail : 1 - tail;
-}
-inline double cdf_of(double t, double degrees) {
-    return cdf_of(t, degrees, std::isinf(degrees) ? 0 : log_beta_of(degrees));
+// `top` is the density at zero
+inline Standard standard_at(double t, double degrees, double top) {
+    if (std::isinf(degrees)) return {0.5 * std::erfc(-t * 0.7071067811865476), top * std::exp(-0.5 * t * t)};
+    if (std::isnan(t)) return {t, t};
+    const double x = degrees / (degrees + t * t);
+    const double density = top * student_fall(t, degrees, x);
+    if (x == 0) return {t < 0 ? 0.0 : 1.0, density};
+    const bool sums = std::fabs(t) < NEAR && degrees <= 2 * MOST_TERMS && is_even(degrees);
+    const double tail = sums ? student_tail_by_sum(t, degrees, x) : student_tail(t, degrees, x, density);
+    return {t < 0 ? tail : 1 - tail, density};
 }
 
 // The t that is exceeded with probability 1 - p, for p in (0, 1): by bisection, to the last digit. Find it once.
 inline double quantile_of(double p, double degrees) {
     if (p > 0.5) return -quantile_of(1 - p, degrees);
+    const double top = density_at_center(degrees);
     double low = -1;
-    while (cdf_of(low, degrees) > p && low > -1e300) low *= 2;
+    while (standard_at(low, degrees, top).below > p && low > -1e300) low *= 2;
     double high = 0;
     for (int i = 0; i < 200 && high - low > 0; i++) {
         const double middle = 0.5 * (low + high);
         if (middle == low || middle == high) break;
-        (cdf_of(middle, degrees) > p ? high : low) = middle;
+        (standard_at(middle, degrees, top).below > p ? high : low) = middle;
     }
     return 0.5 * (low + high);
 }

@@ -1,5 +1,6 @@
 // Trees of learners, compiled once: what they do themselves is scalar work.
 #include "tree_engine.hpp"
+#include "mixtures.hpp"
 #include "wrappers/shared_rows.hpp"
 #include <new>
 
@@ -50,6 +51,14 @@ void TreeEngine::look(const double* x) {
 Moments TreeEngine::predict_one(const double* x) {
     look(x);
     return root_->predicted(workspace()).moments(0, 0);
+}
+
+double TreeEngine::quantile_one(const double* x, double p, const double* quantiles) {
+    look(x);
+    Predictions& predicted = root_->predicted(workspace());
+    const double y = quantile(predicted.kinds, predicted(0, 0), p, quantiles), stretch = predicted.stretch(0, 0);
+    const double mean = predicted.moments(0, 0).mean;
+    return stretch == 1 ? y : mean + stretch * (y - mean);
 }
 
 void TreeEngine::predict_one(const double* x, const Output& out) {

@@ -36,6 +36,8 @@ class TreeEngine {
     // One row. Returns whether no further look at it is needed, as LearnerEngine::learn_one
     bool learn_one(const double* x, const double* y);
     Moments predict_one(const double* x);  // of the first output
+    // The quantile p of the first output, as it is stretched; `quantiles` are those of components with scale one
+    double quantile_one(const double* x, double p, const double* quantiles);
     void predict_one(const double* x, const Output& out);
 
     // Rows in chunks, all of which the whole tree learns; between two of them it asks whether to stop. It also stops

@@ -225,9 +225,9 @@ class Mixture final : public Node {
         if (gate_.power > 0 && count_[0] > 0) gate(i, weights.data(), weights.data() + m, w);
         for (int o = 0; o < p; o++) {
             Components out = predicted(w)(i, o);
-            double stretch = 0;
+            double stretch = 1;  // where nothing is stretched, exactly
             for (size_t j = 0; j < m; j++) {
-                stretch += weights[j] * members_[j]->predicted(w).stretch(i, o);
+                stretch += weights[j] * (members_[j]->predicted(w).stretch(i, o) - 1);
                 const Components in = members_[j]->predicted(w)(i, o);
                 const int64_t K = members_[j]->kinds.count();
                 for (int64_t k = 0; k < K; k++) {

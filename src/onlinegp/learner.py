@@ -136,6 +136,12 @@ def predict_one(learner: Learner, x: object) -> tuple[float, float] | None:
     return None if own is None else own(x)
 
 
+def interval_one(learner: Learner, x: object, level: float) -> tuple[float, float, float, float] | None:
+    """Fast path for one sample. Return what `predict_one` does, and the ends of the interval, or None."""
+    own = getattr(learner, "interval_one", None)
+    return None if own is None else own(x, level)
+
+
 def run_by_row(learner: Learner, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
     """Predict each row, then learn it. This is the definition of `run`."""
     predictions, size = [], np.empty(len(X), dtype=np.int64)

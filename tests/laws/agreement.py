@@ -47,6 +47,10 @@ def assert_one_by_one(block: Any, model: Any, X: np.ndarray, y: np.ndarray) -> N
             # sum, with the rounding of the mean and of the spread, also where an end of the interval is close to zero
             ends = [expected["lower"][[i]], expected["upper"][[i]]]
             np.testing.assert_allclose(predicted.interval(0.95), ends, rtol=0.0, atol=1e-14 * np.abs(ends).max())
+            # one row has a path of its own
+            np.testing.assert_array_equal(model.predict_interval(X[i : i + 1]), predicted.interval(0.95))
+            alone = model.predict(X[i : i + 1], return_std=True)
+            np.testing.assert_array_equal(alone, (predicted.mean, predicted.std))
         rows.append(model.predict_one(X[i], return_std=True))
         model.learn_one(X[i], y[i])
         assert model.size_ == expected["size"][i]

@@ -14,7 +14,7 @@ from onlinegp.auto.composed import Candidate, Chooser, Composed
 from onlinegp.auto.members import Progress
 from onlinegp.background import prepare
 from onlinegp.checks import Array
-from onlinegp.learner import Learner, Outcome, Sizes, begin_series, learn_one, predict_one, skip
+from onlinegp.learner import Learner, Outcome, Sizes, begin_series, interval_one, learn_one, predict_one, skip
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined import Scaled
 from onlinegp.models.combined.standardize import like_so_far, moments
@@ -180,6 +180,9 @@ class AutoLearner(WithFields):
 
     def predict_one(self, x: object) -> tuple[float, float] | None:
         return None if self.inner is None else predict_one(self.inner, x)
+
+    def interval_one(self, x: object, level: float) -> tuple[float, float, float, float] | None:
+        return None if self.inner is None else interval_one(self.inner, x, level)
 
     # Rows that go together
 

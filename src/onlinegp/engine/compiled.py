@@ -16,6 +16,7 @@ from onlinegp.engine.plan import Plan, plan_of
 from onlinegp.learner import Learner, Outcome, Sizes, begin_series, skip
 from onlinegp.locks import ModelLock
 from onlinegp.predictions import Components, Gaussian, Predictions
+from onlinegp.predictions.components import interval_quantiles
 from onlinegp.state import Contents, Fields, Values, load_contents
 
 
@@ -186,6 +187,10 @@ class Compiled:
     def predict_one(self, x: object) -> tuple[float, float] | None:
         core = self._core
         return None if core is None else core.predict_one(x)
+
+    def interval_one(self, x: object, level: float) -> tuple[float, float, float, float] | None:
+        core = self._core
+        return None if core is None else core.interval_one(x, level, interval_quantiles(self._kinds.degrees, level))
 
     def dump(self) -> Contents:
         core = self._core

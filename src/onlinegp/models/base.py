@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp import frames
-from onlinegp.checks import Array, check_x, count
+from onlinegp.checks import Array, check_x, count, probability
 from onlinegp.engine.compiled import compiled, outer
 from onlinegp.learner import CHECK, OK, UNSUPPORTED, Learner, begin_series, run_delayed, skip
 from onlinegp.locks import ModelLock
@@ -22,6 +22,7 @@ from onlinegp.models.estimator import Estimator
 from onlinegp.models.facts import Facts
 from onlinegp.models.undo import Undo, undoable
 from onlinegp.predictions import Predictions
+from onlinegp.predictions.base import WIDE
 from onlinegp.progress import bar, on_terminal
 from onlinegp.state import Contents, described_from_bytes, described_to_bytes, dump, load
 from onlinegp.trace import Trace
@@ -207,6 +208,10 @@ class OnlineRegressor(Estimator):
         mean : array of shape (n,), or (n, outputs) if the model was trained on such a y
         std : array of the same shape, only if `return_std`
         """
+        row = _single_row(X)
+        quick = None if row is None else self._quick("predict_one", row)
+        if quick is not None:
+            return (np.array([quick[0]]), np.array([quick[1]])) if return_std else np.array([quick[0]])
         predictions = self._predictions(X)
         which = (slice(None), 0) if self._single else slice(None)
         return (predictions.mean[which], predictions.std[which]) if return_std else predictions.mean[which]
@@ -231,22 +236,33 @@ class OnlineRegressor(Estimator):
 
     def predict_interval(self, X: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
         """Return the ends of the intervals that contain y with probability `level`, at the rows of X."""
+        row = _single_row(X)
+        quick = None if row is None else self._quick("interval_one", row, probability(WIDE, level=level))
+        if quick is not None:
+            return np.array([quick[2]]), np.array([quick[3]])
         return self.predict_distribution(X).interval(level)
 
     def predict_one(self, x: ArrayLike, return_std: bool = False) -> Any:
         """Predict y for one sample x: (d,), or with names. Return a number, or an array of shape (outputs,)."""
-        fast = getattr(self._learner, "predict_one", None) if self._single else None
-        quick = None if fast is None else fast(x)
-        if fast is not None and quick is None and isinstance(x, dict):
-            quick = fast(list(self._in_order(x).values()))
+        quick = self._quick("predict_one", x)
         if quick is not None:
-            if not self._health.sound(quick[0], quick[1]):
-                raise self._health.error(self, None)
             return quick if return_std else quick[0]
         answer = self.predict(self._check_x(x), return_std)
         if return_std:
             return tuple(float(part[0]) if part.ndim == 1 else part[0] for part in answer)
         return float(answer[0]) if answer.ndim == 1 else answer[0]
+
+    def _quick(self, name: str, x: Any, *arguments: Any) -> Any:
+        """Return what a fast path of the learner returns for one sample: mean, std and more; None if there is none."""
+        fast = getattr(self._learner, name, None) if self._single else None
+        if fast is None:
+            return None
+        quick = fast(x, *arguments)
+        if quick is None and isinstance(x, dict):
+            quick = fast(list(self._in_order(x).values()), *arguments)
+        if quick is not None and not self._health.sound(quick[0], quick[1]):
+            raise self._health.error(self, None)
+        return quick
 
     @property
     def forecast(self) -> Any:
@@ -409,6 +425,11 @@ class OnlineRegressor(Estimator):
             expected = "(n,)" if self._single else f"(n, {outputs})"
             raise ValueError(f"y must have shape {expected} as before, got {y.shape}. Use fit to start again.")
         return self._learner, X, y.reshape(len(y), outputs)
+
+
+def _single_row(X: Any) -> Any:
+    """Return the row of an array that has only one, else None."""
+    return X[0] if type(X) is np.ndarray and X.ndim == 2 and len(X) == 1 else None
 
 
 def _blocks(n: int, model: OnlineRegressor, progress: bool | None) -> Iterator[slice]:

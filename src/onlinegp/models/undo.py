@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.learner import Learner, Outcome, Sizes, begin_series, learn_one, predict_one, skip
+from onlinegp.learner import Learner, Outcome, Sizes, begin_series, interval_one, learn_one, predict_one, skip
 from onlinegp.predictions import Predictions
 from onlinegp.state import Contents, Fields, dump, load
 
@@ -188,6 +188,9 @@ class Undo:
 
     def predict_one(self, x: object) -> tuple[float, float] | None:
         return predict_one(self.learner, x)
+
+    def interval_one(self, x: object, level: float) -> tuple[float, float, float, float] | None:
+        return interval_one(self.learner, x, level)
 
     def dump(self) -> Contents:
         return dump(self.learner)

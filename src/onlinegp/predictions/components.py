@@ -281,6 +281,12 @@ def component_quantiles(degrees: tuple[float, ...], p: float) -> Array:
     return np.array([normal_quantile(p) if isinf(nu) else student_quantile(nu, p) for nu in degrees])
 
 
+@lru_cache(maxsize=256)
+def interval_quantiles(degrees: tuple[float, ...], level: float) -> Array:
+    """Return the quantiles of such components at both ends of an interval, (2, K)."""
+    return np.stack([component_quantiles(degrees, p) for p in (0.5 * (1.0 - level), 0.5 * (1.0 + level))])
+
+
 def cdf(nu: float, r: Array) -> Array:
     """Return the probability of a value below r."""
     return normal_cdf(r) if isinf(nu) else student_cdf(nu, r)

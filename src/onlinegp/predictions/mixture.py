@@ -91,7 +91,9 @@ def mix(weights: Array, members: Sequence[Predictions]) -> Components | MixtureO
         return MixtureOf(weights, tuple(members))
     stretch: Array | float = 1.0
     if not all(part.plain for part in flat):
-        stretch = sum((weights[..., k] * part.stretch for k, part in enumerate(flat)), np.zeros(weights.shape[:-1]))
+        stretch = sum(
+            (weights[..., k] * (part.stretch - 1.0) for k, part in enumerate(flat)), np.ones(weights.shape[:-1])
+        )
     return Components(
         np.concatenate([weights[..., k, None] * part.weights for k, part in enumerate(flat)], axis=-1),
         np.concatenate([part.means for part in flat], axis=-1),
