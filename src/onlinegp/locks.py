@@ -1,10 +1,12 @@
-"""A lock that lets one thread at a time use a model or a fleet."""
+"""Locks that let one thread at a time use a model or a fleet."""
 
 from __future__ import annotations
 
 import os
-from threading import RLock
-from typing import Self
+from threading import Lock, RLock
+from typing import Any, Self
+
+_MAKING_A_LOCK = Lock()  # so that two threads do not create two locks for the same object
 
 
 class ModelLock:
@@ -31,3 +33,21 @@ class ModelLock:
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
+
+
+class Locked:
+    """An object with a lock of its own, made when it is first used."""
+
+    __slots__ = ("_lock_of_its_own",)  # a slot is not copied, pickled or seen by scikit-learn
+
+    _lock_of_its_own: Any
+
+    @property
+    def _lock(self) -> ModelLock:
+        try:
+            return self._lock_of_its_own
+        except AttributeError:
+            with _MAKING_A_LOCK:
+                if not hasattr(self, "_lock_of_its_own"):
+                    self._lock_of_its_own = ModelLock()
+            return self._lock_of_its_own

@@ -8,6 +8,7 @@ from multiprocessing import current_process
 from typing import Any, TypeVar
 
 DELAY = 1.0  # seconds without a bar
+BLOCK_ROWS = 1000  # rows between two updates of a bar
 Item = TypeVar("Item")
 
 
@@ -42,6 +43,17 @@ def shown(items: Iterable[Item], total: int, title: str = "", *, show: bool | No
         for item in items:
             yield item
             one.update()
+
+
+def blocks(rows: int, title: str, *, show: bool | None = None) -> Iterator[slice]:
+    """Yield rows in blocks with a bar that counts them, or all at once if there is no bar."""
+    if rows <= BLOCK_ROWS or not (on_terminal() if show is None else show):
+        yield slice(0, rows)
+        return
+    with bar(rows, title, show=show, unit="row", unit_scale=True) as one:
+        for start in range(0, rows, BLOCK_ROWS):
+            yield slice(start, start + BLOCK_ROWS)
+            one.update(min(BLOCK_ROWS, rows - start))
 
 
 class Hidden:

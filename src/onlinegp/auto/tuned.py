@@ -119,8 +119,8 @@ class Tuned(SelfTuning):
 
     def _chooser(self) -> Chooser:
         inside = self._inside()
-        if isinstance(inside, Lagged):
-            return Tuned(**self.get_params(deep=False) | {"model": inside.model})._chooser()
+        while isinstance(inside, Lagged):
+            inside = _checked(inside.model)
         known = {name for leaf in _leaves(inside) for name in leaf.parameter_names()}
         names = None if self.fixed is None else tuple([self.fixed] if isinstance(self.fixed, str) else self.fixed)
         if odd := sorted(set(names or ()) - known):
@@ -132,10 +132,14 @@ class Tuned(SelfTuning):
 
     def _inside(self) -> OnlineRegressor:
         """Return the model inside, if it can be tuned."""
-        if not isinstance(self.model, OnlineRegressor):
-            remedy = f"Make one: {self.model.__name__}()." if isinstance(self.model, type) else "Try onlinegp.KRLST()."
-            raise TypeError(f"model must be an estimator of onlinegp, got {self.model!r}. {remedy}")
-        return self.model
+        return _checked(self.model)
+
+
+def _checked(model: Any) -> OnlineRegressor:
+    if not isinstance(model, OnlineRegressor):
+        remedy = f"Make one: {model.__name__}()." if isinstance(model, type) else "Try onlinegp.KRLST()."
+        raise TypeError(f"model must be an estimator of onlinegp, got {model!r}. {remedy}")
+    return model
 
 
 def _leaves(model: OnlineRegressor) -> list[OnlineRegressor]:

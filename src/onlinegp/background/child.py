@@ -29,13 +29,13 @@ def main() -> None:
             function, args = receive(requests)
             answer = (function(*args, lambda share: send(answers, float(share))),)
         except (EOFError, BrokenPipeError):
-            os._exit(0)
+            return  # the parent has ended
         except Exception:
             answer = None  # the parent runs it again, and meets the error
         try:
             send(answers, answer)
         except BrokenPipeError:
-            os._exit(0)
+            return
 
 
 if __name__ == "__main__":

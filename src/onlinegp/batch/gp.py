@@ -272,7 +272,7 @@ class GPRegression(Estimator):
         """Learn `X` (n, d) and `y` (n,) or (n, outputs), and forget any earlier data."""
         from scipy.linalg import cho_solve
 
-        X, y, names = self._check_Xy(X, y, anew=True)
+        X, y, names = self.checked_Xy(X, y, first=True)
         X, y = X.copy(), y.copy()
         kernel, noise = self._given()
         if self.optimize:
@@ -315,7 +315,7 @@ class GPRegression(Estimator):
                 "Ask for the covariance: its diagonal is the square of std."
             )
         fitted = hasattr(self, "alpha_")
-        X = self._check_X(X)
+        X = self.checked_X(X)
         kernel, noise = (self.kernel_, self.noise_) if fitted else self._given()
         mean, V = np.zeros(len(X)), np.zeros((1, len(X)))
         if fitted:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import copy
 from html import escape
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -16,14 +14,14 @@ from onlinegp import frames
 from onlinegp.checks import Array, check_x, count, probability
 from onlinegp.engine.compiled import compiled, outer
 from onlinegp.learner import CHECK, OK, UNSUPPORTED, Learner, begin_series, run_delayed, skip
-from onlinegp.locks import ModelLock
+from onlinegp.locks import Locked
 from onlinegp.models.breakdown import BreakdownError, Health
 from onlinegp.models.estimator import Estimator
 from onlinegp.models.facts import Facts
 from onlinegp.models.undo import Undo, undoable
 from onlinegp.predictions import Predictions
 from onlinegp.predictions.base import WIDE
-from onlinegp.progress import bar, on_terminal
+from onlinegp.progress import blocks
 from onlinegp.state import Contents, described_from_bytes, described_to_bytes, dump, load
 from onlinegp.trace import Trace
 
@@ -32,11 +30,9 @@ if TYPE_CHECKING:
     from onlinegp.models.combined.scaled import Scaled
 
 MAX_NAMES = 8  # names of inputs that a notebook shows
-BLOCK = 1000  # rows between two updates of a progress bar
-_MAKING_A_LOCK = Lock()  # so that two threads do not create two locks for the same model
 
 
-class OnlineRegressor(Estimator):
+class OnlineRegressor(Locked, Estimator):
     """Base class of all models. A subclass stores its parameters in `__init__`, and `start()` returns a learner.
 
     Parameters take effect when learning starts. `fit` starts from scratch; `partial_fit`, `learn_one` and `run`
@@ -54,8 +50,6 @@ class OnlineRegressor(Estimator):
         Whether the model tunes its parameters on the rows that it learns.
     """
 
-    __slots__ = ("_lock_of_its_own",)  # a slot is not copied, pickled or seen by scikit-learn
-
     facts: ClassVar[Facts] = Facts()
     remedy: ClassVar[str] = "Use more noise or a smoother kernel, scale the data, and start again with fit."
     std_from_errors: ClassVar[bool] = False
@@ -63,7 +57,6 @@ class OnlineRegressor(Estimator):
 
     n_features_in_: int
     _learned_with: dict[str, Any]
-    _lock_of_its_own: Any
     _learner: Learner | None = None
     _health: Health = Health()
     _single: bool = True  # whether y had one dimension
@@ -84,7 +77,7 @@ class OnlineRegressor(Estimator):
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Forget everything, then learn the rows of X (n, d) and y (n,) or (n, outputs), in order."""
-        X, y, names = self._check_Xy(X, y, anew=True)
+        X, y, names = self.checked_Xy(X, y, first=True)
         with self._lock:
             self._begin(X.shape[1], y, names)
             return self.partial_fit(X, y)
@@ -95,7 +88,7 @@ class OnlineRegressor(Estimator):
             learner, X, Y = self._ready(X, y)
             before = learner.seen
             try:
-                for part in _blocks(len(X), self, None):
+                for part in blocks(len(X), type(self).__name__):
                     learner.learn(X[part], Y[part])
                 self._health.after_learning(self, learner, X, Y, before)
             except BaseException:
@@ -123,7 +116,7 @@ class OnlineRegressor(Estimator):
         if outcome != CHECK or learner is None:
             return self.partial_fit(row, target if np.ndim(y) == 0 else target[None, :])
         with self._lock:
-            inputs = self._check_X(row)
+            inputs = self.checked_X(row)
             self._health.after_learning_one(self, learner, inputs, target[None, :])
         return self
 
@@ -137,15 +130,14 @@ class OnlineRegressor(Estimator):
                 if late:
                     parts = [run_delayed(learner, X, Y, late)]
                 else:
-                    parts = [learner.run(X[part], Y[part]) for part in _blocks(len(X), self, progress)]
+                    pieces = blocks(len(X), type(self).__name__, show=progress)
+                    parts = [learner.run(X[piece], Y[piece]) for piece in pieces]
             except BaseException:
                 self._health.after_failing(Y[: learner.seen - before])
                 raise
             predictions = Predictions.joined([part for part, _ in parts])
-            size, scored = (
-                np.concatenate([size for _, size in parts]),
-                before + np.arange(len(X)) >= max(self.delay, 0 if before else late),
-            )
+            size = np.concatenate([size for _, size in parts])
+            scored = before + np.arange(len(X)) >= max(self.delay, 0 if before else late)
             trace = Trace(predictions, Y.copy(), size, scored, origin)
             trace = trace.output(0) if self._single else trace
             self._health.remember(learner, X, Y)
@@ -165,10 +157,8 @@ class OnlineRegressor(Estimator):
         with self._lock:
             if self._learner is None:  # no past values yet
                 return self.predict_distribution(X)
-            if y is None:
-                return self._checked_predictions(skip(self._learner, self._check_X(X)))
-            learner, X, Y = self._ready(X, y)
-            return self._checked_predictions(skip(learner, X, Y))
+            predictions = skip(self._learner, self.checked_X(X)) if y is None else skip(*self._ready(X, y))
+            return self._checked_predictions(predictions)
 
     def begin_series(self) -> Self:
         """Start a new series: a model that uses past values forgets them. The next row does not follow the last."""
@@ -223,7 +213,7 @@ class OnlineRegressor(Estimator):
 
     def _predictions(self, X: ArrayLike) -> Predictions:
         """Return the predictions of all outputs, (n, outputs)."""
-        X = self._check_X(X)
+        X = self.checked_X(X)
         with self._lock:
             learner = self.start(X.shape[1], 1) if self._learner is None else self._learner
             predictions = learner.predict(X)
@@ -294,15 +284,13 @@ class OnlineRegressor(Estimator):
         """The learner, which holds everything that was learned; see `onlinegp.learner`."""
         return self._working
 
-    def _repr_html_(self) -> str | None:
-        """Return what was learned, and scikit-learn's diagram if it is installed, for a notebook."""
-        diagram = super()._repr_html_()
+    def _learned_html(self) -> str:
         if self._learner is None:
-            return diagram
+            return ""
         names = [escape(str(name)) for name in getattr(self, "feature_names_in_", ())]
         inputs = ", ".join(names) if 0 < len(names) <= MAX_NAMES else f"{self.n_features_in_} inputs"
-        told = f"{self.n_samples_seen_} rows of {inputs}, size {self.size_}"
-        return f"<div><strong>{type(self).__name__}</strong>: {told}</div>{diagram or ''}"
+        learned = f"{self.n_samples_seen_} rows of {inputs}, size {self.size_}"
+        return f"<div><strong>{type(self).__name__}</strong>: {learned}</div>"
 
     # Saving
 
@@ -368,8 +356,8 @@ class OnlineRegressor(Estimator):
         vars(self).update(own)
         if data is not None:  # parameters that were set after learning started take effect at the next fit
             contents = described_from_bytes(data)[1] | {"names": []}
-            learner = type(self)(**self._learned_with).load(contents)._learner
-            self._learner = learner
+            model = type(self)(**self._learned_with)
+            self._learner, _, _ = _started(model, contents["features"], contents["outputs"], contents)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._learner is not None
@@ -378,16 +366,6 @@ class OnlineRegressor(Estimator):
     def learned_with(self) -> dict[str, Any]:
         """The parameters that learning started with, or the current ones before learning."""
         return self._learned_with if self.__sklearn_is_fitted__() else self.unfitted().get_params(deep=False)
-
-    @property
-    def _lock(self) -> ModelLock:
-        try:
-            return self._lock_of_its_own
-        except AttributeError:
-            with _MAKING_A_LOCK:
-                if not hasattr(self, "_lock_of_its_own"):
-                    self._lock_of_its_own = ModelLock()
-            return self._lock_of_its_own
 
     @property
     def _working(self) -> Learner:
@@ -403,20 +381,15 @@ class OnlineRegressor(Estimator):
 
     def _adopt(self, features: int, outputs: int, single: bool, names: Any, contents: Contents | None = None) -> None:
         """Replace the learner by a new one, which continues from contents if given, in one step."""
-        learner, health, learned = self.start(features, outputs), Health(), None
-        if contents is not None:
-            learned, health.largest = contents["learned"], float(contents["largest"])
-            load(learner, learned)
-        twin = self.unfitted()  # keeps the current parameters even if those of an inner model change later
-        learner = undoable(compiled(learner), lambda: compiled(twin.start(features, outputs)), learned)
+        learner, health, parameters = _started(self, features, outputs, contents)
         own = {name: value for name, value in vars(self).items() if name != "feature_names_in_"}
         own |= {} if names is None else {"feature_names_in_": names}
         own |= {"_learner": learner, "_health": health, "_single": single, "n_features_in_": features}
-        self.__dict__ = own | {"_learned_with": twin.get_params(deep=False)}
+        self.__dict__ = own | {"_learned_with": parameters}
 
     def _ready(self, X: ArrayLike, y: ArrayLike) -> tuple[Learner, Array, Array]:
         """Return the learner and the checked rows, X (n, d) and Y (n, p). Start a stream if there is none."""
-        X, y, names = self._check_Xy(X, y)
+        X, y, names = self.checked_Xy(X, y)
         if self._learner is None:
             self._begin(X.shape[1], y, names)
         assert self._learner is not None
@@ -432,12 +405,14 @@ def _single_row(X: Any) -> Any:
     return X[0] if type(X) is np.ndarray and X.ndim == 2 and len(X) == 1 else None
 
 
-def _blocks(n: int, model: OnlineRegressor, progress: bool | None) -> Iterator[slice]:
-    """Yield the rows in blocks with a progress bar, or all at once without one. The results are the same."""
-    if n <= BLOCK or not (on_terminal() if progress is None else progress):
-        yield slice(0, n)
-        return
-    with bar(n, type(model).__name__, show=progress, unit="row", unit_scale=True) as one:
-        for start in range(0, n, BLOCK):
-            yield slice(start, start + BLOCK)
-            one.update(min(BLOCK, n - start))
+def _started(
+    model: OnlineRegressor, features: int, outputs: int, contents: Contents | None
+) -> tuple[Learner, Health, dict[str, Any]]:
+    """Return a new learner, which continues from contents if given, its health, and the parameters of the model."""
+    learner, health, learned = model.start(features, outputs), Health(), None
+    if contents is not None:
+        learned, health.largest = contents["learned"], float(contents["largest"])
+        load(learner, learned)
+    twin = model.unfitted()  # keeps the current parameters even if those of an inner model change later
+    learner = undoable(compiled(learner), lambda: compiled(twin.start(features, outputs)), learned)
+    return learner, health, twin.get_params(deep=False)

@@ -23,6 +23,8 @@ FOR_THE_LIBRARY = {  # attributes that tuners, files, fleets and authors of mode
     *(
         "adopt_encoding",
         "check",
+        "checked_X",
+        "checked_Xy",
         "delay",
         "dump",
         "encoding",
@@ -48,7 +50,7 @@ class Estimator:
 
         A constant y scores 1 if the prediction is exact, and 0 otherwise.
         """
-        X, y, _ = self._check_Xy(X, y)
+        X, y, _ = self.checked_Xy(X, y)
         error = ((y - self.predict(X).reshape(y.shape)) ** 2).sum(axis=0)
         spread = ((y - y.mean(axis=0)) ** 2).sum(axis=0)
         spread = np.where(spread > 0.0, spread, np.where(error > 0.0, error, 1.0))
@@ -109,12 +111,16 @@ class Estimator:
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _repr_html_(self) -> str | None:
-        """Return scikit-learn's diagram for a notebook, or None to show the text if it is not installed."""
+        """Return what was learned, and scikit-learn's diagram if it is installed, for a notebook; None for the text."""
         try:
             from sklearn.utils import estimator_html_repr
         except ImportError:
-            return None
-        return estimator_html_repr(self)
+            return self._learned_html() or None
+        return self._learned_html() + estimator_html_repr(self)
+
+    def _learned_html(self) -> str:
+        """Return what was learned in one line of HTML, empty before learning."""
+        return ""
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags for scikit-learn. Only scikit-learn calls this, so it is already imported."""
@@ -130,7 +136,7 @@ class Estimator:
 
     # Arrays and frames: `feature_names_in_` holds the columns of the first frame, if they had names
 
-    def _check_X(self, X: ArrayLike) -> Array:
+    def checked_X(self, X: ArrayLike) -> Array:
         """Return X as (n, d). The columns of a frame are selected by name."""
         owner = type(self).__name__
         if type(X) is not np.ndarray:
@@ -140,14 +146,14 @@ class Estimator:
         none = 0 if self.features_optional and isinstance(X, np.ndarray) and X.shape[1:] == (0,) else None
         return check_X(X, width=getattr(self, "n_features_in_", none), owner=owner)
 
-    def _check_Xy(self, X: ArrayLike, y: ArrayLike, *, anew: bool = False) -> tuple[Array, Array, Any]:
-        """Return X as (n, d), y as (n,) or (n, p), and the names of the columns; `anew` for a first or new fit."""
+    def checked_Xy(self, X: ArrayLike, y: ArrayLike, *, first: bool = False) -> tuple[Array, Array, Any]:
+        """Return X as (n, d), y as (n,) or (n, p), and the names of the columns. `first`: a new fit."""
         owner, names = type(self).__name__, None
         if type(X) is not np.ndarray:
-            X, names = frames.read(X, None if anew else getattr(self, "feature_names_in_", None), owner=owner)
+            X, names = frames.read(X, None if first else getattr(self, "feature_names_in_", None), owner=owner)
         if type(y) is not np.ndarray:
             y = frames.target(y)
-        width = None if anew else getattr(self, "n_features_in_", None)
+        width = None if first else getattr(self, "n_features_in_", None)
         if X is None and self.features_optional:
             X, width = no_features(y), width or 0
         X, y = check_Xy(X, y, width=width, owner=owner)

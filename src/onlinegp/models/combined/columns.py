@@ -118,11 +118,11 @@ class Columns(OuterRegressor):
 
     def predict_one(self, x: Any, return_std: bool = False) -> Any:
         row = frames.named(x)
-        return super().predict_one(x if row is None else self._check_X([row])[0], return_std)
+        return super().predict_one(x if row is None else self.checked_X([row])[0], return_std)
 
     def encode(self, X: Any) -> Array:
         """Return rows as the inner model gets them, (n, len(names_))."""
-        return self._check_X(X)
+        return self.checked_X(X)
 
     def encoding(self) -> Encoding | None:
         """Return the learned encoding, None before the first rows and for rows without names."""
@@ -160,20 +160,20 @@ class Columns(OuterRegressor):
             )
         return encoding
 
-    def _check_X(self, X: Any) -> Array:
+    def checked_X(self, X: Any) -> Array:
         if not (frames.is_frame(X) or frames.is_records(X)):
-            return super()._check_X(X)
+            return super().checked_X(X)
         if self._encoding is None and not hasattr(self, "n_features_in_"):
             return self._learned_from(X).encode(X)  # before learning: the prior
-        return super()._check_X(self._encoded(X))
+        return super().checked_X(self._encoded(X))
 
-    def _check_Xy(self, X: Any, y: Any, *, anew: bool = False) -> tuple[Array, Array, Any]:
+    def checked_Xy(self, X: Any, y: Any, *, first: bool = False) -> tuple[Array, Array, Any]:
         if not (frames.is_frame(X) or frames.is_records(X)):
-            return super()._check_Xy(X, y, anew=anew)
-        if self._encoding is not None or (hasattr(self, "n_features_in_") and not anew):
-            return super()._check_Xy(self._encoded(X), y, anew=anew)
+            return super().checked_Xy(X, y, first=first)
+        if self._encoding is not None or (hasattr(self, "n_features_in_") and not first):
+            return super().checked_Xy(self._encoded(X), y, first=first)
         encoding = self._learned_from(X)
-        checked = super()._check_Xy(encoding.encode(X), y, anew=anew)
+        checked = super().checked_Xy(encoding.encode(X), y, first=first)
         self._encoding = encoding  # only after the rows were accepted
         return checked
 

@@ -141,7 +141,7 @@ class Lagged(OuterRegressor):
                     f"X must be given: the model has {learner.features} features in addition to its lags, whose future "
                     f"values are not known. Pass an array of shape ({steps}, {learner.features}), or use lags only."
                 )
-            X = self._check_X(np.empty((steps, 0)) if X is None else X)
+            X = self.checked_X(np.empty((steps, 0)) if X is None else X)
             if len(X) != steps:
                 raise ValueError(f"X must have one row per step, {steps}, got {len(X)}.")
             predicted = self._checked_predictions(learner.forecast(X, paths, np.random.default_rng(seed)))

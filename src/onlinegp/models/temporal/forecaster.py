@@ -209,7 +209,7 @@ class Forecaster(OnlineRegressor):
                 f"X must be given: the model has {features} inputs, and what they will be is not known here. "
                 f"Pass an array of shape ({steps}, {features})."
             )
-        checked = self._check_X(np.empty((steps, 0)) if X is None else X)
+        checked = self.checked_X(np.empty((steps, 0)) if X is None else X)
         if len(checked) != steps:
             raise ValueError(f"X must have a row for each of the {steps} steps, got {len(checked)}.")
         return checked

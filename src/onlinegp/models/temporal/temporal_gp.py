@@ -119,7 +119,7 @@ class TemporalGP(OnlineRegressor):
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         if self.time is not None:
-            rows, _, _ = self._check_Xy(X, y, anew=True)
+            rows, _, _ = self.checked_Xy(X, y, first=True)
             self._refuse_late(rows[:, self.time : self.time + 1].ravel())
         return super().fit(X, y)
 
@@ -142,7 +142,7 @@ class TemporalGP(OnlineRegressor):
         """Refuse rows that are not in the order of time."""
         if self.time is None:
             return
-        X = self._check_X(X)
+        X = self.checked_X(X)
         if not self.time < X.shape[1]:
             return
         t = X[:, self.time]
