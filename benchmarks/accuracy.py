@@ -32,7 +32,7 @@ import numpy as np
 import onlinegp as ogp
 import streams
 from onlinegp.auto.members import MEMBERS
-from onlinegp.batch.tuning import MATERN, MATERN_LINEAR, SMOOTH, Hyperparameters, likely_kernels
+from onlinegp.batch.likely_kernels import MATERN, MATERN_LINEAR, SMOOTH, Hyperparameters, likely_kernels
 
 TUNED, SCORED = 1000, 5000
 SETS = streams.SETS

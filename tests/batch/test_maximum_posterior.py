@@ -10,18 +10,18 @@ import pytest
 import onlinegp as ogp
 from onlinegp.batch.changing_kernel import Tracked
 from onlinegp.batch.gp import GPRegression, log_marginal_likelihood, one_step_ahead
-from onlinegp.batch.maximum_posterior import Clock, Prior, posterior_loss
-from onlinegp.batch.search_space import suggested
-from onlinegp.batch.tuning import (
+from onlinegp.batch.likely_kernels import (
     MATERN,
     MATERN_LINEAR,
     SMOOTH,
     SMOOTH_LINEAR,
     Hyperparameters,
-    explains,
     likely_kernels,
     likely_noise,
 )
+from onlinegp.batch.maximum_posterior import Clock, Prior, posterior_loss
+from onlinegp.batch.search_space import suggested
+from onlinegp.batch.tuning import explains
 from onlinegp.kernels import RBF, Kernel, Linear, Matern12, Matern52
 
 FAMILIES = (MATERN, SMOOTH, MATERN_LINEAR, SMOOTH_LINEAR)

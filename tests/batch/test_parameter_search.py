@@ -7,9 +7,9 @@ import pytest
 
 import onlinegp as ogp
 from models import MODELS
+from onlinegp.batch.likely_kernels import Hyperparameters
 from onlinegp.batch.parameter_search import EFFORT, best_of, prequential
 from onlinegp.batch.search_space import WIDELY, Isotropic, LengthScales, Times, Value, search_of, suggested
-from onlinegp.batch.tuning import Hyperparameters
 from onlinegp.kernels import RBF, Linear, Matern52
 
 CLASSES = sorted({type(model) for model in MODELS.values()}, key=lambda cls: cls.__name__)

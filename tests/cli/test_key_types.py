@@ -103,7 +103,7 @@ ROWS = [
 def test_null_missing_and_empty_are_not_one_key(tmp_path):
     data = lines(tmp_path / "data.jsonl", ROWS)
     told = inside("run", data, *RUN, "--out", tmp_path / "out.csv", code=3).stderr.decode()
-    assert "data.jsonl, row 2 of the data: k '' is missing, and without a key a row has no model" in told
+    assert "data.jsonl, row 2 of the data: k '' is missing, so the row belongs to no model" in told
     assert "--on-bad-row skip" in told
     assert len(rows_of(tmp_path / "out.csv")) == 1
     skip = ["--on-bad-row", "skip", "--rejects", tmp_path / "bad.csv"]
@@ -119,7 +119,7 @@ def test_null_missing_and_empty_are_not_one_key(tmp_path):
             ("6", "nan", "k"),
             ("7", "True", "k"),
         ]
-        assert bad[2]["reason"] == "is another key than those before, which are strings"
+        assert bad[2]["reason"] == "is not a key like those before, which are strings"
 
 
 def test_an_empty_cell_is_no_key(tmp_path, csv):

@@ -130,7 +130,7 @@ def test_what_is_refused(data, tmp_path):
         ([*BY, "--keep", "0"], b"keep must be"),
         ([*BY, "--store", data], b"same file"),
         ([*BY, "--store", "s.db", "--checkpoint", "safe"], b"exclude each other"),
-        (["--by", "sensor", "--features", "a", "--order", "y"], b"has no place in an order"),
+        (["--by", "sensor", "--features", "a", "--order", "y"], b"cannot be compared in an order"),
     ]:
         assert message in inside("run", data, *FIXED, *out, *more, code=None, cwd=tmp_path).stderr
     inside("run", data, *BY, *FIXED, *out, "--checkpoint", "safe", cwd=tmp_path)

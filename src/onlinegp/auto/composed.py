@@ -15,7 +15,7 @@ from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined import Conformal, HeavyTailed, Mixture, Scaled
 from onlinegp.models.combined.base import innermost, innermost_learner
-from onlinegp.models.combined.mixture import MixtureLearner
+from onlinegp.models.combined.mixture_learner import MixtureLearner
 from onlinegp.predictions import Predictions
 from onlinegp.state import dump, load
 

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinegp import kernels
-from onlinegp.batch.parameter_search import prequential_density
-from onlinegp.batch.tuning import (
+from onlinegp.batch.likely_kernels import (
     MATERN,
     MATERN_LINEAR,
     ROUGH,
@@ -19,12 +18,13 @@ from onlinegp.batch.tuning import (
     SMOOTH_LINEAR,
     Family,
     Hyperparameters,
-    likely_forgetting,
     likely_isotropic,
     likely_kernels,
     likely_noise,
     quickly_likely_kernels,
 )
+from onlinegp.batch.parameter_search import prequential_density
+from onlinegp.batch.tuning import likely_forgetting
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel, Sum
 from onlinegp.models import KRLST, LinearRLS, LocalGP, OnlineRegressor, Persistence, ResidualGP

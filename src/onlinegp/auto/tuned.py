@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 from onlinegp.auto.composed import Chooser
 from onlinegp.auto.members import ROBUST, TAILS, Parts, isolated, linear_noise, scaled, standardized
 from onlinegp.auto.self_tuning import SelfTuning
+from onlinegp.batch.likely_kernels import Hyperparameters
 from onlinegp.batch.maximum_posterior import Progress
 from onlinegp.batch.parameter_search import best_of, hyperparameters, prequential
 from onlinegp.batch.search_space import search_of, suggested
-from onlinegp.batch.tuning import Hyperparameters
 from onlinegp.checks import Array, check_Xy
 from onlinegp.kernels import RBF
 from onlinegp.learner import Learner

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from onlinegp.batch.likely_kernels import Hyperparameters, likely_kernels, likely_noise
 from onlinegp.batch.maximum_posterior import Progress
 from onlinegp.batch.search_space import Move, search_of, suggested
-from onlinegp.batch.tuning import Hyperparameters, likely_kernels, likely_noise
 from onlinegp.checks import Array
 from onlinegp.models import OnlineRegressor
 from onlinegp.processes import Jobs

@@ -1,4 +1,4 @@
-"""Tune hyperparameters: `estimate_hyperparameters` for a function that changes, `likely_kernels` for one that does not.
+"""Tune kernel, noise and forgetting for a function that changes.
 
 A filter that forgets assumes that the function changes. Its model is a Gaussian process over inputs and time,
 
@@ -13,258 +13,25 @@ squares", MLSP 2012.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from onlinegp.batch.changing_kernel import Tracked
-from onlinegp.batch.gp import at, log_marginal_likelihood, one_step_ahead
+from onlinegp.batch.gp import log_marginal_likelihood, one_step_ahead
+from onlinegp.batch.likely_kernels import Hyperparameters, refuse_zero
 from onlinegp.batch.maximum_posterior import Clock, Prior, Progress, planned, search, spreads
-from onlinegp.checks import Array, check_Xy, count, fraction, positive
-from onlinegp.kernels import RBF, Kernel, Linear, Matern12, Matern32, Matern52, Sum
-from onlinegp.kernels.stationary import Stationary
-from onlinegp.models.rls.krlst import KRLST
-from onlinegp.processes import Jobs, in_parallel, single_threaded_blas
+from onlinegp.checks import check_Xy, count, fraction, positive
+from onlinegp.kernels import RBF, Kernel, Matern12
+from onlinegp.processes import Jobs, single_threaded_blas
 from onlinegp.progress import ShareBar
 
-# A share of k(x, x). Chosen on Lorenz: 64-neighbor solves are sound far below, and 1e-7 costs four nats per row where
-# the amplitude is a thousand times the power; on Mackey-Glass and Santa Fe it does not bind.
-NOISE_FLOOR = 1e-10
-STARTS = (  # length scales / sqrt(d), and noise
-    (0.5, 1e-1),  # short
-    (2.0, 1e-2),  # long
-    (1.0, 0.5),  # noisy
-    (4.0, 1e-4),  # smooth
-)
-FEW = 24  # rows, whose decomposition starts no threads
-ISOTROPIC = (1.0, 2.5, 6.0)  # length scales / sqrt(d), if there are few rows
 SMALLEST_FORGETTING = 1e-6  # with a smaller factor, KRLS-T forgets everything immediately
 MEMORIES = (1e5, 3e4, 1e4, 3e3, 1e3, 300.0, 100.0)  # rows after which the correlation has decreased to 1 / e
 MARGIN = 3.0  # nats by which forgetting must be better than no forgetting
 LATEST = 1000  # the last rows, from which forgetting is estimated
 NOTHING = 0.98  # a model whose squared errors exceed this share of the variance explains nothing
-
-
-@dataclass(frozen=True)
-class Hyperparameters:
-    """A tuned kernel and noise, from `estimate_hyperparameters` or `likely_kernels`.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        The prior covariance of f, amplitude included.
-    noise : float
-        The variance of the noise in y.
-    forgetting : float
-        The forgetting factor lambda of KRLS-T, in (0, 1]; 1 means that the function does not change.
-    log_likelihood : float
-        The log likelihood of the rows that were used, summed over outputs.
-    rows : int
-        The number of rows that were used.
-    """
-
-    kernel: Kernel
-    noise: float
-    forgetting: float
-    log_likelihood: float
-    rows: int = 1
-
-    @property
-    def log_evidence(self) -> float:
-        """The log likelihood per row: the mean log density of a row, given the rows before it."""
-        return self.log_likelihood / self.rows
-
-    def krlst(self, budget: int = 100) -> KRLST:
-        """Return a KRLS-T with these hyperparameters."""
-        return KRLST(self.kernel, noise=self.noise, budget=budget, forgetting=self.forgetting)
-
-
-@dataclass(frozen=True)
-class Family:
-    """Covariances c k(x, z), with k of one shape and one length scale per column; with `linear`, + v x.z + b."""
-
-    shape: Callable[[tuple[float, ...]], Kernel]
-    linear: bool = False
-
-    def kernel(self, scales: tuple[float, ...]) -> Kernel:
-        """Return a covariance of the family, with these length scales."""
-        kernel = 1.0 * self.shape(scales)
-        return kernel + (Linear(0.1) + 0.1) if self.linear else kernel
-
-
-ROUGH, MATERN, SMOOTH = Family(Matern32), Family(Matern52), Family(RBF)
-ROUGH_LINEAR, MATERN_LINEAR, SMOOTH_LINEAR = (Family(one.shape, linear=True) for one in (ROUGH, MATERN, SMOOTH))
-
-
-@single_threaded_blas
-def likely_kernels(
-    X: ArrayLike,
-    y: ArrayLike,
-    *,
-    families: Sequence[Family] = (MATERN, SMOOTH),
-    rows: int = 1000,
-    seconds: float = np.inf,
-    jobs: Jobs = 1,
-    progress: Progress = lambda share: None,
-    seed: int | np.random.Generator | None = 0,
-) -> list[Hyperparameters]:
-    """Return the best kernel and noise of each family for the data, the most likely first.
-
-    They maximize the posterior density under weak priors, from several starts: short and long, noisy and smooth. The
-    function is assumed not to change.
-
-    Parameters
-    ----------
-    X, y : array-likes of shape (n, d) and (n,)
-        In standard units: each column and the target centered and scaled.
-    families : sequence of Family
-        A family with a linear term starts from the result without it, if that family comes earlier.
-    rows : int
-        If there are more rows, they are thinned evenly: a step of the search costs rows^3.
-    seconds : float
-        The search ends after about this time, with the best result so far. Without a limit it gives the same bytes
-        each time.
-    jobs : int or Executor, optional
-        The number of families to search in parallel, over joblib; None for one per core. The result is the same.
-    progress : callable
-        Called from time to time with the share of finished work, in (0, 1]; only at the end with several jobs.
-    seed : int, numpy Generator or None
-        The seed for the rows of the first stage.
-
-    Examples
-    --------
-    >>> best, *others = likely_kernels(X, y, families=(MATERN, MATERN_LINEAR))
-    """
-    X, y = _thinned(X, y, rows)
-    later = [int(family.linear and Family(family.shape) in families[:i]) for i, family in enumerate(families)]
-    rng = np.random.default_rng(seed)
-    orders = [rng.permutation(len(y)) for _ in families]
-    shapes = list(dict.fromkeys(family.shape for family in families))
-    groups = [[(f, order) for f, order in zip(families, orders, strict=True) if f.shape is shape] for shape in shapes]
-    if jobs == 1 or len(groups) == 1:
-        clock = Clock(seconds, progress, total=sum(planned(len(STARTS), len(y), one) for one in later))
-        found = [_of_one_shape(group, X, y, clock) for group in groups]
-    else:
-        found = in_parallel(_within, ((group, X, y, seconds) for group in groups), jobs)
-    progress(1.0)
-    every = {family: one for group in found for family, one in group.items()}
-    return sorted((every[family] for family in dict.fromkeys(families)), key=lambda one: -one.log_likelihood)
-
-
-Group = list[tuple[Family, NDArray[np.int64]]]  # families of one shape, each with an order of the rows
-
-
-def _within(group: Group, X: Array, y: Array, seconds: float) -> dict[Family, Hyperparameters]:
-    return _of_one_shape(group, X, y, Clock(seconds))
-
-
-def _of_one_shape(group: Group, X: Array, y: Array, clock: Clock) -> dict[Family, Hyperparameters]:
-    """Return the best of each family. A family with a linear term starts from the result without it."""
-    found: dict[Family, Hyperparameters] = {}
-    for family, order in group:
-        plain = found.get(Family(family.shape)) if family.linear else None
-        found[family] = _most_likely(family, plain, X, y, order, clock)
-    return found
-
-
-def _most_likely(
-    family: Family,
-    plain: Hyperparameters | None,
-    X: Array,
-    y: Array,
-    order: NDArray[np.int64],
-    clock: Clock,
-    quick: bool = False,
-) -> Hyperparameters:
-    """Return the result of the search, or the center of the prior if no kernel matrix can be factored.
-
-    It starts from `plain`, too, which is of the same family, or of one without a linear term; a quick search from
-    nothing else.
-    """
-    d = X.shape[1]
-    template = family.kernel((1.0,) * d)
-    starts = [np.append(family.kernel((scale * np.sqrt(d),) * d).theta, np.log(noise)) for scale, noise in STARTS]
-    later = []
-    if plain is not None:
-        linear = template.theta[plain.kernel.theta.size :]
-        later = [np.concatenate([plain.kernel.theta, linear, [np.log(plain.noise)]])]
-        starts = [] if quick else starts
-    try:
-        kernel, noise = search(template, starts, X, y, later=later, order=order, clock=clock, quick=quick)
-    except np.linalg.LinAlgError:
-        kernel, noise = at(template, Prior.of(template, X, y).mean)
-    noise = max(noise, NOISE_FLOOR * float(np.mean(kernel.diag(X))))
-    return Hyperparameters(kernel, noise, 1.0, log_marginal_likelihood(kernel, noise, X, y), len(y))
-
-
-@single_threaded_blas
-def quickly_likely_kernels(
-    X: ArrayLike,
-    y: ArrayLike,
-    *,
-    families: Sequence[Family] = (MATERN, SMOOTH),
-    rows: int = 400,
-    start: Hyperparameters | None = None,
-    progress: Progress = lambda share: None,
-) -> list[Hyperparameters]:
-    """Return a likely kernel and noise of each family, the most likely first, much sooner than `likely_kernels`.
-
-    Without a `start`, the search of the first family has several ones. The others start from the best result so far,
-    of a family without a linear term.
-    """
-    X, y = _thinned(X, y, rows)
-    order = np.random.default_rng(0).permutation(len(y))
-    found: dict[Family, Hyperparameters] = {}
-    for i, family in enumerate(families):
-        plain = [one for earlier, one in found.items() if not earlier.linear]
-        best = max(plain, key=lambda one: one.log_likelihood, default=start)
-        found[family] = _most_likely(family, best, X, y, order, Clock(), quick=True)
-        progress((i + 1) / len(families))
-    return sorted(found.values(), key=lambda one: -one.log_likelihood)
-
-
-def likely_isotropic(X: Array, y: Array, *, family: Family) -> Hyperparameters:
-    """Return the likeliest of a few kernels with the same length scale for all columns, for few rows, at once."""
-    pick = np.unique(np.linspace(0, len(X) - 1, min(len(X), FEW)).astype(int))
-    X, y, d = X[pick], y[pick], X.shape[1]
-    r2 = ((X[:, None, :] - X) ** 2).sum(axis=2) / d
-    trials = []
-    for scale in ISOTROPIC:
-        kernel, stationary = family.kernel((scale * np.sqrt(d),) * d), family.shape((1.0,))
-        assert isinstance(stationary, Stationary)
-        K = stationary.of(r2 / scale**2)
-        if isinstance(kernel, Sum):
-            K = K + kernel.right(X)
-        trials.append(_likely_noise(kernel, K, X, y, trials=50))
-    return max(trials, key=lambda one: one.log_likelihood)
-
-
-@single_threaded_blas
-def likely_noise(kernel: Kernel, X: ArrayLike, y: ArrayLike, *, rows: int = 1000) -> Hyperparameters:
-    """Return the given kernel with the best noise for the data, from a fine grid.
-
-    One decomposition is enough for all noises: with K = U diag(s) U' and z = U' y, up to a constant,
-
-        log N(y | 0, K + noise I) = -1/2 sum_i [z_i^2 / (s_i + noise) + log(s_i + noise)]
-    """
-    X, y = _thinned(X, y, rows)
-    return _likely_noise(kernel, kernel(X), X, y, trials=1000)
-
-
-def _likely_noise(kernel: Kernel, K: Array, X: Array, y: Array, *, trials: int) -> Hyperparameters:
-    s, U = np.linalg.eigh(K)
-    z2 = ((U.T @ y.reshape(len(y), -1)) ** 2).sum(axis=1)
-    prior = Prior.of(kernel, X, y)
-    low, high = prior.bounds()[-1].tolist()
-    floor = NOISE_FLOOR * float(np.mean(kernel.diag(X)))
-    grid = np.linspace(low, high, trials)
-    noises = np.maximum(np.exp(grid), floor)
-    variances = np.maximum(s, 0.0) + noises[:, None]  # (trials, n)
-    likelihood = -0.5 * (z2 / variances + y[0].size * np.log(2.0 * np.pi * variances)).sum(axis=1)
-    best = np.argmax(likelihood - 0.5 * ((grid - prior.mean[-1]) / prior.std[-1]) ** 2)
-    return Hyperparameters(kernel, float(noises[best]), 1.0, float(likelihood[best]), len(y))
 
 
 @single_threaded_blas
@@ -361,7 +128,7 @@ def estimate_hyperparameters(
     restarts = 0 if restarts == 0 else count("Use 0 for none.", restarts=restarts)
     first = (len(X) - n) // 2
     X, y = X[first : first + n], y[first : first + n]
-    _refuse_zero(y)
+    refuse_zero(y)
     power = float(np.mean(y**2))
     if kernel is None:
         # about a third of the root mean square distance of two rows, which is sqrt(2 d) std
@@ -402,19 +169,3 @@ def _memory(forgetting: float) -> float:
     if forgetting == 1.0:
         raise ValueError("forgetting must start below 1, got 1.0. Use 0.99; the result can still be 1.")
     return -2.0 / float(np.log(forgetting))
-
-
-def _thinned(X: ArrayLike, y: ArrayLike, rows: int) -> tuple[Array, Array]:
-    """Return at most `rows` rows, evenly spaced."""
-    X, y = check_Xy(X, y)
-    _refuse_zero(y)
-    n = min(count("A thousand is plenty.", rows=rows), len(X))
-    pick = np.unique(np.linspace(0, len(X) - 1, n).astype(int))
-    return X[pick], y[pick]
-
-
-def _refuse_zero(y: Array) -> None:
-    if not np.any(y):
-        raise ValueError(
-            "y must not be zero everywhere: hyperparameters cannot be estimated from it. Pass more of the stream."
-        )

@@ -107,8 +107,8 @@ def _close(job: Job) -> None:
 def _how_to_go_on(args: argparse.Namespace, job: Job) -> str:
     if job.checkpoints is None and not getattr(args, "store", None):
         if args.save and job.model is not None:
-            return f"The model is saved: go on with --start {args.save}."
-        return "Without --checkpoint there is nothing to go on from."
+            return f"The model is saved: continue with --start {args.save}."
+        return "Without --checkpoint there is nothing to continue from."
     if job.model is None:
         return "It was still tuning: repeat the command with --resume to start again."
     if not job.saved_rows:
@@ -154,7 +154,7 @@ def _opened(args: argparse.Namespace) -> Source:
 
 @dataclass
 class _Plan:
-    """From options to a job. Its outputs are opened last, so that nothing that is refused before has touched them."""
+    """Turns options into a job. Outputs are opened last, so that a command that is refused changes no file."""
 
     args: argparse.Namespace
     source: Source
@@ -228,7 +228,7 @@ class _Plan:
         return self._with_outputs(job, place)
 
     def _common(self, encoder: Encoder, place: dict[str, Any]) -> dict[str, Any]:
-        """Return what all jobs need; the source goes to its place, or refuses to, before the output is cut."""
+        """Return the arguments of every job. The source seeks its position before the output is truncated."""
         args = self.args
         return {
             "source": _at_place(args, self.source, place, self.talk) if place else self.source,
@@ -248,7 +248,7 @@ class _Plan:
         return time_column(self.source, self.args.order, self.args.date_format)
 
     def _watch(self, encoder: Encoder) -> dict[str, Any] | None:
-        """Return the parameters of the detector, None if there is to be none."""
+        """Return the parameters of the detector, or None without --flag."""
         args = self.args
         return None if args.flag is None else detector_parameters(args.flag, self.source, by=args.by, time=self._time())
 
@@ -274,7 +274,7 @@ class _Plan:
 def _tune_keys(
     args: argparse.Namespace, job: KeyedJob, past: dict[str, int], talk: Talk, watch: dict[str, Any] | None
 ) -> None:
-    """Let the job tune a model on the first rows of all keys, or have models that tune themselves, or that do not."""
+    """Set how models are tuned: one on the first rows of all keys, each key by itself, or not at all."""
     asked = requested_by_key(args, past, watch=watch)
     tuned = args.tune_by != "key" and asked.tune != 0
     if not tuned:
@@ -296,7 +296,7 @@ def _settings(args: argparse.Namespace, columns: Columns, past: dict[str, int]) 
 
 
 def _saved(args: argparse.Namespace, checkpoints: Checkpoints | None, settings: dict[str, Any], talk: Talk) -> Any:
-    """Return model and stream of the checkpoint to go on from, or None."""
+    """Return model and stream of the checkpoint to continue from, or None."""
     if checkpoints is None:
         return None
     if not args.resume:
@@ -317,10 +317,10 @@ def _saved(args: argparse.Namespace, checkpoints: Checkpoints | None, settings: 
 
 
 def _at_place(args: argparse.Namespace, source: Source, stream: dict[str, Any], talk: Talk) -> Source:
-    """Return the source at the place of a checkpoint, or at the next row if it cannot or need not go there."""
+    """Return the source at the position of a checkpoint, or at its next row if it cannot or need not seek."""
     where = f"resuming at row {stream['rows']}"
     if source.live and args.resume != "check":
-        talk(f"{where} with the next row of {source.path}; what comes is not compared with what was done")
+        talk(f"{where} with the next row of {source.path}; the rows before it are not checked")
         return source
     try:
         source.seek(stream["position"])
@@ -330,7 +330,7 @@ def _at_place(args: argparse.Namespace, source: Source, stream: dict[str, Any], 
         source.close()
         fresh = _opened(args)
         fresh.select(source.columns)
-        talk(f"{where} with the first row of {source.path}, which is another input than before")
+        talk(f"{where} with the first row of {source.path}, a new input")
         return fresh
     talk(where)
     return source
@@ -338,7 +338,7 @@ def _at_place(args: argparse.Namespace, source: Source, stream: dict[str, Any], 
 
 def _output(args: argparse.Namespace) -> str | None:
     if args.out is None and args.source != "-" and sys.stdout.isatty():
-        return None  # nobody reads thousands of rows; the summary says how to keep them
+        return None  # thousands of rows would flood the terminal; the summary says how to keep them
     return args.out or "-"
 
 
@@ -346,7 +346,7 @@ def _output(args: argparse.Namespace) -> str | None:
 
 
 def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
-    """Tell how it went, and write what else was asked for."""
+    """Print the summary and hints, and write the requested files."""
     figures = summary(job)
     if args.by is None:
         getattr(job.watch, "tuned", lambda *_, **__: None)(job.model, seconds=job.idle, end=True)
@@ -357,7 +357,7 @@ def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
         what = "flagged and not learned" if job.screen else "learned: add --flag 0.001, --robust or --na-values"
         if args.robust is not None:
             what = f"learned as errors of at most {args.robust:g} standard deviations (--robust)"
-        talk(f"{many} far beyond all those before, and {what}")
+        talk(f"{many} far outside the range of all earlier ones, and {what}")
     if isinstance(job.model, Lagged) and job.model.lags == "auto":
         seasons = [f"{season:g}" for season in job.model.seasons_]
         talk(f"seasons: every {listed(seasons)} rows" if seasons else "seasons: none; the last values are the inputs")
@@ -365,7 +365,7 @@ def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
         for hint in job.hints.told(job.encoder.names, lags=job.settings["lags"]):
             talk(f"hint: {hint}")
     if job.source.unfinished:
-        say(f"onlinegp: the last line of {job.source.path} has no end yet and was left unread: resume when it has one.")
+        say(f"onlinegp: the last line of {job.source.path} is incomplete and was not read. Resume when it is complete.")
     if _output(args) is None:
         talk("The predictions were not kept: add --out FILE, or a pipe.")
     if args.summary:

@@ -61,7 +61,7 @@ def refuse_alone(args: argparse.Namespace) -> None:
         return
     for name, why in (
         ("save", "there is a model per key; use --store, and `onlinegp inspect FILE --key K --out MODEL`"),
-        ("ahead", "whose row comes next is not known; run the rows of one key with --ahead, without --by"),
+        ("ahead", "the key of the next row is not known; run the rows of one key with --ahead, without --by"),
         ("new_series", "every key starts without past values; leave it out"),
     ):
         if getattr(args, name):
@@ -76,7 +76,7 @@ def refuse_alone(args: argparse.Namespace) -> None:
 
 
 def store_of(args: argparse.Namespace) -> Path | None:
-    """Return the file of the models, if there is one."""
+    """Return the file that stores the models, if there is one."""
     if args.checkpoint is not None:
         return Path(args.checkpoint) / DATABASE
     return None if args.store is None else Path(args.store)
@@ -142,7 +142,7 @@ def open_store(args: argparse.Namespace) -> Store | None:
 
 
 def type_of_keys(args: argparse.Namespace, source: Source, store: Store | None) -> Any:
-    """Return the type of the keys, None if nothing is known of it yet; refuse another one than a store has."""
+    """Return the type of the keys, None if it is not known yet. Refuse a type that differs from that of the store."""
     found, known = source.type_of(args.by), set() if store is None else store.types()
     if found is not None and found not in TYPES:
         raise ValueError(
@@ -159,7 +159,7 @@ def type_of_keys(args: argparse.Namespace, source: Source, store: Store | None) 
 
 
 def saved_place(args: argparse.Namespace, store: Store | None) -> tuple[OnlineRegressor, dict[str, Any]] | None:
-    """Return the model of a store, and what it says of the run that made it: nothing if there is only the model."""
+    """Return the model of a store and the description of the run that made it, empty if there is only the model."""
     found = None if store is None else stored_place(store)
     if store is None or found is None:
         return None
@@ -173,7 +173,7 @@ def saved_place(args: argparse.Namespace, store: Store | None) -> tuple[OnlineRe
 
 
 def go_on(args: argparse.Namespace, encoder: Encoder, stream: dict[str, Any]) -> None:
-    """Let an encoder go on with what a store has learned of the columns; other columns or options are refused."""
+    """Load the column encoding of a store. Refuse other columns or options than those that it was made with."""
     store = store_of(args)
     _refuse_other_options(args, store, made_with({}, stream))
     if not stream:  # a fleet that was made in Python, which knows no names
@@ -196,21 +196,21 @@ def _from(columns: Columns) -> str:
 
 
 def _refuse_other_options(args: argparse.Namespace, store: Path | None, made: dict[str, Any]) -> None:
-    """Refuse options that were typed, and with which the models of a store were not made."""
+    """Refuse typed options that differ from those that the models of a store were made with."""
     for name, default in MADE_BY.items():
         typed, before, option = getattr(args, name), made[name], f"--{name.replace('_', '-')}"
         columns = name in ("by", "order")
         if typed in (default, before) or (columns and before is None):
             continue
         was = "without it" if before == default else f"with {option} {before}"
-        remedy = "Use that" if columns else f"Its models go on as they are: leave {option} out"
+        remedy = "Use that" if columns else f"Its models keep their options: leave {option} out"
         raise ValueError(
             f"{option} {typed} cannot be used with {store}, which was made {was}. {remedy}, or use another store."
         )
 
 
 def made_with(settings: dict[str, Any], stream: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that the models of a store were first made with: those of a run if it makes them."""
+    """Return the options that the models of a store were made with: those of this run if the store is new."""
     before = stream.get("settings", settings)
     made = before.get("made", before)
     made = made if isinstance(made, dict) else {}
@@ -218,12 +218,12 @@ def made_with(settings: dict[str, Any], stream: dict[str, Any]) -> dict[str, Any
 
 
 def fleet_of(args: argparse.Namespace, store: Store | None) -> Any:
-    """Return what makes a fleet of a model."""
+    """Return a function that makes a fleet from a model."""
     return lambda model: Fleet(model, store=store, keep=args.keep, compact=args.compact)
 
 
 def requested_by_key(args: argparse.Namespace, past: dict[str, int], **around: Any) -> Requested:
-    """Return what every key starts from: one model tuned on all, or one that tunes itself."""
+    """Return the model that every key starts from: tuned on all keys, or one that tunes itself."""
     alone = args.tune_by == "key"
     choice = parse_model(args.model or ("auto" if alone else "krlst"), given_parameters(args))
     if alone != choice.algorithm.estimator.tunes_itself:
@@ -237,7 +237,7 @@ def requested_by_key(args: argparse.Namespace, past: dict[str, int], **around: A
 
 
 def is_resumable(args: argparse.Namespace, format: str) -> bool:
-    """Return whether the place can be kept with the models; with --checkpoint it must be."""
+    """Return whether the position can be saved with the models; --checkpoint requires it."""
     if store_of(args) is None:
         return False
     try:

@@ -24,17 +24,17 @@ included), lower, upper and log_density of the prediction made before the target
 rows are predicted by the mean of those before them, and soon by models that need no tuning. A missing target is
 predicted and not learned.
 
-After a crash, repeat the command with --resume: the output becomes what an uninterrupted run gives. A file is read
-again up to its place, and refused if it is another one; --resume next goes on with the first row of that. A pipe goes
-on with the next row that comes, after its header; with --resume check it must be sent again from its beginning, and
-what was done is checked and skipped. With --checkpoint, a last line of a file that has no end yet is left unread, as it
-may still become longer.
+After a crash, repeat the command with --resume: the output becomes that of an uninterrupted run. A file is read again
+up to the position of the checkpoint, and refused if these rows have changed; --resume next continues with the first row
+of another file. A pipe continues with its next row, after a header. With --resume check the pipe must be sent again
+from the beginning; the rows that were done are checked and skipped. With --checkpoint, an incomplete last line of a
+file is not read, because it may still grow.
 
-With --flag RATE a detector watches what is predicted. The output has score (-log10 of the rate of such events, where
+With --flag RATE a detector watches the predictions. The output has score (-log10 of the rate of such events, where
 one opens or grows), tail (the probability of a row that is at least as odd) and event (its number while it is open).
 --events writes each event when it opens and when it clears: its kind (spike, level, trend, variance, season broken,
 stuck, missing), rows, severity, and the reason in words. RATE is what to expect if all is well: 0.001 per row, or 1/day
-over all keys. A target far beyond all those before is not learned, or bounded by --robust.
+over all keys. A target far outside the range of all earlier ones is not learned, or bounded by --robust.
 
 {EXIT_CODES}  5    with --flag-exit: done, and there was an event
 """
@@ -93,13 +93,13 @@ def add_arguments(parser: Parser) -> None:
     safety.add_argument("--rejects", metavar="FILE", help="with skip or --late drop: where to write such rows, CSV")
     safety.add_argument("--checkpoint", metavar="DIR", help="keep model, position and output together in DIR")
     safety.add_argument(
-        "--every", default="10000", metavar="N", help="with --checkpoint: so many rows, or '30 s', apart (10000)"
+        "--every", default="10000", metavar="N", help="rows, or time such as '30 s', between two checkpoints (10000)"
     )
     safety.add_argument(
         "--resume",
         nargs="?",
         const="place",
         choices=("place", "next", "check"),
-        help="go on from the checkpoint, if there is one: a file at its place, a pipe with the next row (place); "
-        "next: another file with its first row; check: a pipe that is sent again",
+        help="continue from the checkpoint, if there is one: a file at its position, a pipe with its next row (place); "
+        "next: another file, with its first row; check: a pipe that is sent again",
     )

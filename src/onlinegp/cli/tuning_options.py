@@ -1,4 +1,4 @@
-"""How the commands that learn a stream make their model, and show how far they are."""
+"""Options for the model of a command that learns a stream, and its progress bar."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from onlinegp.streams.running.predict_then_learn import size_of
 from onlinegp.streams.running.requested import Requested, TuningMessages, described, past_of
 from onlinegp.streams.running.run import Job
 
-SETTLED: dict[str, Any] = {  # what a model file settles, with the values that these options have if nobody types them
+SETTLED: dict[str, Any] = {  # options that a model file determines, with their default values
     **dict.fromkeys(("target", "features", "copy", "lags", "date_format", "model", "kernel", "noise", "budget")),
     **dict.fromkeys(("forgetting", "tune", "robust", "na_values")),
     "horizon": 1,
@@ -32,7 +32,7 @@ SETTLED: dict[str, Any] = {  # what a model file settles, with the values that t
     "missing": "stop",
     "set": [],
 }
-PIPE_ROWS = 200  # where nobody knows how many rows will come
+PIPE_ROWS = 200  # rows to tune on if the length of the input is not known
 Talk = Callable[[str], None]
 
 
@@ -40,7 +40,7 @@ def add_learned(parser: argparse.ArgumentParser) -> Any:
     """Add the options for a new model, or for one that continues, and return their group."""
     model = add_model(parser)
     model.add_argument("--model", metavar="NAME", help="see `onlinegp models` (auto: a mixture that tunes itself)")
-    model.add_argument("--start", metavar="FILE", help="go on with a model that --save or `onlinegp tune` wrote")
+    model.add_argument("--start", metavar="FILE", help="continue with a model that --save or `onlinegp tune` wrote")
     model.add_argument("--new-series", action="store_true", help="with --start: SOURCE does not follow what it learned")
     model.add_argument(
         "--robust",
@@ -62,7 +62,7 @@ def refuse_what_is_settled(args: argparse.Namespace) -> None:
     """Refuse options that a continued model would ignore."""
     if odd := typed(args, SETTLED):
         raise ValueError(
-            f"{listed(odd)} cannot be used with --start: the model in {args.start} goes on with the columns and "
+            f"{listed(odd)} cannot be used with --start: the model in {args.start} continues with the columns and "
             f"parameters that it was made with. Leave {'it' if len(odd) == 1 else 'them'} out, or --start."
         )
 
@@ -73,7 +73,7 @@ def from_options(
     """Select the columns and return their encoder, lags and horizon, and with --start the model, with its past."""
     if args.start is None:
         if args.new_series:
-            raise ValueError("--new-series is for the past values of a model that goes on. Add --start FILE.")
+            raise ValueError("--new-series is for the past values of a model that continues. Add --start FILE.")
         encoder, lags = chosen_columns(args, source, any_lags=True)
         past: dict[str, Any] = {"lags": lags, "horizon": args.horizon}
         if isinstance(args.lags, str | list):
@@ -135,7 +135,7 @@ def tuning_rows(args: argparse.Namespace) -> int | None:
 
 
 def first_rows(args: argparse.Namespace, source: Source) -> int:
-    """Return the rows from which columns are encoded, or a model for all keys is tuned, if nobody says how many."""
+    """Return the default number of rows to encode columns from, or to tune a model for all keys on."""
     if args.tune:
         rows: int = args.tune
         return rows

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from onlinegp.batch.likely_kernels import Hyperparameters
 from onlinegp.batch.parameter_search import BUDGET, best_of, hyperparameters, prequential
 from onlinegp.batch.search_space import WIDELY, Move, search_of
-from onlinegp.batch.tuning import Hyperparameters
 from onlinegp.checks import Array, choice, count, probability, seed_of
 from onlinegp.comparing.entrants import Entrant, Fixed, entrants
 from onlinegp.comparing.results import Comparison, Entry, Run, Settings

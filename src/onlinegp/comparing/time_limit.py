@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from onlinegp.batch.likely_kernels import Hyperparameters
 from onlinegp.batch.parameter_search import BUDGET, Outcome, Trial, best_of, hyperparameters, prequential
-from onlinegp.batch.tuning import Hyperparameters
 from onlinegp.checks import Array
 from onlinegp.comparing.entrants import Entrant, Fixed
 from onlinegp.comparing.ranking import Ranking, Result, ranked

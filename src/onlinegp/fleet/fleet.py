@@ -22,7 +22,7 @@ from onlinegp.fleet.members import LearnerMembers, Members, in_order, known_befo
 from onlinegp.fleet.memory import Home, Memory, State, taken
 from onlinegp.fleet.sqlite import Stored, open_store, stored_model
 from onlinegp.fleet.sqlite_file import Store, is_store
-from onlinegp.locks import ModelLock
+from onlinegp.locks import Locked
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.breakdown import all_finite, check_events
 from onlinegp.models.description import describe, rebuild
@@ -33,7 +33,7 @@ from onlinegp.state import Contents, Schema
 from onlinegp.trace import Trace
 
 
-class Fleet:
+class Fleet(Locked):
     """Many independent models of one kind, one for each key: sensors, users, links, ...
 
     A new key gets its own copy of `model`. A call learns one event per entry of a list of keys. Events of one key are
@@ -90,7 +90,6 @@ class Fleet:
         self.threads = None if threads is None else count("Use None for as many as there are cores.", threads=threads)
         self.model.check()
         keep = count("Each model in memory takes some space.", keep=keep)
-        self._lock = ModelLock()
         self._single = True
         self._names: Any = None  # column names, if the first events came in a data frame
         self._home: Home = Memory(compact)
@@ -127,10 +126,10 @@ class Fleet:
     def begin(self, features: int, outputs: int | None = None) -> Self:
         """Set the number of columns of X and y before the first events; y is (n,) if `outputs` is None."""
         with self._lock:
-            if self._members is None:
+            if self._home.members is None:
                 self._single = outputs is None
                 members = start_members(self.model, features, outputs or 1)
-                self._home.adopt(members, self._about_of(members))
+                self._home.adopt(members, self._about(members))
         return self
 
     def predict(self, keys: Sequence[Hashable], X: ArrayLike, return_std: bool = False) -> Any:
@@ -159,10 +158,11 @@ class Fleet:
             keys = listed(keys, len(values))
             for key in self._home.unknown(keys):
                 raise KeyError(f"no model has the key {key!r}. A key gets its model when it is first learned.")
-            assert self._members is not None
-            predict, parts, order = self._members.skip if skip else self._members.predict, [], []
-            for rows, which in self._home.parts(keys, learn=skip and self._members.remembers):
-                parts.append(self._sound(predict(which, values[rows], self._threads()), keys, rows))
+            assert self._home.members is not None
+            predict, parts, order = self._home.members.skip if skip else self._home.members.predict, [], []
+            for rows, which in self._home.parts(keys, learn=skip and self._home.members.remembers):
+                predictions = predict(which, values[rows], self._threads())
+                parts.append(all_finite(predictions, self._name(keys, rows), self.model.remedy))
                 order.append(rows)
             predicted = in_order(parts, order)
             return predicted.output(0) if self._single else predicted
@@ -182,7 +182,7 @@ class Fleet:
     def until_tuning(self, keys: Sequence[Hashable]) -> dict[Hashable, float]:
         """Return the number of events until the next tuning of each key's model; infinity if it is never tuned."""
         with self._lock:
-            members, found = self._members, dict.fromkeys(keys, np.inf)
+            members, found = self._home.members, dict.fromkeys(keys, np.inf)
             if isinstance(members, LearnerMembers):
                 known = [key for key in found if key in self._home]
                 found = dict.fromkeys(found, members.until_tuning(None))
@@ -252,7 +252,10 @@ class Fleet:
         with self._lock:
             if key not in self._home:
                 raise KeyError(f"no model has the key {key!r}.")
-            contents = self._about() | {"learned": self._home.dump(key), "largest": self._home.largest(key)}
+            contents = self._about(self._home.members) | {
+                "learned": self._home.dump(key),
+                "largest": self._home.largest(key),
+            }
             return copy.deepcopy(self.model).load(contents)
 
     def __setitem__(self, key: Hashable, model: OnlineRegressor) -> None:
@@ -262,9 +265,9 @@ class Fleet:
         if contents is None:
             raise ValueError(f"model must be a {self.model!r} that has learned something, got {model!r}.")
         with self._lock:
-            mine = self._about()
+            mine = self._about(self._home.members)
             odd = [name for name in ("features", "outputs", "names") if mine[name] != contents[name]]
-            if self._members is not None and odd:
+            if self._home.members is not None and odd:
                 raise ValueError(
                     f"model must have {odd[0]} = {mine[odd[0]]}, as the others of the fleet have, got "
                     f"{contents[odd[0]]}."
@@ -304,8 +307,9 @@ class Fleet:
             keys = list(self._home)
             records = shown(self._home.to_bytes(keys, self._single), len(keys), "saving", show=progress)
             about: Contents = {"model": describe(self.model), "compact": self._home.compact}
-            if keys:
-                about |= self._about() | {"schema": json.loads(self._schema().text)}
+            if (members := self._home.members) is not None and keys:
+                schema = members.schemas[self._home.compact]
+                about |= self._about(members) | {"schema": json.loads(schema.text)}
             return fleet_file.chunks(about, keys, records)
 
     @classmethod
@@ -333,38 +337,26 @@ class Fleet:
                 f"a fleet with a store cannot be copied. Copy the file {self._home.store.path} after commit."
             )
         with self._lock:
-            own = {name: value for name, value in vars(self).items() if name not in ("_lock", "_home")}
+            own = {name: value for name, value in vars(self).items() if name != "_home"}
             keys = list(self._home)
             records = list(self._home.to_bytes(keys, self._single))
-            return own | {"contents": (keys, self._about(), records), "compact": self._home.compact}
+            return own | {"contents": (keys, self._about(self._home.members), records), "compact": self._home.compact}
 
     def __setstate__(self, own: dict[str, Any]) -> None:
         contents, self._home = own.pop("contents"), Memory(own.pop("compact"))
         vars(self).update(own)
-        self._lock = ModelLock()
         self._put(*contents)
 
     # Inside
 
     @property
-    def _members(self) -> Members | None:
-        return self._home.members
-
-    @property
     def _width(self) -> int | None:
-        return None if self._members is None else self._members.features
+        return None if self._home.members is None else self._home.members.features
 
-    def _about(self) -> Contents:
-        return self._about_of(self._members)
-
-    def _about_of(self, members: Members | None) -> Contents:
+    def _about(self, members: Members | None) -> Contents:
         names = [] if self._names is None else [str(name) for name in self._names]
         features, outputs = (0, 0) if members is None else (members.features, members.outputs)
         return {"features": features, "outputs": outputs, "single": self._single, "names": names}
-
-    def _schema(self) -> Schema:
-        assert self._members is not None
-        return self._members.schemas[self._home.compact]
 
     def _threads(self) -> int:
         return self.threads or thread_count()
@@ -381,7 +373,7 @@ class Fleet:
             values, width = no_features(y), width or 0
         values, y = check_Xy(values, y, width=width, owner="the fleet")
         outputs = 1 if y.ndim == 1 else y.shape[1]
-        members = self._members
+        members = self._home.members
         if members is not None and ((y.ndim == 1) != self._single or outputs != members.outputs):
             expected = "(n,)" if self._single else f"(n, {members.outputs})"
             raise ValueError(f"y must have shape {expected} as before, got {y.shape}.")
@@ -389,7 +381,7 @@ class Fleet:
         if members is None:
             members = start_members(self.model, values.shape[1], outputs)
             self._single, self._names = y.ndim == 1, names
-            self._home.adopt(members, self._about_of(members))
+            self._home.adopt(members, self._about(members))
         return members, keys, values, y.reshape(len(y), outputs)
 
     def _put(
@@ -398,13 +390,10 @@ class Fleet:
         """Load the states of these keys. If one is invalid, no key is added."""
         if not keys:
             return
-        members = members or self._members or start_members(self.model, about["features"], about["outputs"])
+        members = members or self._home.members or start_members(self.model, about["features"], about["outputs"])
         about = {name: about[name] for name in ABOUT}
         self._home.put(members, about, self._home.checked(keys), states)
         self._remember(about)
-
-    def _sound(self, predicted: Predictions, keys: Sequence[Hashable], rows: Any) -> Predictions:
-        return all_finite(predicted, self._name(keys, rows), self.model.remedy)
 
     def _name(self, keys: Sequence[Hashable], rows: Any) -> Callable[[int], str]:
         return lambda i: f"the model of the key {taken(keys, rows)[i]!r}"

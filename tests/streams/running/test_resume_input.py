@@ -28,7 +28,7 @@ def test_half_a_line_of_a_file_that_grows_is_left_unread(tmp_path):
     data.write_text("x,y\n0.1,0.2\n0.3,0.39")
     told = inside(*args, "--quiet", cwd=tmp_path).stderr.decode()
     assert told.count("\n") == 1
-    assert "data.csv has no end yet" in told
+    assert "data.csv is incomplete and was not read" in told
     assert len(rows_of(tmp_path / "out.csv")) == 1
     for more, rows in (("73", 1), ("48\n", 2), ("0.5,0.6\n", 3)):
         with open(data, "a") as file:
@@ -50,7 +50,7 @@ def test_a_file_that_grows_byte_by_byte(tmp_path):
         for end in range(1, len(text) + 1):
             path.write_text(text[:end])
             if "\n" not in text[:end]:
-                with pytest.raises(ValueError, match="no end yet"):
+                with pytest.raises(ValueError, match="is incomplete"):
                     open_source(str(path), resumable=True)
                 continue
             source = open_source(str(path), resumable=True)
@@ -126,7 +126,7 @@ def test_another_file_goes_on_on_request(tmp_path):
     (tmp_path / "data.csv").write_text("\n".join([text[0], *text[40:50]]) + "\n")
     assert b"--resume next" in inside(*args, code=4, cwd=tmp_path).stderr
     told = inside(*args, "next", cwd=tmp_path).stderr.decode()
-    assert "resuming at row 39 with the first row of data.csv, which is another input than before" in told
+    assert "resuming at row 39 with the first row of data.csv, a new input" in told
     with open(tmp_path / "data.csv", "a") as file:
         file.write("\n".join(text[50:]) + "\n")
     assert b"resuming at row 49\n" in inside(*args, "next", cwd=tmp_path).stderr  # the same file, which grew

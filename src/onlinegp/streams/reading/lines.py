@@ -61,7 +61,7 @@ class Lines:
 
     @property
     def incomplete(self) -> bool:
-        """Whether the buffered line has no end yet and may still get one."""
+        """Whether the buffered line is incomplete and may still grow."""
         return self._grows and self._ends == 0
 
     def skip(self, size: int, lines: int | None = None) -> bytes:

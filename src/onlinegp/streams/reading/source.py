@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -189,7 +190,7 @@ class Source(ABC):
 
     @property
     def unfinished(self) -> bool:
-        """Whether a last line was left unread because it has no end yet."""
+        """Whether an incomplete last line was not read."""
         return False
 
     def close(self) -> None:  # noqa: B027 (nothing to close, as a rule)
@@ -284,3 +285,22 @@ def stored_columns(stream: dict[str, Any]) -> Columns:
 def infinite_or_missing(X: Array, y: Array) -> bool:
     """Whether any row needs a closer look: a feature is missing, or a number is infinite or too large."""
     return bool((X.size and not np.abs(X).max() < LARGEST) or (np.abs(y) >= LARGEST).any())
+
+
+def read_ahead(source: Source) -> Generator[tuple[Block, dict[str, int]], None, None]:
+    """Yield blocks, each with the position after it. A thread reads the next block of a file meanwhile."""
+    blocks = iter(source)
+
+    def step() -> tuple[Block, dict[str, int]] | None:
+        block = next(blocks, None)
+        return None if block is None else (block, source.position)
+
+    if source.live:
+        while pair := step():
+            yield pair
+        return
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(step)
+        while pair := coming.result():
+            coming = reader.submit(step)
+            yield pair

@@ -66,7 +66,7 @@ class TextSource(Source):
         if not head:
             raise BadData(f"{self.path} is empty. There is nothing to predict.")
         if self._lines.incomplete:
-            raise BadData(f"{self.path}, line 1: has no end yet, and may become longer. Wait, or add a line end.")
+            raise BadData(f"{self.path}, line 1: is incomplete and may still grow. Wait, or add a line end.")
         if first.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise BadData(f"{self.path} is encoded in UTF-16. Convert it to UTF-8, such as with iconv.")
         if b"\0" in first:

@@ -1,4 +1,4 @@
-"""How many events to expect: per row, or per day by the times of the first rows."""
+"""The expected number of false events: per row, or per day, which the times of the first rows convert."""
 
 from __future__ import annotations
 

@@ -196,9 +196,9 @@ def _locked(folder: Folder) -> BinaryIO | None:
 
 
 def check_resumable(sink_path: str | None, format: str) -> None:
-    """Refuse outputs that a resumed run could not go on with."""
+    """Refuse outputs that a resumed run could not continue."""
     if sink_path in (None, "-") or is_special(str(sink_path)):
-        raise CheckpointError("--checkpoint needs --out FILE: what went down a pipe cannot be taken back.")
+        raise CheckpointError("--checkpoint needs --out FILE: output to a pipe cannot be corrected after a crash.")
     if format == "parquet":
         ParquetSink.sync(None)  # type: ignore[arg-type]
 
@@ -210,7 +210,7 @@ def same_settings(stored: dict[str, Any], given: dict[str, Any], *, any_source: 
         if stored.get(name) != value and not new and not (any_source and name == "source"):
             option = "SOURCE" if name == "source" else "--" + name.replace("_", "-")
             remedy = "Resume with the options of the first run"
-            remedy += ", go on with another file by --resume next" if name == "source" else ""
+            remedy += ", continue with another file by --resume next" if name == "source" else ""
             raise CheckpointError(
                 f"the checkpoint was made with {option} {stored.get(name)!r}, not {value!r}. "
                 f"{remedy}, or start from scratch with an empty checkpoint folder."

@@ -17,8 +17,8 @@ from onlinegp.streams.running.predict_then_learn import Predicted
 class FirstRows:
     """Predicts each row by mean and spread of the targets before it, and keeps it until there are `rows` of them.
 
-    With `varied`, it waits until the target varies, for the model is tuned on these rows. While it does not, the latest
-    rows are kept.
+    With `varied`, it waits until the target varies, because a constant target gives nothing to tune on. Until then it
+    keeps the latest rows.
     """
 
     def __init__(self, rows: int, encoder: Encoder, *, varied: bool = False) -> None:
@@ -75,7 +75,7 @@ class FirstRows:
 def with_lags(
     X: Array, y: Array, lags: int, horizon: int, keys: Sequence[Hashable] | None = None
 ) -> tuple[Array, Array]:
-    """Return inputs (with lags) and targets of the rows that have both; `keys` tells series apart.
+    """Return inputs (with lags) and targets of the rows that have both; `keys` identifies the series of each row.
 
     The lags of a row are past values of its own key; missing values become the mean of all. Rows with too few past
     values are left out.

@@ -1,4 +1,4 @@
-"""A command for each event, run beside the stream: it can neither stop nor delay it."""
+"""Run a command for each event, in the background: it can neither stop nor delay the stream."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ for group in running:
         os.killpg(group, signal.SIGKILL)
     except OSError:
         pass
-"""  # a program that is told what runs, and ends it when nobody is there to tell any more
+"""  # a program that learns which commands run, and ends them when this process is gone
 
 
 class Watcher:
-    """A process that ends the commands which run, with all that they have started, if this process is killed."""
+    """A process that ends the running commands, and all that they started, if this process is killed."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
     def tell(self, sign: str, group: int) -> None:
-        """Tell it that a group of processes runs (+) or has ended (-)."""
+        """Report that a group of processes runs (+) or has ended (-)."""
         if not hasattr(os, "killpg"):
             return
         if self._process is None:
@@ -56,7 +56,7 @@ class Watcher:
 
 
 class Commands:
-    """Starts a command with an event as JSON on its standard input, for each that it is given, without a shell.
+    """Starts a command for each event, with the event as JSON on its standard input, without a shell.
 
     A command that fails, cannot be started or takes longer than 10 seconds is reported the first time, and counted.
     What it prints is dropped; its standard error is the run's.
@@ -119,7 +119,9 @@ class Commands:
             first = wrong is not None and self.failed == 1
         self._room.release()
         if first:
-            self._say(f"--on-flag {shlex.join(self.args)}: {wrong}. The run goes on; later failures are only counted.")
+            self._say(
+                f"--on-flag {shlex.join(self.args)}: {wrong}. The run continues; later failures are only counted."
+            )
 
     def _run(self, number: int, row: str) -> str | None:
         """Return what went wrong, or None."""

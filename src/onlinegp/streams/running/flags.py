@@ -1,4 +1,4 @@
-"""What in a stream is odd: the events of a detector, as they open and clear; and the most surprising rows."""
+"""Observe what is odd in a stream: the events of a detector as they open and clear, and the most surprising rows."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Flags(Observer):
         return [watched.score, watched.odds, numbers], opened
 
     def _keep(self, new: dict[str, Any]) -> None:
-        """Count an event, and keep it among the worst; one that clears takes the place of itself."""
+        """Count an event, and keep it if it is among the worst. When it clears, it replaces what was kept of it."""
         same = [k for k, old in enumerate(self._worst) if all(old.get(n) == new.get(n) for n in ("event", "key"))]
         before = self._worst.pop(same[0]) if same else None
         if before is not None:
@@ -214,11 +214,11 @@ def _texts(columns: Mapping[str, Any], i: int) -> str:
 
 
 def text_of(value: Any) -> str | None:
-    """Return a value of a key column as a text, whoever read it."""
+    """Return a value of a key column as text, the same for every reader."""
     value = value.as_py() if hasattr(value, "as_py") else value
     return None if value is None else str(value)
 
 
 def _bounded(values: Array) -> Array:
-    """Return finite numbers: a z of infinity, where nothing was thought possible, is as large as can be."""
+    """Return finite numbers: an infinite z becomes the largest float."""
     return np.clip(values, -np.finfo(float).max, np.finfo(float).max)

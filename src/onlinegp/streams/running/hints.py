@@ -1,4 +1,4 @@
-"""Hints: what the errors of a run still show, and the option that helps."""
+"""Hints: patterns that are left in the errors of a run, and the option that removes them."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ FAR = 4.0  # standard deviations: what is farther counts as that far
 
 
 class Hints:
-    """Keeps the last rows of a run, and says at its end what their errors show."""
+    """Keeps the last rows of a run, and looks for patterns in their errors at its end."""
 
     def __init__(self) -> None:
         self._pieces: deque[tuple[Rows, Array]] = deque()
         self._rows = 0
 
     def add(self, rows: Rows, X: Array) -> None:
-        """Take rows and their inputs; they are not looked at before the end."""
+        """Keep rows and their inputs."""
         self._pieces.append((rows, X))
         self._rows += len(rows)
         while self._rows - len(self._pieces[0][0]) >= ROWS:
             self._rows -= len(self._pieces.popleft()[0])
 
     def told(self, names: Sequence[str], *, lags: int) -> list[str]:
-        """Return a sentence for each thing that errors show."""
+        """Return a sentence for each pattern."""
         if not self._pieces:
             return []
         parts = [(rows.z, rows.scored, X) for rows, X in self._pieces]
@@ -46,7 +46,7 @@ class Hints:
 
 
 def along(z: Array, lags: int) -> str | None:
-    """Return what errors z show along the rows: that they repeat, or follow each other."""
+    """Return patterns of the errors z along the rows: a season, or a correlation from row to row."""
     for season in find_seasons(z, most=1):
         if season > lags:
             return f"errors repeat every {season:g} rows: try --lags {int(np.ceil(season))}"
@@ -60,7 +60,7 @@ def along(z: Array, lags: int) -> str | None:
 
 
 def uneven(z: Array, x: Array, name: str) -> str | None:
-    """Return that errors are larger in one quarter of an input than in others, if they are."""
+    """Return the input in whose lowest or highest quarter the errors are larger than elsewhere, if any."""
     known = ~(np.isnan(z) | np.isnan(x))
     low, high = np.quantile(x[known], [0.25, 0.75]) if known.any() else (0.0, 0.0)
     ends = {"low": known & (x <= low), "high": known & (x >= high)}

@@ -9,7 +9,7 @@ from onlinegp.auto.learner import AutoLearner
 from onlinegp.checks import Array
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost_learner, working
-from onlinegp.models.combined.mixture import MixtureLearner
+from onlinegp.models.combined.mixture_learner import MixtureLearner
 from onlinegp.predictions import Predictions
 from onlinegp.state import Values, array, integer, integers
 from onlinegp.streams.running.observers import Observer, Rows, texts

@@ -44,7 +44,7 @@ class Predicted:
 def advance(model: OnlineRegressor, X: Array, y: Array, *, learn: bool = True, seen: Array | None = None) -> Predicted:
     """Predict the rows X (n, features), then learn those whose y is not NaN, if `learn`.
 
-    What was `seen` in the place of a y that is not to be learned is shown to a detector; such rows go one by one.
+    A detector also sees rows that are not learned: `seen` holds their targets. Such rows are processed one at a time.
 
     Raises
     ------

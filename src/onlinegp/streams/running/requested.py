@@ -1,4 +1,4 @@
-"""The model that a command runs, from its options, and what is told about it."""
+"""The model that the options of a command describe, and the messages about it."""
 
 from __future__ import annotations
 
@@ -109,13 +109,13 @@ def first_rows(source: Source, first: FirstRows) -> FirstRows:
 
 
 def inside(model: OnlineRegressor) -> OnlineRegressor:
-    """Return the model at the end of those made of one other, inside `Tuned`, too."""
+    """Return the innermost model, without wrappers and `Tuned`."""
     model = innermost(model)
     return inside(model.model) if isinstance(model, Tuned) else model
 
 
 class TuningMessages:
-    """Tells what a model that tunes itself has chosen, once it tunes no more or the stream has ended."""
+    """Prints what a model that tunes itself has chosen, after its last tuning or at the end of the stream."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.say, self._told = say, False

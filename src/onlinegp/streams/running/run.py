@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -20,7 +19,7 @@ from onlinegp.models.breakdown import BreakdownError
 from onlinegp.models.combined.base import innermost
 from onlinegp.predictions import Predictions
 from onlinegp.streams.errors import BadData, BrokeDown, CheckpointError, Stopped
-from onlinegp.streams.reading.source import Block, Source
+from onlinegp.streams.reading.source import Block, Source, read_ahead
 from onlinegp.streams.running.checkpoint import Checkpoints, pack
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.first_rows import FirstRows
@@ -56,10 +55,10 @@ class Every:
 class Job:
     """A run over a source, with its options and its progress.
 
-    Where the model needs the `first` rows, for the columns are encoded or the model of all keys is tuned by them,
-    `begin` makes it when there are enough of them. Without `learn`, the model only predicts. With `ahead`, the run goes
-    row by row and writes each row with the prediction of the next one. The `encoder` turns features into inputs of the
-    model. Of the first rows, `unscored` do not count.
+    If columns are encoded from the first rows, or the model of all keys is tuned on them, `first` keeps these rows, and
+    `begin` then makes the model. Without `learn`, the model only predicts. With `ahead`, the run processes one row at a
+    time and writes each row with the prediction of the next one. The `encoder` turns features into inputs of the model.
+    The first `unscored` rows do not count.
     """
 
     source: Source
@@ -106,8 +105,8 @@ class Job:
         return {name: one for name, one in found.items() if one is not None}
 
     def run(self) -> None:
-        """Run to the end of the source, or raise the error that ended the run; `rows` says how far it came."""
-        with self._stopper as stopper, closing(_ahead(self.source)) as blocks:
+        """Run to the end of the source, or raise the error that ended the run. `rows` counts the rows done."""
+        with self._stopper as stopper, closing(read_ahead(self.source)) as blocks:
             try:
                 if self.commands is not None:
                     self.commands.start_all(self._left)
@@ -251,8 +250,8 @@ class Job:
             flagged, opened = self.flags.add(rows)
             columns += flagged
         if self.ahead:
-            said_next = self._next()
-            columns += [said_next.mean, said_next.std, *said_next.interval(self.level)]
+            following = self._next()
+            columns += [following.mean, following.std, *following.interval(self.level)]
         self.sink.write(keys, columns)
         self._written.append(rows)
         if self.commands is not None:
@@ -282,7 +281,7 @@ class Job:
         return f" at row {number} of {self.source.path}"
 
     def begin_model(self) -> None:
-        """Make the model of the first rows, and let it learn them."""
+        """Make a model from the first rows, and let it learn them."""
         assert self.first is not None
         assert self.begin is not None
         before = monotonic()
@@ -299,7 +298,7 @@ class Job:
             where = f" on row {len(error.predicted) + 1} of the first {len(y)}"
             raise BrokeDown(error.model, error.reason, where=where) from None
         if isinstance(model, Detector):
-            model.forget_events()  # which nobody saw
+            model.forget_events()  # they were not reported
         return model
 
     def _finish(self) -> None:
@@ -311,7 +310,7 @@ class Job:
         self.save_checkpoint()
 
     def close(self) -> None:
-        """Close all that the job has open, once the commands for events are done."""
+        """Wait for the commands of events, then close all files."""
         if self.commands is not None:
             self.commands.finish()
         for part in (self.source, self.sink, self.rejects, self.flags, self.checkpoints):
@@ -384,22 +383,3 @@ class Job:
 def up_to(due: int) -> tuple[int, bool]:
     """Return (rows, tuning due) for a tuning after row `due`: the rows before that row, or the row alone."""
     return (due, False) if due else (1, True)
-
-
-def _ahead(source: Source) -> Generator[tuple[Block, dict[str, int]], None, None]:
-    """Yield blocks, each with the position after it. A thread reads the next block of a file meanwhile."""
-    blocks = iter(source)
-
-    def step() -> tuple[Block, dict[str, int]] | None:
-        block = next(blocks, None)
-        return None if block is None else (block, source.position)
-
-    if source.live:
-        while pair := step():
-            yield pair
-        return
-    with ThreadPoolExecutor(1) as reader:
-        coming = reader.submit(step)
-        while pair := coming.result():
-            coming = reader.submit(step)
-            yield pair

@@ -64,7 +64,7 @@ class KeylessRow(LateRow):
 
 @dataclass
 class KeyedJob(Job):
-    """A job whose rows belong to keys. Every key starts with the model that `model` or `begin` gives.
+    """A job with one model per key. Every key starts with a copy of `model`, or of what `begin` returns.
 
     Parameters
     ----------
@@ -161,7 +161,9 @@ class KeyedJob(Job):
             if not new
         }
         kind = "numbers of 64 bits" if numeric_order else "texts, or of times by ISO 8601 to the nanosecond"
-        found |= {i: (PlacelessRow, f"has no place in an order of {kind}") for i, p in enumerate(places) if p is None}
+        found |= {
+            i: (PlacelessRow, f"cannot be compared in an order of {kind}") for i, p in enumerate(places) if p is None
+        }
         values = self._column(block, self.order)
         return wrong | {
             i: row(before + i + 1, str(self.order), _text(values[i]), reason, f"{keys[i]},{_text(values[i])}")
@@ -172,12 +174,12 @@ class KeyedJob(Job):
     def _without_key(self, key: Any) -> str:
         """Return why a value cannot be a key of this run, or "" if it can."""
         if key is None or key != key or (key == "" and self.source.empty_is_missing):
-            return "is missing, and without a key a row has no model"
+            return "is missing, so the row belongs to no model"
         kind: type[Key] = type(key)
         if kind not in TYPES or (kind is int and not -(1 << 63) <= key < 1 << 63):
-            return "is no key: keys are strings, or whole numbers of 64 bits"
+            return "cannot be a key: keys are strings, or whole numbers of 64 bits"
         self.key_type = self.key_type or kind
-        return "" if kind is self.key_type else f"is another key than those before, which are {TYPES[self.key_type]}"
+        return "" if kind is self.key_type else f"is not a key like those before, which are {TYPES[self.key_type]}"
 
     def _places(self, block: Block) -> list[Any]:
         """Return the values of the order column: numbers or texts, None if missing or not valid."""
@@ -196,7 +198,7 @@ class KeyedJob(Job):
     # Models
 
     def tuned_on(self, asked: Requested, say: Callable[[str], None]) -> Callable[[Array, Array], OnlineRegressor]:
-        """Return what makes the model that all keys start from, tuned on their first rows."""
+        """Return a function that makes the model of all keys, tuned on their first rows."""
 
         def begin(X: Array, y: Array) -> OnlineRegressor:
             model = asked.tuned(*with_lags(X, y, self.lags, self.horizon, self._first_keys(y)))
@@ -319,7 +321,7 @@ class KeyedJob(Job):
 
 
 def _features(X: Array) -> Any:
-    """Return the features as a model takes them: None if it has only lags."""
+    """Return the features, or None if the model has lags only."""
     return X if X.shape[1] else None
 
 

@@ -1,4 +1,4 @@
-"""The rows around events, for the charts of a report; and which keys have trouble."""
+"""Keep the rows around events, for the charts of a report, and count the events of each key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the rows of a file to series on a grid of times, and to their forecasts."""
+"""Turn the rows of a file into series on a grid of times, and forecast them."""
 
 from __future__ import annotations
 

@@ -1,0 +1,227 @@
+"""The readable learner of `Mixture`: members, their weights, and the detector of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from onlinegp.checks import Array
+from onlinegp.engine import thread_count
+from onlinegp.engine.plan import Constant, Plan, around
+from onlinegp.learner import Learner, Sizes, skip
+from onlinegp.models.combined.base import ROWS
+from onlinegp.models.combined.changes import ChangeDetector
+from onlinegp.models.combined.shared import check_shared, predict_member, run_member, share_rows
+from onlinegp.models.error_tracking import (
+    check_log_weights,
+    fading_means,
+    fading_weights,
+    keep_of,
+    shares_of,
+    weights_rule,
+)
+from onlinegp.predictions import Components, Predictions
+from onlinegp.predictions.mixture import mix
+from onlinegp.state import Fields, Values, WithFields, array, integer, learner
+
+HALF_LIFE = 100.0  # rows, for the usual log std of a member
+LEAST_SURE = 300.0  # the largest |log std|
+
+
+class MixtureLearner(WithFields):
+    """Learners by name, their log weights (the largest is zero), and their usual log std."""
+
+    def __init__(
+        self,
+        members: dict[str, Learner],
+        fade: float,
+        log_weights: Array,
+        gate: float = 0.0,
+        detector: ChangeDetector | None = None,
+    ) -> None:
+        self.members, self.fade, self.log_weights, self.seen = members, fade, log_weights, 0
+        self.detector = detector
+        self.pause: Callable[[MixtureLearner], None] | None = None  # called at the detector's pauses
+        self._shared = share_rows(members, set() if detector is None else set(detector.fresh))
+        self._running = {
+            name: [one for one, source in self._shared.items() if source == name]
+            for name in members
+            if name not in self._shared
+        }  # and who shares their rows
+        self.gate, self._keep = gate, keep_of(HALF_LIFE)
+        self._total, self._count = np.zeros(len(members)), np.zeros(len(members))  # of log std
+        self._sizes: list[int] = []  # components of each member's predictions
+        first = next(iter(members.values()))
+        self.features, self.outputs = first.features, first.outputs
+
+    @property
+    def size(self) -> int:
+        """The size of the largest member. Members keep rows of the same stream, which are not counted twice."""
+        return max(member.size for member in self.members.values())
+
+    def weights(self) -> Array:
+        """Return the weights for the prediction of the next row, (members,)."""
+        return shares_of(self.log_weights)
+
+    def weights_of(self, predicted: Predictions) -> Array | None:
+        """Return the members' weights, (..., members), in predictions of this mixture; None for other predictions."""
+        weights = getattr(predicted, "weights", None)
+        if weights is None or weights.shape[-1] != sum(self._sizes):
+            return None
+        return np.add.reduceat(weights, np.cumsum([0, *self._sizes[:-1]]), axis=-1)
+
+    def learn(self, X: Array, Y: Array) -> None:
+        for i in range(0, len(X), ROWS):
+            self.run(X[i : i + ROWS], Y[i : i + ROWS])
+
+    def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
+        if self.detector is None:
+            return self._run(X, Y)
+        parts, start = [], 0
+        while start < len(X):
+            part = slice(start, min(len(X), start + self.detector.until_next))
+            parts.append(self._run(X[part], Y[part]))
+            self.attend()
+            start = part.stop
+        if len(parts) == 1:
+            return parts[0]
+        return Predictions.joined([predicted for predicted, _ in parts]), np.concatenate([size for _, size in parts])
+
+    def attend(self) -> None:
+        """Restart the fresh members if a change was detected, or call `pause` if it is due."""
+        detector = self.detector
+        if detector is None:
+            return
+        if detector.detected:
+            rows = detector.onset()
+            X, Y = detector.latest(rows)
+            started = {name: start() for name, start in detector.fresh.items()}
+            for one in started.values():
+                one.learn(X, Y)
+            self.members.update(started)
+            detector.started(rows)
+        elif detector.age in detector.pauses and self.pause is not None:
+            self.pause(self)
+
+    def put(self, name: str, start: Callable[[], Learner], one: Learner, predictions: Predictions, like: str) -> None:
+        """Add a member, or replace that of this name; it predicted some rows, and begins with the weight of another.
+
+        It starts again, with `start`, when a change is detected.
+        """
+        total, count = np.zeros((2, 1))
+        fading_means(_log_std((predictions,)), self._keep, total, count)
+        weight = self.log_weights[list(self.members).index(like)]
+        at = list(self.members).index(name) if name in self.members else len(self.members)
+        self.log_weights = _with(self.log_weights, at, weight)
+        self._total, self._count = _with(self._total, at, total[0]), _with(self._count, at, count[0])
+        self.log_weights -= self.log_weights.max()
+        self.members[name], self._running[name] = one, []
+        if self.detector is not None:
+            self.detector.fresh[name] = start
+
+    def _run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
+        by_name: dict[str, tuple[Predictions, Sizes]] = {}
+        for name, sharing in self._running.items():
+            by_name |= run_member(self.members, name, sharing, X, Y)
+        ran = [by_name[name] for name in self.members]
+        predicted = tuple(predictions for predictions, _ in ran)
+        densities = np.stack([one.log_density(Y).sum(axis=1) for one in predicted], axis=1)
+        weights = fading_weights(densities, self.fade, self.log_weights)
+        if self.detector is not None:
+            places = {name: i for i, name in enumerate(self.members)}
+            fresh = densities[:, [places[name] for name in self.detector.fresh]]
+            self.detector.follow(fresh, densities[:, places[self.detector.window]], X, Y)
+        if self.gate:
+            log_std = _log_std(predicted)
+            weights = self._gated(weights, log_std, fading_means(log_std, self._keep, self._total, self._count))
+        self.seen += len(X)
+        return self._mixed(weights, predicted), np.max([size for _, size in ran], axis=0)
+
+    def predict(self, X: Array) -> Predictions:
+        by_name: dict[str, Predictions] = {}
+        for name, sharing in self._running.items():
+            by_name |= predict_member(self.members, name, sharing, X)
+        return self._now(tuple(by_name[name] for name in self.members))
+
+    def skip(self, X: Array, Y: Array | None = None) -> Predictions:
+        return self._now(tuple(skip(member, X, Y) for member in self.members.values()))
+
+    def _now(self, predicted: tuple[Predictions, ...]) -> Predictions:
+        weights = np.tile(self.weights(), (len(predicted[0]), 1))
+        if self.gate and self._count[0]:
+            weights = self._gated(weights, _log_std(predicted), self._total / self._count)
+        return self._mixed(weights, predicted)
+
+    def _gated(self, weights: Array, log_std: Array, usual: Array) -> Array:
+        """Return weights (n, m) times (usual std / std)^gate, normalized."""
+        doubt = self.gate * (log_std - usual)
+        weights = weights * np.exp(np.maximum(doubt.min(axis=1, keepdims=True) - doubt, -LEAST_SURE))
+        return weights / weights.sum(axis=1, keepdims=True)
+
+    def _mixed(self, weights: Array, predicted: tuple[Predictions, ...]) -> Predictions:
+        mixed = mix(np.repeat(weights[:, None, :], self.outputs, axis=1), predicted)
+        flat = isinstance(mixed, Components)
+        self._sizes = [len(one.degrees) if flat and isinstance(one, Components) else 1 for one in predicted]
+        return mixed
+
+    def holds(self) -> list[Learner]:
+        """Return the learners inside."""
+        return list(self.members.values())
+
+    def hold(self, change: Callable[[Learner], Learner]) -> None:
+        """Replace members by what `change` returns for them, except members that share rows."""
+        for name, sharing in self._running.items():
+            if not sharing and not (self.detector is not None and name in self.detector.fresh):
+                self.members[name] = change(self.members[name])
+
+    def plan(self) -> Plan | None:
+        numbers: dict[str, Constant] = {"gate": self.gate, "usual_keep": self._keep, "largest": LEAST_SURE}
+        numbers |= weights_rule(self.fade)
+        fields = {"log_weights": self.log_weights, "total": self._total, "count": self._count}
+        if (detector := self.detector) is not None:
+            places = {name: float(i) for i, name in enumerate(self.members)}
+            numbers |= detector.numbers | {"fresh": tuple(places[name] for name in detector.fresh)}
+            numbers["window"] = places[detector.window]
+            fields |= detector.arrays
+        plan = around("mixture", self, {**numbers, "threads": float(thread_count())}, fields, self.members)
+        if plan is not None:
+            self._sizes = [member.components for member in plan.inside.values()]
+        return plan
+
+    @property
+    def fields(self) -> Fields:
+        return {
+            "log_weights": array("members"),
+            "seen": integer(),
+            "total": array("members", attribute="_total"),
+            "count": array("members", least=0.0, attribute="_count"),
+            **({} if self.detector is None else {"change": learner(attribute="detector", prefix="change ")}),
+            **{f"{name}.": learner(prefix=f"{name}.") for name in self.members},
+        }
+
+    def children(self) -> dict[str, Any]:
+        members = dict[str, Any](
+            (f"{name}.", member) for name, member in self.members.items()
+        )  # one may be called "seen"
+        return members if self.detector is None else {"change": self.detector, **members}
+
+    def check(self, values: Values) -> None:
+        check_log_weights(values["log_weights"])
+        total, count = values["total"], values["count"]
+        if not np.all(np.abs(total) <= LEAST_SURE * (count + 1e-9)):
+            raise ValueError(f"total and count must be a sum of logarithms and its weight, got {total!r}, {count!r}.")
+        check_shared(self._shared, values)
+
+
+def _with(values: Array, at: int, value: float) -> Array:
+    """Return values with one value replaced or appended."""
+    return np.concatenate([values[:at], [value], values[at + 1 :]])
+
+
+def _log_std(predicted: tuple[Predictions, ...]) -> Array:
+    """Return the uncertainty of each member at each row, (n, m): the mean log std of its outputs."""
+    with np.errstate(divide="ignore"):
+        log_std = np.stack([np.log(one.std).mean(axis=1) for one in predicted], axis=1)
+    return np.clip(np.nan_to_num(log_std, nan=LEAST_SURE), -LEAST_SURE, LEAST_SURE)
