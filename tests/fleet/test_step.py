@@ -172,7 +172,7 @@ def test_forged_records_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         step(model, written(schema, contents | changes), X, y)
     _, other = record_of(contents)
-    with pytest.raises(ModelFileError, match=r"other fields than such a model keeps\. Learn it again"):
+    with pytest.raises(ModelFileError, match=r"other fields than this model\. Learn it again"):
         step(model, other, X, y)
 
 

@@ -1,4 +1,4 @@
-"""The model that needs no choice."""
+"""`Auto`: a mixture that scales and tunes itself."""
 
 from __future__ import annotations
 
@@ -17,59 +17,61 @@ from onlinegp.models.recipe import parameters
 
 @parameters
 class Auto(SelfTuning):
-    """Mixture that scales and tunes itself: the model to begin with, in the units of the data.
+    """Mixture that scales and tunes itself: the model to start with. It works in the units of the data.
 
-    The first rows are predicted by mean and spread of those before them, then by members that are chosen at once. After
-    `earliest` rows it tunes kernels and noise on them, in a process in the background, lets what it found learn all
-    rows so far, and goes on with that; and again whenever the rows have doubled, until `rows`. The last tuning is the
-    most careful one, and takes seconds for a thousand rows; a row then takes about a hundred microseconds.
+    The first rows are predicted by the mean and spread of the rows before them, then by members that need no tuning.
+    After `earliest` rows, a background process tunes kernels and noise. The tuned model learns all rows so far and
+    replaces the first one. This is repeated each time the number of rows has doubled, until it reaches `rows`. The last
+    tuning is the most thorough and takes seconds for a thousand rows. After it, a row takes about a hundred
+    microseconds.
 
-    What it found is a mixture of up to eleven models, weighted by how well each has predicted recently and by how sure
-    it is of the row: a GP on current residuals (:class:`ResidualGP`) with the likeliest stationary kernel, and beside
-    it, from the same rows, a GP on the nearest rows (:class:`LocalGP`); a local GP with a linear part in its kernel; a
-    residual GP with a smoother or rougher kernel; a GP on few centers (:class:`KRLST`); linear regression
-    (:class:`LinearRLS`); the last value (:class:`Persistence`); and two with short memories: a KRLST that forgets and a
-    GP on the last 150 rows. Each has the tails that its errors show (:class:`HeavyTailed`).
+    The tuned model is a mixture of up to eleven members. A member has more weight if it has predicted well recently,
+    and at rows where it is certain. The members are a GP on current residuals (:class:`ResidualGP`) and a GP on the
+    nearest rows (:class:`LocalGP`), both with the most likely stationary kernel; a local GP with a linear part in its
+    kernel; a residual GP with a smoother or rougher kernel; a GP on few centers (:class:`KRLST`); linear regression
+    (:class:`LinearRLS`); the last value (:class:`Persistence`); and two with short memories, a KRLST that forgets and a
+    GP on the last 150 rows. The tails of each member are fitted to its errors (:class:`HeavyTailed`).
 
-    It follows changes. When the last 150 rows tell more than all rows do, or when predictions become much worse than
-    they were, a residual GP ("fresh") starts again with the rows since then, and 150 and 900 rows later another one is
-    tuned on them ("retuned"). The others stay as they are: a false alarm costs little, and what comes back is known.
+    It follows changes. If the member on the last 150 rows predicts better than those on all rows, or if predictions
+    become much worse than before, a residual GP ("fresh") starts again from the rows since the change. After 150 and
+    900 more rows, another one is tuned on them ("retuned"). The other members continue, so a false alarm costs little,
+    and the mixture still knows the earlier relation if it returns.
 
-    Not for a microsecond per sample, nor where the same arithmetic must be done for each row: take one of its members.
+    If a sample must take microseconds, or if all rows must take the same time, use one of its members instead.
 
     Parameters
     ----------
     rows : int
-        How many rows it tunes on at last.
+        The number of rows of the last tuning.
     earliest : int, optional
-        The number of rows after which it tunes first, at most `rows`; 80, or `rows` if that is less, if None.
+        The number of rows of the first tuning, at most `rows`. If None: 80, or `rows` if that is less.
     tuning_delay : float
-        A tuning on n rows is done in the background and adopted tuning_delay x n rows later, the last one after twice
-        as many. If it is not ready then, the stream waits: results depend on the data alone. With zero it waits for
-        each tuning, and all of them are careful.
+        A tuning on n rows runs in the background and is adopted tuning_delay x n rows later, the last one after twice
+        as many. If it is not ready by then, the stream waits, so results depend on the data alone. With zero the stream
+        waits for each tuning, and all of them are thorough.
     members : sequence of str
-        What may be mixed: some of "residual", "local", "local-linear", "residual-other", "krlst", "linear",
-        "persistence", "krlst-recent", "local-recent" and "fresh". Changes are followed with the last two.
-        "local-linear" is left out if its kernel is much less likely than that of the first two, and these if theirs is.
+        The members of the mixture: some of "residual", "local", "local-linear", "residual-other", "krlst", "linear",
+        "persistence", "krlst-recent", "local-recent" and "fresh". The last two
+        follow changes. Of "local-linear" and the first two, those with a much less likely kernel are left out.
     kernel : Kernel, optional
-        For inputs and target in standard units: it is used as it is, and only noise and forgetting are tuned.
+        The kernel for inputs and target in standard units. If given, only noise and forgetting are tuned.
     noise : float, optional
-        Likewise, the variance of the noise in units of the target's variance.
+        The variance of the noise, as a share of the target's variance; tuned if None.
     forgetting : float, optional
-        Likewise, the factor of :class:`KRLST` and :class:`LocalGP`.
+        The forgetting factor of :class:`KRLST` and :class:`LocalGP`; tuned if None.
     neighbors : int
-        From how many rows a local or residual GP answers a question.
+        The number of rows from which a local or residual GP predicts.
     store : int, optional
-        How many of the latest rows the local and residual GPs keep; all if None.
+        The number of latest rows that the local and residual GPs keep; all if None.
     budget : int
         The number of centers of the KRLST.
 
     Attributes
     ----------
     chosen_ : OnlineRegressor or None
-        What was found, as a model that has learned nothing; None before the first tuning.
+        The tuned model, unfitted; None before the first tuning.
     weights_ : dict
-        The weight that each member has in the next prediction, by its name.
+        The weight of each member in the next prediction, by name.
     changes_ : list of (int, str)
         The changes that were detected: the row where each began, and what changed, "relation", "inputs" or "target".
 
@@ -97,11 +99,11 @@ class Auto(SelfTuning):
     budget: int = 300
 
     facts: ClassVar[Facts] = Facts(
-        cost="O(n d + k^3) per sample with n the rows kept and k the neighbors: some 300 us",
+        cost="O(n d + k^3) per sample with n the rows kept and k the neighbors: about 300 us",
         memory="O(N d) with N the rows kept for the local GPs (store), O(M^2) for the KRLST",
         equation="p(y) = sum_j w_j p_j(y) over up to eleven members",
         variance=(
-            "that of a mixture of members with the tails that their errors show; near what it promises on the "
+            "that of a mixture of members with tails fitted to their errors; close to its nominal level on the "
             "streams of the guide"
         ),
         citation=(

@@ -1,4 +1,4 @@
-"""What was composed from rows: a model and its learner, which gets a member that is tuned again after a change."""
+"""A model composed from rows, and its learner, which gets another member after a change."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from onlinegp.predictions import Predictions
 from onlinegp.state import dump, load
 
 STRETCH = tuple(f"model.{name}" for name in ("log_scale", "rows", "more", "fewer"))  # of Conformal, inside Scaled
-WIDER = 4.0  # over the rows learned: by how much intervals are wider at first
+WIDER = 4.0  # divided by the number of rows learned: by how much intervals are wider at first
 RETUNED_AT = {300: 150, 1000: 700}  # rows after a change: when a member is adopted, and when its tuning begins
 PAUSES = tuple(sorted({*RETUNED_AT, *RETUNED_AT.values()}))
 MOST_RETUNED = 1000  # rows
 
 
 class Chooser(Protocol):
-    """What chooses a model for rows: a scaled one with corrected intervals, `Scaled(Conformal(...))`."""
+    """Chooses a model for rows: scaled, with corrected intervals, `Scaled(Conformal(...))`."""
 
     def compose(self, X: Array, Y: Array, progress: Progress = ...) -> Scaled:
-        """Return a model for a stream that begins like X (n, d) and Y (n, p), where at least one output varies."""
+        """Return a model for a stream that starts with X (n, d) and Y (n, p). At least one output must vary."""
 
     def compose_quickly(self, X: Array, Y: Array, progress: Progress = ...) -> Scaled:
         """Return such a model after at most about two milliseconds per row."""
 
     def untuned(self, X: Array, Y: Array) -> Scaled:
-        """Return such a model at once, from few rows."""
+        """Return such a model from few rows, within milliseconds."""
 
     def retune(self, X: Array, Y: Array, progress: Progress = ...) -> HeavyTailed | None:
         """Return a member for the rows since a change, None if there is nothing to tune."""
@@ -47,9 +47,9 @@ class Composed:
 
     Attributes
     ----------
-    chosen : the model, as one that has learned nothing
+    chosen : the model, unfitted
     inner : its learner
-    unexplained : share of the variance that was not predicted in the second half of the rows that it was tuned on
+    unexplained : the share of the variance that it did not predict in the second half of its tuning rows
     """
 
     def __init__(self, parts: Chooser, chosen: Scaled, features: int, outputs: int) -> None:
@@ -71,7 +71,7 @@ class Composed:
         return mixture if isinstance(mixture, MixtureLearner) else None
 
     def members(self) -> list[tuple[str, float, OnlineRegressor]]:
-        """Return the members: name, weight now, and the model without what is around it."""
+        """Return the members: name, current weight, and the model without its wrappers."""
         mixture, learner = innermost(self.chosen), self.mixture
         if not isinstance(mixture, Mixture) or learner is None:
             return [(type(mixture).__name__, 1.0, mixture)]
@@ -130,7 +130,7 @@ class Composed:
 
 
 class Candidate:
-    """What is tuned on rows in the background, and then learns those that came meanwhile.
+    """A model that is tuned in the background, and then learns the rows that arrived meanwhile.
 
     Attributes
     ----------
@@ -147,14 +147,14 @@ class Candidate:
         self.rows, self._learned, self._job = rows, 0, (submit if behind else Job)(tune, X, Y, then=learn)
 
     def catch_up(self, X: Array, Y: Array, most: int) -> None:
-        """Learn some of the rows since the tuning began, X and Y, if that is over."""
+        """Learn some of the rows X and Y since the tuning began, if it has ended."""
         if self._job.ready:
             part = slice(self._learned, min(len(X), self._learned + most))
             self._job.result(lambda share: None).inner.learn(X[part], Y[part])
             self._learned = part.stop
 
     def found(self, X: Array, Y: Array, progress: Progress) -> Composed:
-        """Return what was found, with all rows since the tuning began learned."""
+        """Return the tuned model, which has learned all rows since the tuning began."""
         composed: Composed = self._job.result(progress)
         composed.inner.learn(X[self._learned :], Y[self._learned :])
         self._learned = len(X)

@@ -36,9 +36,9 @@ from onlinegp.state import (
 )
 
 FEWEST, MOST = 5, 10_000  # rows to tune on
-EARLY = (5, 10, 20, 40)  # rows after which there is a model at once
-CATCH_UP = 8  # rows that a candidate learns in one call, of those that came while it was tuned
-_TUNING: ContextVar[Progress | None] = ContextVar("tuning", default=None)  # is told how far a tuning has come
+EARLY = (5, 10, 20, 40)  # rows after which a model is composed without tuning
+CATCH_UP = 8  # rows of the backlog that a candidate learns in one call
+_TUNING: ContextVar[Progress | None] = ContextVar("tuning", default=None)  # receives the share of a tuning that is done
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def watched(progress: Progress) -> Iterator[None]:
 class AutoLearner(WithFields):
     """The rows to tune on, as long as they are needed, and the learner that was composed from them, if there is one.
 
-    As long as the target is constant there is nothing to tune on: where a tuning is due, rows are counted anew.
+    A constant target gives nothing to tune on: if a tuning is due while it is constant, the count of rows starts again.
     """
 
     fields = {
@@ -73,7 +73,7 @@ class AutoLearner(WithFields):
         self.features, self.outputs, self.rows = features, outputs, rows
         doubled = (earliest * 2**k for k in range(rows.bit_length()))
         self.due = sorted({rows, *(n for n in doubled if n < rows and n + int(delay * n) <= rows)})
-        # when a tuning is adopted, and on how many rows: the last one, which takes longest, after twice the time
+        # rows at which a tuning is adopted, and its rows; the last tuning takes longest, and has twice the delay
         self.adoptions = {n + int((2.0 if n == rows else 1.0) * delay * n): n for n in self.due}
         self._tuned = min(self.adoptions)
         if delay:
@@ -97,12 +97,12 @@ class AutoLearner(WithFields):
 
     @property
     def atomic(self) -> bool:
-        """Whether the next call is one of what was composed, and is learned by all layers or by none."""
+        """Whether the composed model takes the next call, so that all layers learn it or none does."""
         return self._done and getattr(self.inner, "atomic", False)
 
     @property
     def together(self) -> int:
-        """The rows to the last tuning: of those that are learned in one call, only the latest tuning counts."""
+        """The rows until the last tuning. Of the tunings within one call only the latest counts."""
         return max(0, self._last - self._counted())
 
     @property
@@ -119,7 +119,7 @@ class AutoLearner(WithFields):
 
     @property
     def tuned_rows(self) -> int:
-        """How many rows the last tuning that was adopted was done on; 0 before there is one."""
+        """The number of rows of the last adopted tuning; 0 before the first."""
         return max((n for row, n in self.adoptions.items() if row <= self._counted() and n in self.due), default=0)
 
     def weights(self) -> dict[str, float]:
@@ -135,7 +135,7 @@ class AutoLearner(WithFields):
         return [(before + row, kind) for row, kind in mixture.detector.changes()]
 
     def members(self) -> list[tuple[str, float, OnlineRegressor]]:
-        """Return the members: name, weight now, and the model without what is around it; none before there are some."""
+        """Return the members, if there are any: name, current weight, and the model without its wrappers."""
         return [] if self._composed is None else self._composed.members()
 
     @property
@@ -184,7 +184,7 @@ class AutoLearner(WithFields):
     def interval_one(self, x: object, level: float) -> tuple[float, float, float, float] | None:
         return None if self.inner is None else interval_one(self.inner, x, level)
 
-    # Rows that go together
+    # Rows that are learned in one call
 
     def _counted(self) -> int:
         return self.seen - self.constant
@@ -307,7 +307,7 @@ class AutoLearner(WithFields):
         if (len(values["chosen"]) and counted < min(self.adoptions)) or (
             not len(values["chosen"]) and counted >= self._tuned
         ):
-            raise ValueError("what was chosen does not go with the number of rows.")
+            raise ValueError("the chosen model does not fit the number of rows.")
         values["inner"] = self._started(values["chosen"].tobytes()) if len(values["chosen"]) else None
 
     def _started(self, data: bytes) -> Composed:

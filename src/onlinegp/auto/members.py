@@ -47,16 +47,16 @@ MEMBERS = (
 )
 SHAPES = (MATERN, SMOOTH, ROUGH)
 SOME = 500  # rows, for a kernel of another shape
-WORSE = 30.0  # nats: with or without a linear part, a kernel so much less likely on the tuning rows is left out
+WORSE = 30.0  # nats: a kernel that is less likely by this much on the tuning rows is left out
 LEAST_NOISE = 1e-10  # of the linear member, where the rows are exactly linear
 LINEAR_FORGETTING = (1.0, 0.999)
 # Two members with short memories follow a change in the stream: a forgetting KRLST, and a GP on few, recent rows.
 RECENT_BUDGET, RECENT_FORGETTING = 100, 0.998
 RECENT_NEIGHBORS, RECENT_STORE = 32, 150
 RECENT = ("krlst-recent", "local-recent")
-ROBUST = {"bound": 3.0, "reject": 6.0}  # standard deviations: the others do not learn outliers, where there are some
-FAR, NORMAL_MAD = 5.0, 1.4826  # standard deviations, each so many median absolute deviations: what an outlier is
-NEAREST, OUTLIERS = 5, 0.005  # rows that it differs from, and the share of outliers to be mentioned
+ROBUST = {"bound": 3.0, "reject": 6.0}  # standard deviations; the other members do not learn outliers
+FAR, NORMAL_MAD = 5.0, 1.4826  # an outlier: standard deviations; one is 1.4826 median absolute deviations
+NEAREST, OUTLIERS = 5, 0.005  # rows that an outlier differs from, and the share of outliers that counts as many
 FRESH_STORE = 2000  # rows of the member that starts again at a change
 OTHER = "residual-other"
 RETUNED = "retuned"  # the member that is tuned on the rows since the last change
@@ -129,7 +129,7 @@ class Parts:
         return HeavyTailed(scaled(_robust(RETUNED, member) if outliers.any() else member, x, y), **TAILS)
 
     def _models(self, Z: Array, T: Array, tuned: dict[str, Hyperparameters]) -> dict[str, OnlineRegressor]:
-        """Return the members by name, in the order in which they are asked for."""
+        """Return the members by name, in the requested order."""
         other = tuned.pop(OTHER, None)
         best = max(tuned.values(), key=lambda one: one.log_likelihood)
         asked = {"local" if name == "residual" else name for name in self.members}  # these two have one kernel
@@ -224,7 +224,7 @@ class Parts:
         }
 
     def _on_fresh_rows(self, one: Hyperparameters, store: int | None) -> ResidualGP:
-        """Return the member that learns the rows since a change: the linear part of its kernel is a part of its own."""
+        """Return the member that learns the rows since a change, as a residual GP and its linear part."""
         kernel = one.kernel.left if self.kernel is None and isinstance(one.kernel, Sum) else one.kernel
         kept = store if self.store is None or store is None else min(store, self.store)
         return ResidualGP(kernel, noise=one.noise, neighbors=self.neighbors, store=kept, linear=True)
@@ -244,7 +244,7 @@ def linear_noise(Z: Array, T: Array) -> float:
 
 
 def _mixture(members: Mapping[str, OnlineRegressor]) -> Mixture:
-    """Return the mixture of members, which follows changes if it has the members for that."""
+    """Return the mixture of members. It follows changes if it has the members for that."""
     fresh = [name for name in ("fresh", RETUNED) if name in members]
     rule: dict[str, Any] = (
         {"restarting": fresh, "against": "local-recent"} if fresh and "local-recent" in members else {}
@@ -253,7 +253,7 @@ def _mixture(members: Mapping[str, OnlineRegressor]) -> Mixture:
 
 
 def with_member(model: Scaled, name: str, member: HeavyTailed) -> Scaled:
-    """Return what `compose` returned with one more member, or another one of this name."""
+    """Return a composed model with one more member, or with the member of this name replaced."""
     mixture = innermost(model)
     assert isinstance(mixture, Mixture)
     params = model.get_params(deep=False) | {"model": Conformal(_mixture(dict(mixture.named()) | {name: member}))}

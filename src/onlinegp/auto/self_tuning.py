@@ -22,12 +22,12 @@ class SelfTuning(OnlineRegressor):
     earliest: int | None
     tuning_delay: float
 
-    remedy: ClassVar[str] = "Look for values that cannot be, or for a column in other units, and start anew with fit."
+    remedy: ClassVar[str] = "Look for impossible values, or for a column in other units, and start again with fit."
     tunes_itself: ClassVar[bool] = True
 
     @abstractmethod
     def _chooser(self) -> Chooser:
-        """Return what chooses a model for the rows so far; raise an error if a parameter is invalid."""
+        """Return the chooser of a model for the rows so far, or raise an error if a parameter is invalid."""
 
     def start(self, features: int, outputs: int) -> Learner:
         return AutoLearner(self._chooser(), features, outputs, *self._timing())
@@ -52,7 +52,7 @@ class SelfTuning(OnlineRegressor):
 
     @property
     def chosen_(self) -> OnlineRegressor | None:
-        """What was found, as a model that has learned nothing; None before there is anything."""
+        """The tuned model, unfitted; None before the first tuning."""
         chosen = self._auto.chosen
         return None if chosen is None else chosen.unfitted()
 

@@ -1,4 +1,4 @@
-"""Any model, with its kernel, noise and scales tuned on the first rows of the stream."""
+"""`Tuned`: any model, with kernel, noise and scales tuned on the first rows of the stream."""
 
 from __future__ import annotations
 
@@ -29,39 +29,40 @@ from onlinegp.processes import single_threaded_blas
 
 @parameters
 class Tuned(SelfTuning):
-    """Wrap a model, and tune its kernel, noise and other parameters on the first rows; in the units of the data.
+    """Wrap a model and tune its kernel, noise and other parameters on the first rows, in the units of the data.
 
-    The first rows are predicted by mean and spread, then by linear regression, the last value and the nearest rows.
-    After `earliest` rows the model is tuned on them in the background, in standard units, learns all rows so far, and
-    goes on in their place; and again whenever the rows have doubled, until `rows`. Its variance is corrected by the
-    errors that it makes (:class:`HeavyTailed`), and its 95% interval by how often it misses (:class:`Conformal`).
+    The first rows are predicted by their mean and spread, then by linear regression, the last value and the nearest
+    rows. After `earliest` rows the model is tuned in the background, in standard units. It then learns all rows so far
+    and replaces the others. This is repeated each time the number of rows has doubled, until it reaches `rows`. The
+    variance is corrected by past errors (:class:`HeavyTailed`), and the 95% interval by past misses
+    (:class:`Conformal`).
 
-    Kernel and noise are the likeliest ones, with a linear part in the kernel or without. What the class of the model
-    declares beside them, such as step, radius or forgetting, is searched by how well the second half of the rows is
-    predicted. The members of a :class:`Mixture` are tuned one by one. A model with nothing to tune is scaled and
-    corrected. Results depend on the data alone.
+    Kernel and noise are the most likely ones, with or without a linear part in the kernel. Other parameters, such as
+    step, radius or forgetting, are chosen by how well they predict the second half of the rows; see
+    `onlinegp.batch.search_space`. The members of a :class:`Mixture` are tuned one by one. A model without parameters to
+    tune is scaled and corrected. Results depend on the data alone.
 
-    Use it where :class:`Auto` is too slow: a row costs what the model inside costs.
+    Use it where :class:`Auto` is too slow: a row costs as much as with the inner model alone.
 
     Parameters
     ----------
     model : OnlineRegressor
         The inner model. A copy with other parameters learns; this object does not change.
     rows : int
-        How many rows it tunes on at last.
+        The number of rows of the last tuning.
     earliest : int, optional
-        The number of rows after which it tunes first, at most `rows`; 80 if None.
+        The number of rows of the first tuning, at most `rows`; 80 if None.
     tuning_delay : float
-        A tuning on n rows is done in the background and adopted tuning_delay x n rows later, at most n. If it is not
-        ready then, the stream waits. With zero it waits for each tuning.
+        A tuning on n rows runs in the background and is adopted tuning_delay x n rows later, at most n. If it is not
+        ready by then, the stream waits. With zero it waits for each tuning.
     fixed : sequence of str, optional
         The parameters of the inner model that are not tuned, in standard units; if None, those that differ from their
-        defaults. What is no part of the search, such as a budget, always stays.
+        defaults. Parameters that are never searched, such as a budget, always stay.
 
     Attributes
     ----------
     chosen_ : OnlineRegressor or None
-        What was found, as a model that has learned nothing; None before there is anything.
+        The tuned model, unfitted; None before the first tuning.
 
     Examples
     --------
@@ -102,13 +103,13 @@ class Tuned(SelfTuning):
 
     def start(self, features: int, outputs: int) -> Learner:
         inside = self._inside()
-        if isinstance(inside, Lagged):  # past values are inputs, for which to tune, too
+        if isinstance(inside, Lagged):  # past values are inputs, so tune with them
             own = self.get_params(deep=False)
             return _around(inside, Tuned(**own | {"model": inside.model})).start(features, outputs)
         return super().start(features, outputs)
 
     def tuned_on(self, X: Array, y: Array, progress: Progress = lambda share: None) -> OnlineRegressor:
-        """Return the model inside, tuned on all of these rows, scaled and corrected; it has learned nothing.
+        """Return the inner model, unfitted, tuned on all of these rows, scaled and corrected.
 
         All models of a fleet can start from it.
         """
@@ -232,7 +233,7 @@ class _Tuning:
 
 
 def _around(outer: OuterRegressor, model: OnlineRegressor) -> OuterRegressor:
-    """Return a model made of one other, with another one inside."""
+    """Return a wrapper with another model inside."""
     return type(outer)(**outer.get_params(deep=False) | {"model": model})
 
 

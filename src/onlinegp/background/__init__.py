@@ -1,4 +1,4 @@
-"""Work in the background: one thread and one child process. They never change a result, only when it is ready.
+"""Work in the background: one thread and one child process. They affect when a result is ready, never the result.
 
 Tuning is Python code. On a thread of this process it would hold the interpreter's lock for milliseconds at a time, so a
 child does it, `python -m onlinegp.background.child`, and sends the result through a pipe. The thread waits for it, then
@@ -58,8 +58,8 @@ def _read(pipe: IO[bytes], size: int) -> bytes:
 class Job:
     """A function of some arguments and of `progress`, and another one of its result that is called in this process.
 
-    Both are called once, in the background or by whoever needs the result first. What they raise is raised by `result`,
-    each time. `progress` is called with the share that is done.
+    Both are called once, in the background or by the caller that needs the result first. Each call of `result`
+    raises what they raised. `progress` is called with the share that is done.
     """
 
     def __init__(self, function: Callable[..., Any], *args: Any, then: Callable[[Any], Any]) -> None:
@@ -101,7 +101,7 @@ class Job:
 
     def run_behind(self) -> None:
         if self._claimed.acquire(blocking=False):
-            with suppress(BaseException):  # which `result` meets again
+            with suppress(BaseException):  # `result` raises it again
                 self._run(self._work if _child is None else self._delegate, self._tell)
 
     def _delegate(self, progress: Progress) -> Any:
@@ -114,7 +114,7 @@ class Job:
             send(child.stdin, (self._function, self._args))
             while isinstance(answer := receive(child.stdout), float):
                 progress(answer)
-        except (OSError, EOFError, pickle.PickleError, AttributeError, TypeError):  # it is gone, or cannot be told
+        except (OSError, EOFError, pickle.PickleError, AttributeError, TypeError):  # no child, or no pickle
             _dismiss()
             answer = None
         return self._work(progress) if answer is None else self._then(answer[0])
@@ -190,7 +190,7 @@ def _close(child: subprocess.Popen[bytes]) -> None:
 
 
 def _end() -> None:
-    """Stop thread and child before the interpreter ends: compiled code must not return to one that is gone."""
+    """Stop thread and child before the interpreter ends: compiled code must not return after its end."""
     if _owner == os.getpid() and _thread is not None:
         _ending.set()
         if (child := _child) is not None:

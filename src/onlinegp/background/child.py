@@ -1,6 +1,6 @@
 """The child process that tunes in the background: it reads functions from stdin and writes their results to stdout.
 
-It ends with its parent: stdin is closed then.
+It ends with its parent, which closes stdin.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def main() -> None:
         except (EOFError, BrokenPipeError):
             return  # the parent has ended
         except Exception:
-            answer = None  # the parent runs it again, and meets the error
+            answer = None  # the parent runs it again and raises the error
         try:
             send(answers, answer)
         except BrokenPipeError:

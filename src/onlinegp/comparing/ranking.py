@@ -12,7 +12,7 @@ from onlinegp.streams.running.score import Curves
 
 @dataclass
 class Result:
-    """How one model fared: figures over the rows that it reached, curves, what stopped it before the end, if anything,
+    """The result of one model: figures over the rows that it reached, curves, what stopped it early, if anything,
     or what went wrong."""
 
     name: str
@@ -24,7 +24,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Stopped:
-    """A model that did not come to the end, its figure over some rows that others reached too, and theirs.
+    """A model that did not finish: its figure and that of others over the first rows, which they reached too.
 
     `own` and `best` are log densities or errors over the first `rows` rows of the stream, and None if none of those was
     scored. `best` is that of the best model that finished; None if there is none.
@@ -36,7 +36,7 @@ class Stopped:
     best: float | None
 
     def ahead(self, by: str) -> bool:
-        """Whether it was better there than the best of those that finished."""
+        """Whether it was better on these rows than the best model that finished."""
         return _loss(self.own, by) < _loss(self.best, by) < inf
 
 
@@ -44,8 +44,8 @@ class Stopped:
 class Ranking:
     """Results in order, by "density" or by "error": those that finished, the best first, and those that did not.
 
-    The latter are in the order of their figures over shared rows: beside the best, or if none finished, over the rows
-    that all of them reached.
+    The latter are in the order of their figures over shared rows: compared with the best, or if none finished, over the
+    rows that all of them reached.
     """
 
     by: str
@@ -70,7 +70,7 @@ class Ranking:
 
 
 def ranked(results: Sequence[Result], *, by: str) -> Ranking:
-    """Return the results in order, and those that went wrong apart."""
+    """Return the results in order, and separately those that failed."""
     good = [one for one in results if not one.wrong]
     finished = sorted((one for one in good if not one.stopped), key=lambda one: _loss(_whole(one, by), by))
     cut = [one for one in good if one.stopped]
@@ -111,7 +111,7 @@ def _behind(one: Stopped, by: str) -> float:
 
 
 def _loss(value: float | None, by: str) -> float:
-    """Return what is smaller for a better model."""
+    """Return a loss, which is smaller for a better model."""
     if value is None:
         return inf
     return -value if by == "density" else value

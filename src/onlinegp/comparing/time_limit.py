@@ -1,4 +1,4 @@
-"""Compare models on one stream within a time: each is tuned for itself and runs in a process of its own."""
+"""Compare models on one stream within a time limit. Each is tuned separately and runs in its own process."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from onlinegp.streams.running.run import Job
 from onlinegp.streams.running.score import Curves, Score
 from onlinegp.streams.writing.sinks import NoSink
 
-LOOK = 250  # rows between two looks at the clock
+LOOK = 250  # rows between two checks of the clock
 MEMORY = 1 << 30  # bytes that one model may hold
 LIKELIHOOD, SEARCH, RUNS = 0.4, 0.3, 0.9  # shares: of the time, of what is then left, and where the last run is to end
-BREATH = 0.25  # seconds between two looks at the processes
+BREATH = 0.25  # seconds between two checks of the processes
 LEVEL = 0.95  # of the intervals
 
 Say = Callable[[str], None]
@@ -50,7 +50,7 @@ Say = Callable[[str], None]
 class OneStream(TimeLimited):
     """One stream, which every model reads from its beginning, and the time at which the comparison ends.
 
-    It travels to other processes: `open` is a function of a module, or a partial of one.
+    It is sent to other processes, so `open` is a function of a module, or a partial of one.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class OneStream(TimeLimited):
         return Scaling.of(self.X, self.y)
 
     def model(self, tuned: Tuned) -> OnlineRegressor:
-        """Return the model that runs: a tuned one in the units of the data, or one that tunes itself as it runs."""
+        """Return the model to run: tuned, in the units of the data, or one that tunes itself."""
         trial, lags, horizon = tuned.trial, self.lags, self.horizon
         model = trial.build()
         if isinstance(tuned.entrant, Entrant) and not model.tunes_itself:
@@ -88,7 +88,7 @@ class OneStream(TimeLimited):
     def compare(self, entrants: Sequence[Entrant | Fixed], *, by: str, jobs: int, say: Say) -> Ranking:
         """Tune each model for itself and run the stream through it, until the time is over.
 
-        A model that has not come to the end by then has figures for the rows that it reached. Every model gets its
+        A model that has not finished by then has figures for the rows that it reached. Every model gets its
         share of the time; those that need less leave the rest to the others, the cheapest runs first.
         """
         jobs, soft = min(jobs, len(entrants)), monotonic() + RUNS * (self.until - monotonic())
@@ -128,7 +128,7 @@ class OneStream(TimeLimited):
 
 @dataclass(frozen=True)
 class Tuned:
-    """An entrant at its best on the tuning rows, and the processor time that it takes there, in seconds."""
+    """A tuned entrant, and the processor time that it takes on the tuning rows, in seconds."""
 
     entrant: Entrant | Fixed
     trial: Trial
@@ -140,7 +140,7 @@ class Cut(Exception):
 
 
 def likely_within(seconds: float, stream: OneStream, say: Say, steps: Any) -> list[Hyperparameters]:
-    """Return what maximum likelihood finds in this time, or else a plain guess in standard units, with a word."""
+    """Return what maximum likelihood finds in this time. If it does not finish, say so and return a guess."""
     (Z, t), given = stream.scaling(stream.X, stream.y), stream.given
     if "kernel" in given:
         return hyperparameters(Z, t, given)
@@ -148,7 +148,7 @@ def likely_within(seconds: float, stream: OneStream, say: Say, steps: Any) -> li
         with worker_pool(1) as pool:
             future, end = pool.submit(hyperparameters, Z, t, given), monotonic() + seconds
             while not wait([future], min(BREATH, max(0.0, end - monotonic()))).done and monotonic() < end:
-                steps.update(0)  # the clock goes on
+                steps.update(0)  # show the elapsed time
             steps.update()
             return future.result(0.0)
     except TimeoutError:
@@ -180,7 +180,7 @@ class _Turns:
 
 
 def first_block(stream: OneStream) -> int:
-    """Read a little, and load what all runs need: a process takes a while for that, which is no model's cost."""
+    """Read a little, and load what all runs need, so that no model is charged for it."""
     source = stream.open()
     try:
         n = len(next(iter(source)))
@@ -194,7 +194,7 @@ def first_block(stream: OneStream) -> int:
 
 
 def tune(stream: OneStream, entrant: Entrant | Fixed, found: list[Hyperparameters], until: float) -> Tuned | Result:
-    """Return a model at its best on the tuning rows; runs in a process of its own."""
+    """Tune a model on the tuning rows, in its own process."""
     Z, t = stream.scaling(stream.X, stream.y)
 
     def judge(model: OnlineRegressor) -> Outcome:
@@ -216,7 +216,7 @@ def tune(stream: OneStream, entrant: Entrant | Fixed, found: list[Hyperparameter
 
 
 def put_through(stream: OneStream, tuned: Tuned, until: float) -> Result:
-    """Put the stream through a model, until it ends or the time is over; runs in a process of its own."""
+    """Run a model over the stream until it ends or the time is over, in its own process."""
     name, trial = tuned.entrant.name, tuned.trial
     first_block(stream)
     began: list[float] = []  # what it costs to run, not to tune: the time and the row after the tuning rows
@@ -243,7 +243,7 @@ def put_through(stream: OneStream, tuned: Tuned, until: float) -> Result:
         job.run()
     except Cut as cut:
         stopped = str(cut)
-    except BadData:  # which no model can get past
+    except BadData:  # all models fail on it
         raise
     except (ValueError, FloatingPointError) as error:
         return Result(name, wrong=str(error))

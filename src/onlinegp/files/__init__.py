@@ -1,1 +1,1 @@
-"""Models and other results on disk: there in full or not at all, and safe to open."""
+"""Write and read files: complete or not at all, and safe to open."""

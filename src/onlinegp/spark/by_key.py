@@ -63,7 +63,7 @@ def run_keyed(
     df : DataFrame
         With ``df.isStreaming`` or without.
     key : str
-        The column that tells whose row it is: strings or whole numbers.
+        The column of the key: strings or whole numbers.
     order : str
         The column that rises from row to row of a key: times, dates, numbers or strings.
     features : str or sequence of str
@@ -71,7 +71,7 @@ def run_keyed(
     target : str
         The column of y.
     model : estimator
-        What every key starts from. A stream that is started again from its checkpoint must have the same.
+        The model that every key starts with. A stream that is started again from its checkpoint must use the same.
     late : {"refuse", "drop"}
         What to do with a row that is not newer than the last of its key that was learned: end the query with an error,
         before anything of the batch is kept, or not learn it. Such a row is in the output, with nulls, and marked.
@@ -160,7 +160,7 @@ Kept = tuple[bytes, bytes, Any, int]  # state, model, last, late
 
 @dataclass(frozen=True)
 class Task:
-    """What is done with the rows of a key.
+    """Learns and predicts the rows of a key.
 
     Parameters
     ----------
@@ -295,5 +295,5 @@ def _not_newer(key: Any, place: Any, newer: NDArray[np.bool_], last: Any) -> str
     return (
         f"order must rise, and {int((~newer).sum())} of {len(place)} rows of key {key!r} are not newer than the last "
         f"one: {place[first]!s} comes after {max(before)!s} (times in microseconds since 1970, dates in days). "
-        f"Use late='drop' to go on without them."
+        f"Use late='drop' to leave them out."
     )

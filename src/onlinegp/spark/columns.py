@@ -1,7 +1,7 @@
 """The columns of a Spark data frame by role. They are checked when a query is built, and Python gets plain numbers.
 
 Between Spark and pandas a time would become local, with one hour a year twice, and a whole number with a null beside
-it a float. So the order of a row goes to Python as its *place*, a whole number, a float or a text that sorts in the
+it a float. So Python gets the order of a row as its *place*, a whole number, a float or a text that sorts in the
 same way, and comes back from it; and nulls are refused before.
 """
 

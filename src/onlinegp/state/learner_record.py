@@ -56,7 +56,7 @@ class Schemas:
         for compact in (False, True):
             if self[compact].checksum == found:
                 return self[compact]
-        raise ModelFileError(f"the state has other fields than such a model keeps. {AGAIN}")
+        raise ModelFileError(f"the state has other fields than this model. {AGAIN}")
 
 
 def _entries(learner: Any, compact: bool, path: str) -> list[Entry]:

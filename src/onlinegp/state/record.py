@@ -110,7 +110,7 @@ class Schema:
     def from_bytes(self, data: bytes) -> Contents:
         """Return the contents of a record, or raise a ModelFileError."""
         if check_head(data) != self.checksum:
-            raise ModelFileError(f"the state has other fields than such a model keeps. {AGAIN}")
+            raise ModelFileError(f"the state has other fields than this model. {AGAIN}")
         place = HEAD.size + self._scalars.size
         if len(data) < place:
             raise ModelFileError(f"the numbers of the state are cut short. {RESTORE}")
@@ -253,11 +253,11 @@ def _entry(found: Any) -> Entry:
     return Entry(name, kind, dtype, tuple(shape))
 
 
-# Records that bring their own schema
+# Records with their own schema
 
 
 class Described(NamedTuple):
-    """A description, a schema and contents by it: bytes that tell by themselves what is in them."""
+    """A description, a schema and contents: bytes that describe themselves."""
 
     description: str
     schema: Schema
@@ -271,7 +271,7 @@ class Described(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes, *, foreign: bool = True) -> Described:
-        """Return what `to_bytes` wrote, or raise a ModelFileError; learners without fields are let in if `foreign`."""
+        """Return what `to_bytes` wrote, or raise a ModelFileError; `foreign` allows learners without fields."""
         first, second = _DESCRIBED.unpack_from(data) if len(data) >= _DESCRIBED.size else (len(data), 0)
         middle, end = _DESCRIBED.size + first, _DESCRIBED.size + first + second
         if end > len(data):
@@ -287,7 +287,7 @@ class Described(NamedTuple):
 
 
 def _without_foreign(contents: Contents, foreign: list[str], names: set[str]) -> Contents:
-    """Return contents with one entry, a described record, for all that each learner without fields has dumped."""
+    """Return contents in which the dump of each learner without fields is one entry, a described record."""
     rest = dict(contents)
     for name in sorted(foreign, key=len, reverse=True):
         prefix = name[:-1]
@@ -302,13 +302,13 @@ def _with_foreign(contents: Contents, foreign: list[str]) -> Contents:
         found = Described.from_bytes(contents.pop(name).tobytes(), foreign=False)
         more = {name[:-1] + key: value for key, value in found.contents.items()}
         if twice := more.keys() & contents.keys():
-            raise ModelFileError(f"{min(twice)!r} is there twice. {RESTORE}")
+            raise ModelFileError(f"{min(twice)!r} occurs twice. {RESTORE}")
         contents |= more
     return contents
 
 
 def _entry_of(name: str, value: Any) -> Entry:
-    """Return the entry of a value of a learner without fields, all of whose lengths are free."""
+    """Return the entry of a value of a learner without fields, with free lengths."""
     if isinstance(value, np.ndarray) and value.dtype.str in TYPES:
         return Entry(name, "array", value.dtype.str, tuple(f"{name}[{axis}]" for axis in range(value.ndim)))
     kinds = {str: "text", int: "integer", float: "number", np.int64: "integer", np.float64: "number"}

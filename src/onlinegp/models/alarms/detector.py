@@ -35,33 +35,33 @@ SHOWN = ("tail", "score", "event", "expected", "low", "high")
 class Detector(OuterRegressor):
     """Alarms about a series or about the errors of a model: events with reasons, at a rate that you choose.
 
-    It watches thirteen statistics of the target, learns the tail of each, pools their evidence, and opens an event
-    where that is so large that it should happen at a rate of `rate` per row. On top of a model with inputs it watches
-    the normal score of what the model predicted, beside value and level of the target. A model that has nothing but
-    lags follows a fault, so there the target itself is watched. An event escalates and clears, has a kind
+    It watches thirteen statistics of the target, learns the tail of each, and combines their evidence. An event opens
+    when the evidence is so large that it should occur at a rate of `rate` per row. Around a model with inputs it watches
+    the normal scores of the model's predictions, and the value and level of the target. A model with lags only would
+    follow a fault, so there it watches the target itself. An event can escalate and clears in the end. It has a kind
     (spike, level, trend, variance, season broken, stuck, missing) and a reason. A new level is reported once, and then
     accepted.
 
-    Without a model its predictions are those of a linear filter on the last eight values and those a season ago, and a
-    skewed series without negative values is watched on the scale of its logarithm, if that is more likely. The
-    first 150 rows never open an event. What is rarer than the rows so far can show is not found: at a rate of 0.0001,
-    an event needs about 2,000 rows of history.
+    Without a model, a linear filter on the last eight values and those a season ago predicts the target. A skewed
+    series without negative values is watched on a logarithmic scale if that is more likely. The first 150 rows never
+    open an event. An event that is too rare for the rows so far cannot be found: at a rate of 0.0001, the detector
+    needs about 2,000 rows of history.
 
-    Unlike other models it says two numbers and an event of each row beside its prediction: `detect` and `run` return
-    them with the predictions (`Watched`). Files, fleets and stores work as for every model.
+    `detect` and `run` return predictions with two numbers and an event for each row (`Watched`). Files, fleets and
+    stores work as for every model.
 
     Parameters
     ----------
     model : OnlineRegressor, optional
         The model whose predictions are watched; None to watch the target alone.
     rate : float
-        The expected number of events that open, per row, on a stream that is as it always was.
+        The expected number of events that open, per row, on a stream that does not change.
     season : int, optional
-        Rows after which the series repeats; 0 if it does not; None to look for it.
+        The number of rows after which the series repeats; 0 if it does not; None to find it.
     daily : bool
-        Whether the season is a day, so that the value a week ago tells something, too.
+        Whether the season is a day, so that the value a week ago is informative, too.
     engine : {"auto", "native", "python"}
-        What watches the rows: the compiled engine or the readable one.
+        The engine that watches the rows.
 
     Examples
     --------
@@ -139,7 +139,7 @@ class Detector(OuterRegressor):
         ----------
         y : (n,) or (n, outputs)
         X : (n, d), optional
-            The inputs: those of the model, and of which reasons say whether they are unusual.
+            The inputs of the model. Reasons name those that are unusual.
 
         Returns
         -------
@@ -149,9 +149,7 @@ class Detector(OuterRegressor):
         target = np.asarray(frames.target(y), dtype=np.float64)
         gone = np.isnan(target)
         if target.ndim == 2 and (gone.any(axis=1) != gone.all(axis=1)).any():
-            raise ValueError(
-                "y must have all outputs of a row or none. Watch outputs that go missing one by one apart."
-            )
+            raise ValueError("y must have all outputs of a row or none. Use one detector per output.")
         parts: list[Predictions] = []
         with self._lock:
             learner, rows, Y = self._ready(X, np.where(gone, 0.0, target))  # type: ignore[arg-type]

@@ -79,7 +79,7 @@ def evidence(past: Array, rows: Array) -> float:
 
 
 def tail(past: Array, x: float, trials: int) -> float:
-    """Return -log10 of the probability of a value of at least x in so many trials: exponential above the top tenth."""
+    """Return -log10 of the probability that one of several values is at least x: exponential above the top tenth."""
     u = float(np.quantile(past, 0.9))
     if x <= u:
         return 0.0

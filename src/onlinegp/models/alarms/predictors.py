@@ -1,4 +1,4 @@
-"""What the next row should be, by recursive least squares on lags: near ones, and those of the season."""
+"""Predict the next row by recursive least squares on lags: recent ones, and those of the season."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Predictor:
     def predict(self, recent: NDArray[np.float32], t: int, reach: int, level: float, spread: float) -> float:
         """Return the prediction of row t, in spreads from the level; lags can reach back `reach` rows.
 
-        A lag that goes farther is replaced by lag `spare`, or by the level if that is 0.
+        A lag beyond that is replaced by lag `spare`, or by the level if that is 0.
         """
         for j, lag in enumerate(self.lags):
             lag = lag if lag <= reach else self.spare

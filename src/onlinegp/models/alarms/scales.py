@@ -15,7 +15,7 @@ LARGEST_LOG = 690.0
 
 
 def to_scale(y: float, shift: float) -> float:
-    """Return log(y + shift), which goes on as a line below zero; y if the shift is 0."""
+    """Return log(y + shift), extended by a line below zero; y if the shift is 0."""
     if shift == 0.0:
         return y
     return log(y + shift) if y >= 0.0 else log(shift) + y / shift

@@ -1,4 +1,4 @@
-"""Check the events that a file holds, as JSON: anybody could have written it."""
+"""Check the events that a file holds, as JSON. Files may come from anywhere."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ class Tail:
 
         p = max(K / n (1 + xi (x - u) / sigma)^(-1 / xi),  #{kept >= u + .95 (x - u)} / n),    s = -log10 p
 
-    and beyond log10 n + .7 only a quarter of s counts. The law alone does not know a stream of rare equal spikes, which
-    ranks see at once; ranks alone know nothing beyond the largest value.
+    and beyond log10 n + .7 only a quarter of s counts. The law alone does not adapt to a stream of rare equal spikes,
+    but ranks do; ranks alone have no information beyond the largest value.
 
     J. R. M. Hosking and J. R. Wallis, "Parameter and quantile estimation for the generalized Pareto distribution",
     Technometrics, 1987: probability-weighted moments. The shape is shrunk.
@@ -89,7 +89,7 @@ class Tail:
         self.law[:] = u, xi, max(a0 * (1.0 - xi), self.least), max(K / n, fewest), 0.0
 
     def learn(self, x: float) -> None:
-        """Add a value of a new row; the older generation goes when the newer one is full."""
+        """Add a value of a new row; the older generation is dropped when the newer one is full."""
         values, counts = self.values, self.counts
         x = float(np.float32(min(x, LARGEST)))
         if counts[0, 1] >= self.rule.generation:

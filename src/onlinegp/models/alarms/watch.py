@@ -1,4 +1,4 @@
-"""How odd each row of a stream is: the state of the detector, which the readable and the compiled engine share."""
+"""The state of the detector, which the readable and the compiled engine share: how odd each row of a stream is."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Watch(WithFields):
         return out
 
     def begin_series(self) -> None:
-        """Let lags reach no row that came so far: the next row does not follow the last."""
+        """Start a new series: lags do not reach back to earlier rows."""
         self.counts[COUNTS.index("recent")] = 0
 
     def forget_events(self) -> None:
@@ -132,7 +132,7 @@ class Watch(WithFields):
         self.counts[[COUNTS.index(name) for name in ("events", "open", "calm", "own")]] = 0
 
     def next(self) -> Array:
-        """Return what would be returned of the next row as far as it is known: what is expected of a series."""
+        """Return the expected part of the columns for the next row."""
         out = np.zeros(len(COLUMNS))
         Readable(self).expect(out)
         return out

@@ -15,9 +15,9 @@ from onlinegp.predictions import Predictions
 
 @dataclass(frozen=True, eq=False)
 class Watched(Predictions):
-    """What was predicted of rows, and what a detector says of them; the distributions are those of `predicted`.
+    """Predictions of rows with the findings of a detector; the distributions are those of `predicted`.
 
-    Rows of a detector go through fleets, commands and copies as predictions, and so does what it says of them.
+    Fleets, commands and copies pass them on like other predictions.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Models made of models: each takes a model, changes what it is given or what it says, and is a model itself."""
+"""Models made of models: each wraps a model, changes its inputs or its predictions, and is a model itself."""
 
 from onlinegp.models.combined.calibrated import Calibrated
 from onlinegp.models.combined.columns import Columns

@@ -1,4 +1,4 @@
-"""Lags of the seasons of a series, which are found while it is learned."""
+"""Choose lags by the seasons of a series, which are found while it is learned."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def lags_of_seasons(seasons: tuple[int, ...]) -> Groups:
     """Return the 8 inputs of a series with these periods, as the lags whose values are averaged.
 
     Without a season they are the last 8 values. With a season s they are the last 3 values, those s - 1, s, s + 1 and
-    2 s rows ago, and the mean of s and 2 s. A second season takes the place of the older ones.
+    2 s rows ago, and the mean of s and 2 s. A second season replaces the oldest of them.
     """
     recent = [(lag,) for lag in range(1, 3 + INPUTS)]
     if not seasons:
@@ -41,9 +41,9 @@ class AutomaticLagsLearner(OuterLearner):
     """Find seasons after 50, 100, 200, ..., 3,200 rows, and use their lags.
 
     If they changed, a new learner with the new lags learns the rows so far from scratch. After 3,200 rows the lags are
-    final, and the rows are no longer kept: from there on a compiled model runs without a detour.
+    final, and the rows are no longer kept: from then on a compiled model runs at full speed.
 
-    The number of rows alone decides when to look. Rows without y count, too.
+    Only the number of rows decides when to look. Rows without y count, too.
     """
 
     fields = {
@@ -102,7 +102,7 @@ class AutomaticLagsLearner(OuterLearner):
         return Predictions.joined(predicted)
 
     def begin_series(self) -> None:
-        """Go on with another series, with the lags of this one until enough rows have come."""
+        """Start another series, with the lags of this one until enough rows have come."""
         self.inner.begin_series()
         self._clear()
         if not self._final:
@@ -146,7 +146,7 @@ class AutomaticLagsLearner(OuterLearner):
         self._X, self._Y, self._known = np.empty((0, self.features)), np.empty((0, 1)), np.empty(0, dtype=bool)
 
     def _parts(self, n: int) -> list[slice]:
-        """Return the parts of the next n rows between which there is a look."""
+        """Split the next n rows where the seasons are looked for."""
         kept = len(self._Y)
         looks = [] if self._final else [look - kept for look in LOOKS if 0 < look - kept < n]
         return [slice(a, b) for a, b in pairwise([0, *looks, n])]

@@ -1,4 +1,4 @@
-"""What the models made of one other model share."""
+"""Base classes of the models that wrap another model."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.predictions import Components, Gaussian, Predictions
 from onlinegp.state import Fields, WithFields, learner
 
-ROWS = 10_000  # of which predictions are held in memory where nobody asks for them
-INSIDE: Fields = {"model": learner(attribute="inner")}  # the field of what is inside
+ROWS = 10_000  # per block, if the predictions are not needed: limits the memory
+INSIDE: Fields = {"model": learner(attribute="inner")}  # the field of the inner learner
 
 
 class OuterRegressor(OnlineRegressor):
-    """Base class of the models made of one other model.
+    """Base class of the models that wrap one other model.
 
     Parameters
     ----------
     model : OnlineRegressor
-        The model inside. Its parameters are used, and it stays as it is: what learns is a copy.
+        The inner model. A copy with the same parameters learns; this object does not change.
     """
 
     model: OnlineRegressor
@@ -35,7 +35,7 @@ class OuterRegressor(OnlineRegressor):
 
     @property
     def remedy(self) -> str:  # type: ignore[override]
-        """That of the model inside, which is what breaks down."""
+        """That of the inner model, which is the one that breaks down."""
         return self._inside().remedy
 
     @property
@@ -51,7 +51,7 @@ class OuterRegressor(OnlineRegressor):
         return self._inside().delay
 
     def _inside(self) -> OnlineRegressor:
-        """Return the model inside, if it is one."""
+        """Return the inner model, or raise an error if it is not a model."""
         if isinstance(self.model, OnlineRegressor):
             return self.model
         remedy = f"Make one: {self.model.__name__}()." if isinstance(self.model, type) else "Try onlinegp.KRLST()."
@@ -87,7 +87,7 @@ class OuterLearner(WithFields, ABC):
 
 
 class SpreadLearner(OuterLearner):
-    """The inner learner as it would be alone, and something that follows its errors and changes what it says."""
+    """Runs the inner learner unchanged, and corrects its predictions from past errors."""
 
     def __init__(self, inner: Learner) -> None:
         self.inner, self.features, self.outputs = inner, inner.features, inner.outputs
@@ -98,11 +98,11 @@ class SpreadLearner(OuterLearner):
 
     @abstractmethod
     def along(self, predicted: Predictions, Y: Array, before: int) -> Predictions:
-        """Change predictions of rows, each by the errors before it, and learn theirs; there were `before` rows."""
+        """Correct predictions of rows, each from the errors before it, and learn theirs, after `before` rows."""
 
     @abstractmethod
     def now(self, predicted: Predictions) -> Predictions:
-        """Change predictions by the errors so far."""
+        """Correct predictions from the errors so far."""
 
     def learn(self, X: Array, Y: Array) -> None:
         for i in range(0, len(X), ROWS):
@@ -121,7 +121,7 @@ class SpreadLearner(OuterLearner):
 
 
 def stretched(predicted: Predictions, factor: Array) -> Predictions:
-    """Return the distributions of mean + factor (y - mean); a stretch of intervals goes, as the factor replaces it."""
+    """Return the distributions of mean + factor (y - mean). The factor replaces a stretch of intervals."""
     if type(predicted) is Gaussian:
         return Gaussian(predicted.mean, factor * predicted.std)
     if isinstance(predicted, Components):
@@ -130,19 +130,19 @@ def stretched(predicted: Predictions, factor: Array) -> Predictions:
 
 
 def innermost(model: OnlineRegressor) -> OnlineRegressor:
-    """Return what is inside a model made of models, at the end; the model itself if it is none."""
+    """Return the innermost model; the model itself if it wraps none."""
     while isinstance(model, OuterRegressor) and model.model is not None:
         model = model.model
     return model
 
 
 def working(model: OnlineRegressor) -> Learner:
-    """Return the learner inside a model that has learned, at the end of those made of one other."""
+    """Return the innermost learner of a fitted model."""
     return innermost_learner(model.learner)
 
 
 def innermost_learner(learner: Learner) -> Learner:
-    """Return what is inside a learner that holds another one, at the end; the learner itself if it does not."""
+    """Return the innermost learner; the learner itself if it holds none."""
     learner = outer(learner)
     while isinstance(learner, OuterLearner) and learner.inner is not None:
         learner = outer(learner.inner)

@@ -14,30 +14,32 @@ from onlinegp.learner import Learner
 from onlinegp.models.error_tracking import LEAST, keep_of
 from onlinegp.state import Fields, Values, WithFields, array, integers, points
 
-CLIP, ALARM = 3.0, 20.0  # nats: what one row may count for, and the evidence for a change
-WORSE = 1.0  # nats: what density may fall without being evidence
+CLIP, ALARM = 3.0, 20.0  # nats: the most that one row may count for, and the evidence for a change
+WORSE = 1.0  # nats: a smaller fall of the density is no evidence
 HALF_LIFE = 300.0  # rows, of the usual density
 KEEP = keep_of(HALF_LIFE)
 LIMIT = 1e3  # nats: the least density that counts as usual, and the most
-REST = 100  # rows after a start in which no change is looked for
-EARLIEST = 250  # rows: a change is dated back by no more
+REST = 100  # rows after a start in which the tests rest
+EARLIEST = 250  # rows: the farthest that a change is dated back
 LOG = 1250  # rows that are kept
 KINDS = ("relation", "inputs", "target")
 NEW = 0.5  # of the log of a ratio of spreads, about 1.6, and of a shift in spreads: what makes units look changed
 
 
 class ChangeDetector(WithFields):
-    """Two of Page's tests: is a member with a short memory better than those with all rows since the last change?
+    """Detects changes by two of Page's tests.
+
+    The first: is a member with a short memory better than those with all rows since the last change?
 
         S <- max(0, S + clip(log p_window - log p_fresh, -3, 3))
 
-    where log p_fresh is that of the best of the fresh members. And are these much worse than they usually are? Where
-    the kernel does not fit the new rows, no member is good.
+    where log p_fresh is that of the best fresh member. The second: are the fresh members much worse than usual? If the
+    kernel does not fit the new rows, no member is good.
 
         D <- max(0, D + clip(usual - log p_fresh - 1, -3, 3)),      usual: a fading mean of log p_fresh where D is zero
 
-    A change is detected when S or D exceeds 20 nats; it began when that was last zero. After a start no change is
-    looked for in 100 rows.
+    A change is detected when S or D exceeds 20 nats. It began when that statistic was last zero. For 100 rows after a
+    start, the tests rest.
 
     Page, "Continuous inspection schemes", Biometrika, 1954.
 
@@ -45,7 +47,7 @@ class ChangeDetector(WithFields):
     ----------
     fresh : how to start each of the members that start again, by name
     window : the name of the member with a short memory
-    pauses : rows after a start at which the owner of the mixture wants to be called
+    pauses : rows after a start at which `pause` of the mixture is called
     state : S, rows since it was zero, D, rows since it was zero, sum and weight of the usual density, rows since the
         last start, rows learned; (8,)
     log_x, log_y : the latest rows, (LOG, features) and (LOG, outputs); row i is at i modulo LOG
@@ -147,7 +149,7 @@ class ChangeDetector(WithFields):
         return int(self.state[7]) - int(self.rows[-1]) if len(self.rows) else int(self.state[7])
 
     def onset(self) -> int:
-        """Return how many rows there are since the change began that was just detected."""
+        """Return the number of rows since the start of the change that was just detected."""
         since = self.state[1] if self.state[0] > ALARM else self.state[3]
         return min(int(since), EARLIEST)
 
@@ -158,7 +160,7 @@ class ChangeDetector(WithFields):
         self.state[:7] = 0.0
 
     def look(self) -> None:
-        """Find what changed last, with some rows since then, and some before it that are still kept."""
+        """Classify the last change, from stored rows before and after it."""
         rows = self.since_change
         X, Y = self.latest(LOG)
         if len(self.rows) and rows <= LOG - REST and len(X) > rows:
@@ -179,7 +181,7 @@ def _bounded(density: float) -> float:
 
 
 def kind_of_change(before: tuple[Array, Array], after: tuple[Array, Array]) -> str:
-    """Return what changed: "inputs" or "target" where center or spread did, else "relation"."""
+    """Return what changed: "inputs" or "target" if its center or spread did, otherwise "relation"."""
     for kind, old, new in (("inputs", before[0], after[0]), ("target", before[1], after[1])):
         spread, now = old.std(axis=0), new.std(axis=0)
         usual = (spread > 0) & (now > 0)

@@ -1,4 +1,4 @@
-"""Forecasts that are compared with the values that followed, so that later ones have the right spread at every step."""
+"""Compare forecasts with the values that followed, to give later forecasts the right spread at every step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from onlinegp.predictions.samples import Samples
 from onlinegp.state import Values, array, integer, integers
 
 PATHS = 20  # futures of a forecast that is checked
-OPEN = 5  # forecasts that wait for what comes at a time, at most
+OPEN = 5  # the largest number of open forecasts
 SHARE = 50  # after n rows, the next forecast begins n / SHARE rows later
 KEEP = 0.5 ** (1.0 / 100.0)  # an error counts for half after a hundred forecasts
 # E[z^2] if mean and deviation are those of n samples of the right normal distribution: (1 + 1 / n) (n - 1) / (n - 3)
@@ -33,30 +33,30 @@ EXPECTED = (1.0 + 1.0 / PATHS) * (PATHS - 1.0) / (PATHS - 3.0)
 class IteratedForecaster(Lagged):
     """A model with lags whose forecasts are compared with the values that followed, to correct their spread.
 
-    Sampled paths take all noise for a part of the series, which drives what comes after it. Where the noise is in the
-    measurement, or the model has a bias, their spread after many steps is wrong. So forecasts are made along the
-    stream, from the values so far. When a value comes that was forecast h rows before, its error z, in standard
+    Sampled paths treat all noise as part of the series, so that it affects later values. If the noise is in the
+    measurement, or if the model is biased, their spread after many steps is wrong. So forecasts are made along the
+    stream, from the values so far. When a value arrives that was forecast h rows before, its error z, in standard
     deviations of that forecast, is counted for h steps. The variance of a later forecast at h steps is multiplied by
-    the fading mean of z^2; the mean stays. Beyond `steps` the factor of the last one is used. A forecast begins every
-    steps / 5 rows at first, then after every fiftieth part of the rows so far, and has 20 paths.
+    the fading mean of z^2; its mean does not change. Steps beyond `steps` use the factor of the last one. A forecast
+    begins every steps / 5 rows at first, later after every 2% more rows, and has 20 paths.
 
-    That is for a series alone. With other features nothing is corrected: their next values are not known when a
-    forecast begins.
+    Forecasts of a model with other features are not corrected, because their next values are not known when a forecast
+    begins.
 
     Predictions of the next row, `run` and `predict` are those of :class:`Lagged`.
 
     Parameters
     ----------
     model : OnlineRegressor
-        The model inside. Its parameters are used, and it stays as it is: what learns is a copy.
+        The inner model. A copy with the same parameters learns; this object does not change.
     lags : int or list of int
         How many past values, or which ones.
     horizon : int
-        How many rows ahead the model inside predicts, as for `Lagged`.
+        How many rows ahead the inner model predicts, as for `Lagged`.
     steps : int
         How many rows ahead forecasts are checked.
     after : int
-        How many rows come before the first of them: those on which a model such as `Auto` tunes itself.
+        The number of rows before the first checked forecast: those on which a model such as `Auto` tunes itself.
 
     Examples
     --------
@@ -108,14 +108,14 @@ class IteratedForecaster(Lagged):
 
     @property
     def factors_(self) -> Array:
-        """What the variances of a forecast are multiplied by, (steps,) or (steps, outputs)."""
+        """The factors of the variances of a forecast, (steps,) or (steps, outputs)."""
         learner = self._working
         assert isinstance(learner, IteratedLearner)
         return learner.factors()[:, 0] if self._single else learner.factors()
 
 
 class IteratedLearner(LaggedLearner):
-    """A learner with lags, forecasts that wait for what comes, and the fading means of their squared errors by step."""
+    """A learner with lags, open forecasts, and the fading means of their squared errors by step."""
 
     fields = {
         **LaggedLearner.fields,
@@ -179,10 +179,10 @@ class IteratedLearner(LaggedLearner):
         mean = predicted.mean[:, :, None]
         return Samples(mean + np.sqrt(factor)[:, :, None] * (predicted.values - mean))
 
-    # The forecasts that are compared with what comes
+    # Open forecasts
 
     def _together(self, rows: int) -> int:
-        """Return how many of so many rows may be learned at once; before them, begin a forecast if one is due."""
+        """Return how many of the next rows can be learned in one call. Begin a forecast first if one is due."""
         if self.features:
             return rows
         if self.seen >= self._due and not self._knows_little():
@@ -190,7 +190,7 @@ class IteratedLearner(LaggedLearner):
         return min(rows, max(1, self._due - self.seen))
 
     def _begin(self) -> None:
-        """Begin a forecast at the next row; one that grows beyond all bounds is left out."""
+        """Begin a forecast at the next row, unless it grows without bound."""
         self._due = self.seen + max(self.seen // SHARE, -(-self.steps // OPEN))
         try:
             predicted = super().forecast(np.empty((self.steps, 0)), PATHS, np.random.default_rng(self.seen))
@@ -201,7 +201,7 @@ class IteratedLearner(LaggedLearner):
         self._ages = np.append(self._ages, 0)
 
     def _meet(self, Y: Array) -> None:
-        """Count the errors of the open forecasts at rows that have come, and leave those that end there."""
+        """Count the errors of the open forecasts at new rows, and close those that end there."""
         for age, mean, std in zip(self._ages, self._mean, self._std, strict=True):  # the oldest first, as rows would
             steps = slice(age, min(age + len(Y), self.steps))
             z2 = squared(Gaussian(mean[steps], std[steps]), Y[: steps.stop - age]) / EXPECTED

@@ -150,7 +150,7 @@ class Lagged(OuterRegressor):
 
     @property
     def longest_lag(self) -> int:
-        """How many rows back the oldest value is that a prediction needs, but for the horizon."""
+        """The largest lag: how many rows before the horizon the oldest needed value is."""
         return self._sizes()[0]
 
     @property
@@ -158,7 +158,7 @@ class Lagged(OuterRegressor):
         """The periods in rows that lags="auto" has found so far."""
         learner = self._working
         if not isinstance(learner, AutomaticLagsLearner):
-            raise AttributeError('seasons_ is there with lags="auto" only.')
+            raise AttributeError('seasons_ exists only with lags="auto".')
         return learner.found
 
     @property

@@ -25,7 +25,7 @@ class UnboundedError(ValueError):
 
 
 class LaggedLearner(OuterLearner):
-    """The last values of y, and the rows that a longer horizon keeps from the inner learner for now."""
+    """The last values of y, and the rows that wait for a longer horizon before the inner learner gets them."""
 
     fields: Fields = {
         "past": array("known", "outputs", attribute="_past"),

@@ -49,7 +49,7 @@ class MixtureLearner(WithFields):
             name: [one for one, source in self._shared.items() if source == name]
             for name in members
             if name not in self._shared
-        }  # and who shares their rows
+        }  # and the members that share their rows
         self.gate, self._keep = gate, keep_of(HALF_LIFE)
         self._total, self._count = np.zeros(len(members)), np.zeros(len(members))  # of log std
         self._sizes: list[int] = []  # components of each member's predictions
@@ -106,7 +106,7 @@ class MixtureLearner(WithFields):
             self.pause(self)
 
     def put(self, name: str, start: Callable[[], Learner], one: Learner, predictions: Predictions, like: str) -> None:
-        """Add a member, or replace that of this name; it predicted some rows, and begins with the weight of another.
+        """Add a member, or replace the one of this name. It starts with the weight of another.
 
         It starts again, with `start`, when a change is detected.
         """

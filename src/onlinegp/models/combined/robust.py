@@ -1,4 +1,4 @@
-"""Bounded innovations: no single sample can do much."""
+"""Limit the effect of each sample, so that outliers do little harm."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Robust(OuterRegressor):
     Parameters
     ----------
     model : OnlineRegressor
-        The model inside. Its parameters are used, and it stays as it is: what learns is a copy.
+        The inner model. A copy with the same parameters learns; this object does not change.
     bound : float
         The largest deviation that is learned from in full, in standard deviations of the prediction.
     reject : float
@@ -70,7 +70,7 @@ class Robust(OuterRegressor):
 
 
 class RobustLearner(OuterLearner):
-    """Learns what its inner learner lets it believe of each row."""
+    """Clip each target to `bound` predicted standard deviations before learning."""
 
     fields = INSIDE
 
@@ -95,7 +95,7 @@ class RobustLearner(OuterLearner):
         return Predictions.joined(predicted), size
 
     def _believed(self, predicted: Predictions, Y: Array) -> Array:
-        """Return what is learned in place of Y."""
+        """Return the clipped targets, which are learned in place of Y."""
         error, most = Y - predicted.mean, self.bound * predicted.std
         kept = np.clip(error, -most, most)
         if self.reject < inf:

@@ -1,7 +1,7 @@
-"""Members of a mixture that need one store of rows: a ResidualGP and a LocalGP with the same kernel and parameters.
+"""Members of a mixture that share one store of rows: a ResidualGP and a LocalGP with the same kernel and parameters.
 
-A ResidualGP solves what a LocalGP solves, and gives both means (`run_both`). So the LocalGP beside it is not run: its
-place is taken by `SharedRows`, and its wrappers, such as `HeavyTailed`, follow the other's second prediction.
+A ResidualGP solves the same equations as a LocalGP, and gives both means (`run_both`). So the LocalGP is not run:
+`SharedRows` replaces it, and its wrappers, such as `HeavyTailed`, take the second prediction of the ResidualGP.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ class SharedRows(RowLearner):
 
 
 def share_rows(members: dict[str, Learner], apart: Collection[str] = ()) -> dict[str, str]:
-    """Let each LocalGP use the rows of a ResidualGP that would keep the same; return which uses whose, by name.
+    """Let each LocalGP use the rows of a ResidualGP that keeps the same rows. Return the source of each, by name.
 
-    Those `apart` share nothing, as they start again at other rows.
+    Members in `apart` share nothing, because they start again at other rows.
     """
     shared = {}
     for name, member in members.items():
@@ -76,7 +76,7 @@ def share_rows(members: dict[str, Learner], apart: Collection[str] = ()) -> dict
 
 
 def check_shared(shared: Mapping[str, str], values: Values) -> None:
-    """Refuse stored values of members that share rows, where these are not the same."""
+    """Refuse stored values of members that share rows if their rows differ."""
     for name, source in shared.items():
         mine, theirs = _inside(values[f"{name}."]), _inside(values[f"{source}."])
         if not all(np.array_equal(mine[one], theirs[one]) for one in SharedRows.fields):
@@ -90,7 +90,7 @@ def _inside(values: Values) -> Values:
 
 
 def run_member(members: Mapping[str, Learner], name: str, sharing: list[str], X: Array, Y: Array) -> Ran:
-    """Let a member run the rows; return what it and those that share its rows predicted, by name."""
+    """Run a member over the rows. Return its predictions and those of the members that share its rows, by name."""
     if not sharing:
         return {name: members[name].run(X, Y)}
     source: Any = innermost_learner(members[name])
@@ -104,7 +104,7 @@ def run_member(members: Mapping[str, Learner], name: str, sharing: list[str], X:
 
 
 def predict_member(members: Mapping[str, Learner], name: str, sharing: list[str], X: Array) -> dict[str, Predictions]:
-    """Return what a member and those that share its rows predict, by name."""
+    """Return the predictions of a member and of those that share its rows, by name."""
     if not sharing:
         return {name: members[name].predict(X)}
     source: Any = innermost_learner(members[name])
@@ -117,14 +117,14 @@ def predict_member(members: Mapping[str, Learner], name: str, sharing: list[str]
 
 
 def changed(learner: Learner, predicted: Predictions, change: Change) -> Predictions:
-    """Return what a learner makes of the predictions of its innermost one."""
+    """Return the predictions of a learner, given those of its innermost one."""
     if not isinstance(learner, SpreadLearner):
         return predicted
     return change(learner, changed(learner.inner, predicted, change))
 
 
 def _keeps_the_same(member: Learner, candidate: Learner) -> bool:
-    """Whether a LocalGP, and a ResidualGP of the same engine, are wrapped in what changes predictions alone."""
+    """Whether the wrappers of a LocalGP and a ResidualGP of the same engine change only predictions."""
     local, residual = innermost_learner(member), innermost_learner(candidate)
     prior, other = (getattr(getattr(one, "reference", one), "prior", None) for one in (local, residual))
     if type(prior) is not LocalPrior or type(other) is not ResidualPrior or other.linear or prior != other.local:

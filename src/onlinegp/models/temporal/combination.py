@@ -1,4 +1,4 @@
-"""Weights and intervals from past forecasts: how much each member counts, and how far its quantiles were off.
+"""Weights and intervals from past forecasts: the share of each member, and a correction of its quantiles.
 
 With nu forecasts' worth of past rows, members of a family get weights (mean pinball loss)^(-2 nu), families
 (mean pinball loss)^(-nu): a short series averages, a long one chooses. Then the quantiles are stretched about the

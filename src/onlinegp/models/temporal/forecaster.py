@@ -1,4 +1,4 @@
-"""Forecasts of a series with nothing to set: seasons, members, weights and intervals come from the data."""
+"""Forecast a series without settings: seasons, members, weights and intervals come from the data."""
 
 from __future__ import annotations
 
@@ -31,23 +31,22 @@ ALONE: Any = object()  # in place of y: the first argument is the series
 class Forecaster(OnlineRegressor):
     """Forecasts of a series with nothing to set.
 
-    Seasons are found (:func:`onlinegp.seasons.find_seasons`), then three families of members are fitted, each on y and,
-    if all values are positive, on log y: a Gaussian process over time with a trend, a short memory and seasons that
-    drift; the same with a constant slope; and regressions on smoothed lags with three memories. Forecasts from 40 past
-    rows are compared with what followed. Members that did better get more weight, and the quantiles are stretched by
-    how far they were off. So a short series averages, and a long one chooses.
+    It finds seasons (:func:`onlinegp.seasons.find_seasons`), then fits three families of members, each to y and, if all
+    values are positive, to log y: Gaussian processes over time with a trend, a short memory and seasons that drift;
+    the same with a constant slope; and regressions on smoothed lags with three memories. Forecasts from 40 past rows
+    are compared with the values that followed. Members that did better get more weight, and the quantiles are stretched
+    by their past errors. On a short series all members count about the same; on a long one the best count most.
 
-    A stream is learned row by row: `learn_one(y)` keeps the row. Members are fitted again as rows double, and at last
-    every 3,000 rows; between, they learn each row. `run` and `predict` give the next row: a mixture of the members,
-    weighted by recent densities. These fits are quick ones, without the processes of a constant slope.
+    A stream is learned row by row: `learn_one(y)` stores the row. Members are fitted again each time the number of rows
+    has doubled, later every 3,000 rows; between fits they learn each row. `run` and `predict` predict the next row by a
+    mixture of the members, weighted by recent densities. These fits are quick ones, without the processes of a constant
+    slope. Missing values are NaN in y. Inputs that are known ahead, such as holidays, are columns of X, and act
+    linearly.
 
-    Missing values are NaN in y. Inputs that are known ahead, such as holidays, are columns of X, and act linearly.
+    With ``model=Lagged(...)`` forecasts are sampled paths of your own model. Their spread is corrected by past
+    forecasts.
 
-    With ``model=Lagged(...)`` forecasts are those of the model of your choice: sampled paths, whose spread is corrected
-    by past forecasts.
-
-    Use it for series of at least 12 values. Not for thousands of related series, from which a global model
-    learns more.
+    Use it for series of at least 12 values. For thousands of related series, a global model is better.
 
     Parameters
     ----------
@@ -206,7 +205,7 @@ class Forecaster(OnlineRegressor):
     def _future(self, steps: int, X: ArrayLike | None, features: int) -> Array:
         if X is None and features:
             raise ValueError(
-                f"X must be given: the model has {features} inputs, and what they will be is not known here. "
+                f"X must be given: the model has {features} inputs, and their future values are not known. "
                 f"Pass an array of shape ({steps}, {features})."
             )
         checked = self.checked_X(np.empty((steps, 0)) if X is None else X)

@@ -1,4 +1,4 @@
-"""A series that forecasts itself: its rows, members that are fitted as rows double, and their mixture."""
+"""The learner of `Forecaster`: the rows of a series, members that are fitted as rows double, and their mixture."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ERROR_RATE = 0.03  # of the mean square error, which is half of a member's varia
 
 @dataclass
 class Fit:
-    """Members with parameters from the rows up to one, and how they did one step ahead since."""
+    """Members that were fitted to the rows up to one, and their errors one step ahead since then."""
 
     row: int
     seasons: tuple[float, ...]

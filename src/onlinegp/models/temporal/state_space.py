@@ -3,7 +3,7 @@
     x(t + dt) = A(dt) x(t) + N(0, Q(dt))
 
 A block is a random walk, a Matern process or a local trend. Its first number is observed, times h(t), which is 1, a
-power of t or a wave: a harmonic whose phase stands still needs no rotation of the state. A sum of kernels has the
+power of t or a wave: a harmonic with a constant phase needs no rotation of the state. A sum of kernels has the
 blocks of all terms. A product with Matern-1/2 makes a block decay, one with Periodic repeats it for the two waves of
 each harmonic.
 
@@ -124,7 +124,7 @@ class Block:
 
 
 def state_space(kernel: Kernel) -> tuple[Block, ...]:
-    """Return the blocks whose sum is a Gaussian process over time with this kernel, or say what has none."""
+    """Return the blocks whose sum is a Gaussian process over time with this kernel, or raise an error."""
     return tuple(block for variance, factors in _terms(kernel) for block in _blocks(variance, factors))
 
 
@@ -197,7 +197,7 @@ def _through_waves(base: Block, kernel: Periodic | Season) -> Iterator[Block]:
 
 
 def harmonic_shares(length_scale: float) -> list[float]:
-    """Return the variances of harmonics 0, 1, ... that add up to a periodic kernel, or say how many it would need.
+    """Return the variances of harmonics 0, 1, ... that add up to a periodic kernel, or raise an error.
 
     exp((cos(u) - 1) / l^2) = sum_j a_j cos(j u),  a_j = 2 I_j(l^-2) exp(-l^-2), half of it for j = 0
     """
@@ -205,7 +205,7 @@ def harmonic_shares(length_scale: float) -> list[float]:
 
     order = np.arange(100 * MOST_HARMONICS)
     shares = np.where(order > 0, 2.0, 1.0) * ive(order, length_scale**-2.0)
-    needed = int(np.argmax(np.cumsum(shares[::-1]) > LEFT_OUT))  # so many of the last ones can go
+    needed = int(np.argmax(np.cumsum(shares[::-1]) > LEFT_OUT))  # this many of the last ones can be left out
     most = len(order) - 1 - needed
     if most > MOST_HARMONICS:
         raise ValueError(

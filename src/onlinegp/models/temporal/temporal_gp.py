@@ -27,7 +27,7 @@ from onlinegp.trace import Trace
 
 @parameters
 class TemporalGP(OnlineRegressor):
-    """A Gaussian process over time, with inputs beside it: exact, at the same cost for every row.
+    """A Gaussian process over time, with additional linear inputs: exact, at the same cost for every row.
 
         y_t = f(t) + w'x_t + e,   f ~ GP(0, kernel),   w ~ N(0, input_variance I),   e ~ N(0, noise)
 
@@ -42,7 +42,8 @@ class TemporalGP(OnlineRegressor):
     With `robust=c` an error of z > c standard deviations moves the state as one of c does: the variance of that row is
     multiplied by z / c.
 
-    Use it for series, for sensors read at odd times, and for forecasts. Not for functions of several inputs.
+    Use it for series, for sensors that are read at irregular times, and for forecasts; not for functions of several
+    inputs.
 
     Parameters
     ----------
