@@ -46,6 +46,7 @@ from onlinegp.streams.running.first_rows import FirstRows
 from onlinegp.streams.running.flag_commands import Commands
 from onlinegp.streams.running.flags import Flags, Surprises
 from onlinegp.streams.running.hints import Hints
+from onlinegp.streams.running.key_rules import KeyRules
 from onlinegp.streams.running.member_weights import Weights
 from onlinegp.streams.running.plausible import CodeWatch
 from onlinegp.streams.running.rejects import Rejects
@@ -207,18 +208,16 @@ class _Plan:
             same_settings(place["settings"], settings, any_source=args.resume == "next")
         elif model is not None:
             go_on(args, encoder, stream)
+        common = self._common(encoder, place)
         job = KeyedJob(
-            **self._common(encoder, place),
+            **common,
             model=start if model is None else model,
             settings=settings | {"made": made_with(settings, stream)},
-            by=args.by,
-            order=args.order,
-            late=args.late,
+            rules=KeyRules(common["source"], args.by, args.order, args.late, type_of_keys(args, self.source, store)),
             lags=past["lags"],
             horizon=past["horizon"],
             make_fleet=fleet_of(args, store),
             store=store,
-            key_type=type_of_keys(args, self.source, store),
             resumable=is_resumable(args, output_format(args.out)),
         )
         if place and model is not None:

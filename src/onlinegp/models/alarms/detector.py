@@ -36,11 +36,11 @@ class Detector(OuterRegressor):
     """Alarms about a series or about the errors of a model: events with reasons, at a rate that you choose.
 
     It watches thirteen statistics of the target, learns the tail of each, and combines their evidence. An event opens
-    when the evidence is so large that it should occur at a rate of `rate` per row. Around a model with inputs it watches
-    the normal scores of the model's predictions, and the value and level of the target. A model with lags only would
-    follow a fault, so there it watches the target itself. An event can escalate and clears in the end. It has a kind
-    (spike, level, trend, variance, season broken, stuck, missing) and a reason. A new level is reported once, and then
-    accepted.
+    when the evidence is so large that it should occur at a rate of `rate` per row. Around a model with inputs it
+    watches the normal scores of the model's predictions, and the value and level of the target. A model with lags only
+    would follow a fault, so there it watches the target itself. An event can escalate and clears in the end. It has a
+    kind (spike, level, trend, variance, season broken, stuck, missing) and a reason. A new level is reported once, and
+    then accepted.
 
     Without a model, a linear filter on the last eight values and those a season ago predicts the target. A skewed
     series without negative values is watched on a logarithmic scale if that is more likely. The first 150 rows never

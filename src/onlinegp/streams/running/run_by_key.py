@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from datetime import date, time
-from decimal import Decimal
 from functools import partial
-from math import isfinite
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinegp.checks import Array
 from onlinegp.fleet import Fleet
-from onlinegp.fleet.order import instant, newer
-from onlinegp.fleet.sqlite import TYPES
+from onlinegp.fleet.order import newer as newer_than
 from onlinegp.fleet.sqlite_file import Key, Store
 from onlinegp.models.alarms.detector import Detector
 from onlinegp.models.alarms.watched import Watched
@@ -26,71 +20,37 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.breakdown import BreakdownError
 from onlinegp.models.combined.base import innermost
 from onlinegp.predictions import Predictions
-from onlinegp.streams.errors import BadRow, BrokeDown, Stopped, short
-from onlinegp.streams.number_text import number
+from onlinegp.streams.errors import BrokeDown, Stopped
 from onlinegp.streams.reading.source import Block
 from onlinegp.streams.running.first_rows import with_lags
+from onlinegp.streams.running.key_rules import KeyRules, LateRow, selected
 from onlinegp.streams.running.predict_then_learn import Predicted, stretches
 from onlinegp.streams.running.requested import Requested, described
 from onlinegp.streams.running.run import Job, up_to
 
-WHOLE = re.compile(r"[+-]?[0-9]+")
 
-
-class LateRow(BadRow):
-    """A row that is not newer than the last row of its key; its `line` is the number of the row."""
-
-    remedy = "Sort the rows of each key, or leave late ones out with --late drop"
-
-    def message(self, path: str) -> str:
-        where = f"{path}, row {self.line} of the data: {self.column}"
-        return f"{where} {short(self.value)!r} {self.reason}. {self.remedy}."
-
-
-class PlacelessRow(LateRow):
-    """A row whose value in the --order column is missing or cannot be compared."""
-
-    remedy = (
-        "Correct the row, give the format of times with --date-format, leave such rows out with --on-bad-row skip, or "
-        "leave --order out"
-    )
-
-
-class KeylessRow(LateRow):
-    """A row without a key, or with a key of another type than the others."""
-
-    remedy = "Correct the row, or leave such rows out with --on-bad-row skip"
-
-
-@dataclass
+@dataclass(kw_only=True)
 class KeyedJob(Job):
     """A job with one model per key. Every key starts with a copy of `model`, or of what `begin` returns.
 
     Parameters
     ----------
-    by, order : str, str or None
-        The columns of the key and of the order of the rows of a key. Both are copied to the output.
-    late : {"stop", "drop"}
-        What to do with a row that is not newer than the last row of its key. Dropped rows go to the rejects.
+    rules : KeyRules
+        The columns of key and order, and which rows are bad.
     lags, horizon : int
         Lags and horizon of the models, for tuning.
     make_fleet : callable
         Returns a fleet of copies of a model.
     store, resumable : Store or None, bool
         The store, if any, and whether it also keeps the positions in input and output.
-    key_type : type, optional
-        The type of the keys, str or int: 0 and "0" are different keys. If None, the first row decides.
     """
 
-    by: str = ""
-    order: str | None = None
-    late: str = "stop"
+    rules: KeyRules
     lags: int = 0
     horizon: int = 1
     make_fleet: Callable[[OnlineRegressor], Fleet] = Fleet
     store: Store | None = None
     resumable: bool = False
-    key_type: type[Key] | None = None
     fleet: Fleet | None = None
     dropped: int = 0
     _half: bool = False  # whether a signal interrupted the current rows
@@ -113,7 +73,7 @@ class KeyedJob(Job):
         rows = self._whole_stretch(block, done)
         if self.fleet is None or not innermost(self.fleet.model).tunes_itself:
             return rows, False
-        keys = self._column(block, self.by)[done : done + rows]
+        keys = self.rules.keys(block)[done : done + rows]
         left = self.fleet.until_tuning(keys)
         for i, key in enumerate(keys):
             left[key] -= not np.isnan(block.y[done + i])
@@ -125,10 +85,11 @@ class KeyedJob(Job):
         if self._tuning_due:  # an interrupted tuning is not saved, so save before it
             self._collect()
             self.save_checkpoint()
-        keys = self._column(block, self.by)
-        places = [None] * len(keys) if self.order is None else self._places(block)
-        wrong = self._wrong(block, keys, places)
-        fatal = next((i for i, row in sorted(wrong.items()) if self._stops(row)), len(keys))
+        rules = self.rules
+        keys, places = rules.keys(block), rules.places(block)
+        newer = partial(newer_than, self._last) if self.fleet is None else self.fleet.newer
+        wrong = rules.wrong(block, keys, places, self.rows + self.rejects.count, newer)
+        fatal = next((i for i, row in sorted(wrong.items()) if rules.stops(row)), len(keys))
         kept = np.array([i < fatal and i not in wrong for i in range(len(keys))], dtype=bool)
         if self.fleet is None:
             self._early += [(key, place) for key, place, keep in zip(keys, places, kept, strict=True) if keep]
@@ -136,64 +97,7 @@ class KeyedJob(Job):
         self.rejects.write(out)
         self.dropped += sum(type(row) is LateRow for row in out)
         block.error = wrong.get(fatal, block.error)
-        super().work(block if kept.all() else _some(block, kept))
-
-    def _stops(self, row: BadRow) -> bool:
-        """Whether a bad row ends the run."""
-        return self.late == "stop" if type(row) is LateRow else not self.source.skip_bad
-
-    def _wrong(self, block: Block, keys: list[Key], places: list[Any]) -> dict[int, BadRow]:
-        """Return the bad rows by number: without a key, without an order, or not newer than the last of their key."""
-        before = self.rows + self.rejects.count
-        keyless = {i: why for i, key in enumerate(keys) if (why := self._without_key(key))}
-        wrong: dict[int, BadRow] = {
-            i: KeylessRow(before + i + 1, self.by, _text(keys[i]), why, _text(keys[i])) for i, why in keyless.items()
-        }
-        if self.order is None:
-            return wrong
-        known = [i for i, place in enumerate(places) if place is not None and i not in keyless]
-        numeric_order = self.source.numeric[str(self.order)]
-        some, theirs = [keys[i] for i in known], [places[i] for i in known]
-        fresh = newer(self._last, some, theirs) if self.fleet is None else self.fleet.newer(some, theirs)
-        found: dict[int, tuple[type[LateRow], str]] = {
-            i: (LateRow, f"is not newer than the last of the key {short(str(keys[i]))!r}")
-            for i, new in zip(known, fresh, strict=True)
-            if not new
-        }
-        kind = "numbers of 64 bits" if numeric_order else "texts, or of times by ISO 8601 to the nanosecond"
-        found |= {
-            i: (PlacelessRow, f"cannot be compared in an order of {kind}") for i, p in enumerate(places) if p is None
-        }
-        values = self._column(block, self.order)
-        return wrong | {
-            i: row(before + i + 1, str(self.order), _text(values[i]), reason, f"{keys[i]},{_text(values[i])}")
-            for i, (row, reason) in found.items()
-            if i not in keyless
-        }
-
-    def _without_key(self, key: Any) -> str:
-        """Return why a value cannot be a key of this run, or "" if it can."""
-        if key is None or key != key or (key == "" and self.source.empty_is_missing):
-            return "is missing, so the row belongs to no model"
-        kind: type[Key] = type(key)
-        if kind not in TYPES or (kind is int and not -(1 << 63) <= key < 1 << 63):
-            return "cannot be a key: keys are strings, or whole numbers of 64 bits"
-        self.key_type = self.key_type or kind
-        return "" if kind is self.key_type else f"is not a key like those before, which are {TYPES[self.key_type]}"
-
-    def _places(self, block: Block) -> list[Any]:
-        """Return the values of the order column: numbers or texts, None if missing or not valid."""
-        numeric = self.source.numeric[str(self.order)]
-        read = partial(number, decimal=self.source.decimal)
-        format = self.source.columns.date_format
-        return [
-            _number(value, read) if numeric else _moment(value, format) for value in self._column(block, self.order)
-        ]
-
-    def _column(self, block: Block, name: str | None) -> list[Any]:
-        """Return a column that is copied to the output."""
-        column = block.keys[self.source.columns.keys.index(str(name))]
-        return column if isinstance(column, list) else column.to_pylist()
+        super().work(block if kept.all() else selected(block, kept))
 
     # Models
 
@@ -229,7 +133,7 @@ class KeyedJob(Job):
             self.fleet.keep_beside(self._beside)
         elif self.store is not None:
             self.fleet.keep_beside(self._stream)
-        if self.order is not None and self._early:
+        if self.rules.order is not None and self._early:
             self.fleet.newer([key for key, _ in self._early], [place for _, place in self._early])
 
     def _predict(self, block: Block, start: int, y: Array) -> None:
@@ -237,7 +141,7 @@ class KeyedJob(Job):
             self._start_fleet()
         X = self.encoder(block.X[start:])
         with self._cut_off() if self._tuning_due else nullcontext():
-            predicted = self._predict_rows(self._column(block, self.by)[start:], X, y)
+            predicted = self._predict_rows(self.rules.keys(block)[start:], X, y)
         self._emit(block, start, predicted)
 
     @contextmanager
@@ -323,39 +227,3 @@ class KeyedJob(Job):
 def _features(X: Array) -> Any:
     """Return the features, or None if the model has lags only."""
     return X if X.shape[1] else None
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
-
-
-def _number(value: Any, read: Callable[[str], float]) -> float | None:
-    """Return a number, whole numbers exactly; None if it is not a number, or a whole number of more than 64 bits."""
-    if isinstance(value, str):
-        text = value.strip(" \t")
-        try:
-            value = int(text) if WHOLE.fullmatch(text) else read(text)
-        except ValueError:
-            return None
-    if isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value():
-        value = int(value)
-    if isinstance(value, int):
-        return value if -(1 << 63) <= value < 1 << 63 else None
-    return float(value) if isinstance(value, float | Decimal) and isfinite(value) else None
-
-
-def _moment(value: Any, format: str | None) -> str | None:
-    """Return a text, with a time converted to UTC; None for other values."""
-    if isinstance(value, str):
-        return instant(value, format)
-    return instant(value.isoformat()) if isinstance(value, date | time) else None
-
-
-def _some(block: Block, which: NDArray[np.bool_]) -> Block:
-    """Return the rows of a block that a mask selects."""
-
-    def kept(column: Any) -> Any:
-        return [value for value, keep in zip(column, which, strict=True) if keep] if isinstance(column, list) else (
-            column.take(np.flatnonzero(which)))  # fmt: skip
-
-    return Block(block.X[which], block.y[which], [kept(column) for column in block.keys], block.rejected, block.error)
