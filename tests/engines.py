@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from onlinegp.engine import thread_count
-from onlinegp.engine.compiled import Compiled, leaf, readable
+from onlinegp.engine.compiled import leaf, readable
+from onlinegp.engine.compiled_leaf import Compiled
 from onlinegp.models.recipe_learner import RecipeLearner
 from onlinegp.recipes.state import State
 from onlinegp.recipes.update import Recipe

@@ -11,7 +11,8 @@ import pytest
 
 from models import EVERY, ONE_OUTPUT, stream
 from onlinegp.engine import available
-from onlinegp.engine.compiled import Compiled, nodes, outer, readable
+from onlinegp.engine.compiled import nodes, outer, readable
+from onlinegp.engine.compiled_leaf import Compiled
 from onlinegp.models.base import OnlineRegressor
 
 pytestmark = pytest.mark.skipif(not available(), reason="the compiled engine was not built")

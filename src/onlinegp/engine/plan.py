@@ -24,11 +24,11 @@ class Plan:
     kind : the name of the compiled class, as in native/make.cpp and native/leaves/leaves.cpp
     learner : the readable learner
     numbers : constants by name: numbers and arrays
-    fields : of a learner around others, what the next row needs, by name: its arrays, which are filled in place
+    fields : of a learner that contains others, the arrays that the next row needs, by name; they are filled in place
     inside : the plans of the learners inside, by name
     kernels : the covariance functions
     recipe : the compiled recipe of a filter
-    model : returns the compiled leaf that is part of this tree, or whose rows are shared
+    model : returns the compiled leaf in this tree, or the one that shares its rows
     """
 
     kind: str

@@ -20,7 +20,7 @@ PARTS["pruning"] = get_args(Pruning)
 
 
 def is_single(recipe: Recipe, dtype: str) -> bool:
-    """Return whether a recipe runs in float32. Refuse float32 where it keeps too few digits."""
+    """Return whether a recipe runs in float32. Refuse float32 if it keeps too few digits."""
     single = choice(("float64", "float32"), dtype=dtype) == "float32"
     if single and "L" in recipe.tracks:
         raise ValueError(

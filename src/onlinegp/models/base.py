@@ -11,18 +11,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp import frames
-from onlinegp.checks import Array, check_x, count, probability
-from onlinegp.engine.compiled import compiled, outer
+from onlinegp.checks import Array, check_x, probability
+from onlinegp.engine.compiled import outer
 from onlinegp.learner import CHECK, OK, UNSUPPORTED, Learner, begin_series, run_delayed, skip
 from onlinegp.locks import Locked
 from onlinegp.models.breakdown import BreakdownError, Health
 from onlinegp.models.estimator import Estimator
 from onlinegp.models.facts import Facts
-from onlinegp.models.undo import Undo, undoable
+from onlinegp.models.start import checked_delay, start_learner
+from onlinegp.models.undo import Undo
 from onlinegp.predictions import Predictions
 from onlinegp.predictions.base import WIDE
 from onlinegp.progress import blocks
-from onlinegp.state import Contents, described_from_bytes, described_to_bytes, dump, load
+from onlinegp.state import Contents, described_from_bytes, described_to_bytes, dump
 from onlinegp.trace import Trace
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class OnlineRegressor(Locked, Estimator):
 
     def run(self, X: ArrayLike, y: ArrayLike, *, delay: int = 0, progress: bool | None = None) -> Trace:
         """Predict each row of X, then learn it with its y, and return the predictions. See `onlinegp.run`."""
-        origin, late = frames.origin(X), self._late(delay)
+        origin, late = frames.origin(X), checked_delay(self, delay)
         with self._lock:
             learner, X, Y = self._ready(X, y)
             before = learner.seen
@@ -333,16 +334,6 @@ class OnlineRegressor(Locked, Estimator):
 
     # Internals
 
-    def _late(self, delay: int) -> int:
-        """Return by how many rows targets come late, or 0 if each one is known before the next row."""
-        late = count("Use 0 for targets that are known before the next row.", 0, delay=delay)
-        if late > 1 and self.features_optional:
-            raise ValueError(
-                f"delay must be 0 for {type(self).__name__}, whose predictions use past values, got {delay}. "
-                f"Use Lagged(model, lags=..., horizon={delay}), which uses only values that are known by then."
-            )
-        return late if late > 1 else 0
-
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for copies and pickles: the learned contents instead of the learner."""
         with self._lock:
@@ -357,7 +348,7 @@ class OnlineRegressor(Locked, Estimator):
         if data is not None:  # parameters that were set after learning started take effect at the next fit
             contents = described_from_bytes(data)[1] | {"names": []}
             model = type(self)(**self._learned_with)
-            self._learner, _, _ = _started(model, contents["features"], contents["outputs"], contents)
+            self._learner, _, _ = start_learner(model, contents["features"], contents["outputs"], contents)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._learner is not None
@@ -381,7 +372,7 @@ class OnlineRegressor(Locked, Estimator):
 
     def _adopt(self, features: int, outputs: int, single: bool, names: Any, contents: Contents | None = None) -> None:
         """Replace the learner by a new one, which continues from contents if given, in one step."""
-        learner, health, parameters = _started(self, features, outputs, contents)
+        learner, health, parameters = start_learner(self, features, outputs, contents)
         own = {name: value for name, value in vars(self).items() if name != "feature_names_in_"}
         own |= {} if names is None else {"feature_names_in_": names}
         own |= {"_learner": learner, "_health": health, "_single": single, "n_features_in_": features}
@@ -403,16 +394,3 @@ class OnlineRegressor(Locked, Estimator):
 def _single_row(X: Any) -> Any:
     """Return the row of an array that has only one, else None."""
     return X[0] if type(X) is np.ndarray and X.ndim == 2 and len(X) == 1 else None
-
-
-def _started(
-    model: OnlineRegressor, features: int, outputs: int, contents: Contents | None
-) -> tuple[Learner, Health, dict[str, Any]]:
-    """Return a new learner, which continues from contents if given, its health, and the parameters of the model."""
-    learner, health, learned = model.start(features, outputs), Health(), None
-    if contents is not None:
-        learned, health.largest = contents["learned"], float(contents["largest"])
-        load(learner, learned)
-    twin = model.unfitted()  # keeps the current parameters even if those of an inner model change later
-    learner = undoable(compiled(learner), lambda: compiled(twin.start(features, outputs)), learned)
-    return learner, health, twin.get_params(deep=False)

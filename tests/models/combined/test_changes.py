@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
-from onlinegp.engine.compiled import Compiled
+from onlinegp.engine.compiled_leaf import Compiled
 from onlinegp.kernels import RBF
 from onlinegp.models.combined.changes import LOG, kind_of_change
 

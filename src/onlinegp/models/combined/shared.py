@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.engine.compiled import Compiled
+from onlinegp.engine.compiled_leaf import Compiled
 from onlinegp.engine.plan import Plan, plan_of
 from onlinegp.learner import Learner, RowLearner, Sizes
 from onlinegp.models.combined.base import OuterLearner, SpreadLearner, innermost_learner

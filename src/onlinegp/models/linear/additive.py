@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any, Self, TypeVar
 
-from onlinegp.engine.compiled import Compiled
+from onlinegp.engine.compiled_leaf import Compiled
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.undo import Undo
 from onlinegp.state import Contents

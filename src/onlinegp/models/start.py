@@ -1,0 +1,39 @@
+"""Start the learner of a model, new or from stored contents, and check how it is run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from onlinegp.checks import count
+from onlinegp.engine.compiled import compiled
+from onlinegp.learner import Learner
+from onlinegp.models.breakdown import Health
+from onlinegp.models.undo import undoable
+from onlinegp.state import Contents, load
+
+if TYPE_CHECKING:
+    from onlinegp.models.base import OnlineRegressor
+
+
+def start_learner(
+    model: OnlineRegressor, features: int, outputs: int, contents: Contents | None
+) -> tuple[Learner, Health, dict[str, Any]]:
+    """Return a new learner, which continues from contents if given, its health, and the parameters of the model."""
+    learner, health, learned = model.start(features, outputs), Health(), None
+    if contents is not None:
+        learned, health.largest = contents["learned"], float(contents["largest"])
+        load(learner, learned)
+    twin = model.unfitted()  # keeps the current parameters even if those of an inner model change later
+    learner = undoable(compiled(learner), lambda: compiled(twin.start(features, outputs)), learned)
+    return learner, health, twin.get_params(deep=False)
+
+
+def checked_delay(model: OnlineRegressor, delay: int) -> int:
+    """Return by how many rows targets come late, or 0 if each one is known before the next row."""
+    late = count("Use 0 for targets that are known before the next row.", 0, delay=delay)
+    if late > 1 and model.features_optional:
+        raise ValueError(
+            f"delay must be 0 for {type(model).__name__}, whose predictions use past values, got {delay}. "
+            f"Use Lagged(model, lags=..., horizon={delay}), which uses only values that are known by then."
+        )
+    return late if late > 1 else 0
