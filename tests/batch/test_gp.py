@@ -5,13 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onlinegp.batch.gp import (
-    GPRegression,
-    MaximumLikelihood,
-    cholesky,
-    log_marginal_likelihood,
-    maximum_likelihood,
-)
+from onlinegp.batch.gp import GPRegression, MaximumLikelihood, maximum_likelihood
+from onlinegp.batch.likelihood import cholesky, log_marginal_likelihood
 from onlinegp.kernels import RBF, Kernel, Linear, Matern32, Polynomial
 
 

@@ -9,7 +9,8 @@ import pytest
 
 import onlinegp as ogp
 from onlinegp.batch.changing_kernel import Tracked
-from onlinegp.batch.gp import GPRegression, log_marginal_likelihood, one_step_ahead
+from onlinegp.batch.gp import GPRegression
+from onlinegp.batch.likelihood import log_marginal_likelihood, one_step_ahead
 from onlinegp.batch.likely_kernels import (
     MATERN,
     MATERN_LINEAR,

@@ -12,75 +12,24 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onlinegp.batch.likelihood import (
+    FAILED,
+    Climb,
+    at,
+    cholesky,
+    climb,
+    likelihood_at,
+    log_marginal_likelihood,
+    loss_of,
+)
 from onlinegp.checks import Array, check_Xy, count, non_negative, positive
 from onlinegp.kernels import Kernel, kernel_or_default
 from onlinegp.models.estimator import Estimator
 from onlinegp.predictions import Gaussian
 from onlinegp.processes import single_threaded_blas
 
-JITTERS = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)  # relative to the mean of the diagonal
-FAILED = 1e25  # the loss if the likelihood cannot be computed; finite because L-BFGS-B requires it
-
-
-def cholesky(K: Array) -> tuple[Array, float]:
-    """Return L with L L' = K + jitter I, and the smallest jitter that works, usually zero.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If K is not finite, or not positive definite even with the largest jitter.
-    """
-    from scipy.linalg.lapack import dpotrf
-
-    if not np.isfinite(K).all():
-        raise np.linalg.LinAlgError(
-            "the kernel matrix is not finite. Standardize the inputs, or scale the kernel down."
-        )
-    mean = float(np.mean(np.diagonal(K)))
-    for jitter in (mean * relative for relative in JITTERS):
-        # K.T is K in Fortran order, so that LAPACK needs no copy
-        L, info = dpotrf(K.T + jitter * np.eye(len(K)) if jitter else K.T, lower=1, clean=1)
-        if info == 0:
-            return L, jitter
-    raise np.linalg.LinAlgError(
-        f"the kernel matrix ({len(K)} x {len(K)}) is not positive definite, even with {jitter:.1e} "
-        f"added to its diagonal. Use a larger noise, drop near-duplicate rows, or check the kernel."
-    )
-
-
-def log_marginal_likelihood(kernel: Kernel, noise: float, X: Array, y: Array, *, gradient: bool = False) -> Any:
-    """Return log N(y | 0, K + noise I), a float, summed over the columns of `y`.
-
-    With `gradient`, also its derivative with respect to [kernel.theta, log noise], (p + 1,).
-    """
-    from scipy.linalg.lapack import dpotri, dpotrs
-
-    n, outputs = len(y), y[0].size
-    K, pullback = kernel.with_pullback(X)
-    L, _ = cholesky(K + noise * np.eye(n))
-    alpha, _ = dpotrs(L, y.reshape(n, -1), lower=1)
-    # log p(y) = -1/2 y' alpha - sum_i log L_ii - n/2 log 2 pi,   alpha = (K + noise I)^-1 y
-    log_det = 2.0 * np.log(np.diagonal(L)).sum()
-    value = -0.5 * float(np.vdot(y, alpha) + outputs * (log_det + n * np.log(2.0 * np.pi)))
-    if not gradient:
-        return value
-    # d log p(y) / d theta = 1/2 tr(W dK/dtheta),   W = alpha alpha' - (K + noise I)^-1
-    inverse, _ = dpotri(L, lower=1, overwrite_c=1)  # its lower triangle
-    inverse += np.tril(inverse, -1).T
-    W = alpha @ alpha.T - outputs * inverse
-    return value, 0.5 * np.append(pullback(W), noise * np.trace(W))
-
-
-def one_step_ahead(kernel: Kernel, noise: float, X: Array, y: Array) -> Gaussian:
-    """Return the predictive distribution of each y, (n,) or (n, outputs), given all rows before it.
-
-    With L L' = K + noise I, y_i - mean_i = L_ii (L^-1 y)_i and std_i = L_ii, so one factorization is enough.
-    """
-    from scipy.linalg import solve_triangular
-
-    L, _ = cholesky(kernel(X) + noise * np.eye(len(y)))
-    std = np.broadcast_to(np.diagonal(L), y.T.shape).T
-    return Gaussian(y - std * solve_triangular(L, y, lower=True), std.copy())
+LEAST_GAIN = 1e-7  # smaller improvements of a likelihood do not matter
+EVALUATIONS = 15_000  # the most per climb
 
 
 @dataclass(frozen=True)
@@ -146,63 +95,37 @@ def maximum_likelihood(
     steps = np.log(100.0) * rng.uniform(-1.0, 1.0, (restarts, given.size))
     steps[:, -1] = np.abs(steps[:, -1])  # a search that starts with too little noise may never find the right level
     starts = [given, *(given + steps)]
-    climbs = [_climb(kernel, theta, bounds, X[rows], y[rows], iterations) for theta in starts]
-    best = min(climbs, key=lambda climb: climb.fun)
+
+    def climbed(theta: Array, X: Array, y: Array) -> Climb:
+        return climb(
+            lambda point: _loss(kernel, point, X, y),
+            theta,
+            bounds,
+            iterations=iterations,
+            evaluations=EVALUATIONS,
+            least_gain=LEAST_GAIN,
+        )
+
+    climbs = [climbed(theta, X[rows], y[rows]) for theta in starts]
+    best = min(climbs, key=lambda one: one.loss)
     if len(rows) < len(X):
         # on all rows: from the given start, and from the best start if it differs
-        best = min(climbs, key=lambda climb: round(_loss(kernel, climb.theta, X, y)[0], 3))
+        best = min(climbs, key=lambda one: round(_loss(kernel, one.theta, X, y)[0], 3))
         finalists = [climbs[0]] if best is climbs[0] else [climbs[0], best]
-        finals = [_climb(kernel, climb.theta, bounds, X, y, iterations) for climb in finalists]
-        best = min(finals, key=lambda climb: climb.fun)
+        finals = [climbed(one.theta, X, y) for one in finalists]
+        best = min(finals, key=lambda one: one.loss)
         climbs += finals
-    if best.fun >= FAILED:
+    if best.loss >= FAILED:
         raise np.linalg.LinAlgError(
             "no start gave a positive definite kernel matrix. Use a larger noise or another kernel."
         )
-    evaluations = sum(climb.nfev for climb in climbs)
-    found = at(kernel, best.theta)
-    return MaximumLikelihood(*found, -float(best.fun) * y.size, bool(best.success), evaluations)
-
-
-def at(kernel: Kernel, theta: Array) -> tuple[Kernel, float]:
-    """Return the kernel and the noise of theta = [kernel.theta, log noise]."""
-    return kernel.with_theta(theta[:-1]), float(np.exp(theta[-1]))
+    evaluations = sum(one.evaluations for one in climbs)
+    return MaximumLikelihood(*at(kernel, best.theta), -best.loss * y.size, best.converged, evaluations)
 
 
 def _loss(kernel: Kernel, theta: Array, X: Array, y: Array) -> tuple[float, Array]:
-    """Return minus the log likelihood per value of y, and its gradient; FAILED if it cannot be computed."""
-    try:
-        value, gradient = log_marginal_likelihood(*at(kernel, theta), X, y, gradient=True)
-    except np.linalg.LinAlgError:
-        value = np.nan
-    if not np.isfinite(value):
-        return FAILED, np.zeros_like(theta)  # the line search then takes a shorter step
-    return -value / y.size, -gradient / y.size
-
-
-def _climb(kernel: Kernel, theta: Array, bounds: Array, X: Array, y: Array, steps: int) -> Any:
-    """Maximize the likelihood from `theta`. Return scipy's result, with the final `theta`."""
-    from scipy.optimize import minimize
-
-    theta = theta.copy()
-    free = np.isfinite(theta)
-
-    def objective(point: Array) -> tuple[float, Array]:
-        theta[free] = point
-        loss, gradient = _loss(kernel, theta, X, y)
-        return loss, gradient[free]
-
-    result = minimize(
-        objective,
-        theta[free],
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds[free],
-        options={"maxiter": steps, "ftol": 1e-7},  # smaller improvements of a likelihood do not matter
-    )
-    theta[free] = result.x
-    result.theta = theta
-    return result
+    """Return minus the log likelihood per value of y, and its gradient."""
+    return loss_of(*likelihood_at(kernel, theta, X, y), theta, y.size)
 
 
 class GPRegression(Estimator):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onlinegp.batch.gp import at, log_marginal_likelihood
+from onlinegp.batch.likelihood import at, log_marginal_likelihood
 from onlinegp.batch.maximum_posterior import Clock, Prior, Progress, planned, search
 from onlinegp.checks import Array, check_Xy, count
 from onlinegp.kernels import RBF, Kernel, Linear, Matern32, Matern52, Sum

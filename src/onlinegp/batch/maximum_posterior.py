@@ -7,7 +7,6 @@ centered at values that fit the spread of the data. A thousand rows outweigh the
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinegp.batch.changing_kernel import Tracked
-from onlinegp.batch.gp import FAILED, at, log_marginal_likelihood
+from onlinegp.batch.likelihood import FAILED, Climb, at, climb, likelihood_at, loss_of
 from onlinegp.checks import Array
 from onlinegp.kernels import Constant, Kernel, Linear, Product, Scaled, Sum
 from onlinegp.kernels.stationary import Stationary
@@ -30,6 +29,7 @@ OTHER = 2.0
 NOISE_SHARE = 1e-2  # the center of the noise prior, as a share of the power
 REACH = 5.0  # the search stays within this many standard deviations of the center of the prior
 ITERATIONS = 15  # on all rows
+LEAST_GAIN = 1e-5  # smaller improvements of a posterior do not matter
 
 Progress = Callable[[float], None]
 
@@ -137,55 +137,28 @@ class Clock:
         self.progress(min(1.0, self.done / self.total))
 
 
-@dataclass
-class Climb:
-    """The best point of a climb: [kernel.theta, log noise], and minus its log posterior per value of y."""
-
-    theta: Array
-    loss: float = np.inf
-
-
-class _TimeIsUp(Exception):
-    pass
-
-
 def posterior_loss(kernel: Kernel, theta: Array, prior: Prior, X: Array, y: Array) -> tuple[float, Array]:
     """Return minus the log posterior per value of y, and its gradient; FAILED if it cannot be computed."""
-    try:
-        with np.errstate(all="ignore"):
-            value, gradient = log_marginal_likelihood(*at(kernel, theta), X, y, gradient=True)
-    except (np.linalg.LinAlgError, ValueError):  # a kernel raises a ValueError for a hyperparameter that overflowed
-        return FAILED, np.zeros_like(theta)  # the line search then takes a shorter step
+    value, gradient = likelihood_at(kernel, theta, X, y)
     density, slope = prior.log_density(theta)
-    loss, gradient = -(value + density) / y.size, -(gradient + slope) / y.size
-    if not (np.isfinite(loss) and np.isfinite(gradient[np.isfinite(theta)]).all()):
-        return FAILED, np.zeros_like(theta)
-    return loss, gradient
+    return loss_of(value + density, gradient + slope, theta, y.size)
 
 
-def climb(kernel: Kernel, start: Array, prior: Prior, X: Array, y: Array, *, iterations: int, clock: Clock) -> Climb:
-    """Maximize the posterior from `start` by L-BFGS-B, and return the best point. Entries of -inf stay fixed."""
-    from scipy.optimize import minimize
-
-    bounds = prior.bounds()
-    theta = np.where(np.isfinite(start), np.clip(start, *bounds.T), start)
-    free = np.isfinite(theta)
-    best = Climb(theta.copy())
-
-    def objective(point: Array) -> tuple[float, Array]:
-        if clock.over and np.isfinite(best.loss):
-            raise _TimeIsUp
-        theta[free] = point
-        loss, gradient = posterior_loss(kernel, theta, prior, X, y)
-        if loss < best.loss:
-            best.theta, best.loss = theta.copy(), loss
-        return loss, gradient[free]
-
-    options = {"maxiter": iterations, "maxfun": 2 * iterations, "ftol": 1e-5}  # smaller improvements do not matter
-    with contextlib.suppress(_TimeIsUp):
-        minimize(objective, theta[free], jac=True, method="L-BFGS-B", bounds=bounds[free], options=options)
+def climb_posterior(
+    kernel: Kernel, start: Array, prior: Prior, X: Array, y: Array, *, iterations: int, clock: Clock
+) -> Climb:
+    """Maximize the posterior from `start`, and return the best point."""
+    found = climb(
+        lambda theta: posterior_loss(kernel, theta, prior, X, y),
+        start,
+        prior.bounds(),
+        iterations=iterations,
+        evaluations=2 * iterations,
+        least_gain=LEAST_GAIN,
+        over=lambda: clock.over,
+    )
     clock.advance(work(len(y), iterations))
-    return best
+    return found
 
 
 def climbs(
@@ -200,7 +173,7 @@ def climbs(
 ) -> list[Climb]:
     """Climb from each point, in this process or in parallel."""
     if jobs == 1 or len(points) == 1:
-        return [climb(kernel, p, prior, X, y, iterations=iterations, clock=clock) for p in points]
+        return [climb_posterior(kernel, p, prior, X, y, iterations=iterations, clock=clock) for p in points]
     found = in_parallel(_climb_elsewhere, ((kernel, p, prior, X, y, iterations, clock.left) for p in points), jobs)
     clock.advance(len(points) * work(len(y), iterations))
     return found
@@ -210,7 +183,7 @@ def _climb_elsewhere(
     kernel: Kernel, start: Array, prior: Prior, X: Array, y: Array, iterations: int, seconds: float
 ) -> Climb:
     """Climb with a new clock: clocks of other processes or machines are not comparable."""
-    return climb(kernel, start, prior, X, y, iterations=iterations, clock=Clock(seconds))
+    return climb_posterior(kernel, start, prior, X, y, iterations=iterations, clock=Clock(seconds))
 
 
 def search(

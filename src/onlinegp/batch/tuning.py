@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp.batch.changing_kernel import Tracked
-from onlinegp.batch.gp import log_marginal_likelihood, one_step_ahead
+from onlinegp.batch.likelihood import log_marginal_likelihood, one_step_ahead
 from onlinegp.batch.likely_kernels import Hyperparameters, refuse_zero
 from onlinegp.batch.maximum_posterior import Clock, Prior, Progress, planned, search, spreads
 from onlinegp.checks import check_Xy, count, fraction, positive
