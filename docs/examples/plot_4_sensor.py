@@ -2,7 +2,7 @@
 Calibrating a cheap sensor
 ==========================
 
-A cheap gas sensor stands beside a reference station for some weeks. Its reading depends on the gas, but also on
+A cheap gas sensor stands next to a reference station for a few weeks. Its reading depends on the gas, but also on
 temperature and humidity, and it ages. We learn the correction online, from a data frame, and ask when the sensor may
 be trusted alone.
 """
@@ -66,7 +66,7 @@ ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False, fontsize="small", ncols=4, loc="lower right", bbox_to_anchor=(1.0, 1.0))
 
 # %%
-# How long may it stay alone? The sensor goes on aging, and the model cannot know: its intervals do not widen with time
+# How long may it stay alone? The sensor continues to age, and the model cannot know: its intervals do not widen with time
 # unless time is among the inputs. The errors show it.
 
 error = np.abs(truth - corrected).to_numpy().reshape(-1, 24).mean(axis=1)

@@ -27,8 +27,8 @@ price *= np.exp(0.08 * rng.standard_normal(n))
 X = np.column_stack([area, age, distance])
 
 # %%
-# `Auto` needs no scaling and no grid search. It predicts the logarithm of the price, as one does for prices, and is
-# told that old sales count less. The forest is fitted anew every 250 rows, on all rows before.
+# `Auto` needs no scaling and no grid search. It predicts the logarithm of the price, as is usual for prices, and
+# forgets old sales. The forest is fitted again every 250 rows, on all rows before.
 
 y = np.log(price)
 trace = ogp.run(ogp.Auto(rows=200, earliest=100, forgetting=0.998), X, y)

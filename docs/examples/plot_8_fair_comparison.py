@@ -20,8 +20,8 @@ def channel(seed):
 
 
 # %%
-# Classes are tuned; `partial` holds a parameter fixed. KRLS-T is told that the channel stays the same for some 200
-# rows, which a search of this little effort would not find.
+# Classes are tuned; `partial` holds a parameter fixed. KRLS-T is given a memory of about 200 rows, which a
+# search with so little effort would not find.
 
 models = {
     "KLMS": ogp.KLMS,
