@@ -66,8 +66,8 @@ ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False, fontsize="small", ncols=4, loc="lower right", bbox_to_anchor=(1.0, 1.0))
 
 # %%
-# How long may it stay alone? The sensor continues to age, and the model cannot know: its intervals do not widen with time
-# unless time is among the inputs. The errors show it.
+# How long may it stay alone? The sensor continues to age, and the model cannot know: its intervals do not widen with
+# time unless time is among the inputs. The errors show it.
 
 error = np.abs(truth - corrected).to_numpy().reshape(-1, 24).mean(axis=1)
 inside = (np.abs(truth - corrected) < band).to_numpy().reshape(-1, 24).mean(axis=1)

@@ -17,7 +17,7 @@ struct GateRule {
 };
 
 // Notices that a stream has changed, and keeps the latest rows: the twin of ChangeDetector in
-// onlinegp.models.combined.changes. What is due then is done by the readable learners.
+// onlinegp.models.combined.change_detector. What is due then is done by the readable learners.
 class ChangeDetector {
   public:
     struct Rule {

@@ -12,7 +12,7 @@ import onlinegp as ogp
 from onlinegp.cli.parsing import parse_every, parse_kernel, parse_model, parse_models
 from onlinegp.kernels import RBF, Linear, Matern52
 from onlinegp.streams.running.algorithms import algorithms
-from onlinegp.streams.running.requested import shown
+from onlinegp.streams.running.requested_model import shown
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ from onlinegp.models import (
     ProbLMS,
 )
 from onlinegp.models.lms.base import ExpansionRegressor
-from onlinegp.models.lms.multikernel import SeveralRegressor
+from onlinegp.models.lms.multikernel import MultikernelRegressor
 from onlinegp.models.local.estimator import NeighborsRegressor
 
 
@@ -244,7 +244,7 @@ SEARCHES: Mapping[type, Search] = {  # by class, or base class
     MXKLMS: Search(
         {**KERNELS, "mixing_step": times(0.01, 0.1, 10.0)}, "error", step_implies_noise=True, suggest=_kernels
     ),
-    SeveralRegressor: Search(KERNELS, "error", suggest=_kernels),
+    MultikernelRegressor: Search(KERNELS, "error", suggest=_kernels),
     L2S: Search(
         {
             "length_scales": tuple(Each(Times(factor)) for factor in (0.25, 0.5, 2.0)),

@@ -18,7 +18,7 @@ from onlinegp.models.temporal.series import FEWEST_KNOWN
 from onlinegp.processes import in_parallel
 from onlinegp.streams.errors import BadData
 from onlinegp.streams.reading.source import Columns
-from onlinegp.streams.running.requested import FARTHEST
+from onlinegp.streams.running.requested_model import FARTHEST
 from onlinegp.streams.running.series import Series, forecast_series, read_table, series_of, written
 from onlinegp.streams.writing.sinks import open_sink, output_format
 

@@ -40,7 +40,7 @@ from onlinegp.streams.reading.raw import file_of
 from onlinegp.streams.reading.source import Columns, Source
 from onlinegp.streams.running.algorithms import algorithms
 from onlinegp.streams.running.first_rows import FirstRows, with_lags
-from onlinegp.streams.running.requested import first_rows
+from onlinegp.streams.running.requested_model import first_rows
 from onlinegp.streams.writing.report import error_curve
 
 EPILOG = f"""examples:

@@ -18,7 +18,7 @@ from onlinegp.comparing.runs import Source, tuning_rows
 from onlinegp.files.atomic import write_atomically
 from onlinegp.processes import worker_pool
 from onlinegp.streams.running.first_rows import FirstRows, with_lags
-from onlinegp.streams.running.requested import first_rows
+from onlinegp.streams.running.requested_model import first_rows
 
 
 def compare_over_runs(args: argparse.Namespace, taking_part: list[Entrant]) -> int:

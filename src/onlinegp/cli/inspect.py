@@ -20,7 +20,7 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import OuterRegressor
 from onlinegp.streams.errors import printable
 from onlinegp.streams.running.checkpoint import SAVED, checked, latest, pack, unpack
-from onlinegp.streams.running.requested import shown
+from onlinegp.streams.running.requested_model import shown
 
 PATHS = Paths(reads=("MODEL",), replaces=("--out",))
 

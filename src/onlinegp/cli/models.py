@@ -11,7 +11,7 @@ import onlinegp
 from onlinegp.models.facts import bibtex
 from onlinegp.models.families import family
 from onlinegp.streams.running.algorithms import Algorithm, algorithm, algorithms, by_family
-from onlinegp.streams.running.requested import shown
+from onlinegp.streams.running.requested_model import shown
 
 ROLE = re.compile(r":\w+:`(?:~[\w.]*\.)?([^`]+)`")  # :class:`~onlinegp.KRLST`, which is for the web pages
 

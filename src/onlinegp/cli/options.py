@@ -21,7 +21,7 @@ from onlinegp.streams.reading.formats import open_source
 from onlinegp.streams.reading.source import ROWS, Source, choose_columns
 from onlinegp.streams.reading.unused_columns import unused
 from onlinegp.streams.running.column_encoding import Encoder
-from onlinegp.streams.running.requested import FARTHEST
+from onlinegp.streams.running.requested_model import FARTHEST
 
 EXIT_CODES = """exit codes:
   0    done

@@ -39,9 +39,10 @@ from onlinegp.models.alarms.detector import Detector
 from onlinegp.models.combined import Lagged
 from onlinegp.streams.errors import CheckpointError, Stopped, listed
 from onlinegp.streams.reading.source import ROWS, Columns, Source
-from onlinegp.streams.running.budget import detector_parameters, time_column
 from onlinegp.streams.running.checkpoint import Checkpoints, check_resumable, own_files, same_settings
 from onlinegp.streams.running.column_encoding import Encoder
+from onlinegp.streams.running.event_rate import detector_parameters, time_column
+from onlinegp.streams.running.event_scenes import Scenes
 from onlinegp.streams.running.first_rows import FirstRows
 from onlinegp.streams.running.flag_commands import Commands
 from onlinegp.streams.running.flags import Flags, Surprises
@@ -52,7 +53,6 @@ from onlinegp.streams.running.plausible import CodeWatch
 from onlinegp.streams.running.rejects import Rejects
 from onlinegp.streams.running.run import Every, Job
 from onlinegp.streams.running.run_by_key import KeyedJob
-from onlinegp.streams.running.scenes import Scenes
 from onlinegp.streams.running.score import Curves
 from onlinegp.streams.running.summary import summary, summary_lines
 from onlinegp.streams.writing.report import write_report

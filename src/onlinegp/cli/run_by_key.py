@@ -21,7 +21,7 @@ from onlinegp.streams.errors import BadData, CheckpointError, listed
 from onlinegp.streams.reading.source import Columns, Source, stored_columns
 from onlinegp.streams.running.checkpoint import DATABASE, check_resumable, checked
 from onlinegp.streams.running.column_encoding import Encoder
-from onlinegp.streams.running.requested import Requested
+from onlinegp.streams.running.requested_model import Requested
 
 MADE_BY: dict[str, Any] = {  # options that determine the model of a key, with their default values
     **{name: default for name, default in SETTLED.items() if name not in ("target", "features", "copy")},

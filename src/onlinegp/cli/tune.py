@@ -17,7 +17,7 @@ from onlinegp.models.combined.base import innermost
 from onlinegp.progress import ShareBar
 from onlinegp.streams.errors import printable
 from onlinegp.streams.running.first_rows import FirstRows, with_lags
-from onlinegp.streams.running.requested import NOTHING_EXPLAINED, Requested, described, first_rows
+from onlinegp.streams.running.requested_model import NOTHING_EXPLAINED, Requested, described, first_rows
 from onlinegp.streams.running.run import Job
 from onlinegp.streams.writing.sinks import NoSink
 

@@ -18,7 +18,7 @@ from onlinegp.streams.running.checkpoint import read_model
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.first_rows import FirstRows
 from onlinegp.streams.running.predict_then_learn import size_of
-from onlinegp.streams.running.requested import Requested, TuningMessages, described, past_of
+from onlinegp.streams.running.requested_model import Requested, TuningMessages, described, past_of
 from onlinegp.streams.running.run import Job
 
 SETTLED: dict[str, Any] = {  # options that a model file determines, with their default values

@@ -32,7 +32,7 @@ from onlinegp.streams.reading.source import Source
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.observers import Rows
 from onlinegp.streams.running.predict_then_learn import advance, size_of
-from onlinegp.streams.running.requested import described
+from onlinegp.streams.running.requested_model import described
 from onlinegp.streams.running.run import Job
 from onlinegp.streams.running.score import Curves, Score
 from onlinegp.streams.writing.sinks import NoSink

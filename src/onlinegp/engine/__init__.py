@@ -12,7 +12,7 @@ import numpy as np
 
 from onlinegp.checks import choice
 from onlinegp.engine.program import UnsupportedError
-from onlinegp.native import available, native
+from onlinegp.native_module import available, native
 
 Native = TypeVar("Native")
 Python = TypeVar("Python")

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from onlinegp.checks import choice
 from onlinegp.engine.program import UnsupportedError, program
-from onlinegp.native import native
+from onlinegp.native_module import native
 from onlinegp.recipes.beliefs import Belief, Beta
 from onlinegp.recipes.dictionaries import Dictionary
 from onlinegp.recipes.forgetting import Forgetting

@@ -8,7 +8,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinegp.native import native
+from onlinegp.native_module import native
 
 Who = NDArray[np.int64]
 

@@ -17,7 +17,7 @@ from onlinegp.learner import Learner, skip
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.recipe import RecipeRegressor
 from onlinegp.models.undo import FLEET_ROWS, undoable
-from onlinegp.native import native
+from onlinegp.native_module import native
 from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.recipes.compact import StateFields, has_compact, recipe_schemas
 from onlinegp.recipes.update import Recipe

@@ -14,7 +14,7 @@ from statistics import NormalDist
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.native import native as compiled_module
+from onlinegp.native_module import native as compiled_module
 
 FAR = 100.0  # z^2 / scale of a row is limited to this, which bounds the effect of an outlier
 TINY = 1e-12  # z^2 is limited to [TINY, 1 / TINY], so that a scale is never zero

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onlinegp.checks import Array, probability
-from onlinegp.native import native
+from onlinegp.native_module import native
 from onlinegp.predictions.base import WIDE, Predictions, quantile_between
 from onlinegp.predictions.student import (
     HALF_LOG_2PI,

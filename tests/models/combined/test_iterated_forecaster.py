@@ -9,7 +9,7 @@ import onlinegp as ogp
 from models import stream
 from onlinegp.kernels import RBF
 from onlinegp.models.combined import IteratedForecaster
-from onlinegp.models.combined.iterated import EXPECTED, KEEP, OPEN, PATHS, SHARE
+from onlinegp.models.combined.iterated_forecaster import EXPECTED, KEEP, OPEN, PATHS, SHARE
 
 SERIES = np.sin(0.3 * np.arange(260)) + 0.1 * np.random.default_rng(0).standard_normal(260)
 STEPS = 7

@@ -9,7 +9,7 @@ import onlinegp as ogp
 from models import stream
 from onlinegp.kernels import RBF
 from onlinegp.models.combined.base import innermost_learner
-from onlinegp.models.combined.shared import SharedRows
+from onlinegp.models.combined.shared_rows import SharedRows
 from onlinegp.predictions.mixture import as_components
 
 OPTIONS = {"noise": 0.01, "neighbors": 9, "store": 50, "forgetting": 0.995}

@@ -14,9 +14,9 @@ from shell import FIXED, inside, write_csv
 from onlinegp.files import container
 from onlinegp.files.container import ModelFileError
 from onlinegp.streams.running.checkpoint import checked, unpack
+from onlinegp.streams.running.event_scenes import Scenes
 from onlinegp.streams.running.flags import Flags, Surprises
 from onlinegp.streams.running.member_weights import Weights
-from onlinegp.streams.running.scenes import Scenes
 from onlinegp.streams.running.score import Curves, Score
 
 ODD = [None, True, -1, 0, 1, 2**70, 1.5, math.nan, math.inf, -1e300, "", "x", [], [1], ["x"], [[]], {}, {"x": 1}]

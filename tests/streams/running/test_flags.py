@@ -14,7 +14,7 @@ from onlinegp.metrics import drifts
 from onlinegp.predictions import Gaussian
 from onlinegp.streams.reading.formats import open_source
 from onlinegp.streams.reading.source import Columns
-from onlinegp.streams.running.budget import detector_parameters, time_column
+from onlinegp.streams.running.event_rate import detector_parameters, time_column
 from onlinegp.streams.running.flags import MOST, Flags, Surprises
 from onlinegp.streams.running.observers import Rows
 from onlinegp.streams.running.predict_then_learn import Predicted, advance

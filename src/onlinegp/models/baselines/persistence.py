@@ -12,7 +12,7 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import ErrorScale, StepLearner
-from onlinegp.native import available
+from onlinegp.native_module import available
 from onlinegp.state import integer, learner
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from onlinegp.checks import Array, fraction, non_negative
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.changes import ChangeDetector
+from onlinegp.models.combined.change_detector import ChangeDetector
 from onlinegp.models.combined.mixture_learner import MixtureLearner
 from onlinegp.models.error_tracking import (
     LEAST,

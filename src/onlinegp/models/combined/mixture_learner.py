@@ -12,8 +12,8 @@ from onlinegp.engine import thread_count
 from onlinegp.engine.plan import Constant, Plan, around
 from onlinegp.learner import Learner, Sizes, skip
 from onlinegp.models.combined.base import ROWS
-from onlinegp.models.combined.changes import ChangeDetector
-from onlinegp.models.combined.shared import check_shared, predict_member, run_member, share_rows
+from onlinegp.models.combined.change_detector import ChangeDetector
+from onlinegp.models.combined.shared_rows import check_shared, predict_member, run_member, share_rows
 from onlinegp.models.error_tracking import (
     check_log_weights,
     fading_means,

@@ -14,12 +14,12 @@ from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel
 from onlinegp.models.facts import Facts
 from onlinegp.models.lms.coherence import largest_coherence
-from onlinegp.models.lms.multikernel import SeveralLearner, SeveralRegressor
+from onlinegp.models.lms.multikernel import MultikernelLearner, MultikernelRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
 
 
-class MKNLMSLearner(SeveralLearner):
+class MKNLMSLearner(MultikernelLearner):
     """Normalized LMS on the concatenated kernel rows of all kernels."""
 
     def __init__(
@@ -71,7 +71,7 @@ class MKNLMSLearner(SeveralLearner):
 
 
 @parameters
-class MKNLMS(SeveralRegressor):
+class MKNLMS(MultikernelRegressor):
     """Multikernel normalized LMS: several kernels with the same centers, whose weights are corrected together.
 
         alpha_q <- alpha_q + step e k_q / (epsilon + sum_q |k_q|^2),   mean = sum_q k_q . alpha_q
@@ -93,7 +93,7 @@ class MKNLMS(SeveralRegressor):
     epsilon : float
         Regularizes the normalization.
     engine : str
-        See :class:`~onlinegp.models.lms.multikernel.SeveralRegressor`.
+        See :class:`~onlinegp.models.lms.multikernel.MultikernelRegressor`.
 
     Examples
     --------

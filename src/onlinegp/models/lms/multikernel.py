@@ -22,7 +22,7 @@ from onlinegp.state import Fields, Values, integer, learner
 LENGTH_SCALES = (0.5, 1.0, 1.5, 2.0)
 
 
-class SeveralLearner(StepLearner):
+class MultikernelLearner(StepLearner):
     """One expansion per kernel, all with the same centers."""
 
     def __init__(self, kernels: Sequence[Kernel], features: int, outputs: int, also: tuple[str, ...] = ()) -> None:
@@ -49,7 +49,7 @@ class SeveralLearner(StepLearner):
             raise ValueError("all kernels must have the same stored centers.")
 
 
-class SeveralRegressor(OnlineRegressor):
+class MultikernelRegressor(OnlineRegressor):
     """Base class of the models with several kernels. A subclass names its Python learner, and defines its rule.
 
     Parameters
@@ -100,7 +100,7 @@ class SeveralRegressor(OnlineRegressor):
         return tuple(f.weights[:, 0].copy() if self._single else f.weights.copy() for f in self._several.fs)
 
     @property
-    def _several(self) -> SeveralLearner:
+    def _several(self) -> MultikernelLearner:
         learner = readable(self._working)
-        assert isinstance(learner, SeveralLearner)
+        assert isinstance(learner, MultikernelLearner)
         return learner

@@ -14,7 +14,7 @@ from onlinegp.checks import Array, non_negative, positive
 from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.multikernel import SeveralLearner, SeveralRegressor
+from onlinegp.models.lms.multikernel import MultikernelLearner, MultikernelRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
 from onlinegp.state import Fields, array
@@ -38,7 +38,7 @@ def gradient(v: Array, parts: Array, y: Array) -> Array:
     return -2.0 * (y - mean) * psi * (parts - mean)
 
 
-class MXKLMSLearner(SeveralLearner):
+class MXKLMSLearner(MultikernelLearner):
     """KLMS filters f_q, mean = sum_q psi_q f_q. Weights and shares follow the gradient of the squared error."""
 
     def __init__(
@@ -76,7 +76,7 @@ class MXKLMSLearner(SeveralLearner):
 
 
 @parameters
-class MXKLMS(SeveralRegressor):
+class MXKLMS(MultikernelRegressor):
     """Mixture of KLMS: one filter per kernel, mixed by shares that are learned too.
 
         mean = sum_q psi_q f_q,   psi = softmax(v)
@@ -98,7 +98,7 @@ class MXKLMS(SeveralRegressor):
     mixing_step : float
         The learning rate of the shares; zero keeps them equal.
     engine : str
-        See :class:`~onlinegp.models.lms.multikernel.SeveralRegressor`.
+        See :class:`~onlinegp.models.lms.multikernel.MultikernelRegressor`.
 
     Notes
     -----

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from onlinegp.checks import Array, count, positive
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined.iterated import IteratedForecaster, IteratedLearner
+from onlinegp.models.combined.iterated_forecaster import IteratedForecaster, IteratedLearner
 from onlinegp.models.combined.lagged import Lagged
 from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters

@@ -12,7 +12,7 @@ from onlinegp.engine.compiled import leaf, readable
 from onlinegp.models.temporal.combination import SCORES
 from onlinegp.models.temporal.smoothed_lags import SmoothedLagsLearner, choose_prior
 from onlinegp.models.temporal.structure import MAX_FIT_ROWS, Structure
-from onlinegp.native import available
+from onlinegp.native_module import available
 
 FORGETTING = (0.99, 0.997, 1.0)
 MAX_EVALUATIONS, QUICK_EVALUATIONS = 100, 25  # of the likelihood of a Gaussian process

@@ -23,7 +23,7 @@ from onlinegp.engine.compiled import run_once
 from onlinegp.engine.plan import Plan
 from onlinegp.models.temporal.state_space import MATERN12, TREND, WALK, Block
 from onlinegp.models.temporal.temporal_gp import TemporalLearner
-from onlinegp.native import available
+from onlinegp.native_module import available
 
 # mean and deviation of the priors of log q_l, log q_u, logit rho, log q_b, logit phi, log q_s
 PRIORS = {"l": (-1.5, 2.0), "u": (-1.0, 2.0), "rho": (0.5, 1.5), "b": (-7.0, 2.0), "phi": (2.5, 1.0), "s": (-6.0, 2.0)}

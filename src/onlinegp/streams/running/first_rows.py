@@ -7,11 +7,11 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.lags import windows
 from onlinegp.models.combined.standardize import CONSTANT, like_so_far
 from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.predict_then_learn import Predicted
+from onlinegp.windows import windows
 
 
 class FirstRows:

@@ -22,6 +22,7 @@ from onlinegp.streams.errors import BadData, BrokeDown, CheckpointError, Stopped
 from onlinegp.streams.reading.source import Block, Source, read_ahead
 from onlinegp.streams.running.checkpoint import Checkpoints, pack
 from onlinegp.streams.running.column_encoding import Encoder
+from onlinegp.streams.running.event_scenes import Scenes
 from onlinegp.streams.running.first_rows import FirstRows
 from onlinegp.streams.running.flag_commands import Commands
 from onlinegp.streams.running.flags import Flags, Surprises
@@ -31,7 +32,6 @@ from onlinegp.streams.running.observers import OBSERVERS, Observer, Rows
 from onlinegp.streams.running.plausible import CodeWatch, PlausibleRange
 from onlinegp.streams.running.predict_then_learn import Predicted, advance
 from onlinegp.streams.running.rejects import Rejects
-from onlinegp.streams.running.scenes import Scenes
 from onlinegp.streams.running.score import Curves, Score
 from onlinegp.streams.running.stop_signals import Stopper
 from onlinegp.streams.writing.sinks import Sink

@@ -25,7 +25,7 @@ from onlinegp.streams.reading.source import Block
 from onlinegp.streams.running.first_rows import with_lags
 from onlinegp.streams.running.key_rules import KeyRules, LateRow, selected
 from onlinegp.streams.running.predict_then_learn import Predicted, stretches
-from onlinegp.streams.running.requested import Requested, described
+from onlinegp.streams.running.requested_model import Requested, described
 from onlinegp.streams.running.run import Job, up_to
 
 

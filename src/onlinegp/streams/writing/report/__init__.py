@@ -16,7 +16,7 @@ from onlinegp.files.atomic import write_atomically
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost, working
 from onlinegp.streams.running.member_weights import Weights
-from onlinegp.streams.running.requested import described, inside
+from onlinegp.streams.running.requested_model import described, inside
 from onlinegp.streams.running.run import Job
 from onlinegp.streams.running.score import LEVELS, TAILED, Curves, Score
 

@@ -10,7 +10,7 @@ import pytest
 import onlinegp as ogp
 from onlinegp.engine.compiled_leaf import Compiled
 from onlinegp.kernels import RBF
-from onlinegp.models.combined.changes import LOG, kind_of_change
+from onlinegp.models.combined.change_detector import LOG, kind_of_change
 
 AT = 300
 
