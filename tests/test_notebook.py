@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 import onlinegp as ogp
+from onlinegp.comparing import Permutations
+from onlinegp.kernels import RBF
 from onlinegp.sparkline import HEIGHT, sparkline
 
 
@@ -201,3 +205,115 @@ def test_a_model_shows_what_it_has_learned():
     html = model._repr_html_()
     assert html.startswith("<div><strong>KRLST</strong>: 2 rows of &lt;a&gt;, b, size 2</div>")
     assert "rows of" not in (ogp.KRLST()._repr_html_() or "")
+
+
+def body(page: str) -> str:
+    return "".join(ElementTree.fromstring(f"<body>{page}</body>").itertext())
+
+
+@pytest.mark.parametrize(
+    "model", [ogp.KRLST(), ogp.Scaled(ogp.KRLST()), ogp.Auto(rows=40, members=("krlst", "linear"))]
+)
+def test_a_model_tells_what_it_has_learned(model, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.utils", None)  # without its diagram
+    X, y = around_seventy(0, 60)
+    trace = model.run([{"<a>": a, "b": b} for a, b in X.tolist()], y)
+    told = body(model._repr_html_())
+    assert told.startswith(f"{type(model).__name__}: 60 rows of <a>, b, size {model.size_}")
+    assert f"RMSE {trace.summary()['rmse']:.4g}" in told
+    assert f"95% intervals cover {trace.summary()['coverage']:.1%}" in told
+    assert "Importance of inputs: " in told
+    again = copy.deepcopy(model)._repr_html_()
+    assert "RMSE" not in again  # which the copy has not run
+    assert f"size {model.size_}" in body(again)
+
+
+def test_a_model_tells_of_the_end_of_its_last_run():
+    X, y = around_seventy(0)
+    model = ogp.KRLST().scaled()
+    trace = model.run(X, y)
+    told = trace.last(1000).told()
+    assert told.startswith("1000 rows, RMSE")
+    assert told in model._repr_html_()
+    assert told not in model.fit(X, y)._repr_html_()
+
+
+def test_predictions_are_told_in_a_line_with_a_picture():
+    X, y = around_seventy(0, 80)
+    model = ogp.Auto(rows=40, members=("krlst", "linear")).fit(X, y)
+    two = ogp.KRLST().fit(X, np.column_stack([y, -y]))
+    ahead = ogp.Lagged(ogp.KRLST().scaled(), lags=2).fit(None, y).forecast(5)
+    for predicted in (model.predict_distribution(X), two.predict_distribution(X), ahead, ahead.rows(slice(0, 1))):
+        assert len(repr(predicted)) < 120
+        assert "\n" not in repr(predicted)
+        tree = ElementTree.fromstring(f"<body>{predicted._repr_html_()}</body>")
+        assert len(list(tree.iter("{http://www.w3.org/2000/svg}path"))) == (2 if len(predicted) > 1 else 0)
+    mean = model.predict(X)
+    assert f"80 rows, mean {mean.min():.4g} to {mean.max():.4g}, std" in repr(model.predict_distribution(X))
+    assert "80 rows of 2 outputs" in repr(two.predict_distribution(X))
+    assert repr(two.predict_distribution(X).rows(slice(0, 0))) == "Gaussian(0 rows of 2 outputs)"
+
+
+def test_a_forecast_shows_its_first_steps():
+    y = np.random.default_rng(0).normal(size=60).cumsum()
+    ahead = ogp.Forecaster().fit(y).forecast(12)
+    told = body(ahead._repr_html_())
+    assert "and 4 more: to_frame()" in told
+    dated = replace(ahead, dates=np.array([f"2024-{month:02d}" for month in range(1, 13)]))
+    assert "from 2024-01 to 2024-12" in repr(dated)
+    assert "2024-08" in body(dated._repr_html_())
+
+
+def test_a_comparison_and_a_fleet_are_tables():
+    X, y = around_seventy(0, 200)
+    found = ogp.compare({"a<b": ogp.KRLST().scaled(), "line": ogp.LinearRLS().scaled()}, Permutations(X, y), runs=2)
+    told = body(found._repr_html_())
+    assert "a<b" in told
+    assert "behind the best" in told
+    fleet = ogp.Fleet(ogp.KRLST(budget=5))
+    assert body(fleet._repr_html_()) == "Fleet(KRLST(budget=5), 0 models)"
+    fleet.learn([f"<k{i % 7}>" for i in range(21)], X[:21], y[:21])
+    told = body(fleet._repr_html_())
+    assert told.startswith("Fleet(KRLST(budget=5), 7 models)keyrowssize<k0>33")
+    assert "k5" not in told
+
+
+def test_importance_follows_the_length_scales():
+    X, y = around_seventy(0, 300)
+    kernel = RBF([1.0, 4.0])
+    model = ogp.KRLST(kernel).scaled().fit(X, y)
+    moved = 1.0 - np.exp(-0.5 / np.array([1.0, 16.0]))
+    np.testing.assert_allclose(model.importance_, moved / moved.sum(), rtol=1e-12)
+    raw = ogp.GPRegression(RBF([8.0, 40.0])).fit(X, y)
+    moved = 1.0 - np.exp(-0.5 * X.var(axis=0) / np.array([8.0, 40.0]) ** 2)
+    np.testing.assert_allclose(raw.importance_, moved / moved.sum(), rtol=1e-12)
+    assert ogp.KRLST(RBF([8.0, 1e6])).fit(X, y).importance_[1] < 1e-6
+    lagged = ogp.Lagged(ogp.KRLST(RBF([1.0, 1.0, 2.0])).scaled(), lags=1).fit(X, y)
+    assert lagged.importance_.shape == (3,)
+    mixed = ogp.Mixture([ogp.KRLST(kernel).scaled(), ogp.LinearRLS().scaled()]).fit(X, y)
+    np.testing.assert_allclose(mixed.importance_, model.importance_)  # what has no kernel does not count
+
+
+def test_the_input_that_matters_is_found():
+    rng = np.random.default_rng(0)
+    rows = [{"on": x, "off": z} for x, z in rng.uniform(0, 10, (300, 2)).tolist()]
+    y = [np.sin(row["on"]) for row in rows]
+    for model in (
+        ogp.Auto(rows=100),
+        ogp.Tuned(ogp.KRLST(budget=50), rows=100),
+        ogp.Columns(ogp.Tuned(ogp.KRLST(), rows=100)),
+    ):
+        on, off = model.fit(rows, y).importance_
+        assert on > 0.9
+        assert on + off == pytest.approx(1.0)
+
+
+def test_without_a_kernel_there_is_no_importance():
+    X, y = around_seventy(0, 30)
+    for model in (ogp.LinearRLS(), ogp.LocalGP(), ogp.Persistence()):
+        with pytest.raises(AttributeError, match="has no importance_"):
+            _ = model.fit(X, y).importance_
+    with pytest.raises(AttributeError, match="has not learned anything yet"):
+        _ = ogp.KRLST().importance_
+    with pytest.raises(AttributeError, match="before fit"):
+        _ = ogp.GPRegression().importance_

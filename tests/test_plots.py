@@ -118,3 +118,24 @@ def test_importing_plots_imports_no_matplotlib():
     source = Path(ogp.__file__).parents[1]
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=source)
     assert answer.stdout.strip() == "False"
+
+
+def test_a_model_and_its_predictions_draw_themselves():
+    X, y = stream(60, features=1)
+    auto = ogp.Auto(rows=40, members=("krlst", "linear")).fit(X, y)
+    assert np.array_equal(auto.plot(X, y, grid=[0.0, 1.0]).mean.get_ydata(), auto.predict([[0.0], [1.0]]))
+    assert auto.plot(X, y).centers is None
+    with pytest.raises(ValueError, match="Pass X and y, or grid"):
+        auto.plot()
+    with pytest.raises(ValueError, match="one input, after they have learned"):
+        ogp.KRLST().plot()
+    predicted = auto.predict_distribution(X)
+    drawn = predicted.plot(y)
+    assert np.array_equal(drawn.mean.get_ydata(), predicted.mean)
+    assert np.array_equal(drawn.data.get_ydata(), y)
+    assert predicted.plot().data is None
+    with pytest.raises(ValueError, match=r"in the shape \(60,\), got \(3,\)"):
+        predicted.plot(y[:3])
+    both = ogp.KRLST().fit(X, np.column_stack([y, y])).predict_distribution(X)
+    with pytest.raises(ValueError, match=r"output\(0\)"):
+        both.plot()

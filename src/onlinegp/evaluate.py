@@ -27,7 +27,8 @@ def run(model: Any, X: ArrayLike, y: ArrayLike, *, delay: int = 0, progress: boo
         For targets that come late: row i is learned just before row i + delay is predicted, as in River's progressive
         validation. 0 and 1 mean that each target is known before the next row. At the end all rows are learned.
     progress : bool, optional
-        Whether to show a progress bar. None shows it on a terminal if the run takes longer than a second.
+        Whether to show a progress bar. None shows it on a terminal or in a notebook if the run takes longer
+        than a second.
 
     Returns
     -------

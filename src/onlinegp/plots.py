@@ -66,7 +66,8 @@ def fit(
     X, y : array-like or data frame and series, optional
         Data to show.
     grid : array-like of shape (n,), optional
-        Where to predict. The default is the range of data and centers, extended by a quarter on both sides.
+        Where to predict. The default is the range of data and centers, extended by a quarter on both sides; a model
+        that keeps no centers, such as `Auto`, needs one of them.
     level : float
         The probability of the interval.
     ax : Axes, optional
@@ -76,19 +77,17 @@ def fit(
     Band
         The interval, the mean, the data and the centers, as matplotlib's artists.
     """
+    if getattr(model, "n_features_in_", None) != 1:
+        raise ValueError("fit draws models with one input, after they have learned. For others, see stream.")
+    known = check_Xy(frames.read(X)[0], frames.target(y)) if X is not None and y is not None else None
     centers = getattr(model, "centers_", getattr(model, "X_train_", None))
-    if centers is None or np.shape(centers)[1] != 1:
-        raise ValueError("fit draws models with one input. Use stream to show predictions over time.")
-    known = None
-    if X is not None and y is not None:
-        known = check_Xy(frames.read(X)[0], frames.target(y))
-    points = _points(grid, centers, known[0] if known else centers)
+    points = _points(grid, *(part for part in (centers, known[0] if known else None) if part is not None))
     ax = _axes(ax, "input", "output")
     band, line = _band(ax, points, model.predict_distribution(points[:, None]), level)
     data = marks = None
     if known:
         (data,) = ax.plot(known[0][:, 0], known[1], ".", color="0.35", ms=3, label="data")
-    if hasattr(model, "centers_"):
+    if centers is not None and hasattr(model, "centers_"):
         at = model.predict(centers)
         (marks,) = ax.plot(centers[:, 0], at, "o", color=RED, ms=4.5, mec="white", mew=0.5, zorder=4, label="centers")
     _legend(ax)
@@ -126,6 +125,20 @@ def stream(
     ax = _axes(ax, "sample", "output")
     band, line = _band(ax, t, trace.predictions.rows(t), level)
     (data,) = ax.plot(t, y[t], ".", color=BLACK, ms=4, label="observed")
+    _legend(ax)
+    return Band(band, line, data)
+
+
+def predictions(
+    predicted: Predictions, y: ArrayLike | None = None, *, level: float = 0.95, ax: Axes | None = None
+) -> Band:
+    """Draw the means and intervals of predictions by row, and the values that came, if given."""
+    if predicted.mean.ndim != 1:
+        raise ValueError("predictions draws one output. With several, pass one of them: predicted.output(0).")
+    ax = _axes(ax, "row", "output")
+    rows = np.arange(len(predicted))
+    band, line = _band(ax, rows, predicted, level)
+    data = None if y is None else ax.plot(rows, _along(y, predicted), ".", color=BLACK, ms=4, label="observed")[0]
     _legend(ax)
     return Band(band, line, data)
 
@@ -265,20 +278,22 @@ def _legend(ax: Axes) -> None:
     ax.legend(frameon=False, fontsize="small", loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=min(len(labels), 4))
 
 
-def _points(grid: ArrayLike | None, centers: Array, X: Array) -> Array:
+def _points(grid: ArrayLike | None, *inputs: Array) -> Array:
     if grid is not None:
         return np.ravel(np.asarray(grid, dtype=np.float64))
-    known = np.concatenate([centers[:, 0], X[:, 0]])
+    if not inputs:
+        raise ValueError("fit needs to know where to draw this model, which keeps no inputs. Pass X and y, or grid.")
+    known = np.concatenate([part[:, 0] for part in inputs])
     margin = 0.25 * (np.ptp(known) or 4.0)
     return np.linspace(known.min() - margin, known.max() + margin, 400)
 
 
-def _along(y: ArrayLike, trace: Trace) -> Array:
+def _along(y: ArrayLike, trace: Trace | Predictions) -> Array:
     y = np.asarray(y, dtype=np.float64)
     if trace.mean.ndim != 1 or y.shape != trace.mean.shape:
         raise ValueError(
-            f"y must have one value per row of the trace, in the shape {trace.mean.shape}, got {y.shape}. "
-            f"With several outputs, pass one of them: trace.output(0)."
+            f"y must have one value per row of the {type(trace).__name__.lower()}, in the shape {trace.mean.shape}, "
+            f"got {y.shape}. With several outputs, pass one of them: output(0)."
         )
     return y
 

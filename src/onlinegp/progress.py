@@ -1,9 +1,10 @@
-"""The progress bar. It shows on a terminal if the work takes longer than a second, and disappears at the end."""
+"""The progress bar. It shows on a terminal or in a notebook if the work takes longer than a second, then goes."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
 from multiprocessing import current_process
 from typing import Any, TypeVar
 
@@ -12,10 +13,17 @@ BLOCK_ROWS = 1000  # rows between two updates of a bar
 Item = TypeVar("Item")
 
 
-def on_terminal() -> bool:
-    """Whether a bar can be seen: on a terminal, and not in a worker process."""
+def is_visible() -> bool:
+    """Whether a bar can be seen: on a terminal or in a notebook, and not in a worker process."""
     stream = sys.stderr
-    return stream is not None and stream.isatty() and current_process().name == "MainProcess"
+    terminal = stream is not None and stream.isatty()
+    return (terminal or in_notebook()) and current_process().name == "MainProcess"
+
+
+def in_notebook() -> bool:
+    """Whether a Jupyter kernel runs this. IPython is not imported: where it runs, it is there."""
+    ipython = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return ipython is not None and "IPKernelApp" in ipython.config
 
 
 def bar(total: int | None, title: str = "", *, show: bool | None = None, **looks: Any) -> Any:
@@ -26,13 +34,16 @@ def bar(total: int | None, title: str = "", *, show: bool | None = None, **looks
     total : int or None
     title : str
     show : bool, optional
-        None: on a terminal, after a second. True: immediately, also outside a terminal. False: never.
+        None: on a terminal or in a notebook, after a second. True: immediately, anywhere. False: never.
     looks
         Other arguments of tqdm.
     """
-    if show is False or (show is None and not on_terminal()):
+    if show is False or (show is None and not is_visible()):
         return Hidden()
-    from tqdm import tqdm
+    if in_notebook() and find_spec("ipywidgets"):
+        from tqdm.notebook import tqdm
+    else:
+        from tqdm import tqdm
 
     return tqdm(total=total, desc=title, delay=0.0 if show else DELAY, leave=False, **looks)
 
@@ -47,7 +58,7 @@ def shown(items: Iterable[Item], total: int, title: str = "", *, show: bool | No
 
 def blocks(rows: int, title: str, *, show: bool | None = None) -> Iterator[slice]:
     """Yield rows in blocks with a bar that counts them, or all at once if there is no bar."""
-    if rows <= BLOCK_ROWS or not (on_terminal() if show is None else show):
+    if rows <= BLOCK_ROWS or not (is_visible() if show is None else show):
         yield slice(0, rows)
         return
     with bar(rows, title, show=show, unit="row", unit_scale=True) as one:

@@ -8,16 +8,20 @@ from onlinegp.checks import Array
 
 WIDTH, HEIGHT = 480, 72
 COLUMNS = 240  # at most; each shows the range of the rows in it
+SHOWN = "data (orange), mean (dark blue) and interval (light blue)"
 BAND, DATA, MEAN = "#56B4E9", "#D55E00", "#0072B2"
 
 
-def sparkline(y: Array, mean: Array, lower: Array, upper: Array) -> str:
+def sparkline(y: Array | None, mean: Array, lower: Array, upper: Array) -> str:
     """Return an SVG of data, mean and interval, each (n,). Each column of it shows a range of rows, not an average.
 
-    The data set the scale, and predictions far outside it are cut off. For the mean, the ends of the ranges are drawn.
+    The data set the scale, or the intervals if there are none, and predictions far outside it are cut off. For the
+    mean, the ends of the ranges are drawn.
     """
-    starts = np.unique(np.linspace(0, len(y), COLUMNS, endpoint=False).astype(int))
-    known = y[np.isfinite(y)]
+    n = len(mean)
+    starts = np.unique(np.linspace(0, n, COLUMNS, endpoint=False).astype(int))
+    known = np.concatenate([lower, upper]) if y is None else y
+    known = known[np.isfinite(known)]
     bottom, top = (known.min(), known.max()) if len(known) else (0.0, 1.0)
     room = 0.25 * (top - bottom) or 1.0
     bottom, top = bottom - room, top + room
@@ -28,16 +32,16 @@ def sparkline(y: Array, mean: Array, lower: Array, upper: Array) -> str:
     def ends(low: Array, high: Array) -> tuple[Array, Array]:
         return heights(np.fmax.reduceat(high, starts)), heights(np.fmin.reduceat(low, starts))
 
-    x = WIDTH * np.append(starts, len(y)) / len(y)
+    x = WIDTH * np.append(starts, n) / n
     middle = 0.5 * (x[:-1] + x[1:])
     lines = "".join(_line(middle, end) for end in ends(mean, mean))
+    data = "" if y is None else f'<path fill="{DATA}" fill-opacity="0.6" d="{_columns(x, *ends(y, y))}"/>'
+    what = "mean (dark blue) and interval (light blue)" if y is None else SHOWN
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
-        f'style="max-width:100%" role="img" aria-label="data (orange), mean (dark blue) and interval (light blue) '
-        f'of {len(y)} rows">'
+        f'style="max-width:100%" role="img" aria-label="{what} of {n} rows">'
         f'<path fill="{BAND}" fill-opacity="0.4" d="{_columns(x, *ends(lower, upper))}"/>'
-        f'<path fill="{DATA}" fill-opacity="0.6" d="{_columns(x, *ends(y, y))}"/>'
-        f'<path fill="none" stroke="{MEAN}" d="{lines}"/></svg>'
+        f'{data}<path fill="none" stroke="{MEAN}" d="{lines}"/></svg>'
     )
 
 

@@ -105,6 +105,10 @@ class Trace:
             "size": int(self.size[-1]),
         }
 
+    def told(self) -> str:
+        """Return the summary in a line."""
+        return self._told()[0]
+
     def _told(self) -> list[str]:
         """Return the summary as text, and advice if the intervals are bad."""
         told = self.summary()
@@ -157,6 +161,13 @@ class Trace:
         return Trace(
             self.predictions.rows(part), self.y[part], self.size[part], self.scored[part], origin or self.origin
         )
+
+    def last(self, rows: int) -> Trace:
+        """Return the trace of the last rows: a copy if there are more."""
+        if len(self) <= rows:
+            return self
+        which = np.arange(len(self) - rows, len(self))
+        return Trace(self.predictions.rows(which), self.y[which], self.size[which], self.scored[which])
 
     def to_frame(self, *, level: float = 0.95, kind: str | None = None) -> Any:
         """Return a data frame with the columns mean, std, lower, upper, log_density and size.

@@ -8,6 +8,7 @@ from typing import ClassVar
 from onlinegp.auto.composed import Chooser
 from onlinegp.auto.learner import FEWEST, MOST, AutoLearner
 from onlinegp.checks import count, non_negative
+from onlinegp.kernels.importance import KernelInUse
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost_learner
@@ -55,6 +56,15 @@ class SelfTuning(OnlineRegressor):
         """The tuned model, unfitted; None before the first tuning."""
         chosen = self._auto.chosen
         return None if chosen is None else chosen.unfitted()
+
+    def kernels_in_use(self, learner: Learner) -> list[KernelInUse]:
+        auto = innermost_learner(learner)
+        assert isinstance(auto, AutoLearner)
+        return [
+            one._replace(weight=weight * one.weight, standardized=True)
+            for _, weight, member in auto.members()
+            for one in member.kernels_in_use(auto)
+        ]
 
     @property
     def unexplained_(self) -> float:

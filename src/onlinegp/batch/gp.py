@@ -24,6 +24,7 @@ from onlinegp.batch.likelihood import (
 )
 from onlinegp.checks import Array, check_Xy, count, non_negative, positive
 from onlinegp.kernels import Kernel, kernel_or_default
+from onlinegp.kernels.importance import importance
 from onlinegp.models.estimator import Estimator
 from onlinegp.predictions import Gaussian
 from onlinegp.processes import single_threaded_blas
@@ -258,6 +259,17 @@ class GPRegression(Estimator):
     def predict_distribution(self, X: ArrayLike) -> Gaussian:
         """Return the predictive distributions of y at `X`, noise included."""
         return Gaussian(*self.predict(X, return_std=True))
+
+    def predict_interval(self, X: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
+        """Return the ends of the intervals that contain y with probability `level`, at the rows of X."""
+        return self.predict_distribution(X).interval(level)
+
+    @property
+    def importance_(self) -> Array:
+        """How much each input matters, (d,), as shares by the length scales; see `OnlineRegressor.importance_`."""
+        if not hasattr(self, "X_train_"):
+            raise AttributeError("this GPRegression has no importance_ before fit.")
+        return importance(self.kernel_, self.X_train_, self.X_train_.std(axis=0))
 
     def log_marginal_likelihood(self, theta: ArrayLike | None = None, gradient: bool = False) -> Any:
         """Return log p(y_train_) and, with `gradient`, its derivative with respect to `theta`.

@@ -239,6 +239,11 @@ class Comparison:
 
         return tables.text(self)
 
+    def _repr_html_(self) -> str:
+        from onlinegp.comparing import tables
+
+        return tables.html(self)
+
     def plot(
         self, *, cost: str = "microseconds", names: Sequence[str] | None = None, figure: Figure | None = None
     ) -> Figure:

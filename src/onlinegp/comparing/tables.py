@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv as csv_files
 import io
 import textwrap
+from html import escape
 from typing import Any
 
 import numpy as np
 
 from onlinegp.comparing.results import CONVERGED, COSTS, Comparison, Entry
+from onlinegp.html_tables import table
 
 UNITS = {"error": "dB", "density": "nats"}
 WORDS = {"error": "error", "density": "log density"}
@@ -65,8 +67,7 @@ def described(found: Comparison) -> str:
 
 def text(found: Comparison) -> str:
     """Return the table as text, and a description of how it was made."""
-    rows = [_cells(found, row) for row in figures(found)]
-    titles = ["algorithm", f"{TITLES[found.settings.by]}, steady", *COLUMNS, "search rows"]
+    titles, rows = _titles(found), [_cells(found, row) for row in figures(found)]
     rooms = [max(len(title), *(len(row[i]) for row in rows)) for i, title in enumerate(titles)]
     lines = [
         "  ".join(
@@ -76,6 +77,16 @@ def text(found: Comparison) -> str:
     ]
     notes = [textwrap.fill(note, WIDTH) for note in (*broken(found), described(found))]
     return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], "", *notes])
+
+
+def html(found: Comparison) -> str:
+    """Return the table as HTML, for a notebook, and a description of how it was made."""
+    notes = "".join(f"<p>{escape(note)}</p>" for note in (*broken(found), described(found)))
+    return table(_titles(found), [_cells(found, row) for row in figures(found)]) + notes
+
+
+def _titles(found: Comparison) -> list[str]:
+    return ["algorithm", f"{TITLES[found.settings.by]}, steady", *COLUMNS, "search rows"]
 
 
 def broken(found: Comparison) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from html import escape
+from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,6 +24,7 @@ from onlinegp.fleet.members import LearnerMembers, Members, in_order, known_befo
 from onlinegp.fleet.memory import Home, Memory, State, taken
 from onlinegp.fleet.sqlite import Stored, open_store, stored_model
 from onlinegp.fleet.sqlite_file import Store, is_store
+from onlinegp.html_tables import table
 from onlinegp.locks import Locked
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.breakdown import all_finite, check_events
@@ -31,6 +34,8 @@ from onlinegp.predictions import Predictions
 from onlinegp.progress import shown
 from onlinegp.state import Contents, Schema
 from onlinegp.trace import Trace
+
+SHOWN_KEYS = 5  # in a notebook
 
 
 class Fleet(Locked):
@@ -280,6 +285,12 @@ class Fleet(Locked):
 
     def __repr__(self) -> str:
         return f"Fleet({self.model!r}, {len(self)} models)"
+
+    def _repr_html_(self) -> str:
+        """Return the number of models and what the first of them have learned, for a notebook."""
+        shown = [(key, self[key]) for key in islice(self, SHOWN_KEYS)]
+        rows = [(key, model.n_samples_seen_, model.size_) for key, model in shown]
+        return f"<div>{escape(repr(self))}</div>" + (table(["key", "rows", "size"], rows) if rows else "")
 
     # Saving
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -13,11 +12,14 @@ from numpy.typing import ArrayLike
 from onlinegp import frames
 from onlinegp.checks import Array, check_x, probability
 from onlinegp.engine.compiled import outer
+from onlinegp.kernels import kernel_or_default
+from onlinegp.kernels.importance import KernelInUse, mean_importance
 from onlinegp.learner import CHECK, OK, UNSUPPORTED, Learner, begin_series, run_delayed, skip
 from onlinegp.locks import Locked
 from onlinegp.models.breakdown import BreakdownError, Health
 from onlinegp.models.estimator import Estimator
 from onlinegp.models.facts import Facts
+from onlinegp.models.notebook import learned_html
 from onlinegp.models.start import checked_delay, start_learner
 from onlinegp.models.undo import Undo
 from onlinegp.predictions import Predictions
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from onlinegp.columns import Encoding
     from onlinegp.models.combined.scaled import Scaled
 
-MAX_NAMES = 8  # names of inputs that a notebook shows
+RECENT = 1000  # rows of the last run that a notebook summarizes
 
 
 class OnlineRegressor(Locked, Estimator):
@@ -61,6 +63,7 @@ class OnlineRegressor(Locked, Estimator):
     _learner: Learner | None = None
     _health: Health = Health()
     _single: bool = True  # whether y had one dimension
+    _recent: Trace | None = None  # the end of the last run; copies and files do not have it
 
     def check(self) -> None:
         """Raise an error if a parameter is invalid, as far as this can be checked without data."""
@@ -147,6 +150,7 @@ class OnlineRegressor(Locked, Estimator):
             except BreakdownError as error:
                 error.trace = trace.first(int(error.row or 0) - before)
                 raise
+            self._recent = trace.last(RECENT)
         return trace
 
     def skip(self, X: ArrayLike, y: ArrayLike | None = None) -> Predictions:
@@ -285,13 +289,22 @@ class OnlineRegressor(Locked, Estimator):
         """The learner, which holds everything that was learned; see `onlinegp.learner`."""
         return self._working
 
+    @property
+    def importance_(self) -> Array:
+        """How much each input matters, (d,), as shares that add up to 1: what follows from the length scales.
+
+        The share of an input grows with 1 - the correlation of f with f one standard deviation of this input away,
+        according to the kernel. In a mixture it is an average by weights. Past values of `Lagged` come last.
+        """
+        return mean_importance(self.kernels_in_use(self._working), getattr(self, "centers_", None), type(self).__name__)
+
+    def kernels_in_use(self, learner: Learner) -> list[KernelInUse]:
+        """Return the kernels of this model, which has this learner."""
+        kernel = self.get_params(deep=False).get("kernel", self)  # None for the default
+        return [] if kernel is self else [KernelInUse(1.0, kernel_or_default(kernel), learner.features)]
+
     def _learned_html(self) -> str:
-        if self._learner is None:
-            return ""
-        names = [escape(str(name)) for name in getattr(self, "feature_names_in_", ())]
-        inputs = ", ".join(names) if 0 < len(names) <= MAX_NAMES else f"{self.n_features_in_} inputs"
-        learned = f"{self.n_samples_seen_} rows of {inputs}, size {self.size_}"
-        return f"<div><strong>{type(self).__name__}</strong>: {learned}</div>"
+        return "" if self._learner is None else learned_html(self, self._recent)
 
     # Saving
 
@@ -337,7 +350,7 @@ class OnlineRegressor(Locked, Estimator):
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for copies and pickles: the learned contents instead of the learner."""
         with self._lock:
-            own = dict(vars(self)) | {"_health": copy(self._health)}
+            own = dict(vars(self)) | {"_health": copy(self._health), "_recent": None}
             contents = self.dump()
             own["_learner"] = None if contents is None else described_to_bytes("", self._learner, contents)
             return own
@@ -375,7 +388,7 @@ class OnlineRegressor(Locked, Estimator):
         learner, health, parameters = start_learner(self, features, outputs, contents)
         own = {name: value for name, value in vars(self).items() if name != "feature_names_in_"}
         own |= {} if names is None else {"feature_names_in_": names}
-        own |= {"_learner": learner, "_health": health, "_single": single, "n_features_in_": features}
+        own |= {"_learner": learner, "_health": health, "_single": single, "_recent": None, "n_features_in_": features}
         self.__dict__ = own | {"_learned_with": parameters}
 
     def _ready(self, X: ArrayLike, y: ArrayLike) -> tuple[Learner, Array, Array]:

@@ -29,6 +29,7 @@ FOR_THE_LIBRARY = {  # attributes that tuners, files, fleets and authors of mode
         "dump",
         "encoding",
         "features_optional",
+        "kernels_in_use",
         "learned_with",
         "learner",
         "recipe",
@@ -55,6 +56,20 @@ class Estimator:
         spread = ((y - y.mean(axis=0)) ** 2).sum(axis=0)
         spread = np.where(spread > 0.0, spread, np.where(error > 0.0, error, 1.0))
         return float(np.mean(1.0 - error / spread))
+
+    def plot(
+        self,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        *,
+        grid: ArrayLike | None = None,
+        level: float = 0.95,
+        ax: Any = None,
+    ) -> Any:
+        """Draw the mean and the interval of a model with one input, and data. See `onlinegp.plots.fit`."""
+        from onlinegp import plots
+
+        return plots.fit(self, X, y, grid=grid, level=level, ax=ax)
 
     @classmethod
     def parameter_names(cls) -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp.checks import Array, probability
+from onlinegp.sparkline import sparkline
 
 SMALLEST = 1e-300  # smallest probability for a normal quantile
 MOST_STEPS = 200  # iterations: more than bisection needs between two doubles of similar magnitude
@@ -94,6 +95,30 @@ class Predictions(ABC):
     def __len__(self) -> int:
         return len(self.mean)
 
+    def told(self) -> str:
+        """Return the number of rows, and the ranges of means and standard deviations, in a line."""
+        rows = f"{len(self)} {'row' if len(self) == 1 else 'rows'}"
+        outputs = "" if self.mean.ndim == 1 else f" of {self.shape[1]} outputs"
+        ranges = [f", {name} {_range(values)}" for name, values in (("mean", self.mean), ("std", self.std))]
+        return rows + outputs + "".join(ranges if len(self) else [])
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.told()})"
+
+    def _repr_html_(self) -> str:
+        """Return the line and a small picture of means and 95% intervals of the first output, for a notebook."""
+        picture = ""
+        if len(self) > 1:
+            one = self if self.mean.ndim == 1 else self.output(0)
+            picture = sparkline(None, one.mean, *one.interval(0.95))
+        return f"<div><strong>{type(self).__name__}</strong>: {self.told()}</div>{picture}"
+
+    def plot(self, y: ArrayLike | None = None, *, level: float = 0.95, ax: Any = None) -> Any:
+        """Draw means and intervals by row, and the values y if given. See `onlinegp.plots.predictions`."""
+        from onlinegp import plots
+
+        return plots.predictions(self, y, level=level, ax=ax)
+
     def rows(self, which: Any) -> Self:
         """Return the predictions of the rows that a slice, a mask or indices select."""
         return self.map_arrays(lambda array: array[which])
@@ -152,6 +177,14 @@ def quantile_between(predictions: Predictions, p: float, y: Array, low: Array, h
         part = part if going.all() else part.rows(going)
         x, low, high, before = new[going], low[going], high[going], np.abs(excess[going])
     return y
+
+
+def _range(values: Array) -> str:
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return "not finite"
+    low, high = f"{known.min():.4g}", f"{known.max():.4g}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _changed(value: Any, change: Callable[[Array], Array]) -> Any:

@@ -27,7 +27,7 @@ from onlinegp.predictions.student import (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Components(Predictions):
     """Mixtures of K components: y comes from component k with probability weights[..., k].
 

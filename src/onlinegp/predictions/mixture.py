@@ -17,7 +17,7 @@ from onlinegp.predictions.components import Components, log_of_sum
 from onlinegp.predictions.student import Gaussian, StudentT
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MixtureOf(Predictions):
     """Mixtures: y comes from member k with probability weights[..., k].
 

@@ -19,7 +19,7 @@ HALVINGS = 60  # bisections, after which only rounding is left
 FARTHEST = 1e15  # standard deviations: the search for a quantile stops here
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Samples(Predictions):
     """Distributions given by equally likely samples.
 

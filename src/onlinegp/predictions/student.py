@@ -19,7 +19,7 @@ FARTHEST = 1e150  # largest t whose square does not overflow
 HALF_LOG_2PI = 0.5 * log(2.0 * pi)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Gaussian(Predictions):
     """Normal distributions: y ~ N(mean, std^2). If std is zero, all the probability is at the mean."""
 
@@ -73,7 +73,7 @@ def normal_quantile(p: float) -> float:
     return NormalDist().inv_cdf(p)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class StudentT(Predictions):
     """Student's t distributions: (y - mean) / scale has `degrees` degrees of freedom.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.engine.compiled import outer
+from onlinegp.kernels.importance import KernelInUse
 from onlinegp.learner import Learner, Sizes, skip
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.predictions import Components, Gaussian, Predictions
@@ -49,6 +50,10 @@ class OuterRegressor(OnlineRegressor):
     @property
     def delay(self) -> int:
         return self._inside().delay
+
+    def kernels_in_use(self, learner: Learner) -> list[KernelInUse]:
+        inner = getattr(outer(learner), "inner", None)
+        return [] if inner is None or self.model is None else self.model.kernels_in_use(inner)
 
     def _inside(self) -> OnlineRegressor:
         """Return the inner model, or raise an error if it is not a model."""

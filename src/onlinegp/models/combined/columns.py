@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from onlinegp import frames
 from onlinegp.checks import Array, check_x, count
 from onlinegp.columns import Encoding
+from onlinegp.kernels.importance import KernelInUse
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import OuterRegressor
@@ -88,6 +89,9 @@ class Columns(OuterRegressor):
 
     def start(self, features: int, outputs: int) -> Learner:
         return self._inside().start(features, outputs)
+
+    def kernels_in_use(self, learner: Learner) -> list[KernelInUse]:
+        return self._inside().kernels_in_use(learner)
 
     @property
     def names_(self) -> list[str]:

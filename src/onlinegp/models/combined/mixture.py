@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp.checks import Array, fraction, non_negative
+from onlinegp.engine.compiled import outer
+from onlinegp.kernels.importance import KernelInUse
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.change_detector import ChangeDetector
@@ -134,6 +136,16 @@ class Mixture(OnlineRegressor):
         learner = self._working
         assert isinstance(learner, MixtureLearner)
         return dict(zip(learner.members, learner.weights().tolist(), strict=True))
+
+    def kernels_in_use(self, learner: Learner) -> list[KernelInUse]:
+        mixture = outer(learner)
+        assert isinstance(mixture, MixtureLearner)
+        weights = dict(zip(mixture.members, mixture.weights().tolist(), strict=True))
+        return [
+            one._replace(weight=weights[name] * one.weight)
+            for name, model in self.named()
+            for one in model.kernels_in_use(mixture.members[name])
+        ]
 
     @property
     def features_optional(self) -> bool:

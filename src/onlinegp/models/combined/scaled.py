@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from onlinegp.checks import LARGEST, Array, count
 from onlinegp.engine.plan import Plan, around
+from onlinegp.kernels.importance import KernelInUse
 from onlinegp.learner import Learner, Sizes, skip
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterLearner, OuterRegressor
@@ -74,6 +75,9 @@ class Scaled(OuterRegressor):
     def check(self) -> None:
         count(rows=self.rows)
         super().check()
+
+    def kernels_in_use(self, learner: Learner) -> list[KernelInUse]:
+        return [one._replace(standardized=True) for one in super().kernels_in_use(learner)]
 
     def start(self, features: int, outputs: int) -> ScaledLearner:
         x = _given("x", self.x_center, self.x_scale, features, "feature")

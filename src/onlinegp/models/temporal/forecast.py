@@ -10,16 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onlinegp.checks import Array, count, probability
+from onlinegp.html_tables import table
 from onlinegp.models.temporal.combination import LEVELS, SCORES
 from onlinegp.predictions import Predictions
 from onlinegp.predictions.samples import Samples
 from onlinegp.predictions.student import HALF_LOG_2PI
 
 GRID = (np.arange(400) + 0.5) / 400  # probabilities at which moments are computed
+SHOWN_STEPS = 8  # in a notebook
 THINNEST = 1e-12  # of the slope of the quantiles, as a share of their size
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Forecast(Predictions):
     """The distributions of the next values, known by quantiles at 11 levels.
 
@@ -129,8 +131,22 @@ class Forecast(Predictions):
             return pd.DataFrame(columns, index=pd.RangeIndex(1, len(self) + 1, name="step"))
         return pd.DataFrame(columns, index=pd.Index(self.dates, name="date"))
 
-    def plot(self, y: ArrayLike = (), *, level: float = 0.95, ax: Any = None) -> Any:
+    def told(self) -> str:
+        when = "" if self.dates is None or not len(self) else f" from {self.dates[0]} to {self.dates[-1]}"
+        return f"{super().told()}{when}"
+
+    def _repr_html_(self) -> str:
+        """Return a picture, and the first steps as a table, for a notebook."""
+        lower, upper = self.interval(0.95)
+        first, numbers = range(min(SHOWN_STEPS, len(self))), (self.mean, lower, upper)
+        steps = self.dates if self.dates is not None else np.arange(1, len(self) + 1)
+        rows = [[steps[i], *(f"{part[i]:.4g}" for part in numbers)] for i in first]
+        more = "" if len(rows) == len(self) else f"<div>and {len(self) - len(rows)} more: to_frame()</div>"
+        when = "step" if self.dates is None else "date"
+        return super()._repr_html_() + table([when, "mean", "lower", "upper"], rows) + more
+
+    def plot(self, y: ArrayLike | None = None, *, level: float = 0.95, ax: Any = None) -> Any:
         """Draw the forecast after the last values of the series, y."""
         from onlinegp import plots
 
-        return plots.forecast(np.asarray(y, dtype=np.float64), self, level=level, ax=ax)
+        return plots.forecast(() if y is None else y, self, level=level, ax=ax)
