@@ -302,6 +302,29 @@ def reasons(count: int, seed: int) -> None:
         print(f"    fault in one of eight inputs, {kind:6} found {found / count:.3f}, blamed right {right / count:.3f}")
 
 
+def innocent(count: int, seed: int) -> None:
+    """Faults in the target alone, with eight inputs of each kind, none of which should be blamed."""
+    t = np.arange(1500)
+    for kind in ("white", "season", "walk", "steps", "skewed"):
+        found = blamed = 0
+        for i in range(count):
+            rng = np.random.default_rng([seed, i])
+            X = rng.standard_normal((1500, 8))
+            if kind == "season":
+                X += 10.0 * np.sin(2.0 * np.pi * (t[:, None] + 40 * np.arange(8)) / 144)
+            X = {"walk": np.cumsum(X, axis=0), "steps": np.repeat(X[:30], 50, axis=0), "skewed": np.exp(X)}.get(kind, X)
+            y = X.sum(axis=1) + X.std() * rng.standard_normal(1500)
+            y[1200 : 1200 + (1, 40, 300)[i % 3]] += 6.0 * X.std()
+            model = ogp.Detector(ogp.LinearRLS(noise=0.1))
+            model.detect(y, X)
+            own = [event for event in model.events_ if 1200 <= event.start < 1240]
+            found += bool(own)
+            blamed += any(event.unusual for event in own)
+        print(
+            f"    fault in the target, inputs {kind:6} found {found / count:.3f}, an input blamed {blamed / count:.3f}"
+        )
+
+
 def cost() -> None:
     rng = np.random.default_rng(0)
     for name, y in {"noise": rng.standard_normal(200_000), "season": simulated(0, 200_000)["season"]}.items():
@@ -363,6 +386,7 @@ def main() -> None:
     if "reasons" in parts:
         print("Reasons of Detector")
         reasons(max(8, args.faults // 4), args.seed)
+        innocent(max(8, args.faults // 4), args.seed)
     if "cost" in parts:
         print("Cost of Detector")
         cost()

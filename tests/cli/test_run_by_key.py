@@ -191,24 +191,45 @@ def test_twenty_kills(tmp_path, more):
     assert len(set(landed)) > 10
 
 
+def _time(i: int) -> str:
+    return (
+        f"2024-01-{1 + i // 24:02}T{i % 24:02}:00:00"
+        if i < 720
+        else f"2024-02-{1 + (i - 720) // 24:02}T{i % 24:02}:00:00"
+    )
+
+
 def test_events_of_each_key_are_those_of_its_rows_alone(tmp_path):
     """With a budget over all keys, killed and resumed by the store, once each."""
     rng = np.random.default_rng(0)
     y = rng.standard_normal((900, 4))
     y[700:720, 2] += 7.0
-    lines = [f"{i},s{k},{y[i, k]:.6f}" for i in range(900) for k in range(4)]
+    lines = [f"{_time(i)},s{k},{y[i, k]:.6f}" for i in range(900) for k in range(4)]
     (tmp_path / "events.csv").write_text("time,sensor,y\n" + "\n".join(lines) + "\n")
     args = ["--by", "sensor", "--order", "time", "--lags", "2", *FIXED, "--flag", "0.001"]
     inside("run", "events.csv", *args, "--out", "out.csv", "--events", "all.jsonl", cwd=tmp_path)
     events = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
     found = [event for event in events if event["key"] == "s2" and event["start"] == 701]
     assert [event["state"] for event in found] == ["open", "clear"]
+    assert all(event["reason"].endswith(f" {_time(700)}") for event in found)
     rows = [row for row in rows_of(tmp_path / "out.csv") if row["sensor"] == "s2"]
     assert rows[700]["event"] == str(found[0]["event"])
-    (tmp_path / "one.csv").write_text("y\n" + "\n".join(f"{value:.6f}" for value in y[:, 2]) + "\n")
+    alone = [f"{_time(i)},{y[i, 2]:.6f}" for i in range(900)]
+    (tmp_path / "one.csv").write_text("time,y\n" + "\n".join(alone) + "\n")
     inside("run", "one.csv", "--lags", "2", *FIXED, "--flag", "0.001", "--out", "o.csv", cwd=tmp_path)
     assert [row["score"] for row in rows_of(tmp_path / "o.csv")] == [row["score"] for row in rows]
-    stored = [*args, "--out", "again.csv", "--events", "again.jsonl", "--store", "s.db", "--resume"]
+    stored = [
+        *args,
+        "--out",
+        "again.csv",
+        "--events",
+        "again.jsonl",
+        "--store",
+        "s.db",
+        "--resume",
+        "--report",
+        "r.html",
+    ]
     for n in (1500, 3000, 3600):
         (tmp_path / "part.csv").write_text("time,sensor,y\n" + "\n".join(lines[:n]) + "\n")
         inside("run", "part.csv", *stored, cwd=tmp_path)

@@ -10,6 +10,7 @@ import pytest
 
 import onlinegp as ogp
 from onlinegp.models.alarms.around import unwatched, watching
+from onlinegp.models.alarms.reasons import sentence
 
 
 def noise(n, seed=0):
@@ -230,6 +231,39 @@ def test_the_input_with_the_fault_is_blamed(kind):
         events = at(detection.events, 1200, 1240)
         right += bool(events) and events[0].unusual[:1] == (blamed,)
     assert right >= 18
+
+
+def test_inputs_that_go_on_as_ever_are_not_blamed():
+    found = blamed = 0
+    t = np.arange(1500)
+    for seed in range(12):
+        season = 10.0 * np.sin(2.0 * np.pi * t / 144) + noise(1500, seed)
+        steps = np.repeat(noise(30, seed + 100), 50)
+        walk = np.cumsum(noise(1500, seed + 200))
+        X = np.stack([season, steps, walk], axis=1)
+        y = X.sum(axis=1) + noise(1500, seed + 300)
+        y[1200 : 1200 + (1, 40, 300)[seed % 3]] += 8.0
+        detector = ogp.Detector(ogp.LinearRLS())
+        detector.detect(y, X)
+        events = [event for event in detector.events_ if 1200 <= event.start < 1230]
+        found += bool(events)
+        blamed += any(event.unusual for event in events)
+    assert found >= 10
+    assert blamed <= 2
+
+
+def test_a_spike_ends_where_its_last_odd_row_is():
+    y = noise(1500)
+    y[1000] += 12.0
+    event = at(found(y)[1], 1000, 1001)[0]
+    assert (event.kind, event.rows, event.end) == ("spike", 1, 1000)
+    assert event.reason.endswith("at row 1000")
+
+
+def test_a_value_just_outside_its_bounds_has_the_digits_to_tell():
+    event = at(found(FAULTS["spike"](noise(2500)))[1], AT, AT + 5)[0]
+    near = replace(event, observed=3.104, low=1.97, high=3.096, expected=2.5)
+    assert sentence(near).startswith("the target 3.104 instead of 1.970 to 3.096,")
 
 
 def test_reasons_can_be_read():

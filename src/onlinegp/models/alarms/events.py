@@ -49,7 +49,7 @@ class Event:
     since : row from which it builds up
     start, peak, end : rows where it opened, where its evidence was largest, and last seen; end is None while it is open
     severity : -log10 of the rate at which events of this evidence open
-    rows : how many rows show it
+    rows : how many rows show it; of a spike, those that are odd by themselves
     statistic : the leading one, as in `onlinegp.models.alarms.constants`
     observed, expected, low, high : of the target at the peak. Means for a level or a trend if there is no model, or if
         the value at the peak is no surprise to it.
@@ -150,7 +150,8 @@ class Journal:
         if evidence >= self.low:
             families = row[C["single"] : C["single"] + 4]
             event["rows"], event["last"] = event["rows"] + 1, t
-            event["singles"] += int(families[SINGLE] >= CLEAR)
+            if families[SINGLE] >= CLEAR:
+                event["singles"], event["odd"] = event["singles"] + 1, t
             event["sums"] = [a + b for a, b in zip(event["sums"], families.tolist(), strict=True)]
             event["tops"] = [max(a, b) for a, b in zip(event["tops"], families.tolist(), strict=True)]
             self._lean(event, seen)
@@ -186,7 +187,15 @@ class Journal:
         since = {STUCK: t - run, MISSING: t - run + 1}.get(int(row[C["statistic"]]), t if jumped else self.built[0])
         usual = {name: float(row[C[name]]) for name in ("level", "level_low", "level_high")}
         counts = dict.fromkeys(("rows", "known", "singles"), 0)
-        sums = {"missed": 0.0, "means": [0.0] * 3, "sums": [0.0] * 4, "tops": [0.0] * 4, "severity": 0.0, "last": t}
+        sums = {
+            "missed": 0.0,
+            "means": [0.0] * 3,
+            "sums": [0.0] * 4,
+            "tops": [0.0] * 4,
+            "severity": 0.0,
+            "last": t,
+            "odd": t,
+        }
         sums |= {"early": 0.0, "late": 0.0, "toward": [0.0] * (1 + self.bounded), "away": [0.0] * (1 + self.bounded)}
         sums["error"] = (seen[2] - seen[1]) / (2.0 * WIDTH)
         return {"unusual": {}, "number": int(row[C["event"]]), "since": since, "start": t, **usual, **counts, **sums}
@@ -220,6 +229,9 @@ class Journal:
                 observed, low, high = means[0], e["level_low"], e["level_high"]
             elif observed is None or low <= observed <= high:  # a model follows: at a jump, the peak tells more
                 observed, low, high = means
+        rows = e["rows"]
+        if kind == "spike":  # averages show it for longer
+            rows, end = max(e["singles"], 1), None if end is None else e["odd"]
         usual = e["error"] if e["error"] > 0.0 else 1.0
         return Event(
             number=e["number"],
@@ -229,7 +241,7 @@ class Journal:
             peak=e["peak"],
             end=end,
             severity=round(e["severity"], 3),
-            rows=e["rows"],
+            rows=rows,
             statistic=STATISTICS[e["statistic"]],
             observed=observed,
             expected=0.5 * (low + high),

@@ -11,10 +11,11 @@ from onlinegp.state.fields import Field
 
 KEPT = 256  # rows
 ENOUGH = 60  # rows to compare with
+EARLY = 64  # rows of an event in which inputs are looked at: later, they may have other reasons to change
 LATEST = 20  # rows that are compared, at most: there must be many times as many before them
-UNUSUAL = 3.0  # -log10 of the probability, over the rows of the event
-BLOCKS = 25  # means of the past that are enough
+UNUSUAL = 3.0  # -log10 of the probability, over the rows of the event and all inputs
 PERHAPS = 2.5  # the same for an input that is far more unusual than the others
+INDEPENDENT = 25.0  # values of the past that are enough to believe a tail
 LARGEST = 1e30
 
 
@@ -44,10 +45,11 @@ class Inputs(WithFields):
         known = min(self.rows + i + 1, KEPT)
         last = self._until(X, i + 1)[KEPT - known :].astype(np.float64)
         rows = max(rows, 1)
-        if known - rows < ENOUGH:
+        if known - rows < ENOUGH or rows > EARLY:
             return {}
         new = min(rows, LATEST)
-        odd = {j: evidence(last[:-rows, j], last[-new:, j]) for j in range(self.features)}
+        several = np.log10(max(self.features, 1))
+        odd = {j: evidence(last[:-rows, j], last[-new - 1 :, j]) - several for j in range(self.features)}
         return {j: value for j, value in odd.items() if value >= PERHAPS}
 
 
@@ -59,34 +61,47 @@ def unusual(odd: dict[int, float]) -> tuple[int, ...]:
     return tuple(j for j in worst if odd[j] >= UNUSUAL)
 
 
-def evidence(past: Array, rows: Array) -> float:
+def evidence(past: Array, with_one_before: Array) -> float:
     """Return how unusual some rows of an input are: its values, their mean, their changes, or that there are none.
 
-    Each is compared with what it was in the past, -log10 of a probability.
+    Each is compared with what it was in the past, -log10 of a probability. A past whose values follow each other has
+    few that tell something: it counts less.
     """
-    center = np.median(past)
-    found = [tail(np.abs(past - center), float(np.abs(rows - center).max()), len(rows))]
-    changes, new = np.abs(np.diff(past)), np.abs(np.diff(rows, prepend=past[-1]))
-    found.append(tail(changes, float(new.max()), len(rows)))
+    rows, center = with_one_before[1:], np.median(past)
+    sure = independent(past)
+    found = [min(1.0, sure / INDEPENDENT) * tail(np.abs(past - center), float(np.abs(rows - center).max()), len(rows))]
+    changes, new = np.diff(past), np.diff(with_one_before)
+    jump = tail(np.abs(changes), float(np.abs(new).max()), len(rows))
+    found.append(min(1.0, independent(changes) / INDEPENDENT) * jump)
     if len(rows) >= 3:
         sums = np.cumsum(past - past.mean())
         means = np.abs(sums[len(rows) :] - sums[: -len(rows)]) / len(rows)
-        sure = min(1.0, len(past) / len(rows) / BLOCKS)  # there are few means of many rows to compare with
-        found.append(sure * tail(means, abs(float(rows.mean() - past.mean())), 1))
-        still = 1.0 - float(np.mean(changes == 0.0))
-        found.append(-len(rows) * np.log10(max(1.0 - still, 0.05)) if not np.diff(rows).any() else 0.0)
+        sure = min(sure, len(past) / len(rows))
+        found.append(min(1.0, sure / INDEPENDENT) * tail(means, abs(float(rows.mean() - past.mean())), 1))
+        same = float(np.mean(changes == 0.0))
+        found.append(-len(rows) * np.log10(max(same, 0.05)) if not new[1:].any() else 0.0)
     return max(found)
 
 
+def independent(x: Array) -> float:
+    """Return how many independent values tell as much of a mean as these: n (1 - r) / (1 + r), r from row to row."""
+    x = x - x.mean()
+    squares = float(x @ x)
+    r = max(float(x[1:] @ x[:-1]) / squares, 0.0) if squares > 0.0 else 0.0
+    return len(x) * (1.0 - r) / (1.0 + r)
+
+
 def tail(past: Array, x: float, trials: int) -> float:
-    """Return -log10 of the probability that one of several values is at least x: exponential above the top tenth."""
+    """Return -log10 of the probability that one of several values is at least x: exponential above the top tenth.
+
+    Rare values above many equal ones, such as jumps of a setpoint, are too few to tell a tail: they count less.
+    """
     u = float(np.quantile(past, 0.9))
     if x <= u:
         return 0.0
     excess = past[past > u] - u
-    scale = float(excess.mean()) if len(excess) else 0.0
-    if scale <= 0.0:
-        scale = 0.1 * (u or float(np.abs(past).mean()))
+    scale = max(float(excess.mean()) if len(excess) else 0.0, 0.1 * (u or float(past.mean())))
     p = 0.1 * np.exp(-(x - u) / scale) if scale > 0.0 else 0.0
     rank = np.count_nonzero(past >= x) / len(past)
-    return float(-np.log10(min(1.0, trials * max(p, rank, 1e-12))))
+    sure = min(1.0, 20.0 * len(excess) / len(past)) if len(excess) else 1.0
+    return float(-sure * np.log10(min(1.0, trials * max(p, rank, 1e-12))))

@@ -32,6 +32,9 @@ def sentence(
 
 def _what(event: Event, target: str) -> str:
     step = event.high - event.low
+    if event.observed is not None:  # as many digits as tell it from the nearer bound
+        apart = min(abs(event.observed - event.low), abs(event.observed - event.high))
+        step = min(step, max(10.0 * apart, 1e-3 * step))
     low, high = number(event.low, step), number(event.high, step)
     observed = "missing" if event.observed is None else number(event.observed, step)
     if event.kind == "missing":

@@ -23,6 +23,7 @@ KEPT = ("y", "mean", "std", "lower", "upper", "z", "tail")  # of each of them
 DESCRIBED = ("severity", "rows", "statistic", "observed", "expected", "low", "high", "factor")
 MOST_EVENTS = 200  # that are kept for the report, the worst
 MOST_TIMES = 256  # last rows whose times are known
+MOST_OPEN = 1_000_000  # events that are open, at most one for each key
 
 
 class Flags(Observer):
@@ -39,7 +40,7 @@ class Flags(Observer):
         "written": integer(),
         "worst": texts(MOST_EVENTS),
         "times": texts(MOST_TIMES),
-        "since": texts(1),
+        "since": texts(MOST_OPEN),
         "shift": integer(),
         "range": learner(),
     }
@@ -52,7 +53,7 @@ class Flags(Observer):
         self.written = 0  # bytes of the file
         self._worst: list[dict[str, Any]] = []
         self.times: list[str] = []  # of the last rows
-        self.since: list[str] = []  # the time from which the event that is open builds up
+        self._since: dict[str | None, tuple[int, str]] = {}  # by key: where the event that is open began, and its time
         self.shift = 0  # from rows that the detector has seen to those of the stream
         self.range = PlausibleRange()
         self._file: Appended | None = None
@@ -81,7 +82,21 @@ class Flags(Observer):
     def worst(self, events: list[str]) -> None:
         self._worst = [json.loads(event) for event in events]
 
+    @property
+    def since(self) -> list[str]:
+        """The key of each event that is open, the row where it began, and its time, as JSON."""
+        return [json.dumps([key, *began]) for key, began in self._since.items()]
+
+    @since.setter
+    def since(self, events: list[str]) -> None:
+        self._since = {key: (row, time) for key, row, time in map(json.loads, events)}
+
     def check(self, values: Values) -> None:
+        for text in values["since"]:
+            entry = json.loads(text)
+            kinds = [type(one) for one in entry] if isinstance(entry, list) else []
+            if kinds not in ([str, int, str], [type(None), int, str]):
+                raise ValueError(f"since must hold keys, rows and times, got {text}.")
         needed = {"event", "kind", "row", "severity", "reason"}
         for text in values["worst"]:
             event = json.loads(text)
@@ -125,16 +140,21 @@ class Flags(Observer):
     def _described(self, event: Event, rows: Rows, i: int, times: list[str]) -> dict[str, Any]:
         """Return an event for people and programs. Rows are those of the stream; with keys, those of the key."""
         opens, number, alone = event.end is None, rows.before + i + 1, self.by is None
+        key = None if self.by is None else text_of(rows.keys[self.by][i])
         if opens:
             self.shift = number - event.start if alone else 1
         shift = self.shift if alone else 1
         row = event.peak if event.kind == "spike" and event.rows <= 1 else event.since
-        since = self._when(event, row, number - shift - row, shift, times[: i + 1])
-        self.since = [since]
+        when = self._when(key, row, (number - shift if alone else event.start) - row, opens, times[: i + 1])
+        since = when or f"{'row' if alone else 'its row'} {row + shift}"
+        if opens:
+            self._since[key] = row, since
+        else:
+            self._since.pop(key, None)
         columns = {name: text_of(values[i]) for name, values in rows.keys.items() if name != self.by}
         return {
             "event": event.number,
-            **({} if self.by is None else {"key": text_of(rows.keys[self.by][i])}),
+            **({} if alone else {"key": key}),
             "state": "open" if opens else "clear",
             "kind": event.kind,
             "row": number,
@@ -146,14 +166,14 @@ class Flags(Observer):
             "reason": sentence(event, self.target, self.inputs, lambda row: since),
         }
 
-    def _when(self, event: Event, row: int, back: int, shift: int, times: list[str]) -> str:
-        """Return the time of a row, `back` rows ago, if it is known, else its number."""
-        if self.by is not None:
-            return times[-1] if times and event.end is None and row == event.start else f"its row {row + shift}"
-        known = [*self.times, *times]
-        if times and back < len(known):
-            return known[-1 - back]
-        return self.since[0] if times and self.since and event.end is not None else f"row {row + shift}"
+    def _when(self, key: str | None, row: int, back: int, opens: bool, times: list[str]) -> str | None:
+        """Return the time of a row, `back` rows of its series before the one where an event opens or clears."""
+        if not opens and self._since.get(key, (None,))[0] == row:
+            return self._since[key][1]
+        if not times or (self.by is not None and not opens):
+            return None
+        known = [*self.times, *times] if self.by is None else times[-1:]
+        return known[-1 - back] if back < len(known) else f"{back} rows before {times[-1]}"
 
     def sync(self) -> None:
         if self._file is not None:

@@ -190,4 +190,4 @@ def _array(name: str, value: Any, field: Field | None) -> Any:
     if any(cell != cell for cell in cells.flat):
         raise ValueError(f"{name} must be a list of numbers, null where one is missing")
     found = cells.astype(field.dtype)
-    return found.reshape((0,) * len(field.shape)) if value == [] else found
+    return found.reshape([n if isinstance(n, int) else 0 for n in field.shape]) if value == [] else found

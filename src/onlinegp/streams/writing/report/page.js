@@ -240,7 +240,8 @@ const span = (a, b) => a === b ? short(a) : short(a) + " to " + short(b);
 const rowsOf = (d, i) => d.row[i] === d.end[i] ? "row " + whole(d.row[i]) : "rows " + whole(d.row[i]) + " to " + whole(d.end[i]);
 const everything = [.5, data.figures.rows + .5];
 
-const events = data.events.map(event => ({ ...event, end: event.end ?? event.peak }));
+const events = data.events.map(event => ({ ...event, open: event.end === null,
+  end: event.end ?? (data.by === undefined ? data.figures.rows : Math.max(event.peak, ...(event.scene ? [event.scene.row + event.scene.y.length - 1] : []))) }));
 function bandView(d, ranges) {
   const x = d.row.map((row, i) => (row + d.end[i]) / 2);
   const legend = ranges ? [["band", level + " interval, widest"], ["range", "data, lowest to highest"], ["mean", "mean, lowest and highest"]]
@@ -297,7 +298,8 @@ function story() {
   if (!f.scored) return "No row was scored: every one has no target, or was predicted before any was learned.";
   const b = data.baselines || {};
   const against = name => known(b[name]) && b[name] > 0 ? percent(b.model / b[name]) + " of that of " : "";
-  const events = data.events.length ? ` ${data.events.length} events opened; the worst come first below.` : "";
+  const opened = Object.values(f.events || {}).reduce((sum, count) => sum + count, 0);
+  const events = opened === 1 ? " 1 event opened." : opened ? ` ${whole(opened)} events opened; the worst come first below.` : "";
   if (data.by !== undefined) return `Each row was predicted before it was learned, by the model of its ${data.by}. Of ` +
     `${whole(f.scored)} scored rows of ${whole(f.keys)} keys, ${percent(f.coverage)} fell into their ${level} intervals.` + events;
   return `Each row was predicted before it was learned. Of ${whole(f.scored)} scored rows, ${percent(f.coverage)} fell into their ` +
@@ -308,8 +310,8 @@ function story() {
 find("story").textContent = story();
 const tiles = [["rows", whole(f.rows)], ["scored", whole(f.scored)], ["nMSE", known(f.nmse_db) ? f.nmse_db.toFixed(2) + " dB" : "-"],
   ["RMSE", short(f.rmse)], ["mean log density", short(f.log_density)],
-  [level ? level + " intervals cover" : "coverage", percent(f.coverage)], ["centers", whole(f.centers)],
-  ["rows per second", whole(f.rows_per_second)]];
+  [level ? level + " intervals cover" : "coverage", percent(f.coverage)],
+  data.by === undefined ? ["centers", whole(f.centers)] : ["keys", whole(f.keys)], ["rows per second", whole(f.rows_per_second)]];
 for (const [name, value] of tiles) {
   const tile = made("div", null, "tile");
   tile.append(made("b", value), made("span", name));
@@ -336,6 +338,9 @@ function sceneView(event) {  // the rows around an event, one by one
 }
 function showEvent(event) {
   find("event-title").textContent = `Event ${event.event}${event.key ? " of " + event.key : ""}: ${event.reason}`;
+  find("event").hidden = !event.scene;
+  find("no-scene").hidden = Boolean(event.scene);
+  if (charts.event) charts.event.legend.hidden = !event.scene;
   if (event.scene) { charts.event ? charts.event.show(sceneView(event)) : charts.event = new Chart("event", sceneView(event)); }
   if (alongPart) {
     const wide = Math.max(60, 2 * (event.end - event.start)), last = data.figures.rows + .5;
@@ -347,7 +352,7 @@ find("trouble-part").hidden = alongPart || !events.length;
 if (events.length) {
   const worst = [...events].sort((x, y) => y.severity - x.severity), keyed = !alongPart;
   table("events", ["", "event", ...(keyed ? [data.by] : []), "rows", "kind", "severity", "reason"], worst.map(x => ["", x.event,
-    ...(keyed ? [x.key] : []), span(x.start, x.end), x.kind, x.severity.toFixed(1), x.reason]), 0);
+    ...(keyed ? [x.key] : []), x.open ? `since ${x.start}` : span(x.start, x.end), x.kind, x.severity.toFixed(1), x.reason]), 0);
   document.querySelectorAll("#events tbody tr").forEach((line, i) => {
     const show = made("button", "show");
     show.setAttribute("aria-label", "show event " + worst[i].event);
