@@ -14,7 +14,7 @@ from onlinegp.cli.tuning_options import Talk
 from onlinegp.files.atomic import write_atomically
 from onlinegp.models.temporal.forecast import Forecast
 from onlinegp.models.temporal.forecaster import Forecaster
-from onlinegp.models.temporal.series import FEWEST_KNOWN
+from onlinegp.models.temporal.members import FEWEST_KNOWN
 from onlinegp.processes import in_parallel
 from onlinegp.streams.errors import BadData
 from onlinegp.streams.reading.source import Columns

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import numpy as np
 import pytest
 
@@ -47,6 +49,38 @@ def test_a_stream_is_the_same_as_a_batch():
     assert np.array_equal(one_by_one.forecast(6).quantiles, batch.forecast(6).quantiles)
     halves = ogp.Forecaster().fit(y[:25]).partial_fit(y[25:])
     assert np.array_equal(halves.forecast(6, refit=False).quantiles, batch.forecast(6, refit=False).quantiles)
+
+
+def test_forecasts_roll_on_and_fits_are_adopted_at_the_same_row_in_the_background():
+    y = monthly(230)
+    model, step = ogp.Forecaster(), np.empty((1, 0))
+    predicted = []
+    for i, value in enumerate(y):
+        predicted.append(model.predict(step)[0])
+        model.learn_one(value)
+        if i > 150 and i % 4 == 0:
+            ahead = model.forecast(6, refit=False)
+    assert i % 4 == 1  # the last forecast was before the last row
+    batch = ogp.Forecaster()
+    trace = batch.run(y)
+    np.testing.assert_allclose(predicted, trace.mean, rtol=1e-12)
+    assert np.array_equal(ogp.Forecaster().fit(y[:229]).forecast(6, refit=False).quantiles, ahead.quantiles)
+    assert np.array_equal(model.forecast(6, refit=False).quantiles, batch.forecast(6, refit=False).quantiles)
+
+
+def test_a_forecast_without_new_parameters_takes_little():
+    y = monthly(190)
+    model = ogp.Forecaster().fit(y[:180])
+    model.forecast(6, refit=False)
+    took = []
+    for value in y[180:]:
+        model.learn_one(value)
+        began = process_time()
+        model.forecast(6, refit=False)
+        took.append(process_time() - began)
+    began = process_time()
+    model.forecast(6)
+    assert min(took) < 0.25 * (process_time() - began)
 
 
 def test_a_file_goes_on_where_it_was():

@@ -16,7 +16,7 @@ LEVELS = np.array([0.025, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.975])
 ABOVE = np.array([0.2533471031357997, 0.5244005127080407, 0.8416212335729142, 1.2815515655446004, 1.959963984540054])
 SCORES = np.concatenate([-ABOVE[::-1], [0.0], ABOVE])
 MEDIAN = len(LEVELS) // 2
-ORIGINS = 40
+MOST_ORIGINS = 40
 FEWEST_BEFORE = 12  # rows before the first origin
 MEAN_ABSOLUTE = 0.798  # of a standard normal
 FARTHEST = 6.0  # deviations at which a past error is cut
@@ -25,11 +25,15 @@ LARGEST_FACTOR = 1.5
 ENDS = 1.05  # by which the ends are widened: parameters have seen the past rows
 
 
+def origin_gap(n: int, h: int) -> int:
+    """Return the rows between two origins of past forecasts."""
+    gap = max(1, round(min(n / 2, 8 * h) / MOST_ORIGINS))
+    return gap - (gap > 2 and gap % 2 == 0)  # an odd number meets all phases
+
+
 def past_origins(n: int, h: int) -> Array:
     """Return rows before which forecasts of h steps are made, the last of them n itself."""
-    gap = max(1, round(min(n / 2, 8 * h) / ORIGINS))
-    gap -= gap > 2 and gap % 2 == 0  # an odd number meets all phases
-    before = np.arange(n - 1, max(FEWEST_BEFORE, n // 4) - 1, -gap)[:ORIGINS][::-1]
+    before = np.arange(n - 1, max(FEWEST_BEFORE, n // 4) - 1, -origin_gap(n, h))[:MOST_ORIGINS][::-1]
     return np.append(before, n).astype(np.int64)
 
 

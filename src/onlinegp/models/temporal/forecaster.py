@@ -38,10 +38,11 @@ class Forecaster(OnlineRegressor):
     by their past errors. On a short series all members count about the same; on a long one the best count most.
 
     A stream is learned row by row: `learn_one(y)` stores the row. Members are fitted again each time the number of rows
-    has doubled, later every 3,000 rows; between fits they learn each row. `run` and `predict` predict the next row by a
-    mixture of the members, weighted by recent densities. These fits are quick ones, without the processes of a constant
-    slope. Missing values are NaN in y. Inputs that are known ahead, such as holidays, are columns of X, and act
-    linearly.
+    has doubled, later every 3,000 rows, in the background, and are used a sixteenth of these rows later; between fits
+    they learn each row. ``forecast(steps, refit=False)`` uses them and keeps its past forecasts, so that it takes a few
+    milliseconds. `run` and `predict` predict the next row by a mixture of the members, weighted by recent densities.
+    Their fits are quick ones, without the processes of a constant slope. Missing values are NaN in y. Inputs that are
+    known ahead, such as holidays, are columns of X, and act linearly.
 
     With ``model=Lagged(...)`` forecasts are sampled paths of your own model. Their spread is corrected by past
     forecasts.
@@ -180,8 +181,8 @@ class Forecaster(OnlineRegressor):
         X : array-like of shape (steps, d), optional
             The inputs of these rows, for a model that learned with inputs.
         refit : bool
-            Whether parameters are found from all rows, which takes most of the time; else they are those of the last
-            fit, at most half of the rows ago.
+            Whether parameters are found from all rows, which takes nearly all of the time; else they are those of the
+            last fit, at most half of the rows ago, and so are the past forecasts, which roll on.
         paths, seed :
             With `model`, the number of sampled paths, and their seed. Else see :meth:`Forecast.paths`.
 
@@ -237,9 +238,8 @@ class Forecaster(OnlineRegressor):
             results = []
             for k in range(origins, 0, -1):
                 cut = n - k * steps
-                past = _first_rows(learner, cut)
-                ahead = past.forecast(learner.inputs[cut : cut + steps], refit=True)
-                actual = np.where(learner.known, learner.values, np.nan)
+                ahead = learner.first_rows(cut).forecast(learner.inputs[cut : cut + steps], refit=True)
+                actual = learner.rows.values
                 results.append(_scored(actual[:cut], actual[cut : cut + steps], ahead))
         return Backtest(steps, results)
 
@@ -277,13 +277,6 @@ def _scored(before: Array, actual: Array, ahead: Forecast) -> dict[str, float]:
     error = np.abs(y - q[len(LEVELS) // 2]).mean() / scale
     inside = np.mean((y >= q[0]) & (y <= q[-1]))
     return {"row": len(before), "mase": error, "sql": 2 * pinball(y, q).mean() / scale, "coverage": float(inside)}
-
-
-def _first_rows(learner: SeriesLearner, rows: int) -> SeriesLearner:
-    past = SeriesLearner(learner.features, learner.seasons)
-    past.values, past.known, past.inputs = learner.values[:rows], learner.known[:rows], learner.inputs[:rows]
-    past.position = rows
-    return past
 
 
 def _series(X: Any, y: Any) -> tuple[Any, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,15 @@ from onlinegp.models.temporal.combination import SCORES
 from onlinegp.models.temporal.smoothed_lags import SmoothedLagsLearner, choose_prior
 from onlinegp.models.temporal.structure import MAX_FIT_ROWS, Structure
 from onlinegp.native_module import available
+from onlinegp.processes import single_threaded_blas
+from onlinegp.seasons import find_seasons
 
 FORGETTING = (0.99, 0.997, 1.0)
 MAX_EVALUATIONS, QUICK_EVALUATIONS = 100, 25  # of the likelihood of a Gaussian process
 MIN_SHARE = 0.05  # of the deviation of changes, that the robust scale must have
 LARGEST_LOG = 700.0
+FEWEST_KNOWN = 8  # rows of a fit
+SMALLEST_RANGE = 1e-100  # of the values: the square of a share of it is not rounded to zero
 
 
 @dataclass
@@ -85,24 +90,53 @@ def transformed(y: Array, log: bool) -> Array:
     return np.log(np.maximum(y, 1e-300)) if log else y
 
 
-def fit_members(X: Array, y: Array, seasons: tuple[float, ...], *, quick: bool) -> list[list[Member]]:
-    """Return families of members that have learned nothing, with parameters from these rows.
+@dataclass(frozen=True)
+class Fit:
+    """What was found in the rows up to one: seasons, and families of members that have learned nothing.
 
-    X holds the times of the rows, from 0, then inputs; y has no gaps. If `quick`, the family of drift GPs is empty.
+    Their learners are readable, so that another process can find them.
     """
+
+    row: int
+    seasons: tuple[float, ...]
+    families: list[list[Member]]
+
+    def started(self) -> list[list[Member]]:
+        """Return members whose compiled learners learn from here on."""
+        return [
+            [replace(member, learner=_compiled(deepcopy(member.learner))) for member in family]
+            for family in self.families
+        ]
+
+
+def find_fit(
+    values: Array, inputs: Array, seasons: tuple[float, ...] | None, row: int, quick: bool, progress: Any = None
+) -> Fit | None:
+    """Return what is found in a window that ends at a row; None if it is too short or constant.
+
+    `values` are NaN where one is missing. Seasons are found if they are None. A quick fit, for one step ahead, takes
+    about a fifth of the time: the family of drift GPs is empty, and parameters are rough.
+    """
+    known = np.flatnonzero(np.isfinite(values))
+    X, y = np.column_stack([known.astype(np.float64), inputs[known]]), values[known]
+    if len(y) < FEWEST_KNOWN or np.ptp(y) <= max(1e-12 * np.abs(y).max(), SMALLEST_RANGE):
+        return None
     evaluations = QUICK_EVALUATIONS if quick else MAX_EVALUATIONS
     families: list[list[Member]] = [[], [], []]
-    for log in (False, True) if y.min() > 0 else (False,):
-        f = transformed(y, log)
-        gp, weights = _gp(X, f, seasons, evaluations, log=log, drift=False)
-        families[0].append(gp)
-        rest, times = f - X[:, 1:] @ weights, X[:, :1]
-        if not quick:
-            drift, _ = _gp(times, rest, seasons, evaluations, log=log, drift=True)
-            families[1].append(_without_inputs(drift, weights))
-        for forgetting in FORGETTING:
-            families[2].append(_without_inputs(_lags(times, rest, seasons, forgetting, log=log), weights))
-    return families
+    with np.errstate(all="ignore"), single_threaded_blas:
+        if seasons is None:
+            seasons = find_seasons(values)
+        for log in (False, True) if y.min() > 0 else (False,):
+            f = transformed(y, log)
+            gp, weights = _gp(X, f, seasons, evaluations, log=log, drift=False)
+            families[0].append(gp)
+            rest, times = f - X[:, 1:] @ weights, X[:, :1]
+            if not quick:
+                drift, _ = _gp(times, rest, seasons, evaluations, log=log, drift=True)
+                families[1].append(_without_inputs(drift, weights))
+            for forgetting in FORGETTING:
+                families[2].append(_without_inputs(_lags(times, rest, seasons, forgetting, log=log), weights))
+    return Fit(row, seasons, families)
 
 
 def _without_inputs(member: Member, weights: Array) -> Member:
@@ -124,12 +158,12 @@ def _gp(
     structure = Structure(seasons, drift, float(np.var(z)), X.shape[1] - 1)
     shifted = np.column_stack([X[:, 0] - X[0, 0], X[:, 1:]])
     theta, sigma2 = structure.fit(shifted, z, evaluations)
-    member = Member(_compiled(structure.learner(theta)), center, scale, scale * np.sqrt(sigma2), log)
+    member = Member(structure.learner(theta), center, scale, scale * np.sqrt(sigma2), log)
     if not structure.inputs:
         return member, np.empty(0)
-    learned = Member(_compiled(structure.learner(theta)), center, scale, scale, log)
-    learned.learner.learn(shifted, z[:, None])
-    return member, readable(learned.learner).m[0, -structure.inputs :] * scale
+    learned = _compiled(structure.learner(theta))
+    learned.learn(shifted, z[:, None])
+    return member, readable(learned).m[0, -structure.inputs :] * scale
 
 
 def _units(t: Array, f: Array, seasons: tuple[float, ...]) -> tuple[float, float]:
@@ -162,4 +196,4 @@ def _lags(X: Array, f: Array, seasons: tuple[float, ...], forgetting: float, *, 
     learner.learn(X, ((f - center) / scale)[:, None])
     sums = readable(learner)
     prior = choose_prior(s1, s2, sums.G[0], sums.b[0], float(sums.yy[0]), max(sums.rows, 1.0), before)
-    return Member(_compiled(start(prior, forgetting)), center, scale, scale, log)
+    return Member(start(prior, forgetting), center, scale, scale, log)

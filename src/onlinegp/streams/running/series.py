@@ -198,7 +198,6 @@ def forecast_series(series: Series, steps: int, seasons: Any, backtest: int) -> 
     ahead = model.forecast(steps)
     assert isinstance(ahead, Forecast)
     tested = str(model.backtest(steps, backtest)) if backtest else ""
-    ahead = replace(ahead, sampler=None)
     if series.dates is None or series.step is None:
         return ahead, tested
     following = series.step.after(series.dates[-1], steps, series.dates[0])

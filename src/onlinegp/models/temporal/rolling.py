@@ -1,0 +1,137 @@
+"""Forecasts of a series as it goes: those from past rows decide about weights and intervals of the next one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onlinegp.checks import Array
+from onlinegp.engine.compiled import readable
+from onlinegp.models.temporal.combination import FEWEST_BEFORE, MOST_ORIGINS, SCORES, combine, origin_gap, past_origins
+from onlinegp.models.temporal.forecast import Forecast
+from onlinegp.models.temporal.members import Fit, Member
+
+FAMILIES = ("GP", "drift GP", "smoothed lags")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a window: values, NaN where one is missing, and inputs (n, d)."""
+
+    values: Array
+    inputs: Array
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def known(self, first: int, last: int) -> tuple[Array, Array]:
+        """Return times and inputs (n, 1 + d), and values (n,), of the known rows from one to another."""
+        which = np.flatnonzero(np.isfinite(self.values[first:last])) + first
+        return np.column_stack([which.astype(np.float64), self.inputs[which]]), self.values[which]
+
+    def after(self, first: int, future: Array) -> Array:
+        """Return times and inputs of rows that follow; `future` are their inputs."""
+        return np.column_stack([np.arange(first, first + len(future), dtype=np.float64), future])
+
+
+class Rolling:
+    """The members of a fit, and their forecasts of h steps before the last 40 origins, every `gap` rows.
+
+    Later rows add origins, and members learn each row once. With inputs a past forecast needs those of rows that
+    came later, so that nothing can be kept: see `SeriesLearner.forecast`.
+    """
+
+    def __init__(self, fit: Fit, rows: int, h: int) -> None:
+        self.row, self.seasons, self.h = fit.row, fit.seasons, h
+        self.families = fit.started()
+        self.gap = origin_gap(rows, h)
+        self.due: list[int] = past_origins(rows, h)[:-1].tolist() or [max(rows, FEWEST_BEFORE)]  # origins to come
+        self.origins: list[int] = []
+        self.past: list[list[list[tuple[Array, Array]]]] = [[[] for _ in family] for family in self.families]
+        self.learned = 0  # rows of the window
+
+    def forecast(self, rows: Rows, future: Array) -> Forecast:
+        """Return the forecast of the rows that follow, whose inputs are `future`."""
+        n, h = len(rows), self.h
+        while self.due[0] < n:
+            origin = self.due.pop(0)
+            steps = min(h, n - origin) if rows.inputs.shape[1] else h  # their inputs have come
+            ahead = rows.after(origin, np.concatenate([rows.inputs[origin : origin + steps], future])[:steps])
+            for family, kept in zip(self.families, self.past, strict=True):
+                for member, moments in zip(family, kept, strict=True):
+                    moments.append(_padded(*self._ahead(member, rows, origin, ahead), h))
+                    del moments[:-MOST_ORIGINS]
+            self.learned = origin
+            self.origins = [*self.origins, origin][-MOST_ORIGINS:]
+            if not self.due:
+                self.due.append(origin + self.gap)
+        after = rows.after(n, future)
+        families: list[list[Array]] = []
+        for family, kept in zip(self.families, self.past, strict=True):
+            families.append([])
+            for member, moments in zip(family, kept, strict=True):
+                every = [*moments, self._ahead(member, rows, n, after)]
+                families[-1].append(member.quantiles(*(np.array(one) for one in zip(*every, strict=True))))
+        self.learned = n
+        quantiles, weights = combine(families, rows.values, np.array([*self.origins, n]), h)
+        known = rows.values[np.isfinite(rows.values)]
+        if known.min() >= 0:
+            quantiles = np.maximum(quantiles, 0.0)
+        shares = dict(zip(FAMILIES, weights.round(6).tolist(), strict=True))
+        sampler = Sampler(readable(self.families[0][-1].learner), after)
+        return Forecast(quantiles.T, None, self.seasons, shares, sampler)
+
+    def _ahead(self, member: Member, rows: Rows, origin: int, ahead: Array) -> tuple[Array, Array]:
+        """Return means and deviations after the rows before the origin were learned."""
+        member.learn(*rows.known(self.learned, origin))
+        return member.ahead(ahead)
+
+
+def _padded(means: Array, stds: Array, h: int) -> tuple[Array, Array]:
+    """Return moments of h steps, NaN after the last one."""
+    rest = np.full(h - len(means), np.nan)
+    return np.append(means, rest), np.append(stds, rest)
+
+
+def random_walk(y: Array, h: int) -> Forecast:
+    """Return the forecast of a random walk, for a series that is short or constant."""
+    last = y[-1] if len(y) else 0.0
+    change = np.sqrt(np.mean(np.diff(y) ** 2)) if len(y) > 1 else 1.0
+    spread = max(float(change), 1e-9 * abs(last), 1e-300) * np.sqrt(np.arange(1.0, h + 1.0))
+    quantiles = last + spread[:, None] * SCORES
+    return Forecast(np.maximum(quantiles, 0.0) if len(y) and y.min() >= 0 else quantiles, weights={"random walk": 1.0})
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """Draws normal scores of the next steps, as a Gaussian process over time links them.
+
+    Attributes
+    ----------
+    learner : readable, after the last row
+    after : times and inputs of the next rows
+    """
+
+    learner: Any
+    after: Array
+
+    def __call__(self, steps: int, n: int, rng: np.random.Generator) -> Array:
+        learner = self.learner
+        root = _root(learner.P[0])
+        states = learner.m[0] + rng.standard_normal((n, learner.states)) @ root.T
+        A, Q = learner.transition(1.0)
+        root, drawn = _root(Q), np.empty((steps, n))
+        predicted = learner.predict(self.after[:steps])
+        for i in range(steps):
+            states = states @ A.T + rng.standard_normal(states.shape) @ root.T
+            observed = states @ learner.observed(float(self.after[i, 0]), self.after[i])
+            noise = np.sqrt(learner.noise) * rng.standard_normal(n)
+            drawn[i] = (observed + noise - predicted.mean[i, 0]) / predicted.std[i, 0]
+        return drawn
+
+
+def _root(P: Array) -> Array:
+    values, vectors = np.linalg.eigh(0.5 * (P + P.T))
+    return vectors * np.sqrt(np.maximum(values, 0.0))
