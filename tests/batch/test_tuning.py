@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import binom, chi2
 
 import onlinegp as ogp
+from onlinegp.batch.likely_kernels import MATERN, ROUGH, SMOOTH, quickly_likely_kernels
 from onlinegp.batch.tuning import Tracked, estimate_hyperparameters, log_likelihood
 from onlinegp.kernels import RBF, Matern12, Matern32
 from onlinegp.metrics import log_density
@@ -145,3 +146,13 @@ def test_what_cannot_be_tuned_is_refused(change, message):
     arguments = {"X": X, "y": y} | change
     with pytest.raises(ValueError, match=message):
         estimate_hyperparameters(arguments.pop("X"), arguments.pop("y"), **arguments)
+
+
+@pytest.mark.parametrize(("features", "length_scale", "noise"), [(2, 1.0, 1e-4), (3, 1.5, 1e-5)])
+def test_a_quick_search_finds_the_shape_of_a_smooth_function(features, length_scale, noise):
+    # a smooth kernel with the length scales of a rougher one fits so badly that few steps do not repair it
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.7, 1.7, (300, features))
+    y = np.linalg.cholesky(RBF(length_scale)(X) + noise * np.eye(300)) @ rng.standard_normal(300)
+    best, *_ = quickly_likely_kernels(X, (y - y.mean()) / y.std(), families=(MATERN, SMOOTH, ROUGH))
+    assert isinstance(best.kernel.kernel, RBF)

@@ -158,14 +158,17 @@ class Parts:
         if self.kernel is not None:
             found = [self._given(self.kernel, Z, T)]
         else:
-            shapes = quickly_likely_kernels(Z, T, families=SHAPES, progress=lambda share: progress(0.2 * share))
-            shape = _family(shapes[0])
+            on_few = quickly_likely_kernels(Z, T, families=SHAPES, progress=lambda share: progress(0.1 * share))
+            shapes = {}
+            for one in on_few:
+                family = _family(one)
+                (shapes[family],) = quickly_likely_kernels(Z, T, families=(family,), rows=len(T), start=one)
+                progress(0.1 + 0.1 * len(shapes))
+            shape = max(shapes, key=lambda family: shapes[family].log_likelihood)
             families = (shape, Family(shape.shape, linear=True))
-            found = likely_kernels(Z, T, families=families, progress=lambda share: progress(0.2 + 0.6 * share))
-            if OTHER in self.members:
-                other = [one for one in shapes if _family(one) == _unlike(shape)]
-                found += quickly_likely_kernels(Z, T, families=(_unlike(shape),), rows=SOME, start=other[0])
-                progress(0.9)
+            found = likely_kernels(Z, T, families=families, progress=lambda share: progress(0.4 + 0.5 * share))
+            if OTHER in self.members:  # a search of its own finds another kernel, not only another shape
+                found += likely_kernels(Z, T, families=(_unlike(shape),), rows=SOME)
         tuned = dict(zip(self._names(found), self._with_given(found, Z, T), strict=True))
         progress(1.0)
         return tuned
