@@ -6,6 +6,7 @@ import numpy as np
 
 import onlinegp as ogp
 from onlinegp.kernels import RBF, Linear, Matern12, Matern32, Periodic
+from onlinegp.models.combined import Transformed
 from onlinegp.recipes.dictionaries import ALD, Coherence, Novelty, Quantized, Surprise
 from onlinegp.recipes.forgetting import UncertaintyInjection
 from onlinegp.recipes.pruning import LeastWeight, Oldest
@@ -124,6 +125,8 @@ WRAPPED = {
     "Lagged-HeavyTailed-horizon": ogp.Lagged(ogp.HeavyTailed(MODELS["KLMS"]), lags=2, horizon=3),
     "Conformal": ogp.Conformal(MODELS["SWKRLS"], level=0.9),
     "Conformal-HeavyTailed": ogp.Conformal(ogp.HeavyTailed(LINEAR["LinearRLS"])),
+    "Transformed": Transformed(ogp.HeavyTailed(MODELS["KRLST"]), unit=0.5),
+    "Transformed-Scaled": Transformed(ogp.Scaled(MODELS["KRLST"], rows=40), power=0.5, unit=0.1),
     "Mixture": ogp.Mixture([MODELS["KRLST"], LINEAR["LinearRLS"], MODELS["KNLMS"]]),
     "Mixture-named": ogp.Mixture([("gp", MODELS["OnlineGP-budget"]), ("line", LINEAR["LinearRLS-python"])], fade=1.0),
     "Mixture-shared": ogp.Mixture([LOCAL["LocalGP-store"], ogp.HeavyTailed(LOCAL["ResidualGP-store"])], gate=1.0),

@@ -17,9 +17,11 @@ from marks import slow
 from onlinegp import background
 from onlinegp.auto.composed import WIDER
 from onlinegp.auto.learner import watched
-from onlinegp.auto.members import Parts, isolated
+from onlinegp.auto.members import Parts
+from onlinegp.auto.targets import isolated
 from onlinegp.engine.compiled import outer
 from onlinegp.kernels import RBF
+from onlinegp.models.combined import Transformed
 
 SMALL = {"rows": 60, "earliest": 20, "tuning_delay": 0.0, "budget": 30}
 
@@ -119,7 +121,6 @@ def test_a_kernel_that_is_given_is_used():
         "local",
         "krlst",
         "linear",
-        "persistence",
         "krlst-recent",
         "local-recent",
         "fresh",
@@ -278,6 +279,39 @@ def test_outliers_are_isolated_targets():
     spikes = np.where(X[:, 1] > 1.8, 10.0, 0.0) + 0.1 * rng.normal(size=400)  # which the inputs explain
     assert not isolated(X, spikes[:, None]).any()
     assert not isolated(X, np.ones((400, 1))).any()
+    peaks = 0.1 * rng.normal(size=400)
+    peaks[np.add.outer([40, 150, 260, 330], np.arange(3)).ravel()] += 10.0  # which last some rows
+    assert not isolated(X, peaks[:, None]).any()
+
+
+def test_skewed_targets_are_predicted_on_another_scale():
+    rng = np.random.default_rng(4)
+    X = rng.uniform(-2.0, 2.0, (900, 2))
+    skewed = np.exp(np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.5 * rng.normal(size=900))
+    options = {"rows": 300, "earliest": 300, "tuning_delay": 0.0, "budget": 50, "members": ["residual", "linear"]}
+    model = ogp.Auto(**options).fit(X[:300], skewed[:300])
+    assert isinstance(model.chosen_, Transformed)
+    assert isinstance(ogp.Auto(**options).fit(X[:300], 70.0 + np.log(skewed[:300])).chosen_, ogp.Scaled)
+    loaded, rows = ogp.from_bytes(model.to_bytes()), ogp.from_bytes(model.to_bytes())
+    trace = model.run(X[300:], skewed[300:])
+    true = (np.log(skewed[300:]) - np.sin(2.0 * X[300:, 0]) - X[300:, 1]) / 0.5
+    best = np.mean(-0.5 * true**2 - np.log(0.5 * np.sqrt(2.0 * np.pi) * skewed[300:]))
+    assert trace.log_density.mean() > best - 0.1
+    low, high = trace.interval()
+    assert 0.92 < np.mean((low <= skewed[300:]) & (skewed[300:] <= high)) < 0.98
+    for x, y in zip(X[300:], skewed[300:].tolist(), strict=True):
+        rows.learn_one(x, y)
+    np.testing.assert_array_equal(loaded.run(X[300:], skewed[300:]).mean, trace.mean)
+    assert rows.to_bytes() == model.to_bytes()
+
+
+def test_the_last_value_is_a_member_where_it_tells_more_than_the_mean():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(100, 1))
+    options = {"rows": 100, "earliest": 100, "tuning_delay": 0.0, "members": ["linear", "persistence"]}
+    assert list(ogp.Auto(**options).fit(X, X[:, 0] + rng.normal(size=100)).weights_) == ["linear"]
+    walk = ogp.Auto(**options).fit(X, np.cumsum(rng.normal(size=100)))
+    assert walk.weights_["persistence"] > 0.9
 
 
 def test_outliers_change_it_little():

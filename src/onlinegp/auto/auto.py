@@ -32,6 +32,10 @@ class Auto(SelfTuning):
     (:class:`LinearRLS`); the last value (:class:`Persistence`); and two with short memories, a KRLST that forgets and a
     GP on the last 150 rows. The tails of each member are fitted to its errors (:class:`HeavyTailed`).
 
+    Targets that are not negative and skewed are predicted on the scale of a root or a logarithm where that makes the
+    observed values more likely; all predictions are in the units of the data. See
+    :class:`~onlinegp.models.combined.Transformed`.
+
     It follows changes. If the member on the last 150 rows predicts better than those on all rows, or if predictions
     become much worse than before, a residual GP ("fresh") starts again from the rows since the change. After 150 and
     900 more rows, another one is tuned on them ("retuned"). The other members continue, so a false alarm costs little,

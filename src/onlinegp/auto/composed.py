@@ -13,13 +13,13 @@ from onlinegp.checks import Array
 from onlinegp.engine.compiled import compiled, outer
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined import Conformal, HeavyTailed, Mixture, Scaled
-from onlinegp.models.combined.base import innermost, innermost_learner
+from onlinegp.models.combined import Conformal, HeavyTailed, Mixture, Scaled, Transformed
+from onlinegp.models.combined.base import OuterRegressor, innermost, innermost_learner
 from onlinegp.models.combined.mixture_learner import MixtureLearner
 from onlinegp.predictions import Predictions
 from onlinegp.state import dump, load
 
-STRETCH = tuple(f"model.{name}" for name in ("log_scale", "rows", "more", "fewer"))  # of Conformal, inside Scaled
+STRETCH = ("log_scale", "rows", "more", "fewer")  # of Conformal
 WIDER = 4.0  # divided by the number of rows learned: by how much intervals are wider at first
 RETUNED_AT = {300: 150, 1000: 700}  # rows after a change: when a member is adopted, and when its tuning begins
 PAUSES = tuple(sorted({*RETUNED_AT, *RETUNED_AT.values()}))
@@ -27,15 +27,18 @@ MOST_RETUNED = 1000  # rows
 
 
 class Chooser(Protocol):
-    """Chooses a model for rows: scaled, with corrected intervals, `Scaled(Conformal(...))`."""
+    """Chooses a model for rows: scaled, with corrected intervals, `Scaled(Conformal(...))`.
 
-    def compose(self, X: Array, Y: Array, progress: Progress = ...) -> Scaled:
+    Where targets are skewed, it is inside `Transformed`.
+    """
+
+    def compose(self, X: Array, Y: Array, progress: Progress = ...) -> OuterRegressor:
         """Return a model for a stream that starts with X (n, d) and Y (n, p). At least one output must vary."""
 
-    def compose_quickly(self, X: Array, Y: Array, progress: Progress = ...) -> Scaled:
+    def compose_quickly(self, X: Array, Y: Array, progress: Progress = ...) -> OuterRegressor:
         """Return such a model after at most about two milliseconds per row."""
 
-    def untuned(self, X: Array, Y: Array) -> Scaled:
+    def untuned(self, X: Array, Y: Array) -> OuterRegressor:
         """Return such a model from few rows, within milliseconds."""
 
     def retune(self, X: Array, Y: Array, progress: Progress = ...) -> HeavyTailed | None:
@@ -52,8 +55,9 @@ class Composed:
     unexplained : the share of the variance that it did not predict in the second half of its tuning rows
     """
 
-    def __init__(self, parts: Chooser, chosen: Scaled, features: int, outputs: int) -> None:
-        if type(chosen) is not Scaled or type(chosen.model) is not Conformal:
+    def __init__(self, parts: Chooser, chosen: OuterRegressor, features: int, outputs: int) -> None:
+        inside = chosen.model if type(chosen) is Transformed else chosen
+        if type(inside) is not Scaled or type(inside.model) is not Conformal:
             raise ValueError(f"what was chosen must be scaled, with corrected intervals, got {chosen!r}.")
         self.chosen, self.unexplained = chosen, 1.0
         self._parts, self._features, self._outputs = parts, features, outputs
@@ -90,9 +94,10 @@ class Composed:
         varies = variance > 0.0
         self.unexplained = float(np.mean(error[varies] / variance[varies])) if varies.any() else 1.0
         contents = dump(self.inner)
+        path = "model.model." if type(self.chosen) is Transformed else "model."
         for name in STRETCH:
-            contents[name] = np.zeros_like(contents[name])
-        contents[STRETCH[0]] += np.log1p(WIDER / len(Y))
+            contents[path + name] = np.zeros_like(contents[path + name])
+        contents[path + STRETCH[0]] += np.log1p(WIDER / len(Y))
         load(self.inner, contents)
 
     def _retune(self, mixture: MixtureLearner) -> None:
@@ -138,7 +143,7 @@ class Candidate:
     """
 
     def __init__(self, parts: Chooser, X: Array, Y: Array, rows: int, *, quick: bool, behind: bool = True) -> None:
-        def learn(chosen: Scaled) -> Composed:
+        def learn(chosen: OuterRegressor) -> Composed:
             composed = Composed(parts, chosen, X.shape[1], Y.shape[1])
             composed.repeat(X, Y)
             return composed

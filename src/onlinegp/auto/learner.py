@@ -16,7 +16,7 @@ from onlinegp.background import prepare
 from onlinegp.checks import Array
 from onlinegp.learner import Learner, Outcome, Sizes, begin_series, interval_one, learn_one, predict_one, skip
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined import Scaled
+from onlinegp.models.combined.base import OuterRegressor
 from onlinegp.models.combined.standardize import like_so_far, moments
 from onlinegp.models.description import describe, rebuild
 from onlinegp.predictions import Gaussian, Predictions
@@ -110,7 +110,7 @@ class AutoLearner(WithFields):
         return None if self._composed is None else self._composed.inner
 
     @property
-    def chosen(self) -> Scaled | None:
+    def chosen(self) -> OuterRegressor | None:
         return None if self._composed is None else self._composed.chosen
 
     @property

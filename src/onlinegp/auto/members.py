@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinegp import kernels
+from onlinegp.auto.targets import AS_IT_IS, ROBUST, Shape, isolated, likely_scales
 from onlinegp.batch.likely_kernels import (
     MATERN,
     MATERN_LINEAR,
@@ -28,9 +28,10 @@ from onlinegp.batch.tuning import likely_forgetting
 from onlinegp.checks import Array
 from onlinegp.kernels import Kernel, Sum
 from onlinegp.models import KRLST, LinearRLS, LocalGP, OnlineRegressor, Persistence, ResidualGP
-from onlinegp.models.combined import Conformal, HeavyTailed, Mixture, Robust, Scaled
-from onlinegp.models.combined.base import innermost
+from onlinegp.models.combined import Conformal, HeavyTailed, Mixture, Robust, Scaled, Transformed
+from onlinegp.models.combined.base import OuterRegressor, innermost
 from onlinegp.models.combined.standardize import Scale, moments
+from onlinegp.predictions.transformed import transformed
 from onlinegp.processes import single_threaded_blas
 
 MEMBERS = (
@@ -54,9 +55,6 @@ LINEAR_FORGETTING = (1.0, 0.999)
 RECENT_BUDGET, RECENT_FORGETTING = 100, 0.998
 RECENT_NEIGHBORS, RECENT_STORE = 32, 150
 RECENT = ("krlst-recent", "local-recent")
-ROBUST = {"bound": 3.0, "reject": 6.0}  # standard deviations; the other members do not learn outliers
-FAR, NORMAL_MAD = 5.0, 1.4826  # an outlier: standard deviations; one is 1.4826 median absolute deviations
-NEAREST, OUTLIERS = 5, 0.005  # rows that an outlier differs from, and the share of outliers that counts as many
 FRESH_STORE = 2000  # rows of the member that starts again at a change
 OTHER = "residual-other"
 RETUNED = "retuned"  # the member that is tuned on the rows since the last change
@@ -79,24 +77,27 @@ class Parts:
     store: int | None = None
     budget: int = 300
 
-    def compose(self, X: Array, Y: Array, progress: Progress = lambda share: None) -> Scaled:
+    def compose(self, X: Array, Y: Array, progress: Progress = lambda share: None) -> OuterRegressor:
         """Return a model for a stream that starts with X (n, d) and Y (n, p). At least one output must vary."""
         return self._composed(X, Y, self.likely, progress)
 
-    def compose_quickly(self, X: Array, Y: Array, progress: Progress = lambda share: None) -> Scaled:
+    def compose_quickly(self, X: Array, Y: Array, progress: Progress = lambda share: None) -> OuterRegressor:
         """Return such a model with quickly tuned kernels, without forgetting."""
         return self._composed(X, Y, self._quickly_tuned, progress)
 
     @single_threaded_blas
-    def _composed(self, X: Array, Y: Array, tune: Tuning, progress: Progress) -> Scaled:
-        outliers = isolated(X, Y)
-        x, y, Z, T = standardized(X[~outliers], Y[~outliers])
+    def _composed(self, X: Array, Y: Array, tune: Tuning, progress: Progress) -> OuterRegressor:
+        scales = likely_scales(X, Y)
+        Y = transformed(Y, *map(np.array, zip(*scales, strict=True)))
+        off = isolated(X, Y)
+        x, y, Z, T = standardized(X[~off], Y[~off])
         members = self._models(Z, T, tune(Z, T, progress))
-        if outliers.any():  # a residual GP that does not learn them shares no rows
+        if off.any():  # a residual GP that does not learn them shares no rows
             members = {
                 name: _robust(name, model) for name, model in members.items() if name != "local" or len(members) == 1
             }
-        return scaled(Conformal(_mixture({name: HeavyTailed(one, **TAILS) for name, one in members.items()})), x, y)
+        mixture = Conformal(_mixture({name: HeavyTailed(one, **TAILS) for name, one in members.items()}))
+        return on_scales(scaled(mixture, x, y), scales)
 
     def untuned(self, X: Array, Y: Array) -> Scaled:
         """Return a model for a stream that starts with the few rows X and Y, within milliseconds."""
@@ -115,8 +116,8 @@ class Parts:
     @single_threaded_blas
     def retune(self, X: Array, Y: Array, progress: Progress = lambda share: None) -> HeavyTailed | None:
         """Return a member for the rows since a change, None if the target is constant in them."""
-        outliers = isolated(X, Y)
-        X, Y = X[~outliers], Y[~outliers]
+        off = isolated(X, Y)
+        X, Y = X[~off], Y[~off]
         if not moments(Y)[2].any():
             return None
         x, y, Z, T = standardized(X, Y)
@@ -126,7 +127,7 @@ class Parts:
         else:
             best = self._given(self.kernel, Z, T)
         member: OnlineRegressor = self._on_fresh_rows(best, self.store)
-        return HeavyTailed(scaled(_robust(RETUNED, member) if outliers.any() else member, x, y), **TAILS)
+        return HeavyTailed(scaled(_robust(RETUNED, member) if off.any() else member, x, y), **TAILS)
 
     def _models(self, Z: Array, T: Array, tuned: dict[str, Hyperparameters]) -> dict[str, OnlineRegressor]:
         """Return the members by name, in the requested order."""
@@ -146,7 +147,7 @@ class Parts:
             models["krlst"] = self._krlst(best)
         if "linear" in self.members:
             models["linear"] = self._linear(Z, T)
-        if "persistence" in self.members:
+        if "persistence" in self.members and _persists(T):
             models["persistence"] = Persistence()
         models |= {name: model for name, model in self._recent(best).items() if name in self.members}
         if "fresh" in self.members:
@@ -239,6 +240,11 @@ class Parts:
         return max(trials, key=lambda one: prequential_density(HeavyTailed(one), Z, T)).unfitted()
 
 
+def _persists(T: Array) -> bool:
+    """Whether the last value predicts the next one better than the mean does, for any output."""
+    return bool((np.mean(np.diff(T, axis=0) ** 2, axis=0) < np.var(T, axis=0)).any())
+
+
 def linear_noise(Z: Array, T: Array) -> float:
     """Return the variance of the residuals of linear regression."""
     A = np.column_stack([Z, np.ones(len(Z))])
@@ -255,12 +261,27 @@ def _mixture(members: Mapping[str, OnlineRegressor]) -> Mixture:
     return Mixture(list(members.items()), fade=FADE, gate=GATE, **rule)
 
 
-def with_member(model: Scaled, name: str, member: HeavyTailed) -> Scaled:
+def with_member(model: OuterRegressor, name: str, member: HeavyTailed) -> OuterRegressor:
     """Return a composed model with one more member, or with the member of this name replaced."""
-    mixture = innermost(model)
-    assert isinstance(mixture, Mixture)
-    params = model.get_params(deep=False) | {"model": Conformal(_mixture(dict(mixture.named()) | {name: member}))}
-    return Scaled(**params)
+    if isinstance(model, Conformal):
+        mixture = innermost(model)
+        assert isinstance(mixture, Mixture)
+        return Conformal(_mixture(dict(mixture.named()) | {name: member}))
+    assert isinstance(model.model, OuterRegressor)
+    return around(model, with_member(model.model, name, member))
+
+
+def on_scales(model: Scaled, scales: list[Shape]) -> OuterRegressor:
+    """Return a model of targets on other scales, in the units of the data."""
+    if set(scales) == {AS_IT_IS}:
+        return model
+    powers, units = zip(*scales, strict=True)
+    return Transformed(model, power=powers, unit=units)
+
+
+def around(outer: OuterRegressor, model: OnlineRegressor) -> OuterRegressor:
+    """Return a wrapper with another model inside."""
+    return type(outer)(**outer.get_params(deep=False) | {"model": model})
 
 
 def standardized(X: Array, Y: Array) -> tuple[Scale, Scale, Array, Array]:
@@ -268,25 +289,6 @@ def standardized(X: Array, Y: Array) -> tuple[Scale, Scale, Array, Array]:
     x, (center, std, varies) = Scale.of(X), moments(Y)
     y = Scale(center, np.where(varies, std, 1.0))
     return x, y, x(X), y(Y)[:, varies]
-
-
-def isolated(X: Array, Y: Array) -> NDArray[np.bool_]:
-    """Return which rows are outliers: far from the median of all targets, and from those of the nearest rows.
-
-    Where most targets that are far from the median are like those of the nearest rows, or few are far, there are none.
-    """
-    center = np.median(Y, axis=0)
-    spread = np.where((mad := np.median(np.abs(Y - center), axis=0)) > 0.0, NORMAL_MAD * mad, np.inf)
-    far = np.flatnonzero((np.abs(Y - center) > FAR * spread).any(axis=1))
-    found = np.zeros(len(Y), dtype=bool)
-    Z = Scale.of(X)(X)
-    for i in far:
-        distance = ((Z - Z[i]) ** 2).sum(axis=1)
-        distance[i] = np.inf
-        nearest = np.argsort(distance, kind="stable")[:NEAREST]
-        found[i] = bool((np.abs(Y[i] - np.median(Y[nearest], axis=0)) > FAR * spread).any())
-    enough = found.sum() > max(0.5 * len(far), OUTLIERS * len(Y))
-    return found if enough else np.zeros(len(Y), dtype=bool)
 
 
 def _robust(name: str, model: OnlineRegressor) -> OnlineRegressor:

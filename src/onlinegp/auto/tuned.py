@@ -8,8 +8,9 @@ from inspect import signature
 from typing import Any, ClassVar
 
 from onlinegp.auto.composed import Chooser
-from onlinegp.auto.members import ROBUST, TAILS, Parts, isolated, linear_noise, scaled, standardized
+from onlinegp.auto.members import TAILS, Parts, around, linear_noise, scaled, standardized
 from onlinegp.auto.self_tuning import SelfTuning
+from onlinegp.auto.targets import ROBUST, isolated
 from onlinegp.batch.likely_kernels import Hyperparameters
 from onlinegp.batch.maximum_posterior import Progress
 from onlinegp.batch.parameter_search import best_of, hyperparameters, prequential
@@ -105,7 +106,7 @@ class Tuned(SelfTuning):
         inside = self._inside()
         if isinstance(inside, Lagged):  # past values are inputs, so tune with them
             own = self.get_params(deep=False)
-            return _around(inside, Tuned(**own | {"model": inside.model})).start(features, outputs)
+            return around(inside, Tuned(**own | {"model": inside.model})).start(features, outputs)
         return super().start(features, outputs)
 
     def tuned_on(self, X: Array, y: Array, progress: Progress = lambda share: None) -> OnlineRegressor:
@@ -168,10 +169,10 @@ class OneModel:
 
     @single_threaded_blas
     def compose(self, X: Array, Y: Array, progress: Progress = lambda share: None) -> Scaled:
-        outliers = isolated(X, Y)
-        x, y, Z, T = standardized(X[~outliers], Y[~outliers])
+        off = isolated(X, Y)
+        x, y, Z, T = standardized(X[~off], Y[~off])
         model = _Tuning(self.fixed, Z, T, progress).of(self.model)
-        if outliers.any():
+        if off.any():
             model = Robust(model, **ROBUST)
         return scaled(Conformal(HeavyTailed(model, **TAILS)), x, y)
 
@@ -194,7 +195,7 @@ class _Tuning:
     def of(self, model: OnlineRegressor) -> OnlineRegressor:
         """Return a model with tuned parameters, like those inside it."""
         if isinstance(model, OuterRegressor):
-            return _around(model, self.of(model.model))
+            return around(model, self.of(model.model))
         if isinstance(model, Mixture):
             members = [(name, self.of(member)) for name, member in model.named()]
             return Mixture(**model.get_params(deep=False) | {"models": members})
@@ -230,11 +231,6 @@ class _Tuning:
             return hyperparameters(self.Z, self.T, given)
         self._likely = self._likely or list(Parts().likely(self.Z, self.T, self.progress).values())
         return self._likely
-
-
-def _around(outer: OuterRegressor, model: OnlineRegressor) -> OuterRegressor:
-    """Return a wrapper with another model inside."""
-    return type(outer)(**outer.get_params(deep=False) | {"model": model})
 
 
 def _is_default(value: Any, default: Any) -> bool:

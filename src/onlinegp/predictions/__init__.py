@@ -9,5 +9,6 @@ from onlinegp.predictions.components import Components
 from onlinegp.predictions.mixture import MixtureOf
 from onlinegp.predictions.samples import Samples
 from onlinegp.predictions.student import Gaussian, StudentT
+from onlinegp.predictions.transformed import TransformedPredictions
 
-__all__ = ["Components", "Gaussian", "MixtureOf", "Predictions", "Samples", "StudentT"]
+__all__ = ["Components", "Gaussian", "MixtureOf", "Predictions", "Samples", "StudentT", "TransformedPredictions"]

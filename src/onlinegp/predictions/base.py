@@ -133,6 +133,8 @@ class Predictions(ABC):
         parts = [part for part in parts if len(part)] or parts[:1]
         if len(parts) == 1:
             return parts[0]
+        for one in {type(part): part for part in parts}.values():
+            parts = [one.including(part) for part in parts]
         if len({part.kind() for part in parts}) > 1:
             from onlinegp.predictions.mixture import joined_kinds
 
@@ -141,6 +143,10 @@ class Predictions(ABC):
         names = [field.name for field in fields(first)]  # type: ignore[arg-type]
         values = {name: _joined([getattr(part, name) for part in parts], parts) for name in names}
         return replace(first, **values)  # type: ignore[type-var]
+
+    def including(self, other: Predictions) -> Predictions:
+        """Return other predictions as ones that can be joined with these, if this kind includes them."""
+        return other
 
     def kind(self) -> Any:
         """Return a key. Predictions with the same key can be joined field by field."""

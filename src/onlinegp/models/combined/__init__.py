@@ -9,6 +9,7 @@ from onlinegp.models.combined.lagged import Lagged
 from onlinegp.models.combined.mixture import Mixture
 from onlinegp.models.combined.robust import Robust
 from onlinegp.models.combined.scaled import Scaled
+from onlinegp.models.combined.transformed import Transformed
 
 __all__ = [
     "Calibrated",
@@ -20,4 +21,5 @@ __all__ = [
     "Mixture",
     "Robust",
     "Scaled",
+    "Transformed",
 ]

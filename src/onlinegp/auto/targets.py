@@ -1,0 +1,87 @@
+"""What the targets of the first rows are like: skewed, or with outliers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinegp.batch.likely_kernels import MATERN, quickly_likely_kernels
+from onlinegp.checks import Array
+from onlinegp.models import ResidualGP
+from onlinegp.models.combined import HeavyTailed
+from onlinegp.models.combined.standardize import Scale, moments
+from onlinegp.predictions import Predictions, TransformedPredictions
+from onlinegp.predictions.transformed import transformed
+
+TUNED, TRIED = 200, 500  # rows
+
+SKEWED = 0.5  # skewness of the targets, below which no other scale is tried
+SCALES = ((0.0, 0.02), (0.0, 0.1), (0.5, 0.03))  # power, and unit over the median of the positive targets
+BETTER = 0.05, 5.0  # nats per row, and in all, by which another scale must be better than y itself
+WORSE = 1.1  # by how much the squared error may grow
+Shape = tuple[float, float]  # power and unit
+AS_IT_IS: Shape = 1.0, 1.0
+
+FAR, NORMAL_MAD = 5.0, 1.4826  # standard deviations, each so many median absolute deviations: what an outlier is
+NEAREST, OUTLIERS = 5, 0.005  # rows that it differs from, and the share of outliers to be mentioned
+ROBUST = {"bound": 3.0, "reject": 6.0}  # standard deviations: members do not learn outliers, where there are some
+SOME_PAIRS, MOST_PAIRS = 2.0, 3.0  # outliers that follow each other; the second in units of what chance gives
+
+
+def likely_scales(X: Array, Y: Array) -> list[Shape]:
+    """Return power and unit for each output of rows X (n, d) and Y (n, p); see `Transformed`.
+
+    Another scale than that of the data is tried for skewed targets that are not negative.
+    """
+    return [_likely_scale(X[-TRIED:], y[-TRIED:]) for y in Y.T]
+
+
+def _likely_scale(X: Array, y: Array) -> Shape:
+    center, std, varies = moments(y[:, None])
+    if y.min() < 0.0 or not varies[0] or np.mean(((y - center[0]) / std[0]) ** 3) < SKEWED:
+        return AS_IT_IS
+    typical, half = float(np.median(y[y > 0.0])), len(y) // 2
+
+    def judged(shape: Shape) -> tuple[float, float]:
+        """Return mean log density and squared error in the second half of the rows."""
+        z = transformed(y, *shape)
+        (center, *_), (spread, *_) = moments(z[:, None])[:2]
+        on_scale = _trial(X, (z - center) / spread).affine(center, spread)
+        predicted = TransformedPredictions(on_scale, *shape).rows(slice(half, None))
+        return float(predicted.log_density(y[half:]).mean()), float(np.mean((predicted.mean - y[half:]) ** 2))
+
+    plain = judged(AS_IT_IS)
+    outcomes = {shape: judged(shape) for shape in ((power, share * typical) for power, share in SCALES)}
+    allowed = {shape: density for shape, (density, error) in outcomes.items() if error <= WORSE * plain[1]}
+    best = max(allowed, key=lambda shape: allowed[shape], default=AS_IT_IS)
+    enough = max(BETTER[0], BETTER[1] / (len(y) - half))
+    return best if allowed and allowed[best] - plain[0] > enough else AS_IT_IS
+
+
+def isolated(X: Array, Y: Array) -> NDArray[np.bool_]:
+    """Return which rows are outliers: targets far from the median of all, and from those of the nearest rows.
+
+    There are none where few are far, where most targets that are far from the median are like those of the nearest
+    rows, or where they follow each other, like the peaks of a price, which members should learn.
+    """
+    center = np.median(Y, axis=0)
+    spread = np.where((mad := np.median(np.abs(Y - center), axis=0)) > 0.0, NORMAL_MAD * mad, np.inf)
+    far = np.flatnonzero((np.abs(Y - center) > FAR * spread).any(axis=1))
+    found = np.zeros(len(Y), dtype=bool)
+    Z = Scale.of(X)(X)
+    for i in far:
+        distance = ((Z - Z[i]) ** 2).sum(axis=1)
+        distance[i] = np.inf
+        nearest = np.argsort(distance, kind="stable")[:NEAREST]
+        found[i] = bool((np.abs(Y[i] - np.median(Y[nearest], axis=0)) > FAR * spread).any())
+    enough = found.sum() > max(0.5 * len(far), OUTLIERS * len(Y))
+    alone = np.sum(found[1:] & found[:-1]) <= SOME_PAIRS + MOST_PAIRS * found.sum() * found.mean()
+    return found if enough and alone else np.zeros(len(Y), dtype=bool)
+
+
+def _trial(X: Array, y: Array) -> Predictions:
+    """Return what a quickly tuned GP predicts of rows, each from those before it; y in standard units."""
+    X = Scale.of(X)(X)
+    pick = np.unique(np.linspace(0, len(X) - 1, min(len(X), TUNED)).astype(int))
+    found = quickly_likely_kernels(X[pick], y[pick], families=(MATERN,))[0]
+    return HeavyTailed(ResidualGP(found.kernel, noise=found.noise, linear=True)).run(X, y, progress=False).predictions

@@ -1,0 +1,150 @@
+"""Predictions of y where another scale of y was predicted: a log scale, a square root, or one in between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onlinegp.checks import LARGEST, Array, probability
+from onlinegp.predictions.base import Predictions
+from onlinegp.predictions.components import component_quantiles
+from onlinegp.predictions.mixture import as_components
+
+OUTERMOST = 0.01  # of the probability on each side: moments are those of the rest
+NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(16)
+FARTHEST = float(np.log(LARGEST))  # in units of log(1 + |y| / unit)
+
+
+def transformed(y: Array, power: Array | float, unit: Array | float) -> Array:
+    """Return z = sign(y) ((1 + |y| / unit)^power - 1) / power, with its limit sign(y) log(1 + |y| / unit) for power 0.
+
+    It increases, is defined for all y, is linear near zero, and is y / unit for power 1.
+    """
+    r = np.abs(y) / unit
+    return np.sign(y) * np.where(power == 1.0, r, _power(np.log1p(r), power))
+
+
+def restored(z: Array, power: Array | float, unit: Array | float) -> Array:
+    """Return the y of which `transformed` is z."""
+    r, some = np.abs(z), np.where(power == 0.0, 1.0, power)
+    t = np.minimum(np.where(power == 0.0, r, np.log1p(power * r) / some), FARTHEST)
+    return np.sign(z) * unit * np.where(power == 1.0, r, np.expm1(t))
+
+
+def _log_slope(y: Array, power: Array | float, unit: Array | float) -> Array:
+    """Return the log of dz / dy."""
+    return (power - 1.0) * np.log1p(np.abs(y) / unit) - np.log(unit)
+
+
+def _power(t: Array, power: Array | float) -> Array:
+    return np.where(power == 0.0, t, np.expm1(power * t) / np.where(power == 0.0, 1.0, power))
+
+
+@dataclass(frozen=True, eq=False)
+class TransformedPredictions(Predictions):
+    """The distributions of center + scale y, where `base` are those of `transformed(y, power, unit)`.
+
+    Quantiles, probabilities and densities are exact. A log-normal distribution with the tails of Student's t has
+    neither mean nor variance: those here leave out the outermost 1% on each side, unless the power is one.
+
+    Attributes
+    ----------
+    base : the predictions on the other scale
+    power, unit, center, scale : each a number, or an array that broadcasts to the shape of the mean; all but the
+        center are positive, and a power may be zero
+    """
+
+    base: Predictions
+    power: Array | float
+    unit: Array | float
+    center: Array | float = 0.0
+    scale: Array | float = 1.0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.base.shape
+
+    def __len__(self) -> int:
+        return len(self.base)
+
+    @cached_property
+    def mean(self) -> Array:  # type: ignore[override]
+        return self._moments[0]
+
+    @cached_property
+    def std(self) -> Array:  # type: ignore[override]
+        return self._moments[1]
+
+    @cached_property
+    def _moments(self) -> tuple[Array, Array]:
+        as_is = np.broadcast_to(self.power == 1.0, self.shape)
+        mean, std = self.unit * self.base.mean, self.unit * self.base.std
+        if not as_is.all():
+            weights, values = self._nodes()
+            own = _sum(weights, values)
+            spread = np.sqrt(_sum(weights, [(one - own[..., None]) ** 2 for one in values]))
+            mean, std = np.where(as_is, mean, own), np.where(as_is, std, spread)
+        return self.center + self.scale * mean, self.scale * std
+
+    def _nodes(self) -> tuple[Array, list[Array]]:
+        """Return the weights of components, and values of y at each of the NODES of their probabilities."""
+        levels = (OUTERMOST + (1.0 - 2.0 * OUTERMOST) * 0.5 * (1.0 + NODES)).tolist()
+        flat = as_components(self.base)
+        if flat is None:
+            return np.ones((*self.shape, 1)), [self._inverse(self.base.quantile(p))[..., None] for p in levels]
+        power, unit = (np.asarray(one)[..., None] for one in (self.power, self.unit))
+        parts = (flat.means + flat.scales * component_quantiles(flat.degrees, p) for p in levels)
+        return flat.weights, [restored(part, power, unit) for part in parts]
+
+    def log_density(self, y: ArrayLike) -> Array:
+        own = self._own(y)
+        return self.base.log_density(self._forward(own)) + _log_slope(own, self.power, self.unit) - np.log(self.scale)
+
+    def cdf(self, y: ArrayLike) -> Array:
+        return self.base.cdf(self._forward(self._own(y)))
+
+    def survival(self, y: ArrayLike) -> Array:
+        return self.base.survival(self._forward(self._own(y)))
+
+    def pit(self, y: ArrayLike) -> Array:
+        return self.base.pit(self._forward(self._own(y)))
+
+    def tail(self, y: ArrayLike) -> Array:
+        return self.base.tail(self._forward(self._own(y)))
+
+    def z(self, y: ArrayLike) -> Array:
+        return self.base.z(self._forward(self._own(y)))
+
+    def quantile(self, p: float) -> Array:
+        return self.center + self.scale * self._inverse(self.base.quantile(probability(p=p)))
+
+    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
+        low, high = self.base.interval(level)
+        return self.center + self.scale * self._inverse(low), self.center + self.scale * self._inverse(high)
+
+    def affine(self, center: Array | float, scale: Array | float) -> TransformedPredictions:
+        return replace(self, center=center + scale * self.center, scale=scale * self.scale)
+
+    def including(self, other: Predictions) -> TransformedPredictions:
+        return other if isinstance(other, TransformedPredictions) else TransformedPredictions(other, 1.0, 1.0)
+
+    def _own(self, y: ArrayLike) -> Array:
+        """Return y without center and scale."""
+        return (self._values(y) - self.center) / self.scale
+
+    def _forward(self, y: Array) -> Array:
+        return np.broadcast_to(transformed(y, self.power, self.unit), self.shape)
+
+    def _inverse(self, z: Array) -> Array:
+        return restored(z, self.power, self.unit)
+
+
+def _sum(weights: Array, values: list[Array]) -> Array:
+    """Return the mean over nodes and components. Terms are added in order: one row gives the bits of many."""
+    total = np.zeros(weights.shape[:-1])
+    for share, one in zip(NODE_WEIGHTS.tolist(), values, strict=True):
+        total = total + 0.5 * share * np.add.accumulate(weights * one, axis=-1)[..., -1]
+    return total
