@@ -48,17 +48,17 @@ def busy_processes(n: int):
 WATCHED = """
 import numpy as np
 import onlinegp as ogp
-from onlinegp.batch import gp
+from onlinegp.batch import likelihood
 from threadpoolctl import threadpool_info
 
-threads, exact = [], gp.cholesky
+threads, exact = [], likelihood.cholesky
 
 def watched(K):
     if len(threads) < 20:
         threads.append(max(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"))
     return exact(K)
 
-gp.cholesky = watched
+likelihood.cholesky = watched
 X = np.random.default_rng(0).uniform(-5, 5, (80, 1))
 ogp.Auto(tuning_delay=0.0).fit(X, np.sin(X[:, 0]))
 print(max(threads))
