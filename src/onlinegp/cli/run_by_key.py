@@ -152,7 +152,7 @@ def type_of_keys(args: argparse.Namespace, source: Source, store: Store | None) 
     if store is not None and found is not None and len(known) == 1 and found not in known:
         raise ValueError(
             f"the keys in {store.path} are {TYPES[next(iter(known))]}, and --by {args.by} in {source.path} holds "
-            f"{TYPES[found]}: they would be other keys. Convert the column (CSV holds strings only), or use another "
+            f"{TYPES[found]}: they are different keys. Convert the column (CSV holds strings only), or use another "
             f"store."
         )
     return found or (next(iter(known)) if len(known) == 1 else None)

@@ -13,7 +13,7 @@ from onlinegp.checks import Array
 COMMON = (
     *("%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%m/%d/%Y", "%d/%m/%Y"),
     *("%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S", "%Y/%m/%d", "%Y/%m/%d %H:%M:%S"),
-)  # formats that are offered, never taken without being asked for
+)  # formats that messages suggest; they are never used unless requested
 EXAMPLES = "such as 2024-01-31 or 2024-01-31T23:59:00+01:00"
 MONDAY = np.datetime64("1969-12-29", "D")
 DAY = np.timedelta64(1, "D")
@@ -35,7 +35,7 @@ def moment(value: Any, format: str | None = None) -> datetime:
 
 
 def no_date(value: Any, format: str | None) -> str:
-    """Return why a value is no date, with the remedy."""
+    """Return why a value is not a date, with the remedy."""
     if format is not None:
         return f"is not a date of the form {format}"
     likely = likely_format([value])
@@ -89,7 +89,7 @@ def seconds(moments: Sequence[datetime | None]) -> Array:
 
 
 def phases(moments: Sequence[datetime | None]) -> dict[str, Array]:
-    """Return hour of the day, weekday (Monday is 0) and month of the year (January is 0), each (n,), as on the wall.
+    """Return hour of the day, weekday (Monday is 0) and month of the year (January is 0), each (n,), in local time.
 
     Hours and months have fractions; weekdays are whole.
     """
@@ -103,6 +103,6 @@ def phases(moments: Sequence[datetime | None]) -> dict[str, Array]:
 
 
 def _walls(moments: Sequence[datetime | None]) -> Any:
-    """Return what a clock on the wall showed, (n,) of datetime64."""
+    """Return the local time, (n,) of datetime64."""
     plain = [None if m is None else np.datetime64(m.replace(tzinfo=None), "us") for m in moments]
     return np.array([np.datetime64("NaT", "us") if m is None else m for m in plain], dtype="M8[us]")

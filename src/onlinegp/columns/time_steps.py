@@ -20,7 +20,7 @@ FORMATS = (
 QUARTER = re.compile(r"(\d{4})[- ]?[Qq]([1-4])")
 EPOCHS = ((1e8, 1e11, 1.0), (1e11, 1e14, 1e3), (1e14, 1e17, 1e6), (1e17, 1e20, 1e9))  # least, most, per second
 DAY = 86_400.0
-OFF_GRID = 0.1  # of a step, beyond which a row is between two places
+OFF_GRID = 0.1  # share of a step: a row that is farther from the grid is off it
 MOST_OFF_GRID = 0.05  # of the rows
 UNITS = {60.0: "minute", 3600.0: "hour", DAY: "day", 7 * DAY: "week"}
 ROUND_STEPS = (
@@ -92,7 +92,7 @@ def _by_format(texts: list[str]) -> list[datetime] | None:
 
 
 def _in_the_past(moments: list[datetime]) -> list[datetime]:
-    """Return dates with years of two digits in a century in which the last of them has been."""
+    """Return dates with years of two digits in the century in which the last of them is not in the future."""
     if moments[-1].year <= datetime.now().year:
         return moments
     return [moment.replace(year=moment.year - 100) for moment in moments]
@@ -131,7 +131,7 @@ class Step:
     Attributes
     ----------
     unit : "month", "weekday" or "second"
-    count : of the unit; days and weeks are so many seconds, on the clock on the wall
+    count : the number of units; days and weeks are given in seconds of the local clock
     """
 
     unit: str
@@ -152,12 +152,12 @@ class Step:
 
     @property
     def on_the_wall(self) -> bool:
-        """Whether a day has 24 hours for it, also when clocks change."""
+        """Whether it counts 24 hours per day even when clocks change."""
         return self.unit != "second" or self.count % DAY == 0
 
     @property
     def usual_steps(self) -> int:
-        """How many steps people forecast: two days of hours, two weeks of days, a quarter of weeks, 18 months."""
+        """The default number of steps of a forecast: 48 hours, 14 days, 13 weeks, 18 months, ..."""
         if self.unit == "month":
             return {1: 18, 3: 8}.get(int(self.count), 6)
         if self.unit == "weekday" or self.count >= DAY:
@@ -181,7 +181,7 @@ class Step:
         return moment.timestamp()
 
     def after(self, last: datetime, steps: int, first: datetime | None = None) -> list[datetime]:
-        """Return the next dates: months keep their day as far as they have it, and days their hour on the wall."""
+        """Return the next dates. Months keep the day if they have it, and days keep the hour of the local clock."""
         if self.unit == "month":
             day = max(last.day, 0 if first is None else first.day)
             return [_month(last, int(self.count) * k, day) for k in range(1, steps + 1)]

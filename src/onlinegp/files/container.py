@@ -78,7 +78,7 @@ def as_model_file_error() -> Iterator[None]:
     except ModelFileError:
         raise
     except MemoryError:
-        raise ModelFileError("the file asks for more memory than there is.") from None
+        raise ModelFileError("the file needs more memory than is available.") from None
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         raise ModelFileError(f"the file does not describe a model ({reason[:500]}).") from None

@@ -14,7 +14,7 @@ SMALL = 1e-2  # below it, series replace differences that would lose digits
 
 @dataclass(frozen=True, eq=False)
 class RandomWalk(Kernel):
-    """k(s, t) = variance + drift min(s, t): a level that starts anywhere and wanders."""
+    """k(s, t) = variance + drift min(s, t): a level that starts anywhere and drifts."""
 
     variance: float = 1.0
     drift: float = 0.1
@@ -32,7 +32,7 @@ class RandomWalk(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class LocalTrend(Kernel):
-    """A level that wanders, with a slope that wanders and is damped::
+    """A level that drifts, with a slope that drifts and is damped::
 
         l' = b + white noise of variance drift,   b' = -damping b + white noise of variance slope_drift
 

@@ -120,7 +120,7 @@ def _learned(header: dict[str, Any], record: np.ndarray) -> Contents:
 
 
 def check_about(header: dict[str, Any], proven: int = 0) -> None:
-    """Refuse a header whose entries about features, outputs and names are not there or make no sense.
+    """Refuse a header whose entries about features, outputs and names are missing or make no sense.
 
     Sizes that are large must be proven by so many numbers in the file.
     """

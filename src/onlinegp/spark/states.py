@@ -43,7 +43,7 @@ def models(
         frame = frame.where(frame["key"].isin(asked))
     found = {row["key"]: _model(row["key"], row["model"], row["state"]) for row in frame.collect()}
     if asked is not None and (missing := [key for key in asked if key not in found]):
-        raise KeyError(f"no model is kept of key {missing[0]!r} ({len(missing)} of {len(asked)} keys are not there).")
+        raise KeyError(f"there is no model of key {missing[0]!r} ({len(missing)} of {len(asked)} keys are unknown).")
     return found
 
 

@@ -95,7 +95,7 @@ def complaint(value: float) -> str | None:
 def outsized(value: float) -> str | None:
     """Return what is wrong with a number that is not missing, or None."""
     if np.isinf(value):
-        return "infinity is no value to learn from"
+        return "infinity cannot be learned"
     return None if not abs(value) >= LARGEST else f"numbers must be below {LARGEST:g} in magnitude"
 
 

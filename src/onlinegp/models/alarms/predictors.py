@@ -47,7 +47,7 @@ class Predictor:
         self.p = len(lags) + 1
 
     def start(self, ridge: float, first: float) -> None:
-        """Forget all; the first weight starts at `first`."""
+        """Forget everything, and set the first weight to `first`."""
         self.P[:], self.w[:] = 0.0, 0.0
         self.P[np.arange(self.p), np.arange(self.p)] = 1.0 / ridge
         self.w[0] = first

@@ -24,7 +24,7 @@ from onlinegp.kernels import Constant, Kernel, Linear, Matern12, Matern32, Mater
 from onlinegp.kernels.temporal import SMALL, LocalTrend, RandomWalk, Season
 
 MOST_HARMONICS = 60
-LEFT_OUT = 1e-13  # of the variance of a periodic term, by the harmonics that are not there
+LEFT_OUT = 1e-13  # share of the variance of a periodic term in the harmonics that are left out
 
 WALK, MATERN12, MATERN32, MATERN52, TREND = range(5)  # kinds of blocks, the same in native/leaves/temporal.hpp
 STATES = (1, 1, 2, 3, 2)
@@ -162,7 +162,7 @@ def _blocks(variance: float, factors: list[Kernel]) -> Iterator[Block]:
                 "LocalTrend, and at most one of Periodic and Season. Use Matern52 for RBF."
             )
     if base.decay and (base.kind == TREND or base.drift or any(isinstance(wave, Season) for wave in waves)):
-        raise ValueError("a product of Matern12 and a kernel that wanders has no state space here. Use a sum of both.")
+        raise ValueError("a product of Matern12 and a kernel that drifts has no state space here. Use a sum of both.")
     if base.decay and base.kind == WALK:
         base = replace(base, kind=MATERN12)
     yield from _through_waves(base, waves[0]) if waves else (base,)
@@ -184,7 +184,7 @@ def _through_waves(base: Block, kernel: Periodic | Season) -> Iterator[Block]:
     """Yield a block for each wave of a season, with the share of the variance that it has."""
     if isinstance(kernel, Season):
         if base.kind != WALK or base.drift:
-            raise ValueError("a Season wanders by itself: multiply it with Constant or Linear only, or use Periodic.")
+            raise ValueError("a Season drifts already: multiply it by Constant or Linear only, or use Periodic.")
         shares = [(j, j**-2.0) for j in range(1, kernel.harmonics + 1)]
         base = replace(base, drift=base.variance * kernel.drift, variance=base.variance * kernel.variance)
     else:

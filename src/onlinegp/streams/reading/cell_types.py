@@ -40,7 +40,7 @@ def feature_reader(
         try:
             return (moment(field, format) if kind == "date" else label(field)), None
         except (ValueError, OverflowError):
-            return None, no_date(field, format) if kind == "date" else "is no text, number or truth value"
+            return None, no_date(field, format) if kind == "date" else "is not a text, a number or a truth value"
 
     return cell
 

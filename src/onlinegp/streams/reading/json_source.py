@@ -44,7 +44,7 @@ class JsonSource(TextSource):
 
 
 def _object(text: bytes) -> dict[str, Any] | None:
-    """Return the object of a line, or None if it is no object, repeats a field, or holds half a surrogate pair."""
+    """Return the object of a line, or None if it is not an object, repeats a field, or holds half a surrogate pair."""
     try:
         row = json.loads(text.decode(), object_pairs_hook=_fields)
         if b"\\u" in text:

@@ -84,7 +84,7 @@ def _inflated(data: bytes, ask: Callable[[], bytes], path: str) -> Iterator[byte
                 if piece:
                     yield piece
                 if not (member.eof or data or len(piece) == CHUNK) and not (data := ask()):
-                    raise BadData(f"{path} is cut short: its compressed data have no end. Restore it.")
+                    raise BadData(f"{path} is incomplete: its compressed data end too early. Restore it.")
     except zlib.error as error:
         raise BadData(f"{path} is damaged: its compressed data cannot be read ({error}). Restore it.") from None
 

@@ -21,7 +21,7 @@ MEMBERS = 1000  # the most that a file may have
 class Weights(Observer):
     """The average weights over each `stride` rows that a mixture predicted; empty for other models.
 
-    A member that is not there has no weight.
+    Members that did not predict these rows have weight zero.
     """
 
     fields = {
@@ -79,7 +79,7 @@ class Weights(Observer):
 
 
 def member_weights(model: OnlineRegressor, predicted: Predictions) -> tuple[tuple[str, ...], Array] | None:
-    """Return the members of the mixture that predicted rows, and their weights; None if it is no mixture."""
+    """Return the members of the mixture that predicted rows, and their weights; None if it is not a mixture."""
     learner = working(model)
     if isinstance(learner, AutoLearner):
         learner = learner if learner.inner is None else innermost_learner(learner.inner)

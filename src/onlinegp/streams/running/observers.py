@@ -180,7 +180,7 @@ def _known(observer: WithFields, prefix: str = "") -> Fields:
 
 
 def _array(name: str, value: Any, field: Field | None) -> Any:
-    """Return a list as the array that a field asks for; other values as they are."""
+    """Return a list as the array of its field; other values unchanged."""
     if field is None or not field.is_array:
         return value
     cells = np.array(value, dtype=object)  # lists of different lengths stay lists, and are refused

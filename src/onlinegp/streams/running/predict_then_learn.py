@@ -56,7 +56,7 @@ def advance(model: OnlineRegressor, X: Array, y: Array, *, learn: bool = True, s
     for part, missing in stretches(np.isnan(y), apart):
         rows = X[part] if X.shape[1] else None
         try:
-            with np.errstate(all="ignore"):  # what comes of it is judged by the model
+            with np.errstate(all="ignore"):  # the model checks the result
                 if learn and not missing:
                     trace = model.run(rows, y[part], progress=False)  # type: ignore[arg-type]
                     predicted.append(Predicted(trace.predictions, trace.size, trace.scored))
