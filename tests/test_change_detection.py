@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from onlinegp.change_detection import FAR, KINDS, RATIO, SHIFT, Cusum
+from onlinegp.change_detection import KINDS, MAX_Z, RATIO, SHIFT, Cusum
 from onlinegp.metrics import drifts
 from onlinegp.predictions import Gaussian, Predictions
 
@@ -25,7 +25,7 @@ def slow(z, rate):
     for kind in KINDS:
         s, odds = 0.0, stats.norm(*p1[kind])
         for i, value in enumerate(z):
-            bounded = {"above": min(value, FAR), "below": max(value, -FAR), "wide": np.clip(value, -FAR, FAR)}
+            bounded = {"above": min(value, MAX_Z), "below": max(value, -MAX_Z), "wide": np.clip(value, -MAX_Z, MAX_Z)}
             x = bounded.get(kind, value)
             s = max(0.0, s + odds.logpdf(x) - stats.norm.logpdf(x))
             if s >= np.log(4.0 / rate):

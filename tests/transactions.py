@@ -76,12 +76,12 @@ def assert_prefix(model: Any, twin: Any, X: np.ndarray, y: np.ndarray) -> int:
 @contextmanager
 def small_pieces() -> Iterator[None]:
     """Let pieces, dumps and repeated calls come within some rows instead of a thousand."""
-    first, rows = undo.FIRST, undo.ROWS
-    undo.FIRST, undo.ROWS = 8, 20
+    first, rows = undo.FIRST, undo.MIN_DUMP_ROWS
+    undo.FIRST, undo.MIN_DUMP_ROWS = 8, 20
     try:
         yield
     finally:
-        undo.FIRST, undo.ROWS = first, rows
+        undo.FIRST, undo.MIN_DUMP_ROWS = first, rows
 
 
 def interrupted(call: Callable[[], Any], after: float) -> bool:

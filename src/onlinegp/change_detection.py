@@ -7,7 +7,7 @@ from math import log
 
 SHIFT = 1.0  # the bias to detect, in standard deviations
 RATIO = 1.5  # the ratio of actual to predicted spread to detect, or its inverse
-FAR = 3.0  # |z| is limited to this, so that a single outlier is not a change
+MAX_Z = 3.0  # |z| is limited to this, so that a single outlier is not a change
 
 # Each tests z ~ N(0, 1) against z ~ N(+-SHIFT, 1) or N(0, RATIO^(+-2)).
 KINDS = ("above", "below", "wide", "narrow")
@@ -55,10 +55,10 @@ class Cusum:
         for i, value in enumerate(z):
             if value != value:
                 continue
-            high, low, square = min(value, FAR), max(value, -FAR), value * value
+            high, low, square = min(value, MAX_Z), max(value, -MAX_Z), value * value
             above = max(0.0, above + SHIFT * high - half)
             below = max(0.0, below - SHIFT * low - half)
-            wide = max(0.0, wide + up * min(square, FAR * FAR) - more)
+            wide = max(0.0, wide + up * min(square, MAX_Z * MAX_Z) - more)
             narrow = max(0.0, narrow + down * square + more)
             if above >= h or below >= h or wide >= h or narrow >= h:
                 sums = (above, below, wide, narrow)

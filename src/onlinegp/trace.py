@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from onlinegp.plots import Band
 
 LEVEL = 0.95  # the level of the intervals in the summary
-FEW = 0.5  # a coverage below this means that something is wrong
+LOW_COVERAGE = 0.5  # a coverage below this means that something is wrong
 ADVICE = (
     "Most targets are outside their intervals. If y is not centered at 0 with a spread of about 1, use "
     "model.scaled(), or another kernel and noise."
@@ -123,7 +123,7 @@ class Trace:
             f"{told['rows']} rows{outputs}, RMSE {told['rmse']:.4g}, log density {told['log_density']:.3f}, "
             f"{LEVEL:.0%} intervals cover {told['coverage']:.1%}, {told['size']} centers"
         )
-        return [figures, *([ADVICE] if told["coverage"] < FEW else [])]
+        return [figures, *([ADVICE] if told["coverage"] < LOW_COVERAGE else [])]
 
     def __repr__(self) -> str:
         figures, *advice = self._told()

@@ -14,7 +14,7 @@ from onlinegp.kernels import RBF, Linear
 from onlinegp.models.combined.scaled import Scaling
 from onlinegp.models.recipe_learner import RecipeLearner
 from onlinegp.predictions import Gaussian
-from onlinegp.streams.errors import BrokeDown
+from onlinegp.streams.errors import StreamBreakdownError
 from onlinegp.streams.reading.source import Columns
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.first_rows import FirstRows, with_lags
@@ -106,7 +106,7 @@ def test_what_is_not_finite_ends_at_that_row(robust):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((20, 1)), rng.standard_normal(20)
     model = Robust(Breaking(RBF(1.0))) if robust else Breaking(RBF(1.0))
-    with pytest.raises(BrokeDown, match=r"Breaking.*not finite") as caught:
+    with pytest.raises(StreamBreakdownError, match=r"Breaking.*not finite") as caught:
         advance(model, X, y)
     assert len(caught.value.predicted) == 5
     assert np.isfinite(caught.value.predicted.predictions.mean).all()
@@ -130,7 +130,7 @@ class Refusing(KLMS):
 
 def test_a_model_that_gives_up_by_itself():
     y = np.array([0.0, 1.0, 2.0, np.nan, 4.0, 5.0, 6.0, 7.0])  # three, a missing one, four
-    with pytest.raises(BrokeDown, match="it lost its balance") as caught:
+    with pytest.raises(StreamBreakdownError, match="it lost its balance") as caught:
         advance(Refusing(RBF(1.0)), np.zeros((8, 1)), y)
     assert len(caught.value.predicted) == 4
 

@@ -167,7 +167,7 @@ def test_rows_are_repeated_as_they_were_learned():
 
 def test_dumps_are_rare():
     """A dump comes after 1,024 rows, or a quarter of those that are kept, however they are learned."""
-    undo.ROWS = 1024
+    undo.MIN_DUMP_ROWS = 1024
     X, y = stream(9000)
     model = ogp.Scaled(ogp.LocalGP(neighbors=5)).fit(X[:1], y[:1])
     learner, dumps = model.learner, []

@@ -19,7 +19,7 @@ from onlinegp.fleet.sqlite_file import is_store
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import OuterRegressor
 from onlinegp.streams.errors import printable
-from onlinegp.streams.running.checkpoint import SAVED, checked, latest, pack, unpack
+from onlinegp.streams.running.checkpoint import SAVED, checked, from_bytes, latest, to_bytes
 from onlinegp.streams.running.requested_model import shown
 
 PATHS = Paths(reads=("MODEL",), replaces=("--out",))
@@ -72,12 +72,12 @@ def _one(path: Path, key: str) -> bytes:
     """Return the file of one model of a store, with its columns if the store knows them."""
     model, note = stored_one(path, key)
     stream = checked(note, model) if isinstance(note, dict) and "columns" in note else {}
-    return pack(model, {name: stream[name] for name in SAVED}) if stream else model.to_bytes()
+    return to_bytes(model, {name: stream[name] for name in SAVED}) if stream else model.to_bytes()
 
 
 def inspected(data: bytes) -> dict[str, Any]:
     """Return what a file says about its model and its stream."""
-    model, stream = unpack(data)
+    model, stream = from_bytes(data)
     trained = model.__sklearn_is_fitted__()
     facts: dict[str, Any] = {
         **_about_model(model),

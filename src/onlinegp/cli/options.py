@@ -18,7 +18,7 @@ from onlinegp.models.combined.automatic_lags import INPUTS
 from onlinegp.streams.errors import listed, printable
 from onlinegp.streams.reading.csv_source import CsvSource
 from onlinegp.streams.reading.formats import open_source
-from onlinegp.streams.reading.source import ROWS, Source, choose_columns
+from onlinegp.streams.reading.source import BLOCK_ROWS, Source, choose_columns
 from onlinegp.streams.reading.unused_columns import unused
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.requested_model import FARTHEST
@@ -152,7 +152,7 @@ def given_parameters(args: argparse.Namespace) -> dict[str, Any]:
     return given | dict(map(parse_setting, args.set))
 
 
-def open_input(args: argparse.Namespace, *, rows: int = ROWS) -> Source:
+def open_input(args: argparse.Namespace, *, rows: int = BLOCK_ROWS) -> Source:
     """Open the source that the options describe, and print its notes."""
     source = source_of(args, rows=rows)
     for note in [] if getattr(args, "quiet", False) else source.notes:
@@ -160,7 +160,7 @@ def open_input(args: argparse.Namespace, *, rows: int = ROWS) -> Source:
     return source
 
 
-def source_of(args: argparse.Namespace, *, rows: int = ROWS) -> Source:
+def source_of(args: argparse.Namespace, *, rows: int = BLOCK_ROWS) -> Source:
     source = open_source(
         args.source,
         format=args.format,
@@ -168,7 +168,7 @@ def source_of(args: argparse.Namespace, *, rows: int = ROWS) -> Source:
         encoding=args.encoding,
         decimal=args.decimal,
         na_values=parse_columns(getattr(args, "na_values", None)) or (),
-        rows=max(1, min(rows, ROWS)),
+        rows=max(1, min(rows, BLOCK_ROWS)),
         resumable=getattr(args, "checkpoint", None) is not None,
     )
     unread = [] if isinstance(source, CsvSource) or getattr(args, "future", None) else typed(args, CSV)

@@ -38,7 +38,7 @@ from onlinegp.models.alarms.around import unwatched, watching
 from onlinegp.models.alarms.detector import Detector
 from onlinegp.models.combined import Lagged
 from onlinegp.streams.errors import CheckpointError, Stopped, listed
-from onlinegp.streams.reading.source import ROWS, Columns, Source
+from onlinegp.streams.reading.source import BLOCK_ROWS, Columns, Source
 from onlinegp.streams.running.checkpoint import Checkpoints, check_resumable, own_files, same_settings
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.event_rate import detector_parameters, time_column
@@ -148,7 +148,7 @@ def set_up(args: argparse.Namespace, talk: Talk) -> Job:
 
 
 def _opened(args: argparse.Namespace) -> Source:
-    source = open_input(args, rows=Every(*parse_every(args.every)).rows or ROWS)
+    source = open_input(args, rows=Every(*parse_every(args.every)).rows or BLOCK_ROWS)
     source.skip_bad = args.on_bad_row == "skip"
     return source
 

@@ -16,7 +16,7 @@ from onlinegp.files.container import ModelFileError, as_model_file_error
 from onlinegp.learner import Learner, skip
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.recipe import RecipeRegressor
-from onlinegp.models.undo import FLEET_ROWS, undoable
+from onlinegp.models.undo import MIN_FLEET_DUMP_ROWS, undoable
 from onlinegp.native_module import native
 from onlinegp.predictions import Gaussian, Predictions
 from onlinegp.recipes.compact import StateFields, has_compact, recipe_schemas
@@ -92,7 +92,7 @@ def start_members(model: OnlineRegressor, features: int, outputs: int) -> Member
         return compiled(model.start(features, outputs))
 
     def one_by_one() -> Members:
-        return LearnerMembers(lambda: undoable(start(), start, None, FLEET_ROWS))
+        return LearnerMembers(lambda: undoable(start(), start, None, MIN_FLEET_DUMP_ROWS))
 
     if not isinstance(model, RecipeRegressor):
         return one_by_one()

@@ -13,7 +13,7 @@ from onlinegp.learner import Learner
 from onlinegp.predictions import Predictions
 from onlinegp.trace import Trace
 
-FAR = 1e3  # a mean above this many times the largest |y| is absurd,
+ABSURD_RATIO = 1e3  # a mean above this many times the largest |y| is absurd,
 SURE = 1e5  # and the model has diverged if its error also exceeds this many standard deviations
 LOST = 1e9  # a model whose standard deviation comes from its errors has diverged if its mean exceeds this times |y|
 EVERY = 64  # rows between two checks when learning does not predict
@@ -60,7 +60,7 @@ class Health:
         """Raise a BreakdownError for the first row, counted from `before`, with an absurd prediction."""
         first = max(self.largest, float(np.abs(Y[0]).max()))
         if (
-            np.abs(predicted.mean).max() <= FAR * first and predicted.std.max() < np.inf
+            np.abs(predicted.mean).max() <= ABSURD_RATIO * first and predicted.std.max() < np.inf
         ):  # the rule, in few passes; NaN fails it
             self.largest = max(first, float(np.abs(Y).max()))
             return
@@ -122,7 +122,7 @@ class Health:
 def _make_sense(model: Model, mean: Array, std: Array, Y: Array, largest: Array) -> Any:
     """Return whether the prediction of each row is plausible; mean and std (n, p), largest |y| so far (n,)."""
     largest = largest[:, None]
-    good = (np.abs(Y - mean) <= SURE * std) | (np.abs(mean) <= FAR * largest)
+    good = (np.abs(Y - mean) <= SURE * std) | (np.abs(mean) <= ABSURD_RATIO * largest)
     good &= np.isfinite(mean) & np.isfinite(std)
     if model.std_from_errors:
         good &= np.abs(mean) <= LOST * largest
@@ -148,7 +148,9 @@ def check_events(
     own = np.abs(Y).max(axis=1)
     known = np.maximum(largest[which], own)
     mean, std = np.abs(predicted.mean), predicted.std
-    good = (mean <= FAR * known[:, None]) & (mean < np.inf) & (std < np.inf)  # the rule, in few passes; NaN fails it
+    good = (
+        (mean <= ABSURD_RATIO * known[:, None]) & (mean < np.inf) & (std < np.inf)
+    )  # the rule, in few passes; NaN fails it
     odd = np.flatnonzero(~good.all(axis=1))
     odd = odd[~_make_sense(model, predicted.mean[odd], std[odd], Y[odd], known[odd])]
     for i in odd.tolist():

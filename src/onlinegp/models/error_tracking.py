@@ -16,7 +16,7 @@ import numpy as np
 from onlinegp.checks import Array
 from onlinegp.native_module import native as compiled_module
 
-FAR = 100.0  # z^2 / scale of a row is limited to this, which bounds the effect of an outlier
+MAX_RATIO = 100.0  # z^2 / scale of a row is limited to this, which bounds the effect of an outlier
 TINY = 1e-12  # z^2 is limited to [TINY, 1 / TINY], so that a scale is never zero
 MEMORY = (
     0.5  # nats: one row changes log weights by at most this for each of the 1 / (1 - fade) rows that are remembered
@@ -36,7 +36,7 @@ def fading_scales(
     total: Array,
     count: Array,
     *,
-    far: float = FAR,
+    far: float = MAX_RATIO,
     tiny: float = TINY,
     native: bool = True,
 ) -> Array:

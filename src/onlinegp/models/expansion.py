@@ -16,7 +16,7 @@ from onlinegp.models.rowwise import StepLearner
 from onlinegp.state import Contents, Fields, Values, WithFields, array, integer, learner, points
 
 FIRST_CAPACITY = 16
-BLOCK = 1 << 18  # kernel values at a time, to bound the memory of a block and the response time to Ctrl-C
+MAX_BLOCK_VALUES = 1 << 18  # kernel values at a time, to bound the memory of a block and the response time to Ctrl-C
 
 
 class Points:
@@ -145,7 +145,7 @@ class Expansion(WithFields):
 
     def rows(self, X: Array) -> Array:
         """Return the kernel rows of X (n, d), (n, m)."""
-        step = max(1, BLOCK // max(self.size, 1))
+        step = max(1, MAX_BLOCK_VALUES // max(self.size, 1))
         parts = [self._points.rows(np.ascontiguousarray(X[i : i + step])) for i in range(0, len(X), step)]
         return np.concatenate([np.empty((0, self.size)), *parts])
 

@@ -15,8 +15,8 @@ from onlinegp.learner import Learner, Outcome, Sizes, begin_series, interval_one
 from onlinegp.predictions import Predictions
 from onlinegp.state import Contents, Fields, dump, load
 
-ROWS = 1024  # the smallest number of rows between two dumps
-FLEET_ROWS = 64  # the same in a fleet, which stores these rows for each key
+MIN_DUMP_ROWS = 1024  # the smallest number of rows between two dumps
+MIN_FLEET_DUMP_ROWS = 64  # the same in a fleet, which stores these rows for each key
 FIRST = 1024  # rows of the first piece of a call
 LONG = 0.1  # seconds between dumps
 QUICK, SLOW = 0.05, 0.2  # seconds: pieces grow if they take less, and shrink if they take more
@@ -30,9 +30,9 @@ def undoable(
     """Return a learner whose calls change all of its layers or none.
 
     The given learner is new, as returned by `start`, or has just loaded `contents`, which must not change. `rows` is
-    the smallest number of rows between two dumps, ROWS by default.
+    the smallest number of rows between two dumps, MIN_DUMP_ROWS by default.
     """
-    return learner if getattr(learner, "atomic", False) else Undo(learner, start, contents, rows or ROWS)
+    return learner if getattr(learner, "atomic", False) else Undo(learner, start, contents, rows or MIN_DUMP_ROWS)
 
 
 class Undo:

@@ -14,7 +14,7 @@ from onlinegp.checks import Array, probability
 from onlinegp.predictions.base import Predictions
 
 WHOLE = frozenset(map(float, range(1, 31)))  # degrees of freedom for which a short sum gives the probability
-FAR = 20.0  # log of t / sqrt(nu) above which 1 + t^2 / nu equals t^2 / nu to the last digit
+LARGE_LOG_RATIO = 20.0  # log of t / sqrt(nu) above which 1 + t^2 / nu equals t^2 / nu to the last digit
 FARTHEST = 1e150  # largest t whose square does not overflow
 HALF_LOG_2PI = 0.5 * log(2.0 * pi)
 
@@ -182,7 +182,7 @@ def _one_student_quantile(degrees: float, p: float) -> float:
     # P(T <= -t) = C t^-nu / nu for t^2 >> nu, where the density is C t^-(nu + 1) and stdtrit loses digits
     q, nu = min(p, 1.0 - p), degrees
     far = (student_constant(nu) + 0.5 * (nu - 1.0) * log(nu) - log(q)) / nu
-    if far > FAR + 0.5 * log(nu):
+    if far > LARGE_LOG_RATIO + 0.5 * log(nu):
         return float(np.copysign(np.exp(far), p - 0.5))
     t = float(stdtrit(degrees, p))
     density = np.exp(student_constant(degrees) - 0.5 * (degrees + 1.0) * np.log1p(t * t / degrees))

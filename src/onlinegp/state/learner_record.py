@@ -15,7 +15,7 @@ from onlinegp.state.contents import Contents, WithFields
 from onlinegp.state.fields import Size
 from onlinegp.state.record import AGAIN, FOREIGN, HEAD, LEARNED, RESTORE, Described, Entry, Schema, check_head
 
-FEW = 10_000  # columns that are accepted without arrays of that size
+MAX_UNPROVEN_COLUMNS = 10_000  # columns that are accepted without arrays of that size
 ABOUT = (
     *(Entry("features", "integer"), Entry("outputs", "integer"), Entry("single", "integer")),
     Entry("largest", "number"),
@@ -142,10 +142,10 @@ def about_of(data: bytes) -> dict[str, Any]:
 
 
 def check_sizes(about: Mapping[str, Any], proven: int) -> None:
-    """Refuse invalid features, outputs and single. Sizes above FEW must not exceed `proven`, the stored numbers."""
+    """Refuse invalid features, outputs and single. Large sizes must not exceed `proven`, the stored numbers."""
     for name, least in (("features", 0), ("outputs", 1)):
         value = about.get(name)
-        if type(value) is not int or not least <= value <= max(FEW, proven):
+        if type(value) is not int or not least <= value <= max(MAX_UNPROVEN_COLUMNS, proven):
             raise ModelFileError(f"impossible sizes: {name} = {reprlib.repr(value)}. {RESTORE}")
     single = about.get("single")
     if not isinstance(single, bool) or (single and about["outputs"] != 1):

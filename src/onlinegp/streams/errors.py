@@ -22,7 +22,7 @@ class CheckpointError(ValueError):
     exit_code = 4
 
 
-class BrokeDown(ValueError):
+class StreamBreakdownError(ValueError):
     """The predictions of a model are no longer valid; `predicted` holds those of the earlier rows of the block."""
 
     def __init__(self, model: object, reason: str, *, where: str = "", predicted: Any = ()) -> None:

@@ -13,7 +13,7 @@ from shell import FIXED, inside, write_csv
 
 from onlinegp.files import container
 from onlinegp.files.container import ModelFileError
-from onlinegp.streams.running.checkpoint import checked, unpack
+from onlinegp.streams.running.checkpoint import checked, from_bytes
 from onlinegp.streams.running.event_scenes import Scenes
 from onlinegp.streams.running.flags import Flags, Surprises
 from onlinegp.streams.running.member_weights import Weights
@@ -94,8 +94,8 @@ def changed(stream: dict, path: tuple, value: object, *, remove: bool = False) -
 @pytest.mark.parametrize("name", ["a/checkpoint.ogp", "b/checkpoint.ogp", "a.ogp", "b.ogp"])
 def test_what_was_written_is_accepted(folder, name):
     data = (folder / name).read_bytes()
-    assert resumed(unpack(data)[1]) == stream_of(data)
-    assert unpack(forged(data, stream_of(data)))[1] == stream_of(data)
+    assert resumed(from_bytes(data)[1]) == stream_of(data)
+    assert from_bytes(forged(data, stream_of(data)))[1] == stream_of(data)
 
 
 WRONG = [
@@ -176,14 +176,14 @@ def test_a_wrong_model_of_a_stream_is_refused(folder, path, value, message):
     assert header["model"]["class"] == "Lagged"
     header["model"]["params"] = changed(header["model"]["params"], path, value)
     with pytest.raises(ModelFileError, match=message):
-        unpack(container.to_bytes(header, arrays))
+        from_bytes(container.to_bytes(header, arrays))
 
 
 @pytest.mark.parametrize(("path", "value"), WRONG, ids=lambda value: str(value)[:50])
 def test_wrong_entries_are_refused(folder, path, value):
     data = (folder / "a" / "checkpoint.ogp").read_bytes()
     with pytest.raises(ModelFileError, match=r"stream's entry is not valid|is not a number"):
-        resumed(unpack(forged(data, changed(stream_of(data), path, value)))[1])
+        resumed(from_bytes(forged(data, changed(stream_of(data), path, value)))[1])
 
 
 def test_no_value_of_another_kind_gives_a_traceback(folder):
@@ -191,7 +191,7 @@ def test_no_value_of_another_kind_gives_a_traceback(folder):
     rng, refused, accepted = random.Random(0), 0, []
     for name in ("a/checkpoint.ogp", "b/checkpoint.ogp"):
         data = (folder / name).read_bytes()
-        model, stream = unpack(data)
+        model, stream = from_bytes(data)
         for path in places(stream):
             for value in [*rng.sample(ODD, 2), ...]:
                 odd = changed(stream, path, value, remove=value is ...)
@@ -224,6 +224,6 @@ def test_a_forged_checkpoint_is_not_resumed(folder):
 def test_weights_that_cannot_be_are_refused(folder, name, value):
     data = (folder / "a/checkpoint.ogp").read_bytes()
     good = stream_of(data) | {"weights": WEIGHTS}
-    assert resumed(unpack(forged(data, good))[1])["weights"] == WEIGHTS
+    assert resumed(from_bytes(forged(data, good))[1])["weights"] == WEIGHTS
     with pytest.raises(ModelFileError, match=r"weights: .* must|is not a number"):
-        resumed(unpack(forged(data, good | {"weights": WEIGHTS | {name: value}}))[1])
+        resumed(from_bytes(forged(data, good | {"weights": WEIGHTS | {name: value}}))[1])

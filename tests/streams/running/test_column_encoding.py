@@ -19,7 +19,7 @@ from onlinegp.streams.reading.cell_types import label
 from onlinegp.streams.reading.formats import open_source
 from onlinegp.streams.reading.source import Columns, choose_columns
 from onlinegp.streams.reading.unused_columns import unused
-from onlinegp.streams.running.checkpoint import checked, unpack
+from onlinegp.streams.running.checkpoint import checked, from_bytes
 
 ALL = ["--categories", "onehot", "--dates", "calendar", "--missing", "impute"]
 TUNED = ["--model", "krlst", "--budget", "15", "--tune", "60"]
@@ -384,7 +384,7 @@ def saved(tmp_path_factory) -> bytes:
 
 @pytest.mark.parametrize(("path", "value"), WRONG, ids=lambda value: str(value)[:40])
 def test_what_a_file_says_of_columns_is_checked(saved, path, value):
-    model, stream = unpack(saved)
+    model, stream = from_bytes(saved)
     assert Plan.load(stream["columns"]["learned"]).names[-2:] == ["x", "x=missing"]
     stream = json.loads(json.dumps(stream))
     inner = stream["columns"]

@@ -16,7 +16,7 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.predictions import Components, Gaussian, Predictions
 from onlinegp.state import Fields, WithFields, learner
 
-ROWS = 10_000  # per block, if the predictions are not needed: limits the memory
+MAX_BLOCK_ROWS = 10_000  # per block, if the predictions are not needed: limits the memory
 INSIDE: Fields = {"model": learner(attribute="inner")}  # the field of the inner learner
 
 
@@ -110,8 +110,8 @@ class SpreadLearner(OuterLearner):
         """Correct predictions from the errors so far."""
 
     def learn(self, X: Array, Y: Array) -> None:
-        for i in range(0, len(X), ROWS):
-            self.run(X[i : i + ROWS], Y[i : i + ROWS])
+        for i in range(0, len(X), MAX_BLOCK_ROWS):
+            self.run(X[i : i + MAX_BLOCK_ROWS], Y[i : i + MAX_BLOCK_ROWS])
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
         before = self.seen

@@ -12,7 +12,7 @@ from onlinegp.engine.plan import Plan, around
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import INSIDE, OuterRegressor, SpreadLearner, stretched
-from onlinegp.models.error_tracking import FAR, TINY, fading_scales, keep_of
+from onlinegp.models.error_tracking import MAX_RATIO, TINY, fading_scales, keep_of
 from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
@@ -92,7 +92,7 @@ class FadingScale:
 
     def rule(self) -> dict[str, float]:
         """Return the constants of its compiled twin."""
-        return {"keep": self.keep, "far": FAR, "tiny": TINY}
+        return {"keep": self.keep, "far": MAX_RATIO, "tiny": TINY}
 
 
 class CalibratedLearner(SpreadLearner):

@@ -11,7 +11,7 @@ from onlinegp.checks import Array
 from onlinegp.engine import thread_count
 from onlinegp.engine.plan import Constant, Plan, around
 from onlinegp.learner import Learner, Sizes, skip
-from onlinegp.models.combined.base import ROWS
+from onlinegp.models.combined.base import MAX_BLOCK_ROWS
 from onlinegp.models.combined.change_detector import ChangeDetector
 from onlinegp.models.combined.shared_rows import check_shared, predict_member, run_member, share_rows
 from onlinegp.models.error_tracking import (
@@ -73,8 +73,8 @@ class MixtureLearner(WithFields):
         return np.add.reduceat(weights, np.cumsum([0, *self._sizes[:-1]]), axis=-1)
 
     def learn(self, X: Array, Y: Array) -> None:
-        for i in range(0, len(X), ROWS):
-            self.run(X[i : i + ROWS], Y[i : i + ROWS])
+        for i in range(0, len(X), MAX_BLOCK_ROWS):
+            self.run(X[i : i + MAX_BLOCK_ROWS], Y[i : i + MAX_BLOCK_ROWS])
 
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
         if self.detector is None:

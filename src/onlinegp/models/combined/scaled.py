@@ -22,7 +22,7 @@ from onlinegp.models.recipe import parameters
 from onlinegp.predictions import Predictions
 from onlinegp.state import Values, array, flags, integer, points
 
-FEW = 5  # rows before the scales are first estimated
+MIN_SCALE_ROWS = 5  # rows before the scales are first estimated
 
 
 @parameters
@@ -213,7 +213,7 @@ class ScaledLearner(OuterLearner):
 
     def _due(self) -> int:
         """Return the number of rows at which the scales are next estimated: 1, ..., 5, 10, 20, ..., `rows`."""
-        n = FEW if self.seen >= FEW else self.seen + 1
+        n = MIN_SCALE_ROWS if self.seen >= MIN_SCALE_ROWS else self.seen + 1
         while n <= self.seen:
             n *= 2
         return min(n, self.rows)
@@ -272,7 +272,7 @@ class ScaledLearner(OuterLearner):
         if not self._y_given:
             center, std, self._varies = moments(Y)
             self._y = Scale(center, np.where(self._varies, std, own_size(center)))
-        if self.seen >= min(FEW, self.rows):
+        if self.seen >= min(MIN_SCALE_ROWS, self.rows):
             self.inner = self._change(self._start())
             self.inner.learn(self._x(X), self._y(Y))
         if self._fixed():

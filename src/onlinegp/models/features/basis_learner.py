@@ -26,7 +26,7 @@ from onlinegp.predictions import Gaussian
 from onlinegp.state import Contents, array, learner
 
 WORTH = 10.0  # the given noise counts as this many rows
-ROWS = 512  # rows at a time, to bound the memory of their basis
+MAX_BLOCK_ROWS = 512  # rows at a time, to bound the memory of their basis
 
 
 class FeatureLearner(RowLearner):
@@ -106,4 +106,4 @@ class FeatureLearner(RowLearner):
 
 
 def _blocks(n: int) -> list[slice]:
-    return [slice(i, min(i + ROWS, n)) for i in range(0, max(n, 1), ROWS)]
+    return [slice(i, min(i + MAX_BLOCK_ROWS, n)) for i in range(0, max(n, 1), MAX_BLOCK_ROWS)]

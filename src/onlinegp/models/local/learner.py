@@ -45,7 +45,7 @@ class LocalPrior:
         return -float(np.log(self.forgetting))
 
 
-ROWS: Fields = {
+ROW_FIELDS: Fields = {
     "X": points("kept", attribute="_X.used"),
     "Y": array("kept", "outputs", attribute="_Y.used"),
     "seen": integer(most=MOST_ROWS),
@@ -138,7 +138,7 @@ class LocalLearner(RowLearner):
 
     @property
     def fields(self) -> Fields:
-        return ROWS
+        return ROW_FIELDS
 
     def check(self, values: Values) -> None:
         seen, n = values["seen"], len(values["Y"])

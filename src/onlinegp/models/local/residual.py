@@ -36,7 +36,7 @@ from onlinegp.checks import Array
 from onlinegp.engine.plan import Plan
 from onlinegp.learner import Sizes
 from onlinegp.models.linear.information_form import LinearLearner
-from onlinegp.models.local.learner import ROWS, LocalLearner, LocalPrior, Rows, whitened
+from onlinegp.models.local.learner import ROW_FIELDS, LocalLearner, LocalPrior, Rows, whitened
 from onlinegp.predictions import Gaussian
 from onlinegp.recipes.update import TINIEST
 from onlinegp.state import Fields, Values, array, learner, number
@@ -232,7 +232,7 @@ class ResidualLearner(LocalLearner):
             "power": number(positive=True),
             "evidence": number(least=1.0),
         }
-        return {**ROWS, **own, **({"line": learner(attribute="_line")} if self.prior.linear else {})}
+        return {**ROW_FIELDS, **own, **({"line": learner(attribute="_line")} if self.prior.linear else {})}
 
     def check(self, values: Values) -> None:
         super().check(values)

@@ -6,7 +6,7 @@ from onlinegp.streams.reading.csv_source import CsvSource
 from onlinegp.streams.reading.json_source import JsonSource
 from onlinegp.streams.reading.lines import BOM, Lines
 from onlinegp.streams.reading.parquet_source import ParquetSource
-from onlinegp.streams.reading.source import ROWS, Source
+from onlinegp.streams.reading.source import BLOCK_ROWS, Source
 
 
 def open_source(
@@ -17,7 +17,7 @@ def open_source(
     encoding: str = "utf-8",
     decimal: str = ".",
     na_values: tuple[str, ...] = (),
-    rows: int = ROWS,
+    rows: int = BLOCK_ROWS,
     resumable: bool = False,
 ) -> Source:
     """Open a path. The extension decides the format, or the first character: a brace means JSON lines.

@@ -16,7 +16,7 @@ from onlinegp.streams.errors import BadData, BadRow, listed, short
 from onlinegp.streams.number_text import code_values, with_codes
 from onlinegp.streams.reading.cell_types import Reader, feature_reader, is_missing, kind_of
 
-ROWS = 4096  # in a block
+BLOCK_ROWS = 4096  # in a block
 PROBE = 100  # first rows, by which columns of text and numbers are told apart
 KEY_NAMES = {
     *("time", "timestamp", "date", "datetime", "id", "index", "row", "key", "unnamed: 0", "__index_level_0__")

@@ -15,8 +15,8 @@ from typing import Any, BinaryIO
 
 from onlinegp.files.atomic import PART, Folder, check_folder, is_special
 from onlinegp.files.container import ModelFileError
+from onlinegp.models import model_file
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.model_file import to_bytes, with_extra
 from onlinegp.state import integer
 from onlinegp.state.fields import LARGEST_COUNT
 from onlinegp.streams.errors import CheckpointError
@@ -53,14 +53,14 @@ def _unfinished(folder: Path) -> list[Path]:
     return [path for path in parts if path.is_file() and not path.is_symlink()]
 
 
-def pack(model: OnlineRegressor, stream: dict[str, Any]) -> bytes:
+def to_bytes(model: OnlineRegressor, stream: dict[str, Any]) -> bytes:
     """Return a model file that also holds the stream entry."""
-    return to_bytes(model, extra={"stream": stream})
+    return model_file.to_bytes(model, extra={"stream": stream})
 
 
-def unpack(data: bytes) -> tuple[OnlineRegressor, dict[str, Any]]:
+def from_bytes(data: bytes) -> tuple[OnlineRegressor, dict[str, Any]]:
     """Return a model and its stream entry, which is empty for a plain model file; or raise a ModelFileError."""
-    model, extra = with_extra(data)
+    model, extra = model_file.with_extra(data)
     return model, checked(extra.get("stream", {}), model)
 
 
@@ -105,7 +105,7 @@ def _object(name: str, value: Any, names: tuple[str, ...] | None = None) -> dict
 def read_model(path: str) -> tuple[OnlineRegressor, dict[str, Any]]:
     """Return the model and the stream entry of a file, or raise a ModelFileError that names the file."""
     try:
-        return unpack(Path(path).read_bytes())
+        return from_bytes(Path(path).read_bytes())
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from None
 
@@ -158,7 +158,7 @@ class Checkpoints:
             if self._folder.mode(name) is None:
                 continue
             try:
-                model, stream = unpack(self._folder.read(name))
+                model, stream = from_bytes(self._folder.read(name))
                 if "position" not in stream:
                     raise ModelFileError("it is a model, but not the checkpoint of a run.")
             except ModelFileError as error:

@@ -11,11 +11,11 @@ from onlinegp.checks import Array
 from onlinegp.seasons import find_seasons
 from onlinegp.streams.running.observers import Rows
 
-ROWS = 2000  # the last ones, which are looked at
+LAST_ROWS = 2000  # the last ones, which are looked at
 FEWEST = 200
 FOLLOWING = 0.25  # correlation of errors from row to row
 UNEVEN = 1.6  # times as large as elsewhere
-FAR = 4.0  # standard deviations: what is farther counts as that far
+MAX_Z = 4.0  # standard deviations: what is farther counts as that far
 
 
 class Hints:
@@ -29,7 +29,7 @@ class Hints:
         """Keep rows and their inputs."""
         self._pieces.append((rows, X))
         self._rows += len(rows)
-        while self._rows - len(self._pieces[0][0]) >= ROWS:
+        while self._rows - len(self._pieces[0][0]) >= LAST_ROWS:
             self._rows -= len(self._pieces.popleft()[0])
 
     def told(self, names: Sequence[str], *, lags: int) -> list[str]:
@@ -37,10 +37,10 @@ class Hints:
         if not self._pieces:
             return []
         parts = [(rows.z, rows.scored, X) for rows, X in self._pieces]
-        z, scored, X = (np.concatenate(part)[-ROWS:] for part in zip(*parts, strict=True))
+        z, scored, X = (np.concatenate(part)[-LAST_ROWS:] for part in zip(*parts, strict=True))
         if np.count_nonzero(scored) < FEWEST:
             return []
-        z = np.where(scored, np.clip(z, -FAR, FAR), np.nan)
+        z = np.where(scored, np.clip(z, -MAX_Z, MAX_Z), np.nan)
         found = [along(z, lags), *(uneven(z, X[:, j], name) for j, name in enumerate(names))]
         return [text for text in found if text is not None]
 

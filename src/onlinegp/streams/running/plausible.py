@@ -12,7 +12,7 @@ from onlinegp.state import Values, WithFields, array, integer, number
 
 CODES = [sign * code for code in (99.0, 999.0, 9999.0, 99999.0, 999999.0, 1e20, 1e30) for sign in (1.0, -1.0)]
 FEWEST = 30  # values before anything is judged
-FAR = 3.0  # a value farther out than this many times the range so far is not plausible
+MAX_RANGES = 3.0  # a value farther out than this many times the range so far is not plausible
 IN_A_ROW = 10  # implausible values; more of them in a row that vary mean that the stream has changed
 
 
@@ -46,7 +46,7 @@ class CodeWatch:
 
 
 class PlausibleRange(WithFields):
-    """Finds targets that are farther from all those before them than FAR times their range.
+    """Finds targets that are farther from all those before them than MAX_RANGES times their range.
 
     One such value, or the same one again and again, is an error; more than IN_A_ROW that vary are a stream that has
     changed, and extend the range.
@@ -88,7 +88,7 @@ class PlausibleRange(WithFields):
         self.n, self.odd = self.n + n, []
 
     def _far(self, value: float) -> bool:
-        return self.n >= FEWEST and _far(value, self.low, self.high, FAR)
+        return self.n >= FEWEST and _far(value, self.low, self.high, MAX_RANGES)
 
     def check(self, values: Values) -> None:
         if values["low"] > values["high"]:

@@ -16,7 +16,7 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.breakdown import BreakdownError
 from onlinegp.models.combined.base import innermost
 from onlinegp.predictions import Gaussian, Predictions
-from onlinegp.streams.errors import BrokeDown
+from onlinegp.streams.errors import StreamBreakdownError
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def advance(model: OnlineRegressor, X: Array, y: Array, *, learn: bool = True, s
 
     Raises
     ------
-    BrokeDown
+    StreamBreakdownError
         If the model does, with its predictions for the rows before that.
     """
     predicted: list[Predicted] = []
@@ -72,11 +72,11 @@ def advance(model: OnlineRegressor, X: Array, y: Array, *, learn: bool = True, s
         except BreakdownError as error:
             if error.trace is not None:
                 predicted.append(Predicted(error.trace.predictions, error.trace.size, error.trace.scored))
-            raise BrokeDown(innermost(model), error.reason, predicted=Predicted.joined(predicted)) from error
+            raise StreamBreakdownError(innermost(model), error.reason, predicted=Predicted.joined(predicted)) from error
         except ValueError as error:
             if not size_of(model):  # it has not learned anything yet, so a parameter is wrong
                 raise
-            raise BrokeDown(innermost(model), str(error), predicted=Predicted.joined(predicted)) from error
+            raise StreamBreakdownError(innermost(model), str(error), predicted=Predicted.joined(predicted)) from error
     return Predicted.joined(predicted)
 
 

@@ -18,9 +18,9 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.breakdown import BreakdownError
 from onlinegp.models.combined.base import innermost
 from onlinegp.predictions import Predictions
-from onlinegp.streams.errors import BadData, BrokeDown, CheckpointError, Stopped
+from onlinegp.streams.errors import BadData, CheckpointError, Stopped, StreamBreakdownError
 from onlinegp.streams.reading.source import Block, Source, read_ahead
-from onlinegp.streams.running.checkpoint import Checkpoints, pack
+from onlinegp.streams.running.checkpoint import Checkpoints, to_bytes
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.event_scenes import Scenes
 from onlinegp.streams.running.first_rows import FirstRows
@@ -220,9 +220,9 @@ class Job:
             if self._tuning_due:
                 self.model = self.model.unfitted() if before is None else self.model.load(before)
             raise
-        except BrokeDown as error:
+        except StreamBreakdownError as error:
             self._emit(block, start, error.predicted)
-            raise BrokeDown(error.model, error.reason, where=self._row(self.rows + 1)) from None
+            raise StreamBreakdownError(error.model, error.reason, where=self._row(self.rows + 1)) from None
         self._emit(block, start, predicted)
         if self.hints is not None:
             self.hints.add(self._written[-1], X)
@@ -294,9 +294,9 @@ class Job:
         """Return the model with the first rows learned; they have been predicted without it."""
         try:
             advance(model, X, y)
-        except BrokeDown as error:
+        except StreamBreakdownError as error:
             where = f" on row {len(error.predicted) + 1} of the first {len(y)}"
-            raise BrokeDown(error.model, error.reason, where=where) from None
+            raise StreamBreakdownError(error.model, error.reason, where=where) from None
         if isinstance(model, Detector):
             model.forget_events()  # they were not reported
         return model
@@ -344,15 +344,15 @@ class Job:
 
         Raises
         ------
-        BrokeDown
+        StreamBreakdownError
             If the last row broke the model.
         """
         assert self.model is not None
         stream = {"columns": self.encoder.dump(), "level": self.level, "settings": self.settings}
         try:
-            return pack(self.model, stream | (place or {}))
+            return to_bytes(self.model, stream | (place or {}))
         except BreakdownError as error:
-            raise BrokeDown(innermost(self.model), error.reason, where=self._row(self.rows)) from None
+            raise StreamBreakdownError(innermost(self.model), error.reason, where=self._row(self.rows)) from None
 
     def _place(self) -> dict[str, Any]:
         length = getattr(getattr(self.sink, "file", None), "length", 0)

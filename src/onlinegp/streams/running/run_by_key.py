@@ -20,7 +20,7 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.breakdown import BreakdownError
 from onlinegp.models.combined.base import innermost
 from onlinegp.predictions import Predictions
-from onlinegp.streams.errors import BrokeDown, Stopped
+from onlinegp.streams.errors import Stopped, StreamBreakdownError
 from onlinegp.streams.reading.source import Block
 from onlinegp.streams.running.first_rows import with_lags
 from onlinegp.streams.running.key_rules import KeyRules, LateRow, selected
@@ -170,7 +170,7 @@ class KeyedJob(Job):
                         predicted.append(Predicted(trace.predictions, trace.size, trace.scored))
         except BreakdownError as error:
             assert self.model is not None
-            raise BrokeDown(innermost(self.model), str(error)) from None
+            raise StreamBreakdownError(innermost(self.model), str(error)) from None
         return Predicted.joined(predicted)
 
     def _without_target(self, keys: list[Key], X: Array) -> Predictions:
