@@ -6,6 +6,8 @@ import inspect
 from pathlib import Path
 from typing import Any
 
+import equations
+
 import onlinegp
 from onlinegp import OnlineRegressor, kafbox
 from onlinegp.models.families import FAMILIES, family
@@ -62,7 +64,7 @@ def facts(cls: type[OnlineRegressor]) -> list[str]:
     known = cls.facts
     growth = f" It grows with the stream, unless `{known.bounded_by}` is given." if known.bounded_by else ""
     told = {
-        "Equation": f"`{known.equation}`",
+        "Equation": equations.markdown(known.equation),
         "Cost": _powers(known.cost),
         "Memory": f"{_powers(known.memory)}.{growth}",
         "Variance of y": known.variance,
