@@ -1,17 +1,16 @@
 // Mixtures of normal and t distributions, many at once.
 #include "mixtures.hpp"
 #include <map>
-#include <memory>
 
 namespace onlinegp {
 
-const Kinds& kinds_of(const Vector& degrees) {
+std::shared_ptr<const Kinds> kinds_of(const Vector& degrees) {
     constexpr size_t MOST = 256;
-    static std::map<Vector, std::unique_ptr<Kinds>> known;  // under the interpreter's lock
+    static std::map<Vector, std::shared_ptr<const Kinds>> known;
     if (known.size() > MOST) known.clear();
-    std::unique_ptr<Kinds>& kinds = known[degrees];
-    if (!kinds) kinds = std::make_unique<Kinds>(degrees);
-    return *kinds;
+    std::shared_ptr<const Kinds>& kinds = known[degrees];
+    if (!kinds) kinds = std::make_shared<const Kinds>(degrees);
+    return kinds;
 }
 
 static Components row(const Mixtures& of, int64_t i, int64_t K) {

@@ -10,7 +10,6 @@ struct Mixtures {
     const double *weights, *means, *scales;
 };
 
-const Kinds& kinds_of(const Vector& degrees);  // kept, since their constants take longer than a row
 void moments(const Kinds& kinds, const Mixtures& of, double* mean, double* std);
 void log_density(const Kinds& kinds, const Mixtures& of, const double* y, double* out);
 // Where the distribution function is p, by Newton's steps between the quantiles (K,) of components with scale one; a

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <vector>
 #include "student.hpp"
 
@@ -111,12 +112,18 @@ class Kinds {
     Vector variance_, at_center_, top_;  // for scale one; `at_center_` is the logarithm of `top_`
 };
 
+// The same object for the same degrees: many trees have them in common. Under the interpreter's lock.
+std::shared_ptr<const Kinds> kinds_of(const Vector& degrees);
+
 // The predictions of n rows and p outputs. The stretch of a row only widens its intervals: see onlinegp.Conformal. It
 // is one, but for a Conformal and for what passes on its predictions.
 class Predictions {
   public:
-    Predictions(const Kinds& kinds, int p) : kinds(kinds), p_(p) { resize(1); }
-    const Kinds kinds;  // a copy: the node may go before its workspace
+    Predictions(const std::shared_ptr<const Kinds>& kinds, int p) : shared_kinds(kinds), kinds(*kinds), p_(p) {
+        resize(1);
+    }
+    const std::shared_ptr<const Kinds> shared_kinds;
+    const Kinds& kinds;
 
     void resize(int64_t n) {  // grows only
         const size_t values = size_t(n) * size_t(p_);

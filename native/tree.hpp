@@ -31,13 +31,14 @@ class Workspace {
 // `reserve` has returned. All memory that learning them takes is asked for there.
 class Node {
   public:
-    Node(int d, int p, Vector degrees) : d(d), p(p), kinds(std::move(degrees)) {}
+    Node(int d, int p, const Vector& degrees) : d(d), p(p), shared_kinds(kinds_of(degrees)), kinds(*shared_kinds) {}
     Node(const Node&) = delete;
     Node& operator=(const Node&) = delete;
     virtual ~Node() = default;
 
     const int d, p;
-    const Kinds kinds;
+    const std::shared_ptr<const Kinds> shared_kinds;
+    const Kinds& kinds;
     int number = 0;
 
     // One row: predict it, then learn the row just predicted. Predictions are in row 0 of its slot.
@@ -65,7 +66,7 @@ class Node {
     // the node `next`, which is like it, will need, if there is one
     virtual void enter(Workspace&, const Node*) {}
     virtual void leave() {}
-    virtual void lines(Lines& needed) const { needed.add(this, 256); }  // of what it always reads
+    virtual void lines(Lines& needed) const { needed.add(this, 192); }  // of what it always reads; about its size
 
     Workspace::Slot& slot(Workspace& w) const { return w.slots[size_t(number)]; }
     Predictions& predicted(Workspace& w) const { return slot(w).predictions; }
@@ -235,7 +236,7 @@ class Leaf : public Node {
     const int64_t variances_;  // of a row
 };
 
-inline Workspace::Slot::Slot(const Node& node) : predictions(node.kinds, node.p) {}
+inline Workspace::Slot::Slot(const Node& node) : predictions(node.shared_kinds, node.p) {}
 
 // Targets are at most two means and two variances of each row, or two numbers of each component
 inline void Workspace::Slot::reserve(int64_t rows, const Node& node) {

@@ -104,7 +104,7 @@ class TreeFleet {
     void fetch(const Event& event, const double* X, const double* Y) const;
 
     std::vector<TreeEngine*> trees_;
-    static constexpr int64_t MOST_LINES = 48;
+    static constexpr int64_t MOST_LINES = 40;
     std::vector<const char*> lines_;  // (count, MOST_LINES), what each tree always reads; null where it is less
     TreeEngine* like_ = nullptr;
     std::vector<std::unique_ptr<Worker>> workers_;

@@ -1,6 +1,7 @@
 // A filter at work behind the plain interface of learner.hpp.
 #pragma once
 #include <deque>
+#include <memory>
 #include <string_view>
 #include "recipe/predict.hpp"
 
@@ -52,10 +53,32 @@ class StateRoom {
     std::deque<Entry> entries_;  // which stay where they are
 };
 
+// What filters of one recipe have in common
+template <class T> struct FilterParts {
+    FilterParts(const Recipe& recipe, int d) : recipe(recipe), kernel(this->recipe, d) {}
+    const Recipe recipe;
+    const Kernel<T> kernel;
+
+    // Those of the filter made last, if they are the same: a fleet has many of one recipe. Under the interpreter's
+    // lock.
+    static std::shared_ptr<const FilterParts> of(const Recipe& recipe, int d) {
+        static std::weak_ptr<const FilterParts> last;
+        std::shared_ptr<const FilterParts> parts = last.lock();
+        if (parts && parts->kernel.d == d && parts->recipe == recipe) return parts;
+        parts = std::make_shared<const FilterParts>(recipe, d);
+        last = parts;
+        return parts;
+    }
+};
+
 template <class T> class Filter final : public Model {
   public:
     Filter(const Recipe& recipe, int d, int p)
-        : recipe_(recipe), kernel_(recipe_, d), state_(recipe_, d, p), ahead_x_(size_t(block_rows) * d) {
+        : parts_(FilterParts<T>::of(recipe, d)),
+          recipe_(parts_->recipe),
+          kernel_(parts_->kernel),
+          state_(recipe_, d, p),
+          ahead_x_(size_t(block_rows) * d) {
         state_.reserve(1);
     }
     ~Filter() override { delete own_; }
@@ -112,12 +135,7 @@ template <class T> class Filter final : public Model {
         own_ = nullptr;
         lent_->fresh = lent_->foreseen = false;
     }
-    void lines(Lines& needed) const override {
-        needed.add(this, sizeof(*this));
-        needed.add(&recipe_, sizeof(recipe_));
-        needed.add(kernel_.code.data(), size_t(kernel_.length) * sizeof(kernel_.code[0]));
-        needed.add(kernel_.values.data(), recipe_.kernel.values.size() * sizeof(T));
-    }
+    void lines(Lines& needed) const override { needed.add(this, sizeof(*this)); }
     void fetch_meanwhile(const Learner* next) override {
         state_.fetch_meanwhile(next ? &static_cast<const Filter*>(next)->state_ : nullptr);
     }
@@ -240,8 +258,9 @@ template <class T> class Filter final : public Model {
         return i;
     }
 
-    const Recipe recipe_;
-    Kernel<T> kernel_;
+    const std::shared_ptr<const FilterParts<T>> parts_;
+    const Recipe& recipe_;
+    const Kernel<T>& kernel_;
     State<T> state_;
     Prediction<T>*own_ = nullptr, *lent_ = nullptr;
     Buffer<T> ahead_x_;

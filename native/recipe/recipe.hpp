@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 namespace onlinegp {
@@ -39,6 +40,10 @@ struct Instruction {
     double a, b, c;  // RationalQuadratic: alpha; Polynomial: scale, offset, degree; Constant, Scale: variance
 };
 
+inline bool operator==(const Instruction& a, const Instruction& b) {
+    return std::tie(a.op, a.each, a.start, a.a, a.b, a.c) == std::tie(b.op, b.each, b.start, b.a, b.b, b.c);
+}
+
 struct Program {
     std::vector<Instruction> code;
     std::vector<double> values;
@@ -52,21 +57,27 @@ struct BeliefPart {
     double step = 1, beta = 0, noise = 0, epsilon = 0, jitter = 0;
     double transition = 1, drift = 0, forgetting = 1;
     bool automatic = false;  // beta="auto"
+    auto values() const {
+        return std::tie(kind, step, beta, noise, epsilon, jitter, transition, drift, forgetting, automatic);
+    }
     operator Belief() const { return kind; }
 };
 struct DictionaryPart {
     Dictionary kind = Dictionary::Growing;
     double radius = 0, threshold = 0, error = 0, redundant = 0, abnormal = 0;
+    auto values() const { return std::tie(kind, radius, threshold, error, redundant, abnormal); }
     operator Dictionary() const { return kind; }
 };
 struct ForgettingPart {
     Forgetting kind = Forgetting::Keep;
     double rate = 0, factor = 1;
+    auto values() const { return std::tie(kind, rate, factor); }
     operator Forgetting() const { return kind; }
 };
 struct PruningPart {
     Pruning kind = Pruning::None;
     int64_t budget = 0;  // 0: none
+    auto values() const { return std::tie(kind, budget); }
     operator Pruning() const { return kind; }
 };
 
@@ -94,6 +105,12 @@ struct Recipe {
         return dictionary != Dictionary::Growing && dictionary != Dictionary::ALD;
     }
     bool uses_norm() const { return belief == Belief::Beta || belief == Belief::Isotropic; }  // |k|
+    bool operator==(const Recipe& other) const {
+        return kernel.code == other.kernel.code && kernel.values == other.kernel.values &&
+               belief.values() == other.belief.values() && dictionary.values() == other.dictionary.values() &&
+               forgetting.values() == other.forgetting.values() && pruning.values() == other.pruning.values() &&
+               learn_power == other.learn_power;
+    }
 };
 
 constexpr int64_t NEW = -1, IGNORE = -2,

@@ -55,7 +55,7 @@ def assert_same_contents(model, other):
 
 
 def are_trees(fleet):
-    return fleet._members._is_tree
+    return fleet._home.members._is_tree
 
 
 @every

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -203,8 +204,7 @@ class OnlineRegressor(Locked, Estimator):
         mean : array of shape (n,), or (n, outputs) if the model was trained on such a y
         std : array of the same shape, only if `return_std`
         """
-        row = _single_row(X)
-        quick = None if row is None else self._quick("predict_one", row)
+        quick = self._quick("predict_one", X)
         if quick is not None:
             return (np.array([quick[0]]), np.array([quick[1]])) if return_std else np.array([quick[0]])
         predictions = self._predictions(X)
@@ -231,31 +231,32 @@ class OnlineRegressor(Locked, Estimator):
 
     def predict_interval(self, X: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
         """Return the ends of the intervals that contain y with probability `level`, at the rows of X."""
-        row = _single_row(X)
-        quick = None if row is None else self._quick("interval_one", row, probability(WIDE, level=level))
+        quick = self._quick("interval_one", X, probability(WIDE, level=level))
         if quick is not None:
             return np.array([quick[2]]), np.array([quick[3]])
         return self.predict_distribution(X).interval(level)
 
     def predict_one(self, x: ArrayLike, return_std: bool = False) -> Any:
         """Predict y for one sample x: (d,), or with names. Return a number, or an array of shape (outputs,)."""
-        quick = self._quick("predict_one", x)
+        fast = getattr(self._learner, "predict_one", None) if self._single else None
+        quick = None if fast is None else fast(x)
+        if quick is None and fast is not None and isinstance(x, dict):
+            quick = fast(list(self._in_order(x).values()))
         if quick is not None:
+            if not (isfinite(quick[0]) and isfinite(quick[1])):
+                raise self._health.error(self, None)
             return quick if return_std else quick[0]
         answer = self.predict(self._check_x(x), return_std)
         if return_std:
             return tuple(float(part[0]) if part.ndim == 1 else part[0] for part in answer)
         return float(answer[0]) if answer.ndim == 1 else answer[0]
 
-    def _quick(self, name: str, x: Any, *arguments: Any) -> Any:
-        """Return what a fast path of the learner returns for one sample: mean, std and more; None if there is none."""
-        fast = getattr(self._learner, name, None) if self._single else None
-        if fast is None:
-            return None
-        quick = fast(x, *arguments)
-        if quick is None and isinstance(x, dict):
-            quick = fast(list(self._in_order(x).values()), *arguments)
-        if quick is not None and not self._health.sound(quick[0], quick[1]):
+    def _quick(self, name: str, X: ArrayLike, *arguments: Any) -> Any:
+        """Return what a fast path of the learner returns for an array of one row: mean, std and more. Else None."""
+        single = self._single and type(X) is np.ndarray and X.ndim == 2 and len(X) == 1
+        fast = getattr(self._learner, name, None) if single else None
+        quick = None if fast is None else fast(X[0], *arguments)  # type: ignore[index]
+        if quick is not None and not (isfinite(quick[0]) and isfinite(quick[1])):
             raise self._health.error(self, None)
         return quick
 
@@ -402,8 +403,3 @@ class OnlineRegressor(Locked, Estimator):
             expected = "(n,)" if self._single else f"(n, {outputs})"
             raise ValueError(f"y must have shape {expected} as before, got {y.shape}. Use fit to start again.")
         return self._learner, X, y.reshape(len(y), outputs)
-
-
-def _single_row(X: Any) -> Any:
-    """Return the row of an array that has only one, else None."""
-    return X[0] if type(X) is np.ndarray and X.ndim == 2 and len(X) == 1 else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isfinite
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -105,9 +104,6 @@ class Health:
         """Raise a BreakdownError if a prediction is not finite."""
         if not (np.isfinite(predicted.mean).all() and np.isfinite(predicted.std).all()):
             raise self.error(model, None)
-
-    def sound(self, mean: float, std: float) -> bool:
-        return isfinite(mean) and isfinite(std)
 
     def error(
         self, model: Model, row: int | None, mean: Array | None = None, std: Array | None = None
