@@ -10,6 +10,7 @@ import pytest
 import onlinegp as ogp
 from onlinegp.models.temporal.combination import LEVELS, SCORES, combine, past_origins
 from onlinegp.models.temporal.forecast import Forecast
+from onlinegp.models.temporal.members import SHIFTS, shifts
 from onlinegp.models.temporal.structure import Structure
 
 
@@ -108,6 +109,22 @@ def test_missing_values_are_gaps():
     assert np.array_equal(streamed.forecast(12).quantiles, ahead.quantiles)
     with pytest.raises(ValueError, match="all of them are missing"):
         ogp.Forecaster().fit([np.nan, np.nan])
+
+
+def test_series_with_zeros_have_members_in_logarithms_too():
+    rng = np.random.default_rng(5)
+    t = np.arange(150)
+    y = np.where(rng.random(150) < 0.05, 0.0, np.exp(1 + 0.02 * t + 0.2 * rng.normal(size=150)))
+    none, shift = shifts(y, ())
+    assert none is None
+    assert shift in [share * np.median(y[y > 0]) for share in SHIFTS]
+    assert shifts(y + 1e-3, ()) == [None, 0.0]
+    assert shifts(y - 1.0, ()) == [None]
+    ahead = ogp.Forecaster().fit(y).forecast(12)
+    assert ahead.quantiles.min() >= 0.0
+    widths = np.diff(ahead.interval(0.95), axis=0)[0]
+    assert widths[-1] > 1.1 * widths[0]  # they grow with the level
+    assert ahead.median[-1] > 0.6 * np.exp(1 + 0.02 * 162)
 
 
 def test_inputs_known_ahead_help():

@@ -31,8 +31,8 @@ ALONE: Any = object()  # in place of y: the first argument is the series
 class Forecaster(OnlineRegressor):
     """Forecasts of a series with nothing to set.
 
-    It finds seasons (:func:`onlinegp.seasons.find_seasons`), then fits three families of members, each to y and, if all
-    values are positive, to log y: Gaussian processes over time with a trend, a short memory and seasons that drift;
+    It finds seasons (:func:`onlinegp.seasons.find_seasons`), then fits three families of members, each to y and, if no
+    value is negative, to its logarithm: Gaussian processes over time with a trend, a short memory and drifting seasons;
     the same with a constant slope; and regressions on smoothed lags with three memories. Forecasts from 40 past rows
     are compared with the values that followed. Members that did better get more weight, and the quantiles are stretched
     by their past errors. On a short series all members count about the same; on a long one the best count most.

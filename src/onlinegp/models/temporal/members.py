@@ -21,20 +21,21 @@ FORGETTING = (0.99, 0.997, 1.0)
 MAX_EVALUATIONS, QUICK_EVALUATIONS = 100, 25  # of the likelihood of a Gaussian process
 MIN_SHARE = 0.05  # of the deviation of changes, that the robust scale must have
 LARGEST_LOG = 700.0
+SHIFTS = (0.03, 0.1, 0.3, 1.0, 3.0)  # of the median of positive values, in logarithms of series with zeros
 FEWEST_KNOWN = 8  # rows of a fit
 SMALLEST_RANGE = 1e-100  # of the values: the square of a share of it is not rounded to zero
 
 
 @dataclass
 class Member:
-    """A learner in units of its own, of y or log y.
+    """A learner in units of its own, of y or its logarithm.
 
     Attributes
     ----------
     learner : of the times, then the inputs if `inputs`
     center, scale : of what it learns: (f - center) / scale
     spread : of its standard deviations, in units of f
-    log : whether f is log y
+    shift : f is log(y + shift), or y if it is None
     weights : of the inputs, subtracted from f; none if they are inputs of the learner
     """
 
@@ -42,7 +43,7 @@ class Member:
     center: float
     scale: float
     spread: float
-    log: bool
+    shift: float | None
     weights: Array | None = None
 
     def learn(self, X: Array, y: Array) -> None:
@@ -60,15 +61,15 @@ class Member:
     def quantiles(self, mean: Array, std: Array) -> Array:
         """Return quantiles of y, (levels, ...)."""
         q = mean + SCORES.reshape(-1, *[1] * np.ndim(mean)) * std
-        return np.exp(np.clip(q, -LARGEST_LOG, LARGEST_LOG)) if self.log else q
+        return q if self.shift is None else np.exp(np.clip(q, -LARGEST_LOG, LARGEST_LOG)) - self.shift
 
     def moments(self, mean: Array, std: Array) -> tuple[Array, Array]:
         """Return mean and deviation of y; of a lognormal, if f is log y."""
-        if not self.log:
+        if self.shift is None:
             return mean, std
         s2 = np.minimum(std**2, 4.0)
         mean = np.exp(np.clip(mean + s2 / 2, -LARGEST_LOG / 2, LARGEST_LOG / 2))
-        return mean, mean * np.sqrt(np.expm1(s2))
+        return mean - self.shift, mean * np.sqrt(np.expm1(s2))
 
     def _inputs(self, X: Array) -> Array:
         return X if self.weights is None else X[:, :1]
@@ -79,15 +80,36 @@ class Member:
         )  # the same bits for any rows
 
     def _targets(self, X: Array, y: Array) -> Array:
-        return ((transformed(y, self.log) - self._effect(X) - self.center) / self.scale)[:, None]
+        return ((transformed(y, self.shift) - self._effect(X) - self.center) / self.scale)[:, None]
 
     def _back(self, X: Array, predictions: Any) -> tuple[Array, Array]:
         mean = predictions.mean[:, 0] * self.scale + self.center + self._effect(X)
         return mean, predictions.std[:, 0] * self.spread
 
 
-def transformed(y: Array, log: bool) -> Array:
-    return np.log(np.maximum(y, 1e-300)) if log else y
+def transformed(y: Array, shift: float | None) -> Array:
+    return y if shift is None else np.log(np.maximum(y + shift, 1e-300))
+
+
+def shifts(y: Array, seasons: tuple[float, ...]) -> list[float | None]:
+    """Return the scales for members: y, and log(y + shift) unless a value is negative.
+
+    The shift of positive values is 0. With zeros it is the one under which changes, those of a season if there is one,
+    have the largest likelihood as draws of a Laplace distribution.
+    """
+    if y.min() < 0:
+        return [None]
+    if y.min() > 0:
+        return [None, 0.0]
+    s = int(max([*seasons, 1]))
+    s = s if len(y) > s + FEWEST_KNOWN else 1
+    usual = float(np.median(y[y > 0]))
+
+    def likelihood(shift: float) -> float:
+        f = transformed(y, shift)
+        return -len(f[s:]) * np.log(np.abs(f[s:] - f[:-s]).mean()) - f[s:].sum()
+
+    return [None, max((usual * share for share in SHIFTS), key=likelihood)]
 
 
 @dataclass(frozen=True)
@@ -126,16 +148,16 @@ def find_fit(
     with np.errstate(all="ignore"), single_threaded_blas:
         if seasons is None:
             seasons = find_seasons(values)
-        for log in (False, True) if y.min() > 0 else (False,):
-            f = transformed(y, log)
-            gp, weights = _gp(X, f, seasons, evaluations, log=log, drift=False)
+        for shift in shifts(y, seasons):
+            f = transformed(y, shift)
+            gp, weights = _gp(X, f, seasons, evaluations, shift=shift, drift=False)
             families[0].append(gp)
             rest, times = f - X[:, 1:] @ weights, X[:, :1]
             if not quick:
-                drift, _ = _gp(times, rest, seasons, evaluations, log=log, drift=True)
+                drift, _ = _gp(times, rest, seasons, evaluations, shift=shift, drift=True)
                 families[1].append(_without_inputs(drift, weights))
             for forgetting in FORGETTING:
-                families[2].append(_without_inputs(_lags(times, rest, seasons, forgetting, log=log), weights))
+                families[2].append(_without_inputs(_lags(times, rest, seasons, forgetting, shift=shift), weights))
     return Fit(row, seasons, families)
 
 
@@ -149,7 +171,7 @@ def _compiled(learner: Any) -> Any:
 
 
 def _gp(
-    X: Array, f: Array, seasons: tuple[float, ...], evaluations: int, *, log: bool, drift: bool
+    X: Array, f: Array, seasons: tuple[float, ...], evaluations: int, *, shift: float | None, drift: bool
 ) -> tuple[Member, Array]:
     """Return a Gaussian process over time, and the weights of the inputs that its rows show."""
     X, f = X[-MAX_FIT_ROWS:], f[-MAX_FIT_ROWS:]
@@ -158,7 +180,7 @@ def _gp(
     structure = Structure(seasons, drift, float(np.var(z)), X.shape[1] - 1)
     shifted = np.column_stack([X[:, 0] - X[0, 0], X[:, 1:]])
     theta, sigma2 = structure.fit(shifted, z, evaluations)
-    member = Member(structure.learner(theta), center, scale, scale * np.sqrt(sigma2), log)
+    member = Member(structure.learner(theta), center, scale, scale * np.sqrt(sigma2), shift)
     if not structure.inputs:
         return member, np.empty(0)
     learned = _compiled(structure.learner(theta))
@@ -180,7 +202,7 @@ def _units(t: Array, f: Array, seasons: tuple[float, ...]) -> tuple[float, float
     return center, float(scale if scale >= MIN_SHARE * e.std() else e.std() + 1e-300)
 
 
-def _lags(X: Array, f: Array, seasons: tuple[float, ...], forgetting: float, *, log: bool) -> Member:
+def _lags(X: Array, f: Array, seasons: tuple[float, ...], forgetting: float, *, shift: float | None) -> Member:
     """Return a regression on smoothed lags with the prior that the evidence of these rows favors."""
     periods = [round(s) for s in seasons]
     s1, s2 = [*periods, 1, 1][:2]
@@ -196,4 +218,4 @@ def _lags(X: Array, f: Array, seasons: tuple[float, ...], forgetting: float, *, 
     learner.learn(X, ((f - center) / scale)[:, None])
     sums = readable(learner)
     prior = choose_prior(s1, s2, sums.G[0], sums.b[0], float(sums.yy[0]), max(sums.rows, 1.0), before)
-    return Member(start(prior, forgetting), center, scale, scale, log)
+    return Member(start(prior, forgetting), center, scale, scale, shift)
