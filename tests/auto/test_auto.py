@@ -256,6 +256,12 @@ def test_a_member_is_tuned_on_the_rows_since_a_change():
     assert abs(row - 300) < 20
     assert kind == "target"
     assert "retuned" in model.weights_
+    members = {one.name: one for one in model.members_}
+    assert {name: one.weight for name, one in members.items()} == model.weights_
+    best = max(members.values(), key=lambda one: one.weight)
+    assert best.behind == 0.0
+    assert best.error < 0.5 * members["local"].error  # which knows the rows before the change, too
+    assert all(one.cost and isinstance(one.model, ogp.OnlineRegressor) for one in members.values())
     assert "retuned" in dict(model.chosen_.model.model.models)
     error = (trace.mean - y[:700])[650:]
     assert np.mean(error**2) < 0.05 * np.var(y[650:])

@@ -46,6 +46,15 @@ def test_the_noise_of_a_given_kernel_is_tuned(data):
     assert "noise = 0.25\n" in inside("tune", data / "sine.csv", *GIVEN, "--noise", "0.25").stdout.decode()
 
 
+def test_a_change_of_the_stream_is_told(data, tmp_path):
+    table = np.loadtxt(data / "sine.csv", delimiter=",", skiprows=1)
+    table = np.vstack([table, table * [1.0, 1.0, -1.0] + [0.0, 0.0, 3.0]])
+    np.savetxt(tmp_path / "changes.csv", table, delimiter=",", header="a,b,y", comments="")
+    told = inside("run", tmp_path / "changes.csv", "--tune", "100", "--budget", "40").stderr.decode()
+    (line,) = [line for line in told.splitlines() if " changed at row " in line]
+    assert abs(int(line.split()[-1]) - 301) < 15
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True

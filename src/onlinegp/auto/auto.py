@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import ClassVar
 
+from onlinegp.auto.composed import Member
 from onlinegp.auto.members import MEMBERS, Parts
 from onlinegp.auto.self_tuning import SelfTuning
 from onlinegp.checks import count, fraction, positive
@@ -76,6 +77,9 @@ class Auto(SelfTuning):
         The tuned model, unfitted; None before the first tuning.
     weights_ : dict
         The weight of each member in the next prediction, by name.
+    members_ : list of Member
+        What is mixed: name, weight, error (its usual standard deviation, in standard deviations of the target), behind
+        (nats per row by which it is behind the best one recently), cost, and the model.
     changes_ : list of (int, str)
         The changes that were detected: the row where each began, and what changed, "relation", "inputs" or "target".
 
@@ -138,6 +142,10 @@ class Auto(SelfTuning):
     @property
     def weights_(self) -> dict[str, float]:
         return self._auto.weights()
+
+    @property
+    def members_(self) -> list[Member]:
+        return self._auto.members()
 
     @property
     def changes_(self) -> list[tuple[int, str]]:

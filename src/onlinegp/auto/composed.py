@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,6 +24,28 @@ WIDER = 4.0  # divided by the number of rows learned: by how much intervals are 
 RETUNED_AT = {300: 150, 1000: 700}  # rows after a change: when a member is adopted, and when its tuning begins
 PAUSES = tuple(sorted({*RETUNED_AT, *RETUNED_AT.values()}))
 MOST_RETUNED = 1000  # rows
+
+
+class Member(NamedTuple):
+    """A member of the mixture.
+
+    Attributes
+    ----------
+    name : str
+    weight : its weight for the next row
+    error : the usual standard deviation that it predicts, corrected by its errors, in standard deviations of the target
+        of the tuning rows; None if it is alone
+    behind : by how many nats per row its recent predictions were less likely than those of the best member
+    cost : of one row, in words
+    model : the model without its wrappers, unfitted
+    """
+
+    name: str
+    weight: float
+    error: float | None
+    behind: float
+    cost: str
+    model: OnlineRegressor
 
 
 class Chooser(Protocol):
@@ -74,13 +96,15 @@ class Composed:
         mixture = innermost_learner(outer(self.inner))
         return mixture if isinstance(mixture, MixtureLearner) else None
 
-    def members(self) -> list[tuple[str, float, OnlineRegressor]]:
-        """Return the members: name, current weight, and the model without its wrappers."""
+    def members(self) -> list[Member]:
+        """Return the members, in order."""
         mixture, learner = innermost(self.chosen), self.mixture
         if not isinstance(mixture, Mixture) or learner is None:
-            return [(type(mixture).__name__, 1.0, mixture)]
-        weights = dict(zip(learner.members, learner.weights().tolist(), strict=True))
-        return [(name, weights[name], innermost(model)) for name, model in mixture.named()]
+            return [Member(type(mixture).__name__, 1.0, None, 0.0, mixture.facts.cost, mixture)]
+        models = {name: innermost(model) for name, model in mixture.named()}
+        numbers = zip(learner.members, learner.weights(), learner.usual_std(), learner.behind(), strict=True)
+        found = {name: (float(weight), float(std), float(behind)) for name, weight, std, behind in numbers}
+        return [Member(name, *found[name], model.facts.cost, model) for name, model in models.items()]
 
     def repeat(self, X: Array, Y: Array) -> None:
         """Learn the rows that it was composed from.

@@ -10,12 +10,11 @@ from contextvars import ContextVar
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinegp.auto.composed import Candidate, Chooser, Composed
+from onlinegp.auto.composed import Candidate, Chooser, Composed, Member
 from onlinegp.auto.members import Progress
 from onlinegp.background import prepare
 from onlinegp.checks import Array
 from onlinegp.learner import Learner, Outcome, Sizes, begin_series, interval_one, learn_one, predict_one, skip
-from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import OuterRegressor
 from onlinegp.models.combined.standardize import like_so_far, moments
 from onlinegp.models.description import describe, rebuild
@@ -124,7 +123,7 @@ class AutoLearner(WithFields):
 
     def weights(self) -> dict[str, float]:
         """Return the current weights of the members by name; empty before there are members."""
-        return {name: weight for name, weight, _ in self.members()}
+        return {one.name: one.weight for one in self.members()}
 
     def changes(self) -> list[tuple[int, str]]:
         """Return the rows where changes began, and their kinds."""
@@ -134,8 +133,8 @@ class AutoLearner(WithFields):
         before = self.seen - mixture.seen  # rows that were not kept for the last tuning
         return [(before + row, kind) for row, kind in mixture.detector.changes()]
 
-    def members(self) -> list[tuple[str, float, OnlineRegressor]]:
-        """Return the members, if there are any: name, current weight, and the model without its wrappers."""
+    def members(self) -> list[Member]:
+        """Return the members, if there are any."""
         return [] if self._composed is None else self._composed.members()
 
     @property

@@ -61,9 +61,9 @@ class SelfTuning(OnlineRegressor):
         auto = innermost_learner(learner)
         assert isinstance(auto, AutoLearner)
         return [
-            one._replace(weight=weight * one.weight, standardized=True)
-            for _, weight, member in auto.members()
-            for one in member.kernels_in_use(auto)
+            one._replace(weight=member.weight * one.weight, standardized=True)
+            for member in auto.members()
+            for one in member.model.kernels_in_use(auto)
         ]
 
     @property

@@ -15,7 +15,7 @@ from onlinegp.predictions.transformed import transformed
 
 TUNED, TRIED = 200, 500  # rows
 
-SKEWED = 0.5  # skewness of the targets, below which no other scale is tried
+SPREAD = 0.3  # standard deviation over mean of the targets, below which no other scale is tried: it would be linear
 SCALES = ((0.0, 0.02), (0.0, 0.1), (0.5, 0.03))  # power, and unit over the median of the positive targets
 BETTER = 0.05, 5.0  # nats per row, and in all, by which another scale must be better than y itself
 WORSE = 1.1  # by how much the squared error may grow
@@ -31,14 +31,14 @@ SOME_PAIRS, MOST_PAIRS = 2.0, 3.0  # outliers that follow each other; the second
 def likely_scales(X: Array, Y: Array) -> list[Shape]:
     """Return power and unit for each output of rows X (n, d) and Y (n, p); see `Transformed`.
 
-    Another scale than that of the data is tried for skewed targets that are not negative.
+    Another scale than that of the data is tried for targets that are not negative.
     """
     return [_likely_scale(X[-TRIED:], y[-TRIED:]) for y in Y.T]
 
 
 def _likely_scale(X: Array, y: Array) -> Shape:
     center, std, varies = moments(y[:, None])
-    if y.min() < 0.0 or not varies[0] or np.mean(((y - center[0]) / std[0]) ** 3) < SKEWED:
+    if y.min() < 0.0 or not varies[0] or std[0] < SPREAD * center[0]:
         return AS_IT_IS
     typical, half = float(np.median(y[y > 0.0])), len(y) // 2
 

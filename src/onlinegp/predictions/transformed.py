@@ -64,6 +64,11 @@ class TransformedPredictions(Predictions):
     scale: Array | float = 1.0
 
     @property
+    def weights(self) -> Array:
+        """Those of the components of `base`, if it has components."""
+        return self.base.weights  # type: ignore[attr-defined]
+
+    @property
     def shape(self) -> tuple[int, ...]:
         return self.base.shape
 

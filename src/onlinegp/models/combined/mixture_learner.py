@@ -65,6 +65,15 @@ class MixtureLearner(WithFields):
         """Return the weights for the prediction of the next row, (members,)."""
         return shares_of(self.log_weights)
 
+    def behind(self) -> Array:
+        """Return by how many nats per row each member is behind the best one, a fading mean; in all if fade is 1."""
+        return -self.log_weights * (1.0 - self.fade if self.fade < 1.0 else 1.0)
+
+    def usual_std(self) -> Array:
+        """Return the usual std of each member's predictions, a fading geometric mean; NaN if there is no gate."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.exp(self._total / self._count)
+
     def weights_of(self, predicted: Predictions) -> Array | None:
         """Return the members' weights, (..., members), in predictions of this mixture; None for other predictions."""
         weights = getattr(predicted, "weights", None)

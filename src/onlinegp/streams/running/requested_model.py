@@ -26,6 +26,8 @@ NOTHING_EXPLAINED = (
     "warning: the tuned model predicts the tuning rows no better than their mean does: the inputs say little about the "
     "target. Look for other inputs, add --lags, or tune on more rows."
 )
+MAX_CHANGES = 10  # that are told one by one
+CHANGED = {"relation": "relation of inputs and target", "target": "level or scale of the target"}
 FARTHEST = 10_000  # the most lags and rows ahead: a block of inputs must fit in memory
 
 
@@ -122,6 +124,11 @@ class TuningMessages:
 
     def __call__(self, model: OnlineRegressor | None, *, seconds: float, end: bool = False) -> None:
         """Look at the model; `seconds` is the time that the stream has waited for tunings."""
+        self._say_chosen(model, seconds, end)
+        if end:
+            self._say_changes(model)
+
+    def _say_chosen(self, model: OnlineRegressor | None, seconds: float, end: bool) -> None:
         if self._told or model is None or not model.__sklearn_is_fitted__():
             return
         auto = working(model)
@@ -132,14 +139,32 @@ class TuningMessages:
         told, members = f"model: {named(type(inside(model)))}, tuned on {auto.tuned_rows} rows{waited}", auto.members()
         if len(members) == 1:
             self.say(told)
-            for line in described(members[0][2]):
+            for line in described(members[0].model):
                 self.say(f"       {line}")
         else:
             self.say(f"{told}. Its members, with their weights now:")
-            for name, weight, member in members:
-                self.say(f"       {name} {weight:.2f}: {'; '.join(described(member))}")
+            for one in members:
+                self.say(f"       {one.name} {one.weight:.2f}: {'; '.join(described(one.model))}")
         if auto.unexplained > NOTHING:
             self.say(NOTHING_EXPLAINED)
+
+    def _say_changes(self, model: OnlineRegressor | None) -> None:
+        found = changes_of(model)
+        for row, kind in found[:MAX_CHANGES]:
+            what = {"relation": "relation of inputs and target", "target": "level or scale of the target"}.get(
+                kind, kind
+            )
+            self.say(f"the {what} changed at row {row:,}")
+        if len(found) > MAX_CHANGES:
+            self.say(f"and {len(found) - MAX_CHANGES} later changes")
+
+
+def changes_of(model: OnlineRegressor | None) -> list[tuple[int, str]]:
+    """Return the changes that a model of the type `Auto` detected: the number of the row, from 1, and what changed."""
+    if model is None or not model.__sklearn_is_fitted__() or not isinstance(auto := working(model), AutoLearner):
+        return []
+    waited = model.n_samples_seen_ - auto.seen  # rows that were collected for lags first
+    return [(waited + row + 1, kind) for row, kind in auto.changes()]
 
 
 def described(model: OnlineRegressor) -> list[str]:

@@ -16,7 +16,7 @@ from onlinegp.files.atomic import write_atomically
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined.base import innermost, working
 from onlinegp.streams.running.member_weights import Weights
-from onlinegp.streams.running.requested_model import described, inside
+from onlinegp.streams.running.requested_model import changes_of, described, inside
 from onlinegp.streams.running.run import Job
 from onlinegp.streams.running.score import LEVELS, TAILED, Curves, Score
 
@@ -63,7 +63,7 @@ def model_lines(model: OnlineRegressor | None) -> list[str]:
         return []
     learner = working(model) if model.__sklearn_is_fitted__() else None
     members = learner.members() if isinstance(learner, AutoLearner) else []
-    told = [f"member {name}, weight {weight:.2f}: {'; '.join(described(one))}" for name, weight, one in members]
+    told = [f"member {one.name}, weight {one.weight:.2f}: {'; '.join(described(one.model))}" for one in members]
     return [*described(innermost(model)), *told]
 
 
@@ -93,7 +93,7 @@ def _along(job: Job, curves: Curves) -> dict[str, Any]:
         **_curves(curves),
         "error": {"row": _list(rows), "model": _list(model), "persistence": _list(persistence)},
         "baselines": baselines(job.score, curves),
-        "weights": _weights(job.weights),
+        "weights": _weights(job.weights) | {"changes": changes_of(job.model)},
     }
 
 

@@ -135,6 +135,10 @@ class Chart {  // x is zoomed by dragging or by keys; a view says what to draw (
       pen = true; });
     c.stroke(); c.setLineDash([]);
   }
+  upright(c, row, name) {
+    c.strokeStyle = color(name); c.lineWidth = 1.5; c.setLineDash([4, 3]); c.beginPath();
+    c.moveTo(this.px(row), 0); c.lineTo(this.px(row), this.height - margin.bottom); c.stroke(); c.setLineDash([]);
+  }
   columns(d, low, high) {  // smallest and largest value in each column of pixels
     const columns = new Map();
     d.row.forEach((row, i) => {
@@ -383,13 +387,15 @@ const w = data.weights, shades = ["mean", "data", "good", "other", "ink", "soft"
 find("weights-part").hidden = !w.row.length;
 if (w.row.length) charts.weights = new Chart("weights", { x: w.row.map((row, i) => (row + w.end[i]) / 2), limits: [0, 1],
   series: w.series, domain: everything, legend: w.members.map((name, k) => [shades[k % shades.length], name]),
-  read: i => rowsOf(w, i) + w.members.map((name, k) => "\n" + name + " " + percent(w.series[k][i])).join(""),
+  read: i => rowsOf(w, i) + w.members.map((name, k) => "\n" + name + " " + percent(w.series[k][i])).join("") +
+    w.changes.filter(([row]) => w.row[i] <= row && row <= w.end[i]).map(([row, kind]) => `\n${kind} changed at row ${whole(row)}`).join(""),
   paint(chart, c) {  // one on top of the other: together they are one
     let below = w.row.map(() => 0);
     w.series.forEach((values, k) => {
       const above = values.map((v, i) => below[i] + v);
       chart.fillRange(c, w, below, above, shades[k % shades.length], 0);
       below = above; });
+    for (const [row] of w.changes) chart.upright(c, row, "bad");
   } });
 
 }
