@@ -132,6 +132,8 @@ def test_the_package_shows_what_is_for_users():
     assert all(hasattr(ogp, name) for name in dir(ogp))
     with pytest.raises(AttributeError, match="no attribute 'plotz'"):
         _ = ogp.plotz
+    with pytest.raises(AttributeError, match=r"no attribute 'krlst'. Use onlinegp.KRLST."):
+        _ = ogp.krlst
 
 
 def test_plots_and_datasets_need_no_import_of_their_own():

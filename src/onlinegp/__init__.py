@@ -108,6 +108,7 @@ def __getattr__(name: str) -> Any:
     if name in ("datasets", "metrics", "parallel", "plots"):
         return import_module(f"onlinegp.{name}")
     found = [f" Use onlinegp.{module}.{name}." for module, names in ELSEWHERE.items() if name in names]
+    found += [f" Use onlinegp.{own}." for own in __all__ if own.lower() == name.lower()]
     raise AttributeError(f"module 'onlinegp' has no attribute {name!r}.{found[0] if found else ''}")
 
 
