@@ -162,3 +162,20 @@ def beginnings(folder: Path) -> list[tuple[str, Array, Array]]:
         X, y = still(folder, name) if name.startswith("gp") else read(folder, name, 6000)
         found += [(f"{name}@{a}", X[a : a + 1000], y[a : a + 1000]) for a in ((0, 2500) if len(y) > 4000 else (0,))]
     return found
+
+
+def skewed(kind: str, seed: int, rows: int = 3000) -> tuple[Array, Array]:
+    """Return inputs, and targets that are positive or zero: "lognormal", "counts", "negbin", "gamma" or "zeros"."""
+    rng = np.random.default_rng(seed)
+    features = 2 + seed % 4
+    X = rng.normal(size=(rows, features))
+    f = gp_function(rng, features, 1.0 + 0.3 * features)(X)
+    if kind == "lognormal":
+        return X, np.exp(f + (0.3 if seed % 2 else 0.8) * rng.normal(size=rows)) * (100.0 if seed % 3 else 1.0)
+    if kind == "counts":
+        return X, rng.poisson(np.exp(f + (1.0 if seed % 2 else 3.0))).astype(float)
+    if kind == "negbin":
+        return X, rng.poisson(np.exp(f + 1.0) * rng.gamma(1.0, 1.0, size=rows)).astype(float)
+    if kind == "gamma":
+        return X, rng.gamma(2.0, np.exp(f))
+    return X, np.where(rng.uniform(size=rows) < 0.5, 0.0, np.exp(f + 0.5 * rng.normal(size=rows)))

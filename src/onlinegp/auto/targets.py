@@ -16,9 +16,10 @@ from onlinegp.predictions.transformed import transformed
 TUNED, TRIED = 200, 500  # rows
 
 SPREAD = 0.3  # standard deviation over mean of the targets, below which no other scale is tried: it would be linear
-SCALES = ((0.0, 0.02), (0.0, 0.1), (0.5, 0.03))  # power, and unit over the median of the positive targets
+ROOT, LOG = (0.5, 0.03), (0.0, 0.05)  # power, and unit over the median of the positive targets
+LOG_BETTER = 0.15  # nats per row by which a logarithm must be better than a root, which extrapolates less
 BETTER = 0.05, 5.0  # nats per row, and in all, by which another scale must be better than y itself
-WORSE = 1.1  # by how much the squared error may grow
+WORSE = 1.05  # by how much the squared error may grow
 Shape = tuple[float, float]  # power and unit
 AS_IT_IS: Shape = 1.0, 1.0
 
@@ -50,12 +51,14 @@ def _likely_scale(X: Array, y: Array) -> Shape:
         predicted = TransformedPredictions(on_scale, *shape).rows(slice(half, None))
         return float(predicted.log_density(y[half:]).mean()), float(np.mean((predicted.mean - y[half:]) ** 2))
 
-    plain = judged(AS_IT_IS)
-    outcomes = {shape: judged(shape) for shape in ((power, share * typical) for power, share in SCALES)}
-    allowed = {shape: density for shape, (density, error) in outcomes.items() if error <= WORSE * plain[1]}
-    best = max(allowed, key=lambda shape: allowed[shape], default=AS_IT_IS)
-    enough = max(BETTER[0], BETTER[1] / (len(y) - half))
-    return best if allowed and allowed[best] - plain[0] > enough else AS_IT_IS
+    density, error = judged(AS_IT_IS)
+    enough, best = max(BETTER[0], BETTER[1] / (len(y) - half)), AS_IT_IS
+    for (power, share), better in ((ROOT, enough), (LOG, max(enough, LOG_BETTER))):
+        trial = power, share * typical
+        found = judged(trial)
+        if found[0] > density + better and found[1] <= WORSE * error:
+            best, density = trial, found[0]
+    return best
 
 
 def isolated(X: Array, Y: Array) -> NDArray[np.bool_]:
