@@ -152,3 +152,26 @@ def test_a_bad_date_is_named_with_its_line(folder):
     refused = inside("forecast", "bad.csv", "--time", "month", cwd=folder, code=None)
     assert refused.returncode == 3
     assert "line 18" in refused.stderr.decode()
+
+
+def test_inputs_that_are_known_ahead(folder):
+    rng = np.random.default_rng(2)
+    holiday = (rng.random(100) < 0.2).astype(int)
+    visits = 100 + 25 * holiday + rng.normal(size=100)
+    days = [date(2024, 1, 1) + timedelta(days=i) for i in range(103)]
+    write(folder / "visits.csv", "day,holiday,visits", zip(days, holiday, visits, strict=False))
+    write(folder / "next.csv", "day,holiday", zip(days[100:], (0, 1, 0), strict=True))
+    options = ("forecast", "visits.csv", "--features", "holiday")
+    done = rows_of(inside(*options, "--future", "next.csv", cwd=folder).stdout)
+    assert [row["date"] for row in done] == ["2024-04-10", "2024-04-11", "2024-04-12"]
+    means = [float(row["mean"]) for row in done]
+    np.testing.assert_allclose(means, [100, 125, 100], atol=4)
+    model = ogp.Forecaster().fit(holiday[:, None], visits)
+    np.testing.assert_allclose(means, model.forecast(3, [[0.0], [1.0], [0.0]]).mean, rtol=1e-6)
+    for more, reason in (
+        ((), "--future FILE"),
+        (("--future", "next.csv", "--by", "day"), "--features is for one series"),
+    ):
+        refused = inside(*options, *more, cwd=folder, code=None)
+        assert refused.returncode == 1
+        assert reason in refused.stderr.decode()

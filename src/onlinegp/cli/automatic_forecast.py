@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from onlinegp.cli.options import checked_level, open_input
+from onlinegp.cli.parsing import parse_columns
 from onlinegp.cli.tuning_options import Talk
 from onlinegp.files.atomic import write_atomically
 from onlinegp.models.temporal.forecast import Forecast
@@ -17,7 +18,9 @@ from onlinegp.models.temporal.forecaster import Forecaster
 from onlinegp.models.temporal.members import FEWEST_KNOWN
 from onlinegp.processes import in_parallel
 from onlinegp.streams.errors import BadData
-from onlinegp.streams.reading.source import Columns
+from onlinegp.streams.reading.formats import open_source
+from onlinegp.streams.reading.source import Columns, Source
+from onlinegp.streams.running.forecast import future_features
 from onlinegp.streams.running.requested_model import FARTHEST
 from onlinegp.streams.running.series import Series, forecast_series, read_table, series_of, written
 from onlinegp.streams.writing.sinks import open_sink, output_format
@@ -38,7 +41,8 @@ def forecast_automatically(args: argparse.Namespace, talk: Talk) -> int:
     zone, seasons = _check_automatic(args)
     source = open_input(args)
     try:
-        table, columns = read_table(source, target=args.target, time=args.time, by=args.by)
+        features = parse_columns(args.features) or ()
+        table, columns = read_table(source, target=args.target, time=args.time, by=args.by, features=features)
     finally:
         source.close()
     if not np.isfinite(table.y).any():
@@ -47,8 +51,11 @@ def forecast_automatically(args: argparse.Namespace, talk: Talk) -> int:
     if args.plot and len(series) > 1:
         raise ValueError(f"--plot draws one series, and --by {args.by} has {len(series)}. Leave one of them out.")
     series = [one for one in series if np.isfinite(one.y).any()]
-    steps = [one.usual_steps if args.steps is None else args.steps for one in series]
-    tasks = [(one, h, seasons, args.backtest) for one, h in zip(series, steps, strict=True)]
+    tasks = []
+    for one in series:
+        following = open_future(args) if features else None
+        future = future_features(following, columns, args.steps or (None if features else one.usual_steps))
+        tasks.append((one, future, seasons, args.backtest))
     jobs = 1 if len(tasks) == 1 else args.jobs
     done = in_parallel(forecast_series, tasks, jobs, title="forecasts", total=len(tasks) if len(tasks) > 1 else 0)
     _write(args, columns, series, [ahead for ahead, _ in done])
@@ -61,6 +68,20 @@ def forecast_automatically(args: argparse.Namespace, talk: Talk) -> int:
     return 0
 
 
+def open_future(args: argparse.Namespace) -> Source | None:
+    """Return the table of the next rows, if there is one."""
+    if args.future is None:
+        return None
+    return open_source(
+        args.future,
+        format=args.format,
+        delimiter=args.delimiter,
+        encoding=args.encoding,
+        decimal=args.decimal,
+        na_values=parse_columns(args.na_values) or (),
+    )
+
+
 def _check_automatic(args: argparse.Namespace) -> tuple[Any, Any]:
     """Refuse invalid options. Return the time zone and the seasons."""
     checked_level(args.level)
@@ -71,6 +92,14 @@ def _check_automatic(args: argparse.Namespace) -> tuple[Any, Any]:
         check_steps(args.steps)
     if args.backtest < 0:
         raise ValueError(f"--backtest must be 0 or more, got {args.backtest}.")
+    if args.features is not None and args.by is not None:
+        raise ValueError("--features is for one series, and --by for many. Leave one of them out.")
+    if args.features is None and args.future is not None:
+        raise ValueError(f"--future {args.future} is for a model with features. Name them: --features A,B.")
+    if args.features is not None and args.future is None:
+        raise ValueError(
+            f"--features {args.features} needs --future FILE, a table with these columns for the next rows."
+        )
     zone = None
     if args.timezone is not None:
         from zoneinfo import ZoneInfo

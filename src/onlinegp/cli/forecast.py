@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from onlinegp.cli.automatic_forecast import PICTURES, SHOWN, check_steps, forecast_automatically
+from onlinegp.cli.automatic_forecast import PICTURES, SHOWN, check_steps, forecast_automatically, open_future
 from onlinegp.cli.options import CSV, EXIT_CODES, add_source, checked_level, open_input, say, typed
-from onlinegp.cli.parsing import parse_columns
 from onlinegp.cli.paths import Paths
 from onlinegp.cli.tuning_options import (
     Progress,
@@ -28,8 +27,7 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined import IteratedForecaster
 from onlinegp.predictions import Predictions
 from onlinegp.streams.errors import BadData, Stopped, listed
-from onlinegp.streams.reading.formats import open_source
-from onlinegp.streams.reading.source import Columns, Source, stored_columns
+from onlinegp.streams.reading.source import Columns, stored_columns
 from onlinegp.streams.running.checkpoint import read_model
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.forecast import COLUMNS, LastValues, by_direct_models, by_paths, future_features
@@ -43,6 +41,7 @@ EPILOG = f"""examples:
   onlinegp forecast sales.csv --steps 12 --out next.csv --plot next.png --backtest 5
   onlinegp forecast shops.csv --by shop --steps 14             a forecast for each shop, in parallel
   onlinegp forecast load.csv --timezone Europe/Berlin          hours of a clock that changes twice a year
+  onlinegp forecast visits.csv --features holiday,price --future next_weeks.csv        inputs known ahead
   onlinegp forecast series.txt --lags 10 --steps 20            a model of your own, iterated: --lags, --model, ...
   onlinegp forecast --start model.ogp --steps 20               from where a model was saved
 
@@ -78,7 +77,7 @@ AUTOMATIC = {
 }
 OWN_MODEL = {
     **{name: None for name in ("lags", "kernel", "noise", "budget", "forgetting", "tune", "model", "start", "robust")},
-    **{name: None for name in ("features", "future", "save", "copy")},
+    **{name: None for name in ("save", "copy")},
     **{"horizon": 1, "set": [], "direct": False, "new_series": False, "categories": "ignore", "dates": "ignore"},
     **{"missing": "stop", **SAMPLING},
 }
@@ -104,7 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ahead.add_argument("--seasons", metavar="A,B", help="periods in rows, such as 24,168; 0 for none (found)")
     ahead.add_argument("--backtest", type=int, default=0, metavar="N", help="score the last N forecasts, too")
     ahead.add_argument("--jobs", type=int, metavar="N", help="processes, with --by (one for each core)")
-    ahead.add_argument("--future", metavar="FILE", help="a table with the features of these rows, if the model has any")
+    ahead.add_argument("--future", metavar="FILE", help="a table with the --features of the next rows")
     ahead.add_argument("--direct", action="store_true", help="a model for each step, in place of sampled paths")
     ahead.add_argument("--futures", type=int, default=1000, metavar="N", help="how many sampled paths (1000)")
     ahead.add_argument("--seed", type=int, default=0, metavar="S", help="the same seed gives the same forecast (0)")
@@ -257,20 +256,7 @@ def _refuse_needless_future(args: argparse.Namespace, columns: Columns) -> None:
 
 
 def _future(args: argparse.Namespace, columns: Columns) -> np.ndarray:
-    return future_features(_future_source(args), columns, args.steps)
-
-
-def _future_source(args: argparse.Namespace) -> Source | None:
-    if args.future is None:
-        return None
-    return open_source(
-        args.future,
-        format=args.format,
-        delimiter=args.delimiter,
-        encoding=args.encoding,
-        decimal=args.decimal,
-        na_values=parse_columns(args.na_values) or (),
-    )
+    return future_features(open_future(args), columns, args.steps)
 
 
 def picture(last: LastValues, predicted: Predictions, level: float, format: str) -> bytes:

@@ -56,14 +56,14 @@ def by_direct_models(
     return Predictions.joined(predicted)
 
 
-def future_features(source: Source | None, columns: Columns, steps: int) -> Array:
-    """Return the features of the next rows (steps, d), read from a table."""
+def future_features(source: Source | None, columns: Columns, steps: int | None) -> Array:
+    """Return the features of the next rows (steps, d), read from a table; of all its rows if `steps` is None."""
     features = columns.features
     if not features:
-        return np.empty((steps, 0))
+        return np.empty((steps or 0, 0))
     if source is None:
         raise ValueError(
-            f"the model needs the features {listed(features)} of the next {steps} rows. "
+            f"the model needs the features {listed(features)} of the next {steps or ''} rows. "
             f"Pass a table with them by --future FILE, or use --lags N alone."
         )
     for name in features:
@@ -73,8 +73,10 @@ def future_features(source: Source | None, columns: Columns, steps: int) -> Arra
     rows: list[Array] = []
     for block in source:
         rows.append(block.X)
-        if sum(map(len, rows)) >= steps:
+        if steps is not None and sum(map(len, rows)) >= steps:
             return np.concatenate(rows)[:steps]
         if block.error is not None:
             raise BadData(block.error.message(source.path))
+    if steps is None and any(map(len, rows)):
+        return np.concatenate(rows)
     raise BadData(f"{source.path} has {sum(map(len, rows))} rows, but --steps is {steps}. Use fewer --steps.")

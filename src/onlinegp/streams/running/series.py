@@ -30,9 +30,10 @@ Talk = Callable[[str], None]
 
 @dataclass
 class Table:
-    """Rows as they were read: values, times as text, and keys."""
+    """Rows as they were read: values, inputs, times as text, and keys."""
 
     y: Array
+    X: Array
     times: list[Any] | None
     keys: list[Any] | None
     lines: NDArray[np.int64]  # of the file
@@ -40,10 +41,11 @@ class Table:
 
 @dataclass
 class Series:
-    """A series on its grid: NaN where a value is missing."""
+    """A series on its grid: NaN where a value is missing; inputs of such a row are zeros, which nothing reads."""
 
     key: Any
     y: Array
+    X: Array
     dates: list[datetime] | None = None  # of the rows that were read
     step: Step | None = None
 
@@ -52,31 +54,37 @@ class Series:
         return self.step.usual_steps if self.step is not None else max(1, min(48, max(6, len(self.y) // 10)))
 
 
-def read_table(source: Source, *, target: str | None, time: str | None, by: str | None) -> tuple[Table, Columns]:
+def read_table(
+    source: Source, *, target: str | None, time: str | None, by: str | None, features: tuple[str, ...] = ()
+) -> tuple[Table, Columns]:
     """Return all rows of a source. The time is a column of dates, by name or by what it holds."""
-    for name in (target, time, by):
+    for name in (target, time, by, *features):
         if name is not None and name not in source.names:
             raise ValueError(f"there is no column {name!r} in {source.path}. Its columns: {listed(source.names)}.")
-    time = time or _time_column(source, {target, by})
-    numbers = [name for name in source.names if source.numeric[name] and name not in (time, by)]
+    time = time or _time_column(source, {target, by, *features})
+    numbers = [name for name in source.names if source.numeric[name] and name not in (time, by, *features)]
+    for name in features:
+        if not source.numeric[name]:
+            raise ValueError(f"--features {name}: the inputs of a forecast are numbers, and this column holds text.")
     if target is None and not numbers:
         raise BadData(f"{source.path} has no column of numbers to forecast. Its columns: {listed(source.names)}.")
-    columns = Columns(target or numbers[-1], (), tuple(name for name in (time, by) if name), na_values=source.na_values)
+    keys = tuple(name for name in (time, by) if name)
+    columns = Columns(target or numbers[-1], features, keys, na_values=source.na_values)
     source.select(columns)
-    y, texts = [], [[] for _ in columns.keys]  # type: ignore[var-annotated]
+    y, X, texts = [], [], [[] for _ in columns.keys]  # type: ignore[var-annotated]
     for block in source:
         y.append(block.y)
+        X.append(block.X)
         for own, values in zip(texts, block.keys, strict=True):
             own.extend(values.tolist() if hasattr(values, "tolist") else values)
         if block.error is not None:
             raise BadData(block.error.message(source.path))
     values = np.concatenate([*y, np.empty(0)])
+    inputs = np.concatenate([*X, np.empty((0, len(features)))])
     by_name = dict(zip(columns.keys, texts, strict=True))
     first = 2 if source.has_header else 1
-    table = Table(
-        values, by_name.get(time or ""), by_name.get(by or ""), np.arange(first, first + len(values), dtype=np.int64)
-    )
-    return table, columns
+    lines = np.arange(first, first + len(values), dtype=np.int64)
+    return Table(values, inputs, by_name.get(time or ""), by_name.get(by or ""), lines), columns
 
 
 def _time_column(source: Source, taken: set[str | None]) -> str | None:
@@ -123,30 +131,31 @@ def _series(
     key: Any, rows: Array, table: Table, dates: list[datetime] | None, gaps: str, path: str, talk: Talk
 ) -> Series:
     name = "" if key is None else f"{key}: "
-    y, lines = table.y[rows], table.lines[rows]
+    y, X, lines = table.y[rows], table.X[rows], table.lines[rows]
     if dates is None:
-        return Series(key, y)
+        return Series(key, y, X)
     own = [dates[i] for i in rows]
     step = infer_step(own)
     if step is None and (gaps == "ignore" or len(set(own)) < 2):
-        return Series(key, y)
+        return Series(key, y, X)
     if step is None:
         if gaps == "refuse":
             raise BadData(f"{path}: {name}the times have no common step. Use --gaps missing or ignore.")
         step, own = round_times(own)
         talk(f"{name}the times have no common step: the forecast is one of averages, a row {step}.")
         places = np.rint(step.places(own)).astype(np.int64)
-        return Series(key, _averages(y, places - places.min()), sorted(own), step)
+        means = [_averages(column, places - places.min()) for column in (y, *X.T)]
+        return Series(key, means[0], np.nan_to_num(np.column_stack(means)[:, 1:]), sorted(own), step)
     order, places = _in_order(name, step, own, lines, gaps, path, talk)
-    y, own = y[order], [own[i] for i in order]
+    y, X, own = y[order], X[order], [own[i] for i in order]
     if gaps == "ignore":
         last = np.append(np.diff(places) > 0, True)
-        return Series(key, y[last], own, step)
+        return Series(key, y[last], X[last], own, step)
     if places[-1] >= MAX_GRID:
         raise BadData(f"{path}: {name}{places[-1] + 1:,} rows {step} from {own[0]} to {own[-1]}. Use --gaps ignore.")
-    grid = np.full(places[-1] + 1, np.nan)
-    grid[places] = y  # of two rows at one time the later one counts
-    return Series(key, grid, own, step)
+    grid, inputs = np.full(places[-1] + 1, np.nan), np.zeros((places[-1] + 1, X.shape[1]))
+    grid[places], inputs[places] = y, X  # of two rows at one time the later one counts
+    return Series(key, grid, inputs, own, step)
 
 
 def _averages(y: Array, places: NDArray[np.int64]) -> Array:
@@ -192,10 +201,11 @@ def _in_order(
     return order, places
 
 
-def forecast_series(series: Series, steps: int, seasons: Any, backtest: int) -> tuple[Forecast, str]:
-    """Return the forecast of a series with its dates, and the table of a backtest."""
-    model = Forecaster(seasons=seasons).fit(series.y)
-    ahead = model.forecast(steps)
+def forecast_series(series: Series, future: Array, seasons: Any, backtest: int) -> tuple[Forecast, str]:
+    """Return the forecast of the rows with these inputs (steps, d), with dates, and the table of a backtest."""
+    model, steps = Forecaster(seasons=seasons), len(future)
+    model.fit(series.X if series.X.shape[1] else None, series.y)
+    ahead = model.forecast(steps, future)
     assert isinstance(ahead, Forecast)
     tested = str(model.backtest(steps, backtest)) if backtest else ""
     if series.dates is None or series.step is None:
