@@ -116,7 +116,10 @@ class KAPSM(ExpansionRegressor):
     facts: ClassVar[Facts] = Facts(
         cost="O(m + w^2) per sample with w the window; m is at most the budget",
         memory="O(M d + w^2) with M the budget and w the window",
-        equation="f <- P(f - step mean of L_i / |D_i|^2 D_i), D_i the gradient of the loss L_i, P the projection onto |f| <= radius",
+        equation=(
+            "f <- P(f - step mean of L_i / |D_i|^2 D_i), D_i the gradient of the loss L_i, "
+            "P the projection onto |f| <= radius"
+        ),
         variance=NO_VARIANCE,
         citation=(
             'Slavakis, Theodoridis and Yamada, "Online kernel-based classification using adaptive projection '
