@@ -8,15 +8,17 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from onlinegp.auto.members import RETUNED, with_member
+from onlinegp.auto.targets import isolated
 from onlinegp.background import Job, Progress, submit
 from onlinegp.checks import Array
 from onlinegp.engine.compiled import compiled, outer
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined import Conformal, HeavyTailed, Mixture, Scaled, Transformed
+from onlinegp.models.combined import Conformal, HeavyTailed, Mixture, Robust, Scaled, Transformed
 from onlinegp.models.combined.base import OuterRegressor, innermost, innermost_learner
 from onlinegp.models.combined.mixture_learner import MixtureLearner
 from onlinegp.predictions import Predictions
+from onlinegp.predictions.transformed import transformed
 from onlinegp.state import dump, load
 
 STRETCH = ("log_scale", "rows", "more", "fewer")  # of Conformal
@@ -112,6 +114,11 @@ class Composed:
         It misses too few of them: what they teach of the stretch of intervals is taken back. After few rows intervals
         are wider.
         """
+        if _is_robust(self.chosen):  # a model that has learned little cannot tell outliers from others
+            chosen = self.chosen
+            own = transformed(Y, np.array(chosen.power), np.array(chosen.unit)) if type(chosen) is Transformed else Y
+            kept = ~isolated(X, own)
+            X, Y = X[kept], Y[kept]
         predictions, _ = self.inner.run(X, Y)
         half = slice(len(Y) // 2, None)
         variance, error = np.var(Y[half], axis=0), np.mean((Y - predictions.mean)[half] ** 2, axis=0)
@@ -156,6 +163,13 @@ class Composed:
             return model, member, predictions
 
         return submit(self._parts.retune, X[-MOST_RETUNED:], Y[-MOST_RETUNED:], then=learn)
+
+
+def _is_robust(model: OnlineRegressor) -> bool:
+    """Whether a model, or a part of it, does not learn outliers."""
+    if isinstance(model, Mixture):
+        return any(_is_robust(one) for _, one in model.named())
+    return isinstance(model, Robust) or (isinstance(model, OuterRegressor) and _is_robust(model.model))
 
 
 class Candidate:
