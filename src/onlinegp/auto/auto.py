@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from onlinegp.auto.composed import Member
 from onlinegp.auto.members import MEMBERS, Parts
-from onlinegp.auto.self_tuning import SelfTuning
+from onlinegp.auto.self_tuning import REMEDY, SelfTuning
 from onlinegp.checks import count, fraction, positive
 from onlinegp.kernels import Kernel
 from onlinegp.kernels.spec import columns
@@ -118,6 +118,7 @@ class Auto(SelfTuning):
             'Raftery, Karny and Ettler, "Online prediction under model uncertainty via dynamic model averaging", '
             "Technometrics, 2010."
         ),
+        remedy=REMEDY,
     )
 
     def check(self) -> None:

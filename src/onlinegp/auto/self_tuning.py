@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import ClassVar
 
 from onlinegp.auto.composed import Chooser
@@ -15,6 +16,8 @@ from onlinegp.models.combined.base import innermost_learner
 
 EARLIEST = 80  # rows to tune on first; by then the process in the background has started
 
+REMEDY = "Look for impossible values, or for a column in other units, and start again with fit."
+
 
 class SelfTuning(OnlineRegressor):
     """Base class of `Auto` and `Tuned`: tune on the first rows, again and again until there are `rows` of them."""
@@ -23,7 +26,6 @@ class SelfTuning(OnlineRegressor):
     earliest: int | None
     tuning_delay: float
 
-    remedy: ClassVar[str] = "Look for impossible values, or for a column in other units, and start again with fit."
     tunes_itself: ClassVar[bool] = True
 
     @abstractmethod
@@ -61,7 +63,7 @@ class SelfTuning(OnlineRegressor):
         auto = innermost_learner(learner)
         assert isinstance(auto, AutoLearner)
         return [
-            one._replace(weight=member.weight * one.weight, standardized=True)
+            replace(one, weight=member.weight * one.weight, standardized=True)
             for member in auto.members()
             for one in member.model.kernels_in_use(auto)
         ]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from onlinegp.auto.composed import Chooser
 from onlinegp.auto.members import TAILS, Parts, around, linear_noise, scaled, standardized
-from onlinegp.auto.self_tuning import SelfTuning
+from onlinegp.auto.self_tuning import REMEDY, SelfTuning
 from onlinegp.auto.targets import ROBUST, isolated
 from onlinegp.batch.likely_kernels import Hyperparameters
 from onlinegp.batch.maximum_posterior import Progress
@@ -87,6 +87,7 @@ class Tuned(SelfTuning):
         memory="that of the model inside, and the first rows",
         equation="kernel and noise of maximum posterior; other parameters by the density of the next rows",
         variance="that of the model inside, corrected by its errors, in the units of the data",
+        remedy=REMEDY,
     )
 
     def check(self) -> None:

@@ -14,6 +14,7 @@ from onlinegp.engine.compiled_leaf import Compiled, Kinds, Tree, float_rows
 from onlinegp.engine.plan import Plan, plan_of
 from onlinegp.learner import Learner, Sizes, begin_series, skip
 from onlinegp.locks import ModelLock
+from onlinegp.native_module import native
 from onlinegp.predictions import Predictions
 from onlinegp.state import Contents, Values
 
@@ -38,9 +39,7 @@ def leaf(engine: str, learner: Any) -> Any:
 
 def run_once(plan: Plan, contents: Contents, X: Array, Y: Array) -> tuple[Array, Array]:
     """Predict rows and learn them with a compiled leaf of one output that is then dropped: means and deviations."""
-    from onlinegp.engine import _native
-
-    core = _native.Tree(plan)
+    core = native().Tree(plan)
     core.load(contents)
     _, means, scales, _, _ = core.run(float_rows(X), float_rows(Y))
     return means[:, 0, 0], scales[:, 0, 0]
@@ -77,11 +76,9 @@ class CompiledTree(Compiled):
 
     def _start(self) -> Any:
         """Make the compiled twin, which continues from the readable learners."""
-        from onlinegp.engine import _native
-
         plan = plan_of(self._learner)
         assert plan is not None
-        core = _native.Tree(plan)
+        core = native().Tree(plan)
         arrays = [(f"{path}{name}", array) for path, one in plan.walk() for name, array in one.fields.items()]
         core.load({path: array.ravel() for path, array in arrays})
         self._plan, self._arrays, self._before = plan, arrays, self._learner.seen

@@ -12,6 +12,7 @@ from onlinegp.checks import Array
 from onlinegp.engine import thread_count
 from onlinegp.engine.plan import Plan
 from onlinegp.learner import Outcome, Sizes
+from onlinegp.native_module import native
 from onlinegp.predictions import Components, Gaussian, Predictions
 from onlinegp.predictions.components import interval_quantiles
 from onlinegp.state import Contents, Fields, Values, load_contents
@@ -67,10 +68,8 @@ class Compiled:
 
     def _start(self) -> Any:
         """Make a compiled learner that continues from the loaded contents, or that has learned nothing."""
-        from onlinegp.engine import _native
-
         twin = self._uncompiled()
-        core = _native.Tree(twin.leaf_plan())
+        core = native().Tree(twin.leaf_plan())
         core.load(twin.dump())
         self._before = twin.seen
         self._use(core)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from html import escape
-from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,18 +22,16 @@ from onlinegp.fleet.members import LearnerMembers, Members, in_order, known_befo
 from onlinegp.fleet.memory import Home, Memory, State, taken
 from onlinegp.fleet.sqlite import Stored, open_store, stored_model
 from onlinegp.fleet.sqlite_file import Store, is_store
-from onlinegp.html_tables import table
 from onlinegp.locks import Locked
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.breakdown import all_finite, check_events
 from onlinegp.models.description import describe, rebuild
 from onlinegp.models.model_file import ABOUT
+from onlinegp.models.notebook import fleet_html
 from onlinegp.predictions import Predictions
 from onlinegp.progress import shown
 from onlinegp.state import Contents, Schema
 from onlinegp.trace import Trace
-
-SHOWN_KEYS = 5  # in a notebook
 
 
 class Fleet(Locked):
@@ -110,7 +106,7 @@ class Fleet(Locked):
             members, keys, X, Y = self._events(keys, X, y)
             for rows, which in self._home.parts(keys, learn=True):
                 np.maximum.at(members.largest, which, np.abs(Y[rows]).max(axis=1))
-                members.learn(which, X[rows], Y[rows], self._threads())
+                members.learn(which, X[rows], Y[rows], self.threads or thread_count())
         return self
 
     def run(self, keys: Sequence[Hashable], X: ArrayLike, y: ArrayLike) -> Trace:
@@ -121,7 +117,7 @@ class Fleet(Locked):
             size, scored, predicted, order = np.empty(len(X), dtype=np.int64), np.empty(len(X), dtype=bool), [], []
             for rows, which in self._home.parts(keys, learn=True):
                 scored[rows] = known_before(members, which, self.model.delay)
-                predictions, size[rows] = members.run(which, X[rows], Y[rows], self._threads())
+                predictions, size[rows] = members.run(which, X[rows], Y[rows], self.threads or thread_count())
                 name = self._name(keys, rows)
                 predicted.append(check_events(self.model, predictions, which, Y[rows], members.largest, name))
                 order.append(rows)
@@ -166,8 +162,8 @@ class Fleet(Locked):
             assert self._home.members is not None
             predict, parts, order = self._home.members.skip if skip else self._home.members.predict, [], []
             for rows, which in self._home.parts(keys, learn=skip and self._home.members.remembers):
-                predictions = predict(which, values[rows], self._threads())
-                parts.append(all_finite(predictions, self._name(keys, rows), self.model.remedy))
+                predictions = predict(which, values[rows], self.threads or thread_count())
+                parts.append(all_finite(predictions, self._name(keys, rows), self.model.inner_facts.remedy))
                 order.append(rows)
             predicted = in_order(parts, order)
             return predicted.output(0) if self._single else predicted
@@ -287,10 +283,7 @@ class Fleet(Locked):
         return f"Fleet({self.model!r}, {len(self)} models)"
 
     def _repr_html_(self) -> str:
-        """Return the number of models and what the first of them have learned, for a notebook."""
-        shown = [(key, self[key]) for key in islice(self, SHOWN_KEYS)]
-        rows = [(key, model.n_samples_seen_, model.size_) for key, model in shown]
-        return f"<div>{escape(repr(self))}</div>" + (table(["key", "rows", "size"], rows) if rows else "")
+        return fleet_html(self)
 
     # Saving
 
@@ -368,9 +361,6 @@ class Fleet(Locked):
         names = [] if self._names is None else [str(name) for name in self._names]
         features, outputs = (0, 0) if members is None else (members.features, members.outputs)
         return {"features": features, "outputs": outputs, "single": self._single, "names": names}
-
-    def _threads(self) -> int:
-        return self.threads or thread_count()
 
     def _remember(self, about: Contents) -> None:
         self._single = about["single"]

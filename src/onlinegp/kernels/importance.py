@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from onlinegp.kernels.base import Kernel
 MOST_POINTS = 200
 
 
-class KernelInUse(NamedTuple):
+@dataclass(frozen=True)
+class KernelInUse:
     """A kernel inside a model: its weight there, its number of inputs, and whether they are standardized."""
 
     weight: float

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -16,17 +15,17 @@ from onlinegp.engine.compiled import outer
 from onlinegp.kernels import kernel_or_default
 from onlinegp.kernels.importance import KernelInUse, mean_importance
 from onlinegp.learner import CHECK, OK, UNSUPPORTED, Learner, begin_series, run_delayed, skip
-from onlinegp.locks import Locked
 from onlinegp.models.breakdown import BreakdownError, Health
 from onlinegp.models.estimator import Estimator
 from onlinegp.models.facts import Facts
 from onlinegp.models.notebook import learned_html
+from onlinegp.models.pickling import Pickled
 from onlinegp.models.start import checked_delay, start_learner
 from onlinegp.models.undo import Undo
 from onlinegp.predictions import Predictions
 from onlinegp.predictions.base import WIDE
 from onlinegp.progress import blocks
-from onlinegp.state import Contents, described_from_bytes, described_to_bytes, dump
+from onlinegp.state import Contents, dump
 from onlinegp.trace import Trace
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 RECENT = 1000  # rows of the last run that a notebook summarizes
 
 
-class OnlineRegressor(Locked, Estimator):
+class OnlineRegressor(Pickled, Estimator):
     """Base class of all models. A subclass stores its parameters in `__init__`, and `start()` returns a learner.
 
     Parameters take effect when learning starts. `fit` starts from scratch; `partial_fit`, `learn_one` and `run`
@@ -45,18 +44,12 @@ class OnlineRegressor(Locked, Estimator):
     Attributes
     ----------
     facts : Facts
-        Cost, memory, equation, the meaning of the variance of y, and the source.
-    remedy : str
-        What to do if the model breaks down.
-    std_from_errors : bool
-        Whether the standard deviation comes from recent errors. Such a model stays uncertain when it diverges.
+        Cost, memory, equation, the meaning of the variance of y, the source, and the remedy for a breakdown.
     tunes_itself : bool
         Whether the model tunes its parameters on the rows that it learns.
     """
 
     facts: ClassVar[Facts] = Facts()
-    remedy: ClassVar[str] = "Use more noise or a smoother kernel, scale the data, and start again with fit."
-    std_from_errors: ClassVar[bool] = False
     tunes_itself: ClassVar[bool] = False
 
     n_features_in_: int
@@ -72,6 +65,11 @@ class OnlineRegressor(Locked, Estimator):
     def start(self, features: int, outputs: int) -> Learner:
         """Return a new learner, or raise an error that names the invalid parameter."""
         raise TypeError(f"{type(self).__name__} must define start(features, outputs).")
+
+    @property
+    def inner_facts(self) -> Facts:
+        """The facts of the innermost model, which is the one that breaks down."""
+        return self.facts
 
     @property
     def delay(self) -> int:
@@ -347,22 +345,6 @@ class OnlineRegressor(Locked, Estimator):
         raise ValueError(f"the file has an encoding of columns, but {type(self).__name__} has none.")
 
     # Internals
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state for copies and pickles: the learned contents instead of the learner."""
-        with self._lock:
-            own = dict(vars(self)) | {"_health": copy(self._health), "_recent": None}
-            contents = self.dump()
-            own["_learner"] = None if contents is None else described_to_bytes("", self._learner, contents)
-            return own
-
-    def __setstate__(self, own: dict[str, Any]) -> None:
-        data = own.pop("_learner", None)
-        vars(self).update(own)
-        if data is not None:  # parameters that were set after learning started take effect at the next fit
-            contents = described_from_bytes(data)[1] | {"names": []}
-            model = type(self)(**self._learned_with)
-            self._learner, _, _ = start_learner(model, contents["features"], contents["outputs"], contents)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._learner is not None

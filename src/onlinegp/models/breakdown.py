@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.learner import Learner
+from onlinegp.models.facts import Facts
 from onlinegp.predictions import Predictions
 from onlinegp.trace import Trace
 
@@ -21,8 +22,8 @@ EVERY = 64  # rows between two checks when learning does not predict
 class Model(Protocol):
     """What the check needs of a model; see `OnlineRegressor`."""
 
-    remedy: ClassVar[str]
-    std_from_errors: ClassVar[bool]
+    @property
+    def inner_facts(self) -> Facts: ...
 
 
 class BreakdownError(ValueError):
@@ -111,7 +112,7 @@ class Health:
         """Record that the model has broken down, and return the error with the model, the row and the remedy."""
         where = "" if row is None else f" at row {row} of its stream"
         what = _what_is_wrong(mean, std, self.largest)
-        self.broken = BreakdownError(f"{model!r} broke down{where}: {what}. {model.remedy}", row, what)
+        self.broken = BreakdownError(f"{model!r} broke down{where}: {what}. {model.inner_facts.remedy}", row, what)
         return self.broken
 
 
@@ -120,7 +121,7 @@ def _make_sense(model: Model, mean: Array, std: Array, Y: Array, largest: Array)
     largest = largest[:, None]
     good = (np.abs(Y - mean) <= SURE * std) | (np.abs(mean) <= ABSURD_RATIO * largest)
     good &= np.isfinite(mean) & np.isfinite(std)
-    if model.std_from_errors:
+    if model.inner_facts.std_from_errors:
         good &= np.abs(mean) <= LOST * largest
     return good.all(axis=1)
 
@@ -156,7 +157,7 @@ def check_events(
         if not _make_sense(model, predicted.mean[one], std[one], Y[one], known[one]):
             np.maximum.at(largest, which, own)
             what = _what_is_wrong(predicted.mean[i], std[i], known[i])
-            raise BreakdownError(f"{name(i)} broke down: {what}. {model.remedy}", reason=what)
+            raise BreakdownError(f"{name(i)} broke down: {what}. {model.inner_facts.remedy}", reason=what)
     np.maximum.at(largest, which, own)
     return predicted
 

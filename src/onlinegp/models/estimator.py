@@ -19,7 +19,7 @@ from onlinegp.checks import Array, check_X, check_x, check_Xy, no_features
 _ARGUMENTS: WeakKeyDictionary[Callable[..., None], tuple[str, ...]] = WeakKeyDictionary()
 
 FOR_THE_LIBRARY = {  # attributes that tuners, files, fleets and authors of models use
-    *("remedy", "std_from_errors", "tunes_itself"),
+    *("inner_facts", "tunes_itself"),
     *(
         "adopt_encoding",
         "check",

@@ -18,6 +18,9 @@ class Facts:
     citation : its source; empty if this library is the source
     bounded : whether cost and memory per sample stay bounded on a bounded input domain
     bounded_by : if they do not: the parameter that bounds them, if there is one
+    std_from_errors : whether the standard deviation comes from recent errors; such a model stays uncertain when it
+        diverges
+    remedy : what to do if the model breaks down
     """
 
     cost: str = ""
@@ -27,6 +30,8 @@ class Facts:
     citation: str = ""
     bounded: bool = True
     bounded_by: str = ""
+    std_from_errors: bool = False
+    remedy: str = "Use more noise or a smoother kernel, scale the data, and start again with fit."
 
 
 SOURCE = re.compile(r'(?P<author>.+?),? "(?P<title>.+?),?",?\s*(?P<rest>.*?)(?P<year>(?:19|20)\d\d)', re.DOTALL)

@@ -1,12 +1,15 @@
-"""What a notebook shows of a model that has learned."""
+"""What a notebook shows of a model that has learned, and of a fleet."""
 
 from __future__ import annotations
 
 from html import escape
+from itertools import islice
 from typing import Any
 
+from onlinegp.html_tables import table
 from onlinegp.trace import Trace
 
+MAX_KEYS = 5  # keys of a fleet that are shown
 MAX_NAMES = 8  # names of inputs that are shown
 LEAST = 0.01  # the importance of an input that is shown
 
@@ -38,3 +41,10 @@ def _important(model: Any, names: list[str]) -> str:
     named = [names[j] if j < len(names) else f"input {j}" for j in range(len(found))]
     largest = sorted(zip(found.tolist(), named, strict=True), reverse=True)[:MAX_NAMES]
     return ", ".join(f"{name} {share:.2f}" for share, name in largest if share >= LEAST)
+
+
+def fleet_html(fleet: Any) -> str:
+    """Return the number of models and what the first of them have learned, as HTML."""
+    shown = [(key, fleet[key]) for key in islice(fleet, MAX_KEYS)]
+    rows = [(key, model.n_samples_seen_, model.size_) for key, model in shown]
+    return f"<div>{escape(repr(fleet))}</div>" + (table(["key", "rows", "size"], rows) if rows else "")

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from onlinegp.checks import count
 from onlinegp.engine.compiled import compiled
 from onlinegp.learner import Learner
 from onlinegp.models.breakdown import Health
+from onlinegp.models.estimator import Estimator
 from onlinegp.models.undo import undoable
 from onlinegp.state import Contents, load
 
-if TYPE_CHECKING:
-    from onlinegp.models.base import OnlineRegressor
-
 
 def start_learner(
-    model: OnlineRegressor, features: int, outputs: int, contents: Contents | None
+    model: Any, features: int, outputs: int, contents: Contents | None
 ) -> tuple[Learner, Health, dict[str, Any]]:
     """Return a new learner, which continues from contents if given, its health, and the parameters of the model."""
     learner, health, learned = model.start(features, outputs), Health(), None
@@ -28,7 +26,7 @@ def start_learner(
     return learner, health, twin.get_params(deep=False)
 
 
-def checked_delay(model: OnlineRegressor, delay: int) -> int:
+def checked_delay(model: Estimator, delay: int) -> int:
     """Return by how many rows targets come late, or 0 if each one is known before the next row."""
     late = count("Use 0 for targets that are known before the next row.", 0, delay=delay)
     if late > 1 and model.features_optional:

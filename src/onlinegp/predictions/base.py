@@ -106,6 +106,9 @@ class Predictions(ABC):
         return f"{type(self).__name__}({self.told()})"
 
     def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def to_html(self) -> str:
         """Return the line and a small picture of means and 95% intervals of the first output, for a notebook."""
         picture = ""
         if len(self) > 1:

@@ -147,8 +147,6 @@ class KAP(ExpansionRegressor):
     coherence: float = 0.95
     epsilon: float = 1e-2
 
-    remedy: ClassVar[str] = REMEDY
-    std_from_errors: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
         cost="O(m w + w^3) per sample with w the window; m is bounded by the coherence on a bounded domain",
         memory="O(m (d + w)), bounded by the coherence on a bounded input domain",
@@ -158,6 +156,8 @@ class KAP(ExpansionRegressor):
             'Richard, Bermudez and Honeine, "Online prediction of time series data with kernels", IEEE Trans. Signal '
             "Processing, 2009."
         ),
+        std_from_errors=True,
+        remedy=REMEDY,
     )
 
     readable: ClassVar[type[StepLearner]] = KAPLearner

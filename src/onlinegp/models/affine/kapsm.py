@@ -111,8 +111,6 @@ class KAPSM(ExpansionRegressor):
     window: int = 10
     budget: int | None = 200
 
-    remedy: ClassVar[str] = REMEDY
-    std_from_errors: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
         cost="O(m + w^2) per sample with w the window; m is at most the budget",
         memory="O(M d + w^2) with M the budget and w the window",
@@ -125,6 +123,8 @@ class KAPSM(ExpansionRegressor):
             'Slavakis, Theodoridis and Yamada, "Online kernel-based classification using adaptive projection '
             'algorithms", IEEE Trans. Signal Processing, 2008.'
         ),
+        std_from_errors=True,
+        remedy=REMEDY,
     )
 
     readable: ClassVar[type[StepLearner]] = RecentLearner

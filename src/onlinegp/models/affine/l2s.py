@@ -266,9 +266,9 @@ class L2S(OnlineRegressor):
         equation="w_s <- w_s + step e G^-1 k_s / (epsilon + k_s' G^-1 k_s)",
         variance=NO_VARIANCE,
         citation=('Ohnishi and Yukawa, "Online learning in L2 space with multiple Gaussian kernels", EUSIPCO 2017.'),
+        std_from_errors=True,
+        remedy="Lower the step, and start again with fit.",
     )
-    remedy: ClassVar[str] = "Lower the step, and start again with fit."
-    std_from_errors: ClassVar[bool] = True
 
     def check(self) -> None:
         self.start(1, 1)

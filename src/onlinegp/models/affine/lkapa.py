@@ -94,8 +94,6 @@ class LKAPA(ExpansionRegressor):
     window: int = 10
     budget: int | None = 1000
 
-    remedy: ClassVar[str] = REMEDY
-    std_from_errors: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
         cost="O(m + w^2) per sample with w the window; m is at most the budget",
         memory="O(M d + w^2) with M the budget and w the window",
@@ -104,6 +102,8 @@ class LKAPA(ExpansionRegressor):
         citation=(
             'Liu and Principe, "Kernel affine projection algorithms", EURASIP J. Advances in Signal Processing, 2008.'
         ),
+        std_from_errors=True,
+        remedy=REMEDY,
     )
 
     readable: ClassVar[type[StepLearner]] = RecentLearner
@@ -168,8 +168,6 @@ class NLKAPA(ExpansionRegressor):
     window: int = 20
     budget: int | None = None
 
-    remedy: ClassVar[str] = REMEDY
-    std_from_errors: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
         cost="O(m + w^3) per sample with w the window; m grows by one per sample, up to a budget",
         memory="O(m d + w^2) with w the window; m grows, up to a budget",
@@ -180,6 +178,8 @@ class NLKAPA(ExpansionRegressor):
         citation=LKAPA.facts.citation,
         bounded=False,
         bounded_by="budget",
+        std_from_errors=True,
+        remedy=REMEDY,
     )
 
     readable: ClassVar[type[StepLearner]] = RecentLearner

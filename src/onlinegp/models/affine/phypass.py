@@ -243,8 +243,6 @@ class PHYPASS(ExpansionRegressor):
     coherence: float = 0.95
     width: float = 0.0
 
-    remedy: ClassVar[str] = REMEDY
-    std_from_errors: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
         cost="O(m w + w s^3) per sample with window w and s selected; m is bounded by the coherence",
         memory="O(m (d + w) + (w s)^2), bounded by the coherence on a bounded input domain",
@@ -254,6 +252,8 @@ class PHYPASS(ExpansionRegressor):
             'Takizawa and Yukawa, "Adaptive nonlinear estimation based on parallel projection along affine '
             'subspaces in reproducing kernel Hilbert space", IEEE Trans. Signal Processing, 2015.'
         ),
+        std_from_errors=True,
+        remedy=REMEDY,
     )
 
     readable: ClassVar[type[StepLearner]] = PHYPASSLearner

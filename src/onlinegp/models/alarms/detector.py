@@ -85,6 +85,7 @@ class Detector(OuterRegressor):
         memory="30 kB, and the model; 1 kB per feature",
         equation="evidence = .45 + .5 s(1) + .5 mean(s(1) ... s(4)), s = -log10 of learned tails",
         variance="that of the model inside; alone, by its mean absolute error",
+        std_from_errors=True,
     )
 
     def check(self) -> None:
@@ -108,12 +109,8 @@ class Detector(OuterRegressor):
         return 1 if self.model is None else super().delay
 
     @property
-    def std_from_errors(self) -> bool:  # type: ignore[override]
-        return self.model is None or super().std_from_errors
-
-    @property
-    def remedy(self) -> str:  # type: ignore[override]
-        return OnlineRegressor.remedy if self.model is None else super().remedy
+    def inner_facts(self) -> Facts:
+        return self.facts if self.model is None else super().inner_facts
 
     def start(self, features: int, outputs: int) -> DetectorLearner:
         self.check()

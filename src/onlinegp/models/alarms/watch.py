@@ -20,6 +20,7 @@ from onlinegp.models.alarms.constants import (
 )
 from onlinegp.models.alarms.predictors import MOST_FAR, MOST_NEAR
 from onlinegp.models.alarms.readable import Readable
+from onlinegp.native_module import native
 from onlinegp.state import Fields, Values, WithFields, array, integers
 from onlinegp.state.fields import LARGEST_POSITION, Field
 
@@ -111,11 +112,9 @@ class Watch(WithFields):
         """Take rows, NaN where one is missing; return what `constants.COLUMNS` names for each, (n, columns)."""
         out = np.zeros((len(y), len(COLUMNS)))
         if self.native:
-            from onlinegp.engine import _native
-
             y, v = np.ascontiguousarray(y, dtype=np.float64), np.ascontiguousarray(v, dtype=np.float64)
             arrays = [getattr(self, name) for name in self.fields]
-            _native.watch(*arrays, np.array(self.rule), self.scores, self.daily, y, v, out)
+            native().watch(*arrays, np.array(self.rule), self.scores, self.daily, y, v, out)
             return out
         engine = Readable(self)
         for i in range(len(y)):

@@ -13,6 +13,7 @@ from onlinegp.engine.compiled import outer
 from onlinegp.kernels.importance import KernelInUse
 from onlinegp.learner import Learner, Sizes, skip
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.facts import Facts
 from onlinegp.predictions import Components, Gaussian, Predictions
 from onlinegp.state import Fields, WithFields, learner
 
@@ -35,13 +36,8 @@ class OuterRegressor(OnlineRegressor):
         self._inside().check()
 
     @property
-    def remedy(self) -> str:  # type: ignore[override]
-        """That of the inner model, which is the one that breaks down."""
-        return self._inside().remedy
-
-    @property
-    def std_from_errors(self) -> bool:  # type: ignore[override]
-        return self._inside().std_from_errors
+    def inner_facts(self) -> Facts:
+        return self._inside().inner_facts
 
     @property
     def features_optional(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -142,7 +142,7 @@ class Mixture(OnlineRegressor):
         assert isinstance(mixture, MixtureLearner)
         weights = dict(zip(mixture.members, mixture.weights().tolist(), strict=True))
         return [
-            one._replace(weight=weights[name] * one.weight)
+            replace(one, weight=weights[name] * one.weight)
             for name, model in self.named()
             for one in model.kernels_in_use(mixture.members[name])
         ]

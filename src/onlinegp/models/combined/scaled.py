@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -77,7 +77,7 @@ class Scaled(OuterRegressor):
         super().check()
 
     def kernels_in_use(self, learner: Learner) -> list[KernelInUse]:
-        return [one._replace(standardized=True) for one in super().kernels_in_use(learner)]
+        return [replace(one, standardized=True) for one in super().kernels_in_use(learner)]
 
     def start(self, features: int, outputs: int) -> ScaledLearner:
         x = _given("x", self.x_center, self.x_scale, features, "feature")

@@ -49,7 +49,6 @@ class LMS(LinearRegressor):
     step: float = 0.01
     intercept: bool = True
 
-    remedy: ClassVar[str] = "Lower the step (LMS is stable below 2 / x'x), scale the inputs, and start again with fit."
     facts: ClassVar[Facts] = Facts(
         cost="O(d) per sample with d features",
         memory="O(d)",
@@ -59,6 +58,7 @@ class LMS(LinearRegressor):
             'Widrow and Hoff, "Adaptive switching circuits", IRE WESCON Convention Record, 1960; Sayed, '
             "Fundamentals of Adaptive Filtering, Wiley, 2003, ch. 5."
         ),
+        remedy="Lower the step (LMS is stable below 2 / x'x), scale the inputs, and start again with fit.",
     )
 
     def start(self, features: int, outputs: int) -> Learner:
@@ -105,7 +105,6 @@ class NLMS(LinearRegressor):
     epsilon: float = 1e-6
     intercept: bool = True
 
-    remedy: ClassVar[str] = "Lower the step (NLMS is stable below 2), and start again with fit."
     facts: ClassVar[Facts] = Facts(
         cost="O(d) per sample with d features",
         memory="O(d)",
@@ -115,6 +114,7 @@ class NLMS(LinearRegressor):
             'Nagumo and Noda, "A learning method for system identification", IEEE Trans. Automatic Control, 1967;'
             " Sayed, Fundamentals of Adaptive Filtering, Wiley, 2003, ch. 5."
         ),
+        remedy="Lower the step (NLMS is stable below 2), and start again with fit.",
     )
 
     def start(self, features: int, outputs: int) -> Learner:

@@ -29,7 +29,6 @@ class ExpansionRegressor(OnlineRegressor):
         The engine: compiled, pure Python, or the best available.
     """
 
-    remedy: ClassVar[str] = REMEDY
     shared: ClassVar[dict[str, str]] = {"engine": "auto"}
     readable: ClassVar[type[StepLearner]]
 

@@ -65,7 +65,6 @@ class BetaKLMS(RecipeRegressor):
     dictionary: Dictionary | None = None
     pruning: Pruning | None = None
 
-    remedy: ClassVar[str] = REMEDY
     shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
     facts: ClassVar[Facts] = Facts(
         cost="O(m) per sample; m grows by one with each, unless a dictionary or pruning bounds it",
@@ -81,6 +80,7 @@ class BetaKLMS(RecipeRegressor):
             "beta is this library's."
         ),
         bounded=False,
+        remedy=REMEDY,
     )
 
     def recipe(self) -> Recipe:

@@ -13,7 +13,7 @@ from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel
 from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.base import ExpansionRegressor
+from onlinegp.models.lms.base import REMEDY, ExpansionRegressor
 from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
@@ -124,6 +124,7 @@ class FBKLMS(ExpansionRegressor):
             'Rzepka, "Fixed-budget kernel least mean squares", IEEE Conf. Emerging Technologies & Factory '
             "Automation, 2012."
         ),
+        remedy=REMEDY,
     )
 
     readable: ClassVar[type[StepLearner]] = FBKLMSLearner

@@ -63,7 +63,6 @@ class KLMS(RecipeRegressor):
     dictionary: Dictionary | None = None
     pruning: Pruning | None = None
 
-    remedy: ClassVar[str] = REMEDY
     shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
     facts: ClassVar[Facts] = Facts(
         cost="O(m) per sample; m grows by one with each, unless a dictionary or pruning bounds it",
@@ -74,6 +73,7 @@ class KLMS(RecipeRegressor):
             'Liu, Pokharel and Principe, "The kernel least-mean-square algorithm", IEEE Trans. Signal Processing, 2008.'
         ),
         bounded=False,
+        remedy=REMEDY,
     )
 
     def recipe(self) -> Recipe:

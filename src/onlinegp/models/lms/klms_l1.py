@@ -146,10 +146,6 @@ class KLMSCSL1(ExpansionRegressor):
     coherence: float = 0.5
     penalty: float = 1e-4
 
-    remedy: ClassVar[str] = (
-        "Lower the step (it is stable below 2 / |k|^2, k the kernel row) or the coherence, and start again with fit."
-    )
-    std_from_errors: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
         cost="O(m) per sample; m is bounded by the coherence on a bounded input domain",
         memory="O(m d), bounded by the coherence on a bounded input domain",
@@ -158,6 +154,11 @@ class KLMSCSL1(ExpansionRegressor):
         citation=(
             'Gao, Chen, Richard, Huang and Flamary, "Kernel LMS algorithm with forward-backward splitting for '
             'dictionary learning", ICASSP, 2013.'
+        ),
+        std_from_errors=True,
+        remedy=(
+            "Lower the step (it is stable below 2 / |k|^2, k the kernel row) or the coherence, and start again with "
+            "fit."
         ),
     )
 
@@ -219,14 +220,14 @@ class KLMSCSAL1(ExpansionRegressor):
     penalty: float = 1e-5
     epsilon: float = 1e-6
 
-    remedy: ClassVar[str] = KLMSCSL1.remedy
-    std_from_errors: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
         cost=KLMSCSL1.facts.cost,
         memory=KLMSCSL1.facts.memory,
         equation=("alpha <- alpha + step e k, |alpha_i| <- max(|alpha_i| - penalty / (|alpha_i| + epsilon), 0)"),
         variance=KLMSCSL1.facts.variance,
         citation=KLMSCSL1.facts.citation,
+        std_from_errors=True,
+        remedy=KLMSCSL1.facts.remedy,
     )
 
     readable: ClassVar[type[StepLearner]] = L1Learner

@@ -56,7 +56,6 @@ class KNLMS(RecipeRegressor):
     coherence: float = 0.95
     epsilon: float = 1e-2
 
-    remedy: ClassVar[str] = REMEDY
     shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
     facts: ClassVar[Facts] = Facts(
         cost="O(m) per sample; m is bounded by the coherence on a bounded input domain",
@@ -67,6 +66,7 @@ class KNLMS(RecipeRegressor):
             'Richard, Bermudez and Honeine, "Online prediction of time series data with kernels", IEEE Trans. Signal '
             "Processing, 2009."
         ),
+        remedy=REMEDY,
     )
 
     def recipe(self) -> Recipe:

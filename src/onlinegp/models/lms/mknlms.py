@@ -13,6 +13,7 @@ from onlinegp.checks import Array, fraction, positive
 from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel
 from onlinegp.models.facts import Facts
+from onlinegp.models.lms.base import REMEDY
 from onlinegp.models.lms.coherence import largest_coherence
 from onlinegp.models.lms.multikernel import MultikernelLearner, MultikernelRegressor
 from onlinegp.models.recipe import parameters
@@ -119,6 +120,7 @@ class MKNLMS(MultikernelRegressor):
         equation="alpha_q <- alpha_q + step e k_q / (epsilon + sum_q |k_q|^2)",
         variance="as for KNLMS: larger than the prior's, and it grows with the data",
         citation='Yukawa, "Multikernel adaptive filtering", IEEE Trans. Signal Processing, 2012.',
+        remedy=REMEDY,
     )
 
     readable: ClassVar[type[StepLearner]] = MKNLMSLearner

@@ -15,7 +15,6 @@ from onlinegp.kernels.spec import columns
 from onlinegp.learner import Learner
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.expansion import Expansion
-from onlinegp.models.lms.base import REMEDY
 from onlinegp.models.rowwise import StepLearner
 from onlinegp.state import Fields, Values, integer, learner
 
@@ -59,8 +58,6 @@ class MultikernelRegressor(OnlineRegressor):
     engine : {"auto", "native", "python"}
         The engine: compiled, pure Python, or the best available.
     """
-
-    remedy: ClassVar[str] = REMEDY
 
     shared: ClassVar[dict[str, str]] = {"engine": "auto"}
     readable: ClassVar[type[StepLearner]]

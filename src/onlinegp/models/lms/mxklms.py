@@ -14,6 +14,7 @@ from onlinegp.checks import Array, non_negative, positive
 from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel
 from onlinegp.models.facts import Facts
+from onlinegp.models.lms.base import REMEDY
 from onlinegp.models.lms.multikernel import MultikernelLearner, MultikernelRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
@@ -133,6 +134,7 @@ class MXKLMS(MultikernelRegressor):
             'Pokharel, Seth and Principe, "Mixture kernel least mean square", Int. Joint Conf. Neural Networks, 2013.'
         ),
         bounded=False,
+        remedy=REMEDY,
     )
 
     readable: ClassVar[type[StepLearner]] = MXKLMSLearner

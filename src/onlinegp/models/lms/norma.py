@@ -62,7 +62,6 @@ class NORMA(RecipeRegressor):
     leak: float = 1e-2
     budget: int = 500
 
-    remedy: ClassVar[str] = REMEDY
     shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
     facts: ClassVar[Facts] = Facts(
         cost="O(M) per sample with M the budget",
@@ -72,6 +71,7 @@ class NORMA(RecipeRegressor):
         citation=(
             'Kivinen, Smola and Williamson, "Online learning with kernels", IEEE Trans. Signal Processing, 2004.'
         ),
+        remedy=REMEDY,
     )
 
     def recipe(self) -> Recipe:

@@ -53,7 +53,6 @@ class QKLMS(RecipeRegressor):
     step: float = 0.5
     radius: float = 0.3
 
-    remedy: ClassVar[str] = REMEDY
     shared: ClassVar[dict[str, str]] = {"engine": "auto", "dtype": "float64"}
     facts: ClassVar[Facts] = Facts(
         cost="O(m) per sample; m is bounded by the radius on a bounded input domain",
@@ -64,6 +63,7 @@ class QKLMS(RecipeRegressor):
             'Chen, Zhao, Zhu and Principe, "Quantized kernel least mean square algorithm", IEEE Trans. Neural '
             "Networks and Learning Systems, 2012."
         ),
+        remedy=REMEDY,
     )
 
     def recipe(self) -> Recipe:

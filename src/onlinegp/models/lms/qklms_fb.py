@@ -13,7 +13,7 @@ from onlinegp.engine.plan import Plan
 from onlinegp.kernels import Kernel
 from onlinegp.models.expansion import Expansion, ExpansionLearner
 from onlinegp.models.facts import Facts
-from onlinegp.models.lms.base import ExpansionRegressor
+from onlinegp.models.lms.base import REMEDY, ExpansionRegressor
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
 from onlinegp.recipes.pruning import oldest_of_least
@@ -161,6 +161,7 @@ class QKLMSFB(ExpansionRegressor):
             'Zhao, Chen, Zhu and Principe, "Fixed budget quantized kernel least-mean-square algorithm", Signal '
             "Processing, 2013."
         ),
+        remedy=REMEDY,
     )
 
     readable: ClassVar[type[StepLearner]] = QKLMSFBLearner

@@ -136,7 +136,6 @@ class RFFKLMS(OnlineRegressor):
     seed: int = 0
     engine: str = "auto"
 
-    remedy: ClassVar[str] = "Lower the step (it is stable below 1 / k(x, x)), and start again with fit."
     facts: ClassVar[Facts] = Facts(
         cost="O(D d) per sample with D cosines",
         memory="O(D d)",
@@ -145,6 +144,7 @@ class RFFKLMS(OnlineRegressor):
         citation=(
             'Singh, Ahuja and Moulin, "Online learning with kernels: overcoming the growing sum problem", MLSP, 2012.'
         ),
+        remedy="Lower the step (it is stable below 1 / k(x, x)), and start again with fit.",
     )
 
     def check(self) -> None:

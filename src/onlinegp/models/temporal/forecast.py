@@ -135,7 +135,7 @@ class Forecast(Predictions):
         when = "" if self.dates is None or not len(self) else f" from {self.dates[0]} to {self.dates[-1]}"
         return f"{super().told()}{when}"
 
-    def _repr_html_(self) -> str:
+    def to_html(self) -> str:
         """Return a picture, and the first steps as a table, for a notebook."""
         lower, upper = self.interval(0.95)
         first, numbers = range(min(SHOWN_STEPS, len(self))), (self.mean, lower, upper)
@@ -143,7 +143,7 @@ class Forecast(Predictions):
         rows = [[steps[i], *(f"{part[i]:.4g}" for part in numbers)] for i in first]
         more = "" if len(rows) == len(self) else f"<div>and {len(self) - len(rows)} more: to_frame()</div>"
         when = "step" if self.dates is None else "date"
-        return super()._repr_html_() + table([when, "mean", "lower", "upper"], rows) + more
+        return super().to_html() + table([when, "mean", "lower", "upper"], rows) + more
 
     def plot(self, y: ArrayLike | None = None, *, level: float = 0.95, ax: Any = None) -> Any:
         """Draw the forecast after the last values of the series, y."""
