@@ -24,7 +24,7 @@ constexpr double LARGEST = 1e30;
 struct Constants {
     double forgetting, clip, ridge_near, ridge_far, slow, error_rate, long_rate, burn, silent, share, generation,
         nearly, prior, shape, beyond, speed, pooled, offset, stuck_offset, young, hold, fade, margin, threshold, low,
-        quiet;
+        quiet, helps;
 };
 
 struct Numbers {

@@ -227,8 +227,10 @@ void Watch::judge(const double* x, Out& out) {
     double evidence[MOST_STATISTICS] = {};
     double four[4] = {};
     int leading = 0;
+    const bool helps = s.far_error < c.helps * s.score_spread;
     for (int k = 0; k < statistics_; k++) {
-        if (!ready(k) || (k == STUCK && s.unit == 0)) continue;  // what never changed is not stuck
+        if (!ready(k) || (seasonal(k) && !helps)) continue;
+        if (k == STUCK && s.unit == 0) continue;  // what never changed is not stuck
         const double found = tails_[size_t(k)].evidence(x[k], c.nearly);
         evidence[k] = found;
         if (FAMILY[k] < 0) continue;

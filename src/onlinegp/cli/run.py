@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from onlinegp.cli.options import checked_level, open_input, say
+from onlinegp.cli.options import LAGS, checked_level, open_input, say, source_of
 from onlinegp.cli.parsing import parse_every
 from onlinegp.cli.paths import Paths
 from onlinegp.cli.run_by_key import (
@@ -46,11 +47,13 @@ from onlinegp.streams.running.event_scenes import Scenes
 from onlinegp.streams.running.first_rows import FirstRows
 from onlinegp.streams.running.flag_commands import Commands
 from onlinegp.streams.running.flags import Flags, Surprises
+from onlinegp.streams.running.helpful_lags import lags_help
 from onlinegp.streams.running.hints import Hints
 from onlinegp.streams.running.key_rules import KeyRules
 from onlinegp.streams.running.member_weights import Weights
 from onlinegp.streams.running.plausible import CodeWatch
 from onlinegp.streams.running.rejects import Rejects
+from onlinegp.streams.running.requested_model import past_of
 from onlinegp.streams.running.run import Every, Job
 from onlinegp.streams.running.run_by_key import KeyedJob
 from onlinegp.streams.running.score import Curves
@@ -191,7 +194,7 @@ class _Plan:
         if saved:
             job.resume(*saved)
         elif model is None:
-            set_model(args, job, past, talk, watch=watch)
+            set_model(args, job, past | self._more_lags(encoder), talk, watch=watch)
         return self._with_outputs(job, place)
 
     def by_key(self, store: Store | None) -> Job:
@@ -250,6 +253,18 @@ class _Plan:
         """Return the parameters of the detector, or None without --flag."""
         args = self.args
         return None if args.flag is None else detector_parameters(args.flag, self.source, by=args.by, time=self._time())
+
+    def _more_lags(self, encoder: Encoder) -> dict[str, int]:
+        """Return lags under --flag, if nobody chose any and they help a table with a column of times."""
+        args, columns = self.args, encoder.columns
+        chosen = args.flag is None or args.lags is not None or args.horizon > 1
+        if chosen or not (columns.features and columns.plain) or self._time() is None or self.source.live:
+            return {}
+        with closing(source_of(args)) as first:
+            if not lags_help(first, columns, LAGS):
+                return {}
+        self.talk(f"the last {LAGS} values of {columns.target} are inputs, too: they help (--lags 0 leaves them out)")
+        return {"lags": LAGS}
 
     def _flags(self, encoder: Encoder) -> Flags | None:
         if self.args.flag is None:
@@ -361,7 +376,7 @@ def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
         seasons = [f"{season:g}" for season in job.model.seasons_]
         talk(f"seasons: every {listed(seasons)} rows" if seasons else "seasons: none; the last values are the inputs")
     if job.hints is not None:
-        for hint in job.hints.told(job.encoder.names, lags=job.settings["lags"]):
+        for hint in job.hints.told(job.encoder.names, lags=past_of(job.model)["lags"] if job.model else 0):
             talk(f"hint: {hint}")
     if job.source.unfinished:
         say(f"onlinegp: the last line of {job.source.path} is incomplete and was not read. Resume when it is complete.")

@@ -156,6 +156,8 @@ def test_only_the_latest_events_can_be_confirmed():
     detector = ogp.Detector()
     with pytest.raises(ValueError, match="none yet"):
         detector.confirm(1)
+    with pytest.raises(TypeError, match="got 'first'"):
+        detector.confirm("first")
     y = noise(1000)
     y[800] = 20.0
     detector.detect(y)

@@ -101,6 +101,15 @@ def test_a_start_that_settles_opens_no_event_soon_after():
     assert events <= 40 * 250 * 0.001 + 12
 
 
+def test_a_day_that_tells_nothing_does_not_raise_the_rate():
+    opened = {0: 0.0, 96: 0.0}
+    for season in opened:
+        for seed in range(4):
+            y = noise(8000, seed)
+            opened[season] += watch(season=season, daily=season > 0).add(y, y)[:, C["event"]].max()
+    assert opened[96] <= 1.2 * opened[0] + 3.0
+
+
 def test_a_constant_stream_has_no_events_and_its_first_change_has_one():
     y = np.full(3000, 5.0)
     assert not watch().add(y, y)[:, C["score"]].any()

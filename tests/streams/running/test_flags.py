@@ -117,6 +117,35 @@ def test_times_and_inputs_are_in_the_reasons(tmp_path):
     assert event["reason"].endswith("at 2024-01-01T11:40:00; load is unusual, too")
 
 
+def test_lags_of_the_target_are_inputs_of_a_table_with_times_where_they_help(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(500)
+    told = {}
+    slow = 50.0 * np.sin(np.arange(500) / 30.0)
+    for name, y in (("slow", 0.1 * x + slow + rng.standard_normal(500)), ("plain", x + rng.standard_normal(500))):
+        lines = [f"2024-01-{1 + i // 24:02}T{i % 24:02}:00:00,{x[i]:.3f},{y[i]:.3f}" for i in range(500)]
+        for rows in (400, 500):
+            (tmp_path / f"{name}.csv").write_text("time,x,y\n" + "\n".join(lines[:rows]) + "\n")
+            args = [
+                tmp_path / f"{name}.csv",
+                "--model",
+                "linearrls",
+                "--tune",
+                "50",
+                "--out",
+                tmp_path / f"{name}.out.csv",
+            ]
+            if rows == 400:
+                untouched = inside("run", *args, "--lags", "0", "--flag", "0.001").stderr
+                assert b"they help" not in untouched + inside("run", *args).stderr
+            args += ["--flag", "0.001", "--checkpoint", tmp_path / name, *(["--resume"] if rows == 500 else [])]
+            told[name, rows] = inside("run", *args).stderr
+    assert [pair for pair, text in told.items() if b"they help" in text] == [("slow", 400)]
+    rows = rows_of(tmp_path / "slow.out.csv")
+    assert len(rows) == 500
+    assert np.mean([abs(float(row["mean"]) - float(row["y"])) for row in rows[400:]]) < 2.0
+
+
 def test_a_budget_per_day_is_a_rate_by_the_times(tmp_path):
     rows = [f"2024-01-{1 + i // 24:02}T{i % 24:02}:00:00,{i % 5}" for i in range(120)]
     (tmp_path / "d.csv").write_text("time,y\n" + "\n".join(rows) + "\n")

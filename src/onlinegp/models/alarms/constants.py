@@ -37,7 +37,7 @@ class Constants(NamedTuple):
     beyond: float = 0.7  # above log10(rows) + this, evidence grows
     speed: float = 0.25  # by this share
     pooled: float = 0.5  # weight of the mean of the four best statistics; the rest is for the best
-    offset: float = 0.45  # added to the evidence of a row
+    offset: float = 0.5  # added to the evidence of a row
     stuck_offset: float = 0.5  # taken from that of a stuck row
     young: float = 500.0  # rows: what is taken from the evidence of a young stream is log10(1 + this / rows)
     hold: float = 120.0  # rows for which the peak of an event is held
@@ -46,6 +46,7 @@ class Constants(NamedTuple):
     threshold: float = 3.0  # score at which an event opens: -log10 of the rate
     low: float = 1.8  # evidence below which a row is calm
     quiet: float = 20.0  # calm rows after which an event clears
+    helps: float = 0.95  # of the spread: the error of the far predictor above which a season tells nothing
 
 
 STATISTICS = (

@@ -83,7 +83,7 @@ class Detector(OuterRegressor):
     facts: ClassVar[Facts] = Facts(
         cost="about a microsecond per sample, and the model inside",
         memory="30 kB, and the model; 1 kB per feature",
-        equation="evidence = .45 + .5 s(1) + .5 mean(s(1) ... s(4)), s = -log10 of learned tails",
+        equation="evidence = .5 + .5 s(1) + .5 mean(s(1) ... s(4)), s = -log10 of learned tails",
         variance="that of the model inside; alone, by its mean absolute error",
         std_from_errors=True,
     )
@@ -180,6 +180,8 @@ class Detector(OuterRegressor):
 
     def confirm(self, event: Event | int) -> None:
         """Confirm that an event was real. Its rows are forgotten, so that the next event like it is found, too."""
+        if isinstance(event, bool) or not isinstance(event, Event | int | np.integer):
+            raise TypeError(f"event must be an Event or its number, got {event!r}. Use one of events_.")
         number, output = (event.number, event.output) if isinstance(event, Event) else (event, 0)
         with self._lock:
             learner = self._learner

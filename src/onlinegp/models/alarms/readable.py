@@ -226,7 +226,9 @@ class Readable:
         s, c = self.s, self.c
         evidence = [0.0] * len(x)
         for k in range(len(x)):
-            ready = (s.ready and s.rows >= s.ready) if SEASON <= k < SEASON + 3 else s.known >= c.burn
+            ready = s.known >= c.burn
+            if SEASON <= k < SEASON + 3:  # a season that tells nothing would count the same evidence twice
+                ready = s.ready and s.rows >= s.ready and s.far_error < c.helps * s.score_spread
             ready = ready and (k != STUCK or s.unit > 0.0)  # what never changed is not stuck
             evidence[k] = self.tails[k].evidence(x[k], c.nearly) if ready else 0.0
         pooled = [(evidence[k], -k) for k in range(len(x)) if FAMILY[k] >= 0]

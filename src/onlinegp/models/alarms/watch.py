@@ -38,9 +38,10 @@ class Watch(WithFields):
        the value changed; rows since there was one. Here a = max(|e| - .001 spread, 0), and z = a / max(mean of a, .1
        long mean of a), at most 100.
     3. A learned tail for each (`tails`), s = -log10 p.
-    4. Evidence of the row: E = .45 + .5 s(1) + .5 (s(1) + s(2) + s(3) + s(4)) / 4 over the four largest; or that of
-       stuck or missing - .5 if larger. In a young stream, log10(1 + 500 / rows) is taken from it, as lists are short
-       and the predictors still learn. `tail` is the tail of E itself.
+    4. Evidence of the row: E = .5 + .5 s(1) + .5 (s(1) + s(2) + s(3) + s(4)) / 4 over the four largest; or that of
+       stuck or missing - .5 if larger. Those of the season count while errors f are below 95% of the spread: a season
+       that tells nothing counts the same evidence twice. In a young stream, log10(1 + 500 / rows) is taken from E, as
+       lists are short and the predictors still learn. `tail` is the tail of E itself.
     5. Score: E if E > R + .5 (R > 1; else E > R), then R = E; otherwise 0. R is held for 120 rows without a new peak,
        then multiplied by .99 each row. Stuck and missing have their own R, which need not be topped by .5 before an
        event is open; while it is, a row whose value is usual scores 0. An event opens where the score reaches a
