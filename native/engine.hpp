@@ -142,7 +142,8 @@ class Rounds {
     }
     // By model, and by row within it: digit after digit, from the last to the first
     void sort(int64_t n, const int64_t* who, int64_t models) {
-        events_.resize(n), sorted_.resize(n);
+        events_.resize(n);
+        sorted_.resize(n);
         for (int64_t i = 0; i < n; i++) events_[i] = {who[i], i};
         for (int shift = 0; (models - 1) >> shift; shift += DIGIT) {
             int64_t start[(1 << DIGIT) + 1] = {};

@@ -21,7 +21,8 @@ template <class P> class List {
             const int64_t room = room_ ? 2 * room_ : 16;
             void* bigger = std::realloc(items_, size_t(room) * sizeof(P*));
             if (!bigger) throw std::bad_alloc();
-            items_ = static_cast<P**>(bigger), room_ = room;
+            items_ = static_cast<P**>(bigger);
+            room_ = room;
         }
         items_[count_] = new P(from...);
         count_++;

@@ -47,11 +47,20 @@ struct Arrays {
 
     // Call visit(name, kind, field) for each of them, in the order and with the kinds that Python has
     template <class Visit> void each(const Visit& visit) {
-        visit("centers", "points", centers), visit("alpha", "outputs", alpha), visit("kcc", "vector", kcc);
-        visit("born", "counts", born), visit("L", "triangular", L), visit("S", "symmetric", S);
-        visit("dQ", "vector", dQ), visit("rowsum", "vector", rowsum);
-        visit("size", "integer", size), visit("seen", "integer", seen), visit("scale", "number", scale);
-        visit("bound", "number", bound), visit("power", "number", power), visit("evidence", "number", evidence);
+        visit("centers", "points", centers);
+        visit("alpha", "outputs", alpha);
+        visit("kcc", "vector", kcc);
+        visit("born", "counts", born);
+        visit("L", "triangular", L);
+        visit("S", "symmetric", S);
+        visit("dQ", "vector", dQ);
+        visit("rowsum", "vector", rowsum);
+        visit("size", "integer", size);
+        visit("seen", "integer", seen);
+        visit("scale", "number", scale);
+        visit("bound", "number", bound);
+        visit("power", "number", power);
+        visit("evidence", "number", evidence);
     }
 };
 

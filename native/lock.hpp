@@ -20,11 +20,13 @@ class Lock {
     // For the others
     template <class Duration> bool take_within(Duration patience) {
         if (!mutex_.try_lock_for(patience)) return false;
-        thread_ = std::this_thread::get_id(), process_ = forks.load();
+        thread_ = std::this_thread::get_id();
+        process_ = forks.load();
         return true;
     }
     void give_back() {
-        thread_ = std::thread::id(), process_ = -1;
+        thread_ = std::thread::id();
+        process_ = -1;
         unlock();
     }
     bool held_here() const { return thread_.load() == std::this_thread::get_id(); }

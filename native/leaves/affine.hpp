@@ -46,14 +46,19 @@ static void solve_small(int64_t n, double* L, double* x) {
 template <class Value>
 static void choose_most(int64_t n, int64_t count, std::vector<int64_t>& which, std::vector<double>& values,
                         const Value& value) {
-    which.clear(), values.clear();
+    which.clear();
+    values.clear();
     for (int64_t i = 0; i < n; i++) {
         const double v = value(i);
         if (int64_t(which.size()) == count && !(v > values.back())) continue;
         size_t at = which.size();
         while (at > 0 && v > values[at - 1]) at--;
-        which.insert(which.begin() + int64_t(at), i), values.insert(values.begin() + int64_t(at), v);
-        if (int64_t(which.size()) > count) which.pop_back(), values.pop_back();
+        which.insert(which.begin() + int64_t(at), i);
+        values.insert(values.begin() + int64_t(at), v);
+        if (int64_t(which.size()) > count) {
+            which.pop_back();
+            values.pop_back();
+        }
     }
 }
 
@@ -83,7 +88,10 @@ class AffineRun {
     AffineRun(const AffineRule& rule, const AffineArrays& arrays)
         : rule_(rule), a_(arrays), p_(arrays.p), n_(arrays.count < rule.window ? arrays.count : rule.window) {
         const size_t room = size_t(a_.room);
-        k_.resize(size_t(a_.capacity)), row_.resize(room), mean_.resize(size_t(p_)), scale_.resize(size_t(p_));
+        k_.resize(size_t(a_.capacity));
+        row_.resize(room);
+        mean_.resize(size_t(p_));
+        scale_.resize(size_t(p_));
         A_.resize(room * room), E_.resize(room * size_t(p_)), Z_.resize(room * size_t(p_)),
             KZ_.resize(room * size_t(p_));
     }
@@ -117,14 +125,18 @@ class AffineRun {
 
     void push(const double* x, const double* y, const double* mean) {
         r_ = a_.count % rule_.window;
-        if (n_ < rule_.window)
-            a_.points.append(x), n_++;
-        else
+        if (n_ < rule_.window) {
+            a_.points.append(x);
+            n_++;
+        } else
             a_.points.replace(r_, x);
         a_.count++;
         a_.points.rows(1, x, row_.data());
         for (int64_t j = 0; j < n_; j++) K(r_, j) = K(j, r_) = row_[size_t(j)];
-        for (int64_t o = 0; o < p_; o++) a_.Y[r_ * p_ + o] = y[o], F(r_, o) = mean[o];
+        for (int64_t o = 0; o < p_; o++) {
+            a_.Y[r_ * p_ + o] = y[o];
+            F(r_, o) = mean[o];
+        }
     }
     // Z = (A + epsilon I)^-1 (step (Y - F)), A (n, n) with rows `room` apart; by Cholesky's factor L, in A_
     void solve(const double* A) {
@@ -171,7 +183,8 @@ class AffineRun {
             most = c > most ? c : most;
         }
         if (!(kxx > 0 && std::sqrt(most / kxx) <= rule_.coherence)) return false;
-        admit(x, m), kcc[m] = kxx;
+        admit(x, m);
+        kcc[m] = kxx;
         for (int64_t j = 0; j < n_; j++) a_.H[j * a_.capacity + m] = row_[size_t(j)];
         return true;
     }
@@ -186,7 +199,8 @@ class AffineRun {
             for (int64_t i = 0; i < n_; i++)
                 for (int64_t j = 0; j < n_; j++) a_.G[i * a_.room + j] += row_[size_t(i)] * row_[size_t(j)];
         }
-        solve(a_.G), multiply(a_.G);
+        solve(a_.G);
+        multiply(a_.G);
         for (int64_t o = 0; o < p_; o++)
             for (int64_t j = 0; j < n_; j++) {
                 add_to(weights(o), Z_[size_t(j * p_ + o)], a_.H + j * a_.capacity, m);
@@ -215,13 +229,19 @@ class AffineRun {
         const int64_t s = rule_.selected, all = a_.room * s, first = i * s;
         choose_most(m, s, which_, shares_, [&](int64_t c) { return coherence2(i, c); });
         const int64_t few = int64_t(which_.size());
-        old_.resize(size_t(a_.d)), E_.resize(size_t(all > int64_t(E_.size()) ? all : int64_t(E_.size())));
-        for (int64_t j = 0; j < s; j++)
-            a_.places[first + j] = j < few ? which_[size_t(j)] : -1, a_.along[first + j] = 0;
-        for (int64_t j = 0; j < few; j++)
-            a_.f.get(which_[size_t(j)], old_.data()), a_.chosen.replace(first + j, old_.data());
+        old_.resize(size_t(a_.d));
+        E_.resize(size_t(all > int64_t(E_.size()) ? all : int64_t(E_.size())));
+        for (int64_t j = 0; j < s; j++) {
+            a_.places[first + j] = j < few ? which_[size_t(j)] : -1;
+            a_.along[first + j] = 0;
+        }
         for (int64_t j = 0; j < few; j++) {
-            a_.f.get(which_[size_t(j)], old_.data()), a_.chosen.rows(1, old_.data(), E_.data());
+            a_.f.get(which_[size_t(j)], old_.data());
+            a_.chosen.replace(first + j, old_.data());
+        }
+        for (int64_t j = 0; j < few; j++) {
+            a_.f.get(which_[size_t(j)], old_.data());
+            a_.chosen.rows(1, old_.data(), E_.data());
             for (int64_t c = 0; c < all; c++) a_.KC[(first + j) * all + c] = a_.KC[c * all + first + j] = E_[size_t(c)];
         }
         A_.resize(size_t(few * few) > A_.size() ? size_t(few * few) : A_.size());
@@ -268,8 +288,13 @@ class AffineRun {
         const int64_t oldest = rule_.budget ? (a_.count - 1) % rule_.budget : 0;
         std::vector<double>& w = scale_;  // the weight that leaves
         if (full) {
-            old_.resize(size_t(a_.d)), a_.f.get(oldest, old_.data()), a_.f.replace(oldest, x);
-            for (int64_t o = 0; o < p_; o++) w[size_t(o)] = rule_.keep * weights(o)[oldest], weights(o)[oldest] = 0;
+            old_.resize(size_t(a_.d));
+            a_.f.get(oldest, old_.data());
+            a_.f.replace(oldest, x);
+            for (int64_t o = 0; o < p_; o++) {
+                w[size_t(o)] = rule_.keep * weights(o)[oldest];
+                weights(o)[oldest] = 0;
+            }
         } else {
             admit(x, m++);
         }
@@ -297,7 +322,8 @@ class AffineRun {
             const double z = Z_[size_t(j * p_ + o)], kz = KZ_[size_t(j * p_ + o)];
             const int64_t row = a_.count - 1 - (a_.count - 1 - j) % rule_.window;
             a[rule_.budget ? row % rule_.budget : row] += z;
-            square += z * (2.0 * F(j, o) + kz), F(j, o) += kz;
+            square += z * (2.0 * F(j, o) + kz);
+            F(j, o) += kz;
         }
         if (rule_.kind != AffineRule::KAPSM) return;
         double& norm2 = a_.norms[o];

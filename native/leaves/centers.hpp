@@ -50,7 +50,9 @@ class Centers {
         const int64_t room = tile_count<double>(std::max(m, 2 * room_)) * W<double>;
         Buffer<double> tiles(size_t(room * d_)), k(static_cast<size_t>(room)), alpha(static_cast<size_t>(room));
         if (room_) std::copy(tiles_.data(), tiles_.data() + room_ * d_, tiles.data());
-        tiles_.swap(tiles), k_.swap(k), alpha_.swap(alpha);
+        tiles_.swap(tiles);
+        k_.swap(k);
+        alpha_.swap(alpha);
         room_ = room;
     }
 

@@ -15,7 +15,8 @@ namespace onlinegp::ONLINEGP_ISA {
 static inline void rotate(int64_t n, double c, double s, double* __restrict a, double* __restrict b) {
     for (int64_t j = 0; j < n; j++) {
         const double above = a[j], below = b[j];
-        a[j] = c * above + s * below, b[j] = c * below - s * above;
+        a[j] = c * above + s * below;
+        b[j] = c * below - s * above;
     }
 }
 
@@ -40,7 +41,8 @@ static void predict_row(int64_t m, int64_t p, const double* R, const double* z, 
     for (int64_t i = 0; i < m; i++) {
         const double* __restrict row = R + i * m;
         const double u = x[i] / row[i];
-        x[i] = u, sum += u * u;
+        x[i] = u;
+        sum += u * u;
         for (int64_t j = i + 1; j < m; j++) x[j] -= u * row[j];
         for (int64_t k = 0; k < p; k++) mean[k] += u * z[i * p + k];
     }

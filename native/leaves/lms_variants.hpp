@@ -5,64 +5,9 @@
 #include <memory>
 #include <vector>
 #include "leaves/error_scale.hpp"
-#include "recipe/prediction.hpp"
+#include "leaves/expansions.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
-
-// Centers, weights of each kernel and output, and further numbers of each center: rows of one matrix with room for more
-class Expansions {
-  public:
-    Expansions(int d, int rows) : d(d), rows(rows) {}
-    const int d, rows;
-    int64_t size = 0, room = 0;
-    Buffer<double> tiles;
-
-    double* row(int i) { return values_.data() + i * room; }
-    const double* row(int i) const { return values_.data() + i * room; }
-
-    void reserve(int64_t m) {
-        if (m <= room) return;
-        const int64_t wanted = tile_count<double>(std::max<int64_t>({m, 2 * room, 16})) * W<double>;
-        Buffer<double> tiles_then(size_t(wanted * d)), values(size_t(wanted * rows));
-        if (room) std::copy(tiles.data(), tiles.data() + room * d, tiles_then.data());
-        for (int i = 0; i < rows && room; i++) std::copy(row(i), row(i) + size, values.data() + i * wanted);
-        tiles.swap(tiles_then), values_.swap(values);
-        room = wanted;
-    }
-    void append(const double* x) {  // there is room, and the values are zero
-        set_center(tiles.data(), d, size++, x);
-    }
-    void remove(int64_t j) {
-        remove_center(tiles.data(), d, j, size--);
-        for (int i = 0; i < rows; i++) {
-            double* v = row(i);
-            std::copy(v + j + 1, v + size + 1, v + j);
-            v[size] = 0;
-        }
-    }
-    void clear() {
-        size = room = 0;
-        Buffer<double>(1).swap(tiles), Buffer<double>(1).swap(values_);
-    }
-
-  private:
-    Buffer<double> values_;
-};
-
-// What was seen of one input
-struct Seen {
-    Seen(int q, int p) : parts(size_t(q * p)), psi(size_t(q * p)), kxx(size_t(q)), e(size_t(p)) {}
-    Buffer<double> k;           // (q, room)
-    Buffer<double> parts, psi;  // (q, p): the means of each kernel's expansion, and their shares, where they are mixed
-    Buffer<double> kxx, e;      // (q,), (p,)
-    double k2 = 0;
-    int64_t room = 0;
-    void reserve(int64_t wanted, int q) {
-        if (wanted > room) k.resize(size_t(wanted * q)), room = wanted;
-    }
-};
-
-enum class StepKind { Normalized, Penalized, AdaptivelyPenalized, Significant, Mixed };
 
 // Which algorithm, and its parameters
 struct StepRule {
@@ -197,7 +142,9 @@ class StepFilter final : public Learner {
                                    : row(*kernels_[size_t(q)], f_.tiles.data(), f_.size, x, alpha(q, 0), k);
             if (rule_.kind == StepKind::Normalized && f_.size) seen.k2 += dot(k, k, f_.size);
             const double own = seen.kxx[q] = diagonal(*kernels_[size_t(q)], x);
-            kxx += own, kxx2 += own * own, largest = max(largest, own);
+            kxx += own;
+            kxx2 += own * own;
+            largest = max(largest, own);
         }
         if (mixed()) {
             shares(seen.psi.data());
@@ -244,7 +191,10 @@ class StepFilter final : public Learner {
     void normalized(const double* x) {
         bool is_new = true;
         double own = 0;
-        for (int q = 0; q < q_; q++) is_new = is_new && coherence(q) <= rule_.coherence, own += square(now_.kxx[q]);
+        for (int q = 0; q < q_; q++) {
+            is_new = is_new && coherence(q) <= rule_.coherence;
+            own += square(now_.kxx[q]);
+        }
         const double share = rule_.step / (rule_.epsilon + now_.k2 + (is_new ? own : 0.0));
         const int64_t last = f_.size;
         for (int q = 0; q < q_; q++)
@@ -266,7 +216,8 @@ class StepFilter final : public Learner {
             double w2 = 0;
             for (int o = 0; o < q_ * p_; o++) w2 += square(f_.row(o)[i]);
             spare_[i] = factor ? w2 * square(factor[i]) : w2;
-            smallest = spare_[i] < smallest ? spare_[i] : smallest, most = max(most, spare_[i]);
+            smallest = spare_[i] < smallest ? spare_[i] : smallest;
+            most = max(most, spare_[i]);
         }
         const double limit = tie_limit(smallest, most);
         int64_t j = 0;
@@ -281,11 +232,18 @@ class StepFilter final : public Learner {
         double* k = now_.k.data();
         bool is_new = false;
         if (last == 0) {  // the first of all; it may start from y / k(x, x)
-            f_.append(x), number(0)[0] = kxx, k[0] = kxx, last = 1;
-            for (int o = 0; o < p_ && adaptive() && kxx > 0; o++)
-                alpha(0, o)[0] = y[o] / kxx, now_.e[o] -= kxx * alpha(0, o)[0];
+            f_.append(x);
+            number(0)[0] = kxx;
+            k[0] = kxx;
+            last = 1;
+            for (int o = 0; o < p_ && adaptive() && kxx > 0; o++) {
+                alpha(0, o)[0] = y[o] / kxx;
+                now_.e[o] -= kxx * alpha(0, o)[0];
+            }
         } else if (coherence(0) <= rule_.coherence) {
-            f_.append(x), number(0)[last] = kxx, is_new = true;
+            f_.append(x);
+            number(0)[last] = kxx;
+            is_new = true;
         }
         for (int o = 0; o < p_; o++) {
             double* a = alpha(0, o);
@@ -329,7 +287,8 @@ class StepFilter final : public Learner {
         for (int64_t i = 0; i < f_.size; i++) density += number(0)[i] * std::fabs(k[i]);
         const int64_t last = f_.size;
         f_.append(x);
-        number(0)[last] = 1, number(1)[last] = density;
+        number(0)[last] = 1;
+        number(1)[last] = density;
         for (int o = 0; o < p_; o++) alpha(0, o)[last] = rule_.step * now_.e[o];
     }
     void quantize(int64_t j) {
@@ -346,8 +305,10 @@ class StepFilter final : public Learner {
     // Influences fade by one sample, whose kernel row is k
     void fade(const double* k) {
         double *influence = number(0), *density = number(1);
-        for (int64_t i = 0; i < f_.size; i++)
-            influence[i] *= rule_.forgetting, density[i] = density[i] * rule_.forgetting + std::fabs(k[i]);
+        for (int64_t i = 0; i < f_.size; i++) {
+            influence[i] *= rule_.forgetting;
+            density[i] = density[i] * rule_.forgetting + std::fabs(k[i]);
+        }
     }
 
     // psi = exp(v) / sum exp(v), for each output

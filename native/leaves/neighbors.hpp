@@ -38,7 +38,8 @@ class Nearest {
 
     explicit Nearest(int64_t wanted) : most_(wanted), ranks_(size_t(CHUNK * BLOCK)), near_(size_t(CHUNK + 1)) {}
     void clear(int64_t rows, int64_t newest) {  // before it is shown so many, of which the newest is in this slot
-        rows_ = rows, newest_ = newest;
+        rows_ = rows;
+        newest_ = newest;
         wanted_ = most_ < rows ? most_ : rows;
         reserve(wanted_);
         count_ = 0;
@@ -232,7 +233,9 @@ class Store {
     // Continue as after so many rows, of which these are the last
     void restore(int64_t n, int64_t seen, const double* X, const double* Y) {
         reserve(n ? n : 1);
-        size_ = n, newest_ = -1, seen_ = seen - n;
+        size_ = n;
+        newest_ = -1;
+        seen_ = seen - n;
         for (int64_t i = 0; i < n; i++) put(seen_ % n, X + i * d_, Y + i * p_);
     }
     void save(double* X, double* Y) const {  // the oldest first
@@ -279,7 +282,11 @@ class Store {
             std::copy(points_.data(), points_.data() + room_ * points_width_, points.data());
             std::copy(born_.data(), born_.data() + room_, born.data());
         }
-        X_.swap(X), Y_.swap(Y), tiles_.swap(tiles), points_.swap(points), born_.swap(born);
+        X_.swap(X);
+        Y_.swap(Y);
+        tiles_.swap(tiles);
+        points_.swap(points);
+        born_.swap(born);
         room_ = room;
     }
     int64_t room_for(int64_t rows) const {  // whole blocks
@@ -298,7 +305,8 @@ class Store {
         set_center(tiles_.data(), w_, slot, place_.data());
         if (points_width_) set_center(points_.data(), d_, slot, x);
         born_[size_t(slot)] = double(seen_);
-        newest_ = slot, seen_++;
+        newest_ = slot;
+        seen_++;
     }
     template <bool Fades, class Each> void scan_blocks(const double* u, Nearest& nearest, const Each& each) const {
         const int64_t blocks = (size_ + BLOCK - 1) / BLOCK, newest = newest_ / BLOCK;

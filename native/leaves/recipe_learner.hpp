@@ -207,14 +207,21 @@ template <class T> class Filter final : public Model {
         const Step step = onlinegp::ONLINEGP_ISA::learn(recipe_, kernel_, state_, prediction(), Y + i * state_.p);
         prediction().fresh = false;
         if (steps.size) steps.size[i] = state_.size;
-        if (steps.slot) steps.slot[i] = step.slot, steps.admitted[i] = step.admitted, steps.left[i] = step.left;
+        if (steps.slot) {
+            steps.slot[i] = step.slot;
+            steps.admitted[i] = step.admitted;
+            steps.left[i] = step.left;
+        }
     }
 
     // Up to a full tile one by one, then tile after tile; returns how many rows were learned
     int64_t learn_klms(int64_t n, const double* X, const double* Y, const Steps& steps, Stop& stop) {
         const int d = state_.d;
         int64_t i = 0;
-        for (; i < n && state_.size % W<T>; i++) see(X + i * d), learn_seen(i, Y, steps);
+        for (; i < n && state_.size % W<T>; i++) {
+            see(X + i * d);
+            learn_seen(i, Y, steps);
+        }
         double mean[block_rows], kxx[block_rows];
         for (; i + W<T> <= n && !stop.asked(W<T> * work(recipe_, state_.size)); i += W<T>) {
             prediction().fresh = false;
@@ -226,7 +233,11 @@ template <class T> class Filter final : public Model {
                 if (steps.mean) steps.mean[i + b] = mean[b];
                 if (steps.variance) steps.variance[i + b] = state_.power * max(1.0 / recipe_.belief.step, kxx[b]);
                 if (steps.size) steps.size[i + b] = slot + 1;
-                if (steps.slot) steps.slot[i + b] = slot, steps.admitted[i + b] = 1, steps.left[i + b] = NEW;
+                if (steps.slot) {
+                    steps.slot[i + b] = slot;
+                    steps.admitted[i + b] = 1;
+                    steps.left[i + b] = NEW;
+                }
             }
         }
         return i;

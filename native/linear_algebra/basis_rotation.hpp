@@ -19,7 +19,8 @@ template <class T> struct Turn {
         T sum = n[j] * x[j];
         for (int64_t i = j + 1; i < m; i++) {
             const T own = x[i];
-            x[i - 1] = fma1(sum, f[i], own * e[i]), sum = fma1(own, n[i], sum);
+            x[i - 1] = fma1(sum, f[i], own * e[i]);
+            sum = fma1(own, n[i], sum);
         }
         x[m - 1] = 0;
     }

@@ -89,9 +89,15 @@ template <int N, Op op, class T> INLINE void of(const Leaf<T>& leaf, T unit, Vec
     } else if constexpr (op == Op::Matern12) {  // exp(-s),  s = r
         EACH(n, N) k[n] = root(k[n] * unit) * T(LOG2E);
     } else if constexpr (op == Op::Matern32) {  // (1 + s) exp(-s),  s = sqrt(3) r
-        EACH(n, N) s[n] = root(smaller(k[n] * unit, farthest) * T(3)), k[n] = s[n] * T(LOG2E);
+        EACH(n, N) {
+            s[n] = root(smaller(k[n] * unit, farthest) * T(3));
+            k[n] = s[n] * T(LOG2E);
+        }
     } else if constexpr (op == Op::Matern52) {  // (1 + s + s^2 / 3) exp(-s),  s = sqrt(5) r
-        EACH(n, N) s[n] = root(smaller(k[n] * unit, farthest) * T(5)), k[n] = s[n] * T(LOG2E);
+        EACH(n, N) {
+            s[n] = root(smaller(k[n] * unit, farthest) * T(5));
+            k[n] = s[n] * T(LOG2E);
+        }
     } else {  // (1 + s)^-alpha,  s = r2 / (2 alpha)
         EACH(n, N) {
             k[n] = smaller(k[n] * unit, farthest) * T(0.5 / leaf.a);
@@ -249,8 +255,14 @@ template <class T> double diagonal_of(const Kernel<T>& kernel, const T* x) {
             case Op::Polynomial: stack[++top] = power(leaf.a * dot + leaf.b, int(leaf.c)); break;
             case Op::Constant: stack[++top] = leaf.a; break;
             case Op::Scale: stack[top] *= leaf.a; break;
-            case Op::Add: top--, stack[top] += stack[top + 1]; break;
-            case Op::Multiply: top--, stack[top] *= stack[top + 1]; break;
+            case Op::Add:
+                top--;
+                stack[top] += stack[top + 1];
+                break;
+            case Op::Multiply:
+                top--;
+                stack[top] *= stack[top + 1];
+                break;
             default: stack[++top] = 1.0;
         }
     }

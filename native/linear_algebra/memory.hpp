@@ -42,7 +42,8 @@ template <class T> class Buffer {
     }
     void swap(Buffer& other) {
         T* p = p_;
-        p_ = other.p_, other.p_ = p;
+        p_ = other.p_;
+        other.p_ = p;
     }
     T* data() { return p_; }
     const T* data() const { return p_; }
@@ -141,7 +142,9 @@ class Pool {
         const size_t rest = size_t(end_ - at_);  // of the slab before: it becomes a block of the next smaller kind
         if (rest) put(at_, kind_of(rest + 1).index - 1);
         slabs_ = new (slab) Slab{slabs_};
-        at_ = slab + ALIGNMENT, end_ = slab + room, total_ += room;
+        at_ = slab + ALIGNMENT;
+        end_ = slab + room;
+        total_ += room;
     }
     static size_t slabs(size_t bytes) { return (ALIGNMENT + bytes + SLAB - 1) / SLAB * SLAB; }
 

@@ -166,7 +166,10 @@ INLINE void add_sums(T* out, Vec<T, B> a, Vec<T, B> b, Vec<T, B> c, Vec<T, B> d)
         return;
     }
 #endif
-    out[0] += sum<T, B>(a), out[1] += sum<T, B>(b), out[2] += sum<T, B>(c), out[3] += sum<T, B>(d);
+    out[0] += sum<T, B>(a);
+    out[1] += sum<T, B>(b);
+    out[2] += sum<T, B>(c);
+    out[3] += sum<T, B>(d);
 }
 
 // The lanes that are at most this, a bit for each
@@ -204,7 +207,8 @@ template <class T, int B, int Step, int... I>
 INLINE void exchange(Vec<T, B>& a, Vec<T, B>& b, std::integer_sequence<int, I...>) {
     constexpr int N = W<T, B>;
     const Vec<T, B> low = PICK(a, b, I & Step ? N + I - Step : I), high = PICK(a, b, I & Step ? N + I : I + Step);
-    a = low, b = high;
+    a = low;
+    b = high;
 }
 template <class T, int B = ONLINEGP_BYTES, int Step = 1, int N = W<T, B>> INLINE void transpose(Vec<T, B> (&rows)[N]) {
     EACH(k, N)
@@ -252,7 +256,10 @@ template <int N> INLINE void exp2_minus(Vec<double>* x) {
     EACH(n, N) t[n] = magic - x[n];
     EACH(n, N) r[n] = (magic - t[n]) - x[n];
     EACH(n, N) r2[n] = r[n] * r[n];
-    EACH(n, N) even[n] = V{} + c[10], odd[n] = V{} + c[11];
+    EACH(n, N) {
+        even[n] = V{} + c[10];
+        odd[n] = V{} + c[11];
+    }
     EACH(i, 5) {
         EACH(n, N) even[n] = fma(even[n], r2[n], V{} + c[8 - 2 * i]);
         EACH(n, N) odd[n] = fma(odd[n], r2[n], V{} + c[9 - 2 * i]);

@@ -69,7 +69,10 @@ template <class T> INLINE T row(const Kernel<T>& kernel, const T* tiles, int64_t
         for (; t + 4 <= n; t += 4) {
             shape.template evaluate<4, 1>(tiles + t * step, x, kt);
             kt[3] = keep<T>(kt[3], first_lanes<T>(int(m - (t + 3) * W<T>)));
-            EACH(i, 4) store(k + (t + i) * W<T>, kt[i]), mean.add(i, kt[i], load(alpha + (t + i) * W<T>));
+            EACH(i, 4) {
+                store(k + (t + i) * W<T>, kt[i]);
+                mean.add(i, kt[i], load(alpha + (t + i) * W<T>));
+            }
         }
         for (int u = t; u < n; u++) {
             shape.template evaluate<1, 1>(tiles + u * step, x, kt);
@@ -158,10 +161,14 @@ template <class T> INLINE int64_t nearest_by_kernel(const Kernel<T>& kernel, int
     Int<T> here = lanes<T>(), count{}, where{};
     for (int t = 0; t * W<T> < m; t++, here += W<T>) {
         const Int<T> hit = load(k + t * W<T>) >= close;
-        count -= hit, where |= hit & here;
+        count -= hit;
+        where |= hit & here;
     }
     int64_t total = 0, slot = 0;
-    EACH(i, W<T>) total += count[i], slot += where[i];
+    EACH(i, W<T>) {
+        total += count[i];
+        slot += where[i];
+    }
     return total == 1 ? slot : -1;
 }
 

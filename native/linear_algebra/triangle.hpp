@@ -17,7 +17,9 @@ template <class T> struct Triangle {
     static int64_t top(int64_t i) { return i / 4 * 4; }  // the first of its block
     int64_t size() const { return rows * (rows + 4) / 2; }
     void carve(Carver& from, int64_t capacity) {
-        rows = capacity, s = from.take<T>(size_t(size())), side = from.take<T>(size_t(capacity));
+        rows = capacity;
+        s = from.take<T>(size_t(size()));
+        side = from.take<T>(size_t(capacity));
     }
 };
 
@@ -40,7 +42,8 @@ template <class T> struct Factor : Triangle<T> {
     void append(int64_t m, const T* x, T last) {  // the row [x, last], of an x that is zero from m on
         for (int64_t c = 0; c < m; c += 4)
             EACH(k, 4) column(c)[m + k * length(c)] = x[c + k];
-        at(m, m) = last, side[m] = 1 / last;
+        at(m, m) = last;
+        side[m] = 1 / last;
     }
 
     // x <- L^-1 x, in its entries from `first` on, before which it is zero or solved, to `last`
@@ -96,13 +99,18 @@ template <class T> struct Factor : Triangle<T> {
         }
         for (int64_t i = c; i < j; i++) {
             T* p = column(i);
-            row[i] = p[j], moved(p + middle, above);
+            row[i] = p[j];
+            moved(p + middle, above);
             for (int64_t r = middle + W<T>; r < m; r += W<T>) moved(p + r, Int<T>{});
             p[rows - 1] = 0;
         }
-        for (int64_t r = middle; r < j; r++) turn.n[r] = turn.f[r] = 0, turn.e[r] = 1;
+        for (int64_t r = middle; r < j; r++) {
+            turn.n[r] = turn.f[r] = 0;
+            turn.e[r] = 1;
+        }
         for (int64_t r = m; r % W<T>; r++) turn.n[r] = turn.f[r] = turn.e[r] = 0;
-        turn.n[j] = side[j], turn.e[j] = turn.f[j] = 0;
+        turn.n[j] = side[j];
+        turn.e[j] = turn.f[j] = 0;
         std::memset(Y, 0, rows * sizeof(T));
         Y--;  // what belongs to row r lies with row r - 1, where it goes
         for (int64_t r = j + 1; r < m; r++) Y[r] = side[j] * column(j)[r];
@@ -113,7 +121,10 @@ template <class T> struct Factor : Triangle<T> {
         for (; i + 4 <= m; i += 4) turn_columns<4, Solve>(turn, i, Y, nu, x);
         for (; i < m; i++) turn_columns<1, false>(turn, i, Y, nu, x);
         side[m - 1] = 0;
-        if (Solve) forward(m - 1, x, m - 1), x[rows - 1] = 0;  // the last lane may have come from the next column
+        if (Solve) {
+            forward(m - 1, x, m - 1);
+            x[rows - 1] = 0;  // the last lane may have come from the next column
+        }
         for (int64_t k = 0; k < m - 1; k++) row[k] = T(nu.value) * (k < j ? row[k] : turn.f[k + 1]);
     }
 
@@ -126,18 +137,31 @@ template <class T> struct Factor : Triangle<T> {
         T *n = turn.n + i, *e = turn.e + i, *f = turn.f + i, l[G][G], y[G][G];
         double squares[G + 1] = {nu.square}, lengths[G + 1] = {nu.value}, inverses[G + 1] = {nu.inverse};
         T *from[G], *to[G];
-        EACH(g, G) from[g] = column(i + g), to[g] = column(i + g - 1) - 1;
         EACH(g, G) {
-            n[g] = -Y[i + g] * side[i + g], squares[g + 1] = squares[g] + square(n[g]);
-            EACH(h, G)
-                if (h > g) l[g][h] = from[g][i + h], y[g][h] = Y[i + h], Y[i + h] = fma1(n[g], l[g][h], Y[i + h]);
+            from[g] = column(i + g);
+            to[g] = column(i + g - 1) - 1;
         }
-        EACH(g, G) lengths[g + 1] = std::sqrt(squares[g + 1]), inverses[g + 1] = 1.0 / lengths[g + 1];
+        EACH(g, G) {
+            n[g] = -Y[i + g] * side[i + g];
+            squares[g + 1] = squares[g] + square(n[g]);
+            EACH(h, G)
+                if (h > g) {
+                    l[g][h] = from[g][i + h];
+                    y[g][h] = Y[i + h];
+                    Y[i + h] = fma1(n[g], l[g][h], Y[i + h]);
+                }
+        }
+        EACH(g, G) {
+            lengths[g + 1] = std::sqrt(squares[g + 1]);
+            inverses[g + 1] = 1.0 / lengths[g + 1];
+        }
         nu = {squares[G], lengths[G], inverses[G]};
         EACH(g, G) {
-            e[g] = T(lengths[g] * inverses[g + 1]), f[g] = T(-n[g] * (inverses[g] * inverses[g + 1]));
+            e[g] = T(lengths[g] * inverses[g + 1]);
+            f[g] = T(-n[g] * (inverses[g] * inverses[g + 1]));
             const T own = T(from[g][i + g] * (lengths[g + 1] * inverses[g]));
-            to[g][i + g] = own, side[i + g - 1] = 1 / own;
+            to[g][i + g] = own;
+            side[i + g - 1] = 1 / own;
             EACH(h, G)
                 if (h > g) to[g][i + h] = fma1(f[g], y[g][h], e[g] * l[g][h]);
         }
@@ -145,16 +169,22 @@ template <class T> struct Factor : Triangle<T> {
         for (; (r - 1) % W<T> && r < turn.m; r++)
             EACH(g, G) {
                 const T own = from[g][r];
-                to[g][r] = fma1(f[g], Y[r], e[g] * own), Y[r] = fma1(n[g], own, Y[r]);
+                to[g][r] = fma1(f[g], Y[r], e[g] * own);
+                Y[r] = fma1(n[g], own, Y[r]);
             }
         Vec<T> nc[G], ec[G], fc[G];
-        EACH(g, G) nc[g] = splat<T>(n[g]), ec[g] = splat<T>(e[g]), fc[g] = splat<T>(f[g]);
+        EACH(g, G) {
+            nc[g] = splat<T>(n[g]);
+            ec[g] = splat<T>(e[g]);
+            fc[g] = splat<T>(f[g]);
+        }
         const Columns four = Solve ? Columns(*this, i - 1, x) : Columns(*this, top(i - 1));
         for (; r < turn.m; r += W<T>) {
             Vec<T> below = load(Y + r), out[4];
             EACH(g, G) {
                 const Vec<T> own = load_anywhere<Vec<T>>(from[g] + r);
-                out[g] = fma(fc[g], below, ec[g] * own), below = fma(nc[g], own, below);
+                out[g] = fma(fc[g], below, ec[g] * own);
+                below = fma(nc[g], own, below);
                 store(to[g] + r, out[g]);
             }
             store(Y + r, below);
@@ -212,7 +242,8 @@ template <class T> struct Symmetric : Triangle<T> {
     T* row(int64_t r) const { return s + top(r) * length(r) / 2 + (r - top(r)) * length(r); }
     T& at(int64_t r, int64_t c) const { return row(r)[c]; }
     void copy(const Symmetric& old) {
-        std::memcpy(side, old.side, old.rows * sizeof(T)), std::memcpy(s, old.s, old.size() * sizeof(T));
+        std::memcpy(side, old.side, old.rows * sizeof(T));
+        std::memcpy(s, old.s, old.size() * sizeof(T));
     }
     void append(int64_t m, const T* x, T last) {  // the row [x, last]; x null for all zero
         if (x) std::memcpy(row(m), x, m * sizeof(T));
@@ -220,16 +251,18 @@ template <class T> struct Symmetric : Triangle<T> {
     }
     void add_outer(T factor, const T* x, int64_t m) {  // S <- S + factor x x', next time
         for (int64_t i = 0; i < m; i += W<T>) store(side + i, keep<T>(load(x + i), first_lanes<T>(int(m - i))));
-        c = factor, pending = true;
+        c = factor;
+        pending = true;
     }
     void shrink(T factor, T more, int64_t m) {  // S <- factor S + more I, with nothing pending
         for (int64_t i = 0; i < this->size(); i++) s[i] *= factor;
         for (int64_t i = 0; i < m; i++) at(i, i) += more;
     }
     void multiply(int64_t m, const T* x, T* out) {  // out = S x, after what was pending
-        if (pending)
-            pass<true>(m, x, out), pending = false;
-        else
+        if (pending) {
+            pass<true>(m, x, out);
+            pending = false;
+        } else
             pass<false>(m, x, out);  // several threads may come here
     }
 
@@ -253,8 +286,15 @@ template <class T> struct Symmetric : Triangle<T> {
         const T *n = turn.n, *e = turn.e, *f = turn.f;
         T *x[G], *to[G];
         Vec<T> Y{}, nc[G], ec[G], fc[G], own[G], held[G];
-        EACH(k, G) x[k] = row(i + k), to[k] = i + k <= j ? x[k] : k ? x[k - 1] : row(i - 1);
-        EACH(k, G) nc[k] = splat<T>(n[i + k]), ec[k] = splat<T>(e[i + k]), fc[k] = splat<T>(f[i + k]);
+        EACH(k, G) {
+            x[k] = row(i + k);
+            to[k] = i + k <= j ? x[k] : k ? x[k - 1] : row(i - 1);
+        }
+        EACH(k, G) {
+            nc[k] = splat<T>(n[i + k]);
+            ec[k] = splat<T>(e[i + k]);
+            fc[k] = splat<T>(f[i + k]);
+        }
         const auto read = [&](int64_t r) ALWAYS {
             EACH(k, G) own[k] = load(x[k] + r);
         };
@@ -278,13 +318,18 @@ template <class T> struct Symmetric : Triangle<T> {
             store(sums + r, sum);
         };
         const auto write = [&](int64_t r, bool corner) ALWAYS { transpose<T>(held), combine_rows(r, held, corner); };
-        for (int64_t r = 0; r < first; r += G) read(r), combine_rows(r, own, false);
+        for (int64_t r = 0; r < first; r += G) {
+            read(r);
+            combine_rows(r, own, false);
+        }
         const auto tile = [&](int64_t r) ALWAYS { read(r), transpose<T>(own), combine_columns(r); };
         if (first < i) tile(first);
         EACH(g, G - 1)
             held[g] = first + g < j ? own[g] : own[g + 1];  // column j is gone: those after it move to the left by one
         for (int64_t r = first + G; r < i; r += G) {
-            tile(r), held[G - 1] = own[0], write(r - G, false);
+            tile(r);
+            held[G - 1] = own[0];
+            write(r - G, false);
             EACH(g, G - 1) held[g] = own[g + 1];
         }
         EACH(g, G) {
@@ -298,7 +343,10 @@ template <class T> struct Symmetric : Triangle<T> {
         EACH(g, G) own[g] += keep<T>(mirrored[g], ~first_lanes<T>(g + 1));
         combine_columns(i);
         EACH(g, G) q = fma1(n[i + g], T(Y[g]), q);
-        if (i > first) held[G - 1] = own[0], write(i - G, false);
+        if (i > first) {
+            held[G - 1] = own[0];
+            write(i - G, false);
+        }
         EACH(g, G) held[g] = i + g < j ? own[g] : g < G - 1 ? own[g + 1] : Vec<T>{};
         write(i, true);
     }
@@ -310,7 +358,10 @@ template <class T> struct Symmetric : Triangle<T> {
             T* p = row(i);
             const int64_t n = length(i);
             Vec<T> xr[4], ur[4], acc[4] = {};
-            EACH(k, 4) xr[k] = splat<T>(x[i + k]), ur[k] = splat<T>(c * side[i + k]);
+            EACH(k, 4) {
+                xr[k] = splat<T>(x[i + k]);
+                ur[k] = splat<T>(c * side[i + k]);
+            }
             const auto tile = [&](int64_t r, bool diagonal, int lane) ALWAYS {
                 const Vec<T> xc = load(x + r), uc = load(side + r);
                 Vec<T> column = load(out + r);
@@ -321,7 +372,8 @@ template <class T> struct Symmetric : Triangle<T> {
                         store(p + k * n + r, t);
                     }
                     const Vec<T> below = diagonal ? keep<T>(t, first_lanes<T>(lane + k)) : t;
-                    acc[k] = fma(t, xc, acc[k]), column = fma(below, xr[k], column);
+                    acc[k] = fma(t, xc, acc[k]);
+                    column = fma(below, xr[k], column);
                 }
                 store(out + r, column);
             };

@@ -32,7 +32,10 @@ template <class T> double row_bound(const State<T>& state, int64_t m, const T* k
 template <class T> void whiten(State<T>& state, Prediction<T>& prediction, bool tracked, bool foreseen) {
     const int m = int(state.size);
     T *t = prediction.t.data(), *h = prediction.h.data();
-    if (!foreseen) copy(prediction.k.data(), t, m), state.L.forward(m, t);
+    if (!foreseen) {
+        copy(prediction.k.data(), t, m);
+        state.L.forward(m, t);
+    }
     prediction.t2 = double(dot(t, t, m));
     for (int o = 0; tracked && o < state.p; o++) prediction.mean[o] = double(dot(t, state.weights(o), m));
     if (!state.S.s) return;
@@ -46,22 +49,37 @@ template <class T> void conclude(const Recipe& recipe, const State<T>& state, Pr
     const BeliefPart& belief = recipe.belief;
     double &kxx = prediction.kxx, &v = prediction.v, &s = prediction.s, &gamma2 = prediction.gamma2;
     const double k2 = prediction.k2, t2 = prediction.t2;
-    kxx *= 1.0 + belief.jitter, gamma2 = max(kxx - t2, 0.0);
+    kxx *= 1.0 + belief.jitter;
+    gamma2 = max(kxx - t2, 0.0);
     switch (belief) {
-        case Belief::Prior: v = kxx, s = max(1.0 / belief.step, kxx); return;
+        case Belief::Prior:
+            v = kxx;
+            s = max(1.0 / belief.step, kxx);
+            return;
         case Belief::Beta:
             prediction.beta = belief.automatic
                                   ? -1.0 / (row_bound(state, state.size, prediction.k.data(), kxx) + belief.noise)
                                   : belief.beta;
-            v = max(kxx + prediction.beta * k2, 0.0), s = v + belief.noise;
+            v = max(kxx + prediction.beta * k2, 0.0);
+            s = v + belief.noise;
             return;
-        case Belief::Isotropic: v = kxx + k2, s = max((belief.epsilon + k2 + square(kxx)) / belief.step, v); return;
+        case Belief::Isotropic:
+            v = kxx + k2;
+            s = max((belief.epsilon + k2 + square(kxx)) / belief.step, v);
+            return;
         case Belief::Posterior:
         case Belief::StateSpace:
-            v = gamma2 + max(prediction.th, LEAST_DOUBT * t2), s = v + noise_of(recipe, state);
+            v = gamma2 + max(prediction.th, LEAST_DOUBT * t2);
+            s = v + noise_of(recipe, state);
             return;
-        case Belief::Exact: v = max(kxx - t2, LEAST_DOUBT * kxx), s = gamma2 = v + belief.noise; return;
-        case Belief::LeastSquares: v = gamma2 + max(prediction.th, LEAST_DOUBT * t2), s = v + 1.0; return;
+        case Belief::Exact:
+            v = max(kxx - t2, LEAST_DOUBT * kxx);
+            s = gamma2 = v + belief.noise;
+            return;
+        case Belief::LeastSquares:
+            v = gamma2 + max(prediction.th, LEAST_DOUBT * t2);
+            s = v + 1.0;
+            return;
     }
 }
 template <class T>
@@ -112,8 +130,10 @@ template <class T> void add_row_sums(State<T>& state, const Prediction<T>& predi
     const int64_t last = state.size - 1;
     double total = prediction.kxx;
     state.bound = row_bound(state, last, prediction.k.data(), prediction.kxx);
-    for (int64_t i = 0; i < last; i++)
-        state.rowsum[i] += std::fabs(prediction.k[i]), total += std::fabs(prediction.k[i]);
+    for (int64_t i = 0; i < last; i++) {
+        state.rowsum[i] += std::fabs(prediction.k[i]);
+        total += std::fabs(prediction.k[i]);
+    }
     state.rowsum[last] = T(total);
 }
 
@@ -145,14 +165,18 @@ template <class T> void extend(State<T>& state, Prediction<T>& prediction) {
     const int m = int(state.size), old = m - 1;
     T *t = prediction.t.data(), *q = prediction.q.data(), *n = prediction.n.data();
     if (state.dQ) {
-        if (!prediction.projected) copy(t, q, old), state.L.template backward<1>(old, {q});
+        if (!prediction.projected) {
+            copy(t, q, old);
+            state.L.template backward<1>(old, {q});
+        }
         for (int i = 0; i < old; i += W<T>) store(state.dQ + i, admitted_dQ(state, prediction, i));
         state.dQ[old] = T(1.0 / prediction.gamma2);
     }
     state.L.append(old, t, T(std::sqrt(prediction.gamma2)));
     if (state.dQ && state.seen % RENEWED_EVERY == 0) {
         const int i = int(state.seen / RENEWED_EVERY % m);
-        clear(n, m), n[i] = 1;
+        clear(n, m);
+        n[i] = 1;
         state.L.forward(m, n, i);
         state.dQ[i] = dot(n, n, m);
     }
@@ -178,7 +202,10 @@ void track(const Recipe& recipe, State<T>& state, Prediction<T>& prediction, con
     T* h = prediction.h.data();
     if (admitted) extend(state, prediction);
     if (recipe.posterior()) {
-        if (admitted) state.S.append(m - 1, nullptr, T(1)), h[m - 1] = gain.last;
+        if (admitted) {
+            state.S.append(m - 1, nullptr, T(1));
+            h[m - 1] = gain.last;
+        }
         if (recipe.belief == Belief::StateSpace) settle_scale(state);
         state.S.add_outer(T(-1.0 / (gain.s * state.scale)), h, m);
         if (!(prediction.th > LEAST_DOUBT * prediction.t2)) state.scale *= 1.0 - LEAST_DOUBT;

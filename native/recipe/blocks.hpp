@@ -104,7 +104,8 @@ template <class T> class RowsAhead {
             mean.add(i, kt, load(alpha + t * W<T>));
             if constexpr (Norm) k2.add(i, kt, kt);
         });
-        prediction.mean[0] = double(mean.total()), prediction.k2 = double(k2.total());
+        prediction.mean[0] = double(mean.total());
+        prediction.k2 = double(k2.total());
         prediction.largest = largest_lane<T>(larger(most[0], most[1]));
     }
 

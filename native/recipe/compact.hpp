@@ -55,10 +55,12 @@ void factor_again(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state
         const double rest = kxx - double(dot(t, t, i));
         const double gamma2 =
             belief == Belief::Exact ? max(rest, LEAST_DOUBT * kxx) + belief.noise : max(rest, SMALLEST_NOVELTY * kxx);
-        state.kcc[i] = T(kxx), state.L.append(i, t, T(std::sqrt(gamma2)));
+        state.kcc[i] = T(kxx);
+        state.L.append(i, t, T(std::sqrt(gamma2)));
     }
     for (int64_t i = 0; state.dQ && i < m; i++) {
-        clear(n, m), n[i] = 1;
+        clear(n, m);
+        n[i] = 1;
         state.L.forward(m, n, i);
         state.dQ[i] = dot(n, n, m);
     }

@@ -30,7 +30,8 @@ template <class T> void back_to_prior(const Recipe& recipe, State<T>& state, Pre
     const double v = prediction.kxx - factor * (prediction.kxx - prediction.v);
     mix(T(factor), prediction.h.data(), T(1.0 - factor), prediction.t.data(), state.size);
     prediction.th = factor * prediction.th + (1.0 - factor) * prediction.t2;
-    prediction.s += v - prediction.v, prediction.v = v;
+    prediction.s += v - prediction.v;
+    prediction.v = v;
 }
 
 // Sigma <- Sigma / lambda
@@ -42,7 +43,8 @@ template <class T> void inject_uncertainty(const Recipe& recipe, State<T>& state
     scale(T(inverse), prediction.h.data(), state.size);
     prediction.th *= inverse;
     const double v = prediction.gamma2 + inverse * (prediction.v - prediction.gamma2);
-    prediction.s += v - prediction.v, prediction.v = v;
+    prediction.s += v - prediction.v;
+    prediction.v = v;
 }
 
 template <class T> void forget(const Recipe& recipe, State<T>& state, Prediction<T>& prediction) {

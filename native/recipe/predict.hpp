@@ -35,13 +35,15 @@ void predict_fixed(const Recipe& recipe, const Kernel<T>& kernel, const State<T>
                 const Vec<T> a = load(state.alpha + t * W<T>);
                 for (int b = 0; b < AHEAD; b++) {
                     if (t == full) k[b] = keep<T>(k[b], first_lanes<T>(rest));
-                    sums[b].add(t % 4, k[b], a), norms[b].add(t % 4, k[b], k[b]);
+                    sums[b].add(t % 4, k[b], a);
+                    norms[b].add(t % 4, k[b], k[b]);
                 }
             }
             return 0;
         });
         for (int b = 0; b < AHEAD; b++) {
-            prediction.kxx = diagonal(kernel, x.data() + b * state.d), prediction.k2 = double(norms[b].total());
+            prediction.kxx = diagonal(kernel, x.data() + b * state.d);
+            prediction.k2 = double(norms[b].total());
             mean[i + b] = double(sums[b].total());
             conclude(recipe, state, prediction);
             variance[i + b] = state.power * prediction.s;
@@ -90,7 +92,8 @@ template <class T> class Block {
                 }
             }
         });
-        store(out, total[0]), store(out + W<T>, total[1]);
+        store(out, total[0]);
+        store(out + W<T>, total[1]);
     }
 
   private:
@@ -103,7 +106,8 @@ template <class T> class Block {
                 const Vec<T> t0 = at(j, 0), t1 = at(j, 1);
                 EACH(r, 4) {
                     const Vec<T> l = splat<T>(matrix.at(i + r, j));
-                    acc[r][0] = fma(l, t0, acc[r][0]), acc[r][1] = fma(l, t1, acc[r][1]);
+                    acc[r][0] = fma(l, t0, acc[r][0]);
+                    acc[r][1] = fma(l, t1, acc[r][1]);
                 }
             }
             finish(i, acc);
@@ -113,7 +117,8 @@ template <class T> class Block {
         Vec<T> total[2] = {};
         for (int i = 0; i < m_; i++)
             EACH(h, 2) total[h] = fma(at(i, h), other(i, h), total[h]);
-        store(out, total[0]), store(out + W<T>, total[1]);
+        store(out, total[0]);
+        store(out + W<T>, total[1]);
     }
 
     const State<T>& state_;
@@ -142,7 +147,8 @@ void predict_tracked(const Recipe& recipe, const Kernel<T>& kernel, const State<
         block.norms(t2.data());
         if (state.S.s) block.forms(tSt.data());
         for (int b = 0; b < rows; b++) {
-            prediction.kxx = kxx[b], prediction.t2 = double(t2[b]);
+            prediction.kxx = kxx[b];
+            prediction.t2 = double(t2[b]);
             prediction.th = state.scale * double(tSt[b]) + (1.0 - state.scale) * prediction.t2;
             conclude(recipe, state, prediction);
             variance[i + b] = state.power * prediction.s;

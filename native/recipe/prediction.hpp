@@ -35,7 +35,8 @@ template <class T> struct Prediction final : Scratch {
     void reserve(int64_t capacity) {
         if (capacity <= room) return;
         for (Buffer<T>* buffer : {&k, &t, &h, &q, &n, &a, &e_turn, &f_turn, &next_k, &next_t}) buffer->resize(capacity);
-        room = capacity, fresh = foreseen = false;
+        room = capacity;
+        fresh = foreseen = false;
     }
     void announce(int d, const double* later) {  // the next input; null: it is not known
         announced = later != nullptr;
@@ -53,7 +54,8 @@ template <class T> struct Prediction final : Scratch {
     bool recall(int d) {
         for (int j = 0; foreseen && j < d; j++) foreseen = x[j] == next_x[j];
         if (!foreseen) return false;
-        k.swap(next_k), t.swap(next_t);
+        k.swap(next_k);
+        t.swap(next_t);
         foreseen = false;
         return true;
     }

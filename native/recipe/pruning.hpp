@@ -21,9 +21,10 @@ template <class T> void foretell(State<T>& state, Prediction<T>& prediction, con
     if (state.dQ && !prediction.projected) {
         T* q = prediction.q.data();
         copy(t, q, m);
-        if (state.owed)
-            state.L.template backward<3>(m, {a, q, state.gone}), settle(state);
-        else
+        if (state.owed) {
+            state.L.template backward<3>(m, {a, q, state.gone});
+            settle(state);
+        } else
             state.L.template backward<2>(m, {a, q});
         prediction.projected = true;
     } else
@@ -53,7 +54,10 @@ template <class T> int64_t center_to_remove(const Recipe& recipe, State<T>& stat
     const double limit = tie_limit(least < mine ? least : mine, max(double(largest(scores, state.size)), mine));
     int64_t oldest = state.size, born = INT64_MAX;
     for (int64_t i = 0; i < state.size; i++)
-        if (!(double(scores[i]) > limit) && state.born[i] < born) oldest = i, born = state.born[i];
+        if (!(double(scores[i]) > limit) && state.born[i] < born) {
+            oldest = i;
+            born = state.born[i];
+        }
     return oldest;
 }
 

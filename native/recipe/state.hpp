@@ -31,7 +31,8 @@ template <class T> struct State {
     // through those of this one, and the rest at once. Null: nothing.
     void fetch_meanwhile(const State* next) {
         const bool alike = next && next->capacity == capacity;
-        L.next = alike ? next->L.s : nullptr, S.next = alike ? next->S.s : nullptr;
+        L.next = alike ? next->L.s : nullptr;
+        S.next = alike ? next->S.s : nullptr;
         if (!alike) return;
         fetch(next->block.p, next->vectors);
         if (L.s) fetch(next->L.side, next->size);
@@ -46,7 +47,8 @@ template <class T> struct State {
         int64_t first = 0, least = born[0];
         for (int64_t i = 1; i < size; i++) {
             const bool older = born[i] < least;
-            first = older ? i : first, least = older ? born[i] : least;
+            first = older ? i : first;
+            least = older ? born[i] : least;
         }
         return first;
     }
@@ -70,13 +72,15 @@ template <class T> struct State {
         carve(carver, wanted);
         if (before) move(old, before, wanted);
         release(block);
-        block = fresh, capacity = wanted;
+        block = fresh;
+        capacity = wanted;
     }
     // Make x the last center, with weight zero
     void push(const T* x, double kxx) {
         reserve(size + 1);
         set_center(tiles, d, size, x);
-        kcc[size] = T(kxx), born[size] = seen;
+        kcc[size] = T(kxx);
+        born[size] = seen;
         for (int o = 0; o < p; o++) weights(o)[size] = 0;
         size++;
     }
@@ -86,9 +90,16 @@ template <class T> struct State {
         const int64_t last = size - 1;
         get_center(tiles, d, last, x);
         set_center(tiles, d, j, x);
-        kcc[j] = kcc[last], born[j] = born[last];
-        if (rowsum) rowsum[j] = rowsum[last], rowsum[last] = 0;
-        for (int o = 0; o < p; o++) weights(o)[j] = weights(o)[last], weights(o)[last] = 0;
+        kcc[j] = kcc[last];
+        born[j] = born[last];
+        if (rowsum) {
+            rowsum[j] = rowsum[last];
+            rowsum[last] = 0;
+        }
+        for (int o = 0; o < p; o++) {
+            weights(o)[j] = weights(o)[last];
+            weights(o)[last] = 0;
+        }
         size = last;
         return j;
     }
@@ -100,7 +111,10 @@ template <class T> struct State {
         std::memmove(kcc + j, kcc + j + 1, rest * sizeof(T)),
             std::memmove(born + j, born + j + 1, rest * sizeof(int64_t));
         kcc[last] = 0;
-        if (dQ) std::memmove(dQ + j, dQ + j + 1, rest * sizeof(T)), dQ[last] = 0;
+        if (dQ) {
+            std::memmove(dQ + j, dQ + j + 1, rest * sizeof(T));
+            dQ[last] = 0;
+        }
         size = last;
     }
 
@@ -118,8 +132,15 @@ template <class T> struct State {
             for (int o = 0; o < p; o++) weights(o)[i] = T(in.alpha[i * p + o]);
             born[i] = in.born[i];
         }
-        size = in.size, seen = in.seen, scale = in.scale, bound = in.bound, power = in.power, evidence = in.evidence;
-        load_vector(kcc, in.kcc), load_vector(dQ, in.dQ), load_vector(rowsum, in.rowsum);
+        size = in.size;
+        seen = in.seen;
+        scale = in.scale;
+        bound = in.bound;
+        power = in.power;
+        evidence = in.evidence;
+        load_vector(kcc, in.kcc);
+        load_vector(dQ, in.dQ);
+        load_vector(rowsum, in.rowsum);
         if (in.L) load_matrix(L, in.L);
         if (in.S) load_matrix(S, in.S);
         for (int64_t i = 0; in.L && i < size; i++) L.side[i] = 1 / L.at(i, i);
@@ -134,7 +155,9 @@ template <class T> struct State {
         }
         out.size = size, out.seen = seen, out.scale = scale, out.bound = bound, out.power = power,
         out.evidence = evidence;
-        save_vector(kcc, out.kcc), save_vector(dQ, out.dQ), save_vector(rowsum, out.rowsum);
+        save_vector(kcc, out.kcc);
+        save_vector(dQ, out.dQ);
+        save_vector(rowsum, out.rowsum);
         if (out.L) save_matrix(L, out.L);
         if (out.S) save_matrix(S, out.S);
     }
@@ -162,7 +185,9 @@ template <class T> struct State {
         old = {};
     }
     void carve(Carver& from, int64_t rows) {
-        tiles = from.take<T>(rows * d), alpha = from.take<T>(rows * p), kcc = from.take<T>(rows);
+        tiles = from.take<T>(rows * d);
+        alpha = from.take<T>(rows * p);
+        kcc = from.take<T>(rows);
         born = from.take<int64_t>(rows);
         dQ = recipe.tracks("dQ") ? from.take<T>(rows) : nullptr,
         gone = recipe.tracks("dQ") ? from.take<T>(rows) : nullptr;

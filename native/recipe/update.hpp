@@ -31,7 +31,10 @@ void predict_one(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state,
 template <class T> void flush(State<T>& state, Prediction<T>& prediction) {
     prediction.reserve(state.capacity);
     if (state.S.pending) state.S.multiply(int(state.size), prediction.k.data(), prediction.n.data());
-    if (state.owed) state.L.template backward<1>(state.size, {state.gone}), settle(state);
+    if (state.owed) {
+        state.L.template backward<1>(state.size, {state.gone});
+        settle(state);
+    }
 }
 
 // alpha <- alpha + g e / s; the weight of an admitted sample is its own
