@@ -33,6 +33,8 @@ inline void check_index(FleetEngine& fleet, int64_t i) {
     if (i < 0 || i >= fleet.models().count()) throw nb::index_error("no such model in the fleet.");
 }
 
+Program program_of(nb::handle instructions);                       // from onlinegp.engine.program
+Recipe recipe_of(nb::handle parts);                                // from onlinegp.engine.recipe; in bindings.cpp
 [[noreturn]] void raise_no_memory(int64_t learned, int64_t rows);  // of so many; in bindings.cpp
 
 void bind_alarms(nb::module_& m);                    // in bindings_alarms.cpp

@@ -1,5 +1,9 @@
 // The Python module.
+#include <algorithm>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include "arrays.hpp"
 #include "sample.hpp"
@@ -33,7 +37,8 @@ template <class E, class Write> static nb::dict save(E& engine, int64_t size, co
             if (!engine.recipe().tracks(name)) return;
             auto array = fresh<std::remove_pointer_t<std::remove_reference_t<decltype(field)>>>(
                 shape_of(engine, kind, size_t(size)));
-            field = array.data(), out[name] = array;
+            field = array.data();
+            out[name] = array;
         }
     });
     {
@@ -61,7 +66,8 @@ template <class E, class Read> static void load(E& engine, nb::dict in, const Re
             bool same = array.ndim() == shape.size();
             for (size_t i = 0; same && i < shape.size(); i++) same = array.shape(i) == shape[i];
             if (!same) throw nb::value_error((std::string(name) + " of the state has the wrong shape.").c_str());
-            field = array.data(), held.push_back(in[name]);
+            field = array.data();
+            held.push_back(in[name]);
         }
     });
     read(arrays);
@@ -162,11 +168,13 @@ static void work(FleetEngine& fleet, const Indices& who, const Matrix& X, const 
     throw nb::python_error();
 }
 static void learn_events(FleetEngine& fleet, Indices who, Matrix X, Matrix Y, int threads) {
-    check_events(fleet, who, X), check_rows(fleet, X, Y);
+    check_events(fleet, who, X);
+    check_rows(fleet, X, Y);
     work(fleet, who, X, Y.data(), {}, threads);
 }
 static nb::object run_events(FleetEngine& fleet, Indices who, Matrix X, Matrix Y, int threads) {
-    check_events(fleet, who, X), check_rows(fleet, X, Y);
+    check_events(fleet, who, X);
+    check_rows(fleet, X, Y);
     const size_t n = X.shape(0);
     Doubles mean = fresh<double>({n, size_t(fleet.p)}), variance = fresh<double>({n});
     Integers size = fresh<int64_t>({n});
@@ -187,89 +195,75 @@ static Doubles each(const Numbers& x, void (*function)(int64_t n, const double* 
     return y;
 }
 
-template <class E>
-static void enumerate(nb::module_& m, const char* name, std::initializer_list<std::pair<const char*, E>> values) {
-    nb::enum_<E> e(m, name);
-    for (auto& [word, value] : values) e.value(word, value);
+// Recipes, from the data of onlinegp.engine.recipe
+
+constexpr const char *BELIEFS[] = {"Prior", "Beta", "Isotropic", "Posterior", "StateSpace", "Exact", "LeastSquares"},
+                     *DICTIONARIES[] = {"Growing", "Quantized", "Coherence", "ALD", "Novelty", "Surprise"},
+                     *FORGETTINGS[] = {"Keep", "Leak", "BackToPrior", "UncertaintyInjection"},
+                     *PRUNINGS[] = {"None", "Oldest", "LeastWeight", "LeastError"};  // in the order of recipe.hpp
+
+template <class E, size_t N> static E kind_of(const std::string& name, const char* const (&names)[N]) {
+    const auto found = std::find(std::begin(names), std::end(names), name);
+    if (found == std::end(names)) throw nb::value_error(("there is no compiled " + name).c_str());
+    return E(found - std::begin(names));
 }
 
-static void bind_recipe(nb::module_& m) {
-    enumerate<Belief>(m, "Belief",
-                      {{"Prior", Belief::Prior},
-                       {"Beta", Belief::Beta},
-                       {"Isotropic", Belief::Isotropic},
-                       {"Posterior", Belief::Posterior},
-                       {"StateSpace", Belief::StateSpace},
-                       {"Exact", Belief::Exact},
-                       {"LeastSquares", Belief::LeastSquares}});
-    enumerate<Dictionary>(m, "Dictionary",
-                          {{"Growing", Dictionary::Growing},
-                           {"Quantized", Dictionary::Quantized},
-                           {"Coherence", Dictionary::Coherence},
-                           {"ALD", Dictionary::ALD},
-                           {"Novelty", Dictionary::Novelty},
-                           {"Surprise", Dictionary::Surprise}});
-    enumerate<Forgetting>(m, "Forgetting",
-                          {{"Keep", Forgetting::Keep},
-                           {"Leak", Forgetting::Leak},
-                           {"BackToPrior", Forgetting::BackToPrior},
-                           {"UncertaintyInjection", Forgetting::UncertaintyInjection}});
-    enumerate<Pruning>(m, "Pruning",
-                       {{"None", Pruning::None},
-                        {"Oldest", Pruning::Oldest},
-                        {"LeastWeight", Pruning::LeastWeight},
-                        {"LeastError", Pruning::LeastError}});
-    enumerate<Op>(m, "Op",
-                  {{"RBF", Op::RBF},
-                   {"Matern12", Op::Matern12},
-                   {"Matern32", Op::Matern32},
-                   {"Matern52", Op::Matern52},
-                   {"RationalQuadratic", Op::RationalQuadratic},
-                   {"Periodic", Op::Periodic},
-                   {"Linear", Op::Linear},
-                   {"Polynomial", Op::Polynomial},
-                   {"Constant", Op::Constant},
-                   {"Add", Op::Add},
-                   {"Multiply", Op::Multiply},
-                   {"Scale", Op::Scale}});
-    nb::class_<BeliefPart>(m, "BeliefPart")
-        .def_rw("kind", &BeliefPart::kind)
-        .def_rw("step", &BeliefPart::step)
-        .def_rw("beta", &BeliefPart::beta)
-        .def_rw("automatic", &BeliefPart::automatic)
-        .def_rw("noise", &BeliefPart::noise)
-        .def_rw("epsilon", &BeliefPart::epsilon)
-        .def_rw("jitter", &BeliefPart::jitter)
-        .def_rw("transition", &BeliefPart::transition)
-        .def_rw("drift", &BeliefPart::drift)
-        .def_rw("forgetting", &BeliefPart::forgetting);
-    nb::class_<DictionaryPart>(m, "DictionaryPart")
-        .def_rw("kind", &DictionaryPart::kind)
-        .def_rw("radius", &DictionaryPart::radius)
-        .def_rw("threshold", &DictionaryPart::threshold)
-        .def_rw("error", &DictionaryPart::error)
-        .def_rw("redundant", &DictionaryPart::redundant)
-        .def_rw("abnormal", &DictionaryPart::abnormal);
-    nb::class_<ForgettingPart>(m, "ForgettingPart")
-        .def_rw("kind", &ForgettingPart::kind)
-        .def_rw("rate", &ForgettingPart::rate)
-        .def_rw("factor", &ForgettingPart::factor);
-    nb::class_<PruningPart>(m, "PruningPart").def_rw("kind", &PruningPart::kind).def_rw("budget", &PruningPart::budget);
-    nb::class_<Recipe>(m, "Recipe")
-        .def(nb::init<>())
-        .def_rw("belief", &Recipe::belief)
-        .def_rw("dictionary", &Recipe::dictionary)
-        .def_rw("forgetting", &Recipe::forgetting)
-        .def_rw("pruning", &Recipe::pruning)
-        .def_rw("learn_power", &Recipe::learn_power)
-        .def(
-            "add",
-            [](Recipe& recipe, Op op, const std::vector<double>& values, bool each, double a, double b, double c) {
-                Program& program = recipe.kernel;
-                program.code.push_back({op, each, int64_t(program.values.size()), a, b, c});
-                program.values.insert(program.values.end(), values.begin(), values.end());
-            },
-            "op"_a, "values"_a = std::vector<double>{}, "each"_a = false, "a"_a = 0.0, "b"_a = 0.0, "c"_a = 0.0);
+template <class Part> using Fields = std::map<std::string, double Part::*>;
+
+// From its name and its numbers by name, if the recipe has such a part; numbers without a field are left to `other`
+template <class E, class Part, size_t N, class Other>
+static void read_part(const nb::dict& recipe, const char* axis, const char* const (&kinds)[N],
+                      const Fields<Part>& fields, Part& part, const Other& other) {
+    if (!recipe.contains(axis)) return;
+    const auto [name, numbers] = nb::cast<std::pair<std::string, std::map<std::string, double>>>(recipe[axis]);
+    part.kind = kind_of<E>(name, kinds);
+    for (const auto& [field, value] : numbers) {
+        const auto found = fields.find(field);
+        if (found == fields.end())
+            other(value);
+        else
+            part.*found->second = value;
+    }
+}
+
+Program onlinegp::program_of(nb::handle instructions) {
+    Program program;
+    for (nb::handle one : instructions) {
+        const auto [op, values, each, a, b, c] =
+            nb::cast<std::tuple<std::string, std::vector<double>, bool, double, double, double>>(one);
+        program.code.push_back({kind_of<Op>(op, OP_NAMES), each, int64_t(program.values.size()), a, b, c});
+        program.values.insert(program.values.end(), values.begin(), values.end());
+    }
+    return program;
+}
+
+Recipe onlinegp::recipe_of(nb::handle from) {
+    using B = BeliefPart;
+    using D = DictionaryPart;
+    using F = ForgettingPart;
+    static const Fields<B> beliefs = {{"step", &B::step},     {"beta", &B::beta},
+                                      {"noise", &B::noise},   {"epsilon", &B::epsilon},
+                                      {"jitter", &B::jitter}, {"transition", &B::transition},
+                                      {"drift", &B::drift},   {"forgetting", &B::forgetting}};
+    static const Fields<D> dictionaries = {{"radius", &D::radius},
+                                           {"threshold", &D::threshold},
+                                           {"error", &D::error},
+                                           {"redundant", &D::redundant},
+                                           {"abnormal", &D::abnormal}};
+    static const Fields<F> forgettings = {{"rate", &F::rate}, {"factor", &F::factor}};
+    constexpr double LARGEST_COUNT = 9007199254740992.0;  // 2^53, to which a double counts
+    const nb::dict parts = nb::cast<nb::dict>(from);
+    const auto none = [](double) { throw nb::value_error("a part of the recipe has another number than its own."); };
+    Recipe recipe;
+    read_part<Belief>(parts, "belief", BELIEFS, beliefs, recipe.belief,
+                      [&](double value) { recipe.belief.automatic = value != 0; });
+    read_part<Dictionary>(parts, "dictionary", DICTIONARIES, dictionaries, recipe.dictionary, none);
+    read_part<Forgetting>(parts, "forgetting", FORGETTINGS, forgettings, recipe.forgetting, none);
+    read_part<Pruning>(parts, "pruning", PRUNINGS, {}, recipe.pruning,
+                       [&](double value) { recipe.pruning.budget = int64_t(std::min(value, LARGEST_COUNT)); });
+    recipe.learn_power = nb::cast<bool>(parts["learn_power"]);
+    recipe.kernel = program_of(parts["kernel"]);
+    return recipe;
 }
 
 NB_MODULE(_native, m) {
@@ -278,13 +272,12 @@ NB_MODULE(_native, m) {
     const nb::module_ numpy = nb::module_::import_("numpy");
     numpy_array = reinterpret_cast<PyTypeObject*>(nb::object(numpy.attr("ndarray")).release().ptr());  // kept for good
     numpy_float = reinterpret_cast<PyTypeObject*>(nb::object(numpy.attr("float64")).release().ptr());
-    bind_recipe(m);
     nb::class_<FleetEngine> members(m, "Members");
     members
         .def(
             "__init__",
-            [](FleetEngine* self, const Recipe& recipe, int d, int p, bool single) {
-                new (self) FleetEngine(instructions(), recipe, d, p, single);
+            [](FleetEngine* self, nb::handle recipe, int d, int p, bool single) {
+                new (self) FleetEngine(instructions(), recipe_of(recipe), d, p, single);
             },
             "recipe"_a, "features"_a, "outputs"_a, "single"_a)
         .def("__len__", [](FleetEngine& fleet) { return fleet.models().count(); })

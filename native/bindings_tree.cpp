@@ -1,6 +1,5 @@
 // The Python module: trees of learners, made from plans.
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include "arrays.hpp"
 #include "make.hpp"
@@ -20,24 +19,6 @@ static SharedLeaf shared_leaf(nb::handle core) {
     return {&tree.leaf()->learner(), &tree.lock()};
 }
 
-static Op op_of(const std::string& name) {
-    const auto found = std::find(std::begin(OP_NAMES), std::end(OP_NAMES), name);
-    if (found == std::end(OP_NAMES)) throw nb::value_error(("there is no kernel " + name).c_str());
-    return Op(found - std::begin(OP_NAMES));
-}
-
-// From the instructions of onlinegp.engine.program
-static Program program_of(nb::handle instructions) {
-    Program program;
-    for (nb::handle one : instructions) {
-        const auto [op, values, each, a, b, c] =
-            nb::cast<std::tuple<std::string, Vector, bool, double, double, double>>(one);
-        program.code.push_back({op_of(op), each, int64_t(program.values.size()), a, b, c});
-        program.values.insert(program.values.end(), values.begin(), values.end());
-    }
-    return program;
-}
-
 static Plan plan_of(nb::handle from) {
     Plan plan;
     plan.kind = nb::cast<std::string>(from.attr("kind"));
@@ -51,7 +32,7 @@ static Plan plan_of(nb::handle from) {
         plan.inside.emplace_back(nb::cast<std::string>(name), plan_of(one));
     for (nb::handle program : nb::cast<nb::list>(from.attr("programs"))) plan.kernels.push_back(program_of(program));
     if (nb::handle recipe = from.attr("recipe"); !recipe.is_none())
-        plan.recipe = std::make_shared<const Recipe>(nb::cast<const Recipe&>(recipe));
+        plan.recipe = std::make_shared<const Recipe>(recipe_of(recipe));
     plan.shared = shared_leaf(from.attr("core"));
     return plan;
 }

@@ -14,58 +14,6 @@ compiler: str
 DEEPEST: int
 STATE: dict[str, str]
 
-# The names of the parts and of the kernels
-Belief: Any
-Dictionary: Any
-Forgetting: Any
-Pruning: Any
-Op: Any
-
-class BeliefPart:
-    kind: Any
-    step: float
-    beta: float
-    automatic: bool
-    noise: float
-    epsilon: float
-    jitter: float
-    transition: float
-    drift: float
-    forgetting: float
-
-class DictionaryPart:
-    kind: Any
-    radius: float
-    threshold: float
-    error: float
-    redundant: float
-    abnormal: float
-
-class ForgettingPart:
-    kind: Any
-    rate: float
-    factor: float
-
-class PruningPart:
-    kind: Any
-    budget: int
-
-class Recipe:
-    belief: BeliefPart
-    dictionary: DictionaryPart
-    forgetting: ForgettingPart
-    pruning: PruningPart
-    learn_power: bool
-    def add(
-        self,
-        op: Any,
-        values: Sequence[float] = ...,
-        each: bool = ...,
-        a: float = ...,
-        b: float = ...,
-        c: float = ...,
-    ) -> None: ...
-
 class Tree:
     def __init__(self, plan: Any) -> None: ...
     resting: bool
@@ -105,7 +53,7 @@ class Trees:
     def learned(self, events: int) -> NDArray[np.bool_]: ...
 
 class Members:
-    def __init__(self, recipe: Recipe, features: int, outputs: int, single: bool) -> None: ...
+    def __init__(self, recipe: dict[str, Any], features: int, outputs: int, single: bool) -> None: ...
     def __len__(self) -> int: ...
     def grow(self, count: int) -> None: ...
     def learn(self, who: Integers, X: Doubles, Y: Doubles, threads: int) -> None: ...

@@ -30,29 +30,23 @@ def is_single(recipe: Recipe, dtype: str) -> bool:
     return single
 
 
-def compiled_recipe(recipe: Recipe, features: int) -> Any:
-    """Return a recipe for the compiled engine, or raise an UnsupportedError."""
+def compiled_recipe(recipe: Recipe, features: int) -> dict[str, Any]:
+    """Return a recipe as data for the compiled engine: name and numbers of each part, and the program of the kernel.
+
+    Raise an UnsupportedError for what only the Python engine runs.
+    """
     compiled = native()
     assert dict(compiled.STATE) == KINDS, "the compiled engine was built for another State. Install onlinegp again."
-    core = compiled.Recipe()
-    for axis, known in PARTS.items():
-        part = getattr(recipe, axis)
-        if part is None:
-            continue
-        name = type(part).__name__
-        if type(part) not in known:  # a user's part can have the name of one of ours
-            raise UnsupportedError(
-                f"engine 'native' has no {axis} {part!r}. Use engine='python' for parts of your own."
-            )
-        twin = getattr(core, axis)
-        twin.kind = getattr(getattr(compiled, axis.capitalize()), name)
-        for field in fields(part):
-            value = getattr(part, field.name)
-            if isinstance(part, Beta) and value == "auto":
-                twin.automatic = True
-            else:
-                setattr(twin, field.name, value)
-    core.learn_power = recipe.learn_power
-    for op, values, each, a, b, c in program(recipe.kernel, features):
-        core.add(getattr(compiled.Op, op), values, each, a, b, c)
-    return core
+    parts = {axis: getattr(recipe, axis) for axis in PARTS}
+    named = {axis: _named(axis, part) for axis, part in parts.items() if part is not None}
+    return {**named, "learn_power": recipe.learn_power, "kernel": program(recipe.kernel, features)}
+
+
+def _named(axis: str, part: Any) -> tuple[str, dict[str, float]]:
+    """Return the name of a part and its numbers by name."""
+    if type(part) not in PARTS[axis]:  # a user's part can have the name of one of ours
+        raise UnsupportedError(f"engine 'native' has no {axis} {part!r}. Use engine='python' for parts of your own.")
+    numbers = {field.name: getattr(part, field.name) for field in fields(part)}
+    if isinstance(part, Beta) and part.beta == "auto":
+        numbers = {name: value for name, value in numbers.items() if name != "beta"} | {"automatic": 1.0}
+    return type(part).__name__, {name: float(value) for name, value in numbers.items()}
