@@ -15,6 +15,7 @@ from onlinegp.predictions.mixture import as_components
 
 OUTERMOST = 0.01  # of the probability on each side: moments are those of the rest
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(16)
+LEVELS = (OUTERMOST + (1.0 - 2.0 * OUTERMOST) * 0.5 * (1.0 + NODES)).tolist()  # probabilities
 FARTHEST = float(np.log(LARGEST))  # in units of log(1 + |y| / unit)
 
 
@@ -90,19 +91,21 @@ class TransformedPredictions(Predictions):
         if not as_is.all():
             weights, values = self._nodes()
             own = _sum(weights, values)
-            spread = np.sqrt(_sum(weights, [(one - own[..., None]) ** 2 for one in values]))
+            off = values - own[..., None]
+            spread = np.sqrt(_sum(weights, off * off))
             mean, std = np.where(as_is, mean, own), np.where(as_is, std, spread)
         return self.center + self.scale * mean, self.scale * std
 
-    def _nodes(self) -> tuple[Array, list[Array]]:
-        """Return the weights of components, and values of y at each of the NODES of their probabilities."""
-        levels = (OUTERMOST + (1.0 - 2.0 * OUTERMOST) * 0.5 * (1.0 + NODES)).tolist()
+    def _nodes(self) -> tuple[Array, Array]:
+        """Return the weights of components, and values of y at the NODES of their probabilities, (nodes, ..., K)."""
         flat = as_components(self.base)
         if flat is None:
-            return np.ones((*self.shape, 1)), [self._inverse(self.base.quantile(p))[..., None] for p in levels]
+            parts = [self._inverse(self.base.quantile(p))[..., None] for p in LEVELS]
+            return np.ones((*self.shape, 1)), np.stack(parts)
         power, unit = (np.asarray(one)[..., None] for one in (self.power, self.unit))
-        parts = (flat.means + flat.scales * component_quantiles(flat.degrees, p) for p in levels)
-        return flat.weights, [restored(part, power, unit) for part in parts]
+        r = np.stack([component_quantiles(flat.degrees, p) for p in LEVELS])  # (nodes, K)
+        z = flat.means + flat.scales * r.reshape(len(LEVELS), *[1] * (flat.means.ndim - 1), -1)
+        return flat.weights, restored(z, power, unit)
 
     def log_density(self, y: ArrayLike) -> Array:
         own = self._own(y)
@@ -147,9 +150,8 @@ class TransformedPredictions(Predictions):
         return restored(z, self.power, self.unit)
 
 
-def _sum(weights: Array, values: list[Array]) -> Array:
+def _sum(weights: Array, values: Array) -> Array:
     """Return the mean over nodes and components. Terms are added in order: one row gives the bits of many."""
-    total = np.zeros(weights.shape[:-1])
-    for share, one in zip(NODE_WEIGHTS.tolist(), values, strict=True):
-        total = total + 0.5 * share * np.add.accumulate(weights * one, axis=-1)[..., -1]
-    return total
+    each = np.add.accumulate(weights * values, axis=-1)[..., -1]
+    shares = 0.5 * NODE_WEIGHTS.reshape(-1, *[1] * (each.ndim - 1))
+    return np.add.accumulate(shares * each, axis=0)[-1]
