@@ -248,7 +248,7 @@ collections are in [the guide](guide/forecasting.md).
 def _cell(value: float | None, best: float | None) -> str:
     if value is None:
         return "-"
-    text = f"{value:.3g}"
+    text = f"{value:.3g}" if abs(value) < 1000.0 else f"{float(format(value, '.3g')):,.0f}"
     return f"**{text}**" if value == best else text
 
 

@@ -84,5 +84,6 @@ html_theme_options = {
     "footer_end": [],
 }
 html_sidebars = {
-    name: [] for name in ("index", "install", "tutorial", "catalogue", "glossary", "contributing", "changelog")
+    name: []
+    for name in ("index", "install", "tutorial", "catalogue", "comparisons", "glossary", "contributing", "changelog")
 }

@@ -119,7 +119,13 @@ def fill(app: Any, name: str, source: list[str]) -> None:
         source[0] = source[0].replace(MARK, catalogue())
 
 
+def outdated(*_: Any) -> list[str]:
+    """Return the page of the catalogue, which depends on classes and not on its own text alone."""
+    return ["catalogue"]
+
+
 def setup(app: Any) -> dict[str, bool]:
     app.connect("builder-inited", write)
+    app.connect("env-get-outdated", outdated)
     app.connect("source-read", fill, priority=600)
     return {"parallel_read_safe": True}
