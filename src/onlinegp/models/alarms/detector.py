@@ -68,8 +68,8 @@ class Detector(OuterRegressor):
     >>> import numpy as np, onlinegp as ogp
     >>> y = np.sin(np.arange(3000) / 10) + 0.1 * np.random.default_rng(0).standard_normal(3000)
     >>> y[2000] += 1.0
-    >>> for event in ogp.Detector().detect(y).events[:1]:
-    ...     print(event.kind, event.start)
+    >>> worst = max(ogp.Detector().detect(y).events, key=lambda event: event.severity)
+    >>> print(worst.kind, worst.start)
     spike 2000
     """
 
