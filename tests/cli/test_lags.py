@@ -37,6 +37,11 @@ def test_the_command_predicts_as_the_library(day, text, lags):
     np.testing.assert_allclose(run(day, "--lags", text)[50:], expected[50:], rtol=1e-6, atol=1e-6)
 
 
+def test_a_series_alone_has_automatic_lags(day):
+    np.testing.assert_array_equal(run(day), run(day, "--lags", "auto"))
+    assert not np.array_equal(run(day), run(day, "--lags", "10"))
+
+
 def test_it_tells_the_seasons(day, capsys):
     run(day, "--lags", "auto")
     assert "seasons: every 12 rows" in capsys.readouterr().err

@@ -50,7 +50,7 @@ def add_source(parser: argparse.ArgumentParser, *, optional: bool = False) -> No
         "--lags",
         type=parse_lags,
         metavar="N",
-        help="predict from the last N values of the target, 1,2,24 or auto (10 if there is nothing else)",
+        help="predict from the last N values of the target, 1,2,24 or auto (auto if there is nothing else)",
     )
     group.add_argument("--horizon", type=int, default=1, metavar="H", help="with --lags: predict H rows ahead (1)")
     add_format(group)
@@ -187,7 +187,7 @@ def typed(args: argparse.Namespace, defaults: dict[str, Any]) -> list[str]:
 def chosen_columns(
     args: argparse.Namespace, source: Source, *, apart: Sequence[str] = (), any_lags: bool = False
 ) -> tuple[Encoder, int]:
-    """Select the columns, and return their encoder and the longest lag, `LAGS` if there is nothing else.
+    """Select the columns, and return their encoder and the longest lag. A series alone has automatic lags, or `LAGS`.
 
     Print which columns are not used, and how to use them, except those in `apart`, which have another purpose.
     """
@@ -214,7 +214,9 @@ def chosen_columns(
     if features is None and (left := unused(source, columns, rules, chosen=(*(keys or ()), *apart), lags=lags)):
         talk(f"not used: {left}")
     if not columns.features and lags == 0:
-        lags = LAGS
+        if any_lags and args.lags is None and getattr(args, "flag", None) is None and args.horizon == 1:
+            args.lags = "auto"
+        lags = longest_lag(args) or LAGS
     if (late := getattr(args, "delay", 0)) > 1:
         if lags:
             raise ValueError(f"--delay {late} is for targets that are no inputs. With --lags, use --horizon {late}.")
