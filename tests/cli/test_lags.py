@@ -64,3 +64,9 @@ def test_wrong_lags_are_refused(day, text, capsys):
 def test_lists_are_for_one_series(day, capsys):
     assert main(["tune", str(day), "--lags", "1,2"]) != 0
     assert "Use --lags N" in capsys.readouterr().err
+
+
+def test_a_series_without_values_has_no_seasons(tmp_path, capsys):
+    (tmp_path / "empty.csv").write_text("y\nnan\n")
+    assert main(["run", str(tmp_path / "empty.csv"), "--out", str(tmp_path / "out.csv")]) == 0
+    assert "seasons" not in capsys.readouterr().err.replace("by the seasons that are found", "")

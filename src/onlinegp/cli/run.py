@@ -372,7 +372,7 @@ def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
         if args.robust is not None:
             what = f"learned as errors of at most {args.robust:g} standard deviations (--robust)"
         talk(f"{many} far outside the range of all earlier ones, and {what}")
-    if isinstance(job.model, Lagged) and job.model.lags == "auto":
+    if isinstance(job.model, Lagged) and job.model.lags == "auto" and job.model.__sklearn_is_fitted__():
         seasons = [f"{season:g}" for season in job.model.seasons_]
         talk(f"seasons: every {listed(seasons)} rows" if seasons else "seasons: none; the last values are the inputs")
     if job.hints is not None:
