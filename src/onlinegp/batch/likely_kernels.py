@@ -17,8 +17,9 @@ from onlinegp.kernels.stationary import Stationary
 from onlinegp.models.rls.krlst import KRLST
 from onlinegp.processes import Jobs, in_parallel, single_threaded_blas
 
-# A share of k(x, x). Chosen on Lorenz: 64-neighbor solves are sound far below, and 1e-7 costs four nats per row where
-# the amplitude is a thousand times the power; on Mackey-Glass and Santa Fe it does not bind.
+# The smallest noise, as a share of k(x, x). Chosen on Lorenz: solves for 64 neighbors are accurate far below it, and
+# 1e-7 would cost four nats per row, because the amplitude is a thousand times the power. On Mackey-Glass and Santa Fe
+# the noise is larger anyway.
 NOISE_FLOOR = 1e-10
 STARTS = (  # length scales / sqrt(d), and noise
     (0.5, 1e-1),  # short
@@ -26,11 +27,12 @@ STARTS = (  # length scales / sqrt(d), and noise
     (1.0, 0.5),  # noisy
     (4.0, 1e-4),  # smooth
 )
-# Length scales over those of a Matern 5/2 kernel for the same data: where the search of one shape starts from another.
+# Length scales relative to those of a Matern 5/2 kernel on the same data. A search that starts from a kernel of another
+# shape converts its length scales by them.
 # Chosen on KIN40K and cadata, checked on Santa Fe and a drawn function.
 RELATIVE_LENGTH: dict[Any, float] = {Matern32: 1.5, Matern52: 1.0, RBF: 0.6}
-MORE_NOISE = (1.0, 10.0, 100.0)  # over that of the other shape
-MAX_ISOTROPIC_ROWS = 24  # rows, whose decomposition starts no threads
+MORE_NOISE = (1.0, 10.0, 100.0)  # relative to the noise of the other shape
+MAX_ISOTROPIC_ROWS = 24  # with at most this many rows, a decomposition starts no threads
 ISOTROPIC = (1.0, 2.5, 6.0)  # length scales / sqrt(d), if there are few rows
 
 
@@ -167,8 +169,8 @@ def _most_likely(
 ) -> Hyperparameters:
     """Return the result of the search, or the center of the prior if no kernel matrix can be factored.
 
-    It starts from `plain`, too, which is of the same family, or of one without a linear term; a quick search from
-    nothing else.
+    It also starts from `plain`, which is of the same family or of one without a linear term. A quick search has no
+    other start then.
     """
     d = X.shape[1]
     template = family.kernel((1.0,) * d)
@@ -190,7 +192,7 @@ def _most_likely(
 
 
 def _converted(theta: Array, ratio: float, template: Kernel, X: Array, y: Array) -> Array:
-    """Return a start for another shape: all length scales times `ratio`, and more noise where it needs that."""
+    """Return a start for another shape: all length scales times `ratio`, and more noise if that is more likely."""
     d, prior = X.shape[1], Prior.of(template, X, y)
     theta[:d] += np.log(ratio)
     starts = [np.append(theta[:-1], theta[-1] + np.log(more)) for more in MORE_NOISE]
@@ -209,8 +211,8 @@ def quickly_likely_kernels(
 ) -> list[Hyperparameters]:
     """Return a likely kernel and noise of each family, the most likely first, much sooner than `likely_kernels`.
 
-    Without a `start`, the search of the first family has several ones. The others start from the best result so far,
-    of a family without a linear term.
+    The search of the first family starts from `start`, or from several points if that is None. Each other family starts
+    from the best result so far among the families without a linear term.
     """
     X, y = _thinned(X, y, rows)
     order = np.random.default_rng(0).permutation(len(y))
@@ -224,7 +226,7 @@ def quickly_likely_kernels(
 
 
 def likely_isotropic(X: Array, y: Array, *, family: Family) -> Hyperparameters:
-    """Return the likeliest of a few kernels with the same length scale for all columns, for few rows, at once."""
+    """Return the most likely of a few kernels with one length scale for all columns. It is fast, and uses few rows."""
     pick = np.unique(np.linspace(0, len(X) - 1, min(len(X), MAX_ISOTROPIC_ROWS)).astype(int))
     X, y, d = X[pick], y[pick], X.shape[1]
     r2 = ((X[:, None, :] - X) ** 2).sum(axis=2) / d

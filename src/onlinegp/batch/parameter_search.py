@@ -20,7 +20,7 @@ from onlinegp.processes import Jobs
 
 BUDGET = 300
 EFFORT = 100_000  # the largest number of rows that the search for one model may run, the same for every model
-DRAWS = 1000  # random starting points to draw; most of them are known already when few are left
+DRAWS = 1000  # random starting points to draw; in a small space most of them have been tried already
 
 
 @dataclass(frozen=True)

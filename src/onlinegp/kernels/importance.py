@@ -30,7 +30,7 @@ class KernelInUse:
 
 
 def mean_importance(used: list[KernelInUse], points: Array | None, owner: str) -> Array:
-    """Return the importance of each input, (d,), over the kernels of a model, the owner, that keeps these points."""
+    """Return the mean importance of each input, (d,), over the kernels of a model. `points` are its centers, if any."""
     found = [one.importance(points) for one in used]
     if not used or any(one is None for one in found):
         why = "it does not keep the spread of its inputs" if used else "it has no kernel, or has not found it yet"
@@ -39,7 +39,7 @@ def mean_importance(used: list[KernelInUse], points: Array | None, owner: str) -
 
 
 def importance(kernel: Kernel, X: Array, steps: Array) -> Array:
-    """Return the share of each input, (d,), in how far f decorrelates if one input alone moves by its step.
+    """Return the importance of each input, (d,): how much f decorrelates when this input alone moves by its step.
 
         c_j = mean over the points x of 1 - k(x, z) / sqrt(k(x, x) k(z, z)),    z = x + step_j e_j
 

@@ -250,7 +250,7 @@ class OnlineRegressor(Pickled, Estimator):
         return float(answer[0]) if answer.ndim == 1 else answer[0]
 
     def _quick(self, name: str, X: ArrayLike, *arguments: Any) -> Any:
-        """Return what a fast path of the learner returns for an array of one row: mean, std and more. Else None."""
+        """Return the result of a fast path of the learner for an array of one row, or None if it does not apply."""
         single = self._single and type(X) is np.ndarray and X.ndim == 2 and len(X) == 1
         fast = getattr(self._learner, name, None) if single else None
         quick = None if fast is None else fast(X[0], *arguments)  # type: ignore[index]
@@ -290,15 +290,16 @@ class OnlineRegressor(Pickled, Estimator):
 
     @property
     def importance_(self) -> Array:
-        """How much each input matters, (d,), as shares that add up to 1: what follows from the length scales.
+        """How much each input matters, (d,), as shares that add up to 1. They follow from the length scales.
 
-        The share of an input grows with 1 - the correlation of f with f one standard deviation of this input away,
-        according to the kernel. In a mixture it is an average by weights. Past values of `Lagged` come last.
+        The share of an input grows with 1 - c, where c is the correlation between f(x) and f at a point that is one
+        standard deviation of this input away, according to the kernel. A mixture has the weighted mean of its members.
+        Past values of `Lagged` come last.
         """
         return mean_importance(self.kernels_in_use(self._working), getattr(self, "centers_", None), type(self).__name__)
 
     def kernels_in_use(self, learner: Learner) -> list[KernelInUse]:
-        """Return the kernels of this model, which has this learner."""
+        """Return the kernels that this model uses, given its learner."""
         kernel = self.get_params(deep=False).get("kernel", self)  # None for the default
         return [] if kernel is self else [KernelInUse(1.0, kernel_or_default(kernel), learner.features)]
 

@@ -112,7 +112,7 @@ class Estimator:
         return False
 
     def __dir__(self) -> list[str]:
-        """Return what people use: parameters, methods, results and facts."""
+        """Return the public names: parameters, methods, results and facts."""
         public = (name for name in super().__dir__() if name.startswith("__") or not name.startswith("_"))
         return [name for name in public if name not in FOR_THE_LIBRARY]
 
@@ -177,7 +177,7 @@ class Estimator:
     def _check_x(self, x: Any) -> Any:
         """Return one sample as a row, (1, d), or None for a series without features.
 
-        A first row with names is returned as a list of one dict, which tells the names.
+        A first row with names is returned as a list of one dict, which keeps the names.
         """
         if self.features_optional and (x is None or (hasattr(x, "__len__") and len(x) == 0)):
             return None

@@ -56,7 +56,7 @@ KERNEL = {
 
 
 def renamed(model: str, names: list[str]) -> str:
-    """Return what KAFBOX's parameters among some names are called in a model, as sentences; "" if there are none."""
+    """Return sentences that translate those names that are parameters of KAFBOX, for a model; "" if none is."""
     known = KERNEL | RENAMED.get(model, {})
     return " ".join(_sentence(name, known[name]) for name in names if name in known)
 

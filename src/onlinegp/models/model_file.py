@@ -101,7 +101,7 @@ def with_extra(data: bytes) -> tuple[OnlineRegressor, dict[str, Any]]:
         if RECORD in arrays:
             model.load(_learned(header, arrays[RECORD]))
         elif "schema" in header or "names" in header:
-            raise ModelFileError("the file has a schema, and no record of what was learned.")
+            raise ModelFileError("the file has a schema, but no record of what was learned.")
         else:
             model.check()
         if "columns" in header:
@@ -122,7 +122,7 @@ def _learned(header: dict[str, Any], record: np.ndarray) -> Contents:
 def check_about(header: dict[str, Any], proven: int = 0) -> None:
     """Refuse a header whose entries about features, outputs and names are missing or make no sense.
 
-    Sizes that are large must be proven by so many numbers in the file.
+    `proven` is the number of values in the file. It bounds sizes that are unusually large.
     """
     check_sizes(header, proven)
     names = header.get("names")

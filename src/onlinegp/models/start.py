@@ -27,7 +27,7 @@ def start_learner(
 
 
 def checked_delay(model: Estimator, delay: int) -> int:
-    """Return by how many rows targets come late, or 0 if each one is known before the next row."""
+    """Return the number of rows by which targets are late; 0 if each target is known before the next row."""
     late = count("Use 0 for targets that are known before the next row.", 0, delay=delay)
     if late > 1 and model.features_optional:
         raise ValueError(

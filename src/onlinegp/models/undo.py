@@ -208,7 +208,7 @@ class Undo:
 
 
 def _call(learner: Learner, name: str, arguments: tuple[Any, ...]) -> Any:
-    """Return what a method of a learner returns; one that it does not have does what it does for most learners."""
+    """Call a method of a learner and return its result. Optional methods have defaults; see `onlinegp.learner`."""
     optional: dict[str, Callable[..., Any]] = {"skip": skip, "begin_series": begin_series, "learn_one": learn_one}
     return optional[name](learner, *arguments) if name in optional else getattr(learner, name)(*arguments)
 

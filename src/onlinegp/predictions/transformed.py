@@ -1,4 +1,4 @@
-"""Predictions of y where another scale of y was predicted: a log scale, a square root, or one in between."""
+"""Predictions of y from predictions on another scale: a logarithm, a square root, or a power in between."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def transformed(y: Array, power: Array | float, unit: Array | float) -> Array:
 
 
 def restored(z: Array, power: Array | float, unit: Array | float) -> Array:
-    """Return the y of which `transformed` is z."""
+    """Return the inverse of `transformed`: the y that becomes z."""
     r, some = np.abs(z), np.where(power == 0.0, 1.0, power)
     t = np.minimum(np.where(power == 0.0, r, np.log1p(power * r) / some), FARTHEST)
     return np.sign(z) * unit * np.where(power == 1.0, r, np.expm1(t))
@@ -66,7 +66,7 @@ class TransformedPredictions(Predictions):
 
     @property
     def weights(self) -> Array:
-        """Those of the components of `base`, if it has components."""
+        """The weights of the components of `base`, if it has components."""
         return self.base.weights  # type: ignore[attr-defined]
 
     @property

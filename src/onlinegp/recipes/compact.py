@@ -29,7 +29,7 @@ KEPT = ("centers", "alpha", "born")
 
 
 class StateLayout(WithFields):
-    """The full and the compact fields of a state that tracks these arrays; the latter only if it is `compactable`."""
+    """The fields of a state that tracks these arrays, and its compact fields if it is `compactable`."""
 
     def __init__(self, tracks: tuple[str, ...], compactable: bool, features: int, outputs: int) -> None:
         self._tracks, self._compactable, self.features, self.outputs = tracks, compactable, features, outputs
@@ -46,7 +46,7 @@ class StateLayout(WithFields):
 
 @lru_cache(maxsize=256)
 def recipe_schemas(tracks: tuple[str, ...], compactable: bool, features: int, outputs: int) -> Schemas:
-    """Return the schemas of the records of such states; kept, since each step of a key needs them."""
+    """Return the schemas of the records of such states. They are cached, because each call of `step` needs them."""
     return Schemas(StateLayout(tracks, compactable, features, outputs))
 
 

@@ -1,6 +1,6 @@
 """A state as named arrays and numbers, and back: what copies, files and fleets hold.
 
-Only the centers in use are there, and of a symmetric or triangular matrix only the lower triangle, row by row.
+It has only the centers in use. Of a symmetric or triangular matrix it has the lower triangle, row by row.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ NUMBERS = {name: int if kind == "integer" else float for name, kind in KINDS.ite
 
 
 def dump_state(state: State) -> dict[str, Any]:
-    """Return what is in use of a state, by name."""
+    """Return the numbers of a state and the used parts of its arrays, by name."""
     numbers = {name: getattr(state, name) for name in NUMBERS}
     return numbers | {name: _used(state, name) for name in state.arrays()}
 
 
 def filled(recipe: Recipe, features: int, outputs: int, contents: dict[str, Any]) -> State:
-    """Return the state with these contents, which fit."""
+    """Return the state with these contents, which must be valid."""
     state = recipe.start(features, outputs)
     for name in NUMBERS:
         setattr(state, name, contents[name])
@@ -62,7 +62,7 @@ def _square(name: str, triangle: np.ndarray, m: int) -> np.ndarray:
 
 
 def _lower(m: int) -> np.ndarray:
-    """Return which entries of a square matrix are in its lower triangle; small answers are kept, for fleets."""
+    """Return a mask of the lower triangle of a square matrix. Small masks are cached, for fleets."""
     return _small_lower(m) if m <= 200 else np.tri(m, dtype=bool)
 
 

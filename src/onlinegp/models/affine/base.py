@@ -1,4 +1,4 @@
-"""What the models share that correct several rows at once."""
+"""Shared code of the models that correct several rows at once."""
 
 from __future__ import annotations
 

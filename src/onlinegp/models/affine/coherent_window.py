@@ -1,4 +1,4 @@
-"""For algorithms that admit a sample if it is coherent with no center, and correct the weights for the last rows.
+"""Shared code of algorithms that admit only samples that no center is coherent with, and correct the last rows.
 
 The coherence of two inputs is |k(x, c)| / sqrt(k(x, x) k(c, c)). Each center stores its k(c, c). The window stores the
 kernel rows of the last rows.

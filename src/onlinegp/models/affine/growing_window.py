@@ -33,7 +33,7 @@ class Correction(Protocol):
 
 
 class Ball:
-    """The bound |f| <= radius, one ball per output. The norms are updated.
+    """The bound |f| <= radius, one ball per output. The squared norms are updated with each change of f.
 
     A correction by Z adds 2 Z . F + Z . K Z to |f|^2, and removing a center of weight w subtracts 2 w f(c) +
     w^2 k(c, c), where f is the function without that center.
@@ -53,12 +53,12 @@ class Ball:
         squares *= scale**2
         return scale
 
-    def remove(self, f: Expansion, center: Array, weight: Array, anew: bool) -> None:
-        """Follow the removal of a center of this weight (p,) from f. With `anew`, compute the norms from scratch."""
+    def remove(self, f: Expansion, center: Array, weight: Array, from_scratch: bool) -> None:
+        """Update the norms after a center of this weight (p,) was removed from f, or compute them from scratch."""
         _, mean = f.at(center)
         squares = self.norms
         squares -= weight * (2.0 * mean + weight * f.diagonal(center))
-        if anew:
+        if from_scratch:
             squares[...] = (f.weights * (f.rows(f.centers) @ f.weights)).sum(axis=0)
         np.maximum(squares, 0.0, out=squares)
 
@@ -117,7 +117,7 @@ class RecentLearner(WindowLearner):
             center, weight = old[0], old[1] * self.keep if scale is None else old[1] * self.keep * scale
             window.F[...] -= np.multiply.outer(window.row(center), weight)
             if self.ball is not None:  # from scratch now and then, against rounding
-                self.ball.remove(f, center, weight, anew=window.count % f.size == 0)
+                self.ball.remove(f, center, weight, from_scratch=window.count % f.size == 0)
         self.errors.add(e, y, self.seen)
 
     def _admit(self, x: Array) -> tuple[Array, Array] | None:
@@ -131,7 +131,7 @@ class RecentLearner(WindowLearner):
         return old
 
     def _places(self) -> NDArray[np.int64]:
-        """Return the center that each slot of the window is, (n,)."""
+        """Return the index of the center for each slot of the window, (n,)."""
         window = self.window
         row = window.count - 1 - (window.count - 1 - np.arange(window.size)) % window.length
         return row if self.budget is None else row % self.budget
@@ -141,7 +141,7 @@ class RecentLearner(WindowLearner):
         centers = seen if self.budget is None else min(seen, self.budget)
         if count != seen or size != centers:
             raise ValueError(
-                f"after {seen} rows there must be {centers} centers and a window that counts as many rows, "
+                f"after {seen} rows there must be {centers} centers, and the window must have counted {seen} rows, "
                 f"got {size} and {count}."
             )
 

@@ -110,7 +110,7 @@ class Atoms(WithFields):
 
     @property
     def columns(self) -> Array:
-        """What only depends on the variance of a Gaussian, for each of the variances."""
+        """The numbers that depend only on the variance of a Gaussian, one column per variance."""
         return np.array([self._columns[float(s)] for s in self.variances])
 
     def _fill(self, contents: Contents) -> None:

@@ -21,7 +21,7 @@ from onlinegp.models.rowwise import StepLearner
 
 @dataclass(frozen=True)
 class Gradient:
-    """The gradient of the squared errors E of the window, Z = step E. With epsilon Newton's, (K + epsilon I)^-1 Z."""
+    """The gradient step Z = step E for the errors E of the window or, with epsilon, Newton's (K + epsilon I)^-1 Z."""
 
     step: float
     epsilon: float | None = None

@@ -118,7 +118,7 @@ class PHYPASSLearner(WindowLearner):
 
         f <- f + step L sum_i b_i P_i k(x_i, .),    L = sum_i b_i^2 d_i / |sum_i b_i P_i k(x_i, .)|^2
 
-    It is zero if all errors are zero.
+    The step is zero if all errors are zero.
     """
 
     kind = "phypass"

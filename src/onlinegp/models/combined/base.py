@@ -99,7 +99,7 @@ class SpreadLearner(OuterLearner):
 
     @abstractmethod
     def along(self, predicted: Predictions, Y: Array, before: int) -> Predictions:
-        """Correct predictions of rows, each from the errors before it, and learn theirs, after `before` rows."""
+        """Correct the prediction of each row from the errors before it, then learn its error."""
 
     @abstractmethod
     def now(self, predicted: Predictions) -> Predictions:

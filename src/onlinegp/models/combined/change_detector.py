@@ -113,7 +113,7 @@ class ChangeDetector(WithFields):
 
     @property
     def until_next(self) -> int:
-        """How many rows can be learned before a change may be detected, or a pause comes; at least one."""
+        """The number of rows that can be learned before a change may be detected or a pause is due; at least one."""
         better, _, worse, _, _, _, age, _ = self.state.tolist()
         change = max(REST - age, 0.0) + max(1.0, floor((ALARM - max(better, worse)) / CLIP))
         pause = min((one - age for one in self.pauses if one > age), default=change)

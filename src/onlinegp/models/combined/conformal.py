@@ -32,7 +32,7 @@ class Conformal(OuterRegressor):
     misses over many rows is close to 1 - level for any data. Other levels use the same stretch, without a guarantee.
 
     Only intervals and quantiles change. Mean, standard deviation and density are those of the inner model.
-    `Calibrated` and `HeavyTailed` correct the density: put `Conformal` around one of them. The other way round, they
+    `Calibrated` and `HeavyTailed` correct the density: put `Conformal` around one of them. In the other order they
     learn the spread again, and the stretch has no effect.
 
     Parameters
@@ -106,10 +106,10 @@ class ConformalLearner(SpreadLearner):
         self.log_scale, self.rows, self.more, self.fewer = np.zeros((4, inner.outputs))
 
     def along(self, predicted: Predictions, Y: Array, before: int) -> Predictions:
-        """Return predictions with their stretch. The stretch depends on earlier misses, and misses on the stretch.
+        """Return stretched predictions, and learn which rows were missed.
 
-        Earlier misses determine the stretch of the next row, and the stretch determines whether the row is a miss. So
-        each iteration fixes at least one more row. Most blocks take a few iterations, a single row one or two.
+        Earlier misses determine the stretch of a row, and the stretch determines whether the row is a miss. So each
+        iteration fixes at least one more row. Most blocks take a few iterations, a single row one or two.
         """
         missed = np.zeros(Y.shape)
         while True:

@@ -141,7 +141,7 @@ class IteratedLearner(LaggedLearner):
         self.steps, self.entries = steps, steps * self.outputs
         self.scale = FadingScale(self.entries, KEEP)  # all outputs at the first step, then at the second, ...
         self._due = after  # rows after which the next forecast begins
-        self._ages: Sizes = np.empty(0, dtype=np.int64)  # of the open forecasts: the steps that have come, oldest first
+        self._ages: Sizes = np.empty(0, dtype=np.int64)  # of open forecasts: their steps so far, oldest first
         self._mean, self._std = np.empty((2, 0, steps, self.outputs))
 
     def factors(self) -> Array:
@@ -211,7 +211,7 @@ class IteratedLearner(LaggedLearner):
         self._ages, self._mean, self._std = self._ages[going] + len(Y), self._mean[going], self._std[going]
 
     def _close(self) -> None:
-        """Leave all open forecasts."""
+        """Drop all open forecasts."""
         self._ages, self._mean, self._std = self._ages[:0], self._mean[:0], self._std[:0]
 
     def check(self, values: Values) -> None:

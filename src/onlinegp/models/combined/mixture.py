@@ -55,9 +55,9 @@ class Mixture(OnlineRegressor):
     gate : float
         The strength of the gate; zero for none, 2 is a good value.
     restarting : sequence of str
-        Names of members that start again, from the rows after a detected change of the stream: when `against` has
-        predicted better than all of them by 20 nats. The other members continue, so a false alarm costs little, and the
-        mixture still knows the earlier relation if it returns.
+        Names of members that start again after a change of the stream, from the rows since the change. A change is
+        detected when `against` has predicted better than all of them by 20 nats. The other members continue, so a false
+        alarm costs little, and the mixture still knows the earlier relation if it returns.
     against : str, optional
         The name of the member with a short memory to compare them with.
 

@@ -66,7 +66,7 @@ class MixtureLearner(WithFields):
         return shares_of(self.log_weights)
 
     def behind(self) -> Array:
-        """Return by how many nats per row each member is behind the best one, a fading mean; in all if fade is 1."""
+        """Return how far each member is behind the best one: a fading mean in nats per row, or the sum if fade is 1."""
         return -self.log_weights * (1.0 - self.fade if self.fade < 1.0 else 1.0)
 
     def usual_std(self) -> Array:
@@ -115,9 +115,9 @@ class MixtureLearner(WithFields):
             self.pause(self)
 
     def put(self, name: str, start: Callable[[], Learner], one: Learner, predictions: Predictions, like: str) -> None:
-        """Add a member, or replace the one of this name. It starts with the weight of another.
+        """Add a member, or replace the one of this name. It gets the weight of the member `like`.
 
-        It starts again, with `start`, when a change is detected.
+        When a change is detected, it starts again with `start`.
         """
         total, count = np.zeros((2, 1))
         fading_means(_log_std((predictions,)), self._keep, total, count)

@@ -34,7 +34,7 @@ class Robust(OuterRegressor):
         The largest deviation that is learned from in full, in standard deviations of the prediction.
     reject : float
         A deviation of more standard deviations than this counts for less and less, by (reject std / deviation)^2;
-        infinity to learn all of them up to `bound`. A stream that jumps is then followed slowly.
+        infinity to learn all of them up to `bound`. With a finite value the model follows a jump slowly.
 
     Examples
     --------

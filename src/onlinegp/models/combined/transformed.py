@@ -28,9 +28,9 @@ class Transformed(OuterRegressor):
 
         z = sign(y) ((1 + |y| / unit)^power - 1) / power,      log(1 + |y| / unit) for y >= 0 and power 0
 
-    which is defined for all y, also if a negative one comes later. Intervals, quantiles and densities are those of z,
-    carried over. The mean leaves out the outermost 1% on each side, because a log-normal distribution with heavy tails
-    has none.
+    which is defined for all y, even if a negative value comes later. Intervals, quantiles and densities are those of z,
+    converted to the units of y. The mean leaves out the outermost 1% on each side, because a log-normal distribution
+    with heavy tails has no mean.
 
     Put :class:`Scaled` inside: z is not in standard units. `Auto` chooses such a scale by itself.
 

@@ -30,8 +30,8 @@ from onlinegp.state import Contents, Values, array, integer
 ROUNDING = 1e-15  # the relative error of a column of R after n rows is below sqrt(n) times this
 MOST_LOST = 1e-6  # the largest relative error after a model was subtracted
 TOO_LITTLE_LEFT = (
-    "other must leave enough information for six digits: it contains so much more than would remain, at least in one "
-    "direction, that only rounding errors would be left. Learn the remaining rows from scratch."
+    "other must leave enough information for six digits, but in at least one direction it contains nearly all of the "
+    "information: mostly rounding errors would be left. Learn the remaining rows from scratch."
 )
 
 

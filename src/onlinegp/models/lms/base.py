@@ -1,4 +1,4 @@
-"""What the models with a learning rate share: how to tune them, and the base class of those that are not recipes."""
+"""Base class of the models with a learning rate that are not recipes, and what to do if one diverges."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ from onlinegp.papers.curves import interval
 
 TITLE = "Static function: radius, size and excess error"
 NOTE = (
-    "f(u) = 0.2 (exp(-(u + 1)^2 / 2) + exp(-(u - 1)^2 / 2)) of Gaussian u, the paper's function, which is two centers "
-    "of the kernel. The excess error is that of the last samples against f, without noise. Noise, steps, radii and the "
+    "f(u) = 0.2 (exp(-(u + 1)^2 / 2) + exp(-(u - 1)^2 / 2)) of Gaussian u, the paper's function: two centers with this "
+    "kernel. The excess error is that of the last samples against f, without noise. Noise, steps, radii and the "
     "length of the runs are ours."
 )
 SPARSE = 1.0 / 20.0  # share of samples: if fewer become centers, most samples are redundant

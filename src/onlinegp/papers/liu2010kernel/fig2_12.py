@@ -20,9 +20,10 @@ from onlinegp.papers.common import Claim, Job
 
 TITLE = "Figure 2.12: equalization of a nonlinear channel"
 NOTE = (
-    "A binary signal u passes through z = u[t] + 0.5 u[t-1] and y = z - 0.9 z^2 + noise of standard deviation 0.4; u "
-    "is to be found from five outputs, two samples late. Steps and kernel are those of KAFBOX. LMS is KLMS with the "
-    "linear kernel. The error is that of held-out samples; there are 500 of them in place of 50, for a smoother curve."
+    "A binary signal u passes through z = u[t] + 0.5 u[t-1] and y = z - 0.9 z^2 + noise of standard deviation 0.4. The "
+    "filters estimate u from five outputs, with a delay of two samples. Steps and kernel are those of KAFBOX. LMS is "
+    "KLMS with the linear kernel. The error is that of held-out samples; there are 500 of them in place of 50, for a "
+    "smoother curve."
 )
 LAST = 200  # samples whose mean error is a level
 

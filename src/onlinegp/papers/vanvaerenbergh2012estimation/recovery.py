@@ -20,8 +20,8 @@ from onlinegp.papers.common import Claim, Job
 
 TITLE = "The forgetting factor, estimated"
 NOTE = (
-    "y(t) has the covariance k(x, x') lambda^(|t - t'| / 2) plus noise, as in KAFBOX's demonstration: the model that "
-    "KRLS-T is the filter of. Kernel, noise and lambda are estimated on the first half of a stream; the log density is "
+    "y(t) has the covariance k(x, x') lambda^(|t - t'| / 2) plus noise, as in KAFBOX's demonstration. KRLS-T is the "
+    "filter of this model. Kernel, noise and lambda are estimated on the first half of a stream; the log density is "
     "that of KRLS-T on the second half, each sample before it is learned, with a budget that holds all samples."
 )
 ENOUGH = 30.0  # samples of memory; with a shorter memory, noise and change are hard to tell apart

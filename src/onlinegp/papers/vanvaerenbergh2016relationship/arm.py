@@ -49,7 +49,7 @@ class Arm:
 
     @property
     def title(self) -> str:
-        """The name, which says so if the data are not the paper's."""
+        """The name of the data for titles, marked as a stand-in if they are simulated."""
         return "simulated robot arm (stand-in for KIN40K)" if self.stand_in else self.name
 
     def settings(self) -> dict[str, object]:

@@ -20,11 +20,11 @@ from onlinegp.papers.common import Claim, Job
 
 TITLE = "Figure 1a: equalization with one kernel and with two"
 NOTE = (
-    "A binary signal u passes through z = u[t] + 0.5 u[t-1] and y = z - 0.9 z^2 + noise, 20 dB below z; u is to be "
-    "found from five outputs, two samples late. Steps, kernels exp(-zeta |x - z|^2 / 2) and thresholds are those that "
-    "KAFBOX takes from the paper. With these all three kernel filters keep the same centers, about 13, which are too "
-    "far apart for zeta 0.5 alone. The error is measured on held-out samples, as a mean over several streams instead "
-    "of one."
+    "A binary signal u passes through z = u[t] + 0.5 u[t-1] and y = z - 0.9 z^2 + noise, 20 dB below z. The filters "
+    "estimate u from five outputs, with a delay of two samples. Steps, kernels exp(-zeta |x - z|^2 / 2) and thresholds "
+    "are those that KAFBOX takes from the paper. With these all three kernel filters keep the same centers, about 13, "
+    "which are too far apart for zeta 0.5 alone. The error is measured on held-out samples, as a mean over several "
+    "streams instead of one."
 )
 LAST = 500  # samples whose mean error is a level
 COHERENCE, ZETAS = 0.36, (0.2, 2.0)  # of MKNLMS
