@@ -63,7 +63,7 @@ def test_a_block_of_rows_has_the_floors_of_its_rows():
     Y = np.round(rng.normal(size=(200, 2)) * (rng.random((200, 2)) < 0.1), 2).cumsum(axis=0)
     E = 1e-9 * rng.normal(size=(200, 2))
     block, rows = ErrorScale(2), ErrorScale(2)
-    std = block.along(E, Y, 0)
+    std = block.update(E, Y, 0)
     for i, (e, y) in enumerate(zip(E, Y, strict=True)):
         np.testing.assert_array_equal(std[i], rows.std)
         rows.add(e, y, i)

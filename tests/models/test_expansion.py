@@ -169,12 +169,12 @@ def test_the_scale_of_errors_is_their_faded_root_mean_square():
     squares = np.vstack([[4.0, 4.0], E**2])
     np.testing.assert_allclose(scale.std**2, weights @ squares / weights.sum(), rtol=1e-12)
     again = ErrorScale(2, first=2.0)
-    before = again.along(E, np.zeros(E.shape), 0)
+    before = again.update(E, np.zeros(E.shape), 0)
     np.testing.assert_allclose(again.std, scale.std, rtol=1e-13)
     np.testing.assert_array_equal(before[0], [2.0, 2.0])
     np.testing.assert_allclose(before[1] ** 2, (0.99 * 4.0 + E[0] ** 2) / 1.99, rtol=1e-13)
     zeros = np.zeros((200_000, 2))
-    assert (again.along(zeros, zeros, 400) > 0).all()
+    assert (again.update(zeros, zeros, 400) > 0).all()
 
 
 @pytest.mark.parametrize("spoil", [{"squares": np.array([-1.0])}, {"count": 0.5}, {"count": 1e9}, {"squares": None}])

@@ -127,7 +127,7 @@ def main(args: argparse.Namespace) -> int:
         until = monotonic() + seconds
         args.source = file_of(args.source, Path(folder) / "input")  # every model reads it
         ranking = compared(args, until)
-    for line in told(ranking, seconds=seconds):
+    for line in table_lines(ranking, seconds=seconds):
         print(line)
     for result in ranking.failed:
         print(f"{result.name}: {printable(result.wrong)}")
@@ -197,7 +197,7 @@ def _usual() -> list[str]:
     return names
 
 
-def told(ranking: Ranking, *, seconds: float) -> list[str]:
+def table_lines(ranking: Ranking, *, seconds: float) -> list[str]:
     """Return the ranked table, and below it the models that did not finish."""
     what = MEASURES[ranking.by]
     lines = [table(ranking.finished)] if ranking.finished else []

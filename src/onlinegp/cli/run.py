@@ -376,7 +376,7 @@ def finish(args: argparse.Namespace, job: Job, talk: Talk) -> None:
         seasons = [f"{season:g}" for season in job.model.seasons_]
         talk(f"seasons: every {listed(seasons)} rows" if seasons else "seasons: none; the last values are the inputs")
     if job.hints is not None:
-        for hint in job.hints.told(job.encoder.names, lags=past_of(job.model)["lags"] if job.model else 0):
+        for hint in job.hints.sentences(job.encoder.names, lags=past_of(job.model)["lags"] if job.model else 0):
             talk(f"hint: {hint}")
     if job.source.unfinished:
         say(f"onlinegp: the last line of {job.source.path} is incomplete and was not read. Resume when it is complete.")

@@ -60,7 +60,7 @@ class Plan:
         X = [column.encode(cells[:, j].tolist()) for j, column in enumerate(self.columns)]
         return np.concatenate(X, axis=1) if X else np.empty((len(cells), 0))
 
-    def told(self) -> list[str]:
+    def summary(self) -> list[str]:
         """Return one line of text for each column that is changed."""
         return [
             f"{c.column}: {', '.join(c.names)}"

@@ -112,7 +112,7 @@ class ErrorScale(WithFields):
         self.squares += np.clip(size * size, LEAST, 1.0 / LEAST)
         self.counted(self.keep * self.count + 1.0)
 
-    def along(self, E: Array, Y: Array, seen: int) -> Array:
+    def update(self, E: Array, Y: Array, seen: int) -> Array:
         """Learn the errors E of rows Y, (n, outputs). Return the standard deviations before each row."""
         size, count = np.maximum(np.abs(E), self._floors(Y, seen)), np.full(E.shape[1], self.count)
         before = fading_scales(size * size, 0.0, self.keep, self.squares, count, far=np.inf, tiny=LEAST)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from shell import inside
 
-from onlinegp.streams.running.hints import along, uneven
+from onlinegp.streams.running.hints import pattern_over_rows, uneven
 
 
 def noise(n, seed=0):
@@ -14,7 +14,7 @@ def noise(n, seed=0):
 
 
 def test_white_errors_show_nothing():
-    told = [along(noise(1500, seed), 0) for seed in range(40)]
+    told = [pattern_over_rows(noise(1500, seed), 0) for seed in range(40)]
     assert sum(text is not None for text in told) <= 4
     assert all(uneven(noise(1500, seed), noise(1500, seed + 99), "x") is None for seed in range(40))
 
@@ -22,11 +22,13 @@ def test_white_errors_show_nothing():
 def test_errors_that_repeat_or_follow_each_other_are_named():
     z = noise(1500)
     wave = z + 1.5 * np.sin(2.0 * np.pi * np.arange(1500) / 24)
-    assert along(wave, 0) == "errors repeat every 24 rows: try --lags 24"
+    assert pattern_over_rows(wave, 0) == "errors repeat every 24 rows: try --lags 24"
     for i in range(1, len(z)):
         z[i] += 0.6 * z[i - 1]
-    assert along(z, 0) == "errors follow each other, with a correlation of 0.6 from row to row: try --lags 10"
-    assert along(z, 5).endswith("--lags 10")
+    assert (
+        pattern_over_rows(z, 0) == "errors follow each other, with a correlation of 0.6 from row to row: try --lags 10"
+    )
+    assert pattern_over_rows(z, 5).endswith("--lags 10")
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])

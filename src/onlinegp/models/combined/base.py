@@ -98,11 +98,11 @@ class SpreadLearner(OuterLearner):
         return self.inner.seen
 
     @abstractmethod
-    def along(self, predicted: Predictions, Y: Array, before: int) -> Predictions:
+    def update(self, predicted: Predictions, Y: Array, before: int) -> Predictions:
         """Correct the prediction of each row from the errors before it, then learn its error."""
 
     @abstractmethod
-    def now(self, predicted: Predictions) -> Predictions:
+    def current(self, predicted: Predictions) -> Predictions:
         """Correct predictions from the errors so far."""
 
     def learn(self, X: Array, Y: Array) -> None:
@@ -112,13 +112,13 @@ class SpreadLearner(OuterLearner):
     def run(self, X: Array, Y: Array) -> tuple[Predictions, Sizes]:
         before = self.seen
         predicted, size = self.inner.run(X, Y)
-        return self.along(predicted, Y, before), size
+        return self.update(predicted, Y, before), size
 
     def predict(self, X: Array) -> Predictions:
-        return self.now(self.inner.predict(X))
+        return self.current(self.inner.predict(X))
 
     def skip(self, X: Array, Y: Array | None = None) -> Predictions:
-        return self.now(skip(self.inner, X, Y))
+        return self.current(skip(self.inner, X, Y))
 
 
 def stretched(predicted: Predictions, factor: Array) -> Predictions:

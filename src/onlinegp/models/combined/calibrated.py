@@ -72,7 +72,7 @@ class Calibrated(OuterRegressor):
         """The current factor of the variance: a number, or (outputs,)."""
         learner = self._working
         assert isinstance(learner, CalibratedLearner)
-        factor = learner.scale.now()
+        factor = learner.scale.current()
         return float(factor[0]) if self._single else factor
 
 
@@ -83,10 +83,10 @@ class FadingScale:
         self.keep, self.degrees = keep, degrees
         self.total, self.count = np.full(outputs, first * START), np.full(outputs, START)
 
-    def now(self) -> Array:
+    def current(self) -> Array:
         return self.total / self.count
 
-    def along(self, Z2: Array) -> Array:
+    def update(self, Z2: Array) -> Array:
         """Learn squared residuals (n, p). Return the scales before each row, (n, p)."""
         return fading_scales(Z2, self.degrees, self.keep, self.total, self.count)
 
@@ -108,11 +108,11 @@ class CalibratedLearner(SpreadLearner):
         super().__init__(inner)
         self.scale = FadingScale(inner.outputs, keep)
 
-    def along(self, predicted: Predictions, Y: Array, before: int) -> Predictions:
-        return stretched(predicted, np.sqrt(self.scale.along(squared(predicted, Y))))
+    def update(self, predicted: Predictions, Y: Array, before: int) -> Predictions:
+        return stretched(predicted, np.sqrt(self.scale.update(squared(predicted, Y))))
 
-    def now(self, predicted: Predictions) -> Predictions:
-        return stretched(predicted, np.sqrt(self.scale.now()))
+    def current(self, predicted: Predictions) -> Predictions:
+        return stretched(predicted, np.sqrt(self.scale.current()))
 
     def plan(self) -> Plan | None:
         fields = {"total": self.scale.total, "count": self.scale.count}

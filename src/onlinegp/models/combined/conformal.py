@@ -105,7 +105,7 @@ class ConformalLearner(SpreadLearner):
         self.level, self.rule = level, StretchRule.at(level, step)
         self.log_scale, self.rows, self.more, self.fewer = np.zeros((4, inner.outputs))
 
-    def along(self, predicted: Predictions, Y: Array, before: int) -> Predictions:
+    def update(self, predicted: Predictions, Y: Array, before: int) -> Predictions:
         """Return stretched predictions, and learn which rows were missed.
 
         Earlier misses determine the stretch of a row, and the stretch determines whether the row is a miss. So each
@@ -122,7 +122,7 @@ class ConformalLearner(SpreadLearner):
         self.log_scale, self.rows, self.more, self.fewer = state
         return _widened(predicted, scale)
 
-    def now(self, predicted: Predictions) -> Predictions:
+    def current(self, predicted: Predictions) -> Predictions:
         return _widened(predicted, np.exp(self.log_scale))
 
     def _missed(self, predicted: Predictions, Y: Array, scale: Array) -> Array:

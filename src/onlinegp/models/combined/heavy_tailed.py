@@ -122,9 +122,9 @@ class HeavyTailedLearner(SpreadLearner):
         self.log_weights = np.zeros((inner.outputs, len(self.scales)))
         self.rebuild()
 
-    def along(self, predicted: Predictions, Y: Array, before: int) -> Predictions:
+    def update(self, predicted: Predictions, Y: Array, before: int) -> Predictions:
         Z2 = squared(predicted, Y)
-        squares = np.stack([scale.along(Z2) for scale in self.scales], axis=-1)
+        squares = np.stack([scale.update(Z2) for scale in self.scales], axis=-1)
         parts = self._mixed(predicted, np.ones(squares.shape), squares)
         inside = parts.weights.shape[-1] - len(self.degrees)  # components of the model inside
         densities = parts.log_densities(Y)
@@ -136,8 +136,8 @@ class HeavyTailedLearner(SpreadLearner):
             weights[:, j] = fading_weights(densities[:, j], self.fade, self.log_weights[j])
         return replace(parts, weights=_shared(weights, parts.weights[..., :inside]))
 
-    def now(self, predicted: Predictions) -> Predictions:
-        squares = np.stack([scale.now() for scale in self.scales], axis=-1)
+    def current(self, predicted: Predictions) -> Predictions:
+        squares = np.stack([scale.current() for scale in self.scales], axis=-1)
         return self._mixed(predicted, np.tile(self.weights(), (len(predicted), 1, 1)), squares)
 
     def weights(self) -> Array:

@@ -145,7 +145,7 @@ class IteratedLearner(LaggedLearner):
         self._mean, self._std = np.empty((2, 0, steps, self.outputs))
 
     def factors(self) -> Array:
-        return self.scale.now().reshape(self.steps, self.outputs)
+        return self.scale.current().reshape(self.steps, self.outputs)
 
     def learn(self, X: Array, Y: Array) -> None:
         start = 0

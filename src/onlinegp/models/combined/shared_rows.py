@@ -98,7 +98,7 @@ def run_member(members: Mapping[str, Learner], name: str, sharing: list[str], X:
     own, local, size = source.run_both(X, Y)
 
     def change(outer: SpreadLearner, predicted: Predictions) -> Predictions:
-        return outer.along(predicted, Y, before)
+        return outer.update(predicted, Y, before)
 
     return {one: (changed(members[one], own if one == name else local, change), size) for one in (name, *sharing)}
 
@@ -111,7 +111,7 @@ def predict_member(members: Mapping[str, Learner], name: str, sharing: list[str]
     own, local = source.predict_both(X)
 
     def change(outer: SpreadLearner, predicted: Predictions) -> Predictions:
-        return outer.now(predicted)
+        return outer.current(predicted)
 
     return {one: changed(members[one], own if one == name else local, change) for one in (name, *sharing)}
 

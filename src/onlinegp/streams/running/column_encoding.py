@@ -47,7 +47,7 @@ class Encoder:
             return
         columns = self.columns
         self.plan = learn(columns.features, columns.kinds_of_features, X, self.rules, self.say)
-        for line in self.plan.told():
+        for line in self.plan.summary():
             self.say(f"inputs from {line}")
 
     def __call__(self, X: Any) -> Array:

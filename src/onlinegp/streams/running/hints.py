@@ -32,7 +32,7 @@ class Hints:
         while self._rows - len(self._pieces[0][0]) >= LAST_ROWS:
             self._rows -= len(self._pieces.popleft()[0])
 
-    def told(self, names: Sequence[str], *, lags: int) -> list[str]:
+    def sentences(self, names: Sequence[str], *, lags: int) -> list[str]:
         """Return a sentence for each pattern."""
         if not self._pieces:
             return []
@@ -41,11 +41,11 @@ class Hints:
         if np.count_nonzero(scored) < FEWEST:
             return []
         z = np.where(scored, np.clip(z, -MAX_Z, MAX_Z), np.nan)
-        found = [along(z, lags), *(uneven(z, X[:, j], name) for j, name in enumerate(names))]
+        found = [pattern_over_rows(z, lags), *(uneven(z, X[:, j], name) for j, name in enumerate(names))]
         return [text for text in found if text is not None]
 
 
-def along(z: Array, lags: int) -> str | None:
+def pattern_over_rows(z: Array, lags: int) -> str | None:
     """Return patterns of the errors z along the rows: a season, or a correlation from row to row."""
     for season in find_seasons(z, most=1):
         if season > lags:
