@@ -58,13 +58,13 @@ def limit_seconds(rows: int, threads: int) -> float:
 def residual_limit_seconds(rows: int, refits: int) -> float:
     """The same with the exponential of each row, and for each refit a kernel row, a dot product and a subtraction.
 
-    The bytes are those of the coordinates, once for the prediction and once for all refits.
+    The bytes are those of the coordinates, once for the prediction and all refits.
     """
     row = (3 * D + limits.EXP + 2) * rows / limits.lanes() / limits.mixed_rate()
     refit = limits.row_seconds(rows, D, passes=2)
     memory = 8.0 * rows * D / limits.bandwidth(8 * rows * D, threads=1)
     neighbors = limit_seconds(0, 1)
-    return max(row, memory) + (max(refits * refit, memory) if refits else 0.0) + neighbors
+    return max(row + refits * refit, memory) + neighbors
 
 
 def residual(repeats: int) -> list[dict]:

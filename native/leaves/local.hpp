@@ -4,6 +4,29 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
+static constexpr double REDUNDANT = 1e-12;  // as in Python
+
+// delta = A^-1 E for A (m, m) and E (m, p), both used up; a row that those before it make redundant gets zero
+static void solve_block(int64_t m, int64_t p, double* A, double* E, double* scale) {
+    for (int64_t j = 0; j < m; j++) scale[j] = A[j * m + j];
+    for (int64_t j = 0; j < m; j++) {
+        const double pivot = A[j * m + j];
+        scale[j] = pivot > REDUNDANT * scale[j] ? 1.0 / std::sqrt(pivot) : 0.0;
+        for (int64_t o = 0; o < p; o++) E[j * p + o] *= scale[j];
+        for (int64_t i = j + 1; i < m; i++) {
+            const double l = A[i * m + j] *= scale[j];
+            for (int64_t c = j + 1; c <= i; c++) A[i * m + c] -= l * A[c * m + j];
+            for (int64_t o = 0; o < p; o++) E[i * p + o] -= l * E[j * p + o];
+        }
+    }
+    for (int64_t j = m - 1; j >= 0; j--)
+        for (int64_t o = 0; o < p; o++) {
+            double sum = E[j * p + o];
+            for (int64_t i = j + 1; i < m; i++) sum -= A[i * m + j] * E[i * p + o];
+            E[j * p + o] = sum * scale[j];
+        }
+}
+
 // Room for one question at a time: its neighbors, and the matrix
 //
 //     [ A  ]         [ L    ]
@@ -75,8 +98,6 @@ class Question {
             for (int64_t j = 0; j < m; j++) *rows++ = store_.seen() - 1 - nearest_[j].age;
         }
     }
-
-    static constexpr double REDUNDANT = 1e-12;  // as in Python
 
   private:
     static constexpr int R = 2 * W<double>, PANEL = 4;
@@ -218,7 +239,7 @@ template <class Model> class OnRows : public Model {
   public:
     int64_t size() const final { return store_.size(); }
     int64_t seen() const final { return store_.seen(); }
-    void flush() final {}
+    void flush() override {}
     int64_t neighbors() const final { return prior_.neighbors; }
     void nearest(int64_t n, const double* X, int64_t* rows) const final {
         Question question(prior_, kernel_, store_, d_, 0);

@@ -269,6 +269,12 @@ class Store {
         else
             scan_blocks<false>(u, nearest, each);
     }
+    // The order of a scan: the number of its blocks of rows, and the first slot of block i
+    int64_t blocks() const { return (size_ + BLOCK - 1) / BLOCK; }
+    int64_t block(int64_t i) const {
+        const int64_t newest = newest_ / BLOCK;
+        return (i <= newest ? newest - i : blocks() + newest - i) * BLOCK;
+    }
     // Room for at least so many rows, twice as much as before. What fails leaves everything as it is.
     void reserve(int64_t rows) {
         if (rows <= room_) return;
@@ -309,13 +315,10 @@ class Store {
         seen_++;
     }
     template <bool Fades, class Each> void scan_blocks(const double* u, Nearest& nearest, const Each& each) const {
-        const int64_t blocks = (size_ + BLOCK - 1) / BLOCK, newest = newest_ / BLOCK;
+        const int64_t blocks = this->blocks();
         for (int64_t begin = 0; begin < blocks; begin += Nearest::CHUNK) {
             const int64_t count = std::min(Nearest::CHUNK, blocks - begin);
-            const auto first_slot = [&](int64_t i) {
-                const int64_t age = begin + i;
-                return (age <= newest ? newest - age : blocks + newest - age) * BLOCK;
-            };
+            const auto first_slot = [&](int64_t i) { return block(begin + i); };
             for (int64_t i = 0; i < count; i++) ranks<Fades>(first_slot(i), u, nearest.ranks() + i * BLOCK, each);
             nearest.add(count, first_slot);
         }

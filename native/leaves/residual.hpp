@@ -6,41 +6,6 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
-// delta = A^-1 E for A (m, m) and E (m, p), both used up; a row that those before it make redundant gets zero
-static void solve_block(int64_t m, int64_t p, double* A, double* E, double* scale) {
-    for (int64_t j = 0; j < m; j++) scale[j] = A[j * m + j];
-    for (int64_t j = 0; j < m; j++) {
-        const double pivot = A[j * m + j];
-        scale[j] = pivot > Question::REDUNDANT * scale[j] ? 1.0 / std::sqrt(pivot) : 0.0;
-        for (int64_t o = 0; o < p; o++) E[j * p + o] *= scale[j];
-        for (int64_t i = j + 1; i < m; i++) {
-            const double l = A[i * m + j] *= scale[j];
-            for (int64_t c = j + 1; c <= i; c++) A[i * m + c] -= l * A[c * m + j];
-            for (int64_t o = 0; o < p; o++) E[i * p + o] -= l * E[j * p + o];
-        }
-    }
-    for (int64_t j = m - 1; j >= 0; j--)
-        for (int64_t o = 0; o < p; o++) {
-            double sum = E[j * p + o];
-            for (int64_t i = j + 1; i < m; i++) sum -= A[i * m + j] * E[i * p + o];
-            E[j * p + o] = sum * scale[j];
-        }
-}
-
-// r -= sum_i delta_i k_i over n slots, in one pass
-static void subtract_rows(int64_t n, const std::vector<Covariances::Row>& rows, const double* delta, int64_t step,
-                          double* r) {
-    for (int64_t slot = 0; slot < n; slot += Store::BLOCK) {
-        Vec<double> left[Store::TILES];
-        EACH(t, Store::TILES) left[t] = load(r + slot + t * W<double>);
-        for (size_t i = 0; i < rows.size(); i++) {
-            const Vec<double> minus = splat<double>(-delta[int64_t(i) * step]);
-            EACH(t, Store::TILES) left[t] = fma(minus, load(rows[i].k + slot + t * W<double>), left[t]);
-        }
-        EACH(t, Store::TILES) store(r + slot + t * W<double>, left[t]);
-    }
-}
-
 class ResidualModel final : public OnRows<Residual> {
   public:
     explicit ResidualModel(const Plan& plan)
@@ -54,6 +19,7 @@ class ResidualModel final : public OnRows<Residual> {
           next_(*this) {}
 
     int64_t work_per_row() const override { return store_.size() + solve_work(); }
+    void flush() override { settle(); }
 
     int64_t learn(int64_t n, const double* X, const double* Y, const Steps& steps, Stop& stop) override {
         const bool answers = steps.mean || learns_power_ || is_linear_;
@@ -102,6 +68,7 @@ class ResidualModel final : public OnRows<Residual> {
 
     void fields(Visitor& visit) override {
         if (visit.looks()) return;
+        settle();
         list_rows(visit, [&](int64_t n) {
             next_seen_ = false;
             grow(n ? n : 1);
@@ -135,6 +102,7 @@ class ResidualModel final : public OnRows<Residual> {
     struct Asked {
         explicit Asked(const ResidualModel& model)
             : question(model.prior_, model.kernel_, model.store_, model.d_, model.values()),
+              products(size_t(model.p_) * W<double>),
               sums(size_t(model.values())),
               global(size_t(model.p_)),
               rest(size_t(model.p_)),
@@ -144,10 +112,18 @@ class ResidualModel final : public OnRows<Residual> {
 
         Question question;
         Buffer<double> k;                 // (room,): the covariances of x and the stored rows
+        Buffer<double> products;          // (p, W): k'alpha, while it is summed
         Buffer<double> sums;              // w'Y (p,), w'r (p,), and w'H (d + 1,) with a linear part
         Buffer<double> global, rest;      // k'alpha (p,), and k'alpha + w'r (p,)
         Buffer<double> line, g, scratch;  // the mean of the linear part (p,), its coefficients (d + 1,), room for them
         double variance = 0, doubt = 0;   // of y without the linear part, and of that
+    };
+
+    // A row whose weights change by delta. k: its covariances with all rows, if they are known; slot: -1 if it left
+    struct Change {
+        int64_t slot;
+        Covariances::Point point;
+        const double* k;
     };
 
     int values() const { return 2 * p_ + (is_linear_ ? d_ + 1 : 0); }
@@ -158,23 +134,38 @@ class ResidualModel final : public OnRows<Residual> {
         if (next_seen_ && std::memcmp(x, next_x_.data(), bytes) == 0) return;
         next_seen_ = false;
         grow(store_.size() + 1);  // what fails leaves everything as it is
-        search(next_, x);
+        search_and_settle(x);
         if (!answers) return;
         answer(next_, x);
         std::memcpy(next_x_.data(), x, bytes);
         next_seen_ = true;
     }
-    // The neighbors of x, its covariances with all rows, and k'alpha
-    void search(Asked& asked, const double* x) const {
-        double* to = asked.k.data();
+    // The neighbors of x, its covariances with all rows, and k'alpha. `before` is called before each block of rows.
+    template <class Before> void search(Asked& asked, const double* x, const Before& before) const {
+        std::fill(asked.products.data(), asked.products.data() + p_ * W<double>, 0.0);
         covariances_.visit([&](auto op) {
             asked.question.search(x, [&](int64_t slot, const Vec<double>* r2) ALWAYS {
+                before(op, slot);
                 Vec<double> k[Store::TILES];
                 EACH(n, Store::TILES) k[n] = r2[n];
-                covariances_.write<Store::TILES, op>(slot, x, double(store_.seen()), k, to);
+                covariances_.from_distances<Store::TILES, op>(slot, x, double(store_.seen()), k);
+                EACH(n, Store::TILES) store(asked.k.data() + slot + n * W<double>, k[n]);
+                add_products(slot, k, asked.products.data());
             });
         });
-        for (int64_t o = 0; o < p_; o++) asked.global[size_t(o)] = dot(asked.k.data(), alpha(o), store_.size());
+        for (int64_t o = 0; o < p_; o++)
+            asked.global[size_t(o)] = sum<double>(load(asked.products.data() + o * W<double>));
+    }
+    void search(Asked& asked, const double* x) const {
+        search(asked, x, [](auto, int64_t) ALWAYS {});
+    }
+    // products (p, W) += k'alpha of a block of rows
+    INLINE void add_products(int64_t slot, const Vec<double>* k, double* products) const {
+        for (int64_t o = 0; o < p_; o++, products += W<double>) {
+            Vec<double> sum = load(products);
+            EACH(n, Store::TILES) sum = fma(k[n], load(alpha(o) + slot + n * W<double>), sum);
+            store(products, sum);
+        }
     }
     // Then its means and its variance
     void answer(Asked& asked, const double* x) const {
@@ -204,26 +195,21 @@ class ResidualModel final : public OnRows<Residual> {
         if (steps.local_variance) steps.local_variance[i] = variance;
     }
 
-    // Learn the row that was asked for. Until it is stored, it is in the first slot without a row.
+    // Learn the row that was asked for
     void learn_row(const double* x, const double* y) {
         learn_errors(y);
-        const int64_t slot = store_.size(), leaves = store_.full() ? store_.oldest() : -1;
+        const bool full = store_.full();
+        const int64_t slot = full ? store_.oldest() : store_.size();
+        changes_.assign(1, {slot, {nullptr, x, double(store_.seen())}, next_.k.data()});
+        for (int64_t o = 0; o < p_; o++) delta_[size_t(o)] = y[o] - next_.global[size_t(o)] - line(x, o);
+        change_worst(full ? slot : -1);
+        solve();
+        if (full) take_out(slot);
+        store_.push(x, y);
         next_.k[size_t(slot)] = diagonal(kernel_, x);
-        chosen_.assign(1, {slot, next_.k.data()});
-        for (int64_t o = 0; o < p_; o++) {
-            r(o)[slot] = y[o] - next_.global[size_t(o)];
-            delta_[size_t(o)] = r(o)[slot] - line(x, o);
-        }
-        choose_worst(leaves);
-        const int64_t solved = int64_t(chosen_.size());
-        if (leaves >= 0) choose(leaves);
-        fill_chosen(1);
-        for (size_t i = 1; i < chosen_.size(); i++) chosen_[i].k[slot] = next_.k[size_t(chosen_[i].slot)];
-        refit(1, solved);
-        if (leaves >= 0) take_out(leaves);
-        subtract_chosen();
-        put(x, y, slot);
-        if (leaves >= 0) refit_around(left_x_.data());
+        for (int64_t o = 0; o < p_; o++) alpha(o)[slot] = 0;
+        change_weights();
+        if (full) refit_around(left_x_.data());
     }
     // The power of the variance, and the linear part
     void learn_errors(const double* y) {
@@ -245,9 +231,17 @@ class ResidualModel final : public OnRows<Residual> {
     }
     double line(const double* x, int64_t o) const { return is_linear_ ? line_.value(x, o) : 0.0; }
 
-    void choose(int64_t slot) { chosen_.push_back({slot, rows_.data() + int64_t(chosen_.size()) * room_}); }
-    // The neighbors with the largest residuals, without a row that is about to leave
-    void choose_worst(int64_t leaves) {
+    // One more row changes, whose delta is its residual until it is solved for
+    void change(int64_t slot) {
+        const size_t i = changes_.size(), w = size_t(store_.width()), d = size_t(d_);
+        double *place = places_.data() + i * w, *x = points_.data() + i * d;
+        get_center(store_.places(), int(w), slot, place);
+        std::copy(store_.x(slot), store_.x(slot) + d_, x);
+        changes_.push_back({slot, {place, x, store_.born(slot)}, nullptr});
+        for (int64_t o = 0; o < p_; o++) delta_[i * size_t(p_) + size_t(o)] = r(o)[slot] - line(x, o);
+    }
+    // Change those of the neighbors with the largest residuals, without a row that is about to leave
+    void change_worst(int64_t leaves) {
         const int64_t m = refits_ ? next_.question.neighbors() : 0;
         double least = 0;
         for (int64_t o = 0; o < p_; o++) least += NOTHING * square(delta_[size_t(o)]);
@@ -262,56 +256,89 @@ class ResidualModel final : public OnRows<Residual> {
         }
         const auto end = misfits_.begin() + std::ptrdiff_t(std::min(misfits_.size(), size_t(refits_)));
         std::partial_sort(misfits_.begin(), end, misfits_.end());
-        for (auto one = misfits_.begin(); one < end; one++) choose(one->slot);
+        for (auto one = misfits_.begin(); one < end; one++) change(one->slot);
     }
-    void fill_chosen(size_t first) { covariances_.fill(chosen_.data() + first, int64_t(chosen_.size() - first)); }
-
-    // Solve for the weights of the first few of the chosen rows, with the others as they are. The residuals of those
-    // that are stored, from `old` on, are computed from scratch, so that roundings do not add up.
-    void refit(int64_t old, int64_t count) {
+    // delta = (K + noise I)^-1 r of the rows that change
+    void solve() {
+        const int64_t count = int64_t(changes_.size());
         for (int64_t i = 0; i < count; i++) {
-            const auto& [slot, k] = chosen_[size_t(i)];
-            for (int64_t j = 0; j <= i; j++) A_[size_t(i * count + j)] = k[chosen_[size_t(j)].slot];
-            A_[size_t(i * count + i)] += prior_.noise;
-            for (int64_t o = 0; o < p_ && i >= old; o++) {
-                r(o)[slot] = store_.y(slot)[o] - dot(k, alpha(o), store_.size()) - prior_.noise * alpha(o)[slot];
-                delta_[size_t(i * p_ + o)] = r(o)[slot] - line(store_.x(slot), o);
+            const Change& row = changes_[size_t(i)];
+            for (int64_t j = 0; j < i; j++) {
+                const Change& other = changes_[size_t(j)];
+                A_[size_t(i * count + j)] = other.k ? other.k[row.slot] : covariances_.with_row(row.point, other.slot);
             }
+            A_[size_t(i * count + i)] = diagonal(kernel_, row.point.x) + prior_.noise;
         }
         solve_block(count, p_, A_.data(), delta_.data(), scale_.data());
-        for (int64_t i = 0; i < count; i++)
-            for (int64_t o = 0; o < p_; o++) {
-                alpha(o)[chosen_[size_t(i)].slot] += delta_[size_t(i * p_ + o)];
-                r(o)[chosen_[size_t(i)].slot] -= prior_.noise * delta_[size_t(i * p_ + o)];
-            }
     }
-    // The last of the chosen rows loses its weight, and leaves
+    void change_weights() {
+        for (size_t i = 0; i < changes_.size(); i++)
+            for (int64_t o = 0; o < p_ && changes_[i].slot >= 0; o++)
+                alpha(o)[changes_[i].slot] += delta_[i * size_t(p_) + size_t(o)];
+    }
+    // The row in this slot loses its weight, and leaves
     void take_out(int64_t slot) {
+        change(slot);
+        changes_.back().slot = -1;
         std::copy(store_.x(slot), store_.x(slot) + d_, left_x_.data());
-        for (int64_t o = 0; o < p_; o++) delta_[(chosen_.size() - 1) * size_t(p_) + size_t(o)] = -alpha(o)[slot];
-    }
-    void subtract_chosen() {
-        for (int64_t o = 0; o < p_; o++) subtract_rows(store_.size() + 1, chosen_, delta_.data() + o, p_, r(o));
-    }
-    // Store the row that was learned in this slot
-    void put(const double* x, const double* y, int64_t slot) {
-        const int64_t to = store_.full() ? store_.oldest() : slot;
-        store_.push(x, y);
-        for (int64_t o = 0; o < p_; o++) {
-            const double weight = alpha(o)[slot];
-            alpha(o)[slot] = 0;
-            alpha(o)[to] = weight;
-            r(o)[to] = r(o)[slot];
-        }
+        for (int64_t o = 0; o < p_; o++) delta_[(changes_.size() - 1) * size_t(p_) + size_t(o)] = -alpha(o)[slot];
     }
     // Solve for the weights of the rows nearest to one that left: they take over what it taught
     void refit_around(const double* x) {
-        const int64_t count = std::min(refits_ + 1, next_.question.search(x));
-        chosen_.clear();
-        for (int64_t i = 0; i < count; i++) choose(next_.question[i].slot);
-        fill_chosen(0);
-        refit(0, count);
-        subtract_chosen();
+        begin_pass();
+        covariances_.visit([&](auto op) {
+            next_.question.search(x, [&](int64_t slot, const Vec<double>*) ALWAYS { pass(op, slot); });
+        });
+        end_pass();
+        const int64_t count = std::min(refits_ + 1, next_.question.neighbors());
+        for (int64_t i = 0; i < count; i++) change(next_.question[i].slot);
+        solve();
+        change_weights();
+    }
+
+    // The residuals follow the weights, r -= K delta, in the next pass over the rows: usually that is the search for
+    // the neighbors of the next row. The residuals of the changed rows are computed from scratch in the same pass, so
+    // that rounding errors do not add up.
+    void search_and_settle(const double* x) {
+        begin_pass();
+        search(next_, x, [&](auto op, int64_t slot) ALWAYS { pass(op, slot); });
+        end_pass();
+    }
+    void settle() {
+        if (changes_.empty()) return;
+        begin_pass();
+        covariances_.visit([&](auto op) {
+            for (int64_t i = 0; i < store_.blocks(); i++) pass(op, store_.block(i));
+        });
+        end_pass();
+    }
+    void begin_pass() {
+        std::fill(products_.data(), products_.data() + int64_t(changes_.size()) * p_ * W<double>, 0.0);
+    }
+    template <class Operation> INLINE void pass(Operation, int64_t slot) {
+        for (size_t i = 0; i < changes_.size(); i++) {
+            Vec<double> k[Store::TILES];
+            if (changes_[i].k)
+                EACH(n, Store::TILES) k[n] = load(changes_[i].k + slot + n * W<double>);
+            else
+                covariances_.evaluate<Store::TILES, Operation::value>(slot, changes_[i].point, k);
+            for (int64_t o = 0; o < p_; o++) {
+                const Vec<double> minus = splat<double>(-delta_[i * size_t(p_) + size_t(o)]);
+                double* left = r(o) + slot;
+                EACH(n, Store::TILES) store(left + n * W<double>, fma(minus, k[n], load(left + n * W<double>)));
+            }
+            add_products(slot, k, products_.data() + i * size_t(p_) * W<double>);
+        }
+    }
+    void end_pass() {
+        for (size_t i = 0; i < changes_.size(); i++) {
+            const int64_t slot = changes_[i].slot;
+            for (int64_t o = 0; o < p_ && slot >= 0; o++) {
+                const double product = sum<double>(load(products_.data() + (i * size_t(p_) + size_t(o)) * W<double>));
+                r(o)[slot] = store_.y(slot)[o] - product - prior_.noise * alpha(o)[slot];
+            }
+        }
+        changes_.clear();
     }
 
     double* alpha(int64_t o) { return alpha_.data() + o * room_; }
@@ -319,12 +346,13 @@ class ResidualModel final : public OnRows<Residual> {
     const double* alpha(int64_t o) const { return alpha_.data() + o * room_; }
     const double* r(int64_t o) const { return r_.data() + o * room_; }
 
-    // Room for so many rows and a new one, and for the weights that are solved for
+    // Room for so many rows, and for the weights that are solved for
     void grow(int64_t rows) {
         if (rows <= store_.room() || (room_ && store_.full())) return;
-        const int64_t room = store_.room_for(rows) + Store::BLOCK;
-        const int64_t most = 2 + std::min({refits_, prior_.neighbors, room});  // chosen rows
-        Buffer<double> alpha(size_t(p_ * room)), r(size_t(p_ * room)), k{size_t(room)}, chosen(size_t(most * room));
+        settle();  // what waits is in vectors that are replaced
+        const int64_t room = store_.room_for(rows);
+        const int64_t most = 2 + std::min({refits_, prior_.neighbors, room});  // rows that change
+        Buffer<double> alpha(size_t(p_ * room)), r(size_t(p_ * room)), k { size_t(room) };
         for (int64_t o = 0; o < p_ && room_; o++) {
             std::copy(this->alpha(o), this->alpha(o) + room_, alpha.data() + o * room);
             std::copy(this->r(o), this->r(o) + room_, r.data() + o * room);
@@ -332,16 +360,17 @@ class ResidualModel final : public OnRows<Residual> {
         A_.resize(size_t(most * most));
         delta_.resize(size_t(most * p_));
         scale_.resize(size_t(most));
-        chosen_.reserve(size_t(most));
+        places_.resize(size_t(most * store_.width()));
+        points_.resize(size_t(most * d_));
+        products_.resize(size_t(most * p_) * W<double>);
+        changes_.reserve(size_t(most));
         misfits_.reserve(size_t(std::min(prior_.neighbors, room)));
-        covariances_.reserve(most);
         if (is_linear_) line_.begin();
         store_.reserve(rows);  // what fails leaves everything as it is
         alpha_.swap(alpha);
         r_.swap(r);
         next_.k.swap(k);
         next_seen_ = false;  // what it told was in the old one
-        rows_.swap(chosen);
         room_ = room;
     }
 
@@ -356,9 +385,12 @@ class ResidualModel final : public OnRows<Residual> {
     Asked next_;
     bool next_seen_ = false;  // whether next_ tells of next_x_, with the rows as they are
     Buffer<double> next_x_{size_t(d_)}, left_x_{size_t(d_)}, error_{size_t(p_)};
-    std::vector<Near> misfits_;             // of the neighbors, in the place of ranks
-    std::vector<Covariances::Row> chosen_;  // whose weights change; their covariances are in rows_ (chosen, room)
-    Buffer<double> rows_, A_, delta_, scale_;
+    std::vector<Near> misfits_;       // of the neighbors, in the place of ranks
+    std::vector<Change> changes_;     // whose effect on the residuals waits
+    Buffer<double> delta_;            // (changes, p)
+    Buffer<double> places_, points_;  // (changes, width), (changes, d)
+    Buffer<double> products_;         // (changes, p, W): k'alpha, while it is summed
+    Buffer<double> A_, scale_;
 };
 
 }  // namespace onlinegp::ONLINEGP_ISA

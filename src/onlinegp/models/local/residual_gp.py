@@ -41,8 +41,8 @@ class ResidualGP(NeighborsRegressor):
     neighbors : int
         The number of rows whose residuals correct a prediction; zero for no correction.
     refits : int
-        The number of neighbors whose weights are solved for again with each new row. Each costs an additional pass over
-        the rows; 1 is a good value.
+        The number of neighbors whose weights are solved for again with each new row. Each costs an additional
+        kernel row; 1 is a good value.
     store : int, optional
         The number of most recent rows to keep; all if None. When a row is removed, the rows nearest to it are refitted.
     forgetting : float
