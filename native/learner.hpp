@@ -77,7 +77,8 @@ class Scratch {
     virtual ~Scratch();
 };
 
-// Lines of the cache that a model will need
+// Lines of the cache that a model will need, by an address in each of them that is the model's own for as long as it
+// lives
 struct Lines {
     std::vector<const char*> at;
     void add(const void* from, size_t bytes);

@@ -56,6 +56,12 @@ static std::unique_ptr<ChangeDetector> detector(const Plan& plan, int d, int p) 
     return std::make_unique<ChangeDetector>(std::move(rule), d, p);
 }
 
+template <class T, class... From> static std::unique_ptr<T> sized(From&&... from) {
+    auto node = std::make_unique<T>(std::forward<From>(from)...);
+    node->bytes = sizeof(T);
+    return node;
+}
+
 class Maker {
   public:
     Owned node(const Plan& plan) {
@@ -71,25 +77,22 @@ class Maker {
         }
         if (kind == "mixture") {
             const int p = inside.at(0)->p;
-            return std::make_unique<Mixture>(d, std::move(inside), std::move(names), weights_rule(plan),
-                                             gate_rule(plan), int(plan.number("threads")), detector(plan, d, p));
+            return sized<Mixture>(d, std::move(inside), std::move(names), weights_rule(plan), gate_rule(plan),
+                                  int(plan.number("threads")), detector(plan, d, p));
         }
         if (inside.empty()) return own_leaf(plan);
         Owned one = std::move(inside.at(0));
         if (kind == "scaled")
-            return std::make_unique<Scaled>(d, std::move(one), units(plan, "x_center", "x_scale"),
-                                            units(plan, "y_center", "y_scale"));
+            return sized<Scaled>(d, std::move(one), units(plan, "x_center", "x_scale"),
+                                 units(plan, "y_center", "y_scale"));
         if (kind == "lagged")
-            return std::make_unique<Lagged>(d, std::move(one), plan.vector("lags"), plan.vector("sizes"),
-                                            int64_t(plan.number("horizon")));
-        if (kind == "robust")
-            return std::make_unique<Robust>(d, std::move(one), plan.number("bound"), plan.number("reject"));
-        if (kind == "calibrated") return std::make_unique<Calibrated>(d, std::move(one), scale_rule(plan));
+            return sized<Lagged>(d, std::move(one), plan.vector("lags"), plan.vector("sizes"),
+                                 int64_t(plan.number("horizon")));
+        if (kind == "robust") return sized<Robust>(d, std::move(one), plan.number("bound"), plan.number("reject"));
+        if (kind == "calibrated") return sized<Calibrated>(d, std::move(one), scale_rule(plan));
         if (kind == "heavy tailed")
-            return std::make_unique<HeavyTailed>(d, std::move(one), plan.vector("degrees"), scale_rule(plan),
-                                                 weights_rule(plan));
-        if (kind == "conformal")
-            return std::make_unique<Conformal>(d, std::move(one), plan.number("level"), stretch_rule(plan));
+            return sized<HeavyTailed>(d, std::move(one), plan.vector("degrees"), scale_rule(plan), weights_rule(plan));
+        if (kind == "conformal") return sized<Conformal>(d, std::move(one), plan.number("level"), stretch_rule(plan));
         throw std::invalid_argument("there is no compiled learner of kind " + kind);
     }
     // Once the whole tree is there, those that share rows find their source
@@ -112,13 +115,13 @@ class Maker {
     }
     std::unique_ptr<Leaf> leaf(Learner& learner, const Plan& plan) {
         auto* residual = dynamic_cast<Residual*>(&learner);
-        if (!residual) return std::make_unique<Leaf>(learner, plan.features, plan.outputs);
-        auto node = std::make_unique<ResidualLeaf>(*residual, plan.features, plan.outputs);
+        if (!residual) return sized<Leaf>(learner, plan.features, plan.outputs);
+        auto node = sized<ResidualLeaf>(*residual, plan.features, plan.outputs);
         residual_[&learner] = node.get();
         return node;
     }
     Owned shared_rows(const Plan& plan) {
-        auto node = std::make_unique<SharedRows>(plan.features, plan.outputs);
+        auto node = sized<SharedRows>(plan.features, plan.outputs);
         sharing_.emplace_back(node.get(), plan.shared.learner);
         return node;
     }

@@ -9,6 +9,7 @@ namespace onlinegp {
 constexpr int64_t FEWEST_ROWS = 64;          // of a chunk at first,
 constexpr int64_t MOST_COMPONENTS = 65536;   // and its components at most
 constexpr int64_t AHEAD_EVENTS = 2;          // how much earlier what a tree always reads is fetched
+constexpr uintptr_t LINE = 64;               // bytes of a line of the cache
 constexpr double SHORT = 5e-3, LONG = 2e-2;  // seconds that a chunk should take
 
 TreeEngine::TreeEngine(Made made)
@@ -204,15 +205,18 @@ Lines TreeEngine::lines() {
     };
     Arrays(needed).node("", *root_);
     std::sort(needed.at.begin(), needed.at.end());
-    needed.at.erase(std::unique(needed.at.begin(), needed.at.end()), needed.at.end());
+    const auto same_line = [](const char* a, const char* b) {
+        return reinterpret_cast<uintptr_t>(a) / LINE == reinterpret_cast<uintptr_t>(b) / LINE;
+    };
+    needed.at.erase(std::unique(needed.at.begin(), needed.at.end(), same_line), needed.at.end());
     return needed;
 }
 
 void Lines::add(const void* from, size_t bytes) {
-    constexpr uintptr_t LINE = 64;
     const char* first = static_cast<const char*>(from);
     const size_t offset = reinterpret_cast<uintptr_t>(first) % LINE;
-    for (size_t i = 0; i < std::min<size_t>(bytes + offset, 1024); i += LINE) at.push_back(first - offset + i);
+    for (size_t i = 0; i < std::min<size_t>(bytes + offset, 1024); i += LINE)
+        at.push_back(i < offset ? first : first - offset + i);
 }
 
 // What a node uses while it works on rows of a fleet, until the end of a block
@@ -233,9 +237,11 @@ void TreeFleet::grow(int64_t count) {
     trees_.resize(size_t(count));
 }
 
+// Lines of a tree are read: they are scattered, and processors drop requests to prefetch when many are under way, which
+// they are while a model's matrices are fetched
 void TreeFleet::fetch(const Event& event, const double* X, const double* Y) const {
     const char* const* lines = lines_.data() + event.who * MOST_LINES;
-    for (int64_t i = 0; i < MOST_LINES && lines[i]; i++) __builtin_prefetch(lines[i], 0, 2);
+    for (int64_t i = 0; i < MOST_LINES && lines[i]; i++) (void)*static_cast<const volatile char*>(lines[i]);
     for (int j = 0; j < d; j += 8) __builtin_prefetch(X + event.row * d + j, 0, 2);
     if (Y) __builtin_prefetch(Y + event.row * p, 0, 2);
 }

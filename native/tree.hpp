@@ -40,6 +40,7 @@ class Node {
     const std::shared_ptr<const Kinds> shared_kinds;
     const Kinds& kinds;
     int number = 0;
+    int bytes = sizeof(Node);  // of the object, in memory
 
     // One row: predict it, then learn the row just predicted. Predictions are in row 0 of its slot.
     virtual void predict_next(const double* x, Workspace& w) = 0;
@@ -66,7 +67,7 @@ class Node {
     // the node `next`, which is like it, will need, if there is one
     virtual void enter(Workspace&, const Node*) {}
     virtual void leave() {}
-    virtual void lines(Lines& needed) const { needed.add(this, 192); }  // of what it always reads; about its size
+    virtual void lines(Lines& needed) const { needed.add(this, bytes); }  // of what it always reads
 
     Workspace::Slot& slot(Workspace& w) const { return w.slots[size_t(number)]; }
     Predictions& predicted(Workspace& w) const { return slot(w).predictions; }
