@@ -41,5 +41,6 @@ void bind_alarms(nb::module_& m);                    // in bindings_alarms.cpp
 void bind_states(nb::class_<FleetEngine>& members);  // in bindings_states.cpp
 void bind_rows(nb::module_& m);                      // in bindings_rows.cpp
 void bind_tree(nb::module_& m);                      // in bindings_tree.cpp
+void bind_tree_fleet(nb::module_& m);                // in bindings_tree_fleet.cpp
 
 }  // namespace onlinegp

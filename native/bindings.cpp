@@ -297,6 +297,7 @@ NB_MODULE(_native, m) {
     bind_rows(m);
     bind_alarms(m);
     bind_tree(m);
+    bind_tree_fleet(m);
     m.attr("instruction_set") = instructions().name;
     m.attr("compiler") = ONLINEGP_COMPILER;
     m.attr("DEEPEST") = DEEPEST;
