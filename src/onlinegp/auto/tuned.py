@@ -20,8 +20,9 @@ from onlinegp.kernels import RBF
 from onlinegp.learner import Learner
 from onlinegp.models.alarms.detector import Detector
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined import Conformal, HeavyTailed, Lagged, Mixture, Robust, Scaled
+from onlinegp.models.combined import Conformal, HeavyTailed, Mixture, Robust, Scaled
 from onlinegp.models.combined.base import OuterRegressor
+from onlinegp.models.combined.iterated_forecaster import WithLags
 from onlinegp.models.combined.standardize import moments
 from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
@@ -105,7 +106,7 @@ class Tuned(SelfTuning):
 
     def start(self, features: int, outputs: int) -> Learner:
         inside = self._inside()
-        if isinstance(inside, Lagged):  # past values are inputs, so tune with them
+        if isinstance(inside, WithLags):  # past values are inputs, so tune with them
             own = self.get_params(deep=False)
             return around(inside, Tuned(**own | {"model": inside.model})).start(features, outputs)
         return super().start(features, outputs)
@@ -122,7 +123,7 @@ class Tuned(SelfTuning):
 
     def _chooser(self) -> Chooser:
         inside = self._inside()
-        while isinstance(inside, Lagged):
+        while isinstance(inside, WithLags):
             inside = _checked(inside.model)
         known = {name for leaf in _leaves(inside) for name in leaf.parameter_names()}
         names = None if self.fixed is None else tuple([self.fixed] if isinstance(self.fixed, str) else self.fixed)
@@ -152,7 +153,7 @@ def _leaves(model: OnlineRegressor) -> list[OnlineRegressor]:
         raise TypeError(f"model must be one that does not tune itself, got {name}. Use it without Tuned.")
     if isinstance(model, Detector):
         raise TypeError("model must be one without a Detector. Use Detector(Tuned(...)).")
-    if isinstance(model, Lagged):
+    if isinstance(model, WithLags):
         raise TypeError(f"{name} must be directly inside Tuned, around the others: Tuned(Lagged(Robust(KRLST()))).")
     if isinstance(model, OuterRegressor):
         return _leaves(model.model)

@@ -15,6 +15,7 @@ from onlinegp.engine.compiled import outer
 from onlinegp.kernels import kernel_or_default
 from onlinegp.kernels.importance import KernelInUse, mean_importance
 from onlinegp.learner import CHECK, OK, UNSUPPORTED, Learner, begin_series, run_delayed, skip
+from onlinegp.locks import Locked
 from onlinegp.models.breakdown import BreakdownError, Health
 from onlinegp.models.estimator import Estimator
 from onlinegp.models.facts import Facts
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 RECENT = 1000  # rows of the last run that a notebook summarizes
 
 
-class OnlineRegressor(Pickled, Estimator):
+class OnlineRegressor(Locked, Pickled, Estimator):
     """Base class of all models. A subclass stores its parameters in `__init__`, and `start()` returns a learner.
 
     Parameters take effect when learning starts. `fit` starts from scratch; `partial_fit`, `learn_one` and `run`

@@ -5,14 +5,14 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
-from onlinegp.locks import Locked
 from onlinegp.models.start import start_learner
 from onlinegp.state import described_from_bytes, described_to_bytes
 
 
-class Pickled(Locked):
+class Pickled:
     """A model that can be copied and pickled."""
 
+    _lock: Any
     _learner: Any
     _health: Any
     _learned_with: dict[str, Any]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from onlinegp.checks import Array, count
 from onlinegp.learner import Learner, Sizes
 from onlinegp.models.base import OnlineRegressor
+from onlinegp.models.combined.base import OuterRegressor
 from onlinegp.models.combined.calibrated import FadingScale, squared
 from onlinegp.models.combined.lagged import WIDEST, Lagged
 from onlinegp.models.combined.lagged_learner import Groups, LaggedLearner, UnboundedError
@@ -30,7 +31,7 @@ EXPECTED = (1.0 + 1.0 / PATHS) * (PATHS - 1.0) / (PATHS - 3.0)
 
 
 @parameters
-class IteratedForecaster(Lagged):
+class IteratedForecaster(OuterRegressor):
     """A model with lags whose forecasts are compared with the values that followed, to correct their spread.
 
     Sampled paths treat all noise as part of the series, so that it affects later values. If the noise is in the
@@ -87,19 +88,38 @@ class IteratedForecaster(Lagged):
 
     def check(self) -> None:
         self._checked()
-        super().check()
+        self._lagged().check()
+
+    @property
+    def features_optional(self) -> bool:
+        return self._lagged().features_optional
+
+    @property
+    def delay(self) -> int:
+        return self._lagged().delay
+
+    @property
+    def longest_lag(self) -> int:
+        """The largest lag: how many rows before the horizon the oldest needed value is."""
+        return self._lagged().longest_lag
 
     def start(self, features: int, outputs: int) -> IteratedLearner:
         steps, after = self._checked()
-        lagged = super().start(features, outputs)
+        lagged = self._lagged().start(features, outputs)
         assert isinstance(lagged, LaggedLearner)
         return IteratedLearner(lagged.inner, features, lagged.groups, lagged.horizon, steps, after)
 
+    forecast = Lagged.forecast
+
+    def _lagged(self) -> Lagged:
+        """Return the model with lags, whose predictions these are."""
+        return Lagged(self.model, lags=self.lags, horizon=self.horizon)
+
     def _checked(self) -> tuple[int, int]:
         """Return steps and rows before the first forecast."""
-        if self._automatic:
+        if self._lagged()._automatic:
             raise ValueError('lags must be a number or a list, got "auto". Forecaster() without a model is automatic.')
-        if not self._groups():
+        if not self.longest_lag:
             count("A forecast goes on from past values: 10 is a usual choice.", lags=self.lags)
         at_once = self.after == 0 and type(self.after) is int
         if count(steps=self.steps) > WIDEST:
@@ -112,6 +132,14 @@ class IteratedForecaster(Lagged):
         learner = self._working
         assert isinstance(learner, IteratedLearner)
         return learner.factors()[:, 0] if self._single else learner.factors()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # scikit-learn scores rows out of order
+        return tags
+
+
+WithLags = Lagged | IteratedForecaster  # the models whose inputs are past values of y
 
 
 class IteratedLearner(LaggedLearner):

@@ -98,7 +98,7 @@ class Lagged(OuterRegressor):
         return AutomaticLagsLearner(partial(model.start, width, outputs), features, horizon)
 
     def forecast(
-        self,
+        self: OnlineRegressor,
         steps: int,
         X: ArrayLike | None = None,
         *,

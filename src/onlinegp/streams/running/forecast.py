@@ -10,7 +10,7 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.models.combined import Lagged
+from onlinegp.models.combined.iterated_forecaster import WithLags
 from onlinegp.predictions import Predictions
 from onlinegp.streams.errors import BadData, listed
 from onlinegp.streams.reading.source import Columns, Source
@@ -36,7 +36,7 @@ class LastValues(NoSink):
 
 def by_paths(model: OnlineRegressor, steps: int, X: Array, *, paths: int, seed: int) -> Predictions:
     """Forecast the next rows by sampled paths; see `Lagged.forecast`."""
-    if not isinstance(model, Lagged) or not model.lags:
+    if not isinstance(model, WithLags) or not model.lags:
         raise ValueError("a forecast needs a model with lags, which predicts from past values. Use --lags N.")
     return model.forecast(steps, X, paths=paths, seed=seed)
 

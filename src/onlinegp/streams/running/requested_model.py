@@ -17,6 +17,7 @@ from onlinegp.models.alarms.detector import Detector
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.combined import IteratedForecaster, Lagged, Robust, Scaled
 from onlinegp.models.combined.base import innermost, working
+from onlinegp.models.combined.iterated_forecaster import WithLags
 from onlinegp.streams.errors import BadData
 from onlinegp.streams.reading.source import Source
 from onlinegp.streams.running.algorithms import algorithm, named
@@ -92,7 +93,7 @@ class Requested:
 def past_of(model: OnlineRegressor) -> dict[str, int]:
     """Return lags and horizon of a wrapped model."""
     model = model.model if isinstance(model, Detector) and model.model is not None else model
-    if not isinstance(model, Lagged):
+    if not isinstance(model, WithLags):
         return {"lags": 0, "horizon": 1}
     return {"lags": model.longest_lag, "horizon": model.horizon}
 
