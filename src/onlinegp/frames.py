@@ -221,7 +221,7 @@ def _same_columns(expected: list[str], names: list[str], owner: str, what: str =
     unknown = [name for name in names if name not in expected]
     if missing or unknown:
         faults = [f"lacks {', '.join(map(repr, missing))}"] if missing else []
-        faults += [f"has {', '.join(map(repr, unknown))} too, unseen in training"] if unknown else []
+        faults += [f"also has {', '.join(map(repr, unknown))}, unseen in training"] if unknown else []
         kind = "columns" if what == "X" else "names"
         source = owner if owner == "the first row" else f"those that {owner} was trained with"
         index = " Use itertuples(index=False) for the rows of a frame." if unknown == ["Index"] else ""

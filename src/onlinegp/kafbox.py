@@ -43,7 +43,7 @@ from onlinegp.models import (
     ProbLMS,
 )
 
-NAMES: dict[str, type[OnlineRegressor]] = {  # there, and the class here
+NAMES: dict[str, type[OnlineRegressor]] = {  # KAFBOX's names, and the classes here
     "exkrls": EXKRLS,
     "fbklms": FBKLMS,
     "fbkrls": FBKRLS,

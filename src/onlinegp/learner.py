@@ -1,6 +1,6 @@
 """The protocol of learners. A learner holds what was learned, learns rows in place and predicts rows.
 
-What is optional are functions here: they call the method of a learner that has one, and else do what most learners do.
+Optional methods have functions here, which call the method if the learner has one, and have a default otherwise.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Learner(Protocol):
 
 
 class Series(Protocol):
-    """What a learner adds whose next row depends on the rows before: see `skip` and `begin_series` below."""
+    """Additional methods of a learner whose next row depends on earlier rows: see `skip` and `begin_series` below."""
 
     def skip(self, X: Array, Y: Array | None = None) -> Predictions: ...
     def begin_series(self) -> None: ...
@@ -73,7 +73,7 @@ class Outcome(IntEnum):
 
     OK : the sample was learned
     CHECK : it was learned, and the model should be checked
-    DUE : it was not learned, since something else is due first, such as a tuning; take the general path
+    DUE : it was not learned, because something else is due first, such as a tuning; take the general path
     UNSUPPORTED : it was not learned; take the general path
     """
 

@@ -132,7 +132,7 @@ def stream(
 def predictions(
     predicted: Predictions, y: ArrayLike | None = None, *, level: float = 0.95, ax: Axes | None = None
 ) -> Band:
-    """Draw the means and intervals of predictions by row, and the values that came, if given."""
+    """Draw the means and intervals of predictions by row, and the observed values y, if given."""
     if predicted.mean.ndim != 1:
         raise ValueError("predictions draws one output. With several, pass one of them: predicted.output(0).")
     ax = _axes(ax, "row", "output")

@@ -89,7 +89,7 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
         for child in set(active_children()) - others:
             child.kill()
         if isinstance(error, BrokenProcessPool):
-            raise OSError("a worker process was killed. Was there enough memory?") from error
+            raise OSError("a worker process was killed, possibly for lack of memory. Use fewer processes.") from error
         raise
     finally:
         pool.shutdown(cancel_futures=True)

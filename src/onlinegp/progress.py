@@ -1,4 +1,4 @@
-"""The progress bar. It shows on a terminal or in a notebook if the work takes longer than a second, then goes."""
+"""The progress bar. It is shown on a terminal or in a notebook if the work takes longer than a second."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_visible() -> bool:
 
 
 def in_notebook() -> bool:
-    """Whether a Jupyter kernel runs this. IPython is not imported: where it runs, it is there."""
+    """Whether this runs in a Jupyter kernel. IPython is not imported: in a kernel it already is."""
     ipython = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return ipython is not None and "IPKernelApp" in ipython.config
 

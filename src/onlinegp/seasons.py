@@ -5,13 +5,12 @@
     y_t = a + b t + c_1 y_(t-1) + c_2 y_(t-2) + c_3 y_(t-3) + season(t mod s) + noise
 
 For every candidate period s, F tests compare this regression with and without the season, as free phase means and as
-one or two harmonics. The autoregression stands beside the season, because a short one alone would explain it. The level
-of the tests is shared out: half of it among a few usual periods, so that these are found in short series, the rest
-among all others.
+one or two harmonics. The autoregression is there because it alone could explain a short season. The level of the tests
+is divided: half of it among a few usual periods, so that these are found in short series, the rest among all others.
 
-What an autoregression leaves of an integrated trend has more power at low frequencies, where slow waves look like
-seasons. So the gain of a season is compared with the spectrum of the residuals near its frequency, if that is above
-their mean.
+The residuals of an integrated trend after an autoregression have more power at low frequencies, where slow waves look
+like seasons. So the gain of a season is compared with the spectrum of the residuals near its frequency, if that is
+above their mean.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from onlinegp.checks import Array
 
-LEVEL = 0.03  # probability of a season in a series that has none, at most, about
+LEVEL = 0.03  # approximate upper bound on the probability of a season in a series that has none
 USUAL_PERIODS = (4, 7, 12, 24, 52.18)
 CALENDAR_PERIODS = (5, 6, 8, 10, 13, 14, 26, 28, 30, 48, 60, 96, 144, 168, 288, 336, 365.25, 672, 1440, 2016)
 SHARES = (0.5, 0.3, 0.2)  # of the level: usual periods, those of calendars and clocks, all others
@@ -29,7 +28,7 @@ LONGEST_OTHER = 400
 FEWEST_CYCLES = 2.5  # of a usual period, and of that of a calendar; any other period needs eight
 FEWEST_LONG_CYCLES = 4.0  # of the first season, if it is longer than 24: three slow waves look like a season
 FEWEST_ROWS = 16
-MAX_ROWS = 3000  # the last ones are looked at
+MAX_ROWS = 3000  # only the last rows are used
 LAGS = 3
 OUTLIER = 4.0  # robust deviations beyond which a residual is clipped
 NEAR = 8  # frequencies on either side that make the local spectrum
@@ -110,7 +109,7 @@ def _regression(y: Array) -> Array:
 
 
 def _residuals(X: Array) -> Array:
-    """Return what a regression of the last column on the others leaves of it."""
+    """Return the residuals of a regression of the last column on the others."""
     return X[:, -1] - X[:, :-1] @ np.linalg.lstsq(X[:, :-1], X[:, -1], rcond=None)[0]
 
 
@@ -253,7 +252,7 @@ def _season_and_noise(X: Array, s: float) -> Array:
 
 
 def _prequential_gain(e: Array, s: float) -> float:
-    """Return by how much shrunk means of the earlier rows of a phase predict e better than zero does."""
+    """Return how much better than zero the shrunk means of earlier rows with the same phase predict e."""
     phase = _phases(len(e), s)
     order = np.argsort(phase, kind="stable")
     sizes = np.bincount(phase)

@@ -15,7 +15,7 @@ BAND, DATA, MEAN = "#56B4E9", "#D55E00", "#0072B2"
 def sparkline(y: Array | None, mean: Array, lower: Array, upper: Array) -> str:
     """Return an SVG of data, mean and interval, each (n,). Each column of it shows a range of rows, not an average.
 
-    The data set the scale, or the intervals if there are none, and predictions far outside it are cut off. For the
+    The scale is that of the data, or of the intervals if there are none. Predictions far outside are cut off. For the
     mean, the ends of the ranges are drawn.
     """
     n = len(mean)

@@ -135,8 +135,8 @@ def test_25_values_without_a_header(folder):
         (("--timezone", "Mars"), "--timezone must be"),
         (("--seasons", "week"), "--seasons must be"),
         (("--by", "shop"), "no column 'shop'"),
-        (("--lags", "3", "--backtest", "2", "--steps", "3"), "--backtest is for the automatic forecast"),
-        (("--lags", "3"), "--steps H is required"),
+        (("--lags", "3", "--backtest", "2", "--steps", "3"), "--backtest cannot be used with --lags"),
+        (("--lags", "3"), "--steps H, the number of rows ahead, is required"),
         (("--steps", "0"), "--steps must be"),
     ],
 )

@@ -76,7 +76,7 @@ def test_a_run_with_a_delay_can_be_resumed(data, tmp_path):
     ("options", "message"),
     [
         (["--delay", "-1"], "--delay must be from 0 to"),
-        (["--delay", "3", "--lags", "2"], "use --horizon 3"),
+        (["--delay", "3", "--lags", "2"], "Use --horizon 3"),
         (["--horizon", "3"], "use --delay N"),
     ],
 )

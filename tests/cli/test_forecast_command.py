@@ -124,8 +124,8 @@ def test_bad_options_are_refused(folder, args, message):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["series.txt", "--direct", "--seed", "3"], "--direct samples no paths, and --seed would have no effect"),
-        (["series.txt", "--direct", "--futures", "50"], "and --futures would have no effect"),
+        (["series.txt", "--direct", "--seed", "3"], "--direct samples no paths, so --seed would have no effect"),
+        (["series.txt", "--direct", "--futures", "50"], "so --futures would have no effect"),
         (["series.txt", "--direct", "--horizon", "2"], "Leave --horizon out"),
         (["series.txt", "--future", "series.txt"], "--future series.txt is for a model with features"),
         (["--start", "m.ogp", "--future", "series.txt"], "--future series.txt is for a model with features"),

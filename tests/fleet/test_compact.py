@@ -175,9 +175,9 @@ def test_forged_compact_states_are_refused(engine):
     contents = schema.from_bytes(state)
     nothing = np.zeros(0, dtype=np.float32)
     for changes, message in [
-        ({"learned.R": nothing}, "fit the state|bytes, and its entries"),
-        ({"learned.size": 11}, "exceed|fit the state|bytes, and its entries"),
-        ({"learned.R": np.zeros(99, dtype=np.float32)}, "fit the state|bytes, and its entries"),
+        ({"learned.R": nothing}, "fit the state|bytes, but its entries"),
+        ({"learned.size": 11}, "exceed|fit the state|bytes, but its entries"),
+        ({"learned.R": np.zeros(99, dtype=np.float32)}, "fit the state|bytes, but its entries"),
         ({"learned.seen": -1}, "below zero|at least 0"),
         ({"largest": -1.0}, "below zero|at least zero"),
     ]:

@@ -197,7 +197,7 @@ def forged(data: bytes, change) -> bytes:
         (lambda header, arrays: arrays["records"].__setitem__(6, 9), "version 9"),
         (word(FEATURES, 3), "features"),
         (word(SIZE, 2**61), "budget|does not fit"),
-        (word(SIZE, 3), "fit the state|bytes, and its entries"),
+        (word(SIZE, 3), "fit the state|bytes, but its entries"),
         (word(SIZE, -1), "fit the state|-1 centers"),
         (word(SCALE, 0.0), "positive"),
         (word(SCALE, np.nan), "finite"),

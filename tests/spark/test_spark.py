@@ -247,8 +247,8 @@ def test_wrong_arguments_are_refused_when_the_query_is_built(spark, tmp_path):
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        ("sensor", "key must be there in every row"),
-        ("time", "order must be there"),
+        ("sensor", "key must be present in every row"),
+        ("time", "order must be present"),
         ("b", r"X contains NaN[\s\S]*key 's0'"),
     ],
 )

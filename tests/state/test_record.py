@@ -112,7 +112,7 @@ def test_a_record_that_is_cut_anywhere_is_refused(number):
             schema.from_bytes(record[:end])
         with pytest.raises(ModelFileError, match=r"Use an undamaged copy"):
             schema.from_bytes(with_checksum(record[:end]) if end > 12 else record[:end])
-    with pytest.raises(ModelFileError, match="bytes, and its entries"):
+    with pytest.raises(ModelFileError, match="bytes, but its entries"):
         schema.from_bytes(with_checksum(record + bytes(8)))
 
 
@@ -227,7 +227,7 @@ def test_a_forged_length_takes_no_memory(length):
     try:
         for place in places:
             bad = with_checksum(record[:place] + np.int64(length).tobytes() + record[place + 8 :])
-            with pytest.raises(ModelFileError, match=r"does not fit the state|bytes, and its entries|UTF-8"):
+            with pytest.raises(ModelFileError, match=r"does not fit the state|bytes, but its entries|UTF-8"):
                 LENGTHS.from_bytes(bad)
         assert tracemalloc.get_traced_memory()[1] < 1e6
     finally:

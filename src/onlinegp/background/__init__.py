@@ -56,7 +56,7 @@ def _read(pipe: IO[bytes], size: int) -> bytes:
 
 
 class Job:
-    """A function of some arguments and of `progress`, and another one of its result that is called in this process.
+    """A function to call in the background, and a function, `then`, to call with its result in this process.
 
     Both are called once, in the background or by the caller that needs the result first. Each call of `result`
     raises what they raised. `progress` is called with the share that is done.

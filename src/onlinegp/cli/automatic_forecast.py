@@ -1,4 +1,4 @@
-"""`onlinegp forecast` with nothing to set: the series of a file, their forecasts, and what was found."""
+"""`onlinegp forecast` without a chosen model: read the series of a file, forecast them, and print what was found."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from onlinegp.streams.running.series import Series, forecast_series, read_table,
 from onlinegp.streams.writing.sinks import open_sink, output_format
 
 PICTURES = (".png", ".svg", ".pdf")
-SHOWN = 3  # times the steps, and cycles of the longest season: the values of the past in a picture
+SHOWN = 3  # past values in a picture: this many times the steps, or cycles of the longest season
 MOST_SHOWN = 1000
 FORECAST_COLUMNS = ("step", "mean", "median", "std", "lower", "upper")
 
@@ -37,7 +37,7 @@ def check_steps(steps: int) -> None:
 
 
 def forecast_automatically(args: argparse.Namespace, talk: Talk) -> int:
-    """Forecast the series of a file with nothing to set."""
+    """Forecast the series of a file with the automatic forecaster."""
     zone, seasons = _check_automatic(args)
     source = open_input(args)
     try:
@@ -49,7 +49,7 @@ def forecast_automatically(args: argparse.Namespace, talk: Talk) -> int:
         raise BadData(f"{source.path}: the column {columns.target!r} has no values.")
     series = series_of(table, args.gaps, zone, source.path, talk)
     if args.plot and len(series) > 1:
-        raise ValueError(f"--plot draws one series, and --by {args.by} has {len(series)}. Leave one of them out.")
+        raise ValueError(f"--plot draws one series, but --by {args.by} has {len(series)}. Leave one of them out.")
     series = [one for one in series if np.isfinite(one.y).any()]
     tasks = []
     for one in series:
@@ -93,7 +93,7 @@ def _check_automatic(args: argparse.Namespace) -> tuple[Any, Any]:
     if args.backtest < 0:
         raise ValueError(f"--backtest must be 0 or more, got {args.backtest}.")
     if args.features is not None and args.by is not None:
-        raise ValueError("--features is for one series, and --by for many. Leave one of them out.")
+        raise ValueError("--features is for one series, but --by makes several. Leave one of them out.")
     if args.features is None and args.future is not None:
         raise ValueError(f"--future {args.future} is for a model with features. Name them: --features A,B.")
     if args.features is not None and args.future is None:

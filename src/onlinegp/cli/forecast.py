@@ -46,9 +46,9 @@ EPILOG = f"""examples:
   onlinegp forecast --start model.ogp --steps 20               from where a model was saved
 
 Without options for a model, seasons are found, Gaussian processes over time and regressions on smoothed lags are
-fitted, and how well they forecast the past decides their weights and the intervals. The output is CSV (or JSON lines,
-or Parquet) with the columns date, step, mean, median, std, lower and upper. Rows at times that are not there are
-missing values; --gaps says what else to do.
+fitted. Their past forecasts determine their weights and the intervals. The output is CSV (or JSON lines,
+or Parquet) with the columns date, step, mean, median, std, lower and upper. Times without
+a row are missing values, unless --gaps says otherwise.
 
 With --lags, --model or --start the series is learned as `onlinegp run` does. Then many possible futures are followed,
 each with values drawn from the predictions of its own past. The spread at each step is corrected by how large the
@@ -65,7 +65,7 @@ PATHS = Paths(
 )
 NOTHING = "the target is the same in every row, or missing: there is nothing to learn, and no model to forecast with."
 MOST_FUTURES = 1_000_000
-SAMPLING = {"futures": 1000, "seed": 0}  # with the values that these options have if nobody types them
+SAMPLING = {"futures": 1000, "seed": 0}  # options of the sampled paths, with their defaults
 AUTOMATIC = {
     "time": None,
     "timezone": None,
@@ -98,7 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--gaps",
         choices=GAPS,
         default="missing",
-        help="rows that are not there (missing)",
+        help="what to do with times without a row (missing)",
     )
     ahead.add_argument("--seasons", metavar="A,B", help="periods in rows, such as 24,168; 0 for none (found)")
     ahead.add_argument("--backtest", type=int, default=0, metavar="N", help="score the last N forecasts, too")
@@ -112,7 +112,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--level", type=float, default=0.95, metavar="P", help="probability of the interval (0.95)")
     output.add_argument("--plot", metavar="FILE", help="a picture of the series and its forecast, .png, .svg or .pdf")
     output.add_argument("--save", metavar="FILE", help="the model that has learned the series, .ogp")
-    output.add_argument("--quiet", action="store_true", help="say nothing but errors")
+    output.add_argument("--quiet", action="store_true", help="print only errors")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -121,7 +121,9 @@ def main(args: argparse.Namespace) -> int:
     if args.source is not None and not own:
         return forecast_automatically(args, talk)
     if own and (odd := typed(args, AUTOMATIC)):
-        raise ValueError(f"{listed(odd)} is for the automatic forecast, and {own[0]} is not. Leave one of them out.")
+        raise ValueError(
+            f"{listed(odd)} cannot be used with {own[0]}, only with the automatic forecast. Leave one out."
+        )
     _check(args)
     last = LastValues(SHOWN * args.steps)
     try:
@@ -146,7 +148,7 @@ def _check(args: argparse.Namespace) -> None:
     if args.plot is not None and Path(args.plot).suffix.lower() not in PICTURES:
         raise ValueError(f"--plot {args.plot} must end in .png, .svg or .pdf.")
     if args.steps is None:
-        raise ValueError("--steps H is required with a model of your own: how many rows ahead.")
+        raise ValueError("--steps H, the number of rows ahead, is required with a model of your own.")
     check_steps(args.steps)
     if not 2 <= args.futures <= MOST_FUTURES:
         raise ValueError(f"--futures must be from 2 to {MOST_FUTURES}, got {args.futures}. 1000 is a usual choice.")
@@ -155,11 +157,11 @@ def _check(args: argparse.Namespace) -> None:
     if args.lags == "auto":
         raise ValueError("--lags auto is for run. Without --lags and --model, a forecast finds seasons by itself.")
     if args.lags == 0:
-        raise ValueError("--lags must be at least 1, got 0: a forecast goes on from past values. 10 is a usual choice.")
+        raise ValueError("--lags must be at least 1, got 0: a forecast needs past values. 10 is a usual choice.")
     if args.start is None and args.source is None:
-        raise ValueError("there is nothing to go on from. Give SOURCE, the series, or --start FILE, a saved model.")
+        raise ValueError("a forecast requires past values. Give SOURCE, the series, or --start FILE, a saved model.")
     if args.direct and (args.start is not None or args.save is not None):
-        raise ValueError("--direct trains a model for each step, so there is none to --start with or to --save.")
+        raise ValueError("--direct trains a model for each step. Leave --start and --save out.")
     if args.direct and args.source == "-":
         raise ValueError("--direct reads SOURCE once for each step, which a pipe does not allow. Write it to a file.")
     if args.start is not None:
@@ -171,11 +173,11 @@ def _check(args: argparse.Namespace) -> None:
 
 def _refuse_what_has_no_effect(args: argparse.Namespace) -> None:
     if args.direct and (odd := typed(args, SAMPLING)):
-        raise ValueError(f"--direct samples no paths, and {listed(odd)} would have no effect. Leave one of them out.")
+        raise ValueError(f"--direct samples no paths, so {listed(odd)} would have no effect. Leave one of them out.")
     if args.direct and args.horizon != 1:
         raise ValueError(f"--direct looks 1, 2, ... {args.steps} rows ahead by itself. Leave --horizon out.")
     if args.source is None and args.new_series:
-        raise ValueError("--new-series needs SOURCE: a forecast goes on from past values. Leave it out, or give them.")
+        raise ValueError("--new-series requires SOURCE: a forecast needs past values. Leave it out, or give SOURCE.")
     if args.source is None and args.save is not None:
         raise ValueError(f"--save needs SOURCE: without new rows the model is that of {args.start}. Copy that file.")
     if args.source is None and args.future is None and (odd := typed(args, {"format": "auto", **CSV})):
@@ -250,7 +252,7 @@ def _learned(args: argparse.Namespace, last: LastValues, talk: Talk) -> tuple[Jo
 def _refuse_needless_future(args: argparse.Namespace, columns: Columns) -> None:
     if args.future is not None and not columns.features:
         raise ValueError(
-            f"--future {args.future} is for a model with features, and this one goes on from its past alone. "
+            f"--future {args.future} is for a model with features, but this one predicts from past values only. "
             f"Leave it out, or name --features A,B."
         )
 

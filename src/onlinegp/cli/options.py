@@ -219,7 +219,7 @@ def chosen_columns(
         lags = longest_lag(args) or LAGS
     if (late := getattr(args, "delay", 0)) > 1:
         if lags:
-            raise ValueError(f"--delay {late} is for targets that are no inputs. With --lags, use --horizon {late}.")
+            raise ValueError(f"--delay {late} cannot be used with --lags. Use --horizon {late}.")
         args.horizon = late
     elif args.horizon > 1 and lags == 0:
         raise ValueError(f"--horizon {args.horizon} requires --lags N. For targets that come late, use --delay N.")

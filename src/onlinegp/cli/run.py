@@ -171,8 +171,8 @@ class _Plan:
         encoder, past, model = from_options(args, self.source, talk)
         if args.ahead and encoder.columns.features:
             raise ValueError(
-                f"--ahead predicts the next row before it comes, and its {listed(encoder.columns.features)} would not "
-                f"be known by then. Use --lags N alone."
+                f"--ahead predicts the next row before it arrives, but its {listed(encoder.columns.features)} would "
+                f"not be known then. Use --lags N alone."
             )
         watch = self._watch(encoder)
         if model is not None:
@@ -255,7 +255,7 @@ class _Plan:
         return None if args.flag is None else detector_parameters(args.flag, self.source, by=args.by, time=self._time())
 
     def _more_lags(self, encoder: Encoder) -> dict[str, int]:
-        """Return lags under --flag, if nobody chose any and they help a table with a column of times."""
+        """Return the lags for --flag: if the user chose none, lags that help a table with a column of times."""
         args, columns = self.args, encoder.columns
         chosen = args.flag is None or args.lags is not None or args.horizon > 1
         if chosen or not (columns.features and columns.plain) or self._time() is None or self.source.live:

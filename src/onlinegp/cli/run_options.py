@@ -73,7 +73,7 @@ def add_arguments(parser: Parser) -> None:
     output.add_argument("--summary", metavar="FILE", help="the figures of the run as JSON")
     output.add_argument("--save", metavar="FILE", help="the model at the end, .ogp")
     output.add_argument("--ahead", action="store_true", help="write the prediction of the next row with each row")
-    output.add_argument("--quiet", action="store_true", help="say nothing but errors")
+    output.add_argument("--quiet", action="store_true", help="print only errors")
     flags = parser.add_argument_group("alarms")
     flags.add_argument(
         "--flag",

@@ -48,7 +48,7 @@ def main(args: argparse.Namespace) -> int:
     X, y = with_lags(*first.encoded(), lags, args.horizon)
     choice = parse_model(args.model, given_parameters(args))
     if choice.algorithm.estimator.tunes_itself:
-        raise ValueError(f"{choice.algorithm.name} tunes itself while it runs: there is nothing to tune before.")
+        raise ValueError(f"{choice.algorithm.name} tunes itself while it runs. Use `onlinegp run`.")
     asked = Requested(choice.algorithm.name, choice.given, lags=lags, horizon=args.horizon)
     model = asked.tuned(X, y, ShareBar())
     outcome = prequential(model.model if lags else model, X, y)  # type: ignore[attr-defined]

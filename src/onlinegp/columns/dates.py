@@ -17,7 +17,7 @@ COMMON = (
 EXAMPLES = "such as 2024-01-31 or 2024-01-31T23:59:00+01:00"
 MONDAY = np.datetime64("1969-12-29", "D")
 DAY = np.timedelta64(1, "D")
-WAVES = (("hour", 24.0), ("weekday", 7.0), ("month", 12.0))  # what is periodic in a date, and its period
+WAVES = (("hour", 24.0), ("weekday", 7.0), ("month", 12.0))  # the periodic parts of a date, and their periods
 
 
 def moment(value: Any, format: str | None = None) -> datetime:
@@ -66,7 +66,7 @@ def are_dates(values: Sequence[Any], format: str | None = None) -> bool:
 
 
 def checked_format(format: str | None) -> str | None:
-    """Return a format in which a date can be written and read again, or say what is wrong with it."""
+    """Return the format, or raise an error if a date cannot be written in it and read again."""
     if format is None:
         return None
     sample = datetime(2021, 11, 23, 14, 35, 56)

@@ -1,4 +1,4 @@
-"""The times of a series: dates of common forms, the step between them, and the dates that follow."""
+"""The times of a series: parse dates in common formats, find the step between them, and continue them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROUND_STEPS = (
 
 
 class NotDates(ValueError):
-    """Values that are not dates of a form that is known."""
+    """Raised for values that are not dates in a known format."""
 
 
 def parse_dates(values: Sequence[Any], zone: tzinfo | None = None) -> list[datetime]:

@@ -16,7 +16,7 @@ AXES = {
     "microseconds": "processor time per sample [us]",
     "bytes": "memory [bytes]",
 }
-MARKS = ("o", "s", "^", "D", "v", "P", "X")  # when the colors are used up, like the line styles
+MARKS = ("o", "s", "^", "D", "v", "P", "X")  # used, like the line styles, when all colors are taken
 LETTER, LINE = 5.0, 9.0  # approximate width of a letter and height of a line in labels, in points
 ROOM = 5  # the largest distance of a name from its point, in lines
 

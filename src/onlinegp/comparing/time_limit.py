@@ -39,7 +39,7 @@ from onlinegp.streams.writing.sinks import NoSink
 
 LOOK = 250  # rows between two checks of the clock
 MEMORY = 1 << 30  # bytes that one model may hold
-LIKELIHOOD, SEARCH, RUNS = 0.4, 0.3, 0.9  # shares: of the time, of what is then left, and where the last run is to end
+LIKELIHOOD, SEARCH, RUNS = 0.4, 0.3, 0.9  # shares: of the time, of the rest, and the end of the last run
 BREATH = 0.25  # seconds between two checks of the processes
 LEVEL = 0.95  # of the intervals
 
@@ -86,7 +86,7 @@ class OneStream(TimeLimited):
         return Lagged(model, lags=lags, horizon=horizon) if lags or horizon > 1 else model
 
     def compare(self, entrants: Sequence[Entrant | Fixed], *, by: str, jobs: int, say: Say) -> Ranking:
-        """Tune each model for itself and run the stream through it, until the time is over.
+        """Tune each model separately and run it over the stream, until the time is over.
 
         A model that has not finished by then has figures for the rows that it reached. Every model gets its
         share of the time; those that need less leave the rest to the others, the cheapest runs first.
@@ -117,7 +117,7 @@ class OneStream(TimeLimited):
                     turns.take({one.entrant.name: partial(put_through, self, one) for one in tuned}, soft)
             except TimeoutError:  # a process did not look at the clock in time; it has been ended
                 pass
-        late = "it was out of time, and has no figures. Use a longer --time."
+        late = "it was out of time and has no results. Use a longer --time."
         results = [good.get(one.name) for one in entrants]
         done = [
             result if isinstance(result, Result) else Result(one.name, wrong=late)

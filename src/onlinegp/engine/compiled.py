@@ -38,7 +38,7 @@ def leaf(engine: str, learner: Any) -> Any:
 
 
 def run_once(plan: Plan, contents: Contents, X: Array, Y: Array) -> tuple[Array, Array]:
-    """Predict rows and learn them with a compiled leaf of one output that is then dropped: means and deviations."""
+    """Run a temporary compiled leaf with one output over rows. Return means and standard deviations."""
     core = native().Tree(plan)
     core.load(contents)
     _, means, scales, _, _ = core.run(float_rows(X), float_rows(Y))

@@ -85,7 +85,7 @@ class Compiled:
         vars(self).pop("learn_one", None)
         vars(self).pop("predict_one", None)
         if self._core is not None:
-            self._core.resting = True  # for a thread that still has its learn_one
+            self._core.resting = True  # for a thread that still holds a reference to its learn_one
         self._core = core
         if core is not None:
             vars(self).update(learn_one=core.learn_one, predict_one=core.predict_one)  # called directly
@@ -136,7 +136,7 @@ class Compiled:
         mean, std, local_mean, local_std = self._working().predict_both(float_rows(X), thread_count())
         return Gaussian(mean[..., 0], std[..., 0]), Gaussian(local_mean, local_std)
 
-    # Threads come here without the model's lock: the compiled learner is there, or it is made in a call that has it
+    # Threads call these without the model's lock. A compiled learner is only created in calls that hold the lock.
 
     def learn_one(self, x: object, y: object) -> int:
         core = self._core

@@ -61,7 +61,7 @@ def from_bytes(data: bytes) -> tuple[dict[str, Any], Arrays]:
         old = type(found) is int and found < FORMAT
         remedy = "Learn again, or use the version of onlinegp that saved it." if old else "Upgrade onlinegp."
         raise ModelFileError(
-            f"the file has format {reprlib.repr(found)}, and this onlinegp reads format {FORMAT}. {remedy}"
+            f"the file has format {reprlib.repr(found)}, but this onlinegp reads format {FORMAT}. {remedy}"
         )
     arrays = _arrays(data)
     place = data.find(BEFORE_CRC, 8, 8 + length) + len(BEFORE_CRC)
@@ -117,7 +117,7 @@ def _json(text: str | bytes) -> dict[str, Any]:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("an entry is there twice")
+        raise ValueError("an entry appears twice")
     return found
 
 

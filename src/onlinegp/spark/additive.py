@@ -25,7 +25,7 @@ def fit(df: DataFrame, *, features: str | Sequence[str], target: str, model: Mod
     Parameters
     ----------
     df : DataFrame
-        Not a stream.
+        The rows. It must not be a stream.
     features : str or sequence of str
         The columns of the inputs: numbers.
     target : str

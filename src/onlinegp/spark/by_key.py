@@ -52,20 +52,20 @@ def run_keyed(
 
     The same rows give the same predictions and states as :func:`onlinegp.fleet.step` and as a
     :class:`~onlinegp.Fleet` in memory. Spark does not keep the order of rows, so the rows of a key that come together
-    are sorted by `order`. Of rows of equal order, the one with the smallest target, then inputs, is the first.
+    are sorted by `order`, and rows of equal order by target, then inputs.
 
-    Of a stream, the states are in its checkpoint, in Spark's RocksDB state store, and :func:`models` reads them. Each
-    key that has rows in a batch costs some milliseconds, so choose a trigger that collects twenty rows per key or more.
-    The number of partitions (``spark.sql.shuffle.partitions``) stays that of the checkpoint's first batch.
+    The states of a stream are in its checkpoint, in Spark's RocksDB state store, and :func:`models` reads them. Each
+    key that has rows in a batch costs a few milliseconds, so choose a trigger that collects twenty rows per key or
+    more. The number of partitions (``spark.sql.shuffle.partitions``) stays that of the checkpoint's first batch.
 
     Parameters
     ----------
     df : DataFrame
-        With ``df.isStreaming`` or without.
+        A data frame or a stream.
     key : str
         The column of the key: strings or whole numbers.
     order : str
-        The column that rises from row to row of a key: times, dates, numbers or strings.
+        The column that increases from row to row of a key: times, dates, numbers or strings.
     features : str or sequence of str
         The columns of the inputs: numbers.
     target : str
@@ -180,7 +180,7 @@ class Task:
         state, about, last, dropped = kept or (None, self.about, None, 0)
         if bytes(about) != self.about:
             raise ValueError(
-                f"model, features and target must be those of the checkpoint, and of key {key!r} they are not. "
+                f"model, features and target must be those of the checkpoint, but those of key {key!r} differ. "
                 f"Use the same, or another checkpointLocation."
             )
         place, values = rows["place"].to_numpy(), rows.iloc[:, 2:].to_numpy(np.float64)  # (n,), and y and X: (n, 1 + d)
@@ -278,7 +278,7 @@ def _check_store(df: DataFrame) -> None:
     provider = df.sparkSession.conf.get(PROVIDER, "") or ""
     if "RocksDB" not in provider:
         raise ValueError(
-            f"a stream needs the RocksDB state store, and {PROVIDER} is {provider!r}. Before run_keyed: "
+            f"a stream requires the RocksDB state store, but {PROVIDER} is {provider!r}. Before run_keyed: "
             f"spark.conf.set({PROVIDER!r}, {ROCKSDB!r})."
         )
 
@@ -293,7 +293,7 @@ def _not_newer(key: Any, place: Any, newer: NDArray[np.bool_], last: Any) -> str
     first = int(np.argmin(newer))
     before = [value for value in (last, *place[max(first - 1, 0) : first]) if value is not None]
     return (
-        f"order must rise, and {int((~newer).sum())} of {len(place)} rows of key {key!r} are not newer than the last "
-        f"one: {place[first]!s} comes after {max(before)!s} (times in microseconds since 1970, dates in days). "
+        f"order must increase, but {int((~newer).sum())} of {len(place)} rows of key {key!r} are not newer than the "
+        f"last one: {place[first]!s} comes after {max(before)!s} (times in microseconds since 1970, dates in days). "
         f"Use late='drop' to leave them out."
     )

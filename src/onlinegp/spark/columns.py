@@ -1,8 +1,8 @@
 """The columns of a Spark data frame by role. They are checked when a query is built, and Python gets plain numbers.
 
-Between Spark and pandas a time would become local, with one hour a year twice, and a whole number with a null beside
-it a float. So Python gets the order of a row as its *place*, a whole number, a float or a text that sorts in the
-same way, and comes back from it; and nulls are refused before.
+Between Spark and pandas, times would become local times, of which one hour per year is ambiguous, and whole numbers
+would become floats if the column has a null. So Python gets the order of a row as its *place*: a whole number, a float
+or a text that sorts in the same way and can be converted back. Nulls are refused before that.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Place:
 
 
 def place_of(kind: DataType) -> Place | None:
-    """Return how to convert values of a type so that Python sorts them alike; None if that is not possible."""
+    """Return how to convert values of a type so that Python sorts them as Spark does; None if that is not possible."""
     if isinstance(kind, TimestampType):
         return Place(LongType(), F.unix_micros, F.timestamp_micros)
     if isinstance(kind, TimestampNTZType):  # as 2026-01-31 12:00:00.5, which sorts like the time
@@ -145,7 +145,7 @@ def _there(df: DataFrame, role: str, name: str, odd: Callable[[Column], Column] 
     """Return a column that stops the query with an error at a null or NaN."""
     column = df[_tick(name)]
     missing = column.isNull() if odd is None else column.isNull() | odd(column)
-    message = f"{role} must be there in every row, and column {name!r} has a row without it. Drop such rows first."
+    message = f"{role} must be present in every row, but column {name!r} has a row without it. Drop such rows first."
     return F.when(missing, F.raise_error(F.lit(message))).otherwise(column)
 
 
@@ -159,7 +159,7 @@ def _kind(df: DataFrame, role: str, name: str) -> DataType:
 
 def _wrong(role: str, name: str, kind: DataType, rule: str, remedy: str) -> TypeError:
     return TypeError(
-        f"{role} must be a column of {rule}, and {name!r} has the type {kind.simpleString()}. "
+        f"{role} must be a column of {rule}, but {name!r} has the type {kind.simpleString()}. "
         f"Convert it first: df.withColumn({name!r}, df[{name!r}].cast({remedy!r}))."
     )
 

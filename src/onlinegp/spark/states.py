@@ -30,7 +30,7 @@ def models(
     keys : iterable, optional
         All if None.
     operator : int
-        Which of the operators with states of the query this is, for a query that has others before it.
+        The number of this operator among the operators of the query that keep states, counted from 0.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def stored(checkpoint: str, operator: int = 0) -> DataFrame:
     """Return what a checkpoint stores per key, with the columns of `learn_keyed`."""
     spark = SparkSession.getActiveSession()
     if spark is None:
-        raise RuntimeError("a checkpoint is read by Spark, and no session is active. Start one first.")
+        raise RuntimeError("reading a checkpoint requires an active Spark session. Start one first.")
     reader = spark.read.format("statestore").option("stateVarName", STATE).option("operatorId", operator)
     return reader.load(checkpoint).selectExpr("key.*", "value.*")
 

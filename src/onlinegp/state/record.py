@@ -91,7 +91,7 @@ class Schema:
         """Return the contents as a record. They must have the entries of the schema."""
         contents = _without_foreign(contents, self.foreign, self._names) if self.foreign else contents
         if odd := contents.keys() ^ self._names:
-            raise ModelFileError(f"{min(odd)!r} cannot be stored: the fields of the learner are others.")
+            raise ModelFileError(f"{min(odd)!r} cannot be stored: the learner has other fields.")
         integers, numbers = ([contents[name] for name in names] for names in (self._integers, self._numbers))
         for name, number in zip(self._numbers, numbers, strict=True):
             if not isfinite(number):
@@ -122,7 +122,7 @@ class Schema:
         for entry in self._others:
             values[entry.name], place = _read(entry, own, place, known)
         if place != len(data):
-            raise ModelFileError(f"the state has {len(data)} bytes, and its entries {place}. {RESTORE}")
+            raise ModelFileError(f"the state has {len(data)} bytes, but its entries have {place}. {RESTORE}")
         return _with_foreign({entry.name: values[entry.name] for entry in self.entries}, self.foreign)
 
     def check_same(self, other: Schema) -> None:
@@ -135,7 +135,7 @@ class Schema:
         if found is None or wanted is None:
             what = f"lacks {odd!r}" if found is None else f"has the unknown entry {odd!r}"
         else:
-            what = f"has {odd!r} as {found.plain()[1:]}, and such a model as {wanted.plain()[1:]}"
+            what = f"has {odd!r} as {found.plain()[1:]}, but such a model has it as {wanted.plain()[1:]}"
         raise ModelFileError(f"the schema {what}. {AGAIN}")
 
 

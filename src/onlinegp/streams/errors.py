@@ -64,7 +64,7 @@ def other_input(path: str, why: str) -> CheckpointError:
     """Return the error for a checkpoint that was made from another input."""
     return CheckpointError(
         f"{path} is not the input that the checkpoint belongs to: {why}. "
-        f"Restore it, continue with it by --resume next, or start again with an empty checkpoint folder."
+        f"Restore that input, continue with this one by --resume next, or start again with an empty checkpoint folder."
     )
 
 

@@ -156,9 +156,9 @@ def test_a_budget_per_day_is_a_rate_by_the_times(tmp_path):
     assert found == {"rate": pytest.approx(1 / 24), "season": 24, "daily": True}
     assert detector_parameters("2/week", source, by=None, time="time")["rate"] == pytest.approx(2 / 168)
     assert detector_parameters("0.01", source, by=None, time=None) == {"rate": 0.01}
-    with pytest.raises(ValueError, match="no column of times that rise"):
+    with pytest.raises(ValueError, match="no column of increasing times"):
         detector_parameters("1/day", source, by=None, time=None)
-    with pytest.raises(ValueError, match="less than one in two rows"):
+    with pytest.raises(ValueError, match="less than one event in two rows"):
         detector_parameters("1/minute", source, by=None, time="time")
 
 
@@ -229,11 +229,11 @@ def test_a_trace_has_the_same():
         (["--events", "e.jsonl"], "need --flag RATE"),
         (["--flag", "0"], "--flag must be greater than 0"),
         (["--flag", "often"], "--flag must be a number of events per row"),
-        (["--flag", "1/day"], "no column of times that rise"),
+        (["--flag", "1/day"], "no column of increasing times"),
         (["--flag", "1/year"], "--flag must be per minute, hour, day, week, month"),
         (["--flag", "0.1", "--on-flag", "no-such-program x"], "there is no such program"),
         (["--flag", "0.1", "--on-flag", "'"], "cannot be split into words"),
-        (["--ahead"], "--ahead predicts the next row before it comes, and its x would not be known"),
+        (["--ahead"], "--ahead predicts the next row before it arrives, but its x would not be known"),
     ],
 )
 def test_bad_options_are_refused_before_the_output_is_touched(tmp_path, options, message):

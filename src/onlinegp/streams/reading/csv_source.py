@@ -91,8 +91,8 @@ class CsvSource(TextSource):
     def _plain(self, part: Part) -> bool:
         """Whether pyarrow either reads these lines exactly as `_parse_rows` does, or refuses them.
 
-        In other lines pyarrow takes a carriage return for a line end and a blank line for a row, and drops a byte order
-        mark. It checks neither quotes within fields nor columns that were not requested.
+        In lines of any other form, pyarrow takes a carriage return for a line end and a blank line for a row, and drops
+        a byte order mark. It checks neither quotes within fields nor columns that were not requested.
         """
         data = part.data
         if not part.neat or self._both or self._encoding != "utf-8" or self.delimiter == " ":
@@ -197,7 +197,7 @@ class CsvSource(TextSource):
         if "\r" in text and "\r" in self._quoting.unquoted(text):
             return BadRow(line, "", "", "the row holds a carriage return that is not part of a line end", text)
         if len(fields) != len(self.names):
-            found = f"has {len(fields)} fields, and the first line {len(self.names)}"
+            found = f"has {len(fields)} fields, but the first line has {len(self.names)}"
             return BadRow(line, "", "", f"the row {found}", text)
         return None
 

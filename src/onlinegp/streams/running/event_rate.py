@@ -14,8 +14,8 @@ from onlinegp.models.alarms.constants import NEAR, RECENT
 from onlinegp.streams.reading.source import Source
 
 SECONDS = {"minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0, "month": 2629746.0}
-FEWEST = 10  # times that tell how often rows come
-USUAL = "0.001 is a usual choice: one false event in 1,000 rows. Or name a time: 1/day."
+FEWEST = 10  # times from which the time between rows is estimated
+USUAL = "0.001 is a usual choice: one false event in 1,000 rows. Or give a rate in time: 1/day."
 
 
 def detector_parameters(flag: str, source: Source, *, by: str | None, time: str | None) -> dict[str, Any]:
@@ -45,14 +45,14 @@ def rate_of(flag: str, spacing: float | None) -> float:
         raise ValueError(f"--flag must be per {', '.join(SECONDS)}, got {flag!r}. {USUAL}")
     if not spacing:
         raise ValueError(
-            f"--flag {flag} needs to know how often rows come, and the first rows have no column of times that rise. "
-            f"Give a rate per row: --flag 0.001, or the form of the times: --date-format."
+            f"--flag {flag} requires the time between rows, but the first rows have no column of increasing times. "
+            f"Give a rate per row: --flag 0.001, or the format of the times: --date-format."
         )
     rate = count * spacing / SECONDS[unit]
     if not 0.0 < rate < 0.5:
         raise ValueError(
-            f"--flag {flag} is {rate:.3g} events per row, as rows are {spacing:g} seconds apart. It must be less than "
-            f"one in two rows. {USUAL}"
+            f"--flag {flag} is {rate:.3g} events per row, because rows are {spacing:g} seconds apart. It must be "
+            f"less than one event in two rows. {USUAL}"
         )
     return rate
 

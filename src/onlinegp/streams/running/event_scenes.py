@@ -13,8 +13,8 @@ from onlinegp.state import Values
 from onlinegp.streams.running.flags import text_of
 from onlinegp.streams.running.observers import Observer, Rows, array_with_gaps, texts
 
-BEFORE, AFTER = 60, 100  # rows of a scene before an event opens, and from there on
-MOST = 40  # scenes: those of the worst events
+BEFORE, AFTER = 60, 100  # rows of a scene before its event opens, and from that row on
+MOST = 40  # scenes that are kept: those of the worst events
 DIGITS = 6
 SHOWN = ("y", "mean", "lower", "upper")
 Row = tuple[float, ...]

@@ -14,9 +14,9 @@ from contextlib import suppress
 from itertools import count
 from threading import BoundedSemaphore, Lock
 
-AT_ONCE = 4  # commands that run side by side
-WAITING = 1000  # events whose command has not ended; the stream waits before there are more
-SECONDS = 10.0  # that a command may take
+AT_ONCE = 4  # commands that run at the same time
+WAITING = 1000  # the most events whose command has not ended; the stream waits when there are this many
+SECONDS = 10.0  # the longest time for a command
 
 
 WATCHER = """
@@ -29,7 +29,7 @@ for group in running:
         os.killpg(group, signal.SIGKILL)
     except OSError:
         pass
-"""  # a program that learns which commands run, and ends them when this process is gone
+"""  # a program that is told which commands run, and ends them when this process is gone
 
 
 class Watcher:
@@ -151,7 +151,7 @@ def arguments(command: str) -> list[str]:
     if not args or shutil.which(args[0]) is None:
         raise ValueError(
             f"--on-flag {command!r}: there is no such program. Give a program that can be run, with its arguments; "
-            f"for pipes and other marks of a shell use: sh -c '...'"
+            f"for pipes and other shell syntax use: sh -c '...'"
         )
     return args
 

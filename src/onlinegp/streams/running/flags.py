@@ -1,4 +1,4 @@
-"""Observe what is odd in a stream: the events of a detector as they open and clear, and the most surprising rows."""
+"""Observe the events of a detector as they open and clear, and the most surprising rows of a stream."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from onlinegp.streams.running.plausible import PlausibleRange
 from onlinegp.streams.writing.sinks import Appended
 
 MOST = 10  # rows that are kept as the most surprising
-KEPT = ("y", "mean", "std", "lower", "upper", "z", "tail")  # of each of them
+KEPT = ("y", "mean", "std", "lower", "upper", "z", "tail")  # columns that are kept for each of them
 DESCRIBED = ("severity", "rows", "statistic", "observed", "expected", "low", "high", "factor")
-MOST_EVENTS = 200  # that are kept for the report, the worst
+MOST_EVENTS = 200  # the worst events, which are kept for the report
 MOST_TIMES = 256  # last rows whose times are known
 MOST_OPEN = 1_000_000  # events that are open, at most one for each key
 
@@ -60,7 +60,7 @@ class Flags(Observer):
 
     @property
     def counts(self) -> dict[str, int]:
-        """The number of events so far, by kind; one that is open by what it looked like first."""
+        """The number of events so far, by kind. An open event counts by its first kind."""
         return dict(zip(KINDS, self.totals.tolist(), strict=True))
 
     @property

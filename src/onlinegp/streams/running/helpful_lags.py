@@ -1,4 +1,4 @@
-"""Decide whether past values of the target help to predict it beside its inputs, by the first rows of a file."""
+"""Decide from the first rows of a file whether past values of the target help to predict it, in addition to inputs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from onlinegp.streams.reading.source import Columns, Source
 
 ROWS = 1000
 FEWEST = 300
-SHARE = 0.15  # of the error without lags, below which they help to find faults (a model of lags follows a fault)
+SHARE = 0.15  # lags must reduce the error to this share of the error without lags, because they follow a fault
 
 
 def lags_help(source: Source, columns: Columns, lags: int) -> bool:
     """Return whether lags cut the error of a linear model to less than 15% on the first rows of a source.
 
-    On simulated tables, lags that cut it by less found fewer shifts and drifts, since they follow them, and the
-    detector has lags of its own; below 15% they found more spikes.
+    This was chosen on simulated tables. Lags that reduce the error less make the detector miss shifts and drifts,
+    because the predictions follow them. Below 15% the detector finds more spikes with lags.
     """
     source.select(columns)
     blocks, rows = [], 0

@@ -11,11 +11,11 @@ from onlinegp.checks import Array
 from onlinegp.seasons import find_seasons
 from onlinegp.streams.running.observers import Rows
 
-LAST_ROWS = 2000  # the last ones, which are looked at
+LAST_ROWS = 2000  # the last rows, in which patterns are searched
 FEWEST = 200
-FOLLOWING = 0.25  # correlation of errors from row to row
-UNEVEN = 1.6  # times as large as elsewhere
-MAX_Z = 4.0  # standard deviations: what is farther counts as that far
+FOLLOWING = 0.25  # correlation of errors between consecutive rows
+UNEVEN = 1.6  # ratio of errors in a quarter of an input to those elsewhere
+MAX_Z = 4.0  # |z| is limited to this
 
 
 class Hints:

@@ -49,7 +49,7 @@ def advance(model: OnlineRegressor, X: Array, y: Array, *, learn: bool = True, s
     Raises
     ------
     StreamBreakdownError
-        If the model does, with its predictions for the rows before that.
+        If the model breaks down. It holds the predictions of the rows before that.
     """
     predicted: list[Predicted] = []
     apart = np.isnan(y) & ~np.isnan(y if seen is None else seen)

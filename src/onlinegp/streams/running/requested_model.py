@@ -1,4 +1,4 @@
-"""The model that the options of a command describe, and the messages about it."""
+"""Build the model that the options of a command request, and print messages about it."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from onlinegp.streams.running.algorithms import algorithm, named
 from onlinegp.streams.running.first_rows import FirstRows
 
 NOTHING_EXPLAINED = (
-    "warning: the tuned model predicts the tuning rows no better than their mean does: the inputs say little about the "
+    "warning: the tuned model predicts the tuning rows no better than their mean: the inputs contain little about the "
     "target. Look for other inputs, add --lags, or tune on more rows."
 )
-MAX_CHANGES = 10  # that are told one by one
+MAX_CHANGES = 10  # the changes that are printed one by one
 CHANGED = {"relation": "relation of inputs and target", "target": "level or scale of the target"}
 FARTHEST = 10_000  # the most lags and rows ahead: a block of inputs must fit in memory
 

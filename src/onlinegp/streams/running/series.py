@@ -24,7 +24,7 @@ TIME_NAMES = (
 )
 SHOWN_LINES = 5
 GAPS = ("missing", "ignore", "refuse")
-MAX_GRID = 1_000_000  # rows, missing ones too
+MAX_GRID = 1_000_000  # rows of a series, including missing ones
 Talk = Callable[[str], None]
 
 
@@ -65,7 +65,7 @@ def read_table(
     numbers = [name for name in source.names if source.numeric[name] and name not in (time, by, *features)]
     for name in features:
         if not source.numeric[name]:
-            raise ValueError(f"--features {name}: the inputs of a forecast are numbers, and this column holds text.")
+            raise ValueError(f"--features {name}: inputs of a forecast must be numbers, but this column holds text.")
     if target is None and not numbers:
         raise BadData(f"{source.path} has no column of numbers to forecast. Its columns: {listed(source.names)}.")
     keys = tuple(name for name in (time, by) if name)
@@ -122,9 +122,7 @@ def _dates(table: Table, zone: tzinfo | None, path: str) -> list[datetime]:
                 parse_dates([text], zone)
             except NotDates as error:
                 raise BadData(f"{path}, line {line}: {error} Leave the row out, or name another --time.") from None
-        raise BadData(
-            f"{path}: the dates are of several forms. Write all of them in one, such as 2024-01-31."
-        ) from None
+        raise BadData(f"{path}: the dates have several formats. Use one for all of them, such as 2024-01-31.") from None
 
 
 def _series(
@@ -142,7 +140,7 @@ def _series(
         if gaps == "refuse":
             raise BadData(f"{path}: {name}the times have no common step. Use --gaps missing or ignore.")
         step, own = round_times(own)
-        talk(f"{name}the times have no common step: the forecast is one of averages, a row {step}.")
+        talk(f"{name}the times have no common step: values are averaged to one row {step}.")
         places = np.rint(step.places(own)).astype(np.int64)
         means = [_averages(column, places - places.min()) for column in (y, *X.T)]
         return Series(key, means[0], np.nan_to_num(np.column_stack(means)[:, 1:]), sorted(own), step)
@@ -154,7 +152,7 @@ def _series(
     if places[-1] >= MAX_GRID:
         raise BadData(f"{path}: {name}{places[-1] + 1:,} rows {step} from {own[0]} to {own[-1]}. Use --gaps ignore.")
     grid, inputs = np.full(places[-1] + 1, np.nan), np.zeros((places[-1] + 1, X.shape[1]))
-    grid[places], inputs[places] = y, X  # of two rows at one time the later one counts
+    grid[places], inputs[places] = y, X  # of two rows with the same time, the later one counts
     return Series(key, grid, inputs, own, step)
 
 
@@ -171,7 +169,7 @@ def _in_order(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the order of rows in time, and their places on the grid.
 
-    Tell which rows are missing, twice there, or out of order; refuse them if asked to.
+    Report rows that are missing, duplicated or out of order, or refuse them if `gaps` says so.
     """
     places = np.rint(step.places(dates)).astype(np.int64)
     order = np.argsort(places, kind="stable")
