@@ -1,4 +1,4 @@
-// What the Python module takes and gives: arrays of NumPy, and the engines that work on them.
+// Shared by the parts of the Python module: NumPy arrays, checks, and the engines that work on the arrays.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -35,7 +35,7 @@ inline void check_index(FleetEngine& fleet, int64_t i) {
 
 Program program_of(nb::handle instructions);                       // from onlinegp.engine.program
 Recipe recipe_of(nb::handle parts);                                // from onlinegp.engine.recipe; in bindings.cpp
-[[noreturn]] void raise_no_memory(int64_t learned, int64_t rows);  // of so many; in bindings.cpp
+[[noreturn]] void raise_no_memory(int64_t learned, int64_t rows);  // rows learned, of all rows; in bindings.cpp
 
 void bind_alarms(nb::module_& m);                    // in bindings_alarms.cpp
 void bind_states(nb::class_<FleetEngine>& members);  // in bindings_states.cpp

@@ -28,7 +28,7 @@ template <class E> static std::vector<size_t> shape_of(const E& engine, std::str
     return {m};
 }
 
-// What `write` fills in, as a dictionary
+// Return the fields that `write` fills in, as a dictionary
 template <class E, class Write> static nb::dict save(E& engine, int64_t size, const Write& write) {
     nb::dict out;
     Arrays arrays;
@@ -51,7 +51,7 @@ template <class E, class Write> static nb::dict save(E& engine, int64_t size, co
     return out;
 }
 
-// Give `read` what a dictionary holds
+// Pass the fields in a dictionary to `read`
 template <class E, class Read> static void load(E& engine, nb::dict in, const Read& read) {
     Arrays arrays;
     const size_t m = nb::cast<size_t>(in["size"]);
@@ -95,13 +95,13 @@ static void load_member(FleetEngine& fleet, int64_t i, nb::dict in) {
     load(fleet, in, [&](const Arrays& arrays) { fleet.models().load(i, arrays); });
 }
 
-// The numbers of keys: of small whole ones in a table, of the others in a dictionary; None if one of them has none
+// Return the number of each key, or None if a key is unknown. A table has small whole keys, a dictionary the others.
 static nb::object numbers(nb::dict index, Indices table, nb::handle keys) {
     nb::object listed = nb::steal(PySequence_Fast(keys.ptr(), "keys must be a sequence, such as a list."));
     if (!listed.is_valid()) throw nb::python_error();
     const size_t n = size_t(PySequence_Fast_GET_SIZE(listed.ptr()));
     Integers who = fresh<int64_t>({n});
-    for (size_t i = 0; i < n; i++) {  // an odd key's comparison may run anything, even change the list
+    for (size_t i = 0; i < n; i++) {  // comparing a key may run any Python code, even code that changes the list
         if (i >= size_t(PySequence_Fast_GET_SIZE(listed.ptr()))) throw nb::value_error("keys became fewer meanwhile.");
         nb::object held = nb::borrow(PySequence_Fast_GET_ITEM(listed.ptr(), Py_ssize_t(i)));
         PyObject* key = held.ptr();
@@ -128,8 +128,8 @@ static void check_events(FleetEngine& fleet, const Indices& who, const Matrix& X
     for (size_t i = 0; i < who.shape(0); i++) check_index(fleet, who.data()[i]);
 }
 
-// Raise the error that is set, with what it has left learned: a note, and the attribute `learned`, a bool for each
-// event
+// Raise the current Python error, with a note and the attribute `learned`: for each event, whether it was learned
+// before the error
 [[noreturn]] static void raise_with_learned(const FleetEngine& fleet, size_t n) {
     nb::python_error error;
     auto learned = fresh<bool>({n});
@@ -139,12 +139,12 @@ static void check_events(FleetEngine& fleet, const Indices& who, const Matrix& X
     try {
         error.value().attr("learned") = learned;
         error.value().attr("add_note")(note);
-    } catch (const nb::python_error&) {  // a signal handler may raise what takes no attributes
+    } catch (const nb::python_error&) {  // a signal handler may raise an exception that accepts no attributes
     }
     throw error;
 }
-// Predict, where there is room for it, and learn, where there is a Y. What ends it early, a signal or a lack of memory,
-// leaves each event learned or not.
+// Predict if there is room for predictions, and learn if Y is given. If a signal or a lack of memory ends the call
+// early, each event is either learned completely or not at all.
 static void work(FleetEngine& fleet, const Indices& who, const Matrix& X, const double* Y, const Steps& steps,
                  int threads) {
     const size_t n = X.shape(0);
@@ -210,7 +210,7 @@ template <class E, size_t N> static E kind_of(const std::string& name, const cha
 
 template <class Part> using Fields = std::map<std::string, double Part::*>;
 
-// From its name and its numbers by name, if the recipe has such a part; numbers without a field are left to `other`
+// Read a part from its name and its numbers, if the recipe has it. Numbers without a field are passed to `other`.
 template <class E, class Part, size_t N, class Other>
 static void read_part(const nb::dict& recipe, const char* axis, const char* const (&kinds)[N],
                       const Fields<Part>& fields, Part& part, const Other& other) {
@@ -251,7 +251,7 @@ Recipe onlinegp::recipe_of(nb::handle from) {
                                            {"redundant", &D::redundant},
                                            {"abnormal", &D::abnormal}};
     static const Fields<F> forgettings = {{"rate", &F::rate}, {"factor", &F::factor}};
-    constexpr double LARGEST_COUNT = 9007199254740992.0;  // 2^53, to which a double counts
+    constexpr double LARGEST_COUNT = 9007199254740992.0;  // 2^53, the largest whole number up to which a double counts
     const nb::dict parts = nb::cast<nb::dict>(from);
     const auto none = [](double) { throw nb::value_error("a part of the recipe has another number than its own."); };
     Recipe recipe;
@@ -267,7 +267,7 @@ Recipe onlinegp::recipe_of(nb::handle from) {
 }
 
 NB_MODULE(_native, m) {
-    nb::set_leak_warnings(false);  // models that live until the interpreter ends are no leak
+    nb::set_leak_warnings(false);  // models may live until the interpreter ends
     watch_processes();
     const nb::module_ numpy = nb::module_::import_("numpy");
     numpy_array = reinterpret_cast<PyTypeObject*>(nb::object(numpy.attr("ndarray")).release().ptr());  // kept for good

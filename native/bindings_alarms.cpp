@@ -1,4 +1,4 @@
-// The part of the Python module that watches rows, on arrays of Python's own, in place.
+// The part of the Python module for the detector. It changes arrays of Python in place.
 #include "alarms/watch.hpp"
 #include "arrays.hpp"
 
@@ -40,7 +40,7 @@ static void watch(Array<double> numbers, Array<int64_t> counts, Array<float> rec
     watch_rows(arrays, rule, scores, daily, int64_t(n), targets, series, rows);
 }
 
-// Arrays are taken as they are: what is written to a copy would be lost
+// Arrays are never converted, because changes to a copy would be lost
 template <size_t... I> static void define(nb::module_& m, std::index_sequence<I...>) {
     m.def("watch", watch, ((void)I, nb::arg().noconvert())...);
 }

@@ -1,4 +1,4 @@
-// The part of the Python module that works along rows on arrays of Python's own, in place.
+// The part of the Python module with loops over rows. They change arrays of Python in place.
 #include <nanobind/stl/vector.h>
 #include "arrays.hpp"
 #include "mixtures.hpp"
@@ -58,7 +58,7 @@ static void tracked_stretch(In missed, In constants, Out log_scale, Out rows, Ou
         }
 }
 
-// Mixtures of components: weights, means, scales (..., K), of which the other dimensions are rows
+// Mixtures of K components: weights, means and scales (..., K). All other dimensions count as rows.
 
 static Mixtures mixtures(const In& weights, const In& means, const In& scales, const Vector& degrees) {
     const size_t K = degrees.size(), values = weights.size();
@@ -86,7 +86,7 @@ static void mixture_quantile(In weights, In means, In scales, const Vector& degr
     quantile(*kinds_of(degrees), of, p, quantiles.data(), out.data());
 }
 
-// Arrays are taken as they are: what is written to a copy would be lost
+// Arrays are never converted, because changes to a copy would be lost
 template <size_t... I, class F>
 static void define(nb::module_& m, const char* name, F* function, std::index_sequence<I...>) {
     m.def(name, function, ((void)I, nb::arg().noconvert())...);

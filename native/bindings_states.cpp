@@ -19,7 +19,7 @@ constexpr uint16_t VERSION = 1;
 constexpr const char* RESTORE = " Use an undamaged copy.";
 constexpr const char* AGAIN = " Learn it again, or use the version of onlinegp that wrote it.";
 
-// The start of a record, and the integers and numbers of a state made of parts, in the order of its schema
+// The start of a record, then the integers and numbers of a recipe's state, in the order of its schema
 struct Head {
     char magic[6];
     uint16_t version;
@@ -36,7 +36,7 @@ struct Schemas {
 };
 
 uint32_t checksum(const char* data, size_t bytes) {
-    static const nb::object* crc32 = new nb::object(nb::module_::import_("zlib").attr("crc32"));  // kept for good
+    static const nb::object* crc32 = new nb::object(nb::module_::import_("zlib").attr("crc32"));  // never freed
     const auto view = nb::steal(PyMemoryView_FromMemory(const_cast<char*>(data) + AFTER_CHECKSUM,
                                                         Py_ssize_t(bytes - AFTER_CHECKSUM), PyBUF_READ));
     return nb::cast<uint32_t>((*crc32)(view));
@@ -48,7 +48,7 @@ int64_t length_of(const FleetEngine& fleet, std::string_view kind, int64_t m) {
     return kind == "triangular" || kind == "symmetric" ? m * (m + 1) / 2 : m;
 }
 
-// Where the arrays of a record with m centers lie; R is of float32, and only there if it is compact
+// The positions of the arrays in a record with m centers. R is float32, and exists only in compact records.
 struct Layout {
     Arrays arrays;
     float* R = nullptr;
@@ -75,7 +75,7 @@ struct Layout {
 [[noreturn]] void refuse(const std::string& why) { throw nb::value_error(why.c_str()); }
 
 template <class T> void check_finite(const char* name, const T* x, int64_t n) {
-    T sum = 0;  // of x - x, which is zero or not a number
+    T sum = 0;  // of x - x, which is zero, or NaN if x is not finite
     for (int64_t i = 0; x && i < n; i++) sum += x[i] - x[i];
     if (sum != 0) refuse(std::string(name) + " holds a value that is not finite.");
 }
@@ -95,7 +95,7 @@ nb::bytes write(FleetEngine& fleet, int64_t i, double largest, bool single, cons
     auto record = nb::steal<nb::bytes>(PyBytes_FromStringAndSize(nullptr, Py_ssize_t(bytes)));
     if (!record.is_valid()) throw nb::python_error();
     char* data = PyBytes_AS_STRING(record.ptr());
-    std::memset(data + bytes - 8, 0, 8);  // what fills up the last array
+    std::memset(data + bytes - 8, 0, 8);  // the padding of the last array
     Layout layout(fleet, m, compact, data);
     Arrays& arrays = layout.arrays;
     if (layout.compact)
@@ -125,29 +125,29 @@ nb::bytes write(FleetEngine& fleet, int64_t i, double largest, bool single, cons
     return record;
 }
 
-// The head of a record for these filters, once all that it says of sizes was compared with its length
+// Return the head of a record for these filters, after comparing all its sizes with the length of the record
 Head checked_head(const FleetEngine& fleet, const nb::bytes& record, bool single, const Schemas& schemas) {
     Head head;
     if (record.size() < sizeof head || std::memcmp(record.c_str(), MAGIC, sizeof head.magic) != 0)
         refuse(std::string("these bytes are not the state of such a model, or they are cut short.") + RESTORE);
     std::memcpy(&head, record.c_str(), sizeof head);
     if (head.version != VERSION)
-        refuse("the state has version " + std::to_string(head.version) + ", and this onlinegp reads version " +
+        refuse("the state has version " + std::to_string(head.version) + ", but this onlinegp reads version " +
                std::to_string(VERSION) + "." + AGAIN);
     if (checksum(record.c_str(), record.size()) != head.checksum)
         refuse(std::string("the state is damaged (its checksum does not match).") + RESTORE);
     if (head.features != fleet.d || head.outputs != fleet.p || head.single != single)
         refuse("the state has " + std::to_string(head.features) + " features and " + std::to_string(head.outputs) +
-               " outputs, and the model " + std::to_string(fleet.d) + " and " + std::to_string(fleet.p) + ".");
+               " outputs, but the model has " + std::to_string(fleet.d) + " and " + std::to_string(fleet.p) + ".");
     if (head.schema != schemas.full && head.schema != schemas.compact)
-        refuse(std::string("the state has other fields than such a model keeps.") + AGAIN);
+        refuse(std::string("the state has other fields than this model.") + AGAIN);
     const int64_t budget = fleet.recipe().pruning.budget;
     if (budget && head.size > budget)
         refuse(std::to_string(head.size) + " centers exceed the budget of " + std::to_string(budget) + ".");
     if (head.size < 0 || head.size > int64_t(record.size()))
         refuse("the arrays do not fit the state of " + std::to_string(head.size) + " centers." + RESTORE);
     if (head.seen < 0 || head.largest < 0 || head.bound < 0 || head.evidence < 0)
-        refuse(std::string("a number of the state is below zero.") + RESTORE);
+        refuse(std::string("a number of the state is negative.") + RESTORE);
     if (head.scale <= 0 || head.power <= 0) refuse(std::string("scale and power must be positive.") + RESTORE);
     check_finite("largest", &head.largest, 1);
     return head;
@@ -187,7 +187,7 @@ nb::list to_bytes(FleetEngine& fleet, Indices which, Numbers largest, bool singl
     return out;
 }
 
-// Returns the rows that each has learned, and its largest |y|
+// Return the number of rows that each filter has learned, and its largest |y|
 nb::tuple from_bytes(FleetEngine& fleet, Indices which, nb::list records, bool single, uint32_t full,
                      uint32_t compact) {
     if (which.shape(0) != records.size()) refuse("there must be one state for each model.");

@@ -1,4 +1,4 @@
-// Which instruction set this machine runs, and what is compiled only once.
+// Choose the instruction set for this machine. Also code that is compiled once for all instruction sets.
 #include "learner.hpp"
 #include <cstdlib>
 #include <cstring>
@@ -13,7 +13,7 @@ Stop::~Stop() = default;
 
 bool Stop::look() { return false; }
 
-// The work until the next look is that of the last two milliseconds, and at most twice what it was
+// The work until the next check is that of the last two milliseconds, at most twice the previous work
 bool Stop::look_now() {
     constexpr double LOOK = 2e-3;  // seconds
     const auto now = std::chrono::steady_clock::now();
@@ -65,7 +65,7 @@ const InstructionSet* choose(const char* at_most) {
 
 const InstructionSet& instructions() {
     static const InstructionSet* set = choose(std::getenv("ONLINEGP_ISA"));
-    if (!set) throw std::runtime_error("ONLINEGP_ISA names no instruction set of this build; unset it.");
+    if (!set) throw std::runtime_error("ONLINEGP_ISA is not an instruction set of this build; unset it.");
     return *set;
 }
 

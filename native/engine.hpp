@@ -1,4 +1,4 @@
-// A model that several threads may use: who learns has it alone, and many rows are predicted on many cores.
+// A model that several threads may use: learning is exclusive, and many rows are predicted on many cores.
 #pragma once
 #include <cmath>
 #include <condition_variable>
@@ -12,10 +12,10 @@ namespace onlinegp {
 
 constexpr double LARGEST = 1e150;                    // the square of anything larger overflows a double
 constexpr double FAR = 1e3, SURE = 1e5, LOST = 1e9;  // as in onlinegp.models.breakdown
-constexpr int64_t MOST_AT_ONCE = 1000000;   // kernel evaluations, of a row that no other thread need wait long for
-constexpr int64_t PAIRS_A_THREAD = 200000;  // kernel evaluations below which a thread costs more than it brings
+constexpr int64_t MOST_AT_ONCE = 1000000;            // kernel evaluations of a row that other threads may wait for
+constexpr int64_t PAIRS_A_THREAD = 200000;           // kernel evaluations below which another thread does not pay off
 
-// Stops when look() says so
+// Stop when look() returns true
 template <class Look> class StopIf final : public Stop {
   public:
     explicit StopIf(const Look& look) : Stop(1), look_(look) {}
@@ -25,14 +25,14 @@ template <class Look> class StopIf final : public Stop {
     const Look look_;
 };
 
-// Call work(begin, end) over [0, n), split evenly between threads, and meanwhile() now and then while this one waits
-// for the others; what one of them throws is thrown here
+// Call work(begin, end) over [0, n), split evenly between threads. While this thread waits for the others, it calls
+// meanwhile() from time to time. An exception of any thread is thrown here.
 template <class Work, class Meanwhile>
 void in_parallel(int64_t n, int threads, const Work& work, const Meanwhile& meanwhile) {
     const int64_t share = (n + threads - 1) / threads;
     std::vector<std::thread> others;
     others.reserve(size_t(threads));
-    std::mutex mutex;  // of the three below
+    std::mutex mutex;  // protects the three variables below
     std::condition_variable ended;
     std::exception_ptr failure;
     size_t done = 0;
@@ -52,7 +52,7 @@ void in_parallel(int64_t n, int threads, const Work& work, const Meanwhile& mean
     for (int64_t i = 1; i < threads && i * share < n; i++, parts++) {
         try {
             others.emplace_back(part, i);
-        } catch (const std::exception&) {  // no more threads to be had, or no memory for one
+        } catch (const std::exception&) {  // the system has no more threads, or no memory for one
             part(i);
         }
     }
@@ -67,11 +67,11 @@ void in_parallel(int64_t n, int threads, const Work& work, const Meanwhile& mean
     if (failure) std::rethrow_exception(failure);
 }
 
-// Whether rows that are learned one by one make sense: the rule of onlinegp.models.breakdown, as far as it can be known
-// here
+// Check the predictions of rows that are learned one by one: the rule of onlinegp.models.breakdown, as far as it can
+// be checked here
 class Plausible {
   public:
-    // Whether |y| is at most twice the largest that is known; one that is not becomes the largest
+    // Whether |y| is at most twice the known largest |y|. If not, it becomes the largest.
     bool target(double y) {
         if (std::fabs(y) <= 2 * largest_) return true;
         largest_ = std::fabs(y);
@@ -84,7 +84,7 @@ class Plausible {
     }
 
   private:
-    double largest_ = 0;  // |y|, but for a factor of two
+    double largest_ = 0;  // |y|, up to a factor of two
 };
 
 inline bool is_sound(const double* x, int64_t n) {  // NaN fails the comparison too
@@ -93,12 +93,12 @@ inline bool is_sound(const double* x, int64_t n) {  // NaN fails the comparison 
     return true;
 }
 
-// The events of a fleet, in one call. They are worked off model by model, so that memory is walked through once and in
-// order, and each thread takes a stretch of the models; those of one model stay in the order in which they came.
+// The events of one call of a fleet. They are processed model by model, so that memory is read once and in order. Each
+// thread takes a range of the models. The events of one model keep their order.
 class Rounds {
   public:
-    // Call employ(workers), then work(worker, next, end, stop) in rounds, which moves `next` on: between two of them
-    // all threads rest, and this one asks whether it is `interrupted`
+    // Call employ(workers), then work(worker, next, end, stop) in rounds; work advances `next`. Between two rounds all
+    // threads pause, and this thread checks whether it is `interrupted`.
     template <class Employ, class Work, class Interrupted>
     void go(int64_t n, const int64_t* who, int64_t models, int threads, const Employ& employ, const Work& work,
             const Interrupted& interrupted) {
@@ -120,10 +120,10 @@ class Rounds {
             in_parallel(workers, workers, part, [] {});
         } while (!finished() && !interrupted());
     }
-    // Give back memory that only the next call needs
+    // Free memory that only the next call needs
     void spare() { std::vector<Event>().swap(sorted_); }
 
-    // Which rows the last call worked off, and how many they are
+    // The rows that the last call processed, and their number
     int64_t learned(bool* rows) const {
         int64_t count = 0;
         for (const Share& share : shares_)
@@ -140,7 +140,7 @@ class Rounds {
             if (share.next < share.end) return false;
         return true;
     }
-    // By model, and by row within it: digit after digit, from the last to the first
+    // Sort by model, then by row: radix sort, from the last digit to the first
     void sort(int64_t n, const int64_t* who, int64_t models) {
         events_.resize(n);
         sorted_.resize(n);
@@ -154,7 +154,7 @@ class Rounds {
             events_.swap(sorted_);
         }
     }
-    // The first event from i on that belongs to another model than the one before
+    // The first event from i on whose model differs from that of the event before it
     int64_t border(int64_t i) const {
         const int64_t n = int64_t(events_.size());
         while (0 < i && i < n && events_[i].who == events_[i - 1].who) i++;
@@ -174,7 +174,7 @@ class FleetEngine {
     FleetEngine(const InstructionSet& set, const Recipe& recipe, int d, int p, bool single)
         : d(d), p(p), recipe_(recipe), models_(set.make_many(recipe_, d, p, single)) {}
     ~FleetEngine() {
-        if (lock.lost()) (void)models_.release();  // they were left in the middle of a change
+        if (lock.lost()) (void)models_.release();  // a call was interrupted while it changed them
     }
 
     const int d, p;

@@ -1,4 +1,4 @@
-// What a learner keeps from one row to the next, by the names that its readable twin has.
+// The fields of a learner: its state between rows, with the names of its readable twin.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,22 +9,22 @@ namespace onlinegp {
 class Node;
 using Shape = std::vector<int64_t>;
 
-constexpr int64_t FREE = -1;  // in a shape: as many as are stored
+constexpr int64_t FREE = -1;  // in a shape: any length
 
-// A learner shows its fields to a visitor, in the order in which they are stored. One that keeps them in another form
-// packs them into arrays before it shows them (`saves`), and takes them out afterwards (`loads`).
+// A learner shows its fields to a visitor, in the order in which they are stored. A learner with another internal form
+// converts them to arrays before it shows them (`saves`), or reads the arrays afterwards (`loads`).
 class Visitor {
   public:
     enum class Purpose { Look, Save, Load };
     explicit Visitor(Purpose purpose) : purpose_(purpose) {}
     virtual ~Visitor() = default;
-    bool looks() const { return purpose_ == Purpose::Look; }  // at arrays where they are, no more
+    bool looks() const { return purpose_ == Purpose::Look; }  // only inspects the arrays in place
     bool saves() const { return purpose_ == Purpose::Save; }
     bool loads() const { return purpose_ == Purpose::Load; }
 
     virtual void integer(const std::string&, int64_t&) {}
     virtual void number(const std::string&, double&) {}
-    // An empty shape is that of a vector. Both return the first length of the shape, which may be free when fields are
+    // An empty shape means a vector. Both return the first length of the shape, which may be free when fields are
     // loaded.
     virtual int64_t array(const std::string& name, std::vector<double>& values, const Shape& shape = {}) = 0;
     virtual int64_t integers(const std::string&, std::vector<int64_t>&, const Shape& = {}) { return 0; }

@@ -7,17 +7,17 @@
 
 namespace onlinegp {
 
-inline std::atomic<int> forks{0};  // that this process is the child of; kept by the module
+inline std::atomic<int> forks{0};  // number of forks before this process; the module updates it
 
-// It knows the thread that holds it, since a signal handler may run within that thread's call, and the process, since a
-// child that is forked in the middle of another thread's call has the lock but not the thread that would open it.
+// It knows the thread that holds it, because a signal handler may run within that thread's call. It knows the process,
+// because a child that is forked during a call of another thread has the lock but not the thread that releases it.
 class Lock {
   public:
-    // For a call that keeps the interpreter's lock: within it there are neither signal handlers nor forks
+    // For a call that keeps the interpreter's lock: neither signal handlers nor forks can occur within it
     bool try_lock() { return mutex_.try_lock(); }
     void unlock() { mutex_.unlock(); }
 
-    // For the others
+    // For other calls
     template <class Duration> bool take_within(Duration patience) {
         if (!mutex_.try_lock_for(patience)) return false;
         thread_ = std::this_thread::get_id();

@@ -15,7 +15,7 @@ namespace onlinegp {
 double Plan::number(const char* name) const { return vector(name).at(0); }
 double Plan::number(const char* name, double fallback) const { return constants.count(name) ? number(name) : fallback; }
 int64_t Plan::count(const char* name) const {
-    constexpr double LARGEST = 9007199254740992.0;  // 2^53, to which a double counts; what is larger is no limit
+    constexpr double LARGEST = 9007199254740992.0;  // 2^53, up to which a double counts; larger values mean no limit
     return int64_t(std::min(number(name), LARGEST));
 }
 int64_t Plan::count(const char* name, int64_t fallback) const { return constants.count(name) ? count(name) : fallback; }
@@ -95,7 +95,7 @@ class Maker {
         if (kind == "conformal") return sized<Conformal>(d, std::move(one), plan.number("level"), stretch_rule(plan));
         throw std::invalid_argument("there is no compiled learner of kind " + kind);
     }
-    // Once the whole tree is there, those that share rows find their source
+    // After the whole tree is built, learners that share rows find their source
     std::vector<Lock*> connected() {
         for (auto& [node, source] : sharing_) node->use(*residual_.at(source));
         return locks_;

@@ -1,4 +1,4 @@
-// From a plan to a tree of learners.
+// Build a tree of learners from a plan.
 #pragma once
 #include "lock.hpp"
 #include "plan.hpp"
@@ -8,9 +8,9 @@ namespace onlinegp {
 
 struct Made {
     Owned root;
-    std::vector<Lock*> locks;  // of leaves that other trees have, too
+    std::vector<Lock*> locks;  // of leaves that other trees share
 };
 
-Made make(const Plan& plan);  // it throws std::invalid_argument for a kind that does not exist
+Made make(const Plan& plan);  // throws std::invalid_argument for an unknown kind
 
 }  // namespace onlinegp

@@ -1,4 +1,4 @@
-// Mixtures of normal and t distributions, many at once.
+// Functions of many mixtures of normal and t distributions.
 #include "mixtures.hpp"
 #include <map>
 
@@ -14,7 +14,7 @@ std::shared_ptr<const Kinds> kinds_of(const Vector& degrees) {
 }
 
 static Components row(const Mixtures& of, int64_t i, int64_t K) {
-    // a row is only read here
+    // a row is not changed here
     return {const_cast<double*>(of.weights + i * K), const_cast<double*>(of.means + i * K),
             const_cast<double*>(of.scales + i * K)};
 }
@@ -34,7 +34,7 @@ void log_density(const Kinds& kinds, const Mixtures& of, const double* y, double
 double quantile(const Kinds& kinds, const Components& row, double p, const double* quantiles) {
     constexpr int MOST_STEPS = 200;
     constexpr double EPS = std::numeric_limits<double>::epsilon(), SMALL = 1e-3;
-    constexpr double SHORT = 1e-6;  // after a step of such a share of a scale, the error is in the last digit
+    constexpr double SHORT = 1e-6;  // share of a scale: after a smaller step, only the last digit may be wrong
     double low = INFINITY, high = -INFINITY, least = INFINITY, y = 0;
     for (int64_t k = 0; k < kinds.count(); k++) {
         if (row.weight[k] <= 0) continue;

@@ -1,4 +1,4 @@
-// What is asked of many predictions at once: the twins of onlinegp.predictions.components.
+// Functions of many predictions at once: the twins of onlinegp.predictions.components.
 #pragma once
 #include "predictions.hpp"
 
@@ -12,8 +12,8 @@ struct Mixtures {
 
 void moments(const Kinds& kinds, const Mixtures& of, double* mean, double* std);
 void log_density(const Kinds& kinds, const Mixtures& of, const double* y, double* out);
-// Where the distribution function is p, by Newton's steps between the quantiles (K,) of components with scale one; a
-// step that leaves the bracket, or follows one that did not halve the error, is replaced by bisection
+// The quantiles for probability p, by Newton's method between the quantiles (K,) of components with scale one. A step
+// that leaves the bracket, or follows a step that did not halve the error, is replaced by bisection.
 double quantile(const Kinds& kinds, const Components& row, double p, const double* quantiles);
 void quantile(const Kinds& kinds, const Mixtures& of, double p, const double* quantiles, double* out);
 

@@ -1,4 +1,4 @@
-// What a compiled learner is made from. onlinegp.engine.plan.Plan, without Python.
+// The description from which a compiled learner is made: onlinegp.engine.plan.Plan, without Python.
 #pragma once
 #include <map>
 #include <memory>
@@ -12,13 +12,13 @@ namespace onlinegp {
 class Learner;
 class Lock;
 
-// A leaf of another tree, which works on it as well
+// A leaf that is shared with another tree
 struct SharedLeaf {
     Learner* learner = nullptr;
     Lock* lock = nullptr;
 };
 
-// The kind of a learner, its constants, its kernels, and what is inside
+// The kind of a learner, its constants, its kernels, and the plans of the learners inside
 struct Plan {
     std::string kind;
     int features = 0, outputs = 0;
@@ -28,7 +28,7 @@ struct Plan {
     std::shared_ptr<const Recipe> recipe;  // of a filter
     SharedLeaf shared;
 
-    // These throw std::out_of_range for a name that is not there, unless there is a fallback
+    // These throw std::out_of_range for an unknown name, unless there is a fallback
     double number(const char* name) const;
     double number(const char* name, double fallback) const;
     int64_t count(const char* name) const;

@@ -25,7 +25,7 @@ struct Around {
     double below, density, change;
 };
 
-// What K components have in common in all rows: their degrees of freedom, and what follows from them
+// Constants of K components, the same in all rows: degrees of freedom, and values derived from them
 class Kinds {
   public:
     explicit Kinds(Vector degrees) : degrees(std::move(degrees)) {
@@ -45,7 +45,7 @@ class Kinds {
         double mean = 0, square = 0;
         for (int64_t k = 0; k < count(); k++)
             if (row.weight[k] > 0) mean += row.weight[k] * row.mean[k];
-        // between the means of the components: rounding does not move one that they have in common
+        // keep it between the components' means, so that rounding does not change a mean that they share
         double low = INFINITY, high = -INFINITY;
         for (int64_t k = 0; k < count(); k++) {
             if (!(row.weight[k] > 0)) continue;
@@ -72,7 +72,7 @@ class Kinds {
         return at_center_[size_t(k)] - fall - std::log(row.scale[k]);
     }
 
-    // log sum_k w_k p_k(y), with the largest term taken out; of a point mass it is infinite
+    // log sum_k w_k p_k(y), with the largest term factored out; infinite for a point mass
     double log_density(const Components& row, double y) const {
         if (count() == 1) return log_density_of(row, 0, y);
         double largest = -INFINITY, sum = 0;
@@ -109,14 +109,14 @@ class Kinds {
     double cdf(const Components& row, double y) const { return around(row, y).below; }
 
   private:
-    Vector variance_, at_center_, top_;  // for scale one; `at_center_` is the logarithm of `top_`
+    Vector variance_, at_center_, top_;  // for scale one; at_center_ = log(top_)
 };
 
-// The same object for the same degrees: many trees have them in common. Under the interpreter's lock.
+// Return the same object for the same degrees, because many trees share them. The caller holds the interpreter's lock.
 std::shared_ptr<const Kinds> kinds_of(const Vector& degrees);
 
 // The predictions of n rows and p outputs. The stretch of a row only widens its intervals: see onlinegp.Conformal. It
-// is one, but for a Conformal and for what passes on its predictions.
+// is one, except in a Conformal and in wrappers that pass on its predictions.
 class Predictions {
   public:
     Predictions(const std::shared_ptr<const Kinds>& kinds, int p) : shared_kinds(kinds), kinds(*kinds), p_(p) {
@@ -125,7 +125,7 @@ class Predictions {
     const std::shared_ptr<const Kinds> shared_kinds;
     const Kinds& kinds;
 
-    void resize(int64_t n) {  // grows only
+    void resize(int64_t n) {  // never shrinks
         const size_t values = size_t(n) * size_t(p_);
         const size_t wanted = values * size_t(kinds.count());
         if (values <= stretch_.size()) return;

@@ -1,4 +1,4 @@
-// The numbers of one sample, out of whatever Python holds them in.
+// Read the numbers of one sample from a Python object.
 #pragma once
 #include <Python.h>
 #include <cstring>
@@ -6,11 +6,11 @@
 
 namespace onlinegp {
 
-// NumPy's own types, which the module finds when it is loaded. What is derived from them may mean something else by its
-// contents, as a masked array does, and is left to Python.
+// NumPy's own types, which the module looks up when it is loaded. Subclasses may interpret their contents differently,
+// such as masked arrays, and are left to Python.
 inline PyTypeObject *numpy_array = nullptr, *numpy_float = nullptr;
 
-// What an object with a buffer shows of it, while this lives
+// A view of an object with a buffer, for the lifetime of this
 class View {
   public:
     explicit View(PyObject* o) {
@@ -25,10 +25,10 @@ class View {
     ~View() {
         if (held_) PyBuffer_Release(&view_);
     }
-    // It holds numbers, float64 or float32, in so many dimensions
+    // Whether it holds float64 or float32 with this number of dimensions
     bool holds(int dimensions) const { return kind_ && view_.ndim == dimensions; }
     int64_t length() const { return view_.shape[0]; }
-    bool plain() const {  // float64, one after the other
+    bool plain() const {  // contiguous float64
         return kind_ == 'd' && view_.strides[0] == Py_ssize_t(sizeof(double)) &&
                reinterpret_cast<uintptr_t>(view_.buf) % alignof(double) == 0;
     }
@@ -47,7 +47,7 @@ class View {
     Py_buffer view_;
 };
 
-// A Python float or int, or a NumPy scalar of float64 or float32; false if it is none that a double holds
+// A Python float or int, or a NumPy scalar of float64 or float32; false if a double cannot hold it
 inline bool number(PyObject* o, double& value) {
     if (PyFloat_CheckExact(o) || Py_TYPE(o) == numpy_float) {
         value = PyFloat_AS_DOUBLE(o);
@@ -65,8 +65,8 @@ inline bool number(PyObject* o, double& value) {
     return true;
 }
 
-// A vector, list or tuple of d numbers, or a single number; not copied where that can be, and without data if it is
-// none
+// A vector, list or tuple of d numbers, or a single number. It is not copied if possible, and has no data if it is none
+// of these.
 class Sample {
   public:
     Sample(PyObject* o, int d, bool single = false) : view_(o) {

@@ -1,4 +1,4 @@
-// Signals such as Ctrl-C within long calls, and the locks of such calls. What Python's main thread alone can see.
+// Signals such as Ctrl-C during long calls, which only Python's main thread receives, and the locks of such calls.
 #pragma once
 #include <nanobind/nanobind.h>
 #include "lock.hpp"
@@ -10,7 +10,7 @@ namespace onlinegp {
 
 namespace nb = nanobind;
 using Clock = std::chrono::steady_clock;
-constexpr auto BETWEEN_SIGNALS = std::chrono::milliseconds(50);  // the longest that one goes unheard
+constexpr auto BETWEEN_SIGNALS = std::chrono::milliseconds(50);  // the longest time until a signal is noticed
 
 inline std::atomic<unsigned long> main_thread{0};
 
@@ -22,10 +22,10 @@ inline void watch_processes() {
 #endif
 }
 
-// Looks for signals twenty times a second, if this is the main thread; elsewhere Python shows none
+// Checks for signals twenty times a second in the main thread. Python reports none in other threads.
 class Signals {
   public:
-    // Called without the interpreter's lock. A handler runs here; what it raises is left for `raise`.
+    // Called without the interpreter's lock. A signal handler runs here, and `raise` raises its exception.
     bool came() {
         if (came_ || !main_ || Clock::now() < next_) return came_;
         nb::gil_scoped_acquire hold;
@@ -46,8 +46,8 @@ class Signals {
 
 enum class Use { Read, Change };
 
-// Holds the lock of a model or fleet. Whoever has it may wait for the interpreter's lock, so nobody waits for it with
-// that one in hand. A signal handler that runs within a call of its own thread may read: it is between two samples.
+// Holds the lock of a model or fleet. Its holder may wait for the interpreter's lock, so no thread waits for it while
+// it holds that one. A signal handler that runs within a call of its own thread may read: it runs between two samples.
 class Held {
   public:
     Held(Lock& lock, Use use) : lock_(lock), inside_(lock.held_here()) {
@@ -69,7 +69,7 @@ class Held {
     }
 
   private:
-    bool take() {  // false: it will never be given back
+    bool take() {  // false if it will never be released
         Signals signals;
         bool taken = false;
         {

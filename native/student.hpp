@@ -40,7 +40,7 @@ inline double beta_fraction(double a, double b, double x) {
     return product;
 }
 
-// log Gamma(a + 1/2) - log Gamma(a); of large a by its series, since the two have the same leading digits
+// log Gamma(a + 1/2) - log Gamma(a); by its series for large a, where both terms have the same leading digits
 inline double log_gamma_step(double a) {
     if (a < 40) return std::lgamma(a + 0.5) - std::lgamma(a);
     const double r = 1 / (a * a);
@@ -61,7 +61,7 @@ struct Standard {
 
 inline bool is_even(double degrees) { return degrees == 2 * std::floor(0.5 * degrees); }
 
-// The density at t over that at zero: x^((degrees + 1) / 2) with x = degrees / (degrees + t^2)
+// The ratio of the density at t to that at zero: x^((degrees + 1) / 2) with x = degrees / (degrees + t^2)
 constexpr double MOST_TERMS = 20;
 inline double student_fall(double t, double degrees, double x) {
     if (degrees > 2 * MOST_TERMS || !is_even(degrees))
@@ -80,8 +80,8 @@ inline double student_tail(double t, double degrees, double x, double density) {
     return 0.5 - front * beta_fraction(0.5, a, y);
 }
 
-// The same for even degrees, a finite sum (Abramowitz and Stegun, 26.7.4), where the tail is not so small that its
-// digits would be lost: below NEAR
+// The same for even degrees, as a finite sum (Abramowitz and Stegun, 26.7.4), below NEAR, where the tail is not so
+// small that digits are lost
 constexpr double NEAR = 3;
 inline double student_tail_by_sum(double t, double degrees, double x) {
     const double sine = std::fabs(t) / std::sqrt(degrees + t * t);
@@ -105,7 +105,7 @@ inline Standard standard_at(double t, double degrees, double top) {
     return {t < 0 ? tail : 1 - tail, density};
 }
 
-// The t that is exceeded with probability 1 - p, for p in (0, 1): by bisection, to the last digit. Find it once.
+// The quantile of p in (0, 1), by bisection to the last digit. It is slow, so cache the result.
 inline double quantile_of(double p, double degrees) {
     if (p > 0.5) return -quantile_of(1 - p, degrees);
     const double top = density_at_center(degrees);

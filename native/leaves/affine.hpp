@@ -20,16 +20,16 @@ static inline void add_to(double* __restrict y, double a, const double* __restri
     for (int64_t i = 0; i < n; i++) y[i] += a * x[i];
 }
 
-// What of e is beyond a width
+// The part of e that exceeds a width
 static inline double beyond(double e, double width) {
     const double rest = std::fabs(e) - width;
     return rest > 0 ? std::copysign(rest, e) : rest > -INFINITY ? 0.0 : e;  // NaN stays
 }
-// L (n, n), the lower triangle of a kernel matrix, becomes its Cholesky factor; x <- matrix^-1 x. A point that the ones
-// before it express, such as a repeated one, takes no part: its pivot is infinite, so that its column of L and its x
-// are 0.
+// L (n, n), the lower triangle of a kernel matrix, becomes its Cholesky factor, and x <- matrix^-1 x. A point that is a
+// linear combination of those before it, such as a duplicate, is left out: its pivot is infinite, so that its column of
+// L and its x are 0.
 static void solve_small(int64_t n, double* L, double* x) {
-    constexpr double DEPENDENT = 1e-12;  // of the diagonal: what is left of such a point, but for rounding
+    constexpr double DEPENDENT = 1e-12;  // share of the diagonal: the pivot of such a point, up to rounding
     for (int64_t i = 0; i < n; i++) {
         double* row = L + i * n;
         for (int64_t j = 0; j < i; j++) row[j] = (row[j] - dot_of(row, L + j * n, j)) / L[j * n + j];
@@ -42,7 +42,7 @@ static void solve_small(int64_t n, double* L, double* x) {
         for (int64_t j = 0; j < i; j++) x[j] -= x[i] * L[i * n + j];
     }
 }
-// Where the largest of n values are, at most `count`, the largest first; of equals the first
+// The indices of the `count` largest of n values, the largest first. Ties go to the first.
 template <class Value>
 static void choose_most(int64_t n, int64_t count, std::vector<int64_t>& which, std::vector<double>& values,
                         const Value& value) {
@@ -62,15 +62,15 @@ static void choose_most(int64_t n, int64_t count, std::vector<int64_t>& which, s
     }
 }
 
-// Which algorithm, and its parameters
+// The algorithm and its parameters
 struct AffineRule {
     enum Kind { KAP, LKAPA, NLKAPA, KAPSM, PHYPASS } kind;
     enum Loss { Squared, Absolute, Huber } loss;
-    int64_t window, budget, selected;  // a budget of 0: none
+    int64_t window, budget, selected;  // a budget of 0 means none
     double step, keep, epsilon, coherence, bend, radius, width;
 };
 
-// What such a model keeps: numbers (p + 1, capacity) are the weights, and k(c, c) for KAP and PHYPASS; K, G (room,
+// The arrays of such a model: numbers (p + 1, capacity) are the weights, and k(c, c) for KAP and PHYPASS; K, G (room,
 // room); Y, F (room, p); H (room, capacity); norms (p,). PHYPASS: places and along (room, s), length (room,), KC (room
 // s, room s)
 struct AffineArrays {
@@ -82,7 +82,7 @@ struct AffineArrays {
     ErrorScale& errors;
 };
 
-// The rows of a block, one after the other: look, then correct
+// Process the rows of a block one by one: look, then correct
 class AffineRun {
   public:
     AffineRun(const AffineRule& rule, const AffineArrays& arrays)
@@ -138,7 +138,7 @@ class AffineRun {
             F(r_, o) = mean[o];
         }
     }
-    // Z = (A + epsilon I)^-1 (step (Y - F)), A (n, n) with rows `room` apart; by Cholesky's factor L, in A_
+    // Z = (A + epsilon I)^-1 (step (Y - F)); A (n, n) has a row stride of `room`. The Cholesky factor L is in A_.
     void solve(const double* A) {
         for (int64_t i = 0; i < n_; i++) {
             double* L = A_.data() + i * n_;
@@ -162,7 +162,7 @@ class AffineRun {
         }
     }
     double E_of(int64_t i, int64_t o) { return rule_.step * (a_.Y[i * p_ + o] - F(i, o)); }
-    // KZ = A Z, A with rows `room` apart
+    // KZ = A Z; A has a row stride of `room`
     void multiply(const double* A) {
         for (int64_t i = 0; i < n_; i++)
             for (int64_t o = 0; o < p_; o++) {
@@ -172,7 +172,7 @@ class AffineRun {
             }
     }
 
-    // The kernel row of the newest, and whether it becomes a center: one more column of H
+    // The kernel row of the newest row. If that becomes a center, H gets another column.
     bool admitted(const double* x, int64_t m) {
         double *H = a_.H + r_ * a_.capacity, *kcc = a_.numbers + p_ * a_.capacity;
         const double kxx = a_.f.diagonal(x);
@@ -208,7 +208,7 @@ class AffineRun {
             }
     }
 
-    // PHYPASS: each row along its chosen centers, all at once
+    // PHYPASS: project all rows onto their chosen centers at once
     void project_along(const double* x, int64_t m) {
         const bool grown = admitted(x, m);
         if (grown) m++;
@@ -277,7 +277,7 @@ class AffineRun {
         for (int64_t o = 0; o < p_; o++) weights(o)[m] = 0;
     }
 
-    // The others: the weights of the rows in the window are corrected, and the oldest center leaves
+    // The other algorithms: correct the weights of the rows in the window, and remove the oldest center
     void correct(const double* x, int64_t m) {
         if (rule_.kind == AffineRule::NLKAPA)
             solve(a_.K);
@@ -286,7 +286,7 @@ class AffineRun {
                 for (int64_t o = 0; o < p_; o++) Z_[size_t(j * p_ + o)] = correction(j, a_.Y[j * p_ + o] - F(j, o));
         const bool full = rule_.budget && m == rule_.budget;
         const int64_t oldest = rule_.budget ? (a_.count - 1) % rule_.budget : 0;
-        std::vector<double>& w = scale_;  // the weight that leaves
+        std::vector<double>& w = scale_;  // the weight of the removed center
         if (full) {
             old_.resize(size_t(a_.d));
             a_.f.get(oldest, old_.data());
@@ -335,7 +335,7 @@ class AffineRun {
         for (int64_t j = 0; j < n_; j++) F(j, o) *= scale;
         if (w) *w *= scale;
     }
-    // A center of weights w has left
+    // Update after a center with weights w was removed
     void removed(int64_t m, const std::vector<double>& w) {
         a_.points.rows(1, old_.data(), row_.data());
         for (int64_t j = 0; j < n_; j++)
@@ -344,7 +344,7 @@ class AffineRun {
         a_.f.row(old_.data(), p_, a_.capacity, a_.numbers, k_.data(), mean_.data());
         const double kcc = a_.f.diagonal(old_.data());
         for (int64_t o = 0; o < p_; o++) a_.norms[o] -= w[size_t(o)] * (2.0 * mean_[size_t(o)] + w[size_t(o)] * kcc);
-        if (a_.count % rule_.budget == 0) renew(m);  // before rounding adds up
+        if (a_.count % rule_.budget == 0) renew(m);  // before rounding errors add up
         for (int64_t o = 0; o < p_; o++) a_.norms[o] = a_.norms[o] < 0 ? 0 : a_.norms[o];
     }
     void renew(int64_t m) {

@@ -1,4 +1,4 @@
-// Affine projections as a learner that owns what it keeps; leaves/affine.hpp has the loop over rows.
+// Affine projections as a learner that owns its arrays. leaves/affine.hpp has the loop over rows.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
-// The first rows and columns of a matrix with rows `stride` apart, in one of another height and width; zeros elsewhere
+// Copy the first rows and columns of a matrix with a row stride to a matrix of another size, with zeros elsewhere
 template <class T>
 std::vector<T> resized(const std::vector<T>& from, int64_t rows, int64_t columns, int64_t stride, int64_t height,
                        int64_t width) {
@@ -17,12 +17,12 @@ std::vector<T> resized(const std::vector<T>& from, int64_t rows, int64_t columns
     return to;
 }
 
-// What it keeps. The shapes are those of AffineArrays.
+// The state. The shapes are those of AffineArrays.
 struct AffineState {
     AffineState(const Program& kernel, int d, int p)
         : f(kernel, d), points(kernel, d), chosen(kernel, d), norms(size_t(p)), errors(p) {}
     Centers f, points, chosen;
-    int64_t capacity = 0, room = 0, count = 0;  // centers and rows of the window that there is room for; rows so far
+    int64_t capacity = 0, room = 0, count = 0;  // capacity for centers, capacity for rows of the window, rows so far
     std::vector<double> numbers, K, Y, F, H, G, norms, along, length, KC;
     std::vector<int64_t> places;
     ErrorScale errors;
@@ -78,11 +78,11 @@ class AffineLearner final : public Learner {
         return n;
     }
     void predict_next(const double* x, double* mean, double* variance) override {
-        reserve(1);  // and room for a kernel row
+        reserve(1);  // includes room for a kernel row
         look(x, mean, variance);
     }
     void predict(int64_t n, const double* X, double* mean, double* variance, Stop& stop) const override {
-        const std::lock_guard<std::mutex> alone(looking_);  // the centers have one scratch
+        const std::lock_guard<std::mutex> alone(looking_);  // the centers have only one scratch buffer
         k_.resize(size_t(size()));
         for (int64_t i = 0; i < n && !stop.asked(work_per_row()); i++)
             look(X + i * d_, mean + i * p_, variance + i * p_);
@@ -109,13 +109,13 @@ class AffineLearner final : public Learner {
     }
 
   private:
-    static constexpr int64_t BLOCK = 64;  // rows between two looks for a signal
+    static constexpr int64_t BLOCK = 64;  // rows between two checks for a signal
 
     bool is_coherent() const { return rule_.kind == AffineRule::KAP || rule_.kind == AffineRule::PHYPASS; }
     int64_t rows_of_numbers() const { return p_ + is_coherent(); }
     int64_t rows_of_window() const { return std::min(state.count, rule_.window); }
 
-    // Fields: the first rows and columns of a matrix with rows `stride` apart
+    // Fields: the first rows and columns of a matrix with a row stride
     static void list(Visitor& visit, const std::string& name, std::vector<double>& values, const Shape& shape) {
         visit.array(name, values, shape);
     }
@@ -130,7 +130,7 @@ class AffineLearner final : public Learner {
         for (int64_t i = 0; i < rows; i++)
             std::copy_n(block.begin() + i * columns, columns, matrix.begin() + i * stride);
     }
-    // Points, of which so many are expected; returns how many there are
+    // Visit points with an expected count, and return their actual count
     int64_t list_points(Visitor& visit, const std::string& name, Centers& centers, int64_t count) {
         std::vector<double> points(size_t(centers.size() * d_));
         for (int64_t j = 0; j < centers.size(); j++) centers.get(j, points.data() + j * d_);
@@ -153,8 +153,8 @@ class AffineLearner final : public Learner {
         visit.array("f.kcc", kcc, {m});
         std::copy_n(kcc.begin(), m, s.numbers.begin() + p_ * s.capacity);
     }
-    // The centers that each row has chosen: as many rows as were stored, which may be fewer than those of the window.
-    // What stands for missing ones is not kept.
+    // The chosen centers of each row. There are as many rows as were stored, which may be fewer than the window has.
+    // Placeholders of missing centers are not stored.
     void list_chosen(Visitor& visit, int64_t n, int64_t each) {
         AffineState& s = state;
         const int64_t rows = visit.loads() ? FREE : n;
@@ -227,7 +227,7 @@ class AffineLearner final : public Learner {
         s.room = wanted;
     }
 
-    // Allocate what so many points take: they are added, and those that are too many removed
+    // Allocate memory for this many points: append missing ones, and remove those that are too many
     void make_room(Centers& centers, int64_t wanted) const {
         const int64_t there = centers.size();
         const std::vector<double> nowhere(static_cast<size_t>(d_));
@@ -267,7 +267,7 @@ class AffineLearner final : public Learner {
 
     const AffineRule rule_;
     const int64_t d_, p_;
-    mutable AffineState state;  // the centers have a scratch
+    mutable AffineState state;  // because the centers have a scratch buffer
     std::vector<double> mean_, variance_;
     std::vector<int64_t> size_;
     mutable std::vector<double> k_;

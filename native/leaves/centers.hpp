@@ -6,7 +6,7 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
-// Their weights are somebody else's
+// The weights belong to the caller
 class Centers {
   public:
     Centers(const Program& kernel, int d) : d_(d), kernel_(kernel, d) {}
@@ -24,7 +24,7 @@ class Centers {
         alpha_[size_t(m_)] = 0;
     }
 
-    // weights (p, stride), of which the first `size` columns count
+    // weights (p, stride): only the first `size` columns are used
     void row(const double* x, int64_t p, int64_t stride, const double* weights, double* k, double* mean) {
         for (int64_t o = 0; o < p; o++) {
             std::copy(weights + o * stride, weights + o * stride + m_, alpha_.data());

@@ -1,11 +1,11 @@
-// What leaves of fixed memory share: a loop over rows that predicts each and then corrects a few arrays.
+// Shared by leaves of fixed memory: a loop that predicts each row and then corrects a few arrays.
 #pragma once
 #include <algorithm>
 #include "learner.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
 
-// A leaf writes `look`, `correct` and `fields`. What `look` leaves in its scratch `correct` finds there.
+// A leaf defines `look`, `correct` and `fields`. `look` passes intermediate results to `correct` in the scratch memory.
 class Fixed : public Learner {
   public:
     Fixed(int d, int p, int64_t scratch, bool own_variances = false)
@@ -61,7 +61,7 @@ class Fixed : public Learner {
     const int64_t d, p;
     int64_t seen_ = 0;
 
-    // What all predictions until the next row is learned need
+    // Compute what all predictions before the next learned row share
     virtual void prepare(double*) const {}
     virtual void look(const double* x, double* mean, double* variance,
                       double* scratch) const = 0;  // the mean (p,) and variance of y
@@ -77,7 +77,7 @@ class Fixed : public Learner {
 
     const int variances_;
     std::vector<double> scratch_, x_, mean_, variance_;
-    bool is_fresh_ = false;  // x was predicted last, and nothing has changed since
+    bool is_fresh_ = false;  // x was the last prediction, and nothing has changed since
 };
 
 }  // namespace onlinegp::ONLINEGP_ISA

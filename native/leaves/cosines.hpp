@@ -7,7 +7,7 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
-// sin(pi turns' [x; 1]), of N vectors of cosines from j on; turns (d + 1, D). NaN where the sum is not finite.
+// sin(pi turns' [x; 1]) for N vectors of cosines from j on; turns (d + 1, D). NaN where the sum is not finite.
 template <int N>
 INLINE void cosines_at(const double* turns, int64_t d, int64_t D, const double* x, int64_t j, double* out) {
     const auto at = [&](int64_t row, int n)
@@ -19,7 +19,7 @@ INLINE void cosines_at(const double* turns, int64_t d, int64_t D, const double* 
     EACH(n, N) store_anywhere(out + j + n * W<double>, sin_pi<double>(t[n]) + (t[n] - t[n]));
 }
 
-// All of them: out (D,)
+// All cosines: out (D,)
 static void cosines_of(const double* turns, int64_t d, int64_t D, const double* x, double* out) {
     constexpr int64_t GROUP = 4 * W<double>;
     int64_t j = 0;
@@ -27,10 +27,10 @@ static void cosines_of(const double* turns, int64_t d, int64_t D, const double* 
     for (; j < D; j += W<double>) cosines_at<1>(turns, d, D, x, j, out);
 }
 
-// How many columns the table of turns has
+// The number of columns of the table of turns
 static int64_t turns_of(const Plan& plan) { return int64_t(plan.vector("turns").size()) / (plan.features + 1); }
 
-// The weights are kept as (p, D); beyond the cosines in use they are zero
+// The weights are stored as (p, D). Those beyond the cosines in use are zero.
 class Cosines final : public Fixed {
   public:
     explicit Cosines(const Plan& plan)

@@ -26,7 +26,7 @@ static inline void add_error(double e, double y, double keep, bool first, double
                                                             : square);
 }
 
-// All of it, for a model that owns it: its fields, of p outputs, are squares, last, resolution and the count
+// The complete state, for a model that owns it. Its fields, for p outputs, are squares, last, resolution and the count.
 class ErrorScale {
   public:
     explicit ErrorScale(int64_t p) : squares_(size_t(p), 1.0), last_(size_t(p)), resolution_(size_t(p)) {}
@@ -36,7 +36,7 @@ class ErrorScale {
     }
     const double* last() const { return last_.data(); }
     void set_last(const double* y) { std::copy_n(y, last_.size(), last_.begin()); }
-    // Learn the errors of y, which is `first` if no y came before it
+    // Learn the errors of y. `first` is true for the first y.
     void add(const double* y, const double* mean, bool first) {
         for (size_t o = 0; o < squares_.size(); o++)
             add_error(y[o] - mean[o], y[o], KEEP, first, squares_[o], last_[o], resolution_[o]);

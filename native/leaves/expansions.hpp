@@ -1,11 +1,11 @@
-// What the least mean squares algorithms of lms_variants.hpp keep, and what they see of one input.
+// The state of the least mean squares algorithms in lms_variants.hpp, and their intermediate results for one input.
 #pragma once
 #include <vector>
 #include "recipe/prediction.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
 
-// Centers, weights of each kernel and output, and further numbers of each center: rows of one matrix with room for more
+// Centers, weights for each kernel and output, and additional numbers per center: rows of one matrix
 class Expansions {
   public:
     Expansions(int d, int rows) : d(d), rows(rows) {}
@@ -26,7 +26,7 @@ class Expansions {
         values_.swap(values);
         room = wanted;
     }
-    void append(const double* x) {  // there is room, and the values are zero
+    void append(const double* x) {  // there is spare capacity, and its values are zero
         set_center(tiles.data(), d, size++, x);
     }
     void remove(int64_t j) {
@@ -46,11 +46,11 @@ class Expansions {
     Buffer<double> values_;
 };
 
-// What was seen of one input
+// Intermediate results for one input
 struct Seen {
     Seen(int q, int p) : parts(size_t(q * p)), psi(size_t(q * p)), kxx(size_t(q)), e(size_t(p)) {}
     Buffer<double> k;           // (q, room)
-    Buffer<double> parts, psi;  // (q, p): the means of each kernel's expansion, and their shares, where they are mixed
+    Buffer<double> parts, psi;  // (q, p): the mean of each kernel's expansion, and the shares in a mixture
     Buffer<double> kxx, e;      // (q,), (p,)
     double k2 = 0;
     int64_t room = 0;

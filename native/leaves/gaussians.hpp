@@ -128,7 +128,7 @@ class Gaussians final : public Learner {
         if (width >= 0) append(x, width);
         if (size_) correct_weights(y);
     }
-    // Which width the Gaussian has that x becomes, -1 if it becomes none
+    // The index of the width of the Gaussian that x becomes, or -1 if it becomes none
     int64_t novel(double e2, double mean2) const {
         for (int64_t q = 0; q < widths_; q++) {
             const double *height = fact(3 + q), *rate = fact(3 + widths_ + q);

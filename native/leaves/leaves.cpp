@@ -1,4 +1,4 @@
-// One instruction set: compiled once for each, with its flags, into a namespace of its own.
+// Compiled once for each instruction set, with its flags, into a namespace of its own.
 #include "leaves/affine_learner.hpp"
 #include "leaves/gaussians.hpp"
 #include "leaves/random_features.hpp"
@@ -16,11 +16,11 @@ static Learner* make_filter(const Plan& plan) {
     return new Filter<double>(*plan.recipe, plan.features, plan.outputs);
 }
 
-Learner* make_neighbors(const Plan& plan);  // in local.cpp
-Learner* make_steps(const Plan& plan);      // in steps.cpp
+Learner* make_neighbors(const Plan& plan);  // in leaves_local.cpp
+Learner* make_steps(const Plan& plan);      // in leaves_lms.cpp
 
-Learner* make_temporal(const Plan& plan);       // in temporal.cpp
-Learner* make_smoothed_lags(const Plan& plan);  // in temporal.cpp
+Learner* make_temporal(const Plan& plan);       // in leaves_temporal.cpp
+Learner* make_smoothed_lags(const Plan& plan);  // in leaves_temporal.cpp
 
 // The leaves by the kinds of their plans
 static Learner* make_leaf(const Plan& plan) {

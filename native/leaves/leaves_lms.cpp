@@ -1,4 +1,4 @@
-// The least mean squares algorithms that are no recipe, of one instruction set, compiled as leaves/leaves.cpp is.
+// The least mean squares algorithms that are not recipes. Compiled like leaves.cpp, once for each instruction set.
 #include "leaves/lms_variants.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {

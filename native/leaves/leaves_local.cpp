@@ -1,4 +1,4 @@
-// The models of neighbors of one instruction set, compiled as leaves/leaves.cpp is.
+// The models on the nearest rows. Compiled like leaves.cpp, once for each instruction set.
 #include "leaves/local.hpp"
 #include "leaves/residual.hpp"
 

@@ -1,4 +1,4 @@
-// Models of series, one instruction set: a Gaussian process over time, and regression on smoothed lags.
+// Models of series. Compiled like leaves.cpp, once for each instruction set.
 #include "leaves/smoothed_lags.hpp"
 #include "leaves/temporal.hpp"
 

@@ -11,7 +11,7 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
-// (a, b) <- (c a + s b, c b - s a), for each
+// (a, b) <- (c a + s b, c b - s a), elementwise
 static inline void rotate(int64_t n, double c, double s, double* __restrict a, double* __restrict b) {
     for (int64_t j = 0; j < n; j++) {
         const double above = a[j], below = b[j];
@@ -20,8 +20,8 @@ static inline void rotate(int64_t n, double c, double s, double* __restrict a, d
     }
 }
 
-// R'R <- R'R + v v' and R'z <- R'z + v t', by one plane rotation for each row from `first` on; v (m,) and t (p,) are
-// used up
+// R'R <- R'R + v v' and R'z <- R'z + v t', by one plane rotation for each row from `first` on. v (m,) and t (p,) are
+// overwritten.
 static void add_row(int64_t m, int64_t p, int64_t first, double* R, double* z, double* v, double* t) {
     for (int64_t i = first; i < m; i++) {
         if (v[i] == 0) continue;
@@ -49,14 +49,14 @@ static void predict_row(int64_t m, int64_t p, const double* R, const double* z, 
     *v = sum;
 }
 
-// out (m,) = scale x, for an intercept with a one behind x (d,)
+// out (m,) = scale x, or scale [x, 1] with an intercept; x (d,)
 static void take(int64_t d, int64_t m, const double* x, double scale, double* out) {
     for (int64_t j = 0; j < d; j++) out[j] = scale * x[j];
     if (m > d) out[d] = scale;
 }
 
-// The noise, what earlier rows count for after each row, the prior that this takes from each weight (m,), and whether
-// there is one more weight than inputs, of a constant
+// The noise, the forgetting factor, the prior information that each weight has lost by forgetting (m,), and whether
+// there is an intercept
 struct InformationRule {
     double noise, forgetting;
     std::vector<double> renewal;
@@ -113,13 +113,13 @@ class Information final : public Fixed {
     std::vector<double> R, z;
 };
 
-// The linear part of a model, h'b with h = [x, 1], which learns the errors of the rest. It takes no memory before the
-// first.
+// The linear part of a model, h'b with h = [x, 1], which learns the errors of the other part. It allocates memory for
+// the first row.
 class Line {
   public:
     Line(double forgetting, const std::vector<double>& renewal, int d, int p)
         : rule_{1, forgetting, renewal, false}, m_(d + 1), p_(p), b_(size_t(m_ * p)) {}
-    // Make room for what it learns
+    // Allocate memory for learning
     void begin() {
         if (model_) return;
         model_ = std::make_unique<Information>(rule_, int(m_), int(p_));
@@ -135,7 +135,7 @@ class Line {
         model_->start_from(seen);
         solve();
     }
-    // The mean (p,) and the variance of g'b; g is used up
+    // The mean (p,) and the variance of g'b; g is overwritten
     void predict(double* g, double* mean, double* variance) const {
         if (model_) return predict_row(m_, p_, R(), z(), g, mean, variance);
         std::fill(mean, mean + p_, 0.0);
@@ -143,7 +143,7 @@ class Line {
         for (int64_t i = 0; i < m_; i++) sum += g[i] * g[i];
         *variance = sum;
     }
-    // Learn that g'b was this much, with the variance one
+    // Learn an observed value of g'b with variance one
     void learn(const double* g, const double* target) {
         begin();
         Stop never;

@@ -1,4 +1,4 @@
-// Linear filters, and the value before. onlinegp.models.linear.isotropic_filter, kalman_filter and
+// Linear filters, and persistence. onlinegp.models.linear.isotropic_filter, kalman_filter and
 // baselines.persistence are the definitions.
 #pragma once
 #include "leaves/error_scale.hpp"
@@ -68,7 +68,7 @@ class Isotropic final : public Fixed {
     const IsotropicRule rule_;
 };
 
-// U'U <- U'U + drift I, one weight after the other
+// U'U <- U'U + drift I, one weight at a time
 static void drift(int64_t m, double root, double* U, double* spare) {
     for (int64_t i = 0; i < m; i++) {
         std::memset(spare, 0, size_t(m) * sizeof(double));
@@ -90,7 +90,7 @@ static double observe(int64_t m, double root, double* U, const double* f, double
     return root;
 }
 
-// sqrt(s) alone, to the same bits
+// Only sqrt(s), with the same bits
 static double observed(int64_t m, double root, const double* f) {
     for (int64_t i = m - 1; i >= 0; i--)
         if (f[i] != 0) root = std::hypot(root, f[i]);
@@ -112,7 +112,7 @@ class Kalman final : public Fixed {
     int64_t work_per_row() const override { return 1 + m_ * m_ * (drifts_ ? m_ : 1) / 32; }
 
   private:
-    // The scratch is x, f and t, and where the weights drift the triangle after that
+    // The scratch memory holds x, f and t and, if the weights drift, the triangle after the drift
     Kalman(const Plan& plan, int m, bool drifts)
         : Fixed(plan.features, plan.outputs, 3 * m + (drifts ? m * m : 0)),
           m_(m),
@@ -171,7 +171,7 @@ class Persistence final : public Fixed {
         if (seen_)
             changes_.add(y, mean, false);
         else
-            changes_.set_last(y);  // the first y is no change
+            changes_.set_last(y);  // the first y is not a change
     }
     void list_fields(Visitor& visit) override {
         visit.integer("seen", seen_);

@@ -1,4 +1,4 @@
-// The least mean squares algorithms that are no recipe: the twin of FBKLMS, MKNLMS, QKLMSFB, KLMSCSL1, KLMSCSAL1 and
+// The least mean squares algorithms that are not recipes: the twin of FBKLMS, MKNLMS, QKLMSFB, KLMSCSL1, KLMSCSAL1 and
 // MXKLMS in onlinegp.models.lms, which have the equations and sources.
 #pragma once
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
-// Which algorithm, and its parameters
+// The algorithm and its parameters
 struct StepRule {
     StepRule(const Plan& plan, StepKind kind)
         : kind(kind),
@@ -25,7 +25,7 @@ struct StepRule {
     const double step, coherence, epsilon, penalty, radius, forgetting, mixing_step;
     const int64_t budget;
 
-    std::vector<std::string> numbers() const {  // that each center has beside its weights, for each kernel
+    std::vector<std::string> numbers() const {  // of each center, in addition to its weights, for each kernel
         if (kind == StepKind::Mixed) return {};
         if (kind == StepKind::Significant) return {"influence", "density"};
         return {"kcc"};  // k(c, c)
@@ -57,7 +57,7 @@ class StepFilter final : public Learner {
     void flush() override {}
     void reserve(int64_t rows) override {
         const int64_t left = std::max<int64_t>(rule_.budget - f_.size, 0);
-        f_.reserve(f_.size + (left < rows ? left + 1 : rows));  // one more than the budget, before another one leaves
+        f_.reserve(f_.size + (left < rows ? left + 1 : rows));  // one more than the budget, before a center is removed
         now_.reserve(f_.room, q_);
         if (f_.room <= spare_room_) return;
         spare_.resize(size_t(f_.room));
@@ -102,7 +102,7 @@ class StepFilter final : public Learner {
     bool follows_errors() const { return rule_.kind == StepKind::Penalized || adaptive(); }
     bool adaptive() const { return rule_.kind == StepKind::AdaptivelyPenalized; }
 
-    // The centers, the weights (m, p) and the further numbers of the expansion in kernel q; all have the same centers
+    // The centers, the weights (m, p) and the other numbers of the expansion in kernel q. Centers are shared.
     void list_expansion(int q, Visitor& visit) {
         const std::string prefix = is_several_ ? "f" + std::to_string(q) + "." : "f.";
         const int64_t m = visit.loads() ? FREE : f_.size;
@@ -177,7 +177,7 @@ class StepFilter final : public Learner {
         }
     }
 
-    // |k(x, c)| / sqrt(k(x, x) k(c, c)) of kernel q, the largest over the centers
+    // The largest |k(x, c)| / sqrt(k(x, x) k(c, c)) of kernel q over the centers
     double coherence(int q) {
         const double *k = now_.k.data() + q * f_.room, *kcc = number(q), kxx = now_.kxx[q];
         if (!f_.size || kxx <= 0) return 0;
@@ -208,8 +208,8 @@ class StepFilter final : public Learner {
         if (f_.size > rule_.budget) f_.remove(least(nullptr));
     }
 
-    // The center with the smallest |weights|^2, times the square of a factor of its own; the first of equals is the
-    // oldest
+    // The center with the smallest |weights|^2 times the square of the factor of the center. Ties go to the first, the
+    // oldest.
     int64_t least(const double* factor) {
         double smallest = INFINITY, most = 0;
         for (int64_t i = 0; i < f_.size; i++) {
@@ -231,7 +231,7 @@ class StepFilter final : public Learner {
         int64_t last = f_.size;
         double* k = now_.k.data();
         bool is_new = false;
-        if (last == 0) {  // the first of all; it may start from y / k(x, x)
+        if (last == 0) {  // the very first center, which may start from y / k(x, x)
             f_.append(x);
             number(0)[0] = kxx;
             k[0] = kxx;
@@ -302,7 +302,7 @@ class StepFilter final : public Learner {
         get_center(f_.tiles.data(), d_, j, x_.data());
         row(*kernels_[0], f_.tiles.data(), f_.size, x_.data(), alpha(0, 0), spare_.data());
     }
-    // Influences fade by one sample, whose kernel row is k
+    // Let influences fade by one sample with the kernel row k
     void fade(const double* k) {
         double *influence = number(0), *density = number(1);
         for (int64_t i = 0; i < f_.size; i++) {
@@ -322,7 +322,7 @@ class StepFilter final : public Learner {
     }
     void mix_in(const double* x, const double* y) {
         constexpr double LOWEST = -700;
-        double* psi = now_.psi.data();  // as they were when x was seen
+        double* psi = now_.psi.data();  // their values when x was predicted
         for (int o = 0; o < p_; o++) {
             double mean = 0, most = -INFINITY;
             for (int q = 0; q < q_; q++) mean += psi[q * p_ + o] * now_.parts[q * p_ + o];
@@ -342,11 +342,11 @@ class StepFilter final : public Learner {
 
     const StepRule rule_;
     const int d_, p_, q_;
-    const bool is_several_;  // fields are named f0, f1, ... then
+    const bool is_several_;  // if so, fields are named f0, f1, ...
     std::vector<std::unique_ptr<const Kernel<double>>> kernels_;
     Expansions f_;
     std::vector<double> v_;                       // the gates, (q, p)
-    Buffer<double> x_, mean_, variance_, spare_;  // room for a center, for a prediction, and for a kernel row
+    Buffer<double> x_, mean_, variance_, spare_;  // scratch for a center, a prediction and a kernel row
     int64_t spare_room_ = 0, seen_ = 0;
     Seen now_;
     ErrorScale errors_;

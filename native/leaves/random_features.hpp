@@ -6,15 +6,15 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
-// R and z are those of the regression at unit noise; squares (p,) is the sum of squared errors in units of what was
-// predicted. The scratch is phi (m,) with room for D, then R^-T phi (m,), the variance of phi'w, and the target (p,).
+// R and z are those of the regression with unit noise; squares (p,) is the sum of squared errors over their predicted
+// variances. The scratch has phi (m,) with room for D, then R^-T phi (m,), the variance of phi'w, and the target (p,).
 class Features final : public Fixed {
   public:
     explicit Features(const Plan& plan) : Features(plan, int64_t(plan.number("functions")), turns_of(plan)) {}
     int64_t work_per_row() const override { return 1 + m_ * m_ / 32; }
 
   private:
-    static constexpr double WORTH = 10;  // rows that the noise given is worth
+    static constexpr double WORTH = 10;  // the given noise counts as this many rows
 
     Features(const Plan& plan, int64_t m, int64_t D)
         : Fixed(plan.features, plan.outputs, D + m + 1 + plan.outputs, true),

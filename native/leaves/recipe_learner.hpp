@@ -1,4 +1,4 @@
-// A filter at work behind the plain interface of learner.hpp.
+// A filter with the plain interface of learner.hpp.
 #pragma once
 #include <deque>
 #include <memory>
@@ -7,10 +7,10 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
-// The arrays of a state for a moment, packed as they are stored
+// Temporary arrays of a state, in the form in which they are stored
 class StateRoom {
   public:
-    // Let `arrays` point to those that the recipe tracks, with room for its size
+    // Let `arrays` point to the arrays that the recipe tracks, with room for its size
     void lend(Arrays& arrays, const Recipe& recipe, int64_t d, int64_t p) {
         arrays.each([&](const char* name, std::string_view kind, auto& field) {
             if constexpr (std::is_pointer_v<std::remove_reference_t<decltype(field)>>)
@@ -50,17 +50,17 @@ class StateRoom {
         return entries_.back().counts.data();
     }
 
-    std::deque<Entry> entries_;  // which stay where they are
+    std::deque<Entry> entries_;  // whose addresses do not change
 };
 
-// What filters of one recipe have in common
+// Shared data of the filters of one recipe
 template <class T> struct FilterParts {
     FilterParts(const Recipe& recipe, int d) : recipe(recipe), kernel(this->recipe, d) {}
     const Recipe recipe;
     const Kernel<T> kernel;
 
-    // Those of the filter made last, if they are the same: a fleet has many of one recipe. Under the interpreter's
-    // lock.
+    // Reuse those of the last filter if they are equal, because a fleet has many. The caller holds
+    // the interpreter's lock.
     static std::shared_ptr<const FilterParts> of(const Recipe& recipe, int d) {
         static std::weak_ptr<const FilterParts> last;
         std::shared_ptr<const FilterParts> parts = last.lock();
@@ -131,7 +131,7 @@ template <class T> class Filter final : public Model {
     void use(Scratch* lent) override {
         lent_ = static_cast<Prediction<T>*>(lent);
         if (!lent_) return;
-        delete own_;  // it would not know what is learned meanwhile
+        delete own_;  // it does not see what is learned in the meantime
         own_ = nullptr;
         lent_->fresh = lent_->foreseen = false;
     }
@@ -145,7 +145,7 @@ template <class T> class Filter final : public Model {
         const int64_t most = state_.size + rows;
         const int64_t wanted = budget && budget + 1 < most ? budget + 1 : most;
         if (wanted > state_.capacity || state_.capacity > prediction().room) {
-            flush();  // what waits is in vectors that are replaced
+            flush();  // pending updates are in vectors that are replaced
             prediction().fresh = false;
             state_.reserve(wanted);
             prediction().reserve(state_.capacity);
@@ -154,7 +154,7 @@ template <class T> class Filter final : public Model {
     }
 
     void predict(int64_t n, const double* X, double* mean, double* variance, Stop& stop) const override {
-        auto& state = const_cast<State<T>&>(state_);  // a product with nothing pending leaves it as it is
+        auto& state = const_cast<State<T>&>(state_);  // a product without pending updates does not change it
         onlinegp::ONLINEGP_ISA::predict(recipe_, kernel_, state, n, X, mean, variance, stop);
     }
 
@@ -180,10 +180,10 @@ template <class T> class Filter final : public Model {
         return *own_;
     }
 
-    // L is too large for the first cache: a removal, which reads it, had better solve for the next input on the way
+    // If L is too large for the first cache, removing a center, which reads L, also solves for the next input
     bool looks_ahead() const { return recipe_.tracked() && state_.size >= 128; }
 
-    // Centers are only ever added, and a row is all that a belief needs of them
+    // Centers are only added, and the belief needs only their kernel row
     bool appends() const { return !recipe_.pruning.budget && !recipe_.tracked(); }
 
     void see(const double* x) {
@@ -193,7 +193,7 @@ template <class T> class Filter final : public Model {
             prediction().x[j] = T(x[j]);
         }
         if (same) return;
-        prediction().fresh = false;  // there may be no memory
+        prediction().fresh = false;  // the next call may fail for lack of memory
         state_.reserve(state_.size + 1);
         prediction().reserve(state_.capacity);
         predict_one(recipe_, kernel_, state_, prediction());
@@ -214,7 +214,7 @@ template <class T> class Filter final : public Model {
         }
     }
 
-    // Up to a full tile one by one, then tile after tile; returns how many rows were learned
+    // Learn row by row until the tile is full, then tile by tile. Return the number of rows learned.
     int64_t learn_klms(int64_t n, const double* X, const double* Y, const Steps& steps, Stop& stop) {
         const int d = state_.d;
         int64_t i = 0;

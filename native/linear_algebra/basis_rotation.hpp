@@ -1,10 +1,10 @@
-// An orthonormal basis E (m, m - 1) of all that is orthogonal to a vector n, which is zero before j:
+// An orthonormal basis E (m, m - 1) of the space orthogonal to a vector n, which is zero before j:
 // onlinegp.recipes.linear_algebra.turned.
 //
 //   column i < j: e_i     column i > j: e_i nu_{i-1} / nu_i - n_{<i} n_i / (nu_i nu_{i-1}),   nu_i the length of n up
 //   to i
 //
-// so that x E needs one sum of n_k x_k that runs along with it.
+// So x E needs only a running sum of n_k x_k.
 #pragma once
 #include "linear_algebra/simd.hpp"
 
@@ -15,7 +15,7 @@ template <class T> struct Turn {
                    // = f_j = 0
     int64_t j, m;
 
-    void vector(T* x) const {  // x <- x E, of an x that is zero from m on
+    void vector(T* x) const {  // x <- x E, for an x that is zero from m on
         T sum = n[j] * x[j];
         for (int64_t i = j + 1; i < m; i++) {
             const T own = x[i];

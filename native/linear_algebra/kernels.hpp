@@ -1,7 +1,7 @@
 // Kernel rows: k(c, x) for tiles of W centers, laid out [tile][d][W], against one point or several.
 //
-// A shape evaluates a few tile-point pairs together. The stationary kernels, times a variance or not, have shapes of
-// their own; whatever else a kernel is made of runs as a postfix program. The shape is chosen once a row, by `visit`.
+// A shape evaluates a few tile-point pairs together. The stationary kernels, with or without a variance, have shapes of
+// their own. Any other kernel runs as a postfix program. `visit` chooses the shape once per row.
 #pragma once
 #include "linear_algebra/memory.hpp"
 #include "recipe/recipe.hpp"
@@ -11,7 +11,7 @@ namespace onlinegp::ONLINEGP_ISA {
 
 constexpr double LOG2E = 1.4426950408889634, FARTHEST = 1e300;
 
-// One leaf with its values in the type of the filter.
+// A leaf of the kernel, with its values in the type of the filter.
 template <class T> struct Leaf {
     Op op;
     bool each;
@@ -22,7 +22,7 @@ template <class T> struct Leaf {
 };
 
 template <class T> struct Kernel {
-    // Relative differences of k that are no rounding errors (at most 4 d eps |log LEAST|, for d up to WIDEST)
+    // Relative differences of k that exceed rounding errors (at most 4 d eps |log LEAST|, for d up to WIDEST)
     static constexpr double CLOSE = sizeof(T) == 8 ? 1e-6 : 1e-2, LEAST = sizeof(T) == 8 ? 1e-100 : 1e-4;
     static constexpr int WIDEST = 1000;
 
@@ -32,9 +32,9 @@ template <class T> struct Kernel {
     Buffer<Leaf<T>> code;
     Buffer<T> values;
 
-    double inside = INFINITY;  // more than this, and a center is within the recipe's radius
+    double inside = INFINITY;  // a center with a larger k is within the recipe's radius
 
-    // Of the recipe of a filter
+    // From the recipe of a filter
     Kernel(const Recipe& recipe, int d) : Kernel(recipe.kernel, d) {
         if (tells_distance()) inside = at_distance(*this, T(recipe.dictionary.radius)) * (1.0 + CLOSE);
     }
@@ -51,12 +51,12 @@ template <class T> struct Kernel {
         }
         if (constant_diagonal) everywhere = diagonal_of(*this, static_cast<const T*>(nullptr));
     }
-    bool tells_distance() const { return stationary_leaf() && !code[0].each && d <= WIDEST; }  // Euclidean, by falling
+    bool tells_distance() const { return stationary_leaf() && !code[0].each && d <= WIDEST; }  // k decreases with it
     bool scaled() const { return length == 2 && code[1].op == Op::Scale; }
     bool stationary_leaf() const { return (length == 1 || scaled()) && code[0].op <= Op::Matern52; }
 };
 
-// Each of a few tiles with each of a few points, all of one tile together
+// All pairs of a few tiles and a few points, tile by tile
 template <class T, int Tiles, int Points> struct Pairs {
     static constexpr int N = Tiles * Points;
     const T* tiles;
@@ -79,7 +79,7 @@ template <bool Each, class T, class Pairs> INLINE void squared_distances(const L
     }
 }
 
-// The kernel of N squared distances, in place; `unit` is one over the squared length scale if they lack it, else 1
+// The kernel of N squared distances, in place. `unit` is 1 / length_scale^2 if they are not scaled, else 1.
 template <int N, Op op, class T> INLINE void of(const Leaf<T>& leaf, T unit, Vec<T>* k) {
     typedef Vec<T> V;
     const V farthest = V{} + (sizeof(T) == 8 ? T(FARTHEST) : T(1e37));  // infinity times 2^-infinity would be NaN
@@ -105,7 +105,7 @@ template <int N, Op op, class T> INLINE void of(const Leaf<T>& leaf, T unit, Vec
             k[n] *= T(leaf.a * LOG2E);
         }
     }
-    constexpr int PAIR = N % 2 ? 1 : 2;  // as many as the registers hold
+    constexpr int PAIR = N % 2 ? 1 : 2;  // as many as fit into the registers
     EACH(n, N / PAIR) exp2_minus<PAIR>(k + n * PAIR);
     if constexpr (op == Op::Matern32)
         EACH(n, N) k[n] *= s[n] + T(1);
@@ -173,7 +173,7 @@ template <Op op, class T, class Pairs> INLINE void stationary(const Leaf<T>& lea
     of<Pairs::N, op>(leaf, leaf.each ? T(1) : leaf.rate2, k);
 }
 
-// Any kernel at all: a stack of operands, N vectors each
+// Any kernel: a stack of operands, N vectors each
 template <class T> struct Composed {
     const Kernel<T>& kernel;
     template <int Tiles, int Points> void evaluate(const T* tiles, const T* x, Vec<T>* k) const {
@@ -216,7 +216,7 @@ template <class T, Op op, class Body> INLINE auto visit_leaf(const Kernel<T>& ke
     return kernel.code[0].each ? body(Stationary<T, op, true>{kernel}) : body(Stationary<T, op, false>{kernel});
 }
 
-// Call body with the shape of the kernel: once a row or block, never once a pair of points.
+// Call body with the shape of the kernel: once per row or block, never once per pair of points.
 template <class T, class Body> INLINE auto visit(const Kernel<T>& kernel, const Body& body) {
     if (kernel.stationary_leaf()) {
         switch (kernel.code[0].op) {
@@ -229,7 +229,7 @@ template <class T, class Body> INLINE auto visit(const Kernel<T>& kernel, const 
     return body(Composed<T>{kernel});
 }
 
-// k of two points that are this far apart, where it depends on nothing else
+// k of two points with this distance, for a kernel that depends only on the distance
 template <class T> double at_distance(const Kernel<T>& kernel, T r) {
     Buffer<T> tile(size_t(kernel.d) * W<T>), x(kernel.d);
     x[0] = r;

@@ -1,4 +1,4 @@
-// Aligned memory. One block holds all that a filter keeps; buffers hold what it needs for a moment.
+// Aligned memory. One block holds the state of a filter; buffers hold its scratch data.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -22,12 +22,12 @@ inline void* allocate(size_t bytes) {
     return p;
 }
 
-// Ask for n values that will be needed soon
+// Prefetch n values that will be needed soon
 template <class T> inline void fetch(const T* p, int64_t n) {
     for (int64_t i = 0; i < n; i += int64_t(ALIGNMENT / sizeof(T))) __builtin_prefetch(p + i, 0, 2);
 }
 
-// Zeros, aligned, of a length that is only changed by starting again.
+// Aligned zeros. Changing the length discards the contents.
 template <class T> class Buffer {
   public:
     Buffer() = default;
@@ -54,7 +54,7 @@ template <class T> class Buffer {
     T* p_ = nullptr;
 };
 
-// Hands out pieces of a block one after the other; without a block it only counts.
+// Returns consecutive pieces of a block. Without a block it only counts the bytes.
 class Carver {
   public:
     explicit Carver(char* base = nullptr) : base_(base) {}
@@ -70,10 +70,10 @@ class Carver {
     size_t used_ = 0;
 };
 
-// Blocks of all sizes, side by side in large slabs; a block that is given back is handed out again. One thread's own.
+// Allocates blocks of all sizes from large slabs, and reuses freed blocks. For one thread.
 //
-// Sizes are rounded up to sixteen steps per doubling, so that at most a sixteenth is wasted, the lists of free blocks
-// are of a fixed number, and giving back cannot fail.
+// Sizes are rounded up to sixteen steps per doubling. So at most a sixteenth is wasted, the number of lists of free
+// blocks is fixed, and freeing cannot fail.
 class Pool {
   public:
     Pool() = default;
@@ -109,7 +109,7 @@ class Pool {
         int index;
         size_t bytes;
     };
-    static constexpr int STEPS = 16, KINDS = 1024;  // more than a 64-bit size has
+    static constexpr int STEPS = 16, KINDS = 1024;  // more than a 64-bit size can have
     static constexpr size_t SLAB = size_t(1) << 21;
 
     // With n + 1 units, n = 1xxxx yyy... in binary: kinds differ in the position of the first one and in the xxxx
@@ -129,7 +129,7 @@ class Pool {
         at_ += bytes;
         return reinterpret_cast<Block*>(p);
     }
-    // A new slab: a quarter of what there is already, so that there are few; where memory is short, what is needed
+    // A new slab has a quarter of the memory so far, so that there are few slabs; if memory is short, as much as needed
     void open(size_t bytes) {
         const size_t least = slabs(bytes), most = slabs(total_ / 4);
         size_t room = least < most ? most : least;
@@ -139,7 +139,7 @@ class Pool {
 #ifdef MADV_HUGEPAGE
         if (room % SLAB == 0) madvise(slab, room, MADV_HUGEPAGE);  // a hint: fewer address translations
 #endif
-        const size_t rest = size_t(end_ - at_);  // of the slab before: it becomes a block of the next smaller kind
+        const size_t rest = size_t(end_ - at_);  // of the previous slab: it becomes a block of the next smaller kind
         if (rest) put(at_, kind_of(rest + 1).index - 1);
         slabs_ = new (slab) Slab{slabs_};
         at_ = slab + ALIGNMENT;
@@ -150,7 +150,7 @@ class Pool {
 
     Slab* slabs_ = nullptr;
     Block* free_[KINDS] = {};
-    char *at_ = nullptr, *end_ = nullptr;  // what is left of the newest slab
+    char *at_ = nullptr, *end_ = nullptr;  // the unused rest of the newest slab
     size_t total_ = 0;
 };
 

@@ -1,8 +1,8 @@
-// Vectors of one instruction set, and the few functions of them that kernels need.
+// Vectors of one instruction set, and the functions on them that kernels need.
 //
 // Each instruction set compiles these headers once, in a namespace of its own, with its own vector width. Nothing here
-// relies on fast-math: every rounding is written out, so that one sample at a time and a block of them give the same
-// bits.
+// relies on fast-math. The order of all operations is explicit, so that one sample at a time and a block of samples
+// give the same bits.
 #pragma once
 #include <cmath>
 #include <cstddef>
@@ -17,13 +17,13 @@
 #define ONLINEGP_BYTES 16
 #endif
 #define INLINE inline __attribute__((always_inline))
-#define ALWAYS __attribute__((always_inline))  // of a lambda
+#define ALWAYS __attribute__((always_inline))  // for lambdas
 #define PRAGMA(x) _Pragma(#x)
-#define EACH(i, N) PRAGMA(GCC unroll 16) for (int i = 0; i < N; i++)  // N is known, and every i written out
+#define EACH(i, N) PRAGMA(GCC unroll 16) for (int i = 0; i < N; i++)  // N is a constant, and the loop is unrolled
 
 namespace onlinegp::ONLINEGP_ISA {
 
-// Vectors of B bytes: T, masks and counts, and integers that may wrap
+// Vectors of B bytes: T, masks and counts, and integers that may overflow
 template <class T, int B> struct Lanes;
 template <int B> struct Lanes<double, B> {
     typedef double Vec __attribute__((vector_size(B), may_alias));
@@ -54,7 +54,7 @@ template <class V, class T> INLINE V load_anywhere(const T* p) {  // aligned or 
 }
 template <class V, class T> INLINE void store_anywhere(T* p, V x) { __builtin_memcpy(p, &x, sizeof x); }
 
-// a b + c, rounded once where the machine can
+// a b + c, rounded once if the machine supports it
 
 template <class V> INLINE V fma(V a, V b, V c) {
 #if defined(__AVX512F__)
@@ -127,7 +127,7 @@ template <class V> INLINE V larger(V a, V b) {
     return a > b ? a : b;
 }
 
-// Sums over lanes: halves are added until one lane is left, in this order on every path.
+// Sums over lanes: halves are added until one lane is left, in the same order in all code paths.
 
 #if defined(__AVX__)
 template <class V> INLINE __m256d halved(V x) {
@@ -172,7 +172,7 @@ INLINE void add_sums(T* out, Vec<T, B> a, Vec<T, B> b, Vec<T, B> c, Vec<T, B> d)
     out[3] += sum<T, B>(d);
 }
 
-// The lanes that are at most this, a bit for each
+// One bit per lane: whether it is at most the limit
 INLINE unsigned lanes_at_most(Vec<double> a, double limit) {
 #if ONLINEGP_BYTES == 64 && defined(__AVX512F__)
     return _mm512_cmp_pd_mask((__m512d)a, _mm512_set1_pd(limit), _CMP_LE_OQ);
@@ -197,7 +197,7 @@ template <> INLINE double largest_lane<double>(Vec<double> x) {
 }
 #endif
 
-// Lane l of row k becomes lane k of row l, of W rows: in stages that exchange blocks of 1, 2, 4, ... lanes
+// Transpose W rows: lane l of row k becomes lane k of row l, in stages that exchange blocks of 1, 2, 4, ... lanes
 #if defined(__clang__)
 #define PICK(a, b, ...) __builtin_shufflevector(a, b, (__VA_ARGS__)...)
 #else
@@ -228,14 +228,14 @@ template <class T, int B = ONLINEGP_BYTES> INLINE Int<T, B> first_lanes(int coun
 template <class T, int B = ONLINEGP_BYTES> INLINE Vec<T, B> keep(Vec<T, B> x, Int<T, B> mask) {
     return (Vec<T, B>)((Int<T, B>)x & mask);
 }
-template <class T> INLINE Vec<T> magnitude(Vec<T> x) {  // all but the sign
+template <class T> INLINE Vec<T> magnitude(Vec<T> x) {  // without the sign
     return keep<T>(x, (Int<T>)(~Bits<T>{} >> 1));
 }
 
-// 2^-x for x >= 0, within 2 ulp; zero once it is no normal number, and for NaN. Of N vectors, side by side.
+// 2^-x for x >= 0, within 2 ulp; zero if the result is not a normal number, and for NaN. N vectors at the same time.
 //
 // x = n - r with n whole, |r| <= 1/2, by adding 1.5 * 2^52, whose last bits then hold n; 2^r is a polynomial that
-// interpolates it at Chebyshev nodes (relative error 2e-17), even and odd powers apart; n goes into the exponent.
+// interpolates it at Chebyshev nodes (relative error 2e-17), with separate even and odd powers; n is the exponent.
 
 template <int N> INLINE void exp2_minus(Vec<double>* x) {
     typedef Vec<double> V;
@@ -286,8 +286,8 @@ template <int N> INLINE void exp2_minus(Vec<float>* x) {
     }
 }
 
-// sin(pi x), within 4e-16 for double: from the Taylor series after taking off the nearest whole number n, whose last
-// bit is the sign. By adding 1.5 * 2^52 the last bits hold n. Zero beyond 2^51 (for float 2^22).
+// sin(pi x), within 4e-16 for double: the Taylor series after subtracting the nearest whole number n, whose last bit
+// is the sign. By adding 1.5 * 2^52 the last bits hold n. Zero beyond 2^51 (for float 2^22).
 template <class T> INLINE Vec<T> sin_pi(Vec<T> x) {
     typedef Vec<T> V;
     static constexpr double c[] = {3.141592653589793,       -5.16771278004997,       2.5501640398773455,
@@ -302,8 +302,8 @@ template <class T> INLINE Vec<T> sin_pi(Vec<T> x) {
     return (V)((Bits<T>)(p * r) ^ (Bits<T>)t << (8 * sizeof(T) - 1));
 }
 
-// Vectors of at most four lanes under the same names, for triangles: wider ones waste more along the diagonal, and
-// cross a line of the cache wherever a row moves up by one.
+// Vectors of at most four lanes with the same names, for triangles. Wider vectors waste more work at the diagonal, and
+// cross a cache line whenever a row moves up by one.
 namespace narrow {
 template <class T> constexpr int B = ONLINEGP_BYTES < 4 * int(sizeof(T)) ? ONLINEGP_BYTES : 4 * int(sizeof(T));
 template <class T> using Vec = ONLINEGP_ISA::Vec<T, B<T>>;

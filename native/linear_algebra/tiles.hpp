@@ -1,4 +1,4 @@
-// The centers, in tiles of W: [tile][d][W], so that one load brings a coordinate of W of them.
+// The centers, in tiles of W: [tile][d][W], so that one load reads a coordinate of W centers.
 #pragma once
 #include "linear_algebra/kernels.hpp"
 
@@ -15,7 +15,7 @@ template <class T> INLINE void get_center(const T* tiles, int d, int64_t i, T* x
     for (int j = 0; j < d; j++) x[j] = p[j * W<T>];
 }
 
-// Those after j, of m, move up by one; the last place becomes zero
+// Of m centers, those after j move up by one, and the last slot becomes zero
 template <class T> INLINE void remove_center(T* tiles, int d, int64_t j, int64_t m) {
     const int64_t step = int64_t(d) * W<T>, last = (m - 1) / W<T>;
     Int<T> moved = ~first_lanes<T>(int(j % W<T>));
@@ -30,14 +30,14 @@ template <class T> INLINE void remove_center(T* tiles, int d, int64_t j, int64_t
     }
 }
 
-// A sum of products over tiles in four parts: tile t goes to part t mod 4 on every path, so that their bits agree
+// A sum of products over tiles in four parts. Tile t belongs to part t mod 4 in all code paths, for the same bits.
 template <class T> struct Sum {
     Vec<T> part[4] = {};
     INLINE void add(int i, Vec<T> a, Vec<T> b) { part[i] = fma(a, b, part[i]); }
     INLINE T total() const { return sum<T>((part[0] + part[2]) + (part[1] + part[3])); }
 };
 
-// Call body(t, t mod 4) for tile t of n, with a remainder that the compiler knows
+// Call body(t, t mod 4) for each tile t of n; t mod 4 is a compile-time constant
 template <class Body> INLINE void each_tile(int n, const Body& body) {
     int t = 0;
     for (; t + 4 <= n; t += 4)
@@ -84,13 +84,13 @@ template <class T> INLINE T row(const Kernel<T>& kernel, const T* tiles, int64_t
     });
 }
 
-// The place of the smallest value and the value; the first of equals
+// The index of the smallest value, and the value. Ties go to the first.
 template <class T> struct Best {
     int64_t slot;
     T value;
 };
 
-// Each lane keeps its own best of the tiles it has seen, and the best of the lanes is taken at the end
+// Each lane keeps its smallest value over the tiles; at the end the smallest of all lanes is taken
 template <class T> class Smallest {
   public:
     INLINE void add(Vec<T> v) {
@@ -124,7 +124,7 @@ template <class T, class Value> INLINE Best<T> smallest(int64_t m, const Value& 
     return all.best();
 }
 
-// The squared Euclidean distances of N tiles to x, each rounding as NumPy does it
+// The squared Euclidean distances of N tiles to x, rounded as in NumPy
 template <int N, class T> INLINE void euclidean(const T* tiles, int d, const T* x, Vec<T>* r2) {
     for (int n = 0; n < N; n++) r2[n] = Vec<T>{};
     for (int j = 0; j < d; j++) {
@@ -151,10 +151,10 @@ template <class T> INLINE Best<T> nearest(const T* tiles, int d, int64_t m, cons
     return all.best();
 }
 
-// The nearest center, told by the kernel row k and its largest entry alone; -1 where they cannot tell.
+// The nearest center, found from the kernel row k and its largest entry; -1 if they do not determine it.
 //
-// Where the kernel is a falling function of the distance, the nearest center has the largest k but for rounding: it
-// must be the only one with nearly that much.
+// If the kernel decreases with the distance, the nearest center has the largest k, up to rounding. No other center may
+// have a k that is nearly as large.
 template <class T> INLINE int64_t nearest_by_kernel(const Kernel<T>& kernel, int64_t m, const T* k, T most) {
     if (!kernel.tells_distance() || !(most >= T(Kernel<T>::LEAST))) return -1;
     const Vec<T> close = splat<T>(most * T(1.0 - Kernel<T>::CLOSE));

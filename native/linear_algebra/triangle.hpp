@@ -1,7 +1,7 @@
-// Lower triangles: L, which is solved with, packed column by column, and S, a symmetric matrix, packed row by row.
+// Lower triangles: L, a factor to solve with, packed by columns, and S, a symmetric matrix, packed by rows.
 //
-// Columns and rows come in blocks of four of one length, so that all start with a full vector. What is on the other
-// side of the diagonal or beyond the size in use is zero. A block is read at a time.
+// Columns and rows are grouped in blocks of four of equal length, so that all start with a full vector. Entries on the
+// other side of the diagonal and beyond the size in use are zero. The code reads one block at a time.
 #pragma once
 #include "linear_algebra/memory.hpp"
 #include "linear_algebra/basis_rotation.hpp"
@@ -10,11 +10,11 @@ namespace onlinegp::ONLINEGP_ISA {
 namespace narrow {
 
 template <class T> struct Triangle {
-    T *s = nullptr, *side = nullptr;  // the entries, and a vector (rows,) that goes with them
+    T *s = nullptr, *side = nullptr;  // the entries, and an additional vector (rows,)
     int64_t rows = 0;                 // a multiple of four
-    const T* next = nullptr;          // another of as many rows, which will be needed soon
+    const T* next = nullptr;          // another triangle with as many rows, which will be needed soon
 
-    static int64_t top(int64_t i) { return i / 4 * 4; }  // the first of its block
+    static int64_t top(int64_t i) { return i / 4 * 4; }  // the first index of its block
     int64_t size() const { return rows * (rows + 4) / 2; }
     void carve(Carver& from, int64_t capacity) {
         rows = capacity;
@@ -23,8 +23,8 @@ template <class T> struct Triangle {
     }
 };
 
-// L: a column starts with the first row of its block. Beside it the inverse of its diagonal, which is zero beyond the
-// size in use
+// L: a column starts with the first row of its block. The additional vector is the inverse of the diagonal, zero beyond
+// the size in use.
 template <class T> struct Factor : Triangle<T> {
     using Triangle<T>::s, Triangle<T>::side, Triangle<T>::rows, Triangle<T>::next, Triangle<T>::top;
 
@@ -39,14 +39,14 @@ template <class T> struct Factor : Triangle<T> {
         for (int64_t c = 0; c < old.rows; c++)
             std::memcpy(column(c) + top(c), old.column(c) + top(c), old.length(c) * sizeof(T));
     }
-    void append(int64_t m, const T* x, T last) {  // the row [x, last], of an x that is zero from m on
+    void append(int64_t m, const T* x, T last) {  // the row [x, last], where x is zero from m on
         for (int64_t c = 0; c < m; c += 4)
             EACH(k, 4) column(c)[m + k * length(c)] = x[c + k];
         at(m, m) = last;
         side[m] = 1 / last;
     }
 
-    // x <- L^-1 x, in its entries from `first` on, before which it is zero or solved, to `last`
+    // x <- L^-1 x for the entries from `first` to `last`; those before are zero or solved already
     void forward(int64_t m, T* x, int64_t first = 0, int64_t last = INT64_MAX) const {
         for (int64_t i = first / 4 * 4; i < m && i < last; i += 4) {
             if (next) fetch(next + (column(i) + i - s), 4 * length(i));
@@ -56,14 +56,14 @@ template <class T> struct Factor : Triangle<T> {
         }
     }
 
-    // x <- L^-T x, of N vectors
+    // x <- L^-T x for N vectors
     template <int N> void backward(int64_t m, T* const (&x)[N]) const {
         for (int64_t i = (m - 1) / 4 * 4; i >= 0; i -= 4) {
             const T* p = column(i);
             const int64_t n = length(i);
             Vec<T> sums[N][4] = {};
             for (int64_t r = (m - 1) / W<T> * W<T>; r >= i + 4;
-                 r -= W<T>) {  // to the rows that are the last to be known
+                 r -= W<T>) {  // to the rows that are the last to be solved
                 Vec<T> v[N];
                 EACH(k, N) v[k] = load(x[k] + r);
                 EACH(c, 4) {
@@ -78,11 +78,11 @@ template <class T> struct Factor : Triangle<T> {
 
     // Without row j, in the basis of a turn, whose n = L^-1 e_j comes out on the way: with Y = sum of n_k L_k over the
     // columns so far, n_i = -Y_i / L_ii. `row` (m - 1,) becomes row j in that basis, over what was left of it outside.
-    // With Solve, x (m - 1,) becomes L^-1 x as well, column by column while they are at hand.
+    // With Solve, x (m - 1,) becomes L^-1 x as well, column by column while they are in registers.
     template <bool Solve> void remove(const Turn<T>& turn, T* row, T* Y, T* x) {
         const int64_t j = turn.j, m = turn.m, middle = j / W<T> * W<T>;
         const Int<T> above = first_lanes<T>(int(j % W<T>));
-        const auto moved = [](T* p, Int<T> kept) ALWAYS {  // up by one, but for these lanes
+        const auto moved = [](T* p, Int<T> kept) ALWAYS {  // up by one, except for these lanes
             const Vec<T> l = kept ? load(p) : load_anywhere<Vec<T>>(p + 1);
             return store(p, l), l;
         };
@@ -112,7 +112,7 @@ template <class T> struct Factor : Triangle<T> {
         turn.n[j] = side[j];
         turn.e[j] = turn.f[j] = 0;
         std::memset(Y, 0, rows * sizeof(T));
-        Y--;  // what belongs to row r lies with row r - 1, where it goes
+        Y--;  // the value for row r is stored at row r - 1, its new place
         for (int64_t r = j + 1; r < m; r++) Y[r] = side[j] * column(j)[r];
         Length nu{square(side[j]), double(side[j]), 1.0 / double(side[j])};
         int64_t i = j + 1;
@@ -131,7 +131,7 @@ template <class T> struct Factor : Triangle<T> {
   private:
     struct Length {
         double square, value, inverse;
-    };  // of n so far
+    };  // of n up to here
     // G columns from i on: to <- e l + f Y, and Y <- Y + n l, first in their own rows, then below
     template <int G, bool Solve> INLINE void turn_columns(const Turn<T>& turn, int64_t i, T* Y, Length& nu, T* x) {
         T *n = turn.n + i, *e = turn.e + i, *f = turn.f + i, l[G][G], y[G][G];
@@ -192,10 +192,10 @@ template <class T> struct Factor : Triangle<T> {
         }
         EACH(g, G) to[g][turn.m] = to[g][rows] = 0;  // the last lane may have come from the next column
     }
-    // Four columns from i on. The rows of their corner are scaled first, so that a step waits for one multiplication
+    // Four columns from i on. The rows of their corner are scaled first, so that each step waits for one multiplication
     // only.
     struct Columns {
-        typedef T Four __attribute__((vector_size(4 * sizeof(T))));  // stored at once: whoever waits for it reads it so
+        typedef T Four __attribute__((vector_size(4 * sizeof(T))));  // stored and read with one instruction
         T *p, inv[4], low[4][4];
         int64_t n;
         Vec<T> y[4];
@@ -215,7 +215,7 @@ template <class T> struct Factor : Triangle<T> {
             EACH(c, 4) y[c] = splat<T>(-x[i + c]);
         }
         INLINE T* at(int c, int64_t r) const { return p + c * n + r; }
-        template <class Column> INLINE void subtract(T* x, const Column& l) const {  // what they add to x in W rows
+        template <class Column> INLINE void subtract(T* x, const Column& l) const {  // their part of x in W rows
             const Vec<T> half = fma(l(1), y[1], fma(l(0), y[0], load(x)));
             store(x, half + fma(l(3), y[3], l(2) * y[2]));
         }
@@ -231,8 +231,8 @@ template <class T> struct Factor : Triangle<T> {
     };
 };
 
-// S, packed row by row: a row ends with the last column of its block. An update S <- S + c u u' waits, with u beside
-// it, for the next pass, which applies it on the way.
+// S, packed row by row: a row ends with the last column of its block. An update S <- S + c u u' is pending, with u in
+// the additional vector, until the next pass applies it.
 template <class T> struct Symmetric : Triangle<T> {
     using Triangle<T>::s, Triangle<T>::side, Triangle<T>::next, Triangle<T>::top;
     T c = 0;
@@ -245,25 +245,25 @@ template <class T> struct Symmetric : Triangle<T> {
         std::memcpy(side, old.side, old.rows * sizeof(T));
         std::memcpy(s, old.s, old.size() * sizeof(T));
     }
-    void append(int64_t m, const T* x, T last) {  // the row [x, last]; x null for all zero
+    void append(int64_t m, const T* x, T last) {  // the row [x, last]; a null x means zeros
         if (x) std::memcpy(row(m), x, m * sizeof(T));
         at(m, m) = last;
     }
-    void add_outer(T factor, const T* x, int64_t m) {  // S <- S + factor x x', next time
+    void add_outer(T factor, const T* x, int64_t m) {  // S <- S + factor x x', applied in the next pass
         for (int64_t i = 0; i < m; i += W<T>) store(side + i, keep<T>(load(x + i), first_lanes<T>(int(m - i))));
         c = factor;
         pending = true;
     }
-    void shrink(T factor, T more, int64_t m) {  // S <- factor S + more I, with nothing pending
+    void shrink(T factor, T more, int64_t m) {  // S <- factor S + more I; nothing may be pending
         for (int64_t i = 0; i < this->size(); i++) s[i] *= factor;
         for (int64_t i = 0; i < m; i++) at(i, i) += more;
     }
-    void multiply(int64_t m, const T* x, T* out) {  // out = S x, after what was pending
+    void multiply(int64_t m, const T* x, T* out) {  // out = S x, after the pending update
         if (pending) {
             pass<true>(m, x, out);
             pending = false;
         } else
-            pass<false>(m, x, out);  // several threads may come here
+            pass<false>(m, x, out);  // several threads may call this
     }
 
     // E' S E, in tiles of W rows and columns. Columns are combined as those of L, to T = S E, with Y = sum of n_k S_k
@@ -325,7 +325,7 @@ template <class T> struct Symmetric : Triangle<T> {
         const auto tile = [&](int64_t r) ALWAYS { read(r), transpose<T>(own), combine_columns(r); };
         if (first < i) tile(first);
         EACH(g, G - 1)
-            held[g] = first + g < j ? own[g] : own[g + 1];  // column j is gone: those after it move to the left by one
+            held[g] = first + g < j ? own[g] : own[g + 1];  // without column j: those after it move left by one
         for (int64_t r = first + G; r < i; r += G) {
             tile(r);
             held[G - 1] = own[0];

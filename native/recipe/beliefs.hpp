@@ -1,4 +1,4 @@
-// What a filter takes its posterior covariance to be: the twin of onlinegp.recipes.beliefs, which has the equations and
+// The assumed posterior covariance of a filter: the twin of onlinegp.recipes.beliefs, which has the equations and
 // sources.
 #pragma once
 #include "recipe/forgetting.hpp"
@@ -14,7 +14,7 @@ template <class T> double noise_of(const Recipe& recipe, const State<T>& state) 
     return recipe.belief == Belief::StateSpace ? recipe.belief.noise / state.power : recipe.belief.noise;
 }
 
-// R, the running maximum of the row sums of |k| over m centers, with x as one more row
+// R, the running maximum of the row sums of |k| over m centers, with x as an additional row
 template <class T> double row_bound(const State<T>& state, int64_t m, const T* k, double kxx) {
     Vec<T> rows{}, total{};
     for (int64_t i = 0; i < m; i += W<T>) {
@@ -27,8 +27,8 @@ template <class T> double row_bound(const State<T>& state, int64_t m, const T* k
     return bound;
 }
 
-// t = L^-1 k, unless foreseen; with weights in those coordinates the mean t . b; and h = S t where S is kept: scale S +
-// (1 - scale) I
+// t = L^-1 k, unless it was computed ahead; the mean t . b, if the weights are in these coordinates; and h = S t, if S
+// is tracked, as scale S + (1 - scale) I
 template <class T> void whiten(State<T>& state, Prediction<T>& prediction, bool tracked, bool foreseen) {
     const int m = int(state.size);
     T *t = prediction.t.data(), *h = prediction.h.data();
@@ -44,7 +44,7 @@ template <class T> void whiten(State<T>& state, Prediction<T>& prediction, bool 
     prediction.th = double(dot(t, h, m));
 }
 
-// What the belief says of x. No default: one that is not here does not compile.
+// The prediction of the belief at x. There is no default, so that a missing belief does not compile.
 template <class T> void conclude(const Recipe& recipe, const State<T>& state, Prediction<T>& prediction) {
     const BeliefPart& belief = recipe.belief;
     double &kxx = prediction.kxx, &v = prediction.v, &s = prediction.s, &gamma2 = prediction.gamma2;
@@ -88,7 +88,7 @@ void predict_belief(const Recipe& recipe, State<T>& state, Prediction<T>& predic
     conclude(recipe, state, prediction);
 }
 
-// Whether the centers express x already
+// Whether the centers already express x
 template <class T> bool expresses(const Recipe& recipe, const State<T>& state, const Prediction<T>& prediction) {
     if (!recipe.projects()) return false;
     const double share = max(SMALLEST_NOVELTY, 4.0 * recipe.belief.jitter);
@@ -96,7 +96,7 @@ template <class T> bool expresses(const Recipe& recipe, const State<T>& state, c
     return prediction.gamma2 <= max(share * prediction.kxx, worth);
 }
 
-// The gain g and the innovation variance s of a sample that goes to `slot`
+// The gain g and the innovation variance s of a sample assigned to `slot`
 template <class T> Gain<T> gain(const Recipe& recipe, const State<T>& state, Prediction<T>& prediction, int64_t slot) {
     if (slot == PROJECTED && recipe.belief != Belief::Isotropic) {  // q = L^-T t, and beta k
         const int m = int(state.size);
@@ -125,7 +125,7 @@ template <class T> Gain<T> gain(const Recipe& recipe, const State<T>& state, Pre
     return {h, T(0), 1.0 + prediction.v - prediction.gamma2};
 }
 
-// The row sums with x admitted, as the last center
+// The row sums after x was admitted as the last center
 template <class T> void add_row_sums(State<T>& state, const Prediction<T>& prediction) {
     const int64_t last = state.size - 1;
     double total = prediction.kxx;
@@ -146,21 +146,21 @@ void subtract_row_sums(const Kernel<T>& kernel, State<T>& state, Prediction<T>& 
     for (int64_t i = 0; i < state.size; i++) state.rowsum[i] -= std::fabs(k[i]);
 }
 
-// dQ as it is with x admitted, at W slots from i on; q = L^-T t
+// dQ after x is admitted, for W slots from i on; q = L^-T t
 template <class T> INLINE Vec<T> admitted_dQ(const State<T>& state, const Prediction<T>& prediction, int64_t i) {
     const Vec<T> q = load(prediction.q.data() + i);
     return fma(q * q, splat<T>(T(1.0 / prediction.gamma2)), load(state.dQ + i));
 }
 
-// What the center that left last had added to dQ: z^2, with z = L^-T of its row of L over the last entry, solved for
-// already
+// The contribution of the center that was removed last to dQ: z^2, with z = L^-T of its row of L divided by the last
+// entry, which is already solved
 template <class T> void settle(State<T>& state) {
     for (int64_t i = 0; i < state.size; i += W<T>)
         store(state.dQ + i, load(state.dQ + i) - load(state.gone + i) * load(state.gone + i));
     state.owed = false;
 }
 
-// Append the row of L, and what dQ becomes with it; one entry of dQ in turn is made anew. x is the last center already.
+// Append the row of L and update dQ. One entry of dQ in turn is computed from scratch. x is already the last center.
 template <class T> void extend(State<T>& state, Prediction<T>& prediction) {
     const int m = int(state.size), old = m - 1;
     T *t = prediction.t.data(), *q = prediction.q.data(), *n = prediction.n.data();
@@ -182,7 +182,7 @@ template <class T> void extend(State<T>& state, Prediction<T>& prediction) {
     }
 }
 
-// A state before the next sample: its mean, its power, and S <- w S + (1 - w) I
+// Advance a state to the next sample: its mean, its power, and S <- w S + (1 - w) I
 template <class T> void advance(const BeliefPart& belief, State<T>& state) {
     const double kept = square(belief.transition) * state.power, power = kept + belief.drift * belief.noise;
     state.power = power / belief.forgetting;
@@ -191,7 +191,7 @@ template <class T> void advance(const BeliefPart& belief, State<T>& state) {
     for (int o = 0; o < state.p; o++) scale(T(belief.transition), state.weights(o), state.size);
 }
 
-// After a correction; an admitted sample is the last center already
+// Update after a correction. An admitted sample is already the last center.
 template <class T>
 void track(const Recipe& recipe, State<T>& state, Prediction<T>& prediction, const Gain<T>& gain, bool admitted) {
     if (admitted && state.rowsum) add_row_sums(state, prediction);
@@ -218,7 +218,7 @@ void track(const Recipe& recipe, State<T>& state, Prediction<T>& prediction, con
     }
 }
 
-// Let center j go; returns the slot of the newest
+// Remove center j, and return the slot of the newest center
 template <class T> int64_t drop(const Kernel<T>& kernel, State<T>& state, Prediction<T>& prediction, int64_t j) {
     if (state.rowsum) subtract_row_sums(kernel, state, prediction, j);
     if (!state.L.s) return state.move_last_to(j, prediction.x.data());

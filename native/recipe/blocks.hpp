@@ -1,5 +1,5 @@
-// Blocks of samples for filters that only ever append centers: what can be shared between samples is shared, and every
-// rounding is that of one sample at a time.
+// Blocks of samples for filters that only append centers. Samples share as much work as possible, and every result is
+// rounded as if samples were learned one at a time.
 #pragma once
 #include "recipe/update.hpp"
 
@@ -7,7 +7,7 @@ namespace onlinegp::ONLINEGP_ISA {
 
 constexpr int AHEAD = 4;  // points that share one pass over the centers
 
-// KLMS: alpha <- [alpha; step e]. W samples against the finished tiles; they become the next tile together.
+// KLMS: alpha <- [alpha; step e]. W samples are evaluated against the full tiles, and together become the next tile.
 template <class T> bool is_klms(const Recipe& recipe, const State<T>& state) {
     return recipe.belief == Belief::Prior && recipe.dictionary == Dictionary::Growing &&
            recipe.forgetting == Forgetting::Keep && recipe.pruning == Pruning::None && !recipe.learn_power &&
@@ -35,7 +35,7 @@ INLINE void accumulate(const Kernel<T>& kernel, const State<T>& state, int n, co
     });
 }
 
-// Learn W samples, x (W, d), where the dictionary ends with a full tile; mean (W,)
+// Learn W samples, x (W, d), if the dictionary ends with a full tile; mean (W,)
 template <class T>
 void learn_klms_tile(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, const T* x, const double* y,
                      double* mean, double* kxx) {
@@ -61,15 +61,15 @@ void learn_klms_tile(const Recipe& recipe, const Kernel<T>& kernel, State<T>& st
     }
 }
 
-// Kernel rows of the next few samples against the centers of now; each is completed when its turn comes.
+// Kernel rows of the next few samples and the current centers. Each row is completed when its sample is learned.
 template <class T> class RowsAhead {
   public:
-    void reserve(int64_t room) {  // rows are exchanged with those of a prediction, and another one may be lent
+    void reserve(int64_t room) {  // rows are swapped with those of a prediction, which may also be a shared one
         if (room == room_) return;
         for (Buffer<T>& row : rows_) row.resize(room);
         room_ = room;
     }
-    // The rows of x (AHEAD, d); they have as much room as those of a prediction
+    // The rows of x (AHEAD, d), with the capacity of those of a prediction
     void prepare(const Kernel<T>& kernel, const State<T>& state, const T* x, int64_t room) {
         size_ = state.size;
         reserve(room);
@@ -88,11 +88,11 @@ template <class T> class RowsAhead {
             }
             return 0;
         });
-        for (Buffer<T>& row : rows_)  // no centers, no kernel
+        for (Buffer<T>& row : rows_)  // without centers, the kernel is zero
             for (int64_t i = size_; i % W<T>; i++) row[i] = 0;
     }
-    // prediction.k = k(C, x_b), its largest entry, |k|^2 if wanted and k . alpha, as for one sample; tiles with newer
-    // centers are done again
+    // prediction.k = k(C, x_b), its largest entry, |k|^2 if needed, and k . alpha, as for one sample. Tiles with newer
+    // centers are computed again.
     template <bool Norm> void finish(const Kernel<T>& kernel, const State<T>& state, int b, Prediction<T>& prediction) {
         prediction.k.swap(rows_[b]);
         if (state.size > size_) renew(kernel, state, prediction);

@@ -1,4 +1,4 @@
-// A state without what its centers tell, and S as the numbers of a factor in float32: the twin of
+// A state without what can be computed from its centers, and with S as a float32 factor: the twin of
 // onlinegp.recipes.compact, which has the equations.
 #pragma once
 #include "recipe/update.hpp"
@@ -29,7 +29,7 @@ template <class T> void factor_covariance(const State<T>& state, float* R) {
         for (int64_t j = 0; j <= i; j++) *R++ = float(column(j)[i]);
 }
 
-// S = R R', into an S that is zero
+// S = R R'; S is zero before
 template <class T> void multiply_factor(State<T>& state, const float* R) {
     const int64_t m = state.size;
     Buffer<T> column(m);
@@ -41,7 +41,7 @@ template <class T> void multiply_factor(State<T>& state, const float* R) {
     }
 }
 
-// kcc, L and dQ, which are zero, from the centers: the rows that L gets if they are admitted one after the other
+// Compute kcc, L and dQ, which are zero before, from the centers, as if these were admitted one after the other
 template <class T>
 void factor_again(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, Prediction<T>& prediction) {
     const BeliefPart& belief = recipe.belief;

@@ -1,4 +1,4 @@
-// Who becomes a center: the twin of onlinegp.recipes.dictionaries.
+// Decide which samples become centers: the twin of onlinegp.recipes.dictionaries.
 #pragma once
 #include "recipe/beliefs.hpp"
 
@@ -6,12 +6,12 @@ namespace onlinegp::ONLINEGP_ISA {
 
 constexpr double PI = 3.141592653589793;
 
-// NEW unless |k(x, c)| / sqrt(k(x, x) k(c, c)) exceeds the threshold for some c: then the most coherent center
+// NEW, or the most coherent center if |k(x, c)| / sqrt(k(x, x) k(c, c)) exceeds the threshold for some c
 template <class T>
 int64_t place_coherence(const Recipe& recipe, const Kernel<T>& kernel, const State<T>& state,
                         const Prediction<T>& prediction) {
     const T* k = prediction.k.data();
-    if (kernel.constant_diagonal) {  // one norm for all
+    if (kernel.constant_diagonal) {  // all centers have the same norm
         const double norm = std::sqrt(prediction.kxx * double(state.kcc[0]));
         if (double(T(double(prediction.largest) / norm)) <= recipe.dictionary.threshold) return NEW;
         return smallest<T>(state.size, [&](int t) { return -magnitude<T>(load(k + t * W<T>)); }).slot;
@@ -28,7 +28,7 @@ template <class T> Best<T> nearest(const State<T>& state, const Prediction<T>& p
     return nearest(state.tiles, state.d, state.size, prediction.x.data());
 }
 
-// The slot alone, which a kernel that falls with the distance mostly tells without measuring
+// Only the slot. If the kernel decreases with the distance, k mostly determines it without computing distances.
 template <class T>
 int64_t nearest_slot(const Kernel<T>& kernel, const State<T>& state, const Prediction<T>& prediction) {
     const int64_t slot = nearest_by_kernel(kernel, state.size, prediction.k.data(), prediction.largest);

@@ -1,10 +1,10 @@
-// Prediction of many rows: what a prediction of each of them says, in blocks.
+// Predict many rows in blocks, with the same results as one by one.
 #pragma once
 #include "recipe/blocks.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
 
-// One row after the other; nothing may be pending
+// Row by row; nothing may be pending
 template <class T>
 void predict_rows(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, int64_t n, const double* X,
                   double* mean, double* variance, Stop& stop) {
@@ -59,7 +59,7 @@ template <class T> class Block {
 
     explicit Block(const State<T>& state) : state_(state), m_(int(state.size)), t_(size_t(state.capacity + 4) * B) {}
 
-    T* column(int b) { return t_.data() + b; }  // the kernel row of x_b, one entry every B
+    T* column(int b) { return t_.data() + b; }  // the kernel row of x_b, with a stride of B
     // K becomes T
     void whiten() {
         each_four(state_.L, [&](int i, Vec<T>(&acc)[4][2]) ALWAYS {

@@ -1,11 +1,11 @@
-// What the model says of one input before it knows the output: onlinegp.recipes.state.Prediction, with room for the
-// step's vectors.
+// The prediction for one input, before the output is known: onlinegp.recipes.state.Prediction, with the scratch vectors
+// of the update.
 #pragma once
 #include "recipe/state.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
 
-// Scores whose squares are at most this are the least, but for rounding
+// Scores whose squares are at most this count as the smallest, because of rounding
 INLINE double tie_limit(double least, double most) {
     constexpr double TIE = 1e-9;
     const double limit = std::sqrt(least) + TIE * std::sqrt(most);
@@ -18,16 +18,16 @@ template <class T> struct Prediction final : Scratch {
     Buffer<double> e;                // (p,), y - mean after forgetting
     Buffer<T> c;                     // (p,), e / s, scratch
     Buffer<T> k, t, h;               // (m,), the kernel row, L^-1 k, S t
-    Buffer<T> q;                     // (m,), L^-T t, where it was asked for (`projected`)
-    Buffer<T> n, e_turn, f_turn, a;  // (m,), a turn of the basis; scratch
+    Buffer<T> q;                     // (m,), L^-T t, if it was requested (`projected`)
+    Buffer<T> n, e_turn, f_turn, a;  // (m,), a rotation of the basis; scratch
     Buffer<T> next_x, next_k,
-        next_t;  // (d,), the next input, where it is `announced`; (m,), its k and t, where they are `foreseen`
+        next_t;  // (d,), the next input, if it is `announced`; (m,), its k and t, if they are `foreseen`
     double kxx = 0, v = 0, s = 0, gamma2 = 0, beta = 0;
     double k2 = 0;           // |k|^2, Beta and Isotropic
     double t2 = 0, th = 0;   // t . t, t . h
-    T largest = 0;           // of |k|, where the dictionary compares
+    T largest = 0;           // of |k|, if the dictionary compares centers
     bool projected = false;  // q belongs to t
-    bool fresh = false;      // it belongs to x and the state as they are
+    bool fresh = false;      // it is for the current x and state
     bool announced = false, foreseen = false;
     int64_t room = 0;
 
@@ -38,11 +38,11 @@ template <class T> struct Prediction final : Scratch {
         room = capacity;
         fresh = foreseen = false;
     }
-    void announce(int d, const double* later) {  // the next input; null: it is not known
+    void announce(int d, const double* later) {  // the next input; null if it is not known
         announced = later != nullptr;
         for (int j = 0; announced && j < d; j++) next_x[j] = T(later[j]);
     }
-    // The kernel row of the next input, to be solved for while L changes; null if it is not announced
+    // The kernel row of the next input, to solve for while L changes; null if it is not announced
     T* foresee(const Kernel<T>& kernel, const State<T>& state) {
         foreseen = announced;
         if (!announced) return nullptr;
@@ -50,7 +50,7 @@ template <class T> struct Prediction final : Scratch {
         std::memcpy(next_t.data(), next_k.data(), size_t(room) * sizeof(T));
         return next_t.data();
     }
-    // Whether k and t of x are those that were foreseen, which are then taken over
+    // Whether k and t of x were computed ahead. If so, they are used.
     bool recall(int d) {
         for (int j = 0; foreseen && j < d; j++) foreseen = x[j] == next_x[j];
         if (!foreseen) return false;
@@ -61,8 +61,8 @@ template <class T> struct Prediction final : Scratch {
     }
 };
 
-// How much of each weight an error corrects: `factor` g (m,), null for all zero; `own` more of the weight that x is
-// merged into; `last` for x itself if it is admitted
+// The change of each weight per unit of error: `factor` g (m,), null for zeros; in addition `own` for the weight of the
+// center that x is merged into; `last` for x itself if it is admitted
 template <class T> struct Gain {
     const T* g;
     T last;

@@ -1,10 +1,10 @@
-// Who leaves when the dictionary is full: the twin of onlinegp.recipes.pruning.
+// Choose the center to remove from a full dictionary: the twin of onlinegp.recipes.pruning.
 #pragma once
 #include "recipe/beliefs.hpp"
 
 namespace onlinegp::ONLINEGP_ISA {
 
-// The weights of the centers of now as they would be with x admitted, a (m,) for output o, and dQ's q = L^-T t with it
+// The weights of the current centers as they would be with x admitted, a (m,) for output o, and q = L^-T t for dQ
 template <class T> void foretell(State<T>& state, Prediction<T>& prediction, const Gain<T>& gained, int o, T* a) {
     const int m = int(state.size);
     const T c = prediction.c[o], *b = state.weights(o), *t = prediction.t.data();
@@ -31,7 +31,7 @@ template <class T> void foretell(State<T>& state, Prediction<T>& prediction, con
         state.L.template backward<1>(m, {a});
 }
 
-// The slot whose center leaves a full dictionary for x, of equals the oldest; m is x itself
+// The slot of the center to remove for x from a full dictionary. Ties go to the oldest; m means x itself.
 template <class T> int64_t center_to_remove(const Recipe& recipe, State<T>& state, Prediction<T>& prediction) {
     if (recipe.pruning == Pruning::Oldest) return state.oldest();
     const Gain<T> gained = gain(recipe, state, prediction, NEW);

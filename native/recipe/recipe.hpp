@@ -13,7 +13,7 @@ enum class Dictionary { Growing, Quantized, Coherence, ALD, Novelty, Surprise };
 enum class Forgetting { Keep, Leak, BackToPrior, UncertaintyInjection };
 enum class Pruning { None, Oldest, LeastWeight, LeastError };
 
-// A kernel is a postfix program: leaves push k(c, x), Add and Multiply join the last two, Scale changes the last one.
+// A kernel is a postfix program: leaves push k(c, x), Add and Multiply combine the last two, Scale scales the last one.
 enum class Op : int64_t {
     RBF,
     Matern12,
@@ -35,7 +35,7 @@ constexpr const char* OP_NAMES[] = {"RBF",      "Matern12", "Matern32",   "Mater
 
 struct Instruction {
     Op op;
-    bool each;       // one value for each dimension, in Program::values from `start`; else they are all equal
+    bool each;       // one value per dimension, in Program::values from `start`; otherwise all are equal
     int64_t start;   // rates 1 / length_scale, (d,); Periodic: then frequencies 1 / period, (d,); Linear: variances
     double a, b, c;  // RationalQuadratic: alpha; Polynomial: scale, offset, degree; Constant, Scale: variance
 };
@@ -49,9 +49,9 @@ struct Program {
     std::vector<double> values;
 };
 
-constexpr int DEEPEST = 32;  // operands that a program may hold at a time
+constexpr int DEEPEST = 32;  // the largest number of operands on the stack
 
-// A part: what it is, and the parameters of any of its kind; each has those of its own, so that none can collide
+// A part: its type, and the parameters of all parts of its kind. Each type has its own, so that names cannot collide.
 struct BeliefPart {
     Belief kind = Belief::Prior;
     double step = 1, beta = 0, noise = 0, epsilon = 0, jitter = 0;
@@ -76,7 +76,7 @@ struct ForgettingPart {
 };
 struct PruningPart {
     Pruning kind = Pruning::None;
-    int64_t budget = 0;  // 0: none
+    int64_t budget = 0;  // 0 means none
     auto values() const { return std::tie(kind, budget); }
     operator Pruning() const { return kind; }
 };
@@ -92,16 +92,16 @@ struct Recipe {
     bool posterior() const { return belief == Belief::Posterior || belief == Belief::StateSpace; }
     bool projects() const { return posterior() || belief == Belief::LeastSquares; }
     bool tracked() const { return projects() || belief == Belief::Exact; }
-    bool spans() const { return dictionary == Dictionary::ALD && !tracked(); }  // L serves the dictionary alone
+    bool spans() const { return dictionary == Dictionary::ALD && !tracked(); }  // L is kept only for the dictionary
     bool scores() const { return tracked() && pruning == Pruning::LeastError; }
-    bool tracks(std::string_view name) const {  // whether a state keeps this field
+    bool tracks(std::string_view name) const {  // whether a state has this field
         if (name == "L") return tracked() || spans();
         if (name == "S") return projects();
         if (name == "dQ") return scores();
         if (name == "rowsum") return belief == Belief::Beta && belief.automatic;
         return true;
     }
-    bool compares() const {  // x with single centers
+    bool compares() const {  // whether the dictionary compares x with individual centers
         return dictionary != Dictionary::Growing && dictionary != Dictionary::ALD;
     }
     bool uses_norm() const { return belief == Belief::Beta || belief == Belief::Isotropic; }  // |k|
@@ -114,6 +114,6 @@ struct Recipe {
 };
 
 constexpr int64_t NEW = -1, IGNORE = -2,
-                  PROJECTED = -3;  // a dictionary's answers, beside the slot of the center to reuse
+                  PROJECTED = -3;  // results of a dictionary other than the slot of a center to reuse
 
 }  // namespace onlinegp

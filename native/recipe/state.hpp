@@ -1,4 +1,4 @@
-// What a filter carries from one sample to the next: onlinegp.recipes.state.State, in one block of memory.
+// The state of a filter between samples: onlinegp.recipes.state.State, in one block of memory.
 #pragma once
 #include "learner.hpp"
 #include "linear_algebra/tiles.hpp"
@@ -20,15 +20,15 @@ template <class T> struct State {
     int64_t* born = nullptr;
     Factor<T> L;
     Symmetric<T> S;
-    Pool* pool = nullptr;  // where memory comes from; null: the heap
+    Pool* pool = nullptr;  // the allocator; null for the heap
 
     State(const Recipe& recipe, int d, int p) : recipe(recipe), d(d), p(p) {}
     State(const State&) = delete;
     State& operator=(const State&) = delete;
     ~State() { release(block); }
 
-    // While this filter is at work, bring into the cache what `next` will need: its matrices tile by tile, on the way
-    // through those of this one, and the rest at once. Null: nothing.
+    // While this filter works, prefetch what `next` will need: its matrices tile by tile, together with those of this
+    // filter, and everything else immediately. Null for no prefetch.
     void fetch_meanwhile(const State* next) {
         const bool alike = next && next->capacity == capacity;
         L.next = alike ? next->L.s : nullptr;
@@ -53,8 +53,8 @@ template <class T> struct State {
         return first;
     }
 
-    // Make room for this many rows by doubling; from half of the budget on, for all of it and the sample to come, so
-    // that a fleet which grows together leaves little behind
+    // Grow to this many rows by doubling. From half of the budget on, grow to the whole budget and one more sample, so
+    // that a fleet whose models grow at the same time wastes little memory.
     void reserve(int64_t rows) {
         if (rows <= capacity) return;
         int64_t wanted = 2 * capacity > rows ? 2 * capacity : rows;
@@ -65,7 +65,7 @@ template <class T> struct State {
 
         Carver count;
         State(recipe, d, p).carve(count, wanted);
-        const Block fresh = take(count.used());  // where there is none, nothing has changed
+        const Block fresh = take(count.used());  // if this fails, nothing has changed
         const Layout old{tiles, alpha, kcc, dQ, rowsum, born, L, S};
         const int64_t before = capacity;
         Carver carver(fresh.p);
@@ -85,7 +85,7 @@ template <class T> struct State {
         size++;
     }
 
-    // Let the last center take the slot j of one that has left, and return j; only for beliefs that keep no matrix
+    // Move the last center to slot j of a removed center, and return j. Only for beliefs that keep no matrix.
     int64_t move_last_to(int64_t j, T* x) {
         const int64_t last = size - 1;
         get_center(tiles, d, last, x);
@@ -104,7 +104,7 @@ template <class T> struct State {
         return j;
     }
 
-    // Let the centers after j, which has left, move up by one; weights and matrices are turned instead
+    // Move the centers after the removed center j up by one. Weights and matrices are rotated instead.
     void close_gap(int64_t j) {
         const int64_t last = size - 1, rest = last - j;
         remove_center(tiles, d, j, size);
@@ -118,8 +118,8 @@ template <class T> struct State {
         size = last;
     }
 
-    // Exchange with the outside: rows in full, of a matrix the lower triangle row by row, no padding. Nothing may be
-    // pending; what is null outside is left out, and zero inside.
+    // Copy to and from plain arrays: full rows, and the lower triangles of matrices row by row, no padding. Nothing may
+    // be pending. Arrays that are null are skipped, and are zero here.
 
     void load(const Arrays& in) {
         reserve(in.size > 0 ? in.size : 1);

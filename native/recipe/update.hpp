@@ -1,4 +1,4 @@
-// The one update: forget, predict the row, admit or not, gain, correct, prune. The twin of onlinegp.recipes.update.
+// The update: forget, predict the row, admit or not, gain, correct, prune. The twin of onlinegp.recipes.update.
 #pragma once
 #include "recipe/dictionaries.hpp"
 #include "recipe/forgetting.hpp"
@@ -6,7 +6,7 @@
 
 namespace onlinegp::ONLINEGP_ISA {
 
-constexpr double TINIEST = 1e-290;  // of a learned power
+constexpr double TINIEST = 1e-290;  // the smallest learned power
 
 struct Step {
     int64_t slot, left;
@@ -27,7 +27,7 @@ void predict_one(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state,
     prediction.projected = false;
 }
 
-// Finish what waits: the update of S for a product, which one with anything is, and that of dQ for the next solution
+// Apply pending updates: that of S, by a product with any vector, and that of dQ
 template <class T> void flush(State<T>& state, Prediction<T>& prediction) {
     prediction.reserve(state.capacity);
     if (state.S.pending) state.S.multiply(int(state.size), prediction.k.data(), prediction.n.data());
@@ -37,7 +37,7 @@ template <class T> void flush(State<T>& state, Prediction<T>& prediction) {
     }
 }
 
-// alpha <- alpha + g e / s; the weight of an admitted sample is its own
+// alpha <- alpha + g e / s. An admitted sample has its own weight.
 template <class T>
 void correct(State<T>& state, const Prediction<T>& prediction, const Gain<T>& gain, int64_t slot, bool grown) {
     const int64_t old = grown ? state.size - 1 : state.size;
@@ -55,10 +55,10 @@ template <class T> void learn_power(const Recipe& recipe, State<T>& state, const
     for (int o = 0; o < state.p; o++) e2 += square(prediction.e[o]);
     state.evidence = recipe.forgetting.factor * state.evidence + 1.0;
     state.power += (e2 / state.p / prediction.s - state.power) / state.evidence;
-    if (state.power < TINIEST) state.power = TINIEST;  // NaN stays, to be noticed
+    if (state.power < TINIEST) state.power = TINIEST;  // NaN stays NaN, so that the check detects it
 }
 
-// Learn the sample that was predicted; y (p,)
+// Learn the sample that was predicted last; y (p,)
 template <class T>
 Step learn(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, Prediction<T>& prediction, const double* y) {
     prediction.foreseen = false;
@@ -69,7 +69,7 @@ Step learn(const Recipe& recipe, const Kernel<T>& kernel, State<T>& state, Predi
     if (slot == NEW && expresses(recipe, state, prediction)) slot = 0;
     if (slot == NEW && state.full()) {
         left = center_to_remove(recipe, state, prediction);
-        if (left == state.size) {  // x itself: what it says is projected onto the centers, or lost
+        if (left == state.size) {  // x itself is rejected: it is projected onto the centers, or ignored
             slot = recipe.projects() ? 0 : IGNORE;
             left = NEW;
         }

@@ -178,8 +178,8 @@ def test_forged_compact_states_are_refused(engine):
         ({"learned.R": nothing}, "fit the state|bytes, but its entries"),
         ({"learned.size": 11}, "exceed|fit the state|bytes, but its entries"),
         ({"learned.R": np.zeros(99, dtype=np.float32)}, "fit the state|bytes, but its entries"),
-        ({"learned.seen": -1}, "below zero|at least 0"),
-        ({"largest": -1.0}, "below zero|at least zero"),
+        ({"learned.seen": -1}, "negative|at least 0"),
+        ({"largest": -1.0}, "negative|at least zero"),
     ]:
         with pytest.raises(ModelFileError, match=message):
             step(model, written(schema, contents | changes), X, y)

@@ -202,8 +202,8 @@ def forged(data: bytes, change) -> bytes:
         (word(SCALE, 0.0), "positive"),
         (word(SCALE, np.nan), "finite"),
         (word(96, np.nan), "not finite"),
-        (record(lambda contents: contents.update(largest=-1.0)), "at least zero|below zero"),
-        (record(lambda contents: contents.update({"learned.seen": -1})), "at least 0|below zero"),
+        (record(lambda contents: contents.update(largest=-1.0)), "at least zero|negative"),
+        (record(lambda contents: contents.update({"learned.seen": -1})), "at least 0|negative"),
     ],
 )
 @every

@@ -82,14 +82,14 @@ FORGED = {
     "outputs": ({"outputs": 0}, "impossible sizes"),
     "single": ({"single": 2}, "single must be"),
     "other width": ({"features": 3}, "features"),
-    "largest": ({"largest": -1.0}, "below zero|at least zero"),
+    "largest": ({"largest": -1.0}, "negative|at least zero"),
     "infinite largest": ({"largest": np.inf}, "finite|at least zero"),
     "fewer": ({"learned.L": np.zeros(54)}, "fit the state|bytes, but its entries"),
     "more": ({"learned.dQ": np.zeros(11)}, "fit the state|bytes, but its entries"),
     "smaller": ({"learned.size": 3}, "fit the state|bytes, but its entries"),
     "larger": ({"learned.size": 2**61}, "exceed|fit the state"),
     "negative": ({"learned.size": -1}, "fit the state|-1 centers"),
-    "seen": ({"learned.seen": -1}, "below zero|at least 0"),
+    "seen": ({"learned.seen": -1}, "negative|at least 0"),
     "scale": ({"learned.scale": -0.5}, "must be positive"),
     "power": ({"learned.power": 0.0}, "must be positive"),
     "not a number": ({"learned.bound": np.nan}, "finite"),
@@ -183,7 +183,7 @@ def test_states_of_older_versions_are_refused_by_name():
         with pytest.raises(ModelFileError, match=f"format {old.decode()}, an old one. Learn it again"):
             step(ogp.KRLST(budget=10), old + bytes(100), X, y)
     newer = with_checksum(state[:6] + b"\x02\x00" + state[8:])
-    with pytest.raises(ModelFileError, match="version 2, and this onlinegp reads version 1"):
+    with pytest.raises(ModelFileError, match="version 2, but this onlinegp reads version 1"):
         step(ogp.KRLST(budget=10), newer, X, y)
 
 

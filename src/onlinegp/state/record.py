@@ -231,7 +231,7 @@ def check_head(data: bytes) -> int:
         raise ModelFileError(f"these bytes are not the state of a model, or they are cut short. {RESTORE}")
     _, version, checksum, schema = HEAD.unpack_from(data)
     if version != VERSION:
-        raise ModelFileError(f"the state has version {version}, and this onlinegp reads version {VERSION}. {AGAIN}")
+        raise ModelFileError(f"the state has version {version}, but this onlinegp reads version {VERSION}. {AGAIN}")
     if zlib.crc32(memoryview(data)[CHECKED:]) != checksum:
         raise ModelFileError(f"the state is damaged (its checksum does not match). {RESTORE}")
     return schema
