@@ -160,7 +160,7 @@ WRAPPED = {
     "Auto-tuned": ogp.Auto(
         rows=20,
         tuning_delay=0.0,
-        members=("residual", "local", "local-linear", "residual-other", "linear"),
+        members=("residual", "local", "residual-linear", "residual-other", "linear"),
         store=40,
         neighbors=10,
     ),

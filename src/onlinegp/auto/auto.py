@@ -28,8 +28,8 @@ class Auto(SelfTuning):
 
     The tuned model is a mixture of up to eleven members. A member has more weight if it has predicted well recently,
     and at rows where it is certain. The members are a GP on current residuals (:class:`ResidualGP`) and a GP on the
-    nearest rows (:class:`LocalGP`), both with the most likely stationary kernel; a local GP with a linear part in its
-    kernel; a residual GP with a smoother or rougher kernel; a GP on few centers (:class:`KRLST`); linear regression
+    nearest rows (:class:`LocalGP`), both with the most likely stationary kernel; a residual GP with
+    a linear part; one with a smoother or rougher kernel; a GP on few centers (:class:`KRLST`); linear regression
     (:class:`LinearRLS`); the last value (:class:`Persistence`); and two with short memories, a KRLST that forgets and a
     GP on the last 150 rows. The tails of each member are fitted to its errors (:class:`HeavyTailed`).
 
@@ -55,9 +55,9 @@ class Auto(SelfTuning):
         as many. If it is not ready by then, the stream waits, so results depend on the data alone. With zero the stream
         waits for each tuning, and all of them are thorough.
     members : sequence of str
-        The members of the mixture: some of "residual", "local", "local-linear", "residual-other", "krlst", "linear",
+        The members of the mixture: some of "residual", "local", "residual-linear", "residual-other", "krlst", "linear",
         "persistence", "krlst-recent", "local-recent" and "fresh". The last two
-        follow changes. Of "local-linear" and the first two, those with a much less likely kernel are left out.
+        follow changes. Of the first three, those with a much less likely kernel are left out.
     kernel : Kernel, optional
         The kernel for inputs and target in standard units. If given, only noise and forgetting are tuned.
     noise : float, optional

@@ -6,8 +6,9 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from onlinegp.auto.members import RETUNED, with_member
+from onlinegp.auto.members import FRESH, RETUNED, with_member
 from onlinegp.auto.targets import isolated
 from onlinegp.background import Job, Progress, submit
 from onlinegp.checks import Array
@@ -90,6 +91,7 @@ class Composed:
         mixture = innermost_learner(learner)
         if isinstance(mixture, MixtureLearner) and mixture.detector is not None:
             mixture.detector.pauses, mixture.pause = PAUSES, self._retune
+            mixture.usable = self._without_outliers
         self.inner: Learner = compiled(learner)
 
     @property
@@ -114,11 +116,10 @@ class Composed:
         It misses too few of them: what they teach of the stretch of intervals is taken back. After few rows intervals
         are wider.
         """
-        if _is_robust(self.chosen):  # a model that has learned little cannot tell outliers from others
-            chosen = self.chosen
-            own = transformed(Y, np.array(chosen.power), np.array(chosen.unit)) if type(chosen) is Transformed else Y
-            kept = ~isolated(X, own)
-            X, Y = X[kept], Y[kept]
+        chosen = self.chosen
+        own = transformed(Y, np.array(chosen.power), np.array(chosen.unit)) if type(chosen) is Transformed else Y
+        kept = self._usable(X, own)
+        X, Y = X[kept], Y[kept]
         predictions, _ = self.inner.run(X, Y)
         half = slice(len(Y) // 2, None)
         variance, error = np.var(Y[half], axis=0), np.mean((Y - predictions.mean)[half] ** 2, axis=0)
@@ -131,6 +132,14 @@ class Composed:
         contents[path + STRETCH[0]] += np.log1p(WIDER / len(Y))
         load(self.inner, contents)
 
+    def _usable(self, X: Array, Y: Array) -> NDArray[np.bool_]:
+        """Return which rows a model that has learned little may learn: it cannot tell outliers from others."""
+        return ~isolated(X, Y) if _is_robust(self.chosen) else np.ones(len(Y), dtype=bool)
+
+    def _without_outliers(self, X: Array, Y: Array) -> tuple[Array, Array]:
+        kept = self._usable(X, Y)
+        return X[kept], Y[kept]
+
     def _retune(self, mixture: MixtureLearner) -> None:
         """Tune a member on the rows since the last change, if there was one, or adopt it."""
         detector = mixture.detector
@@ -141,6 +150,8 @@ class Composed:
         X, Y = detector.latest(detector.since_change)
         began = RETUNED_AT.get(detector.age)
         if began is None:
+            if detector.age == PAUSES[0] and _is_robust(self.chosen):  # by now outliers are seen as such
+                mixture.restart([FRESH], detector.since_change)
             self._retuning = self._new_retuning(X, Y)
             return
         before = len(X) - (detector.age - began)
@@ -149,9 +160,11 @@ class Composed:
         found: tuple[HeavyTailed, Learner, Predictions] | None = retuning.result(lambda share: None)
         if found is not None:
             model, member, predictions = found
-            rest, _ = member.run(X[before:], Y[before:])
+            rest = self._usable(X, Y)
+            rest[:before] = False
+            later, _ = member.run(X[rest], Y[rest])
             start = partial(model.start, self._features, self._outputs)
-            mixture.put(RETUNED, start, member, Predictions.joined([predictions, rest]), like="fresh")
+            mixture.put(RETUNED, start, member, Predictions.joined([predictions, later]), like=FRESH)
             self.chosen = with_member(self.chosen, RETUNED, model)
 
     def _new_retuning(self, X: Array, Y: Array) -> Job:
@@ -159,7 +172,7 @@ class Composed:
             if model is None:
                 return None
             member = model.start(self._features, self._outputs)
-            predictions, _ = member.run(X, Y)
+            predictions, _ = member.run(*self._without_outliers(X, Y))
             return model, member, predictions
 
         return submit(self._parts.retune, X[-MOST_RETUNED:], Y[-MOST_RETUNED:], then=learn)

@@ -37,7 +37,7 @@ from onlinegp.processes import single_threaded_blas
 MEMBERS = (
     "residual",
     "local",
-    "local-linear",
+    "residual-linear",
     "residual-other",
     "krlst",
     "linear",
@@ -55,8 +55,9 @@ LINEAR_FORGETTING = (1.0, 0.999)
 RECENT_BUDGET, RECENT_FORGETTING = 100, 0.998
 RECENT_NEIGHBORS, RECENT_STORE = 32, 150
 RECENT = ("krlst-recent", "local-recent")
-FRESH_STORE = 2000  # rows of the member that starts again at a change
+FRESH_STORE = 2000  # rows of the fresh member
 OTHER = "residual-other"
+FRESH = "fresh"  # the member that starts again at a change
 RETUNED = "retuned"  # the member that is tuned on the rows since the last change
 FADE, GATE = 0.9, 4.0  # of the mixture; a gate of 2 loses where inputs are far from all rows
 TAILS: dict[str, Any] = {"degrees": (2.1, 4.0, 10.0), "half_life": 150.0, "fade": 0.98}
@@ -126,7 +127,7 @@ class Parts:
             best = quickly_likely_kernels(Z, T, families=families, progress=progress)[0]
         else:
             best = self._given(self.kernel, Z, T)
-        member: OnlineRegressor = self._on_fresh_rows(best, self.store)
+        member: OnlineRegressor = self._with_line(best, self.store)
         return HeavyTailed(scaled(_robust(RETUNED, member) if off.any() else member, x, y), **TAILS)
 
     def _models(self, Z: Array, T: Array, tuned: dict[str, Hyperparameters]) -> dict[str, OnlineRegressor]:
@@ -137,7 +138,9 @@ class Parts:
         wanted = {name: one for name, one in tuned.items() if name in asked}
         least = max((one.log_likelihood for one in wanted.values()), default=0.0) - WORSE
         models: dict[str, OnlineRegressor] = {
-            name: self._local(one) for name, one in wanted.items() if one.log_likelihood > least
+            name: self._local(one) if name == "local" else self._with_line(one, self.store)
+            for name, one in wanted.items()
+            if one.log_likelihood > least
         }
         if "local" in models:
             models["residual"] = self._residual(tuned["local"])  # which shares rows and solve with "local"
@@ -150,8 +153,8 @@ class Parts:
         if "persistence" in self.members and _persists(T):
             models["persistence"] = Persistence()
         models |= {name: model for name, model in self._recent(best).items() if name in self.members}
-        if "fresh" in self.members:
-            models["fresh"] = self._on_fresh_rows(tuned.get("local-linear", best), FRESH_STORE)
+        if FRESH in self.members:
+            models[FRESH] = self._with_line(replace(tuned.get("residual-linear", best), forgetting=1.0), FRESH_STORE)
         return {name: models[name] for name in self.members if name in models} or {"local": self._local(best)}
 
     def likely(self, Z: Array, T: Array, progress: Progress = lambda share: None) -> dict[str, Hyperparameters]:
@@ -187,7 +190,7 @@ class Parts:
 
     def _names(self, found: list[Hyperparameters]) -> list[str]:
         linear = [self.kernel is None and isinstance(one.kernel, Sum) for one in found]
-        names = ["local-linear" if one else "local" for one in linear]
+        names = ["residual-linear" if one else "local" for one in linear]
         return [OTHER if name in names[:i] else name for i, name in enumerate(names)]
 
     def _with_given(
@@ -227,11 +230,13 @@ class Parts:
             "local-recent": LocalGP(one.kernel, noise=one.noise, neighbors=neighbors, store=RECENT_STORE),
         }
 
-    def _on_fresh_rows(self, one: Hyperparameters, store: int | None) -> ResidualGP:
-        """Return the member that learns the rows since a change, as a residual GP and its linear part."""
+    def _with_line(self, one: Hyperparameters, store: int | None) -> ResidualGP:
+        """Return a residual GP with a linear part, which replaces that of the kernel."""
         kernel = one.kernel.left if self.kernel is None and isinstance(one.kernel, Sum) else one.kernel
         kept = store if self.store is None or store is None else min(store, self.store)
-        return ResidualGP(kernel, noise=one.noise, neighbors=self.neighbors, store=kept, linear=True)
+        return ResidualGP(
+            kernel, noise=one.noise, neighbors=self.neighbors, store=kept, forgetting=one.forgetting, linear=True
+        )
 
     def _linear(self, Z: Array, T: Array) -> LinearRLS:
         """Return linear regression with the noise that is left, and the forgetting that predicted the rows best."""
@@ -254,7 +259,7 @@ def linear_noise(Z: Array, T: Array) -> float:
 
 def _mixture(members: Mapping[str, OnlineRegressor]) -> Mixture:
     """Return the mixture of members. It follows changes if it has the members for that."""
-    fresh = [name for name in ("fresh", RETUNED) if name in members]
+    fresh = [name for name in (FRESH, RETUNED) if name in members]
     rule: dict[str, Any] = (
         {"restarting": fresh, "against": "local-recent"} if fresh and "local-recent" in members else {}
     )

@@ -205,7 +205,7 @@ def quickly_likely_kernels(
     y: ArrayLike,
     *,
     families: Sequence[Family] = (MATERN, SMOOTH),
-    rows: int = 400,
+    rows: int = 500,
     start: Hyperparameters | None = None,
     progress: Progress = lambda share: None,
 ) -> list[Hyperparameters]:

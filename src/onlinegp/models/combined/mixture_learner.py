@@ -44,6 +44,7 @@ class MixtureLearner(WithFields):
         self.members, self.fade, self.log_weights, self.seen = members, fade, log_weights, 0
         self.detector = detector
         self.pause: Callable[[MixtureLearner], None] | None = None  # called at the detector's pauses
+        self.usable: Callable[[Array, Array], tuple[Array, Array]] | None = None  # of rows, those to start again from
         self._shared = share_rows(members, set() if detector is None else set(detector.fresh))
         self._running = {
             name: [one for one, source in self._shared.items() if source == name]
@@ -105,14 +106,20 @@ class MixtureLearner(WithFields):
             return
         if detector.detected:
             rows = detector.onset()
-            X, Y = detector.latest(rows)
-            started = {name: start() for name, start in detector.fresh.items()}
-            for one in started.values():
-                one.learn(X, Y)
-            self.members.update(started)
+            self.restart(list(detector.fresh), rows)
             detector.started(rows)
         elif detector.age in detector.pauses and self.pause is not None:
             self.pause(self)
+
+    def restart(self, names: list[str], rows: int) -> None:
+        """Start members again from the last rows."""
+        assert self.detector is not None
+        X, Y = self.detector.latest(rows)
+        if self.usable is not None:
+            X, Y = self.usable(X, Y)
+        for name in names:
+            self.members[name] = self.detector.fresh[name]()
+            self.members[name].learn(X, Y)
 
     def put(self, name: str, start: Callable[[], Learner], one: Learner, predictions: Predictions, like: str) -> None:
         """Add a member, or replace the one of this name. It gets the weight of the member `like`.
