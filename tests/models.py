@@ -7,6 +7,7 @@ import numpy as np
 import onlinegp as ogp
 from onlinegp.kernels import RBF, Linear, Matern12, Matern32, Periodic
 from onlinegp.models.combined import Transformed
+from onlinegp.models.description import describe
 from onlinegp.recipes.dictionaries import ALD, Coherence, Novelty, Quantized, Surprise
 from onlinegp.recipes.forgetting import UncertaintyInjection
 from onlinegp.recipes.pruning import LeastWeight, Oldest
@@ -180,3 +181,17 @@ def stream(n: int = 120, *, features: int = 2, seed: int = 0) -> tuple[np.ndarra
     X[9::10] = X[8::10][: len(X[9::10])]
     y = np.sin(1.5 * X[:, 0]) + 0.3 * X.sum(axis=1) / features + 0.1 * rng.standard_normal(n)
     return X, y
+
+
+def assert_same(one, other):
+    """Assert that two models have learned the same, and are of the same kind."""
+    assert describe(one) == describe(other)
+    mine, theirs = one.dump(), other.dump()
+    assert (mine is None) == (theirs is None)
+    if mine is not None:
+        assert {name: value for name, value in mine.items() if name != "learned"} == {
+            name: value for name, value in theirs.items() if name != "learned"
+        }
+        assert mine["learned"].keys() == theirs["learned"].keys()
+        for name, value in mine["learned"].items():
+            np.testing.assert_array_equal(value, theirs["learned"][name], err_msg=name, strict=True)

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import copy
 import json
-import os
-import subprocess
-import sys
-from time import perf_counter, sleep
 
 import numpy as np
 import pytest
 
 import onlinegp as ogp
 from marks import slow
-from onlinegp import background
 from onlinegp.auto.composed import WIDER
 from onlinegp.auto.learner import watched
 from onlinegp.auto.members import Parts
@@ -343,119 +338,6 @@ def test_intervals_are_wider_after_few_rows():
         conformal = outer(model.learner.inner).inner
         assert conformal.rows[0] == 0
         assert conformal.log_scale[0] == pytest.approx(np.log(1.0 + WIDER / rows))
-
-
-BEHIND = {"rows": 60, "earliest": 20, "tuning_delay": 0.5, "budget": 30}
-
-
-def test_a_tuning_in_the_background_is_adopted_at_the_same_row_on_a_slow_and_on_a_fast_stream():
-    X, y = raw(120)
-    trace = ogp.Auto(**BEHIND).run(X, y)
-    slow_one = ogp.Auto(**BEHIND)
-    for i, (x, target) in enumerate(zip(X, y, strict=True)):
-        if i:
-            mean, std = slow_one.predict_one(x, return_std=True)
-            assert (mean, std) == (trace.mean[i], trace.std[i])
-        slow_one.learn_one(x, target)
-        if i in (20, 40, 62):
-            sleep(0.3)  # the tuning may be ready long before it is adopted
-    at_once = ogp.Auto(**BEHIND).fit(X, y)
-    np.testing.assert_array_equal(at_once.predict(X, return_std=True), slow_one.predict(X, return_std=True))
-
-
-def test_rows_before_the_first_tuning_are_predicted_by_members_that_need_none():
-    X, y = raw(30)
-    model = ogp.Auto(**BEHIND)
-    model.partial_fit(X[:10], y[:10])
-    assert set(model.weights_) == {"linear", "persistence", "local", "local-linear"}
-    model.partial_fit(X[10:30], y[10:30])
-    assert "krlst" in model.weights_
-
-
-@pytest.mark.parametrize("n", [12, 25, 45, 70])
-def test_saved_while_a_tuning_is_under_way_it_is_adopted_at_the_same_row(n):
-    X, y = raw(120)
-    model = ogp.Auto(**BEHIND).fit(X[:n], y[:n])
-    loaded, copied = ogp.from_bytes(model.to_bytes()), copy.deepcopy(model)
-    expected = model.run(X[n:], y[n:]).mean
-    np.testing.assert_array_equal(loaded.run(X[n:], y[n:]).mean, expected)
-    np.testing.assert_array_equal(copied.run(X[n:], y[n:]).mean, expected)
-
-
-def test_a_tuning_that_fails_in_the_background_fails_where_it_is_adopted(monkeypatch):
-    X, y = raw(90)
-    calls = []
-
-    def compose(self, *rows):
-        calls.append(len(rows[1]))
-        raise MemoryError("no memory")
-
-    monkeypatch.setattr(Parts, "compose_quickly", compose)
-    monkeypatch.setattr(background, "_child", None)  # which has the original
-    model = ogp.Auto(**BEHIND).partial_fit(X[:29], y[:29])
-    with pytest.raises(MemoryError):
-        model.learn_one(X[29], y[29])
-    assert model.n_samples_seen_ == 29
-    monkeypatch.undo()
-    model.partial_fit(X[29:], y[29:])
-    np.testing.assert_array_equal(model.predict(X), ogp.Auto(**BEHIND).fit(X, y).predict(X))
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_fork_does_what_was_under_way_itself():
-    X, y = raw(120)
-    model = ogp.Auto(**BEHIND).fit(X[:25], y[:25])
-    expected = copy.deepcopy(model).fit(X, y).predict(X).tobytes()
-    reader, writer = os.pipe()
-    if (child := os.fork()) == 0:
-        os.write(writer, model.partial_fit(X[25:], y[25:]).predict(X).tobytes())
-        os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
-        assert pipe.read() == expected
-    os.waitpid(child, 0)
-
-
-def test_a_script_ends_while_a_tuning_is_under_way():
-    script = "import numpy as np, onlinegp as ogp\nX = np.random.default_rng(0).normal(size=(700, 8))\n"
-    script += "ogp.Auto(earliest=640).fit(X, X[:, 0])\nprint('done')"
-    began = perf_counter()
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    assert (run.returncode, run.stdout, run.stderr) == (0, "done\n", "")
-    assert perf_counter() - began < 30
-
-
-def test_the_child_does_what_this_process_would_do():
-    """It tunes like the thread; without it, or where it cannot be told what to do, results are the same."""
-    X, y = raw(120)
-    expected = ogp.Auto(**BEHIND).fit(X, y).predict(X, return_std=True)
-    background.prepare()
-    deadline = perf_counter() + 30
-    while background._child is None and perf_counter() < deadline:
-        sleep(0.05)
-    child = background._child
-    for _ in range(2):
-        model = ogp.Auto(**BEHIND)
-        for x, target in zip(X, y, strict=True):
-            model.learn_one(x, target)
-            sleep(0.002)
-        np.testing.assert_array_equal(model.predict(X, return_std=True), expected)
-        if child is not None:
-            child.kill()  # the thread goes on alone
-
-
-def test_the_interpreter_ends_while_a_tuning_is_under_way():
-    """The thread stops before the interpreter is gone; compiled code would abort the process otherwise."""
-    code = """if True:
-        import numpy as np, onlinegp as ogp
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(200, 4))
-        model = ogp.Auto()
-        for x in X[:161]:
-            model.learn_one(x, float(np.sin(x[0]) + x[1]))
-    """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_long_constant_start_is_the_same_in_blocks():

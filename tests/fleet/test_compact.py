@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import onlinegp as ogp
+from fleets import events
 from forging import record_of, with_checksum, written
 from models import EVERY, MODELS, stream
 from onlinegp.engine import available
@@ -17,12 +18,6 @@ from onlinegp.recipes.compact import dump_compact, factor, has_compact, load_com
 from onlinegp.state import learner_from_bytes
 
 TRACKED = {name: model for name, model in MODELS.items() if has_compact(model.recipe())}
-
-
-def events(n: int, keys: int, seed: int = 0) -> tuple[list[str], np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1, 1, (n, 2))
-    return [f"key{i}" for i in rng.integers(0, keys, n)], X, np.sin(3 * X[:, 0]) + 0.1 * rng.standard_normal(n)
 
 
 def by_row(fleet: ogp.Fleet, X: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -14,31 +14,14 @@ from hypothesis import strategies as st
 
 import onlinegp as ogp
 from forging import record_of, with_checksum, written
-from models import EVERY, stream
+from models import EVERY, assert_same, stream
 from onlinegp.files.container import ModelFileError
 from onlinegp.fleet import from_bytes, step
 from onlinegp.fleet.members import start_members
-from onlinegp.learner import RowLearner
-from onlinegp.models.description import describe
-from onlinegp.predictions import Gaussian
 from onlinegp.state import Schema, learner_from_bytes, learner_to_bytes, schema_of
 from onlinegp.state.record import Described, Entry
 
 X, Y = stream(120)
-
-
-def same(one, other):
-    """Assert that two models have learned the same, and are of the same kind."""
-    assert describe(one) == describe(other)
-    mine, theirs = one.dump(), other.dump()
-    assert (mine is None) == (theirs is None)
-    if mine is not None:
-        assert {name: value for name, value in mine.items() if name != "learned"} == {
-            name: value for name, value in theirs.items() if name != "learned"
-        }
-        assert mine["learned"].keys() == theirs["learned"].keys()
-        for name, value in mine["learned"].items():
-            np.testing.assert_array_equal(value, theirs["learned"][name], err_msg=name, strict=True)
 
 
 @pytest.mark.parametrize("rows", [0, 1, 90])
@@ -48,24 +31,24 @@ def test_every_model_survives_every_container(name, rows, tmp_path):
     if rows:
         model.fit(X[:rows], Y[:rows])
     model.save(tmp_path / "model.ogp")
-    same(ogp.load(tmp_path / "model.ogp"), model)
-    same(pickle.loads(pickle.dumps(model)), model)
-    same(copy.deepcopy(model), model)
+    assert_same(ogp.load(tmp_path / "model.ogp"), model)
+    assert_same(pickle.loads(pickle.dumps(model)), model)
+    assert_same(copy.deepcopy(model), model)
     if not rows:
         return
     state, _ = step(EVERY[name], None, X[:rows], Y[:rows])
-    same(from_bytes(EVERY[name], state), model)
+    assert_same(from_bytes(EVERY[name], state), model)
     fleet = ogp.Fleet(EVERY[name].unfitted()).learn(["a"] * rows, X[:rows], Y[:rows])
     fleet["b"] = model
     fleet.save(tmp_path / "fleet.ogp")
     for one in (ogp.Fleet.load(tmp_path / "fleet.ogp"), pickle.loads(pickle.dumps(fleet))):
         assert list(one) == ["a", "b"]
-        same(one["a"], model)
-        same(one["b"], model)
+        assert_same(one["a"], model)
+        assert_same(one["b"], model)
     with ogp.Fleet(EVERY[name].unfitted(), store=tmp_path / "fleet.db") as stored:
         stored["c"] = model
     with ogp.Fleet.load(tmp_path / "fleet.db") as stored:
-        same(stored["c"], model)
+        assert_same(stored["c"], model)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -333,84 +316,3 @@ def test_what_cannot_be_stored_is_refused_by_name():
 
 
 # Learners with dump and load of their own, which declare no fields
-
-
-class Foreign(RowLearner):
-    def __init__(self, features, outputs):
-        self.features, self.outputs, self.rows, self.word = features, outputs, np.empty((0, outputs)), "none"
-
-    def learn(self, X, Y):
-        self.rows = np.vstack([self.rows, Y])
-        self.seen, self.word = len(self.rows), f"{len(self.rows)} rows"
-
-    def predict(self, X):
-        return Gaussian(np.full((len(X), self.outputs), float(self.seen)), np.ones((len(X), self.outputs)))
-
-    def dump(self):
-        more = {} if self.seen < 50 else {"late": 1.5}  # what it holds depends on what it has learned
-        return {"rows": self.rows.copy(), "seen": self.seen, "word": self.word} | more
-
-    dump_compact = dump
-
-    def load(self, contents):
-        if contents["seen"] != len(contents["rows"]):
-            raise ValueError("seen must be the number of rows.")
-        self.rows, self.seen, self.word = contents["rows"].copy(), contents["seen"], contents["word"]
-
-
-class ForeignModel(ogp.OnlineRegressor):
-    def __init__(self):
-        pass
-
-    def start(self, features, outputs):
-        return Foreign(features, outputs)
-
-
-@pytest.mark.parametrize("model", [ForeignModel(), ogp.Scaled(ForeignModel(), rows=20), ogp.Mixture([ForeignModel()])])
-@pytest.mark.parametrize("rows", [1, 40, 90])
-def test_a_learner_without_fields_brings_its_own_schema(model, rows, tmp_path):
-    one = model.unfitted().fit(X[:rows], Y[:rows])
-    same(ogp.from_bytes(one.to_bytes()), one)
-    same(copy.deepcopy(one), one)
-    state, _ = step(model, None, X[:rows], Y[:rows])
-    same(from_bytes(model, state), one)
-    with ogp.Fleet(model, store=tmp_path / "fleet.db") as stored:
-        stored["a"] = one
-        stored.learn(["b"], X[:1], Y[:1])
-    with ogp.Fleet.load(tmp_path / "fleet.db") as stored:
-        same(stored["a"], one)
-
-
-def test_a_learner_without_fields_is_attacked_in_vain():
-    schema = start_members(ForeignModel(), 2, 1).schemas[False]
-    assert schema.entries[-1] == Entry("learned.*", "contents")
-    inside = written(schema, {})  # a record of no entries
-    for body in (b"", bytes(8), inside, b"\xff" * 40):
-        bad = {"features": 2, "outputs": 1, "single": 1, "largest": 1.0, "learned.*": body}
-        with pytest.raises(ModelFileError):
-            step(ForeignModel(), written(schema, bad), X, Y)
-    deep = record_of({"x": 1})[1]
-    for _ in range(2000):
-        own = Schema([Entry("*", "contents")])
-        lengths_ = np.array([0, len(own.text)], dtype="<u4").tobytes()
-        deep = lengths_ + own.text.encode() + written(own, {"*": deep})
-    bad = {"features": 2, "outputs": 1, "single": 1, "largest": 1.0, "learned.*": deep}
-    with pytest.raises(ModelFileError, match="cannot hold another one"):
-        step(ForeignModel(), written(schema, bad), X, Y)
-
-
-class Odd(Foreign):
-    def dump(self):
-        return super().dump() | {"odd": {1, 2}}
-
-
-def test_what_a_learner_may_not_dump_is_named():
-    class OddModel(ogp.OnlineRegressor):
-        def __init__(self):
-            pass
-
-        def start(self, features, outputs):
-            return Odd(features, outputs)
-
-    with pytest.raises(ModelFileError, match=r"odd cannot be stored: it is {1, 2}\. Dump arrays of float64"):
-        OddModel().fit(X, Y).to_bytes()
