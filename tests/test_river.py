@@ -43,8 +43,12 @@ def test_distributions_and_intervals():
         river.learn_one(x, y)
     mean, std = river.learner.predict_one([rows[0][0]["a"], rows[0][0]["b"]], return_std=True)
     dist = river.predict_one(rows[0][0], with_dist=True)
-    assert (dist.mu, dist.sigma) == pytest.approx((mean, std))
+    assert (dist.mu, dist.sigma) == (mean, std)  # to the last bit, also where std is far below the mean
     assert dist.cdf(mean) == pytest.approx(0.5)
+    assert dist(mean + std) == pytest.approx(np.exp(-0.5) / (std * np.sqrt(2.0 * np.pi)))
+    assert dist.log_pdf(mean + std) == pytest.approx(np.log(dist(mean + std)))
+    with pytest.raises(TypeError, match="does not learn"):
+        dist.update(1.0)
     assert river.predict_interval(rows[0][0], level=0.5) == pytest.approx((mean - 0.67449 * std, mean + 0.67449 * std))
 
 

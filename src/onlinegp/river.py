@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,37 @@ from onlinegp import frames
 from onlinegp.models import KRLST, OnlineRegressor
 
 ABSENT = 0.0  # the value of a missing feature: the average, after a StandardScaler
+
+
+class Normal(proba.Gaussian):
+    """A normal distribution with the given mean and standard deviation, which River's Gaussian learns from samples."""
+
+    def __init__(self, mean: float, std: float) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.mean, self.std = mean, std
+
+    @property
+    def mu(self) -> float:
+        return self.mean
+
+    @property
+    def sigma(self) -> float:
+        return self.std
+
+    @property
+    def n_samples(self) -> int:
+        return 1
+
+    def __call__(self, x: float) -> float:
+        return math.exp(self.log_pdf(x))
+
+    def log_pdf(self, x: float) -> float:
+        return -0.5 * ((x - self.mean) / self.std) ** 2 - math.log(self.std) - 0.5 * math.log(2.0 * math.pi)
+
+    def update(self, x: float, w: float = 1.0) -> None:
+        raise TypeError("a predicted distribution does not learn. Use river.proba.Gaussian() for samples.")
+
+    revert = update
 
 
 class RiverRegressor(base.MiniBatchRegressor):
@@ -57,7 +89,7 @@ class RiverRegressor(base.MiniBatchRegressor):
     def predict_one(self, x: dict[Any, Any], with_dist: bool = False) -> Any:
         """Predict the mean of y or, if `with_dist`, a `river.proba.Gaussian` with its mean and std, noise included."""
         mean, std = self.learner.predict_one(self._row(x), return_std=True)
-        return proba.Gaussian._from_state(n=1, m=mean, var=std**2, ddof=0) if with_dist else mean  # type: ignore[no-untyped-call]
+        return Normal(mean, std) if with_dist else mean
 
     def predict_interval(self, x: dict[Any, Any], level: float = 0.95) -> tuple[float, float]:
         """Return the ends of the interval that contains y with probability `level`."""
