@@ -7,7 +7,7 @@ FOLDER holds m4_hourly.csv.gz, nn5_daily.csv.gz, m3_monthly.csv.gz and m4_weekly
 Scores were fixed before the first run. MASE: mean absolute error of the median over that of seasonal naive on the rows
 before (season 24, 7, 12, 1). sQL: twice the mean quantile loss at .025, .1, .2, ..., .9, .975, over the same. MSIS:
 that of M4, at 95%. Coverage: of the 95% intervals. CPU: seconds of a forecast, all in. A series counts as the mean of
-its origins. The peers are told the season; ours is told nothing. Missing values are filled for the peers by linear
+its origins. The peers are given the season; ours is not. Missing values are filled for the peers by linear
 interpolation. The scores of peers are kept forecast by forecast (--record FILE): AutoARIMA takes an hour or two for the
 hourly series. A peer that has not forecast all of them yet is compared with ours on those that it has.
 """

@@ -199,10 +199,10 @@ def forecasts(path: Path) -> list[dict]:
 
 PAGE = """# How it compares
 
-This page shows onlinegp beside other libraries on the same rows, losses included. `benchmarks/peers.py --page` writes
-it in one run, and you can run it again. Everything has its default parameters. Every model predicts a row before it
-learns it. Batch models are fitted again each time the number of rows has doubled. Units come from the first {first}
-rows, which are not scored. Each stream has at most {rows} rows.
+After this page you know how onlinegp compares with other libraries, including where it is worse. `benchmarks/peers.py
+--page` writes it in one run, and you can run it again. Everything has its default parameters. Every model predicts a
+row before it learns it. Batch models are fitted again each time the number of rows has doubled. Units come from the
+first {first} rows, which are not scored. Each stream has at most {rows} rows.
 
 Error is the root mean squared error over the spread of y: 1 is as good as the mean. Log density counts mean and spread,
 larger is better. Coverage is that of 95% intervals of a normal distribution. A dash means that the model predicts no
@@ -231,7 +231,7 @@ def page(found: list[dict], monthly: list[dict], rows: int) -> str:
         text += "\n"
     if monthly:
         text += f"## Forecasts of M3's monthly series\n\nThe first {SERIES} series, {STEPS} months ahead. "
-        text += "statsforecast is told the season; ours is told nothing.\n\n"
+        text += "statsforecast is given the season; onlinegp is not.\n\n"
         text += "| model | MASE | CPU time [s per series] |\n|---|---|---|\n"
         best_error, best_time = min(one["MASE"] for one in monthly), min(one["s"] for one in monthly)
         for one in monthly:

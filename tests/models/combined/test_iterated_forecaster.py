@@ -124,7 +124,7 @@ def test_a_forecast_that_explodes_is_left_out():
     ("given", "message"),
     [
         ({"steps": 0}, "steps must be at least 1"),
-        ({"lags": 0}, "lags must be at least 1, got 0. A forecast goes on"),
+        ({"lags": 0}, "lags must be at least 1, got 0. A forecast needs past"),
         ({"after": -1}, "after must be at least 1, got -1. Use 0 to begin at once"),
     ],
 )

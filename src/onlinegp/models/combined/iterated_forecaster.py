@@ -117,10 +117,12 @@ class IteratedForecaster(OuterRegressor):
 
     def _checked(self) -> tuple[int, int]:
         """Return steps and rows before the first forecast."""
-        if self._lagged()._automatic:
-            raise ValueError('lags must be a number or a list, got "auto". Forecaster() without a model is automatic.')
+        if isinstance(self.lags, str):
+            raise ValueError(
+                f"lags must be a number or a list, got {self.lags!r}. Forecaster() without a model finds them."
+            )
         if not self.longest_lag:
-            count("A forecast goes on from past values: 10 is a usual choice.", lags=self.lags)
+            count("A forecast needs past values: 10 is a usual choice.", lags=self.lags)
         at_once = self.after == 0 and type(self.after) is int
         if count(steps=self.steps) > WIDEST:
             raise ValueError(f"steps must be at most {WIDEST}, got {self.steps}. 20 is a usual choice.")
