@@ -20,28 +20,13 @@ KIND_OF = {"number": "number", "onehot": "category", "ordinal": "category", "cal
 class Encoding:
     """Turn categories, dates and missing values of a data frame into numbers, with rules learned by `fit`.
 
-    A text column becomes one column per category (``onehot``) or the rank of the category in sorted order
-    (``ordinal``). A date becomes hour, weekday and month, each as sine and cosine, and the days since the first date.
-    A missing value becomes the mean over the rows of `fit`. If a column had missing values in these rows, an additional
-    column marks them. Categories that `fit` did not see, or that are not among its most frequent, are "other": 0 in all
-    columns of ``onehot``, one more than the largest rank in ``ordinal``.
-
-    Fit it on the first rows of a stream, so that it uses nothing from the future.
+    :class:`onlinegp.Columns` describes the encoding and uses one by itself. Use this class to encode a frame for another
+    library. Fit it on the first rows of a stream, so that it uses nothing from the future.
 
     Parameters
     ----------
-    categories : {"onehot", "ordinal", "ignore"}
-        How to encode text.
-    limit : int
-        The largest number of categories per column. The most frequent ones are kept.
-    dates : {"calendar", "ignore"}
-        How to encode dates and times.
-    date_format : str, optional
-        The format of dates that are text, such as ``"%d.%m.%Y"``; ISO 8601 if None.
-    missing : {"stop", "impute"}
-        Raise an error for a missing value, or replace it.
-    na_values : sequence of str
-        Texts and numbers that mean a missing value, such as ``("-999", "n/a")``.
+    categories, limit, dates, date_format, missing, na_values
+        See :class:`onlinegp.Columns`.
 
     Attributes
     ----------

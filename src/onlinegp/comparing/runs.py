@@ -116,9 +116,8 @@ class Blocks:
 
     Parameters
     ----------
-    X, y : array-like of shape (n, d), and (n,) or (n, outputs)
-    tune : int, optional
-        Rows to tune on; a fifth of them, at most 1000, if None.
+    X, y, tune
+        See `Permutations`.
 
     Examples
     --------
