@@ -20,7 +20,7 @@ KIND_OF = {"number": "number", "onehot": "category", "ordinal": "category", "cal
 class Encoding:
     """Turn categories, dates and missing values of a data frame into numbers, with rules learned by `fit`.
 
-    :class:`onlinegp.Columns` describes the encoding and uses one by itself. Use this class to encode a frame for another
+    :class:`onlinegp.Columns` describes the encoding and uses one. Use this class to encode a frame for another
     library. Fit it on the first rows of a stream, so that it uses nothing from the future.
 
     Parameters
