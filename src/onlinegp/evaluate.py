@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp import frames
 from onlinegp.models.base import OnlineRegressor
-from onlinegp.trace import Trace
+from onlinegp.models.combined.base import innermost
+from onlinegp.trace import LEVEL, Trace
 
 FIRST_ROWS = 100  # the rows that an unfitted step of a pipeline is fitted on
+SETTLED = 200  # the rows after which intervals should hold, and as many are judged
+FAR_OFF = 0.85  # of 95% intervals: three times as many targets are outside as should be
 
 
 def run(model: Any, X: ArrayLike, y: ArrayLike, *, delay: int = 0, progress: bool | None = None) -> Trace:
@@ -33,9 +38,14 @@ def run(model: Any, X: ArrayLike, y: ArrayLike, *, delay: int = 0, progress: boo
     Returns
     -------
     Trace
+
+    Warns
+    -----
+    UserWarning
+        If the 95% intervals of a model with a noise parameter hold less than 85% of the targets after 200 rows.
     """
     if isinstance(model, OnlineRegressor):
-        return model.run(X, y, delay=delay, progress=progress)
+        return _with_fair_warning(model, model.run(X, y, delay=delay, progress=progress))
     if isinstance(model, type):
         raise TypeError(f"model must be an estimator, got the class {model.__name__}. Pass {model.__name__}().")
     last = model.steps[-1][1] if hasattr(model, "steps") and len(model.steps) else None
@@ -47,7 +57,24 @@ def run(model: Any, X: ArrayLike, y: ArrayLike, *, delay: int = 0, progress: boo
     for _, step in model.steps[:-1]:
         if step not in (None, "passthrough"):
             X = _transformed(step, X)
-    return last.run(X, y, delay=delay, progress=progress)
+    return _with_fair_warning(last, last.run(X, y, delay=delay, progress=progress))
+
+
+def _with_fair_warning(model: OnlineRegressor, trace: Trace) -> Trace:
+    """Return the trace, after a warning if its intervals are far too narrow because the noise does not fit."""
+    inside = innermost(model)
+    if model.tunes_itself or not hasattr(inside, "noise") or np.sum(trace.scored[SETTLED:]) < SETTLED:
+        return trace
+    covered = float(np.mean(trace.tail[SETTLED:][trace.scored[SETTLED:]] >= 1.0 - LEVEL))
+    if covered < FAR_OFF:
+        name = type(inside).__name__
+        warnings.warn(
+            f"{LEVEL:.0%} intervals of {name}(noise={inside.noise!r}) hold only {covered:.0%} of the targets after the "
+            f"first {SETTLED} rows: its parameters do not fit the data. Use onlinegp.Tuned({name}()), which "
+            f"tunes them, or onlinegp.Calibrated(model), which corrects the intervals.",
+            stacklevel=3,
+        )
+    return trace
 
 
 def _transformed(step: Any, X: Any) -> Any:
