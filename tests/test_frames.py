@@ -63,9 +63,9 @@ def test_missing_and_unknown_columns_are_named(make):
     before = framed.to_bytes()
     with pytest.raises(ValueError, match=r"KRLST was trained with: X lacks 'load'\. Pass 'temp', 'load'"):
         framed.predict(make({"temp": data["temp"]}))
-    with pytest.raises(ValueError, match="has 'wind' too"):
+    with pytest.raises(ValueError, match="also has 'wind'"):
         framed.partial_fit(make({**data, "wind": data["temp"]}), y)
-    with pytest.raises(ValueError, match="lacks 'load' and has 'wind' too"):
+    with pytest.raises(ValueError, match="lacks 'load' and also has 'wind'"):
         framed.score(make({"temp": data["temp"], "wind": data["temp"]}), y)
     assert framed.to_bytes() == before
 
