@@ -8,7 +8,7 @@ import numpy as np
 
 from onlinegp.checks import Array, choice, count, finite, non_negative
 from onlinegp.datasets.embedding import embed
-from onlinegp.windows import windows
+from onlinegp.sliding_windows import windows
 
 
 def channel_switch(

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp.checks import Array, check_X, count
-from onlinegp.windows import windows
+from onlinegp.sliding_windows import windows
 
 
 def embed(series: ArrayLike, lags: int, *, horizon: int = 1) -> tuple[Array, Array]:

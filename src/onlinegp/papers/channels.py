@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.windows import windows
+from onlinegp.sliding_windows import windows
 
 Tests = list[tuple[int, Array, Array]]  # the number of samples up to which a test set applies, its inputs and targets
 

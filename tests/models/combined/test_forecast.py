@@ -11,7 +11,7 @@ import onlinegp as ogp
 from models import stream
 from onlinegp.kernels import RBF, Linear
 from onlinegp.predictions.samples import Samples
-from onlinegp.windows import windows
+from onlinegp.sliding_windows import windows
 
 SINE = np.sin(0.3 * np.arange(200)) + 0.1 * np.random.default_rng(0).standard_normal(200)
 

@@ -9,9 +9,9 @@ import numpy as np
 from onlinegp.checks import Array
 from onlinegp.models.combined.standardize import CONSTANT, like_so_far
 from onlinegp.predictions import Gaussian, Predictions
+from onlinegp.sliding_windows import windows
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.predict_then_learn import Predicted
-from onlinegp.windows import windows
 
 
 class FirstRows:
