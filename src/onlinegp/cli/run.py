@@ -20,8 +20,8 @@ from onlinegp.cli.run_by_key import (
     made_with,
     open_store,
     refuse_alone,
-    requested_by_key,
     saved_place,
+    tune_keys,
     type_of_keys,
 )
 from onlinegp.cli.run_options import add_arguments
@@ -29,7 +29,6 @@ from onlinegp.cli.tuning_options import (
     Progress,
     Talk,
     checked_robust,
-    first_rows,
     from_options,
     set_model,
 )
@@ -44,7 +43,6 @@ from onlinegp.streams.running.checkpoint import Checkpoints, check_resumable, ow
 from onlinegp.streams.running.column_encoding import Encoder
 from onlinegp.streams.running.event_rate import detector_parameters, time_column
 from onlinegp.streams.running.event_scenes import Scenes
-from onlinegp.streams.running.first_rows import FirstRows
 from onlinegp.streams.running.flag_commands import Commands
 from onlinegp.streams.running.flags import Flags, Surprises
 from onlinegp.streams.running.helpful_lags import lags_help
@@ -55,7 +53,7 @@ from onlinegp.streams.running.plausible import CodeWatch
 from onlinegp.streams.running.rejects import Rejects
 from onlinegp.streams.running.requested_model import past_of
 from onlinegp.streams.running.run import Every, Job
-from onlinegp.streams.running.run_by_key import KeyedJob
+from onlinegp.streams.running.run_by_key import ModelPerKey
 from onlinegp.streams.running.score import Curves
 from onlinegp.streams.running.summary import summary, summary_lines
 from onlinegp.streams.writing.report import write_report
@@ -212,10 +210,7 @@ class _Plan:
         elif model is not None:
             go_on(args, encoder, stream)
         common = self._common(encoder, place)
-        job = KeyedJob(
-            **common,
-            model=start if model is None else model,
-            settings=settings | {"made": made_with(settings, stream)},
+        models = ModelPerKey(
             rules=KeyRules(common["source"], args.by, args.order, args.late, type_of_keys(args, self.source, store)),
             lags=past["lags"],
             horizon=past["horizon"],
@@ -223,10 +218,16 @@ class _Plan:
             store=store,
             resumable=is_resumable(args, output_format(args.out)),
         )
+        job = Job(
+            **common,
+            models=models,
+            model=start if model is None else model,
+            settings=settings | {"made": made_with(settings, stream)},
+        )
         if place and model is not None:
             job.resume(model, place)
         elif job.model is None:
-            _tune_keys(args, job, past, self.talk, watch)
+            tune_keys(args, job, models, self.talk, watch)
         return self._with_outputs(job, place)
 
     def _common(self, encoder: Encoder, place: dict[str, Any]) -> dict[str, Any]:
@@ -283,23 +284,6 @@ class _Plan:
         rejected = place.get("rejects", {"count": 0, "length": 0})
         job.rejects = Rejects(args.rejects, count=rejected["count"], keep=rejected["length"])
         return job
-
-
-def _tune_keys(
-    args: argparse.Namespace, job: KeyedJob, past: dict[str, int], talk: Talk, watch: dict[str, Any] | None
-) -> None:
-    """Set how models are tuned: one on the first rows of all keys, each key by itself, or not at all."""
-    asked = requested_by_key(args, past, watch=watch)
-    tuned = args.tune_by != "key" and asked.tune != 0
-    if not tuned:
-        model = asked.build()
-        if job.encoder.columns.plain:
-            job.model = model
-            return
-    first = first_rows(args, job.source)
-    talk(f"{'tuning on' if tuned else 'learning the columns from'} the first {first} rows, of all keys together")
-    job.first = FirstRows(first, job.encoder, varied=tuned)
-    job.begin = job.tuned_on(asked, talk) if tuned else lambda X, y: model
 
 
 def _settings(args: argparse.Namespace, columns: Columns, past: dict[str, int]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from onlinegp.checks import count
 from onlinegp.cli.options import LAGS, chosen_columns, given_parameters
 from onlinegp.cli.parsing import parse_columns, parse_model
-from onlinegp.cli.tuning_options import SETTLED, Talk, from_options, told, tuning_rows
+from onlinegp.cli.tuning_options import SETTLED, Talk, first_rows, from_options, told, tuning_rows
 from onlinegp.files.container import ModelFileError
 from onlinegp.fleet import Fleet
 from onlinegp.fleet.sqlite import TYPES, stored_place
@@ -21,7 +21,10 @@ from onlinegp.streams.errors import BadData, CheckpointError, listed
 from onlinegp.streams.reading.source import Columns, Source, stored_columns
 from onlinegp.streams.running.checkpoint import DATABASE, check_resumable, checked
 from onlinegp.streams.running.column_encoding import Encoder
+from onlinegp.streams.running.first_rows import FirstRows
 from onlinegp.streams.running.requested_model import Requested
+from onlinegp.streams.running.run import Job
+from onlinegp.streams.running.run_by_key import ModelPerKey
 
 MADE_BY: dict[str, Any] = {  # options that determine the model of a key, with their default values
     **{name: default for name, default in SETTLED.items() if name not in ("target", "features", "copy")},
@@ -234,6 +237,23 @@ def requested_by_key(args: argparse.Namespace, past: dict[str, int], **around: A
         rows = args.tune or ROWS_OF_A_KEY
         given = {"rows": rows, "earliest": rows, "tuning_delay": 0.0} | given
     return Requested(choice.algorithm.name, given, rows, args.robust, past["lags"], past["horizon"], **around)
+
+
+def tune_keys(
+    args: argparse.Namespace, job: Job, models: ModelPerKey, talk: Talk, watch: dict[str, Any] | None
+) -> None:
+    """Set how models are tuned: one on the first rows of all keys, each key by itself, or not at all."""
+    asked = requested_by_key(args, {"lags": models.lags, "horizon": models.horizon}, watch=watch)
+    tuned = args.tune_by != "key" and asked.tune != 0
+    if not tuned:
+        model = asked.build()
+        if job.encoder.columns.plain:
+            job.model = model
+            return
+    first = first_rows(args, job.source)
+    talk(f"{'tuning on' if tuned else 'learning the columns from'} the first {first} rows, of all keys together")
+    job.first = FirstRows(first, job.encoder, varied=tuned)
+    job.begin = models.tuned_on(asked, job, talk) if tuned else lambda X, y: model
 
 
 def is_resumable(args: argparse.Namespace, format: str) -> bool:

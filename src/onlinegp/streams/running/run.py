@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.files.container import ModelFileError
-from onlinegp.models.alarms.detector import Detector
 from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.breakdown import BreakdownError
 from onlinegp.models.combined.base import innermost
@@ -29,8 +28,9 @@ from onlinegp.streams.running.flags import Flags, Surprises
 from onlinegp.streams.running.hints import Hints
 from onlinegp.streams.running.member_weights import Weights, member_weights
 from onlinegp.streams.running.observers import OBSERVERS, Observer, Rows
+from onlinegp.streams.running.one_model import OneModel
 from onlinegp.streams.running.plausible import CodeWatch, PlausibleRange
-from onlinegp.streams.running.predict_then_learn import Predicted, advance
+from onlinegp.streams.running.predict_then_learn import Predicted
 from onlinegp.streams.running.rejects import Rejects
 from onlinegp.streams.running.score import Curves, Score
 from onlinegp.streams.running.stop_signals import Stopper
@@ -51,9 +51,43 @@ class Every:
         return (self.rows is not None and rows >= self.rows) or (self.seconds is not None and seconds >= self.seconds)
 
 
+class Models(Protocol):
+    """What learns in a run: one model, or a model per key."""
+
+    def piece(self, job: Job, block: Block, done: int, rows: int) -> tuple[int, bool]:
+        """Return how many of the next `rows` rows to process, and whether a tuning is due; then it is one row."""
+        ...
+
+    def accepted(self, job: Job, block: Block) -> Block:
+        """Return the rows that can be used. An error in the block ends the run after them."""
+        ...
+
+    def predict(self, job: Job, block: Block, start: int, X: Array, y: Array) -> Predicted:
+        """Predict the rows of a block from `start` on, with the inputs X, and learn the targets y."""
+        ...
+
+    def taught(self, job: Job, model: OnlineRegressor, X: Array, y: Array) -> OnlineRegressor:
+        """Return a new model after learning the first rows, which have been predicted without it."""
+        ...
+
+    def save(self, job: Job) -> bool:
+        """Save what was learned, and the place in the stream. Return whether there was something to save."""
+        ...
+
+    def resume(self, job: Job, stream: dict[str, Any]) -> None:
+        """Continue from a checkpoint."""
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures that only this kind of run has."""
+        ...
+
+    def close(self) -> None:
+        """Close the files of the models."""
+
+
 @dataclass
 class Job:
-    """A run over a source, with its options and its progress.
+    """A run over a source, with its options and its progress. `models` is what learns: one model, or a model per key.
 
     If columns are encoded from the first rows, or the model of all keys is tuned on them, `first` keeps these rows, and
     `begin` then makes the model. Without `learn`, the model only predicts. With `ahead`, the run processes one row at a
@@ -69,6 +103,7 @@ class Job:
     learn: bool = True
     first: FirstRows | None = None
     begin: Callable[[Array, Array], OnlineRegressor] | None = None
+    models: Models = field(default_factory=OneModel)
     unscored: int = 0
     rejects: Rejects = field(default_factory=lambda: Rejects(None))
     checkpoints: Checkpoints | None = None
@@ -92,8 +127,8 @@ class Job:
         self.position = self.source.position
         self.began = self._saved_at = monotonic()
         self.idle = 0.0  # seconds of tuning
-        self._stopper = Stopper()
-        self._piece, self._tuning_due = FIRST_PIECE, False
+        self.stopper = Stopper()
+        self._piece, self.tuning_due = FIRST_PIECE, False
         self._written: list[Rows] = []  # rows that observers have not received yet
         self._range, self._odd = PlausibleRange(), np.zeros(0, dtype=bool)
         self._left: list[str] = []  # events whose command had not ended when the checkpoint was made
@@ -106,7 +141,7 @@ class Job:
 
     def run(self) -> None:
         """Run to the end of the source, or raise the error that ended the run. `rows` counts the rows done."""
-        with self._stopper as stopper, closing(read_ahead(self.source)) as blocks:
+        with self.stopper as stopper, closing(read_ahead(self.source)) as blocks:
             try:
                 if self.commands is not None:
                     self.commands.start_all(self._left)
@@ -119,7 +154,7 @@ class Job:
                 self._finish()
             except (Stopped, KeyboardInterrupt) as stopped:
                 if isinstance(stopped, Stopped):
-                    self._collect()
+                    self.collect()
                     self.save_checkpoint()
                 if self.commands is not None:
                     self.commands.kill()
@@ -130,20 +165,20 @@ class Job:
         done, start = 0, self.position
         self._look_for_codes(block)
         while True:
-            rows, self._tuning_due = self._piece_rows(block, done)
+            rows, self.tuning_due = self.models.piece(self, block, done, self._whole_stretch(block, done))
             began = monotonic()
             self.work(block.part(done, done + rows))
             took = monotonic() - began
             self._adapt(rows, took)
-            self.idle += took if self._tuning_due else 0.0
+            self.idle += took if self.tuning_due else 0.0
             done += rows
             if done >= len(block):
                 break
             self.position = start | {"behind": start.get("behind", 0) + done}
             self.watch(self)
-            self._stopper.check()
+            self.stopper.check()
         self.position = position
-        self._collect()
+        self.collect()
         if self.every.due(self.rows - self.saved_rows, monotonic() - self._saved_at):
             self.save_checkpoint()
         self.watch(self)
@@ -155,16 +190,6 @@ class Job:
         target = [] if columns.target is None else [block.y]
         self.codes.look(columns.numbers, [*values, *target])
 
-    def _piece_rows(self, block: Block, done: int) -> tuple[int, bool]:
-        """Return the number of rows in the next piece, and whether a tuning is due; then the piece is one row."""
-        rows = self._whole_stretch(block, done)
-        if self.model is None or not innermost(self.model).tunes_itself or not self.learn:
-            return rows, False
-        fitted = self.model.__sklearn_is_fitted__()
-        left = getattr(self.model.learner, "until_tuning", np.inf) if fitted else 1
-        due = np.flatnonzero(~np.isnan(block.y[done : done + rows]))[int(min(left, rows + 1)) - 1 :]
-        return up_to(int(due[0])) if len(due) else (rows, False)
-
     def _whole_stretch(self, block: Block, done: int) -> int:
         """Return the rows of a piece. Rows without a target are predicted together: splitting changes the last bits."""
         left = np.isnan(block.y[done:]) if self.learn else np.ones(len(block) - done, dtype=bool)
@@ -173,7 +198,7 @@ class Job:
 
     def _adapt(self, rows: int, seconds: float) -> None:
         """Make pieces larger if they are fast and smaller if they are slow; start again after a tuning."""
-        if self._tuning_due:
+        if self.tuning_due:
             self._piece = FIRST_PIECE
         elif seconds < PIECE / 2.0:
             self._piece = max(self._piece, 2 * rows)
@@ -182,6 +207,7 @@ class Job:
 
     def work(self, block: Block) -> None:
         """Predict, write and learn the rows of a block."""
+        block = self.models.accepted(self, block)
         for part in [block.part(i, i + 1) for i in range(len(block))] if self.ahead else [block]:
             self._rows(part)
         self.rejects.write(block.rejected)
@@ -210,19 +236,12 @@ class Job:
 
     def _predict(self, block: Block, start: int, y: Array) -> None:
         """Predict and learn the rows of a block from `start` on. If the model breaks down, write the rows before it."""
-        assert self.model is not None
-        X, odd = self.encoder(block.X[start:]), block.y[start:] if self.screen else None
-        before = self.model.dump() if self._tuning_due else None
+        X = self.encoder(block.X[start:])
         try:
-            with self._stopper.at_once() if self._tuning_due or not self.learn else nullcontext():
-                predicted = advance(self.model, X, y, learn=self.learn, seen=odd)
-        except Stopped:  # during a tuning: the row was not learned
-            if self._tuning_due:
-                self.model = self.model.unfitted() if before is None else self.model.load(before)
-            raise
+            predicted = self.models.predict(self, block, start, X, y)
         except StreamBreakdownError as error:
             self._emit(block, start, error.predicted)
-            raise StreamBreakdownError(error.model, error.reason, where=self._row(self.rows + 1)) from None
+            raise
         self._emit(block, start, predicted)
         if self.hints is not None:
             self.hints.add(self._written[-1], X)
@@ -258,7 +277,7 @@ class Job:
             self.commands.start_all(opened)
         self.rows += len(rows)
 
-    def _collect(self) -> None:
+    def collect(self) -> None:
         """Pass the rows written since the last call to the observers, in one piece.
 
         The size of pieces depends on the clock; this way the scores do not.
@@ -277,7 +296,8 @@ class Job:
         assert self.first is not None
         return self.first.next()
 
-    def _row(self, number: int) -> str:
+    def where(self, number: int) -> str:
+        """Return the place of a row, for messages."""
         return f" at row {number} of {self.source.path}"
 
     def begin_model(self) -> None:
@@ -285,27 +305,16 @@ class Job:
         assert self.first is not None
         assert self.begin is not None
         before = monotonic()
-        with self._stopper.at_once():  # an interrupt loses nothing
+        with self.stopper.at_once():  # an interrupt loses nothing
             X, y = self.first.encoded()
-            self.model = self._taught(self.begin(X, y), X, y)
+            self.model = self.models.taught(self, self.begin(X, y), X, y)
         self.idle += monotonic() - before
-
-    def _taught(self, model: OnlineRegressor, X: Array, y: Array) -> OnlineRegressor:
-        """Return the model with the first rows learned; they have been predicted without it."""
-        try:
-            advance(model, X, y)
-        except StreamBreakdownError as error:
-            where = f" on row {len(error.predicted) + 1} of the first {len(y)}"
-            raise StreamBreakdownError(error.model, error.reason, where=where) from None
-        if isinstance(model, Detector):
-            model.forget_events()  # they were not reported
-        return model
 
     def _finish(self) -> None:
         if self.model is None and self.first is not None and self.first.varies:
             self.begin_model()
         if self.commands is not None:
-            with self._stopper.at_once():  # a signal need not wait: the checkpoint keeps the commands that are left
+            with self.stopper.at_once():  # a signal need not wait: the checkpoint keeps the commands that are left
                 self.commands.finish()
         self.save_checkpoint()
 
@@ -313,31 +322,25 @@ class Job:
         """Wait for the commands of events, then close all files."""
         if self.commands is not None:
             self.commands.finish()
-        for part in (self.source, self.sink, self.rejects, self.flags, self.checkpoints):
-            if part is not None:
-                part.close()
+        try:
+            for part in (self.source, self.sink, self.rejects, self.flags, self.checkpoints):
+                if part is not None:
+                    part.close()
+        finally:
+            self.models.close()
 
     # Checkpoints
 
     def save_checkpoint(self) -> None:
         """Write output and state to disk, in that order. Without a model there is nothing to save."""
-        if self.checkpoints is None or self.model is None:
-            return
-        self._sync()
-        self.checkpoints.write(self.model_file(self._place()))
-        self._saved()
+        if self.models.save(self):
+            self.saved_rows, self._saved_at = self.rows, monotonic()
 
-    def _sync(self) -> None:
+    def sync(self) -> None:
+        """Write the output to disk."""
         for part in (self.sink, self.rejects, self.flags):
             if part is not None:
                 part.sync()
-
-    def _saved(self) -> None:
-        self.saved_rows, self._saved_at = self.rows, monotonic()
-
-    def more(self) -> dict[str, Any]:
-        """Return the figures that only this kind of run has."""
-        return {}
 
     def model_file(self, place: dict[str, Any] | None = None) -> bytes:
         """Return a file of the model that can be used on another stream; with `place`, a checkpoint of this one.
@@ -348,13 +351,17 @@ class Job:
             If the last row broke the model.
         """
         assert self.model is not None
-        stream = {"columns": self.encoder.dump(), "level": self.level, "settings": self.settings}
         try:
-            return to_bytes(self.model, stream | (place or {}))
+            return to_bytes(self.model, self.stream() | (place or {}))
         except BreakdownError as error:
-            raise StreamBreakdownError(innermost(self.model), error.reason, where=self._row(self.rows)) from None
+            raise StreamBreakdownError(innermost(self.model), error.reason, where=self.where(self.rows)) from None
 
-    def _place(self) -> dict[str, Any]:
+    def stream(self) -> dict[str, Any]:
+        """Return what another stream needs to use the model."""
+        return {"columns": self.encoder.dump(), "level": self.level, "settings": self.settings}
+
+    def place(self) -> dict[str, Any]:
+        """Return what a run needs to continue here."""
         length = getattr(getattr(self.sink, "file", None), "length", 0)
         return {
             "position": self.position,
@@ -378,8 +385,4 @@ class Job:
         except ModelFileError as error:
             raise CheckpointError(f"the checkpoint cannot be used: {error}") from None
         self._left = stream["commands"]
-
-
-def up_to(due: int) -> tuple[int, bool]:
-    """Return (rows, tuning due) for a tuning after row `due`: the rows before that row, or the row alone."""
-    return (due, False) if due else (1, True)
+        self.models.resume(self, stream)

@@ -24,14 +24,15 @@ from onlinegp.streams.errors import Stopped, StreamBreakdownError
 from onlinegp.streams.reading.source import Block
 from onlinegp.streams.running.first_rows import with_lags
 from onlinegp.streams.running.key_rules import KeyRules, LateRow, selected
+from onlinegp.streams.running.one_model import up_to
 from onlinegp.streams.running.predict_then_learn import Predicted, stretches
 from onlinegp.streams.running.requested_model import Requested, described
-from onlinegp.streams.running.run import Job, up_to
+from onlinegp.streams.running.run import Job
 
 
 @dataclass(kw_only=True)
-class KeyedJob(Job):
-    """A job with one model per key. Every key starts with a copy of `model`, or of what `begin` returns.
+class ModelPerKey:
+    """One model per key. Every key starts with a copy of `job.model`, or of what `job.begin` returns.
 
     Parameters
     ----------
@@ -57,20 +58,16 @@ class KeyedJob(Job):
     _early: list[tuple[Key, Any]] = field(default_factory=list)  # key and order of each row before there is a fleet
     _last: dict[Key, Any] = field(default_factory=dict)  # the last order of each key, until then
 
-    def more(self) -> dict[str, Any]:
+    def figures(self) -> dict[str, Any]:
         return {"keys": 0 if self.fleet is None else len(self.fleet), "late": self.dropped}
 
     # Rows
 
-    def take(self, block: Block, position: dict[str, int]) -> None:
-        if self.fleet is None and self.model is not None:
-            self._start_fleet()
-        super().take(block, position)
-
-    def _piece_rows(self, block: Block, done: int) -> tuple[int, bool]:
-        if self.settings.get("compact"):  # it rounds after each call, so pieces must not depend on the clock
+    def piece(self, job: Job, block: Block, done: int, rows: int) -> tuple[int, bool]:
+        if self.fleet is None and job.model is not None:
+            self._start_fleet(job)
+        if job.settings.get("compact"):  # it rounds after each call, so pieces must not depend on the clock
             return len(block) - done, False
-        rows = self._whole_stretch(block, done)
         if self.fleet is None or not innermost(self.fleet.model).tunes_itself:
             return rows, False
         keys = self.rules.keys(block)[done : done + rows]
@@ -81,80 +78,79 @@ class KeyedJob(Job):
                 return up_to(i)
         return rows, False
 
-    def work(self, block: Block) -> None:
-        if self._tuning_due:  # an interrupted tuning is not saved, so save before it
-            self._collect()
-            self.save_checkpoint()
+    def accepted(self, job: Job, block: Block) -> Block:
+        if job.tuning_due:  # an interrupted tuning is not saved, so save before it
+            job.collect()
+            job.save_checkpoint()
         rules = self.rules
         keys, places = rules.keys(block), rules.places(block)
         newer = partial(newer_than, self._last) if self.fleet is None else self.fleet.newer
-        wrong = rules.wrong(block, keys, places, self.rows + self.rejects.count, newer)
+        wrong = rules.wrong(block, keys, places, job.rows + job.rejects.count, newer)
         fatal = next((i for i, row in sorted(wrong.items()) if rules.stops(row)), len(keys))
         kept = np.array([i < fatal and i not in wrong for i in range(len(keys))], dtype=bool)
         if self.fleet is None:
             self._early += [(key, place) for key, place, keep in zip(keys, places, kept, strict=True) if keep]
         out = [wrong[i] for i in sorted(wrong) if i < fatal]
-        self.rejects.write(out)
+        job.rejects.write(out)
         self.dropped += sum(type(row) is LateRow for row in out)
         block.error = wrong.get(fatal, block.error)
-        super().work(block if kept.all() else selected(block, kept))
+        return block if kept.all() else selected(block, kept)
 
     # Models
 
-    def tuned_on(self, asked: Requested, say: Callable[[str], None]) -> Callable[[Array, Array], OnlineRegressor]:
-        """Return a function that makes the model of all keys, tuned on their first rows."""
+    def tuned_on(self, asked: Requested, job: Job, say: Callable[[str], None]) -> Callable[..., OnlineRegressor]:
+        """Return a function that makes the model of all keys, tuned on their first rows X, y."""
 
         def begin(X: Array, y: Array) -> OnlineRegressor:
-            model = asked.tuned(*with_lags(X, y, self.lags, self.horizon, self._first_keys(y)))
+            model = asked.tuned(*with_lags(X, y, self.lags, self.horizon, self._first_keys(job, y)))
             say("model: " + "; ".join(described(innermost(model))))
             return model
 
         return begin
 
-    def _taught(self, model: OnlineRegressor, X: Array, y: Array) -> OnlineRegressor:
-        self.model = model
-        self._start_fleet()
-        with self._cut_off():
-            self._predict_rows(self._first_keys(y), X, y)
+    def taught(self, job: Job, model: OnlineRegressor, X: Array, y: Array) -> OnlineRegressor:
+        job.model = model
+        self._start_fleet(job)
+        with self._cut_off(job):
+            self._predict_rows(model, self._first_keys(job, y), X, y)
         self._early, self._last = [], {}
         return model
 
-    def _first_keys(self, y: Array) -> list[Key]:
+    def _first_keys(self, job: Job, y: Array) -> list[Key]:
         """Return the keys of the first rows that were kept."""
-        assert self.first is not None
-        return [key for key, _ in self._early[self.first.seen - len(y) : self.first.seen]]
+        assert job.first is not None
+        return [key for key, _ in self._early[job.first.seen - len(y) : job.first.seen]]
 
-    def _start_fleet(self) -> None:
+    def _start_fleet(self, job: Job) -> None:
         """Make the fleet, and tell it the order of the rows so far."""
-        assert self.model is not None
-        self.fleet = self.make_fleet(self.model)
-        self.fleet.begin(len(self.encoder.names))
+        assert job.model is not None
+        self.fleet = self.make_fleet(job.model)
+        self.fleet.begin(len(job.encoder.names))
         if self.resumable:
-            self.fleet.keep_beside(self._beside)
+            self.fleet.keep_beside(partial(self._beside, job))
         elif self.store is not None:
-            self.fleet.keep_beside(self._stream)
+            self.fleet.keep_beside(job.stream)
         if self.rules.order is not None and self._early:
             self.fleet.newer([key for key, _ in self._early], [place for _, place in self._early])
 
-    def _predict(self, block: Block, start: int, y: Array) -> None:
+    def predict(self, job: Job, block: Block, start: int, X: Array, y: Array) -> Predicted:
+        assert job.model is not None
         if self.fleet is None:
-            self._start_fleet()
-        X = self.encoder(block.X[start:])
-        with self._cut_off() if self._tuning_due else nullcontext():
-            predicted = self._predict_rows(self.rules.keys(block)[start:], X, y)
-        self._emit(block, start, predicted)
+            self._start_fleet(job)
+        with self._cut_off(job) if job.tuning_due else nullcontext():
+            return self._predict_rows(job.model, self.rules.keys(block)[start:], X, y)
 
     @contextmanager
-    def _cut_off(self) -> Iterator[None]:
+    def _cut_off(self, job: Job) -> Iterator[None]:
         """Stop at once on a signal, and save nothing after it: some models may have learned a row and others not."""
         try:
-            with self._stopper.at_once():
+            with job.stopper.at_once():
                 yield
         except Stopped:
             self._half = True
             raise
 
-    def _predict_rows(self, keys: list[Key], X: Array, y: Array) -> Predicted:
+    def _predict_rows(self, model: OnlineRegressor, keys: list[Key], X: Array, y: Array) -> Predicted:
         """Predict rows, and learn those that have a target."""
         assert self.fleet is not None
         predicted = []
@@ -162,21 +158,19 @@ class KeyedJob(Job):
             with np.errstate(all="ignore"):
                 for part, missing in stretches(np.isnan(y)):
                     if missing:
-                        predictions = self._without_target(keys[part], X[part])
+                        predictions = self._without_target(model, keys[part], X[part])
                         nothing = np.zeros(len(predictions), dtype=np.int64)
                         predicted.append(Predicted(predictions, nothing, nothing == 1))
                     else:
                         trace = self.fleet.run(keys[part], _features(X[part]), y[part])
                         predicted.append(Predicted(trace.predictions, trace.size, trace.scored))
         except BreakdownError as error:
-            assert self.model is not None
-            raise StreamBreakdownError(innermost(self.model), str(error)) from None
+            raise StreamBreakdownError(innermost(model), str(error)) from None
         return Predicted.joined(predicted)
 
-    def _without_target(self, keys: list[Key], X: Array) -> Predictions:
+    def _without_target(self, model: OnlineRegressor, keys: list[Key], X: Array) -> Predictions:
         """Predict rows without a target. A key that was never learned uses the model that keys start with."""
         assert self.fleet is not None
-        assert self.model is not None
         known = np.array([key in self.fleet for key in keys])
         parts, order = [], []
         for which in (known, ~known):
@@ -186,42 +180,36 @@ class KeyedJob(Job):
             order.append(rows)
             old = which is known
             some = [keys[i] for i in rows]
-            parts.append(self.fleet.skip(some, _features(X[rows])) if old else self._prior(X[rows]))
+            parts.append(self.fleet.skip(some, _features(X[rows])) if old else _prior(model, X[rows]))
         return Predictions.joined(parts).rows(np.argsort(np.concatenate(order)))
-
-    def _prior(self, X: Array) -> Predictions:
-        assert self.model is not None
-        predictions = self.model.unfitted().predict_distribution(X)
-        return Watched.unseen(predictions) if isinstance(self.model, Detector) else predictions
 
     # Checkpoints: the store keeps the position in the same transaction as the models
 
-    def save_checkpoint(self) -> None:
-        if self.fleet is not None and not self._half:
-            self.fleet.commit()
-            self._saved()
+    def save(self, job: Job) -> bool:
+        if self.fleet is None or self._half:
+            return False
+        self.fleet.commit()
+        return True
 
-    def _beside(self) -> dict[str, Any]:
+    def _beside(self, job: Job) -> dict[str, Any]:
         """Write the output to disk and return the position; called when the models are committed."""
-        self._sync()
-        place = self._place()
+        job.sync()
+        place = job.place()
         place["rejects"] |= {"late": self.dropped}
-        return self._stream() | place
+        return job.stream() | place
 
-    def _stream(self) -> dict[str, Any]:
-        return {"columns": self.encoder.dump(), "level": self.level, "settings": self.settings}
-
-    def resume(self, model: OnlineRegressor, stream: dict[str, Any]) -> None:
-        super().resume(model, stream)
+    def resume(self, job: Job, stream: dict[str, Any]) -> None:
         self.dropped = int(stream["rejects"].get("late", 0))
-        self._start_fleet()
+        self._start_fleet(job)
 
     def close(self) -> None:
-        try:
-            super().close()
-        finally:
-            if self.store is not None:
-                self.store.close()
+        if self.store is not None:
+            self.store.close()
+
+
+def _prior(model: OnlineRegressor, X: Array) -> Predictions:
+    predictions = model.unfitted().predict_distribution(X)
+    return Watched.unseen(predictions) if isinstance(model, Detector) else predictions
 
 
 def _features(X: Array) -> Any:

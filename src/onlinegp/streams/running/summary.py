@@ -22,7 +22,7 @@ def summary(job: Job) -> dict[str, Any]:
     return {
         "rows": job.rows,
         "rejected": job.rejects.count,
-        **job.more(),
+        **job.models.figures(),
         **job.score.summary(),
         "centers": size_of(job.model),
         "tuning_seconds": job.idle,
