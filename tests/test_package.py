@@ -153,3 +153,16 @@ def test_a_model_shows_what_is_public():
     assert not [name for name in shown if name.startswith("_")]
     assert not {"start", "dump", "searched", "learner"} & set(shown)
     assert len(shown) < 50
+
+
+def test_a_file_of_a_model_that_was_not_imported_yet_is_read(tmp_path):
+    """Parts of the library are imported when they are first used, and a file may be the first to name one."""
+    path = tmp_path / "model.ogp"
+    ogp.Detector(ogp.LinearRLS()).fit(np.arange(30.0)[:, None], np.arange(30.0)).save(path)
+    code = (
+        "import sys, onlinegp; assert 'onlinegp.models.alarms.detector' not in sys.modules; "
+        f"print(type(onlinegp.load({str(path)!r})).__name__)"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "Detector"
+    assert all(hasattr(import_module(f"onlinegp.{module}"), name) for name, module in ogp.LATER.items())

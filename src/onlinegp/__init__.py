@@ -9,13 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from onlinegp import kafbox, kernels
-from onlinegp.auto import Auto, Tuned
-from onlinegp.batch.gp import GPRegression
-from onlinegp.batch.tuning import estimate_hyperparameters
-from onlinegp.comparing import compare
 from onlinegp.evaluate import run
 from onlinegp.files.container import ModelFileError
-from onlinegp.fleet import Fleet
 from onlinegp.models import (
     KLMS,
     KNLMS,
@@ -36,14 +31,19 @@ from onlinegp.models import (
     SmoothedLags,
     TemporalGP,
 )
-from onlinegp.models.alarms.detector import Detector
 from onlinegp.models.breakdown import BreakdownError
 from onlinegp.models.combined import Calibrated, Columns, Conformal, HeavyTailed, Lagged, Mixture, Robust, Scaled
 from onlinegp.models.model_file import from_bytes, load
-from onlinegp.models.temporal.forecaster import Forecaster
 
 if TYPE_CHECKING:
     from onlinegp import datasets, metrics, plots
+    from onlinegp.auto import Auto, Tuned
+    from onlinegp.batch.gp import GPRegression
+    from onlinegp.batch.tuning import estimate_hyperparameters
+    from onlinegp.comparing.compare import compare
+    from onlinegp.fleet import Fleet
+    from onlinegp.models.alarms.detector import Detector
+    from onlinegp.models.temporal.forecaster import Forecaster
 
 __version__ = "0.2.0"
 
@@ -93,6 +93,16 @@ __all__ = [
     "TemporalGP",
     "Tuned",
 ]
+LATER = {  # what is imported when it is first used, and the module that has it
+    "Auto": "auto",
+    "compare": "comparing",
+    "Detector": "models.alarms.detector",
+    "estimate_hyperparameters": "batch.tuning",
+    "Fleet": "fleet",
+    "Forecaster": "models.temporal.forecaster",
+    "GPRegression": "batch.gp",
+    "Tuned": "auto",
+}
 ELSEWHERE = {  # what is public, but not at the front door
     "comparing": ("Blocks", "Comparison", "Permutations"),
     "kafbox": tuple(kafbox.__all__),
@@ -104,9 +114,11 @@ ELSEWHERE = {  # what is public, but not at the front door
 
 
 def __getattr__(name: str) -> Any:
-    """Import `datasets`, `metrics`, `parallel` and `plots` when they are first used; say where other names are."""
-    if name in ("datasets", "metrics", "parallel", "plots"):
+    """Import a part of the library when it is first used; say where other names are."""
+    if name in ("auto", "batch", "comparing", "datasets", "fleet", "metrics", "parallel", "plots"):
         return import_module(f"onlinegp.{name}")
+    if name in LATER:
+        return getattr(import_module(f"onlinegp.{LATER[name]}"), name)
     found = [f" Use onlinegp.{module}.{name}." for module, names in ELSEWHERE.items() if name in names]
     found += [f" Use onlinegp.{own}." for own in __all__ if own.lower() == name.lower()]
     raise AttributeError(f"module 'onlinegp' has no attribute {name!r}.{found[0] if found else ''}")

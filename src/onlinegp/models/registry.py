@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from onlinegp.models.base import OnlineRegressor
@@ -12,8 +13,10 @@ LIBRARY = "onlinegp"
 def known_model(name: Any, module: Any) -> type[OnlineRegressor] | None:
     """Return the class with this name that an imported module defines, or None.
 
-    The module of a class of this library is "onlinegp". This function imports nothing.
+    The module of a class of this library is "onlinegp". This function imports nothing from elsewhere.
     """
+    if module == LIBRARY and isinstance(name, str):
+        getattr(sys.modules[LIBRARY], name, None)  # it may be imported when it is first used
     for cls in _subclasses(OnlineRegressor):
         own = cls.__module__.startswith(f"{LIBRARY}.")
         if cls.__name__ == name and (LIBRARY if own else cls.__module__) == module:
