@@ -266,6 +266,23 @@ Recipe onlinegp::recipe_of(nb::handle from) {
     return recipe;
 }
 
+// The likelihood of a Gaussian process over time, sigma^2, and the gradient by four parameters of each block
+static nb::tuple temporal_likelihood(const Matrix& table, const Matrix& X, const Numbers& z, int64_t first,
+                                     double robust) {
+    if (X.shape(0) != z.size()) throw nb::value_error("z must have a number for each row of X.");
+    constexpr size_t FIELDS = 12, PARAMETERS = 4;  // of a block
+    if (!table.shape(0) || table.shape(1) != FIELDS) throw nb::value_error("the table of blocks has the wrong shape.");
+    const TimedRows rows{int64_t(X.shape(0)), int64_t(X.shape(1)), X.data(), z.data(), first, robust};
+    Doubles gradient = fresh<double>({table.shape(0), PARAMETERS});
+    double sigma2 = 0, value = 0;
+    {
+        const nb::gil_scoped_release released;
+        value =
+            instructions().temporal_likelihood(rows, int64_t(table.shape(0)), table.data(), &sigma2, gradient.data());
+    }
+    return nb::make_tuple(value, sigma2, gradient);
+}
+
 NB_MODULE(_native, m) {
     nb::set_leak_warnings(false);  // models may live until the interpreter ends
     watch_processes();
@@ -294,6 +311,7 @@ NB_MODULE(_native, m) {
     bind_states(members);
     m.def("exp2_minus", [](Numbers x) { return each(x, instructions().exp2_minus); });
     m.def("sin_pi", [](Numbers x) { return each(x, instructions().sin_pi); }).def("numbers", numbers);
+    m.def("temporal_likelihood", temporal_likelihood);
     bind_rows(m);
     bind_alarms(m);
     bind_tree(m);

@@ -157,12 +157,24 @@ class Models {
                       const Steps& steps, Stop& stop) = 0;
 };
 
+// What a Gaussian process over time is fitted to: rows X (n, d), of which the first column is time, and z (n,). Those
+// before `first` do not count, and errors beyond `robust` deviations count less.
+struct TimedRows {
+    int64_t n, d;
+    const double *X, *z;
+    int64_t first;
+    double robust;
+};
+
 struct InstructionSet {
     const char* name;
     Learner* (*make_leaf)(const Plan& plan);  // returns null for an unknown kind
     Models* (*make_many)(const Recipe& recipe, int d, int p, bool single);
     void (*exp2_minus)(int64_t n, const double* x, double* y);
     void (*sin_pi)(int64_t n, const double* x, double* y);
+    // The likelihood of blocks from a table, the variance sigma^2, and the gradient by four parameters of each block
+    double (*temporal_likelihood)(const TimedRows& rows, int64_t blocks, const double* table, double* sigma2,
+                                  double* gradient);
 };
 
 extern const InstructionSet* const available[];  // in this build, the best first; ends with null

@@ -21,6 +21,8 @@ Learner* make_steps(const Plan& plan);      // in leaves_lms.cpp
 
 Learner* make_temporal(const Plan& plan);       // in leaves_temporal.cpp
 Learner* make_smoothed_lags(const Plan& plan);  // in leaves_temporal.cpp
+double temporal_likelihood(const TimedRows& rows, int64_t blocks, const double* table, double* sigma2,
+                           double* gradient);  // in leaves_temporal.cpp
 
 // The leaves by the kinds of their plans
 static Learner* make_leaf(const Plan& plan) {
@@ -61,6 +63,6 @@ static void sin_pi_each(int64_t n, const double* x, double* y) {
 }
 
 extern const InstructionSet table;
-const InstructionSet table{NAME(ONLINEGP_ISA), make_leaf, make_many, exp2_minus_each, sin_pi_each};
+const InstructionSet table{NAME(ONLINEGP_ISA), make_leaf, make_many, exp2_minus_each, sin_pi_each, temporal_likelihood};
 
 }  // namespace onlinegp::ONLINEGP_ISA

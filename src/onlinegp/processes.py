@@ -137,15 +137,19 @@ class SingleThreadedBlas(ContextDecorator):
     def __init__(self) -> None:
         self._lock, self._inside = threading.Lock(), 0
         self._limit: Any = None
+        self._controller: Any = None
+        self._modules = 0  # that were imported when the controller looked for libraries, which takes milliseconds
 
     def __enter__(self) -> None:
         import scipy.linalg  # noqa: F401  has its own BLAS, which must be loaded to be limited
-        from threadpoolctl import threadpool_limits
+        from threadpoolctl import ThreadpoolController
 
         with self._lock:
             if self._inside == 0:
                 self._take_control()
-                self._limit = threadpool_limits(1, user_api="blas")
+                if self._modules != len(sys.modules):
+                    self._controller, self._modules = ThreadpoolController(), len(sys.modules)
+                self._limit = self._controller.limit(limits=1, user_api="blas")
             self._inside += 1
 
     def __exit__(self, *error: object) -> None:

@@ -140,15 +140,17 @@ def _tests(X: Array, periods: Array, first: float | None) -> tuple[Array, Array]
     def log_p(rss: Array, k: Array | float) -> Array:
         return _log_p(rss0, rss, np.broadcast_to(np.asarray(k, dtype=np.float64), rss.shape), n - columns, *spectrum)
 
-    by_phase = _rss_beside_phase_means(X, periods, 1.0)
-    two, one = _rss_beside_harmonics(X, periods)
+    phase_sums = [_phase_sums(X, s) for s in periods]
+    by_phase = _rss_beside_means(X, phase_sums)
+    two, one = _rss_beside_harmonics(X, periods, phase_sums)
     logs = [
         log_p(by_phase, np.ceil(periods) - 1),
         log_p(np.where(periods > 6, two, rss0), 4),
         log_p(np.where(periods > 4, one, rss0), 2),
     ]
     if first is not None:
-        logs.append(log_p(_rss_beside_phase_means(X, periods, first), periods / first - 1))
+        by_cycle = _rss_beside_means(X, [_phase_sums(X, s, first) for s in periods])
+        logs.append(log_p(by_cycle, periods / first - 1))
     return by_phase, np.min(logs, axis=0) + np.log(len(logs))
 
 
@@ -160,26 +162,29 @@ def _rss(G: Array) -> Array:
     return G[..., -1, -1] - (b * np.linalg.solve(A, b[..., None])[..., 0]).sum(axis=-1)
 
 
-def _rss_beside_phase_means(X: Array, periods: Array, width: float) -> Array:
-    """Return the sums of squares beside means of the phases (t mod s) // width, which replace the constant."""
-    products, G = X.T @ X, []
-    for s in periods:
-        sums, count = _phase_sums(X, _phases(len(X), s, width))
-        G.append((products - (sums / count[:, None]).T @ sums)[1:, 1:])
-    return _rss(np.array(G))
+def _rss_beside_means(X: Array, phase_sums: list[tuple[Array, Array]]) -> Array:
+    """Return the sums of squares beside means of phases, which replace the constant."""
+    products = X.T @ X
+    G = [products - (sums / count[:, None]).T @ sums for sums, count in phase_sums]
+    return _rss(np.array(G)[:, 1:, 1:])
 
 
-def _rss_beside_harmonics(X: Array, periods: Array) -> tuple[Array, Array]:
+def _rss_beside_harmonics(X: Array, periods: Array, phase_sums: list[tuple[Array, Array]]) -> tuple[Array, Array]:
     """Return the sums of squares beside two harmonics of each period, and beside the first alone."""
-    t, c, G = np.arange(len(X)), X.shape[1] - 1, []
-    for s in periods:
-        wave = np.exp(2j * np.pi / s * t)
-        both = np.column_stack([wave, wave * wave]).view(np.float64)  # cos, sin, cos 2, sin 2
-        Z = np.hstack([X[:, :-1], both, X[:, -1:]])
-        G.append(Z.T @ Z)
-    two = np.array(G)
-    first = np.r_[: c + 2, c + 4]
-    return _rss(two), _rss(two[:, first][:, :, first])
+    G = np.empty((len(periods), 4 + X.shape[1], 4 + X.shape[1]))  # of the waves, then X
+    G[:, 4:, 4:] = X.T @ X
+    for own, s, (sums, count) in zip(G, periods, phase_sums, strict=True):
+        if s != int(s):  # else all rows of a phase have the same waves
+            sums, count = X, np.ones(len(X))
+        both = np.empty((len(sums), 2), dtype=np.complex128)
+        both[:, 0] = np.exp(2j * np.pi / s * np.arange(len(sums)))
+        both[:, 1] = both[:, 0] ** 2
+        waves = both.view(np.float64)  # cos, sin, cos 2, sin 2
+        own[:4, 4:] = waves.T @ sums
+        own[:4, :4] = (waves.T * count) @ waves
+    G[:, 4:, :4] = G[:, :4, 4:].transpose(0, 2, 1)
+    first = np.r_[:2, 4 : 4 + X.shape[1]]
+    return _rss(G), _rss(G[:, first[:, None], first])
 
 
 def _local_spectrum(e: Array, periods: Array) -> tuple[Array, Array]:
@@ -188,13 +193,13 @@ def _local_spectrum(e: Array, periods: Array) -> tuple[Array, Array]:
     The frequencies of the period itself and of its second harmonic are left out.
     """
     power = np.abs(np.fft.rfft(e)[1:]) ** 2
-    level, degrees = np.ones(len(periods)), np.full(len(periods), np.inf)
-    for i, f in enumerate(len(e) / periods):
-        k = np.arange(max(1, int(np.ceil(f - NEAR))), min(len(power), int(f + NEAR)) + 1)
-        k = k[(np.abs(k - f) >= 1) & (np.abs(k - 2 * f) >= 1)]
-        if len(k):
-            level[i], degrees[i] = max(1.0, power[k - 1].mean() / (power.mean() + 1e-300)), 2 * len(k)
-    return level, degrees
+    f = (len(e) / periods)[:, None]
+    k = np.ceil(f - NEAR) + np.arange(2 * NEAR + 1)  # frequencies
+    near = (k >= 1) & (k <= np.minimum(len(power), f + NEAR)) & (np.abs(k - f) >= 1) & (np.abs(k - 2 * f) >= 1)
+    count = near.sum(axis=1)
+    total = np.where(near, power[np.clip(k, 1, len(power)).astype(np.int64) - 1], 0.0).sum(axis=1)
+    level = np.maximum(1.0, total / np.maximum(count, 1) / (power.mean() + 1e-300))
+    return np.where(count, level, 1.0), np.where(count, 2.0 * count, np.inf)
 
 
 def _log_p(rss0: Array, rss: Array, k: Array, degrees: float, level: Array, level_degrees: Array) -> Array:
@@ -233,15 +238,21 @@ def _phases(n: int, s: float, width: float = 1.0) -> NDArray[np.int64]:
     return ((np.arange(n) % s) // width).astype(np.int64)
 
 
-def _phase_sums(X: Array, phase: NDArray[np.int64]) -> tuple[Array, Array]:
+def _phase_sums(X: Array, s: float, width: float = 1.0) -> tuple[Array, Array]:
     """Return the sums of the rows of each phase, and their numbers."""
-    return np.column_stack([np.bincount(phase, x) for x in X.T]), np.bincount(phase).astype(np.float64)
+    if s != int(s) or width != 1.0:
+        phase = _phases(len(X), s, width)
+        return np.column_stack([np.bincount(phase, x) for x in X.T]), np.bincount(phase).astype(np.float64)
+    whole, rest = divmod(len(X), int(s))  # cycles, and rows after them
+    sums, count = X[: whole * int(s)].reshape(whole, int(s), -1).sum(axis=0), np.full(int(s), float(whole))
+    sums[:rest] += X[whole * int(s) :]
+    count[:rest] += 1.0
+    return sums, count
 
 
 def _without_phase_means(X: Array, s: float) -> Array:
-    phase = _phases(len(X), s)
-    sums, count = _phase_sums(X, phase)
-    return X - (sums / count[:, None])[phase]
+    sums, count = _phase_sums(X, s)
+    return X - (sums / count[:, None])[_phases(len(X), s)]
 
 
 def _season_and_noise(X: Array, s: float) -> Array:

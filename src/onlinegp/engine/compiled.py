@@ -10,7 +10,7 @@ import numpy as np
 
 from onlinegp.checks import Array
 from onlinegp.engine import by_engine
-from onlinegp.engine.compiled_leaf import Compiled, Kinds, Tree, float_rows
+from onlinegp.engine.compiled_leaf import Compiled, Kinds, Tree
 from onlinegp.engine.plan import Plan, plan_of
 from onlinegp.learner import Learner, Sizes, begin_series, skip
 from onlinegp.locks import ModelLock
@@ -35,14 +35,6 @@ def compiled(learner: Learner) -> Learner:
 def leaf(engine: str, learner: Any) -> Any:
     """Return a readable learner that has a `leaf_plan`, or its compiled twin, by the engine's name."""
     return by_engine(engine, lambda: Compiled(learner), lambda: learner)
-
-
-def run_once(plan: Plan, contents: Contents, X: Array, Y: Array) -> tuple[Array, Array]:
-    """Run a temporary compiled leaf with one output over rows. Return means and standard deviations."""
-    core = native().Tree(plan)
-    core.load(contents)
-    _, means, scales, _, _ = core.run(float_rows(X), float_rows(Y))
-    return means[:, 0, 0], scales[:, 0, 0]
 
 
 def readable(learner: Any) -> Any:

@@ -68,7 +68,7 @@ class Compiled:
 
     def _start(self) -> Any:
         """Make a compiled learner that continues from the loaded contents, or that has learned nothing."""
-        twin = self._uncompiled()
+        twin = self.reference if self._loaded is None else self._loaded
         core = native().Tree(twin.leaf_plan())
         core.load(twin.dump())
         self._before = twin.seen

@@ -41,7 +41,7 @@ class Forecaster(OnlineRegressor):
     has doubled, later every 3,000 rows, in the background, and are used a sixteenth of these rows later; between fits
     they learn each row. ``forecast(steps, refit=False)`` uses them and keeps its past forecasts, so that it takes a few
     milliseconds. `run` and `predict` predict the next row by a mixture of the members, weighted by recent densities.
-    Their fits are quick ones, without the processes of a constant slope. Missing values are NaN in y. Inputs that are
+    Their fits are quick ones, with fewer members. Missing values are NaN in y. Inputs that are
     known ahead, such as holidays, are columns of X, and act linearly.
 
     With ``model=Lagged(...)`` forecasts are sampled paths of your own model. Their spread is corrected by past
@@ -76,7 +76,7 @@ class Forecaster(OnlineRegressor):
     steps: int = 20
 
     facts: ClassVar[Facts] = Facts(
-        cost="O(1) to keep a row; a fit takes about 0.3 s for 1,000 rows with a day and a week",
+        cost="O(1) to keep a row; a fit takes about 0.1 s for 1,000 rows with a day and a week",
         memory="the last 6,000 rows, at most",
         equation="weights (mean pinball loss of past forecasts)^-nu, nu = rows of the past / steps",
         variance="of past forecasts, at every step",

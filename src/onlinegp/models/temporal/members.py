@@ -11,19 +11,36 @@ import numpy as np
 from onlinegp.checks import Array
 from onlinegp.engine.compiled import leaf, readable
 from onlinegp.models.temporal.combination import SCORES
-from onlinegp.models.temporal.smoothed_lags import SmoothedLagsLearner, choose_prior
-from onlinegp.models.temporal.structure import MAX_FIT_ROWS, Structure
+from onlinegp.models.temporal.smoothed_lags import SmoothedLagsLearner, choose_prior, own_inputs, simple_forecasters
+from onlinegp.models.temporal.structure import Structure
 from onlinegp.native_module import available
 from onlinegp.processes import single_threaded_blas
 from onlinegp.seasons import find_seasons
 
-FORGETTING = (0.99, 0.997, 1.0)
-MAX_EVALUATIONS, QUICK_EVALUATIONS = 100, 25  # of the likelihood of a Gaussian process
 MIN_SHARE = 0.05  # of the deviation of changes, that the robust scale must have
 LARGEST_LOG = 700.0
 SHIFTS = (0.03, 0.1, 0.3, 1.0, 3.0)  # of the median of positive values, in logarithms of series with zeros
 FEWEST_KNOWN = 8  # rows of a fit
 SMALLEST_RANGE = 1e-100  # of the values: the square of a share of it is not rounded to zero
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much work a fit takes.
+
+    Attributes
+    ----------
+    evaluations : of the likelihood of a Gaussian process, of y, then of log y, whose climb starts where that of y ended
+    rows : the last ones, which its likelihood uses
+    forgetting : of each regression on smoothed lags
+    """
+
+    evaluations: tuple[int, int]
+    rows: int
+    forgetting: tuple[float, ...]
+
+
+FULL, QUICK = Effort((25, 12), 1500, (0.99, 0.997, 1.0)), Effort((8, 4), 500, (0.997,))
 
 
 @dataclass
@@ -125,10 +142,7 @@ class Fit:
 
     def started(self) -> list[list[Member]]:
         """Return members whose compiled learners learn from here on."""
-        return [
-            [replace(member, learner=_compiled(deepcopy(member.learner))) for member in family]
-            for family in self.families
-        ]
+        return [[replace(member, learner=_compiled(member.learner)) for member in family] for family in self.families]
 
 
 def find_fit(
@@ -137,26 +151,30 @@ def find_fit(
     """Return what is found in a window that ends at a row; None if it is too short or constant.
 
     `values` are NaN where one is missing. Seasons are found if they are None. A quick fit, for one step ahead, takes
-    about a fifth of the time: the family of drift GPs is empty, and parameters are rough.
+    about a fifth of the time: the family of drift GPs is empty, there are fewer regressions, and parameters are rough.
     """
     known = np.flatnonzero(np.isfinite(values))
     X, y = np.column_stack([known.astype(np.float64), inputs[known]]), values[known]
     if len(y) < FEWEST_KNOWN or np.ptp(y) <= max(1e-12 * np.abs(y).max(), SMALLEST_RANGE):
         return None
-    evaluations = QUICK_EVALUATIONS if quick else MAX_EVALUATIONS
+    effort = QUICK if quick else FULL
+    last = slice(-effort.rows, None)
     families: list[list[Member]] = [[], [], []]
+    theta, drift_theta = None, None
     with np.errstate(all="ignore"), single_threaded_blas:
         if seasons is None:
             seasons = find_seasons(values)
-        for shift in shifts(y, seasons):
+        for shift, evaluations in zip(shifts(y, seasons), effort.evaluations, strict=False):
             f = transformed(y, shift)
-            gp, weights = _gp(X, f, seasons, evaluations, shift=shift, drift=False)
+            gp, theta, weights = _gp(X[last], f[last], seasons, evaluations, theta, shift=shift)
             families[0].append(gp)
             rest, times = f - X[:, 1:] @ weights, X[:, :1]
             if not quick:
-                drift, _ = _gp(times, rest, seasons, evaluations, shift=shift, drift=True)
+                drift, drift_theta, _ = _gp(
+                    times[last], rest[last], seasons, evaluations, drift_theta, shift=shift, drift=True
+                )
                 families[1].append(_without_inputs(drift, weights))
-            for forgetting in FORGETTING:
+            for forgetting in effort.forgetting:
                 families[2].append(_without_inputs(_lags(times, rest, seasons, forgetting, shift=shift), weights))
     return Fit(row, seasons, families)
 
@@ -167,25 +185,32 @@ def _without_inputs(member: Member, weights: Array) -> Member:
 
 
 def _compiled(learner: Any) -> Any:
-    return leaf("auto" if available() else "python", learner)
+    """Return a learner that goes on from a readable one, which stays as it is."""
+    return leaf("native", learner) if available() else deepcopy(learner)
 
 
 def _gp(
-    X: Array, f: Array, seasons: tuple[float, ...], evaluations: int, *, shift: float | None, drift: bool
-) -> tuple[Member, Array]:
-    """Return a Gaussian process over time, and the weights of the inputs that its rows show."""
-    X, f = X[-MAX_FIT_ROWS:], f[-MAX_FIT_ROWS:]
+    X: Array,
+    f: Array,
+    seasons: tuple[float, ...],
+    evaluations: int,
+    start: Array | None,
+    *,
+    shift: float | None,
+    drift: bool = False,
+) -> tuple[Member, Array, Array]:
+    """Return a Gaussian process over time, its parameters, and the weights of the inputs that its rows show."""
     center, scale = _units(X[:, 0], f, seasons)
     z = (f - center) / scale
     structure = Structure(seasons, drift, float(np.var(z)), X.shape[1] - 1)
     shifted = np.column_stack([X[:, 0] - X[0, 0], X[:, 1:]])
-    theta, sigma2 = structure.fit(shifted, z, evaluations)
+    theta, sigma2 = structure.fit(shifted, z, evaluations, start)
     member = Member(structure.learner(theta), center, scale, scale * np.sqrt(sigma2), shift)
     if not structure.inputs:
-        return member, np.empty(0)
+        return member, theta, np.empty(0)
     learned = _compiled(structure.learner(theta))
     learned.learn(shifted, z[:, None])
-    return member, readable(learned).m[0, -structure.inputs :] * scale
+    return member, theta, readable(learned).m[0, -structure.inputs :] * scale
 
 
 def _units(t: Array, f: Array, seasons: tuple[float, ...]) -> tuple[float, float]:
@@ -209,13 +234,13 @@ def _lags(X: Array, f: Array, seasons: tuple[float, ...], forgetting: float, *, 
     center, scale = float(f.mean()), float(f.std()) + 1e-300
     earliest = min(max(s1, s2) + 4, len(f) // 2)
 
-    def start(prior: Any, forgetting: float) -> SmoothedLagsLearner:
+    def start(prior: Any) -> SmoothedLagsLearner:
         return SmoothedLagsLearner(1, 1, (s1, s2), forgetting, 0, earliest=earliest, prior=prior)
 
-    first = start(None, forgetting)
-    before = first.a0[0], 0.3
-    learner = _compiled(start(before, forgetting))
+    before = simple_forecasters(s1, s2, own_inputs(s1, s2))[0], 0.3
+    learner = _compiled(start(before))
     learner.learn(X, ((f - center) / scale)[:, None])
-    sums = readable(learner)
-    prior = choose_prior(s1, s2, sums.G[0], sums.b[0], float(sums.yy[0]), max(sums.rows, 1.0), before)
-    return Member(start(prior, forgetting), center, scale, scale, shift)
+    sums = learner.dump()
+    G, b, yy = (np.asarray(sums[name])[0] for name in ("G", "b", "yy"))
+    prior = choose_prior(s1, s2, G, b, float(yy), max(float(sums["rows"]), 1.0), before)
+    return Member(start(prior), center, scale, scale, shift)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from onlinegp.checks import Array
-from onlinegp.models.temporal.members import FORGETTING, Fit
+from onlinegp.models.error_tracking import fading_scales, fading_weights, shares_of
+from onlinegp.models.temporal.members import QUICK, Fit
 from onlinegp.predictions import Components
 
-MEMBERS = 2 * (1 + len(FORGETTING))  # without the drift GP, which adds nothing here
+MEMBERS = 2 * (1 + len(QUICK.forgetting))  # without the drift GP, which adds nothing here
 KEEP = 0.99  # of a log density, per row
-ERROR_RATE = 0.03  # of the mean square error, which is half of a member's variance
-LARGEST_Z2 = 1e4  # squared errors in deviations are cut there, and at 25 where they widen
+ERROR_RATE = 0.03  # of the mean of squared errors, to which half of a member's variance is proportional
+LARGEST_Z2 = 1e4  # squared errors in deviations are cut there
+FARTHEST_Z2 = 25.0  # and there where they widen, times their mean
 
 
 class OneStep:
@@ -21,36 +23,30 @@ class OneStep:
         self.row, self.learned = fit.row, 0  # rows of the window
         self.members = [member for family in fit.started() for member in family]
         self.log_weights = np.zeros(len(self.members))
-        self.squares: Array | None = None  # mean square errors
+        self.total, self.count = np.ones(len(self.members)), np.ones(len(self.members))  # of squared errors
 
     def run(self, X: Array, y: Array) -> tuple[Array, Array, Array]:
         """Predict rows and learn them. Return weights, means and deviations of members, (n, MEMBERS)."""
         pairs = [member.moments(*member.run(X, y)) for member in self.members]
         means, stds = (np.stack(one, axis=1) for one in zip(*pairs, strict=True))
-        weights = np.empty_like(means)
         with np.errstate(all="ignore"):
-            for i in range(len(y)):
-                weights[i], stds[i] = self.weights(), self._widened(stds[i])
-                e = y[i] - means[i]
-                density = -0.5 * np.minimum((e / stds[i]) ** 2, LARGEST_Z2) - np.log(stds[i])
-                self.log_weights = KEEP * self.log_weights + density - density.max()
-                squares = stds[i] ** 2 if self.squares is None else self.squares
-                self.squares = squares + ERROR_RATE * (np.minimum(e * e, 25 * stds[i] ** 2) - squares)
-        return _padded(weights, means, stds)
+            e = y[:, None] - means
+            z2 = np.nan_to_num((e / stds) ** 2, nan=LARGEST_Z2)
+            stds = widened(stds, fading_scales(z2, 0.0, 1.0 - ERROR_RATE, self.total, self.count, far=FARTHEST_Z2))
+            densities = -0.5 * np.minimum((e / stds) ** 2, LARGEST_Z2) - np.log(stds)
+        return _padded(fading_weights(densities, KEEP, self.log_weights), means, stds)
 
     def predict(self, X: Array) -> Components:
         """Predict rows, each as the next one."""
         pairs = [member.moments(*member.ahead(X)) for member in self.members]
         means, stds = (np.stack(one, axis=1) for one in zip(*pairs, strict=True))
-        return mixtures(*_padded(np.tile(self.weights(), (len(X), 1)), means, self._widened(stds)))
+        weights = np.tile(shares_of(self.log_weights), (len(X), 1))
+        return mixtures(*_padded(weights, means, widened(stds, self.total / self.count)))
 
-    def weights(self) -> Array:
-        weights = np.exp(self.log_weights - self.log_weights.max())
-        return weights / weights.sum()
 
-    def _widened(self, stds: Array) -> Array:
-        """Return deviations of which half of the variance is that of recent errors."""
-        return stds if self.squares is None else np.sqrt(0.5 * stds**2 + 0.5 * self.squares)
+def widened(stds: Array, scales: Array) -> Array:
+    """Return deviations of which half of the variance follows recent errors: squares in units of the variance."""
+    return stds * np.sqrt(0.5 + 0.5 * scales)
 
 
 def _padded(weights: Array, means: Array, stds: Array) -> tuple[Array, Array, Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -200,7 +201,7 @@ class SmoothedLagsLearner(StepLearner):
         self.columns = [column for column in range(features) if column != time]
         longest = max(seasons)
         self.memory = max(longest, 4) + 2
-        self.k = (7 if self.s1 == 1 else 10) + (4 if self.s2 > 1 else 0) + len(self.columns)
+        self.k = own_inputs(*seasons) + len(self.columns)
         self.earliest = longest + 4 if earliest is None else earliest  # rows before the first that is learned from
         self.position = 0  # rows passed, missing ones too
         self.recent, self.smooth = np.zeros((outputs, self.memory)), np.zeros((outputs, 5))
@@ -314,7 +315,7 @@ class SmoothedLagsLearner(StepLearner):
             "time": -1 if self.time is None else self.time,
             "earliest": self.earliest,
             "chooses": float(self.chooses),
-            "forecasters": np.array(simple_forecasters(self.s1, self.s2, self.k)),
+            "forecasters": simple_forecasters(self.s1, self.s2, self.k),
         }
         return Plan("smoothed lags", self, numbers)
 
@@ -324,8 +325,13 @@ def prior_shape(k: int) -> Array:
     return np.array([0.1] + [1.0] * (k - 1))
 
 
-def simple_forecasters(s1: int, s2: int, k: int) -> list[Array]:
-    """Return the coefficients of the forecasters that the regression may shrink to."""
+def own_inputs(s1: int, s2: int) -> int:
+    return (7 if s1 == 1 else 10) + (4 if s2 > 1 else 0)
+
+
+@lru_cache(maxsize=100)
+def simple_forecasters(s1: int, s2: int, k: int) -> Array:
+    """Return the coefficients of the forecasters that the regression may shrink to, (forecasters, k)."""
 
     def forecaster(**weights: float) -> Array:
         a = np.zeros(k)
@@ -335,7 +341,7 @@ def simple_forecasters(s1: int, s2: int, k: int) -> list[Array]:
 
     if s1 == 1:  # as before, with 0.7 of the change, the levels, and 0.7 of the value before
         plain = ({"x1": 1}, {"x1": 1, "x6": 0.7}, {"x4": 1}, {"x5": 1}, {"x1": 0.7})
-        return [forecaster(**weights) for weights in plain]
+        return np.array([forecaster(**weights) for weights in plain])
     one = (
         {"x1": 1},
         {"x6": 1, "x7": 0.7},  # the slow mean, and 0.7 of the last deviation from it
@@ -346,7 +352,7 @@ def simple_forecasters(s1: int, s2: int, k: int) -> list[Array]:
         {"x4": 1, "x1": 1, "x9": -1},
     )
     two = ({"x11": 1, "x12": 0.7}, {"x11": 1}, {"x11": 1, "x13": 0.7}, {"x10": 1}) if s2 > 1 else ()
-    return [forecaster(**weights) for weights in (*one, *two)]
+    return np.array([forecaster(**weights) for weights in (*one, *two)])
 
 
 def factor(A: Array) -> Array | None:
@@ -360,22 +366,23 @@ def factor(A: Array) -> Array | None:
 def choose_prior(
     s1: int, s2: int, G: Array, b: Array, yy: float, rows: float, before: tuple[Array, float]
 ) -> tuple[Array, float]:
-    """Return the forecaster and the tightness of the prior with the largest evidence; `before` if none has any."""
-    k = len(b)
-    D = prior_shape(k)
-    best, chosen = -np.inf, before
-    for a0 in simple_forecasters(s1, s2, k):
-        b0 = b - G @ a0
-        yy0 = max(float(yy - 2 * a0 @ b + a0 @ G @ a0), 0.0)
-        for tightness in TIGHTNESS:
-            own = tightness * min(1.0, max(yy0 / rows, 1e-9))
-            L = factor(G + np.diag(own * D))
-            if L is None:
-                continue
-            z = np.linalg.solve(L, b0)
-            q = max(yy0 - float(z @ z), 1e-12 * rows)
-            gap = np.log(np.diag(L)).sum() - 0.5 * np.log(own * D).sum()
-            evidence = -gap - 0.5 * (rows + 1) * np.log((q + 1e-4) / (rows + 1))
-            if evidence > best:
-                best, chosen = evidence, (a0, own)
-    return chosen
+    """Return the forecaster and the tightness of the prior with the largest evidence; `before` if none has any.
+
+    With A_0 = tightness D, and G = D^1/2 V diag(w) V' D^1/2, all of them need one decomposition.
+    """
+    D = prior_shape(len(b)) ** 0.5
+    if not np.isfinite(G).all():
+        return before
+    w, V = np.linalg.eigh(G / np.outer(D, D))
+    forecasters = simple_forecasters(s1, s2, len(b))
+    Ga = forecasters @ G
+    u = ((b - Ga) / D) @ V
+    yy0 = np.maximum(yy - 2 * forecasters @ b + (Ga * forecasters).sum(axis=1), 0.0)[:, None]
+    own = np.array(TIGHTNESS) * np.minimum(1.0, np.maximum(yy0 / rows, 1e-9))  # (f, t)
+    with np.errstate(all="ignore"):
+        positive = w + own[..., None]  # (f, t, k)
+        q = np.maximum(yy0 - (u[:, None] ** 2 / positive).sum(axis=-1), 1e-12 * rows)
+        gap = 0.5 * np.log(positive / own[..., None]).sum(axis=-1)
+        evidence = np.nan_to_num(-gap - 0.5 * (rows + 1) * np.log((q + 1e-4) / (rows + 1)), nan=-np.inf)
+    f, t = np.unravel_index(np.argmax(evidence), evidence.shape)
+    return (forecasters[f], float(own[f, t])) if np.isfinite(evidence[f, t]) else before

@@ -13,9 +13,10 @@ between periodic covariance functions and state space models", AISTATS 2014.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import prod
+from operator import attrgetter
 
 import numpy as np
 
@@ -121,6 +122,15 @@ class Block:
             angle = 2 * np.pi * self.harmonic * (np.fmod(t, self.period) / self.period)
             h *= np.sin(angle) if self.sine else np.cos(angle)
         return h if self.column < 0 else h * x[self.column]
+
+
+FIELDS = tuple(Block.__dataclass_fields__)
+_all_fields = attrgetter(*FIELDS)
+
+
+def table_of(blocks: Iterable[Block]) -> Array:
+    """Return blocks as compiled code takes them, (blocks, fields)."""
+    return np.array([_all_fields(block) for block in blocks], dtype=np.float64)
 
 
 def state_space(kernel: Kernel) -> tuple[Block, ...]:

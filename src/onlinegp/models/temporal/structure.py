@@ -11,6 +11,7 @@ rows' worth of a prior. An error of z > 2 deviations counts 4 z - 4 in place of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -19,18 +20,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinegp.checks import Array
-from onlinegp.engine.compiled import run_once
-from onlinegp.engine.plan import Plan
-from onlinegp.models.temporal.state_space import MATERN12, TREND, WALK, Block
+from onlinegp.models.temporal.state_space import FIELDS, MATERN12, TREND, WALK, Block, table_of
 from onlinegp.models.temporal.temporal_gp import TemporalLearner
-from onlinegp.native_module import available
+from onlinegp.native_module import available, native
 
 # mean and deviation of the priors of log q_l, log q_u, logit rho, log q_b, logit phi, log q_s
 PRIORS = {"l": (-1.5, 2.0), "u": (-1.0, 2.0), "rho": (0.5, 1.5), "b": (-7.0, 2.0), "phi": (2.5, 1.0), "s": (-6.0, 2.0)}
 ROBUST = 2.0
-MAX_FIT_ROWS = 1500
+MOST_STATES = 256  # of a compiled likelihood
 MOST_HARMONICS = (12, 6)  # of the first season, of a further one
 SLOPE, DRIFT_SLOPE = 0.3, 0.01  # prior variances of the slope, per row
+FARTHEST = 4.0  # deviations of the prior
+STEP = 1e-6  # of differences, without compiled code
+ENOUGH = 1e-5  # of the objective: a smaller gain ends a fit
+VARIANCE, RATE, DRIFT, SLOPE_DRIFT, HARMONIC = map(
+    FIELDS.index, ("variance", "rate", "drift", "slope_drift", "harmonic")
+)
 
 
 @dataclass(frozen=True)
@@ -62,8 +67,8 @@ class Structure:
         return np.array([PRIORS[name] for name in self.names]).T
 
     @cached_property
-    def _template(self) -> tuple[dict[str, Array], list[NDArray[np.int64]]]:
-        """The parameters of the blocks that stay as they are, and the places of the harmonics of each season."""
+    def _template(self) -> tuple[Array, list[NDArray[np.int64]]]:
+        """The table of blocks, of which some numbers are parameters, and the places of the harmonics of each season."""
         v = self.variance
         blocks = [Block(TREND, v + 10.0, slope=DRIFT_SLOPE if self.drift else SLOPE), Block(MATERN12, 1.0)]
         places = []
@@ -73,80 +78,105 @@ class Structure:
             places.append(np.arange(len(blocks), len(blocks) + len(waves), dtype=np.int64))
             blocks += [Block(WALK, (v + 1.0) / j**2, period=s, harmonic=j, sine=sine) for j, sine in waves]
         blocks += [Block(WALK, v + 1.0, column=column) for column in range(1, self.inputs + 1)]
-        return numbers_of(blocks), places
+        return table_of(blocks), places
 
     @property
     def states(self) -> int:
-        return len(self._template[0]["kind"]) + 1
+        return len(self._template[0]) + 1
 
-    def numbers(self, theta: Array) -> dict[str, Array]:
-        """Return the parameters of the blocks, by name."""
+    def table(self, theta: Array) -> Array:
+        """Return the blocks with these parameters, (blocks, fields)."""
         fixed, places = self._template
-        numbers = {**fixed, **{name: fixed[name].copy() for name in ("variance", "rate", "drift", "slope_drift")}}
-        values = dict(zip(self.names, theta, strict=False))
-        numbers["drift"][0] = np.exp(values["l"])
-        numbers["variance"][1] = np.exp(values["u"])
-        numbers["rate"][1] = np.log1p(np.exp(-values["rho"]))  # -log rho
+        table, values = fixed.copy(), dict(zip(self.names, theta, strict=False))
+        table[0, DRIFT] = np.exp(values["l"])
+        table[1, VARIANCE] = np.exp(values["u"])
+        table[1, RATE] = np.log1p(np.exp(-values["rho"]))  # -log rho
         if not self.drift:
             damping = np.log1p(np.exp(-values["phi"]))
-            numbers["rate"][0] = damping
-            numbers["slope_drift"][0] = np.exp(values["b"]) * 2 * damping / -np.expm1(-2 * damping)
+            table[0, RATE] = damping
+            table[0, SLOPE_DRIFT] = np.exp(values["b"]) * 2 * damping / -np.expm1(-2 * damping)
         for place, log_q in zip(places, theta[len(theta) - len(places) :], strict=True):
-            numbers["drift"][place] = np.exp(log_q) / fixed["harmonic"][place] ** 2
-        return numbers
+            table[place, DRIFT] = np.exp(log_q) / fixed[place, HARMONIC] ** 2
+        return table
+
+    def chained(self, table: Array, by_block: Array) -> Array:
+        """Return derivatives by theta, of those by the variance, rate, drift and slope drift of each block."""
+        by_log = by_block * table[:, [VARIANCE, RATE, DRIFT, SLOPE_DRIFT]]
+        by_rate = -by_block[:2, 1] * -np.expm1(-table[:2, RATE])  # by a logit
+        values = {"l": by_log[0, 2], "u": by_log[1, 0], "rho": by_rate[1], "b": by_log[0, 3]}
+        if not self.drift:
+            damping = table[0, RATE]
+            per_damping = 1 / damping - 2 / np.expm1(2 * damping)  # of the logarithm of the slope drift
+            values["phi"] = by_rate[0] + by_log[0, 3] * per_damping * np.expm1(-damping)
+        seasons = [by_log[place, 2].sum() for place in self._template[1]]
+        return np.array([*(values[name] for name in self.names if name != "s"), *seasons])
 
     def learner(self, theta: Array) -> TemporalLearner:
         """Return the readable learner, in units of the noise."""
-        numbers = self.numbers(theta)
         whole = ("kind", "harmonic", "sine", "power", "column")
         blocks = []
-        for i in range(len(numbers["kind"])):
-            own: dict[str, Any] = {name: values[i].item() for name, values in numbers.items()}
+        for row in self.table(theta).tolist():
+            own: dict[str, Any] = dict(zip(FIELDS, row, strict=True))
             blocks.append(Block(**own | {name: int(own[name]) for name in whole}))
         return TemporalLearner(1 + self.inputs, 1, tuple(blocks), 1.0, 0, self.robust)
 
-    def one_step(self, theta: Array, X: Array, z: Array) -> tuple[Array, Array]:
-        """Return means and standard deviations of rows, each predicted from those before it."""
-        if not available():
-            predictions, _ = self.learner(theta).run(X, z[:, None])
-            return predictions.mean[:, 0], predictions.std[:, 0]
-        numbers: dict[str, Any] = self.numbers(theta)
-        P = np.diag(np.insert(numbers["variance"], 1, numbers["slope"][0]))
-        start = {"seen": 0, "time": 0.0, "m": np.zeros((1, self.states)), "P": P[None]}
-        plan = Plan("temporal", self, {**numbers, "noise": 1.0, "robust": self.robust, "time": 0.0})
-        return run_once(plan, start, X, z[:, None])
+    def likelihood(self, theta: Array, X: Array, z: Array, first: int) -> tuple[float, float]:
+        """Return the negative log likelihood of the rows from one on, without its constant, and sigma^2."""
+        predictions, _ = self.learner(theta).run(X, z[:, None])
+        s = predictions.std[first:, 0]
+        e = np.abs(z[first:] - predictions.mean[first:, 0]) / s
+        rows = len(e) + 2.0
+        sigma2 = (np.where(e > self.robust, self.robust * (2 * e - self.robust), e * e).sum() + 2.0) / rows
+        return float(np.log(s).sum() + 0.5 * rows * np.log(sigma2)), float(sigma2)
 
-    @property
-    def features(self) -> int:
-        return 1 + self.inputs
+    def objective(self, u: Array, X: Array, z: Array, first: int) -> tuple[float, Array, float]:
+        """Return the negative log posterior of parameters in units of their priors, its gradient, and sigma^2."""
+        mean, deviation = self.prior
+        theta = mean + deviation * u
+        if available() and self.states <= MOST_STATES:
+            table = self.table(theta)
+            value, sigma2, by_block = native().temporal_likelihood(table, X, z, first, self.robust)
+            gradient = self.chained(table, by_block)
+        else:
+            value, sigma2 = self.likelihood(theta, X, z, first)
+            ahead = [self.likelihood(theta + step, X, z, first)[0] for step in STEP * np.eye(len(theta))]
+            gradient = (np.array(ahead) - value) / STEP
+        return value + 0.5 * (u @ u), gradient * deviation + u, sigma2
 
-    @property
-    def outputs(self) -> int:
-        return 1
+    def fit(self, X: Array, z: Array, evaluations: int, start: Array | None = None) -> tuple[Array, float]:
+        """Return the parameters of largest posterior density, and sigma^2; X holds times, from 0, and inputs.
 
-    def fit(self, X: Array, z: Array, evaluations: int) -> tuple[Array, float]:
-        """Return the parameters of largest posterior density, and sigma^2; X holds times, from 0, and inputs."""
-        from scipy.optimize import minimize
-
+        The climb starts from the prior mean, or from other parameters, and takes so many evaluations, at most.
+        """
         mean, deviation = self.prior
         first = min(self.states, len(z) // 3)  # rows before it do not count
-
-        def posterior(theta: Array) -> tuple[float, float]:
-            with np.errstate(all="ignore"):
-                m, s = self.one_step(theta, X, z)
-                e = np.abs((z - m) / s)[first:]
-                total = np.where(e > self.robust, self.robust * (2 * e - self.robust), e * e).sum() + 2.0
-                rows = len(e) + 2.0
-                likelihood = np.log(s[first:]).sum() + 0.5 * rows * np.log(total / rows)
-            value = likelihood + 0.5 * (((theta - mean) / deviation) ** 2).sum()
-            return (float(value) if np.isfinite(value) else 1e10), float(total / rows)
-
-        bounds = list(zip(mean - 4 * deviation, mean + 4 * deviation, strict=True))
-        options = {"maxfun": evaluations, "maxiter": 30, "ftol": 1e-5}
-        found = minimize(lambda theta: posterior(theta)[0], mean, method="L-BFGS-B", bounds=bounds, options=options)
-        return found.x, posterior(found.x)[1]
+        u = np.zeros(len(mean)) if start is None else (start - mean) / deviation
+        with np.errstate(all="ignore"):
+            u, sigma2 = _climb(lambda u: self.objective(u, X, z, first), u, evaluations)
+        return mean + deviation * u, sigma2
 
 
-def numbers_of(blocks: list[Block]) -> dict[str, Array]:
-    """Return the parameters of blocks, by name, as a plan holds them."""
-    return {name: np.array([getattr(block, name) for block in blocks], float) for name in Block.__dataclass_fields__}
+def _climb(objective: Callable[[Array], tuple[float, Array, float]], u: Array, evaluations: int) -> tuple[Array, float]:
+    """Minimize by the BFGS method from u on: return the best place, and the third of what the objective returns there.
+
+    A step that does not lead down is repeated with a third of its length.
+    """
+    value, g, found = objective(u)
+    H = np.eye(len(u)) / max(1.0, float(np.sqrt(g @ g)))  # the inverse of the matrix of second derivatives
+    step = -H @ g
+    for _ in range(evaluations - 1):
+        place = np.clip(u + step, -FARTHEST, FARTHEST)
+        s = place - u
+        new_value, new_g, new_found = objective(place)
+        if not (new_value < value + 1e-4 * (g @ s) and np.isfinite(new_g).all()):
+            step = step / 3
+            continue
+        change, y = value - new_value, new_g - g
+        u, value, g, found = place, new_value, new_g, new_found
+        if change < ENOUGH * max(1.0, abs(value)):
+            break
+        if (sy := s @ y) > 1e-12 * (y @ y):
+            A = np.eye(len(u)) - np.outer(s, y) / sy
+            H = A @ H @ A.T + np.outer(s, s) / sy
+        step = -H @ g
+    return u, found

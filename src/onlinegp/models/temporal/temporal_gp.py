@@ -20,7 +20,7 @@ from onlinegp.models.base import OnlineRegressor
 from onlinegp.models.facts import Facts
 from onlinegp.models.recipe import parameters
 from onlinegp.models.rowwise import StepLearner
-from onlinegp.models.temporal.state_space import WALK, Block, state_space
+from onlinegp.models.temporal.state_space import WALK, Block, state_space, table_of
 from onlinegp.state import Values, array, dump, integer, number
 from onlinegp.trace import Trace
 
@@ -208,11 +208,8 @@ class TemporalLearner(StepLearner):
         self.P = P - u[:, :, None] * u[:, None, :]
 
     def leaf_plan(self) -> Plan:
-        names = ("kind", "variance", "rate", "decay", "drift", "slope", "slope_drift", "period", "harmonic", "sine")
-        numbers: dict[str, Any] = {"noise": self.noise, "robust": self.robust}
+        numbers: dict[str, Any] = {"noise": self.noise, "robust": self.robust, "blocks": table_of(self.blocks)}
         numbers["time"] = -1 if self.time is None else self.time
-        for name in (*names, "power", "column"):
-            numbers[name] = [getattr(block, name) for block in self.blocks]
         return Plan("temporal", self, numbers)
 
     def check(self, values: Values) -> None:
