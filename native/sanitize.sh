@@ -29,4 +29,4 @@ export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_erro
 export PYTHONPATH=$tree OPENBLAS_NUM_THREADS=1 PYTHONMALLOC=malloc
 preload=$("${CXX:-g++}" -print-file-name=libasan.so):$("${CXX:-g++}" -print-file-name=libubsan.so)
 cd "$root"
-LD_PRELOAD=$preload "$python" -m pytest tests/engine tests/models/local tests/models/test_expansion.py tests/models/linear tests/models/lms tests/models/affine -p no:cacheprovider -q "$@"
+LD_PRELOAD=$preload "$python" -m pytest tests/engine tests/models/local tests/models/test_expansion.py tests/models/linear tests/models/lms tests/models/affine tests/fleet tests/laws/test_random_trees.py -p no:cacheprovider -q "$@"

@@ -20,7 +20,7 @@ from onlinegp.engine import available
 from random_trees import Case, draw
 from transactions import Events, Injected, assert_equal, assert_prefix, contents, failing, layers, learn_rows
 
-QUICK, ALL = 500, 10_000  # trees in the suite, and in `make attack`
+QUICK, ALL = 500, 10_000  # trees in the suite, and in `make attack`: about 35 minutes of one core
 TOLERANCE = 1e-9  # of engines, relative to the largest value; nearly all trees agree to 1e-13
 NUDGE = 1e-12  # of y, by which a tree at a tie is known
 

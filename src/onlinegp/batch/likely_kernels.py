@@ -84,7 +84,7 @@ class Family:
 
 
 ROUGH, MATERN, SMOOTH = Family(Matern32), Family(Matern52), Family(RBF)
-ROUGH_LINEAR, MATERN_LINEAR, SMOOTH_LINEAR = (Family(one.shape, linear=True) for one in (ROUGH, MATERN, SMOOTH))
+MATERN_LINEAR, SMOOTH_LINEAR = (Family(one.shape, linear=True) for one in (MATERN, SMOOTH))
 
 
 @single_threaded_blas

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinegp.batch.changing_kernel import Tracked
-from onlinegp.batch.likelihood import log_marginal_likelihood, one_step_ahead
+from onlinegp.batch.likelihood import log_marginal_likelihood
 from onlinegp.batch.likely_kernels import Hyperparameters, refuse_zero
 from onlinegp.batch.maximum_posterior import Clock, Prior, Progress, planned, search, spreads
 from onlinegp.checks import check_Xy, count, fraction, positive
@@ -50,24 +50,6 @@ def likely_forgetting(found: Hyperparameters, X: ArrayLike, y: ArrayLike) -> Hyp
     best = max(trials, key=lambda one: one.log_likelihood)
     still = replace(found, log_likelihood=log_marginal_likelihood(found.kernel, found.noise, X, y), rows=len(y))
     return replace(best, rows=len(y)) if best.log_likelihood > still.log_likelihood + MARGIN else still
-
-
-def explains(found: Hyperparameters, X: ArrayLike, y: ArrayLike, *, rows: int = 1000) -> bool:
-    """Return whether the exact GP with these hyperparameters predicts the last rows better than their mean.
-
-    Each row of the second half is predicted from all rows before it. The mean squared error must not exceed 98% of the
-    variance.
-    """
-    X, y = check_Xy(X, y)
-    X, y = X[-rows:], y[-rows:]
-    half = len(y) // 2
-    if found.forgetting < 1.0:
-        X = np.column_stack([X, np.arange(len(X), dtype=np.float64)])
-        kernel: Kernel = Tracked(found.kernel, Matern12(_memory(found.forgetting)))
-    else:
-        kernel = found.kernel
-    errors = (y - one_step_ahead(kernel, found.noise, X, y).mean)[half:]
-    return bool(np.mean(errors**2) <= NOTHING * np.var(y[half:], axis=0).mean())
 
 
 @single_threaded_blas

@@ -28,7 +28,6 @@ NOTHING_EXPLAINED = (
     "target. Look for other inputs, add --lags, or tune on more rows."
 )
 MAX_CHANGES = 10  # the changes that are printed one by one
-CHANGED = {"relation": "relation of inputs and target", "target": "level or scale of the target"}
 FARTHEST = 10_000  # the most lags and rows ahead: a block of inputs must fit in memory
 
 
