@@ -23,8 +23,8 @@ constexpr double LARGEST = 1e30;
 
 struct Constants {
     double forgetting, clip, ridge_near, ridge_far, slow, error_rate, long_rate, burn, silent, share, generation,
-        nearly, prior, shape, beyond, speed, pooled, offset, stuck_offset, young, hold, fade, margin, threshold, low,
-        quiet, helps;
+        nearly, prior, shape, beyond, speed, pooled, offset, lasting, stuck_offset, young, hold, fade, margin,
+        threshold, low, quiet, helps;
 };
 
 struct Numbers {
@@ -65,6 +65,7 @@ enum Statistic {
 };
 constexpr int FAMILY[MOST_STATISTICS] = {0, 1, 1, 1, 1, 2, 2, 2, 0, 3, 3, 3, -1, -1, 0, 1, 1, 1, 1};
 inline bool seasonal(int k) { return k >= SEASON && k <= SEASON_DOWN; }
+inline bool sudden(int k) { return FAMILY[k] == 0 || k == SEASON; }  // not a mean over rows
 
 }  // namespace alarms
 }  // namespace onlinegp

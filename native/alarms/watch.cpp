@@ -246,9 +246,11 @@ void Watch::judge(const double* x, Out& out) {
     }
     double best = 0;
     if (four[0] > 0) {
-        const double young = std::log10(1.0 + c.young / double(std::max<int64_t>(s.known, 1)));
+        const double age = double(std::max<int64_t>(s.known, 1)) / c.young;
+        const double young = std::log10(1.0 + 1.0 / (age * age * age));
+        const double offset = c.offset - (sudden(leading) ? 0.0 : c.lasting);
         const double total = four[0] + four[1] + four[2] + four[3];
-        best = std::max(c.offset - young + (1.0 - c.pooled) * four[0] + c.pooled * total / 4.0, 0.0);
+        best = std::max(offset - young + (1.0 - c.pooled) * four[0] + c.pooled * total / 4.0, 0.0);
     }
     for (const int k : {int(STUCK), int(MISSING)})
         if (evidence[k] - c.stuck_offset > best) {
@@ -277,9 +279,13 @@ double Watch::open(double best, bool own) {
         const bool free = peak <= 1 || (own && peak < c.threshold);  // a run of rows grows slowly, and opens one event
         if (mine && best > peak + (free ? 0.0 : c.margin)) {
             score = peak = best;
-            held = 0;
-        } else if (double(++held) > c.hold)
+        } else if (s.open) {
+            held = std::min(held + 1, int64_t(c.hold));
+        } else if (held > 0) {
+            held = std::min(held, int64_t(c.hold)) - 1;  // files of 0.2 have counts of another kind
+        } else {
             peak *= c.fade;
+        }
     };
     top(s.peak, s.held, !own);
     top(s.stuck_peak, s.stuck_held, own);
@@ -298,7 +304,7 @@ int64_t Watch::event(double best, double score, bool own, const double* x) {
         s.calm = best >= c.low ? 0 : s.calm + 1;
         s.open = double(s.calm) < c.quiet;
         if (!s.open && x) thin(x);
-        if (!s.open || own == bool(s.own)) return s.open ? s.events : 0;
+        if (!s.open || own || !s.own) return s.open ? s.events : 0;
     }
     if (score >= c.threshold && !replays_) {
         float* usual = to_.usual + (s.events % EVENTS) * int64_t(tails_.size());

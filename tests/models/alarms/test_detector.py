@@ -126,7 +126,7 @@ def test_confirming_events_lets_the_next_one_be_found():
     for seed in range(30):
         y = noise(3000, seed)
         for start in (1500, 2000, 2500):
-            y[start : start + 20] += 3.0
+            y[start : start + 20] += 2.0
         ignored, told = ogp.Detector(), ogp.Detector()
         for part in (slice(0, 1900), slice(1900, 2400)):
             ignored.detect(y[part])
@@ -396,3 +396,15 @@ def test_an_input_that_is_none_is_not_blamed_by_a_forged_event():
         text = json.dumps(known | {"past": [known["past"][0] | changed]})
         with pytest.raises(ValueError, match="cannot be read"):
             detector.load(contents | {"learned": contents["learned"] | {"output0.events": text}})
+
+
+def test_a_value_that_is_stuck_in_a_season_is_one_event():
+    once = stuck = 0
+    for seed in range(10):
+        y = 5.0 * np.sin(2.0 * np.pi * np.arange(2400) / 48) + noise(2400, seed)
+        y[2000:2040] = y[2000]
+        events = {event.number: event for event in at(found(y)[1], 1990, 2100)}
+        once += len(events) == 1
+        stuck += any(event.kind == "stuck" for event in events.values())
+    assert once >= 8
+    assert stuck >= 8

@@ -16,7 +16,7 @@ from onlinegp.models.alarms.watch import Watch
 from onlinegp.state import Fields, Values, WithFields, learner, text
 
 USUAL = Constants()
-OFFSET_OF_SCORES = 0.28  # chosen as `offset` was, on simulated scores and targets
+OFFSET_OF_SCORES = 0.24  # chosen as `offset` was, on simulated scores and targets
 
 
 class Alarms(WithFields):
@@ -45,7 +45,7 @@ class Alarms(WithFields):
         rule = Constants(threshold=threshold, low=min(USUAL.low, 0.75 * threshold), offset=offset)
         self.rate, self.features = rate, features
         self.watch = Watch(scores=scores, season=season, daily=daily, native=native, rule=rule)
-        self.journal = Journal(features, output, scores, rule.low)
+        self.journal = Journal(features, output, scores, rule)
 
     @property
     def fields(self) -> Fields:

@@ -36,13 +36,14 @@ class Constants(NamedTuple):
     shape: float = 0.2  # toward this one
     beyond: float = 0.7  # above log10(rows) + this, evidence grows
     speed: float = 0.25  # by this share
-    pooled: float = 0.5  # weight of the mean of the four best statistics; the rest is for the best
-    offset: float = 0.5  # added to the evidence of a row
+    pooled: float = 0.4  # weight of the mean of the four best statistics; the rest is for the best
+    offset: float = 0.43  # added to the evidence of a row
+    lasting: float = 0.2  # taken from it if a mean over rows leads: that can grow, but a spike has one row to be seen
     stuck_offset: float = 0.5  # taken from that of a stuck row
-    young: float = 500.0  # rows: what is taken from the evidence of a young stream is log10(1 + this / rows)
-    hold: float = 120.0  # rows for which the peak of an event is held
+    young: float = 500.0  # rows: what is taken from the evidence of a young stream is log10(1 + (this / rows)^3)
+    hold: float = 200.0  # rows for which the peak of an event is held after it has cleared, at most
     fade: float = 0.99  # by which it fades after that, each row
-    margin: float = 0.5  # by which a row must top it
+    margin: float = 0.2  # by which a row must top it
     threshold: float = 3.0  # score at which an event opens: -log10 of the rate
     low: float = 1.8  # evidence below which a row is calm
     quiet: float = 20.0  # calm rows after which an event clears
@@ -76,6 +77,7 @@ SEASON, ERROR, STUCK, MISSING, SCORE = (STATISTICS.index(n) for n in ("season", 
 # What a row's evidence came from, by family; the compiled twin has the same numbers
 SINGLE, LEVEL, SEASONAL, SPREAD = range(4)
 FAMILY = (0, 1, 1, 1, 1, 2, 2, 2, 0, 3, 3, 3, -1, -1, 0, 1, 1, 1, 1)
+SUDDEN = tuple(k for k in range(len(STATISTICS)) if FAMILY[k] == SINGLE or k == SEASON)  # not a mean over rows
 
 # What is returned of a row
 COLUMNS = (
@@ -130,7 +132,7 @@ COUNTS = (
     "ready",  # row from which the seasonal statistics learn, 0 if there is no season
     "same",  # rows since the value changed
     "gone",  # rows since the last value
-    "held",
+    "held",  # rows for which the peaks do not fade
     "stuck_held",
     "events",  # so far
     "open",  # whether the last one is

@@ -21,6 +21,7 @@ from onlinegp.models.alarms.constants import (
     STATISTICS,
     STUCK,
     WIDTH,
+    Constants,
 )
 from onlinegp.models.alarms.inputs import Inputs, unusual
 from onlinegp.models.alarms.stored_events import check_like, check_open, check_past
@@ -35,6 +36,7 @@ LARGER = 1.0  # severity by which a jump outdoes what an event was so far
 AGES = (4, 19, 49)  # rows of an event at which inputs are looked at again
 SIDE = 0.6  # of the deviations of a level that are on one side
 LARGEST = 1e300
+RUNS = STUCK, MISSING
 C = {name: k for k, name in enumerate(COLUMNS)}
 
 
@@ -98,11 +100,11 @@ class Journal:
     Parameters
     ----------
     bounded : whether rows come with bounds of a model, so that a level is compared with these
-    low : evidence from which a row shows the event
+    rule : of the watch; it tells the evidence from which a row shows the event, and the score at which one opens
     """
 
-    def __init__(self, features: int, output: int, bounded: bool, low: float) -> None:
-        self.output, self.bounded, self.low = output, bounded, low
+    def __init__(self, features: int, output: int, bounded: bool, rule: Constants) -> None:
+        self.output, self.bounded, self.rule = output, bounded, rule
         self.inputs = Inputs(features)
         self.past: list[Event] = []
         self.open: dict[str, Any] | None = None
@@ -143,11 +145,9 @@ class Journal:
         if self.open is None:
             self.open = self._start(row, seen, t)
         event, evidence = self.open, row[C["evidence"]]
-        if row[C["score"]] > event["severity"] + LARGER and row[C["single"]] >= CLEAR and not opens:
-            self.open = event = (
-                event | self._start(row, seen, t) | {"start": event["start"]}
-            )  # what came before was less
-        if evidence >= self.low:
+        if not opens and self._turns(event, row):  # what came before was less
+            self.open = event = event | self._start(row, seen, t) | {"start": event["start"]}
+        if evidence >= self.rule.low:
             families = row[C["single"] : C["single"] + 4]
             event["rows"], event["last"] = event["rows"] + 1, t
             if families[SINGLE] >= CLEAR:
@@ -164,6 +164,12 @@ class Journal:
         if event["peak"] == t or t - event["start"] in AGES:
             for j, odd in self.inputs.look(X, i, t - event["since"] + 1).items():
                 event["unusual"][str(j)] = max(odd, event["unusual"].get(str(j), 0.0))
+
+    def _turns(self, event: dict[str, Any], row: Array) -> bool:
+        """Return whether a row makes the open event another one: by a far larger jump, or as the value is stuck."""
+        if row[C["statistic"]] in RUNS:
+            return bool(row[C["score"]] >= self.rule.threshold) and event["statistic"] not in RUNS
+        return bool(row[C["score"]] > event["severity"] + LARGER and row[C["single"]] >= CLEAR)
 
     def _lean(self, event: dict[str, Any], seen: tuple[float, float, float]) -> None:
         """Record whether the target stays on one side of its prediction, and whether the difference grows."""
@@ -284,7 +290,7 @@ def kind_of(event: dict[str, Any]) -> str:
     One to three odd rows, more odd by themselves than their level, are a spike. Else the family with the most evidence
     wins. A level is on one side of what was usual, unlike a variance; one that builds up slowly or grows is a trend.
     """
-    if event["statistic"] in (STUCK, MISSING):
+    if event["statistic"] in RUNS:
         return STATISTICS[event["statistic"]]
     single, shifted, seasonal, spreading = event["tops"]
     if event["singles"] <= 3 and single >= max(shifted, 0.9 * seasonal) and FAMILY[event["statistic"]] != SEASONAL:

@@ -23,6 +23,7 @@ from onlinegp.models.alarms.constants import (
     RECENT,
     SEASON,
     STUCK,
+    SUDDEN,
     WIDTH,
 )
 from onlinegp.models.alarms.predictors import Predictor, far_lags, find_season, near_lags
@@ -236,8 +237,10 @@ class Readable:
         best, leading = four[0][0], -four[0][1] if four[0][0] > 0.0 else 0
         if best > 0.0:
             total = ((four[0][0] + four[1][0]) + four[2][0]) + four[3][0]
-            young = log10(1.0 + c.young / max(s.known, 1))  # lists are short, and the predictors still learn
-            best = max(c.offset - young + (1.0 - c.pooled) * best + c.pooled * total / 4.0, 0.0)
+            age = max(s.known, 1) / c.young
+            young = log10(1.0 + 1.0 / (age * age * age))  # lists are short, and the predictors still learn
+            offset = c.offset - (0.0 if leading in SUDDEN else c.lasting)
+            best = max(offset - young + (1.0 - c.pooled) * best + c.pooled * total / 4.0, 0.0)
         for k in (STUCK, MISSING):
             if evidence[k] - c.stuck_offset > best:
                 best, leading = evidence[k] - c.stuck_offset, k
@@ -256,7 +259,7 @@ class Readable:
         out[14], out[15] = self._event(best, out[1], leading, x), s.same
 
     def _open(self, best: float, leading: int) -> float:
-        """Return the score; a stuck or missing sensor is an event of its own."""
+        """Return the score; a stuck or missing sensor has a peak of its own."""
         s, c, score = self.s, self.c, 0.0
         own = leading in (STUCK, MISSING)
         for peak, held, mine in (("peak", "held", not own), ("stuck_peak", "stuck_held", own)):
@@ -265,18 +268,19 @@ class Readable:
             if mine and best > r + (0.0 if free else c.margin):
                 score = best
                 setattr(s, peak, best)
-                setattr(s, held, 0)
+            elif s.open:
+                setattr(s, held, min(getattr(s, held) + 1, int(c.hold)))
+            elif getattr(s, held) > 0:
+                setattr(s, held, min(getattr(s, held), int(c.hold)) - 1)  # files of 0.2 have counts of another kind
             else:
-                setattr(s, held, getattr(s, held) + 1)
-                if getattr(s, held) > c.hold:
-                    setattr(s, peak, r * c.fade)
+                setattr(s, peak, r * c.fade)
         return score
 
     def _event(self, best: float, score: float, leading: int, x: list[float]) -> int:
         """Open an event, or clear it after 20 calm rows; return its number, 0 if none is open.
 
-        A value that is stuck or missing ends another event, and the other way around. What has passed was a fault
-        rather than a habit: of its values only the fourth root of their number stays.
+        What comes after a value that was stuck or missing is another event, but not the other way around. What has
+        passed was a fault rather than a habit: of its values only the fourth root of their number stays.
         """
         s, c = self.s, self.c
         own = int(leading in (STUCK, MISSING))
@@ -287,7 +291,7 @@ class Readable:
             for k in range(len(x) if not s.open else 0):
                 if FAMILY[k] >= 0 and x[k] <= usual[k]:
                     self.tails[k].thin(usual[k])
-            if not s.open or own == s.own:
+            if not s.open or own or not s.own:
                 return s.events if s.open else 0
         if score >= c.threshold and not self.replays:
             self.w.usual[s.events % EVENTS] = [tail.largest() for tail in self.tails]

@@ -38,15 +38,18 @@ class Watch(WithFields):
        the value changed; rows since there was one. Here a = max(|e| - .001 spread, 0), and z = a / max(mean of a, .1
        long mean of a), at most 100.
     3. A learned tail for each (`tails`), s = -log10 p.
-    4. Evidence of the row: E = .5 + .5 s(1) + .5 (s(1) + s(2) + s(3) + s(4)) / 4 over the four largest; or that of
-       stuck or missing - .5 if larger. Those of the season count while errors f are below 95% of the spread: a season
-       that tells nothing counts the same evidence twice. In a young stream, log10(1 + 500 / rows) is taken from E, as
-       lists are short and the predictors still learn. `tail` is the tail of E itself.
-    5. Score: E if E > R + .5 (R > 1; else E > R), then R = E; otherwise 0. R is held for 120 rows without a new peak,
-       then multiplied by .99 each row. Stuck and missing have their own R, which need not be topped by .5 before an
-       event is open; while it is, a row whose value is usual scores 0. An event opens where the score reaches a
-       threshold, and clears after 20 rows with E < 1.8. No rule accepts a new level: its rows enter the lists, and its
-       rank falls. Of a fault that has passed, only the fourth root of the number of its values stays in the lists.
+    4. Evidence of the row: E = .43 + .6 s(1) + .4 (s(1) + s(2) + s(3) + s(4)) / 4 over the four largest, .2 less if
+       s(1) is of a mean, which can grow in later rows; or that of stuck or missing - .5 if larger. Those of the season
+       count while errors f are below 95% of the spread: a season that tells nothing counts the same evidence twice. In
+       a young stream, log10(1 + (500 / rows)^3) is taken from E, as lists are short and the predictors still learn.
+       `tail` is the tail of E itself.
+    5. Score: E if E > R + .2 (R > 1; else E > R), then R = E; otherwise 0. R is held while an event is open and, up to
+       200 rows, as long again: a new level echoes in the season and in a slow level. Then R is multiplied by .99 each
+       row. Stuck and missing have their own R, which need not be topped by .2 before it reaches the threshold; while
+       their event is open, a row whose value is usual scores 0. An event opens where the score reaches a threshold, and
+       clears after 20 rows with E < 1.8. A value that gets stuck in an event belongs to it; a new level after a value
+       that was stuck or missing is another event. No rule accepts a new level: its rows enter the lists, and its rank
+       falls. Of a fault that has passed, only the fourth root of the number of its values stays in the lists.
 
     Parameters
     ----------
